@@ -59,20 +59,20 @@ def plan_load(given: Json) -> LoadPlan:
         check_keys(asked, _CHAIN)
         fits, feeding = find_loads(asked)
         asked["load"] = (feeding or fits)[0]
-    told = answer_chain(asked)
+    answer = answer_chain(asked)
     return LoadPlan(
         load=asked["load"],
-        verdict=told.verdict,
-        matched=told.matched,
-        total=told.total,
-        first_mismatch=told.first_mismatch,
-        lane_addresses=told.lane_addresses,
-        turns=told.turns if len(told.turns) > 1 else [],
-        wavefronts=told.wavefronts,
-        ways=told.ways,
-        notes=told.notes,
-        instead=[ptx for ptx in told.instead if ptx != asked["load"]],
-        code=told.code,
+        verdict=answer.verdict,
+        matched=answer.matched,
+        total=answer.total,
+        first_mismatch=answer.first_mismatch,
+        lane_addresses=answer.lane_addresses,
+        turns=answer.turns if len(answer.turns) > 1 else [],
+        wavefronts=answer.wavefronts,
+        ways=answer.ways,
+        notes=answer.notes,
+        instead=[ptx for ptx in answer.instead if ptx != asked["load"]],
+        code=answer.code,
     )
 
 
@@ -90,21 +90,21 @@ class EmulatedValues:
 
 def emulate_kernel(given: Json) -> EmulatedValues:
     """Run one cluster of a kernel from its PTX on the CPU, bounded in steps, memory and time."""
-    told = emulate_body(given)
+    answer = emulate_body(given)
     outputs = {}
-    for name, one in told.outputs.items():
+    for name, one in answer.outputs.items():
         outputs[name] = {"type": one.type, "shape": one.shape, "changed": one.changed}
         if one.compared:
             outputs[name]["compared"] = one.compared
         if one.npy:
             outputs[name]["values"] = _decode_values(one.npy)
     return EmulatedValues(
-        status=told.status,
-        findings=told.findings,
+        status=answer.status,
+        findings=answer.findings,
         outputs=outputs,
-        barriers=told.barriers,
-        steps=told.steps,
-        notes=told.notes,
+        barriers=answer.barriers,
+        steps=answer.steps,
+        notes=answer.notes,
     )
 
 

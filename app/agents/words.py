@@ -49,20 +49,20 @@ def encode_words(given: Json) -> EncodedWords:
         other = next(name for name in given if name != "tile")
         raise LayoutError("bad_request", f"Both tile and {other} are given.", "A tile, or amounts.", other)
     spec = require_object(given["tile"], "tile", "Give {'mn': 64, 'k': 64, 'swizzle': '128B'}.")
-    told = memory.tile(read_question(TileQuestion, spec, "tile", blank=False))
+    answer = memory.tile(read_question(TileQuestion, spec, "tile", blank=False))
     return EncodedWords(
-        descriptor=told.descriptor,
-        lbo_bytes=told.lbo_bytes,
-        sbo_bytes=told.sbo_bytes,
-        unused=told.unused,
+        descriptor=answer.descriptor,
+        lbo_bytes=answer.lbo_bytes,
+        sbo_bytes=answer.sbo_bytes,
+        unused=answer.unused,
         k_steps=[
             {"k": step.k, "offset_bytes": step.start_offset_bytes, "descriptor": step.descriptor}
-            for step in told.k_steps
+            for step in answer.k_steps
         ],
-        mn_steps=list(told.mn_steps),
-        cute=told.cute,
-        tma_box=told.tma_box,
-        bytes=told.bytes,
+        mn_steps=list(answer.mn_steps),
+        cute=answer.cute,
+        tma_box=answer.tma_box,
+        bytes=answer.bytes,
     )
 
 
@@ -113,40 +113,43 @@ class VerifiedIdesc:
     evidence: str
 
 
-def verify_idesc(asked: VerifyIdescQuestion) -> VerifiedIdesc:
+def verify_idesc(question: VerifyIdescQuestion) -> VerifiedIdesc:
     """Whether an instruction descriptor of tcgen05.mma is legal and says a product."""
-    told = build_idesc(IdescWord(asked.value, asked.kind, asked.target))
+    answer = build_idesc(IdescWord(question.value, question.kind, question.target))
     differences: list[IdescDifference] = []
     repair = ""
-    if asked.expected is not None:
-        wish = {"kind": asked.kind.name, "target": asked.target} | asked.expected
+    if question.expected is not None:
+        wish = {"kind": question.kind.name, "target": question.target} | question.expected
         try:
             wanted = build_idesc(parse_wish(wish))
         except LayoutError as error:
             raise error.move_to_field(f"expected.{error.field}") from None
-        if wanted.kind != told.kind:
-            message = f"expected.kind is {wanted.kind}, the word is read as {told.kind}."
+        if wanted.kind != answer.kind:
+            message = f"expected.kind is {wanted.kind}, the word is read as {answer.kind}."
             raise LayoutError("bad_choice", message, "The kind stands in the opcode: give one.", "expected.kind")
         differences = [
             IdescDifference(field=one.title, says=one.says, expected=other.says)
-            for one, other in zip(told.fields, wanted.fields, strict=True)
+            for one, other in zip(answer.fields, wanted.fields, strict=True)
             if one.encoded != other.encoded
         ]
-        repair = wanted.word if differences or int(told.reserved, 16) else ""
-    legal = told.legal and not told.problems
+        repair = wanted.word if differences or int(answer.reserved, 16) else ""
+    legal = answer.legal and not answer.problems
     verdict: Any = "illegal" if not legal else "legal"
-    if asked.expected is not None:
+    if question.expected is not None:
         verdict = "match" if legal and not repair else "mismatch"
     return VerifiedIdesc(
-        word=told.word,
+        word=answer.word,
         verdict=verdict,
         differences=differences,
         repair=repair,
-        problems=told.problems,
-        illegal_in={form: [one.message for one in why] for form, why in told.forms.items() if why},
-        warnings=told.warnings,
-        says={"m": told.m, "n": told.n, "k": told.k, "d": told.types.d, "a": told.types.a, "b": told.types.b}
-        | {"sparse": told.sparse},
-        fields=[{"field": one.title, "bits": f"{one.high}:{one.low}", "says": one.says} for one in told.fields],
-        evidence=told.evidence,
+        problems=answer.problems,
+        illegal_in={form: [one.message for one in why] for form, why in answer.forms.items() if why},
+        warnings=answer.warnings,
+        says={
+            **{size: getattr(answer, size) for size in "mnk"},
+            **{operand: getattr(answer.types, operand) for operand in "dab"},
+        }
+        | {"sparse": answer.sparse},
+        fields=[{"field": one.title, "bits": f"{one.high}:{one.low}", "says": one.says} for one in answer.fields],
+        evidence=answer.evidence,
     )

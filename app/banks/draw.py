@@ -13,7 +13,7 @@ from lanescope.render.view import TOP, FigurePanel, PanelFigure
 from lanescope.shared import banks
 from lanescope.shared.bank_schedule import Wavefront
 
-_TOLD = {RIGHT: "served without a conflict", WRONG: "bank conflict", IDLE: "not accessed"}
+_LEGEND = {RIGHT: "served without a conflict", WRONG: "bank conflict", IDLE: "not accessed"}
 
 
 def draw_banks(costs: list[banks.Cost]) -> str:
@@ -39,7 +39,8 @@ def draw_banks(costs: list[banks.Cost]) -> str:
     )
     figure = PanelFigure(34 + 32 * 24 + 8, TOP + panel.height + 8, (panel,))
     drawing = render_svg(figure, title=title, palette=None, labels_up_to=3000, pointed=True)
-    return drawing + render_status_legend(status, None, {STATUSES[number].name: told for number, told in _TOLD.items()})
+    legend = {STATUSES[number].name: text for number, text in _LEGEND.items()}
+    return drawing + render_status_legend(status, None, legend)
 
 
 def build_chart(access: banks.BankAccess, wavefronts: Sequence[Wavefront]) -> dict[str, Any]:

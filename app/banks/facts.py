@@ -223,14 +223,14 @@ def build_bank_cost(given: Json) -> BankCost:
     return build_use_cost(*parse_use(given), parse_architecture(given))
 
 
-def count_wavefronts(asked: AccessQuestion) -> BankCost:
+def count_wavefronts(question: AccessQuestion) -> BankCost:
     """Wavefronts of one access under a swizzle."""
-    return build_use_cost(*parse_question(asked), asked.architecture)
+    return build_use_cost(*parse_question(question), question.architecture)
 
 
-def parse_question(asked: AccessQuestion) -> tuple[banks.AccessUse, Swizzle]:
+def parse_question(question: AccessQuestion) -> tuple[banks.AccessUse, Swizzle]:
     """Return the access that the page asks for, and its swizzle."""
-    return parse_use(asked.one | ({} if asked.address else asked.rows) | {"swizzle": asked.swizzle})
+    return parse_use(question.one | ({} if question.address else question.rows) | {"swizzle": question.swizzle})
 
 
 def parse_pitch(given: Json) -> int:

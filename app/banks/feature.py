@@ -25,18 +25,18 @@ from lanescope.shared.banks import parse_addresses
 from lanescope.shared.swizzle import MODES
 
 
-def show_banks(asked: BanksQuestion, told: BankCost) -> dict[str, Any]:
+def show_banks(question: BanksQuestion, answer: BankCost) -> dict[str, Any]:
     """Return what the page shows beside the answer."""
-    use, xor = facts.parse_question(asked)
-    wanted = [asked.one, *(item for item in facts.parse_accesses(asked.accesses) if item != asked.one)]
+    use, xor = facts.parse_question(question)
+    wanted = [question.one, *(item for item in facts.parse_accesses(question.accesses) if item != question.one)]
     solved = facts.solve_swizzle(
-        {"accesses": wanted} | ({} if all("address" in item for item in wanted) else asked.rows)
+        {"accesses": wanted} | ({} if all("address" in item for item in wanted) else question.rows)
     )
     least = solved.swizzle
     cost = use.compute_use_cost(xor)
     wavefronts = list_wavefronts(use.access, use.address(xor))
     mode = next((mode.name for mode in MODES if mode.swizzle() == xor and mode.name != "none"), "")
-    pitch = {"s_pitch_bytes": str(facts.parse_pitch(asked.rows))} if not asked.address else {}
+    pitch = {"s_pitch_bytes": str(facts.parse_pitch(question.rows))} if not question.address else {}
     return {
         "accesses": banks.ACCESSES,
         "patterns": banks.REACHES,
@@ -114,8 +114,8 @@ def _format_solution(solved: Solved) -> Iterator[str]:
         yield f"  {row.access} {where}: {row.ways_before}-way without, {row.ways}-way with it"
 
 
-def _draw_access(asked: BanksQuestion, told: BankCost) -> str:
-    use, xor = facts.parse_question(asked)
+def _draw_access(question: BanksQuestion, answer: BankCost) -> str:
+    use, xor = facts.parse_question(question)
     return draw_banks([use.compute_use_cost(xor)])
 
 

@@ -79,7 +79,7 @@ def _render_answer(request: Request, files: dict[str, bytes], nk: bool, example:
         "fills": FILLS,
         "tests": TESTS,
         "error": None,
-        "told": None,
+        "answer": None,
         "nk": nk,
     }
     code = 200
@@ -102,7 +102,7 @@ def _build_context(files: dict[str, bytes], nk: bool) -> dict[str, Any]:
         verified.steps if len(verified.steps) <= MOST_ROWS else verified.wrong[:MOST_ROWS] or verified.steps[:MOST_ROWS]
     )
     return {
-        "told": forms.build_answer(verified),
+        "answer": forms.build_answer(verified),
         "rows": rows,
         "several": len({(s.record.block, s.record.thread) for s in rows}) > 1,
         "first": first,

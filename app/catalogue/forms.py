@@ -254,9 +254,9 @@ def _rank_form(form: Instruction, words: list[str], said: list[str]) -> tuple[in
     """
     parts, types = form.syntax, form.types
     kind = form.family.issue.kind if form.family.issue else ""
-    told = _spell_words(words)
-    opcode = [word for word in re.split(r"\.|::", parts.opcode) if word not in told]
-    modifiers = [word for word in parts.modifiers if word not in told and word not in catalog.SPACES]
+    answer = _spell_words(words)
+    opcode = [word for word in re.split(r"\.|::", parts.opcode) if word not in answer]
+    modifiers = [word for word in parts.modifiers if word not in answer and word not in catalog.SPACES]
     order = [types.get(name, "") for name in "dabc"]
     given = [word for word in said if word in DTYPES and word != types.get("s")]
     layouts = tuple(word for word in said if word in syntax.LAYOUTS)

@@ -45,14 +45,14 @@ class CheckBody:
     )
 
 
-def answer_check(asked: CheckBody) -> CheckReport:
+def answer_check(question: CheckBody) -> CheckReport:
     """What the matrix descriptors, tensor maps and instructions of source files do wrong, and where; what they leave
     open is said and counted. Each file is read with those of the others that it includes.
     """
-    given = require_object(asked.define, "define", "Give {name: value}.")
+    given = require_object(question.define, "define", "Give {name: value}.")
     defines = parse_defines(f"{name}={value}" for name, value in given.items())
-    target = asked.target or find_target(defines)
-    sources = [decode_source(file.name, file.text.encode("utf-8", "surrogatepass")) for file in asked.files]
+    target = question.target or find_target(defines)
+    sources = [decode_source(file.name, file.text.encode("utf-8", "surrogatepass")) for file in question.files]
     end = time.monotonic() + SECONDS
     report = merge_reports(
         check_source(

@@ -293,8 +293,8 @@ def describe_missing(source: CheckedSource) -> str:
     elif source.multiplier and not source.descriptors and not source.verified:
         parts.append(f"it has {source.multiplier} and no descriptor that is recognized: nothing was verified")
     parts += filter(None, (describe_kernel_gaps(source.kernels, source.kernel_gaps),))
-    told = "; ".join(parts)
-    return f"{told[0].upper()}{told[1:]}.{_suggest_options(source)}" if told else ""
+    answer = "; ".join(parts)
+    return f"{answer[0].upper()}{answer[1:]}.{_suggest_options(source)}" if answer else ""
 
 
 def _suggest_options(source: CheckedSource) -> str:

@@ -18,19 +18,19 @@ COLOURS = 8
 KINDS = ("nibble", "byte", "half", "lane", "register")  # of places, as columns stand
 
 
-def draw_bits(told: DeliveryFacts) -> str:
+def draw_bits(answer: DeliveryFacts) -> str:
     """Draw the address bits of memory, then a row a step: the coordinate bit that each place bit stands for, moved
     ones marked.
     """
-    rows = [(_shorten_step(step.says), step.after) for step in told.steps] or [("operand", told.goal)]
-    if told.start:
-        rows.insert(0, ("accumulator", told.start))
-    bits = sorted({bit.holds for _, after in rows for bit in after} | set(told.memory))
+    rows = [(_shorten_step(step.says), step.after) for step in answer.steps] or [("operand", answer.goal)]
+    if answer.start:
+        rows.insert(0, ("accumulator", answer.start))
+    bits = sorted({bit.holds for _, after in rows for bit in after} | set(answer.memory))
     x = LEFT + 7.2 * max(len(name) for name in ("memory", *(name for name, _ in rows)))
     panels, y = [], TOP
-    if told.memory:
-        addresses = tuple(f"bit {n}" for n in range(len(told.memory)))
-        memory = _make_panel("Address bits, in elements", bits, [told.memory], x, y)
+    if answer.memory:
+        addresses = tuple(f"bit {n}" for n in range(len(answer.memory)))
+        memory = _make_panel("Address bits, in elements", bits, [answer.memory], x, y)
         panels.append(replace(memory, name="memory", row_names=("memory",), col_names=addresses))
         y += memory.height + 44
     names, texts = _mark_steps([after for _, after in rows])

@@ -136,18 +136,18 @@ class DeliveryFacts:
     executed: Annotated[str, Description("Where programs of this kind were executed.")]
 
 
-def make_request(asked: DeliveryQuestion) -> DeliveryRequest:
+def make_request(question: DeliveryQuestion) -> DeliveryRequest:
     """Return the engine's request of a question."""
-    return DeliveryRequest(**{name: getattr(asked, name) for name in DeliveryRequest.__dataclass_fields__})
+    return DeliveryRequest(**{name: getattr(question, name) for name in DeliveryRequest.__dataclass_fields__})
 
 
 find_delivery = lru_cache(maxsize=16)(answer_request)  # a page asks twice: for its facts and its pictures
 
 
-def build_delivery(asked: DeliveryQuestion) -> DeliveryFacts:
+def build_delivery(question: DeliveryQuestion) -> DeliveryFacts:
     """The shortest program of ld, ldmatrix, prmt, shfl, movmatrix, lop3 and cvt that brings stored elements to an
     operand's registers, with the map after each step and its code; or why there is none."""
-    return describe_delivery(find_delivery(make_request(asked)), asked.source == "chosen")
+    return describe_delivery(find_delivery(make_request(question)), question.source == "chosen")
 
 
 def describe_delivery(found: Delivery, chosen: bool = False) -> DeliveryFacts:

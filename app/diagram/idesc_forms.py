@@ -48,13 +48,14 @@ def render_idesc(form: str, given: IdescWord, query: Mapping[str, str], draw: Dr
     check_picture_options(form, query, DRAWN)
     if form == "json":
         return encode_json(build_idesc(given)), FORMS[form]
-    told = build_idesc(given)
+    answer = build_idesc(given)
     rows = [
-        (f.title, f"{f.high}:{f.low}" if f.high > f.low else str(f.low), f"{f.encoded:#x}", f.says) for f in told.fields
+        (f.title, f"{f.high}:{f.low}" if f.high > f.low else str(f.low), f"{f.encoded:#x}", f.says)
+        for f in answer.fields
     ]
     if form == "txt":
-        asked = DecodeQuestion(kind=given.kind, value=given.word)
-        return ("\n".join(format_idesc(asked, told)) + "\n").encode(), FORMS[form]
+        question = DecodeQuestion(kind=given.kind, value=given.word)
+        return ("\n".join(format_idesc(question, answer)) + "\n").encode(), FORMS[form]
     if form == "csv":
         return ("\n".join(["field,bits,encoded,value", *map(",".join, rows)]) + "\n").encode(), FORMS[form]
     title = query.get("title") or f"{given}, kind::{given.kind.name}: {format_title(given)}"

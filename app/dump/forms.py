@@ -229,9 +229,9 @@ def read_body(given: Json) -> tuple[DumpQuestion, bytes, bytes | None]:
     return read_question(DumpQuestion, rest, blank=False), raw, expected
 
 
-def examine_dump(asked: DumpQuestion, raw: bytes = b"", expected: bytes | None = None) -> engine.Examined:
+def examine_dump(question: DumpQuestion, raw: bytes = b"", expected: bytes | None = None) -> engine.Examined:
     """Return what is read from a dump's bytes."""
-    origin = asked.slice.mn, asked.slice.k
+    origin = question.slice.mn, question.slice.k
     if expected is None and any(origin):
         name = "mn" if origin[0] else "k"
         raise LayoutError(
@@ -241,13 +241,13 @@ def examine_dump(asked: DumpQuestion, raw: bytes = b"", expected: bytes | None =
             f"slice.{name}",
         )
     return engine.examine(
-        engine.of_file(raw, asked.base),
-        asked.descriptor,
-        asked.instruction,
-        operand=asked.operand,
-        major=asked.major,
+        engine.of_file(raw, question.base),
+        question.descriptor,
+        question.instruction,
+        operand=question.operand,
+        major=question.major,
         expected=expected,
-        taken=asked.expected_as,
+        taken=question.expected_as,
         origin=origin,
     )
 
@@ -326,8 +326,8 @@ def list_wrong(made: engine.Examined, most: int = MOST_WRONG) -> Iterator[Wrong]
 
 
 def _drop_nonfinite(value: Any) -> float | None:
-    told = float(value)
-    return told if told - told == 0 else None
+    answer = float(value)
+    return answer if answer - answer == 0 else None
 
 
 def _index_by_code(codes: Bits) -> dict[int, list[int] | None]:

@@ -74,7 +74,7 @@ def _render_answer(request: Request, given: dict[str, str], sent: dict[str, byte
         "labels": labels_of(DumpQuestion) | FILES,
         "form": form_of(DumpQuestion, given, {"expected_as": AS}),
         "error": None,
-        "told": None,
+        "answer": None,
         "kept": {},
     }
     code = 200
@@ -94,12 +94,12 @@ def _render_answer(request: Request, given: dict[str, str], sent: dict[str, byte
 
 
 def _build_context(given: Mapping[str, str], sent: Mapping[str, bytes], example: str) -> dict[str, Any]:
-    asked = read_question(DumpQuestion, nest_fields(ASKED, {name: given[name] for name in ASKED}))
-    made = forms.examine_dump(asked, sent["dump"], sent.get("expected"))
-    told = forms.build_answer(made, asked.instruction.ptx)
-    fixes = {found.fix.descriptor for one in told.layouts for found in one.diagnoses[:1] if found.fix}
+    question = read_question(DumpQuestion, nest_fields(ASKED, {name: given[name] for name in ASKED}))
+    made = forms.examine_dump(question, sent["dump"], sent.get("expected"))
+    answer = forms.build_answer(made, question.instruction.ptx)
+    fixes = {found.fix.descriptor for one in answer.layouts for found in one.diagnoses[:1] if found.fix}
     return {
-        "told": told,
+        "answer": answer,
         "verdict_said": summary(made),
         "picture": draw.draw_operand(made),
         "memory": draw.draw_memory(made),
@@ -107,9 +107,9 @@ def _build_context(given: Mapping[str, str], sent: Mapping[str, bytes], example:
         "title_of": causes.get_cause_title,
         "fixes": sorted(fixes),
         "repaired": "?" + urlencode({"example": example, "descriptor": next(iter(fixes))}) if len(fixes) == 1 else "",
-        "stored": [_link_storage(given, told.descriptor, one.storage) for one in told.layouts],
-        "descriptor_page": links.link_descriptor(told.descriptor, _select_view(given)),
-        "instruction_page": links.link_instruction(asked.instruction),
+        "stored": [_link_storage(given, answer.descriptor, one.storage) for one in answer.layouts],
+        "descriptor_page": links.link_descriptor(answer.descriptor, _select_view(given)),
+        "instruction_page": links.link_instruction(question.instruction),
         "command": _format_command(given, "expected" in sent),
     }
 

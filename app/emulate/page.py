@@ -77,7 +77,7 @@ def _render_answer(request: Request, fields: dict[str, str], files: dict[str, by
         "copies": fields.get("copies", "late"),
         "statuses": facts.STATUSES,
         "error": None,
-        "told": None,
+        "answer": None,
     }
     code = 200
     try:

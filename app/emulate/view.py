@@ -27,7 +27,7 @@ def build_view(ptx: str, kernel: Kernel, block: Place, late: bool) -> dict[str, 
         if any(f"{row['address']:#x}" in finding.message for finding in result.findings)
     )
     return {
-        "told": facts.build_answer(result),
+        "answer": facts.build_answer(result),
         "result": result,
         "headline": summarize_result(result),
         "lines": forms.mark_lines(ptx, result.findings),

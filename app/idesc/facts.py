@@ -171,9 +171,9 @@ class InstructionDescriptor:
     evidence: str
 
 
-def decode_idesc(asked: IdescQuestion) -> InstructionDescriptor:
+def decode_idesc(question: IdescQuestion) -> InstructionDescriptor:
     """An instruction descriptor taken apart, and the forms in which it is legal."""
-    return build_idesc(IdescWord(asked.value, asked.kind, asked.target))
+    return build_idesc(IdescWord(question.value, question.kind, question.target))
 
 
 def decode_text_of_kind(word: str, kind: str) -> InstructionDescriptor:
@@ -297,9 +297,9 @@ class ZeroColumns:
     evidence: str
 
 
-def decode_mask(asked: MaskQuestion) -> ZeroColumns:
+def decode_mask(question: MaskQuestion) -> ZeroColumns:
     """A zero-column mask descriptor taken apart, and the columns of B that it makes zero."""
-    return build_mask(ZeroMask(asked.value), asked.m, asked.n)
+    return build_mask(ZeroMask(question.value), question.m, question.n)
 
 
 def encode_mask(asked: Any) -> ZeroColumns:

@@ -34,14 +34,14 @@ def link_idesc(given: IdescWord) -> str:
 
 def build_context(given: IdescWord, wish: Json | None = None) -> dict[str, Any]:
     """Everything the page shows of a word; wish: what the form was sent with, where it is not the word's own."""
-    told = facts.build_idesc(given)
+    answer = facts.build_idesc(given)
     return {
-        "told": told,
+        "answer": answer,
         "title": format_title(given),
-        "issued": [CALLED[form] for form, why in told.forms.items() if not why] if not told.problems else [],
+        "issued": [CALLED[form] for form, why in answer.forms.items() if not why] if not answer.problems else [],
         "called": CALLED,
         "bits": list_bits(given),
-        "fields": list(zip(told.fields, number_fills(given.kind), strict=True))[::-1],
+        "fields": list(zip(answer.fields, number_fills(given.kind), strict=True))[::-1],
         "kinds": [
             {"name": row.name, "href": link_idesc(convert_kind(given, row)), "on": row.name == given.kind.name}
             for row in KINDS
@@ -182,11 +182,11 @@ def link_mask(mask: ZeroMask, m: object, n: object) -> str:
 
 def build_mask_context(mask: ZeroMask, m: int, n: int) -> dict[str, Any]:
     """Everything the page shows of a mask for an M × N product."""
-    told = facts.build_mask(mask, m, n)
+    answer = facts.build_mask(mask, m, n)
     bits_of = mask.expand_bits(m, n)
     runs = zeromask.find_runs(bits_of)
     return {
-        "told": told,
+        "answer": answer,
         "m": m,
         "n": n,
         "runs": [f"{a}" if a == b else f"{a}–{b}" for a, b in runs],
@@ -196,7 +196,7 @@ def build_mask_context(mask: ZeroMask, m: int, n: int) -> dict[str, Any]:
         "asked": [
             {"name": one.name, "value": one.get(mask.word), "most": one.most, "called": format_mask_title(one)}
             for one in zeromask.FIELDS
-            if is_used(one, told.sub_masks)
+            if is_used(one, answer.sub_masks)
         ],
         "error": None,
     }

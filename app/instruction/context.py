@@ -151,7 +151,7 @@ def build_context(
         "products": state.count_products(instruction),
         "majors": {name: list_majors(instruction, page_state, name) for name in state.MAJORS},
         "run": run,
-        "answer": headline.build_answer(instruction, figure, page_state),
+        "cell_answer": headline.build_answer(instruction, figure, page_state),
         "grid": shown_lanes.build_lanes_grid(instruction, figure, supplied),
         "example": find.format_example(instruction, figure),
         "shown_lanes": shown_lanes.build_shown_lanes(instruction, figure, page_state),

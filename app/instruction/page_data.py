@@ -81,7 +81,7 @@ class OperandData(MatrixData):
     value_bits: tuple[str, ...]
     per_register: int
     lines: tuple[lanes.NumericLine, ...]
-    told: dict[str, Numbers] | None = make_optional_field()
+    fields: dict[str, Numbers] | None = make_optional_field()
 
 
 @fact
@@ -102,7 +102,7 @@ class SupplyData(MatrixData):
     value_bits: tuple[str, ...]
     per_register: int
     lines: tuple[lanes.NumericLine, ...]
-    told: dict[str, Numbers | list[str]]
+    fields: dict[str, Numbers | list[str]]
     texts: dict[str, str]
     of: str
     down: Numbers
@@ -239,7 +239,7 @@ def build_supply_data(one: SupplyMatrix) -> SupplyData:
         value_bits=bits,
         per_register=0,
         lines=(),
-        told={
+        fields={
             **{name: numbers.ravel() for name, numbers in one.numbers.items()},
             "range": [bits[unit] for unit in one.unit.ravel().tolist()],
         },
@@ -257,8 +257,8 @@ def _build_categories(categories: Mapping[str, CellCategory]) -> dict[str, Categ
     }
 
 
-def build_operand_data(grid: OperandGrid, panel: str, told: Mapping[str, Numbers]) -> OperandData:
-    """Build one matrix for the script. told: what sentences name of its elements, each [rows, cols]."""
+def build_operand_data(grid: OperandGrid, panel: str, fields: Mapping[str, Numbers]) -> OperandData:
+    """Build one matrix for the script. fields: numbers of its elements that sentences name, each [rows, cols]."""
     op = grid.operand
     forward = op.formula()["forward"]
     return OperandData(
@@ -288,5 +288,5 @@ def build_operand_data(grid: OperandGrid, panel: str, told: Mapping[str, Numbers
         value_bits=list_value_bits(op),
         per_register=get_per_register(op),
         lines=lanes.list_numeric_lines(op),
-        told={name: numbers.ravel() for name, numbers in told.items()} or None,
+        fields={name: numbers.ravel() for name, numbers in fields.items()} or None,
     )

@@ -1,4 +1,4 @@
-"""The option of questions whose answer depends on the target."""
+"""The `target` option of questions whose answer depends on it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lanescope.ptx.targets import TARGETS, parse_target_name
 
 
 def target_field() -> Any:
-    """Declare the target that ptxas compiles for; any where it is left out."""
+    """Declare the target that ptxas compiles for; any if left out."""
     return word_field(
         TARGETS,
         "Target",

@@ -49,7 +49,7 @@ def build_thread_map(sheet: TileSheet, name: str, title: str, about: str = "", b
         "value": TileShade("value", 1, values),
         "vector": TileShade("value", per, -(-values // per)),
     }
-    told = {} if bank is None else {"bank": np.where(bank < 0, -1, bank // BANK_BYTES % BANKS), "byte": bank}
+    fields = {} if bank is None else {"bank": np.where(bank < 0, -1, bank // BANK_BYTES % BANKS), "byte": bank}
     return HolderMap(
         name,
         title,
@@ -61,7 +61,7 @@ def build_thread_map(sheet: TileSheet, name: str, title: str, about: str = "", b
         shades=shades,
         of_cells={} if bank is None else {"bank": colour_by_chunk(bank)},
         group=tuple(range(values)),
-        told=told,
+        fields=fields,
         folded=bool(sheet.row_names),
     )
 
@@ -126,7 +126,7 @@ def build_before_after(
 def build_inverse_map(index: Longs, coords: Sequence[Longs], element_bits: int, own: HolderMap) -> HolderMap:
     """The other direction as a map: a row a thread, a column a value, the element in the cell."""
     threads, values = index.shape
-    told = {f"axis{n}": axis for n, axis in enumerate(coords)}
+    fields = {f"axis{n}": axis for n, axis in enumerate(coords)}
     of_cells = {
         name: CellColouring(np.where(own.cell < 0, -1, one.numbers.reshape(-1)[own.cell]), one.names)
         for name, one in own.of_cells.items()
@@ -142,8 +142,8 @@ def build_inverse_map(index: Longs, coords: Sequence[Longs], element_bits: int, 
         shades=own.shades,
         of_cells=of_cells,
         group=tuple(range(values)),
-        told=told,
-        text=",".join(f"{{{name}}}" for name in told),
+        fields=fields,
+        text=",".join(f"{{{name}}}" for name in fields),
         listed=False,
     )
 
@@ -218,7 +218,7 @@ def build_tensor_bench(sheet: TensorSheet, path: str, says: str) -> MapBench:
         shades={"cell": TileShade("value", 1, cell.shape[1])},
         of_cells=colours,
         group=tuple(range(cell.shape[1])),
-        told={"tensor_row": sheet.down, "tensor_column": sheet.across},
+        fields={"tensor_row": sheet.down, "tensor_column": sheet.across},
         axes=("tensor_row", "tensor_column"),
         height=int(down.max(initial=0)) + 1,
         width=int(sheet.across.max(initial=0)) + 1,

@@ -24,16 +24,16 @@ PATH = "/cute"
 MOST_CELLS = 1 << 12
 
 
-def show_steps(asked: CuteQuestion, told: Sequence[AlgebraStep]) -> dict[str, Any]:
+def show_steps(question: CuteQuestion, answer: Sequence[AlgebraStep]) -> dict[str, Any]:
     """Return what the page shows: each step drawn; a refused one with CuTe's condition and what would do."""
-    steps, refused = [_build_step(step) for step in told], told[-1].error
+    steps, refused = [_build_step(step) for step in answer], answer[-1].error
     return {
         "steps": steps,
         "refused": refused,
-        "atoms": expand_atoms(asked.expression)[1],
-        "fits": _list_alternatives(told[-1]),
+        "atoms": expand_atoms(question.expression)[1],
+        "fits": _list_alternatives(answer[-1]),
         "operations": {name: row.signature for name, row in OPS.items()},
-        "pictured": urlencode({"expression": asked.expression}) if steps[-1]["pictures"] and not refused else "",
+        "pictured": urlencode({"expression": question.expression}) if steps[-1]["pictures"] and not refused else "",
     }
 
 

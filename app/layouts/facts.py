@@ -92,26 +92,26 @@ class CuteFacts:
     steps: list[CuteStep]
 
 
-def evaluate_expression(asked: CuteQuestion) -> tuple[AlgebraStep, ...]:
+def evaluate_expression(question: CuteQuestion) -> tuple[AlgebraStep, ...]:
     """Return the steps; of the last, error says why CuTe refuses it."""
-    return tuple(cutecalls.evaluate_statements(expand_atoms(asked.expression)[0]))
+    return tuple(cutecalls.evaluate_statements(expand_atoms(question.expression)[0]))
 
 
-def build_cute(asked: CuteQuestion) -> CuteFacts:
+def build_cute(question: CuteQuestion) -> CuteFacts:
     """CuTe's layout algebra: composition, complement, divides, products, inverses, coalesce, slices, each step with its
     result. What is not admissible is refused with CuTe's condition and what would do.
     """
-    made = evaluate_expression(asked)
+    made = evaluate_expression(question)
     for step in made:
         if step.error:
             raise step.error.move_to_field("expression")
-    told = [_build_step(step) for step in made]
-    return CuteFacts(expression=asked.expression, result=told[-1].result, layout=told[-1].layout, steps=told)
+    steps = [_build_step(step) for step in made]
+    return CuteFacts(expression=question.expression, result=steps[-1].result, layout=steps[-1].layout, steps=steps)
 
 
-def format_cute(asked: CuteQuestion, told: CuteFacts) -> Iterator[str]:
+def format_cute(question: CuteQuestion, answer: CuteFacts) -> Iterator[str]:
     """Yield the lines of the command."""
-    for step in told.steps:
+    for step in answer.steps:
         yield f"{step.name + ' = ' if step.name else ''}{step.expression}"
         yield from (f"  {part.expression} = {part.result}" for part in step.parts)
         if step.operation != "layout":
@@ -205,9 +205,9 @@ class TvFacts:
     elements: Annotated[int, Description("Elements of the tile.")]
 
 
-def build_tv(asked: TvBody) -> TvFacts:
+def build_tv(question: TvBody) -> TvFacts:
     """Any thread-value layout over a tile of rows × columns, the row running fastest."""
-    found = asked.layout
+    found = question.layout
     bases, why = None, None
     try:
         bases = linear_from_cute(found.layout, (found.row_count, found.col_count)).list_bases()

@@ -19,7 +19,7 @@ from lanescope.triton.gluon import TritonLayout
 BLOCKED = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>"
 
 
-def format_conversion(asked: ConvertBody, found: ConversionFacts) -> Iterator[str]:
+def format_conversion(question: ConvertBody, found: ConversionFacts) -> Iterator[str]:
     """Yield the lines of the command convert."""
     yield f"{found.way}: of {found.places} registers {found.in_thread} find their element in the thread,"
     yield f"  {found.in_warp} in the warp, {found.in_block} in the block"
@@ -32,7 +32,7 @@ def format_conversion(asked: ConvertBody, found: ConversionFacts) -> Iterator[st
             yield f"  {trip.why}"
 
 
-def format_feeds(asked: TritonBody, found: FeedsFacts) -> Iterator[str]:
+def format_feeds(question: TritonBody, found: FeedsFacts) -> Iterator[str]:
     """Yield the lines of the command feeds."""
     for one in found.feeds:
         order = "in order" if one.in_order else " ".join(map(str, one.registers))
@@ -46,19 +46,19 @@ def run_tv(
     as_json: bool,
 ) -> None:
     """Print what a layout covers, or who holds an element."""
-    asked = read_question(TvBody, words)
+    question = read_question(TvBody, words)
     if at and not as_json:
-        found = asked.layout
+        found = question.layout
         row, col = parse_pair(at, "at", (found.row_count - 1, found.col_count - 1))
         print("\n".join(f"thread {t} value {v}" for t, v in found.owner(row, col)) or "no thread")
         return
-    told = facts.build_tv(asked)
+    answer = facts.build_tv(question)
     if as_json:
-        return print_json(told)
-    covered = f"cover {told.covered} of {told.elements} elements"
-    print(f"{told.cute}: {told.threads} threads × {told.values} values {covered}")
-    if told.copies > 1:
-        print(f"  an element is held up to {told.copies} times")
+        return print_json(answer)
+    covered = f"cover {answer.covered} of {answer.elements} elements"
+    print(f"{answer.cute}: {answer.threads} threads × {answer.values} values {covered}")
+    if answer.copies > 1:
+        print(f"  an element is held up to {answer.copies} times")
 
 
 def run_triton(
@@ -68,10 +68,10 @@ def run_triton(
     as_json: bool,
 ) -> None:
     """Print a layout's bases, or who holds an element."""
-    asked = read_question(TritonBody, words)
+    question = read_question(TritonBody, words)
     if as_json:
-        return print_json(triton_facts.build_triton(asked))
-    print("\n".join(_format_holders(asked.layout, at) if at else _format_triton(asked.layout)))
+        return print_json(triton_facts.build_triton(question))
+    print("\n".join(_format_holders(question.layout, at) if at else _format_triton(question.layout)))
 
 
 def _format_holders(found: TritonLayout, at: str) -> Iterator[str]:

@@ -55,10 +55,10 @@ class LayoutPicture:
     staged: Callable[[Mapping[str, str]], tuple[MapBench, dict[str, str]]] | None = None
 
 
-def _read(asked: type[Asked], query: Mapping[str, str]) -> Asked:
+def _read(question: type[Asked], query: Mapping[str, str]) -> Asked:
     """Read what the API answers of what a picture is asked."""
-    fields = fields_of(asked)
-    return read_question(asked, nest_fields(fields, {name: query[name] for name in fields if name in query}))
+    fields = fields_of(question)
+    return read_question(question, nest_fields(fields, {name: query[name] for name in fields if name in query}))
 
 
 KINDS = {

@@ -360,12 +360,12 @@ def _build_conversion(
     back = _link_page(given, {"text": target.text, "to": made.text, "pick": "", "z": ""})
     where = build_plane(look, made.shape)
     sheets = [make_threads_sheet(one.coords, one.shape, where, one.element_bits, one.lanes) for one in (made, target)]
-    title, told = WAYS[found.way]
+    title, text = WAYS[found.way]
     return {
         "target": target,
         "found": found,
         "title": title,
-        "told": told,
+        "text": text,
         "back": back,
         "cute": find_cute_equivalent(target),
         "percent": round(100 * found.in_thread / found.places),

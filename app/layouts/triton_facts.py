@@ -152,10 +152,10 @@ def _place_columns(found: TritonLayout) -> tuple[NDArray[np.int64], NDArray[np.i
     return lane, at // 32, at % 32
 
 
-def build_triton(asked: TritonBody) -> TritonFacts:
+def build_triton(question: TritonBody) -> TritonFacts:
     """A layout of Triton (an MLIR attribute, or a module with one) or of Gluon's Python over a tensor: its linear
     layout, and the coordinates of every thread and register or the offset of every element."""
-    found = asked.layout
+    found = question.layout
     of_threads, tensor = found.of_threads, found.tensor_memory
     lane, column, bit = _place_columns(found) if tensor else (None, None, None)
     return TritonFacts(
@@ -228,12 +228,12 @@ class ConversionFacts:
     trip: ScratchTrip | None
 
 
-def build_conversion(asked: ConvertBody) -> ConversionFacts:
+def build_conversion(question: ConvertBody) -> ConversionFacts:
     """What a conversion between two of Triton's layouts moves: what stays in its thread, what in its warp, what goes
     through shared memory, and what that trip costs in banks."""
-    source = asked.layout
+    source = question.layout
     try:
-        target = triton_layout(asked.to, list(source.shape), source.element_bits)
+        target = triton_layout(question.to, list(source.shape), source.element_bits)
     except LayoutError as error:
         raise error.move_to_field("to") from None
     found = convert_layout(source, target)
@@ -285,9 +285,9 @@ class FeedsFacts:
     feeds: list[FedOperand]
 
 
-def build_feeds(asked: TritonBody) -> FeedsFacts:
+def build_feeds(question: TritonBody) -> FeedsFacts:
     """The operands of dense mma and wgmma that a layout of threads already is, with the registers of each."""
-    made = asked.layout
+    made = question.layout
     if not made.of_threads:
         raise LayoutError(
             "bad_conversion",
@@ -295,7 +295,7 @@ def build_feeds(asked: TritonBody) -> FeedsFacts:
             "Give a layout of threads.",
             "text",
         )
-    bits = None if asked.element_bits is None else made.element_bits
+    bits = None if question.element_bits is None else made.element_bits
     return FeedsFacts(feeds=[_build_operand(one) for one in find_fed_operands(made.linear, bits)])
 
 

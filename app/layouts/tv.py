@@ -302,13 +302,13 @@ def _build_slice(
     mask = np.ones((sheet.rows, sheet.cols), dtype=bool)
     keep = inside & shown
     mask[rows[keep], cols[keep]] = False
-    told = {
+    about = {
         "layout": part,
         "start": start,
         "coord": algebra.format_coordinate(coord),
         "count": int(np.unique(held).size),
     }
-    return told, mask
+    return about, mask
 
 
 def _format_inverse(read: CuteLayout, sizes: tuple[int, ...], counts: Longs) -> tuple[str, str]:
@@ -342,6 +342,6 @@ def _build_conversion(
     have, want = (_number_row_major(one, sizes) for one in (index, target))
     found = count_moves(have, want, prod(sizes), (LANES, threads), bits)
     sheets = [make_threads_sheet(_split_coords(one, sizes), sizes, where, bits) for one in (index, target)]
-    title, told = WAYS[found.way if found.way != "cluster" else "shared"]
+    title, text = WAYS[found.way if found.way != "cluster" else "shared"]
     back = link_page(given, {"cute": str(second), "to": str(read)})
-    return {"target": second, "found": found, "title": title, "told": told, "back": back}, sheets, found
+    return {"target": second, "found": found, "title": title, "text": text, "back": back}, sheets, found

@@ -54,7 +54,7 @@ class LanescopeServer(LanguageServer):
         self.settings = EditorSettings()
         self.workers = Workers()
         self.checks: dict[str, tuple[asyncio.Task[None], threading.Event]] = {}
-        self.told: set[str] = set()
+        self.shown: set[str] = set()
         self.warm = asyncio.Event()  # what hovers need is read
         self.closing = False
 
@@ -104,7 +104,7 @@ class LanescopeServer(LanguageServer):
                 made = self.workers.submit(lambda: analyse_document(document, opened, settings, root, over.is_set))
                 analysis = await asyncio.wrap_future(made)
         except LayoutError as error:
-            self.tell(f"{error.message} {error.hint}")
+            self.show_message(f"{error.message} {error.hint}")
         except Exception:
             LOG.exception("the check of %s failed", name)
         if not over.is_set():
@@ -149,10 +149,10 @@ class LanescopeServer(LanguageServer):
 
     # the editor -------------------------------------------------------------------------------------------------------
 
-    def tell(self, message: str) -> None:
+    def show_message(self, message: str) -> None:
         """Show a message, once."""
-        if message not in self.told:
-            self.told.add(message)
+        if message not in self.shown:
+            self.shown.add(message)
             self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, message))
 
     def take_settings(self, given: object) -> None:
@@ -160,7 +160,7 @@ class LanescopeServer(LanguageServer):
         try:
             self.settings = parse_settings(given)
         except LayoutError as error:
-            self.tell(f"{error.message} {error.hint}")
+            self.show_message(f"{error.message} {error.hint}")
 
     async def pull_settings(self) -> None:
         """Ask the editor for its settings, where it can be asked."""

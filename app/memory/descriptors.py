@@ -267,9 +267,9 @@ def read_descriptor(
     return made, [*built.notices, f"The start address is '{built.start}'; {made.start_address:#x} is kept."]
 
 
-def decode_word(asked: DecodeQuestion) -> Decoded:
+def decode_word(question: DecodeQuestion) -> Decoded:
     """A descriptor taken apart."""
-    return decode_text(asked.word, fit_to_target(asked.format, {"target": asked.target}))
+    return decode_text(question.word, fit_to_target(question.format, {"target": question.target}))
 
 
 def decode_text(given: object, form: DescriptorFormat = WGMMA) -> Decoded:
@@ -282,7 +282,9 @@ def build_decoded(descriptor: Descriptor, notes: Iterable[CompilerNote] = ()) ->
     """A descriptor taken apart. notes: what was odd about the expression it was written as."""
     source = "PTX ISA 9.1, 9.7.8.8 (shl, shr); C++ integer conversions"
     form = descriptor.format
-    told = [DescriptorWarning(code=note.code, field="descriptor", message=note.text, source=source) for note in notes]
+    notices = [
+        DescriptorWarning(code=note.code, field="descriptor", message=note.text, source=source) for note in notes
+    ]
     return Decoded(
         descriptor=str(descriptor),
         start_address=descriptor.start_address,
@@ -292,7 +294,7 @@ def build_decoded(descriptor: Descriptor, notes: Iterable[CompilerNote] = ()) ->
         swizzle=get_mode_name(descriptor),
         fields=build_fields(descriptor),
         reserved=format_word(descriptor.reserved),
-        warnings=told + _build_warnings(find_warnings(descriptor)),
+        warnings=notices + _build_warnings(find_warnings(descriptor)),
         code=DescriptorCode(**render_code(descriptor)),
         format=form.query.get("format"),
         version=descriptor.get_amount("version") if form.has_field("version") else None,

@@ -150,13 +150,13 @@ def _build_reading(
 
 
 def list_offered_presets(
-    asked: PresetRequest, query: dict[str, str], spec: dict[str, str] | None
+    request: PresetRequest, query: dict[str, str], spec: dict[str, str] | None
 ) -> list[dict[str, Any]]:
     """The presets of an operand: what each is called, its thumbnail, and the page with the tile stored so."""
     out = []
     current = find_preset(spec) if spec and spec["kind"] in KINDS else None
     for preset in PRESETS:
-        own = adapt_request(preset, asked)
+        own = adapt_request(preset, request)
         if own is None:
             continue
         try:

@@ -149,20 +149,20 @@ def parse_tile(given: Json) -> tuple[tiling.Tile, int]:
     return read_tile(read_question(TileQuestion, {name: given[name] for name in fields if name in given}))
 
 
-def read_tile(asked: TileQuestion) -> tuple[tiling.Tile, int]:
+def read_tile(question: TileQuestion) -> tuple[tiling.Tile, int]:
     """Return the tile that is asked for, and the rows of one instruction. LayoutError names the wrong field."""
-    mode = find_mode(asked.swizzle, asked.format)
+    mode = find_mode(question.swizzle, question.format)
     tile = tiling.Tile(
-        asked.element_bits,
-        asked.major,
+        question.element_bits,
+        question.major,
         mode,
-        asked.mn,
-        asked.k,
-        order=asked.order,
-        base=asked.base,
-        form=asked.format,
+        question.mn,
+        question.k,
+        order=question.order,
+        base=question.base,
+        form=question.format,
     )
-    rows = min(tile.mn, 64) if asked.rows is None else asked.rows
+    rows = min(tile.mn, 64) if question.rows is None else question.rows
     if not rows or rows % 8 or rows > tile.mn:
         raise LayoutError(
             "bad_tile",
@@ -173,11 +173,11 @@ def read_tile(asked: TileQuestion) -> tuple[tiling.Tile, int]:
     return tile, rows
 
 
-def tile(asked: TileQuestion) -> Tile:
+def tile(question: TileQuestion) -> Tile:
     """Where every element of a tile lies, its strides LBO and SBO, and the descriptor of every step along K and M or
     N.
     """
-    return build_tile(*read_tile(asked))
+    return build_tile(*read_tile(question))
 
 
 def build_tile(tile: tiling.Tile, rows: int) -> Tile:

@@ -48,29 +48,29 @@ class PresetRequest:
         return Tile(seen.bits, seen.major, stored, mn, k, form=seen.form)
 
 
-def _make_box(asked: PresetRequest) -> Spec:
-    return {"kind": "rows", "inner": "K", "pitch_bytes": str(asked.mode.width_bytes), **_make_swizzle_fields(asked)}
+def _make_box(request: PresetRequest) -> Spec:
+    return {"kind": "rows", "inner": "K", "pitch_bytes": str(request.mode.width_bytes), **_make_swizzle_fields(request)}
 
 
-def _make_panels(asked: PresetRequest) -> Spec:
-    width = asked.mode.width_bytes
+def _make_panels(request: PresetRequest) -> Spec:
+    width = request.mode.width_bytes
     return {
         "kind": "atoms",
         "inner": "MN",
         "width_bytes": str(width),
         "outer8_stride": str(8 * width),
-        "inner_stride": str(asked.build_tile(asked.mode).k * width),
+        "inner_stride": str(request.build_tile(request.mode).k * width),
         "line_stride": str(width),
-        **_make_swizzle_fields(asked),
+        **_make_swizzle_fields(request),
     }
 
 
-def _make_swizzle_fields(asked: PresetRequest) -> Spec:
-    return {"swizzle": asked.mode.name, "swizzle_by": "address", "base": hex(asked.compute_base(asked.mode))}
+def _make_swizzle_fields(request: PresetRequest) -> Spec:
+    return {"swizzle": request.mode.name, "swizzle_by": "address", "base": hex(request.compute_base(request.mode))}
 
 
-def _make_canonical(asked: PresetRequest, stored: Mode, depth: int = 0) -> Spec:
-    tile = asked.build_tile(stored, depth)
+def _make_canonical(request: PresetRequest, stored: Mode, depth: int = 0) -> Spec:
+    tile = request.build_tile(stored, depth)
     return {
         "kind": "canonical",
         "swizzle": stored.name,
@@ -78,20 +78,20 @@ def _make_canonical(asked: PresetRequest, stored: Mode, depth: int = 0) -> Spec:
         "mn": str(tile.mn),
         "k": str(tile.k),
         "order": "",
-        "base": hex(asked.compute_base(stored)),
+        "base": hex(request.compute_base(stored)),
     }
 
 
-def _make_atoms(asked: PresetRequest) -> Spec:
-    return _make_canonical(asked, asked.mode)
+def _make_atoms(request: PresetRequest) -> Spec:
+    return _make_canonical(request, request.mode)
 
 
-def _make_core_matrices(asked: PresetRequest) -> Spec:
-    return _make_canonical(asked, get_mode("none"), 32)
+def _make_core_matrices(request: PresetRequest) -> Spec:
+    return _make_canonical(request, get_mode("none"), 32)
 
 
-def _make_rows(asked: PresetRequest) -> Spec:
-    seen = asked.seen
+def _make_rows(request: PresetRequest) -> Spec:
+    seen = request.seen
     pitch = DEPTH if seen.major == "K" else seen.rows * seen.bits // 8
     return {
         "kind": "rows",
@@ -99,22 +99,22 @@ def _make_rows(asked: PresetRequest) -> Spec:
         "pitch_bytes": str(pitch),
         "swizzle": "none",
         "swizzle_by": "address",
-        "base": hex(asked.word.start_address),
+        "base": hex(request.word.start_address),
     }
 
 
-def _make_cute(asked: PresetRequest) -> Spec:
-    tile = asked.build_tile(asked.mode)
+def _make_cute(request: PresetRequest) -> Spec:
+    tile = request.build_tile(request.mode)
     return {
         "kind": "cute",
         "layout": tile.cute()["elements"],
         "unit": "elements",
-        "base": hex(asked.compute_base(asked.mode)),
+        "base": hex(request.compute_base(request.mode)),
     }
 
 
-def _make_custom(asked: PresetRequest) -> Spec:
-    seen = asked.seen
+def _make_custom(request: PresetRequest) -> Spec:
+    seen = request.seen
     lines = seen.rows if seen.major == "K" else seen.k
     return {
         "kind": "atoms",
@@ -125,7 +125,7 @@ def _make_custom(asked: PresetRequest) -> Spec:
         "line_stride": "16",
         "swizzle": "none",
         "swizzle_by": "address",
-        "base": hex(asked.word.start_address),
+        "base": hex(request.word.start_address),
     }
 
 
@@ -205,23 +205,23 @@ def find_preset(spec: Mapping[str, str]) -> StoragePreset | None:
     return next((preset for preset in PRESETS if preset.is_of(spec)), None)
 
 
-def adapt_request(preset: StoragePreset, asked: PresetRequest) -> PresetRequest | None:
+def adapt_request(preset: StoragePreset, request: PresetRequest) -> PresetRequest | None:
     """The same for a preset that fixes the major; None where the element type is not read so."""
-    seen = asked.seen
+    seen = request.seen
     major = preset.major or seen.major
     if not seen.form.allows_elements(seen.bits, major) or (seen.form.by_idesc and major != seen.major):
         return None  # of tcgen05 the instruction descriptor says the major
-    return PresetRequest(replace(seen, major=major), asked.word)
+    return PresetRequest(replace(seen, major=major), request.word)
 
 
-def find_first_k_step(spec: Mapping[str, str], asked: PresetRequest) -> int:
+def find_first_k_step(spec: Mapping[str, str], request: PresetRequest) -> int:
     """The K step at which the word starts, as its start address says: 0 unless it lies whole steps of 32 bytes inside
     the swizzle atom's row.
     """
-    past = asked.word.start_address - int(spec["base"], 0)
-    if asked.seen.major != "K" or not 0 < past < asked.mode.width_bytes or past % 32:
+    past = request.word.start_address - int(spec["base"], 0)
+    if request.seen.major != "K" or not 0 < past < request.mode.width_bytes or past % 32:
         return 0
-    return past * 8 // asked.seen.bits
+    return past * 8 // request.seen.bits
 
 
 THUMB = 8  # cells each way

@@ -125,7 +125,7 @@ def descriptor_verify(
     """
     from lanescope.app.memory import descriptors as memory
 
-    asked: dict[str, object] = {
+    query: dict[str, object] = {
         "descriptor": word,
         "instruction": instruction,
         "operand": operand,
@@ -133,15 +133,15 @@ def descriptor_verify(
         **({"format": format} if format else {}),
         **drop_empty({"idesc": idesc, "target": target}),
     }
-    read_as = memory.parse_view(asked)[1].major
-    asked["slice"] = {"mn": slice_mn, "k": slice_k}
+    read_as = memory.parse_view(query)[1].major
+    query["slice"] = {"mn": slice_mn, "k": slice_k}
     if storage:
-        asked["storage"] = parse_storage_options(storage, read_as)
-    result = memory.build_verified(asked)
+        query["storage"] = parse_storage_options(storage, read_as)
+    result = memory.build_verified(query)
     if output:
         from lanescope.app.diagram import verdicts
 
-        write_output(verdicts.render_verdict(parse_picture_form(output), asked, {"theme": theme})[0], output)
+        write_output(verdicts.render_verdict(parse_picture_form(output), query, {"theme": theme})[0], output)
     if as_json:
         print_json(result)
     else:

@@ -109,13 +109,13 @@ def link_message(slug: str) -> str:
     return f"{PAGE}/{slug}"
 
 
-def answer_message(asked: MessageQuestion) -> MessageAnswer:
+def answer_message(question: MessageQuestion) -> MessageAnswer:
     """The messages of ptxas, cuTensorMapEncode and CuTe in a pasted text: the reason, the change, and the smallest
     program that raises each.
     """
     from lanescope.messages import ROWS
 
-    reading = recognise_messages(asked.text) if asked.text.strip() else MessageReading()
+    reading = recognise_messages(question.text) if question.text.strip() else MessageReading()
     return MessageAnswer(
         count=len(reading.found),
         found=tuple(
@@ -124,7 +124,7 @@ def answer_message(asked: MessageQuestion) -> MessageAnswer:
         ),
         numbers=tuple(name_message(row) for row in reading.numbers),
         nearest=tuple(name_message(row) for row in reading.nearest),
-        listed=() if asked.text.strip() else tuple(name_message(row) for row in ROWS),
+        listed=() if question.text.strip() else tuple(name_message(row) for row in ROWS),
     )
 
 

@@ -60,7 +60,7 @@ def message_page(request: Request, slug: str) -> Response:
     group, rows = next((name, rows) for name, rows in GROUPS if row in rows)
     context = {
         "row": row,
-        "told": build_message(row),
+        "answer": build_message(row),
         "source": SOURCES[row.source],
         "numbers": format_numbers(row),
         "readings": link_readings(row),

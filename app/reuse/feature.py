@@ -25,7 +25,7 @@ REUSE = Tool(
     page="/reuse",
     template="reuse/page.html",
     context=show_reuse,
-    picture=lambda asked, told: draw_reuse(asked.to, told),
+    picture=lambda question, answer: draw_reuse(question.to, answer),
     name="reuse_api",
 )
 FEATURE = Feature(

@@ -106,7 +106,7 @@ class GpuStatus(DeviceList):
 
 
 def build_fleet_status(scheduler: str, known: Sequence[FleetMember], reason: str = "") -> FleetStatus:
-    """A fleet as its scheduler told it; reason: why it told nothing."""
+    """A fleet as its scheduler result it; reason: why it result nothing."""
     workers = [
         FleetWorker(
             name=member.name,
@@ -273,39 +273,39 @@ class BanksRan(RunResult):
 RunAnswer: TypeAlias = Annotated[MmaRan | FragmentRan | DescriptorRan | BanksRan, TaggedUnion("kind")]
 
 
-def parse_answer(told: Json) -> RunAnswer:
+def parse_answer(result: Json) -> RunAnswer:
     """Return a worker's answer as a fact; raise LayoutError if it has another shape."""
     try:
-        return _MADE[told["kind"]](told)
+        return _MADE[result["kind"]](result)
     except (KeyError, TypeError) as error:
         raise LayoutError(
             "worker_garbage", f"The worker's answer fits no kind of run: {error}.", "See the server's log."
         ) from None
 
 
-def _parse_fragment(told: Json) -> FragmentRan:
+def _parse_fragment(result: Json) -> FragmentRan:
     made = {
-        "request": FragmentRequest(**told["request"]),
-        "mismatches": [PlaceMismatch(**row) for row in told["mismatches"]],
+        "request": FragmentRequest(**result["request"]),
+        "mismatches": [PlaceMismatch(**row) for row in result["mismatches"]],
     }
-    return FragmentRan(**told | made | {"device": Device(**told["device"])} | parse_ran_by(told))
+    return FragmentRan(**result | made | {"device": Device(**result["device"])} | parse_ran_by(result))
 
 
-def _parse_descriptor(told: Json) -> DescriptorRan:
+def _parse_descriptor(result: Json) -> DescriptorRan:
     made = {
-        "request": DescriptorRequest(**told["request"]),
-        "mismatches": [AddressMismatch(**row) for row in told["mismatches"]],
+        "request": DescriptorRequest(**result["request"]),
+        "mismatches": [AddressMismatch(**row) for row in result["mismatches"]],
     }
-    return DescriptorRan(**told | made | {"device": Device(**told["device"])} | parse_ran_by(told))
+    return DescriptorRan(**result | made | {"device": Device(**result["device"])} | parse_ran_by(result))
 
 
-def _parse_banks(told: Json) -> BanksRan:
+def _parse_banks(result: Json) -> BanksRan:
     made = {
-        "request": BanksRequest(**told["request"]),
-        "mismatches": [ClockMismatch(**row) for row in told["mismatches"]],
+        "request": BanksRequest(**result["request"]),
+        "mismatches": [ClockMismatch(**row) for row in result["mismatches"]],
     }
-    seen = {"predicted": Wavefronts(**told["predicted"]), "measured": Clocks(**told["measured"])}
-    return BanksRan(**told | made | seen | {"device": Device(**told["device"])} | parse_ran_by(told))
+    seen = {"predicted": Wavefronts(**result["predicted"]), "measured": Clocks(**result["measured"])}
+    return BanksRan(**result | made | seen | {"device": Device(**result["device"])} | parse_ran_by(result))
 
 
 _MADE: dict[str, Callable[[Json], RunAnswer]] = {

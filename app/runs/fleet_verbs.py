@@ -25,13 +25,13 @@ Running = Callable[[str, str, int, int], None]  # (what, "agrees" or what differ
 
 @contextmanager
 def show_progress() -> Iterator[Running]:
-    """A progress bar on a terminal; what differs is told anywhere."""
+    """A progress bar on a terminal; what differs is shares anywhere."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    told = Console(stderr=True)
+    answer = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=told, disable=not told.is_terminal) as bar:
+    with Progress(*columns, console=answer, disable=not answer.is_terminal) as bar:
         task = bar.add_task("counting what there is to run", total=None)
 
         def progress(what: str, result: str, part: int, total: int) -> None:
@@ -171,8 +171,8 @@ def _print_summary(found: dict[str, Any]) -> None:
     table = Table("what", "ran", "mma agrees", "fragment agrees", "agrees")
     for row in summarize(found):
         counts = [row.methods.get(method, (0, 0)) for method in ("mma", "fragment")]
-        told = [f"{agreed} of {judged}" if judged else "" for agreed, judged in (*counts, (row.agreed, row.ran))]
-        table.add_row(row.what, str(row.ran), *told)
+        shares = [f"{agreed} of {judged}" if judged else "" for agreed, judged in (*counts, (row.agreed, row.ran))]
+        table.add_row(row.what, str(row.ran), *shares)
     Console().print(table)
     for part, why in found.get("skipped", {}).items():
         print(f"{part} skipped: {why}")

@@ -108,10 +108,10 @@ class ServerHardware:
 
     async def _request_devices(self) -> DeviceList:
         try:
-            told = await asyncio.wrap_future(self.pool.submit({"kind": "hello"}))
+            answer = await asyncio.wrap_future(self.pool.submit({"kind": "hello"}))
         except LayoutError as error:
             return make_no_devices(error.message)
-        return DeviceList(available=True, reason="", devices=[Device(**device) for device in told["devices"]])
+        return DeviceList(available=True, reason="", devices=[Device(**device) for device in answer["devices"]])
 
     async def get_fleet_status(self) -> FleetStatus | None:
         """Return the fleet as it is now, None without one."""
@@ -125,12 +125,12 @@ class ServerHardware:
 
     async def execute_run(self, request: dict[str, Any]) -> RunAnswer:
         """Have a request run that `runs.check` gave back; LayoutError says why it cannot run here."""
-        told = (
+        answer = (
             await asyncio.wrap_future(self.pool.submit(request))
             if request["backend"] == "numpy"
             else (await self._run_on_device(request))
         )
-        return await asyncio.to_thread(parse_answer, told)
+        return await asyncio.to_thread(parse_answer, answer)
 
     async def _run_on_device(self, request: dict[str, Any]) -> dict[str, Any]:
         """Run on the fleet; without one, or if its scheduler is away, on this machine's device."""

@@ -62,8 +62,8 @@ def steps(
     asked = {"kind": "mma", "instruction": found.ptx, "seed": seed, "backend": backend} | options
     request = runs.parse_run(asked | ({"data": matrices} if matrices else {}))
     device: RunDevice = NumpyDevice() if request["backend"] == "numpy" else CudaDevice(0)
-    told = trace.trace_steps(found, parse_mma_result(runs.execute_run(device, request)), row, col)
-    print_json(told) if as_json else print(render_steps(told), end="")
+    answer = trace.trace_steps(found, parse_mma_result(runs.execute_run(device, request)), row, col)
+    print_json(answer) if as_json else print(render_steps(answer), end="")
 
 
 def _parse_matrix_option(given: str, name: str) -> Any:
@@ -103,11 +103,11 @@ def gpu_status(
 
     if contact.given:
         with open_fleet(contact) as fleet:
-            told = build_fleet_status(fleet.address, fleet.members().result())
+            fleet_status = build_fleet_status(fleet.address, fleet.members().result())
         return (
-            print_json(told)
+            print_json(fleet_status)
             if as_json
-            else print("\n".join(map(fleet_verbs.format_worker, told.workers)) or "No workers.")
+            else print("\n".join(map(fleet_verbs.format_worker, fleet_status.workers)) or "No workers.")
         )
     try:
         answer = DeviceList(available=True, reason="", devices=[Device(**device) for device in list_devices()])

@@ -36,7 +36,7 @@ async def steps_api(request: Request, given: Given) -> Response:
 
 
 async def trace_run(
-    request: Request, found: Instruction, given: Mapping[str, Any], asked: Mapping[str, Any]
+    request: Request, found: Instruction, given: Mapping[str, Any], query: Mapping[str, Any]
 ) -> Steps | WgmmaSteps:
     """One run and its steps; asked: storage and matrices of the run. LayoutError names the parameter that is wrong."""
     at = await run_off_loop(parse_element, found, given)
@@ -47,6 +47,6 @@ async def trace_run(
         "seed": at["seed"],
         "backend": given.get("backend", OPTIONS["backend"]),
     }
-    run = await get_hardware(request).execute_run(await run_off_loop(runs.parse_run, {**job, **sides, **asked}))
+    run = await get_hardware(request).execute_run(await run_off_loop(runs.parse_run, {**job, **sides, **query}))
     assert isinstance(run, MmaRan)
     return await run_off_loop(steps.trace_steps, found, run, at["row"], at["col"], at["product"])

@@ -113,20 +113,20 @@ class MatrixStepper:
     note: Annotated[str, Description("What has not been executed on hardware.")]
 
 
-def build_matrix_stepper(asked: MatrixStepperQuestion) -> MatrixStepper:
+def build_matrix_stepper(question: MatrixStepperQuestion) -> MatrixStepper:
     """Everything that the stepper shows of one ldmatrix or stmatrix: shared memory with its numbers, the address that
     each lane gives, the rows that travel, the registers or what is stored, and a sentence for each step."""
-    i = catalog.parse_instruction(asked.instruction, "instruction")
+    i = catalog.parse_instruction(question.instruction, "instruction")
     if not moves_rows(i):
         raise LayoutError(
             "no_stepper", f"{i.ptx} is not an ldmatrix or stmatrix.", "Choose one of them.", "instruction"
         )
     known = matrix_moves.list_arrangements(i)
-    arrangement = parse_choice(asked.matrices or known[0], "matrices", known)
+    arrangement = parse_choice(question.matrices or known[0], "matrices", known)
     operand = matrix_moves.make_tile_operand(i, arrangement)
-    where = stored.find_storage(operand, asked.storage, "K", 0)
-    moved = matrix_moves.move_tile(i, operand, where, asked.first_col, asked.addresses, not asked.no_xor)
-    numbers, whole = _make_numbers(moved, asked.values)
+    where = stored.find_storage(operand, question.storage, "K", 0)
+    moved = matrix_moves.move_tile(i, operand, where, question.first_col, question.addresses, not question.no_xor)
+    numbers, whole = _make_numbers(moved, question.values)
     phases, steps = build_timeline(moved)
     held = numbers if moved.stores else _collect_arrived(moved, whole)
     per_row = i.operands["data"].extents["col"]

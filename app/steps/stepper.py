@@ -130,10 +130,10 @@ def can_step(i: Instruction) -> bool:
     )
 
 
-def build_stepper(asked: StepperQuestion) -> Stepper:
+def build_stepper(question: StepperQuestion) -> Stepper:
     """Everything that the stepper shows of one product: stored chunks with and without the XOR, lane addresses, moves
     from memory to registers, sums after every step of K, and a sentence for each step."""
-    i = catalog.parse_instruction(asked.instruction, "instruction")
+    i = catalog.parse_instruction(question.instruction, "instruction")
     if not can_step(i):
         raise LayoutError(
             "no_stepper",
@@ -141,9 +141,9 @@ def build_stepper(asked: StepperQuestion) -> Stepper:
             "Choose an mma or a wmma.mma; POST /stepper/matrices takes ldmatrix and stmatrix.",
             "instruction",
         )
-    loaded, count = _load_operands(i, asked)
-    inputs = _make_inputs(i, asked, count)
-    this = inputs[asked.k_step]
+    loaded, count = _load_operands(i, question)
+    inputs = _make_inputs(i, question, count)
+    this = inputs[question.k_step]
     k = i.sizes["k"]
     size = -(-k // MOST_K_STEPS)
     groups = [(first, min(k, first + size)) for first in range(0, k, size)]
@@ -154,12 +154,12 @@ def build_stepper(asked: StepperQuestion) -> Stepper:
     arrived = {name: _collect_arrived(one, tiles[name]) for name, one in loaded.items()}
     sums = _add_up(i, this, arrived, groups)
     expected = this.compute_expected(i)[0]
-    then = _build_second(i, asked, inputs, arrived, groups) if asked.then else None
+    then = _build_second(i, question, inputs, arrived, groups) if question.then else None
     timeline = build_timeline(Product(i, loaded, groups), list_second_phases(i, then) if then else [])
     return Stepper(
         ptx=i.ptx,
         title=wording.format_title(i),
-        k_step=asked.k_step,
+        k_step=question.k_step,
         k_steps=count,
         phases=timeline[0],
         steps=timeline[1],
@@ -173,50 +173,50 @@ def build_stepper(asked: StepperQuestion) -> Stepper:
 
 
 def _build_second(
-    i: Instruction, asked: StepperQuestion, inputs: list[ProductInputs], arrived: dict[str, Any], groups: list[Any]
+    i: Instruction, question: StepperQuestion, inputs: list[ProductInputs], arrived: dict[str, Any], groups: list[Any]
 ) -> SecondProduct:
     """Build the second product; D's tiles beside the first one are of the same A, as it arrived, and further columns
     of B.
     """
-    match = match_second(i, asked.then)
+    match = match_second(i, question.then)
     tiles = []
     for number in range(match.reuse.tiles if match.is_drawn else 0):
-        one = make_tile_inputs(i, inputs[: asked.k_step + 1], number, asked.seed)
+        one = make_tile_inputs(i, inputs[: question.k_step + 1], number, question.seed)
         b = (one.b[0], np.ones(one.b[0].shape, bool)) if number else arrived["b"]
         tiles.append((_add_up(i, one, {"a": arrived["a"], "b": b}, groups)[-1], one.compute_expected(i)[0]))
-    return build_second(match, tiles, asked.seed)
+    return build_second(match, tiles, question.seed)
 
 
-def _load_operands(i: Instruction, asked: StepperQuestion) -> tuple[dict[str, LoadedOperand], int]:
+def _load_operands(i: Instruction, question: StepperQuestion) -> tuple[dict[str, LoadedOperand], int]:
     """Return the loads of A and B, and how many K steps their storages hold. The operand whose storage is given lies
     where it says, the other one after it.
     """
     named = find_majors(i)
-    majors = {"a": asked.major_a or named["a"], "b": asked.major_b or named["b"]}
-    where = _place_operands(i, asked, majors)
-    own = bool(asked.a or asked.b)
+    majors = {"a": question.major_a or named["a"], "b": question.major_b or named["b"]}
+    where = _place_operands(i, question, majors)
+    own = bool(question.a or question.b)
     count = 1 if own else min(stored.count_k_steps(where[name], i.operands[name], majors[name]) for name in "ab")
-    if asked.k_step >= count:
+    if question.k_step >= count:
         hint = "Own matrices have one step of K." if own else f"The stored tiles hold {count} steps of K, from 0."
-        raise LayoutError("bad_step", f"K step {asked.k_step} is not stored.", hint, "k_step")
-    loads = {"a": asked.load_a, "b": asked.load_b}
+        raise LayoutError("bad_step", f"K step {question.k_step} is not stored.", hint, "k_step")
+    loads = {"a": question.load_a, "b": question.load_b}
     loaded = {}
     for name in "ab":
         try:
             loaded[name] = stored.load_operand(
-                i.operands[name], where[name], loads[name], asked.k_step, count, not asked.no_xor
+                i.operands[name], where[name], loads[name], question.k_step, count, not question.no_xor
             )
         except LayoutError as error:
             raise error.move_to_field(f"load_{name}" if error.field in ("load", "mma") else error.field) from None
     return loaded, count
 
 
-def _place_operands(i: Instruction, asked: StepperQuestion, majors: dict[str, str]) -> dict[str, Storage]:
+def _place_operands(i: Instruction, question: StepperQuestion, majors: dict[str, str]) -> dict[str, Storage]:
     """Return where A and B lie: as the question says, one after the other."""
     where: dict[str, Storage] = {}
     end = 0
-    for name in ("b", "a") if asked.operand == "b" and asked.storage else ("a", "b"):
-        spec = asked.storage if asked.storage and name in asked.operand else None
+    for name in ("b", "a") if question.operand == "b" and question.storage else ("a", "b"):
+        spec = question.storage if question.storage and name in question.operand else None
         if spec and where:  # the second of two operands stored alike
             spec = {**spec, "base": end}
         spec = _fit_major(spec, majors[name])
@@ -246,13 +246,13 @@ def _find_end(where: Storage, operand: Operand) -> int:
     )
 
 
-def _make_inputs(i: Instruction, asked: StepperQuestion, count: int) -> list[ProductInputs]:
+def _make_inputs(i: Instruction, question: StepperQuestion, count: int) -> list[ProductInputs]:
     """Make the matrices of every K step; C of one is D of the step before."""
-    texts = {"a": asked.a, "b": asked.b, "c": asked.c}
+    texts = {"a": question.a, "b": question.b, "c": question.c}
     data = {name: user_matrices.parse_matrix(text, name) for name, text in texts.items() if text}
     inputs: list[ProductInputs] = []
     for step in range(count):
-        one = product_inputs.make_random_inputs(i, asked.seed + step, data=user_matrices.check_matrices(i, data))
+        one = product_inputs.make_random_inputs(i, question.seed + step, data=user_matrices.check_matrices(i, data))
         inputs.append(replace(one, c=inputs[-1].compute_expected(i)) if inputs else one)
     return inputs
 

@@ -151,18 +151,18 @@ def can_step_wgmma(i: Instruction) -> bool:
     return i.family.multiplies and i.family.by_descriptor and not i.family.tensor
 
 
-def build_wgmma_stepper(asked: WgmmaStepperQuestion) -> WgmmaStepper:
+def build_wgmma_stepper(question: WgmmaStepperQuestion) -> WgmmaStepper:
     """Everything that the stepper shows of one wgmma: stored chunks with and without the XOR, the fields of every
     descriptor, the core matrices that it reads for each warp, sums after every step of K, and a sentence for each step.
     """
-    i = catalog.parse_instruction(asked.instruction, "instruction")
+    i = catalog.parse_instruction(question.instruction, "instruction")
     if not can_step_wgmma(i):
         hint = "Choose a wgmma; /api/v1/stepper takes an mma or a wmma.mma."
         raise LayoutError("no_stepper", f"{i.ptx} is not a wgmma.", hint, "instruction")
-    plan = plan_product(i, asked.a, asked.b, asked.d)
-    data = {"a": asked.data_a, "b": asked.data_b, "c": asked.c}
-    given = whole_product.build_inputs(plan, asked.seed, _parse_data(i, data))
-    columns, per = _choose_columns(i, asked.n), count_per_cell(i)
+    plan = plan_product(i, question.a, question.b, question.d)
+    data = {"a": question.data_a, "b": question.data_b, "c": question.c}
+    given = whole_product.build_inputs(plan, question.seed, _parse_data(i, data))
+    columns, per = _choose_columns(i, question.n), count_per_cell(i)
     sides = [side for side in (plan.a, plan.b) if isinstance(side, DescribedSide)]
     operands = {side.letter: DescribedOperand(view_cells(side, per), plan.steps, side) for side in sides}
     image = whole_product.build_shared_image(plan, whole_product.stage_inputs(plan, given))

@@ -76,7 +76,7 @@ def build_context(made: TiledMMA, chosen: BenchState, default: BenchState) -> di
         "tabled": [(op.name, op.name.upper()) for op in (made.a, made.b, made.c) if not op.shared],
         "notes": facts.list_notes(made, chosen.target),
         "threads": build_threads(made, chosen),
-        "answer": answer.build_answer(made, chosen),
+        "cell_answer": answer.build_answer(made, chosen),
         "warps": state.count_warps(made),
         "figures": list_figures(made),
         "data": encode_json(build_page_data(made, chosen, default)).decode().replace("</", "<\\/"),
@@ -371,12 +371,12 @@ def _build_shade(shade: TileShade) -> ShadeData:
     )
 
 
-def make_base_state(asked: Mapping[str, str]) -> BenchState:
+def make_base_state(query: Mapping[str, str]) -> BenchState:
     """The state of the fields that say which TiledMMA it is."""
     return BenchState(
-        atom=asked["atom"],
-        atom_layout=asked["atom_layout"],
-        permutation=asked["permutation"],
-        tile=asked["tile"],
-        target=asked.get("target", ""),
+        atom=query["atom"],
+        atom_layout=query["atom_layout"],
+        permutation=query["permutation"],
+        tile=query["tile"],
+        target=query.get("target", ""),
     )

@@ -55,22 +55,22 @@ WINDOW = {"row": 16, "col": 16}  # rows and columns of the picture
 LISTED = 32  # values of the table
 
 
-def build_body(asked: Mapping[str, str]) -> Json:
+def build_body(query: Mapping[str, str]) -> Json:
     """The body of POST /tiles/mma/chain: N of the first tile is K of the second."""
-    first: Json = {"atom": asked["first"]}
-    second: Json = {"atom": asked["second"] or asked["first"]}
-    if asked["atom_layout"]:
-        first["atom_layout"] = second["atom_layout"] = asked["atom_layout"]
-    if asked["tile"]:
-        first["tile"] = questions.parse_sizes(asked["tile"])
+    first: Json = {"atom": query["first"]}
+    second: Json = {"atom": query["second"] or query["first"]}
+    if query["atom_layout"]:
+        first["atom_layout"] = second["atom_layout"] = query["atom_layout"]
+    if query["tile"]:
+        first["tile"] = questions.parse_sizes(query["tile"])
         m, n = (*first["tile"], "", "")[:2]
-        second["tile"] = [m, asked["width"] or n, n]
+        second["tile"] = [m, query["width"] or n, n]
     return {"first": first, "second": second}
 
 
-def build_context(asked: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, Any]:
+def build_context(query: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, Any]:
     """Everything the page shows; LayoutError where a field does not fit. sent: the address with its pins."""
-    given = build_body(asked)
+    given = build_body(query)
     first, second = (questions.parse_mma(given[name], name) for name in ("first", "second"))
     found = facts.build_chain(questions.TiledChainBody(first=first, second=second))
     held = draw.list_first_holders(first.c), draw.list_first_holders(second.a)
@@ -132,10 +132,10 @@ def link_bench(given: Json) -> str:
     return f"/tiles/mma?{urlencode(query, safe='(),:')}"
 
 
-def list_presets(asked: Mapping[str, str]) -> list[tuple[str, str, bool]]:
+def list_presets(query: Mapping[str, str]) -> list[tuple[str, str, bool]]:
     """(text, address, chosen)."""
     return [
-        (text, f"{PATH}?{urlencode({k: v for k, v in fields.items() if v}, safe='(),:')}", dict(fields) == dict(asked))
+        (text, f"{PATH}?{urlencode({k: v for k, v in fields.items() if v}, safe='(),:')}", dict(fields) == dict(query))
         for text, fields in PRESETS.items()
     ]
 

@@ -79,11 +79,11 @@ class TiledMmaFacts:
     ] = make_optional_field()
 
 
-def answer_mma(asked: TiledUmmaBody) -> TiledMmaFacts:
+def answer_mma(question: TiledUmmaBody) -> TiledMmaFacts:
     """A, B and C of a whole tile: which thread and value hold which element. atom as PTX or CUTLASS's name,
     AtomLayoutMNK and PermutationMNK as CuTe writes them, tile [M, N, K]. B is (k, n). Of an UMMA atom (SM100_MMA_…,
     tcgen05.mma) the CTAs of the pair are the threads, and `umma` says shared and tensor memory and every MMA."""
-    return build_mma(asked.tiled_mma, asked.target)
+    return build_mma(question.tiled_mma, question.target)
 
 
 def build_mma(made: TiledMMA, target: str = "") -> TiledMmaFacts:
@@ -217,10 +217,10 @@ class ChainedFacts:
     message: str
 
 
-def build_chain(asked: TiledChainBody) -> ChainedFacts:
+def build_chain(question: TiledChainBody) -> ChainedFacts:
     """Is C of the first TiledMMA A of the second in registers, as FlashAttention's P? N of the first tile is K of the
     second."""
-    found = chain_mmas(asked.first, asked.second)
+    found = chain_mmas(question.first, question.second)
     return ChainedFacts(
         verdict=_find_verdict(found),  # type: ignore[arg-type]  # one of the words
         elements=found.elements,

@@ -89,7 +89,7 @@ def draw_tiled_mma(
     """The SVG of A, B and C as in a product, or of one of them; theme None takes the page's colours."""
     panels, labelled = _place_panels(found, ops, chosen, title)
     said = f"{found.atom.instruction.ptx}, atoms {found.atom_layout}, tile {'×'.join(map(str, found.tile))}"
-    told = [
+    swatches = [
         (text, [(fill, str(n)) for n, fill in enumerate(fills)]) for text, fills in bench.build_legend(found, chosen)
     ]
     return drawing.draw_panels(
@@ -97,7 +97,7 @@ def draw_tiled_mma(
         theme,
         title=title,
         said=said,
-        legend=told if legend else [],
+        legend=swatches if legend else [],
         labelled=labelled,
         extra=draw_rings(panels, _list_pinned(found, chosen), theme),
     )

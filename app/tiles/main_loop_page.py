@@ -89,13 +89,13 @@ def link_loop(fields: Mapping[str, str]) -> str:
     return f"{PATH}?{urlencode({k: v for k, v in fields.items() if v != usual[k]}, safe='(),:')}"
 
 
-def build_body(asked: Mapping[str, str]) -> Json:
+def build_body(query: Mapping[str, str]) -> Json:
     """The body of POST /tiles/loop."""
-    return {"tiled_mma": forms.build_mma_body(asked), "a": _build_side(asked, "a"), "b": _build_side(asked, "b")}
+    return {"tiled_mma": forms.build_mma_body(query), "a": _build_side(query, "a"), "b": _build_side(query, "b")}
 
 
-def _build_side(asked: Mapping[str, str], name: str) -> Json:
-    own = {key: asked[f"{name}_{key}"] for key in SIDE}
+def _build_side(query: Mapping[str, str], name: str) -> Json:
+    own = {key: query[f"{name}_{key}"] for key in SIDE}
     rows = {"kind": "rows", "inner": own["major"], "pitch_bytes": own["pitch"]}
     out: Json = {"storage": {**rows, "swizzle": own["swizzle"]}}
     if own["copy"]:
@@ -109,13 +109,13 @@ def _build_side(asked: Mapping[str, str], name: str) -> Json:
     return out
 
 
-def build_context(asked: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, Any]:
+def build_context(query: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, Any]:
     """Everything the page shows; LayoutError where a field does not fit. sent: the address with its pins."""
-    given = build_body(asked)
+    given = build_body(query)
     made = questions.parse_mma(given["tiled_mma"], "tiled_mma")
     found = main_loop_facts.build_loop(given)
     feeds = [(name, one) for name, one in (("A", found.a), ("B", found.b)) if one]
-    pages = {f"{side}.{stage}": link_copy(asked, side, stage) for side in "ab" for stage in ("store", "load")}
+    pages = {f"{side}.{stage}": link_copy(query, side, stage) for side in "ab" for stage in ("store", "load")}
     drawn = draw_stages(pages)
     sheets = loop_sheets.make_sheet_page(drawn)
     pinned = sheets.build_context(sent) if sheets else {}
@@ -132,14 +132,14 @@ def build_context(asked: Mapping[str, str], sent: Mapping[str, str]) -> dict[str
         "stages": STAGES,
         "tables": [(name, one, build_step_table(one)) for name, one in feeds if one.steps],
         "causes": [format_cause(name, one) for name, one in feeds if one.verdict == "mismatch"],
-        "pictures": drawing.link_forms(PATH, link_loop(asked).partition("?")[2]),
+        "pictures": drawing.link_forms(PATH, link_loop(query).partition("?")[2]),
         "copies": pages,
         "moved": [
             (name, TITLES[name[2:]].format(name[0].upper()), pages[name], ring(one.svg, name))
             for name, one in drawn.items()
         ],
         "swatches": number_legend(made, BenchState()),
-        "bench": link_bench(made, asked),
+        "bench": link_bench(made, query),
         "opcode": format_short_name(made.atom.instruction),
     }
 
@@ -199,11 +199,11 @@ def link_bench(made: TiledMMA, asked: Mapping[str, str]) -> str:
     return f"/tiles/mma?{urlencode(query, safe='(),:')}"
 
 
-def link_copy(asked: Mapping[str, str], side: str, stage: str) -> str:
+def link_copy(query: Mapping[str, str], side: str, stage: str) -> str:
     """The TiledCopy of a stage by itself: the store from global memory, or the load to the TiledMMA's operand."""
-    own = {key: asked[f"{side}_{key}"] for key in SIDE}
+    own = {key: query[f"{side}_{key}"] for key in SIDE}
     try:
-        made = questions.parse_mma(forms.build_mma_body(asked))
+        made = questions.parse_mma(forms.build_mma_body(query))
     except LayoutError:
         return ""
     m, n, k = made.tile
@@ -227,10 +227,10 @@ def link_copy(asked: Mapping[str, str], side: str, stage: str) -> str:
     else:
         out |= {
             "atom": own["load"],
-            "mma": asked["atom"],
-            "atom_layout": asked["atom_layout"],
+            "mma": query["atom"],
+            "atom_layout": query["atom_layout"],
             "operand": side,
-            "permutation": asked["permutation"],
+            "permutation": query["permutation"],
             "swizzle": own["read"] or own["swizzle"],
         }
     try:
@@ -242,6 +242,6 @@ def link_copy(asked: Mapping[str, str], side: str, stage: str) -> str:
     return tiled_copy_page.link_copy(out)
 
 
-def list_presets(asked: Mapping[str, str]) -> list[tuple[str, str, bool]]:
+def list_presets(query: Mapping[str, str]) -> list[tuple[str, str, bool]]:
     """(text, address, chosen)."""
-    return [(text, link_loop(fields), dict(fields) == dict(asked)) for text, fields in PRESETS.items()]
+    return [(text, link_loop(fields), dict(fields) == dict(query)) for text, fields in PRESETS.items()]

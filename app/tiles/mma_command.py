@@ -20,16 +20,16 @@ def print_mma(words: dict[str, Any], operand: str, at: str, thread: str, as_json
     """Print threads, values, registers; of an UMMA atom descriptors and tensor memory. Exit status 1 where the tile
     does not fit tensor memory.
     """
-    asked = read_question(TiledUmmaBody, words)
-    made = asked.tiled_mma
+    question = read_question(TiledUmmaBody, words)
+    made = question.tiled_mma
     umma = made if isinstance(made, TiledUmma) else None
     if as_json:
-        print_json(facts.build_mma(made, asked.target))
+        print_json(facts.build_mma(made, question.target))
     elif umma and not (at or thread):
         print("\n".join(umma_page.format_tile(umma)))
     else:
         sides = [made.operand(operand)] if operand else [made.a, made.b, made.c]
-        for line in _format_holders(made, sides, at) if at else _format_mma(made, sides, thread, asked.target):
+        for line in _format_holders(made, sides, at) if at else _format_mma(made, sides, thread, question.target):
             print(line)
     if umma and umma.faults:
         raise typer.Exit(1)

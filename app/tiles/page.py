@@ -125,14 +125,14 @@ def loop_page(request: Request) -> Response:
 
 
 def _render_form(
-    request: Request, template: str, asked: dict[str, str], build: Callable[[], dict[str, Any]], **more: Any
+    request: Request, template: str, query: dict[str, str], build: Callable[[], dict[str, Any]], **more: Any
 ) -> Response:
     """Render a form with what it asks for, or with what is wrong beside its field."""
-    context: dict[str, Any] = {"given": asked, "error": None, "at": "", "found": None, **more}
+    context: dict[str, Any] = {"given": query, "error": None, "at": "", "found": None, **more}
     code = 200
     try:
         context |= build()
     except LayoutError as error:
-        context |= {"error": error, "at": forms.find_form_field(error, asked)}
+        context |= {"error": error, "at": forms.find_form_field(error, query)}
         code = 422
     return render_page(request, template, context, code)

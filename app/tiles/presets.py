@@ -212,14 +212,14 @@ class PresetLink:
     chosen: bool
 
 
-def list_presets(asked: Mapping[str, str]) -> list[PresetLink]:
+def list_presets(query: Mapping[str, str]) -> list[PresetLink]:
     """The presets as links; the one that the page shows is marked."""
     return [
         PresetLink(
             text=one.kernel,
             about=one.about,
             href=link_preset(one),
-            chosen=all(asked[k] == v for k, v in one.fields.items()),
+            chosen=all(query[k] == v for k, v in one.fields.items()),
         )
         for one in PRESETS
     ]

@@ -170,9 +170,9 @@ UMMA = tuple(name for name in options_of(TiledUmmaBody) if name not in options_o
 
 def parse_mma(given: Any, field: str = "") -> TiledMMA:
     """The TiledMMA of an object; LayoutError names the wrong field, behind `field.` where that is given."""
-    asked = read_question(TiledUmmaBody, require_object(given, field, HINT), field)
+    question = read_question(TiledUmmaBody, require_object(given, field, HINT), field)
     try:
-        return asked.tiled_mma
+        return question.tiled_mma
     except LayoutError as error:
         raise error.move_to_field(f"{field}.{error.field}".strip(".")) from None
 

@@ -108,13 +108,13 @@ def _format_csv(found: TiledCopy, held: SharedCopySide | None, bench: MapBench, 
     lines = ["side,thread,warp,lane,value,access,row,col" + ",byte,bank" * (held is not None)]
     for one in bench.maps:
         side: TransferSide = getattr(found, one.name)
-        byte = one.told.get("byte")
+        byte = one.fields.get("byte")
         for thread in range(side.threads) if keep is None else np.flatnonzero(keep).tolist():
             head = f"{one.name},{thread},{thread // 32},{thread % 32}"
             for value, (row, col) in enumerate(
                 zip(side.rows[thread].tolist(), side.cols[thread].tolist(), strict=True)
             ):
-                at = "" if byte is None else f",{byte[row, col]},{one.told['bank'][row, col]}"
+                at = "" if byte is None else f",{byte[row, col]},{one.fields['bank'][row, col]}"
                 lines.append(f"{head},{value},{value // side.access},{row},{col}{at}")
     return "\n".join(lines) + "\n"
 
@@ -123,6 +123,14 @@ def _format_boxes_csv(found: TmaCopy) -> str:
     """Every element of the tile: its box, the CTA that brings it, the byte it lands at and the one it is stored at."""
     lines = ["row,col,box,cta,byte,bank,stored"]
     for (row, col), byte in np.ndenumerate(found.address):
-        told = (row, col, found.number[row, col], found.cta[row, col], byte, byte // 4 % 32, found.expected[row, col])
-        lines.append(",".join(map(str, told)))
+        columns = (
+            row,
+            col,
+            found.number[row, col],
+            found.cta[row, col],
+            byte,
+            byte // 4 % 32,
+            found.expected[row, col],
+        )
+        lines.append(",".join(map(str, columns)))
     return "\n".join(lines) + "\n"

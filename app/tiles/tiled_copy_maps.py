@@ -92,7 +92,7 @@ def _build_side_map(made: TiledCopy, name: str, byte: Longs | None) -> HolderMap
         " per thread"
     )
     edges = [list(range(step, size, step)) for step, size in zip(made.tiler, made.tile, strict=True)]
-    told = {} if byte is None else {"byte": byte, "bank": np.where(byte < 0, -1, byte // BANK_BYTES % BANKS)}
+    fields = {} if byte is None else {"byte": byte, "bank": np.where(byte < 0, -1, byte // BANK_BYTES % BANKS)}
     return HolderMap(
         name,
         name.capitalize(),
@@ -110,7 +110,7 @@ def _build_side_map(made: TiledCopy, name: str, byte: Longs | None) -> HolderMap
         },
         of_cells={} if byte is None else {"bank": colour_by_chunk(byte)},
         group=tuple(v // side.access for v in range(side.values)),
-        told=told,
+        fields=fields,
         edges=(edges[0], edges[1]),
     )
 
@@ -189,7 +189,7 @@ def _build_tile_map(made: TmaCopy) -> HolderMap:
     chunk = _number_chunks(made)
     own = _build_tile_colours(made) | _build_address_colours(made.address)
     row, col = np.indices(made.tile, dtype=np.int64)
-    told = _build_fields(made, row, col, chunk)
+    fields = _build_fields(made, row, col, chunk)
     wide, tall = made.box if made.inner == "K" else made.box[::-1]
     about = f"{rows} × {cols} · {made.boxes} box{'es' * (made.boxes != 1)} of {' × '.join(map(str, made.box))}"
     return HolderMap(
@@ -203,7 +203,7 @@ def _build_tile_map(made: TmaCopy) -> HolderMap:
         shades={},
         of_cells=own,
         group=_list_bank_lines(made),
-        told=told,
+        fields=fields,
         edges=(list(range(tall, rows, tall)), list(range(wide, cols, wide))),
     )
 
@@ -255,8 +255,8 @@ def _build_shared_map(made: TmaCopy, name: str, title: str, says: str, address: 
     row, col = np.indices(made.tile, dtype=np.int64)
     colours = _build_address_colours(address) | _build_tile_colours(made)
     own = {key: CellColouring(spread_values(one.numbers), one.names) for key, one in colours.items()}
-    told = {key: spread_values(value) for key, value in _build_fields(made, row, col, chunk).items()}
-    told["byte"] = spread_values(address)
+    fields = {key: spread_values(value) for key, value in _build_fields(made, row, col, chunk).items()}
+    fields["byte"] = spread_values(address)
     at = f" from byte {base}" if base else ""
     return HolderMap(
         name,
@@ -269,7 +269,7 @@ def _build_shared_map(made: TmaCopy, name: str, title: str, says: str, address: 
         shades={},
         of_cells=own,
         group=_list_bank_lines(made),
-        told=told,
+        fields=fields,
         edges=(list(range(8, lines, 8)), []),
         axes=("r", "c"),
         height=made.tile[0],

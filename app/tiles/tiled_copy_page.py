@@ -146,29 +146,29 @@ def get_defaults(query: Mapping[str, str]) -> dict[str, str]:
     return BULK if is_tma(atom) else EMPTY if atom else FIELDS
 
 
-def build_body(asked: Mapping[str, str]) -> Json:
+def build_body(query: Mapping[str, str]) -> Json:
     """The body of POST /tiles/copy."""
     names: tuple[str, ...] = ("atom", "element_bits", "global", "multicast")
-    if not is_tma(asked["atom"]):
-        names += ("bits",) if asked["mma"] else ("bits", "thr_layout", "val_layout", "layout_tv", "tiler_mn")
-    out: Json = {name: asked[name] for name in names if asked[name]}
-    out["tile"] = questions.parse_sizes(asked["tile"])
-    if asked["mma"] and not is_tma(asked["atom"]):
-        named = {"atom": asked["mma"], "atom_layout": asked["atom_layout"], "permutation": asked["permutation"]}
-        out |= {"tiled_mma": {name: text for name, text in named.items() if text}, "operand": asked["operand"]}
-    if asked["stored"] == "rows":
+    if not is_tma(query["atom"]):
+        names += ("bits",) if query["mma"] else ("bits", "thr_layout", "val_layout", "layout_tv", "tiler_mn")
+    out: Json = {name: query[name] for name in names if query[name]}
+    out["tile"] = questions.parse_sizes(query["tile"])
+    if query["mma"] and not is_tma(query["atom"]):
+        named = {"atom": query["mma"], "atom_layout": query["atom_layout"], "permutation": query["permutation"]}
+        out |= {"tiled_mma": {name: text for name, text in named.items() if text}, "operand": query["operand"]}
+    if query["stored"] == "rows":
         out["storage"] = {
             "kind": "rows",
-            "inner": asked["major"],
-            "pitch_bytes": _parse_integer(asked["pitch_bytes"]),
-            "swizzle": asked["swizzle"],
+            "inner": query["major"],
+            "pitch_bytes": _parse_integer(query["pitch_bytes"]),
+            "swizzle": query["swizzle"],
         }
-    elif asked["stored"] == "canonical":
+    elif query["stored"] == "canonical":
         mn, k = [*map(_parse_integer, out["tile"]), "", ""][:2]
-        out["storage"] = {"kind": "canonical", "swizzle": asked["swizzle"], "mn": mn, "k": k}
-        out["major"] = asked["major"]
-    elif asked["stored"] == "cute":
-        out["storage"] = {"kind": "cute", "layout": asked["layout"], "unit": "elements"}
+        out["storage"] = {"kind": "canonical", "swizzle": query["swizzle"], "mn": mn, "k": k}
+        out["major"] = query["major"]
+    elif query["stored"] == "cute":
+        out["storage"] = {"kind": "cute", "layout": query["layout"], "unit": "elements"}
     return out
 
 
@@ -184,9 +184,9 @@ def link_copy(fields: Mapping[str, str]) -> str:
     return f"{PATH}?{urlencode(changed, safe='(),:')}"
 
 
-def list_presets(asked: Mapping[str, str]) -> list[tuple[str, str, bool]]:
+def list_presets(query: Mapping[str, str]) -> list[tuple[str, str, bool]]:
     """(text, address, chosen)."""
-    return [(text, link_copy(fields), dict(fields) == dict(asked)) for text, fields in PRESETS.items()]
+    return [(text, link_copy(fields), dict(fields) == dict(query)) for text, fields in PRESETS.items()]
 
 
 def build_context(asked: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any]:
@@ -269,21 +269,21 @@ def build_page_data(bench: MapBench, state: Mapping[str, str], defaults: Mapping
     return script_data.build_page_data(bench, state, defaults, defaults) | {"unpictured": stage.UNPICTURED}
 
 
-def _suggest_swizzle(held: SharedCopySide | None, asked: Mapping[str, str]) -> tuple[str, str]:
+def _suggest_swizzle(held: SharedCopySide | None, query: Mapping[str, str]) -> tuple[str, str]:
     """(name of the swizzle mode that frees the accesses, the page with it), empty where there is none."""
-    if not held or not held.solution or not held.solution.free or asked["stored"] != "rows":
+    if not held or not held.solution or not held.solution.free or query["stored"] != "rows":
         return "", ""
     name = next((mode.name for mode in MODES if mode.swizzle() == held.solution.swizzle), "")
-    return (name, link_copy({**asked, "swizzle": name})) if name else ("", "")
+    return (name, link_copy({**query, "swizzle": name})) if name else ("", "")
 
 
-def _render_code(made: TiledCopy, asked: Mapping[str, str]) -> str:
-    if asked["mma"]:
-        return code.render_copy_cpp(made, None, None, asked["operand"])
-    if not asked["thr_layout"]:
+def _render_code(made: TiledCopy, query: Mapping[str, str]) -> str:
+    if query["mma"]:
+        return code.render_copy_cpp(made, None, None, query["operand"])
+    if not query["thr_layout"]:
         return code.render_copy_cpp(made, None, None)
     return code.render_copy_cpp(
-        made, parse_cute_layout(asked["thr_layout"]), parse_cute_layout(asked["val_layout"] or "(1,1)")
+        made, parse_cute_layout(query["thr_layout"]), parse_cute_layout(query["val_layout"] or "(1,1)")
     )
 
 

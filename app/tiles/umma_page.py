@@ -22,7 +22,7 @@ ORDERS = {"": "as CUTLASS", "mn": "M or N first", "k": "K first"}
 def build_context(made: TiledUmma, asked: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, Any]:
     """Everything the page shows; sent: the address with its pins."""
     atom = made.umma
-    told = umma_facts.build_umma(made)
+    answer = umma_facts.build_umma(made)
     name = umma_code.get_atom_name(atom) or atom.bound.ptx
     query = urlencode({key: value for key, value in asked.items() if value and key != "target"}, safe="(),:<>")
     product, wide, high = umma_figure.draw_product(made)
@@ -36,7 +36,7 @@ def build_context(made: TiledUmma, asked: Mapping[str, str], sent: Mapping[str, 
     return {
         **pinned,
         "found": made,
-        "told": told,
+        "answer": answer,
         "atom_name": name,
         "ptx": atom.bound.ptx,
         "said": umma_figure.describe_tile(made),
@@ -53,12 +53,12 @@ def build_context(made: TiledUmma, asked: Mapping[str, str], sent: Mapping[str, 
         "places": [
             {
                 "name": NAMES[one.operand],
-                "told": one,
+                "place": one,
                 "first": one.addresses[0],
                 "last": one.addresses[-1],
                 "count": len(one.addresses),
             }
-            for one in told.tensor
+            for one in answer.tensor
         ],
         "notes": facts.list_notes(made, asked.get("target", "")),
         "layouts": [
@@ -66,7 +66,7 @@ def build_context(made: TiledUmma, asked: Mapping[str, str], sent: Mapping[str, 
             for text, value in list_layouts(made)
         ],
         "code": build_code_parts(made, asked),
-        "following": list_next_pages(made, told),
+        "following": list_next_pages(made, answer),
         "swizzles": SWIZZLES,
         "orders": ORDERS,
         "by_ptx": not umma_code.get_atom_name(atom) or asked["atom"].lstrip().startswith("tcgen05"),
@@ -118,13 +118,13 @@ def link_descriptor(made: TiledUmma, operand: str, word: str) -> str:
 
 
 def _build_step(made: TiledUmma, one: UmmaTileStep) -> dict[str, Any]:
-    told = umma_facts.build_step(one)
+    step = umma_facts.build_step(one)
     return {
-        "told": told,
+        "step": step,
         "k": one.k * made.umma.shape[2],
-        "pages": {name: link_descriptor(made, name, word) for name, word in (("a", told.a), ("b", told.b)) if word},
-        "idesc": f"/idesc/{told.idesc}?kind={made.umma.mma.kind.name}",
-        "addresses": [told.tensor[name] for name in made.places],
+        "pages": {name: link_descriptor(made, name, word) for name, word in (("a", step.a), ("b", step.b)) if word},
+        "idesc": f"/idesc/{step.idesc}?kind={made.umma.mma.kind.name}",
+        "addresses": [step.tensor[name] for name in made.places],
     }
 
 
@@ -154,28 +154,28 @@ def _build_tile(made: TiledUmma, name: str) -> dict[str, Any]:
     }
 
 
-def build_code_parts(made: TiledUmma, asked: Mapping[str, str]) -> list[tuple[str, str]]:
+def build_code_parts(made: TiledUmma, query: Mapping[str, str]) -> list[tuple[str, str]]:
     """(title, text) of the code that makes it."""
     parts = [
         ("CuTe, C++", umma_code.render_cute_cpp(made)),
         ("CuTe DSL, Python", umma_code.render_cute_python(made)),
         (
             "Lanescope, Python",
-            umma_code.render_lanescope_python(made, umma_code.format_template(made.umma) or asked["atom"]),
+            umma_code.render_lanescope_python(made, umma_code.format_template(made.umma) or query["atom"]),
         ),
     ]
     return [(title, text) for title, text in parts if text]
 
 
-def list_next_pages(made: TiledUmma, told: umma_facts.UmmaFacts) -> list[tuple[str, str]]:
+def list_next_pages(made: TiledUmma, answer: umma_facts.UmmaFacts) -> list[tuple[str, str]]:
     """(text, address) of where people go from here."""
     atom = made.umma
     out = [
         ("The instruction with this descriptor", links.link_instruction(atom.bound, query={"idesc": str(atom.word)}))
     ]
     out.append(("Its instruction descriptor", f"/idesc/{atom.word}?kind={atom.mma.kind.name}"))
-    if told.epilogue:
-        out.append(("D’s epilogue", told.epilogue))
+    if answer.epilogue:
+        out.append(("D’s epilogue", answer.epilogue))
     out.append(("One MMA in tensor memory", umma_facts.link_placement(made)))
     if atom.factors and made.sides:
         a, _ = made.sides
@@ -195,31 +195,31 @@ def list_next_pages(made: TiledUmma, told: umma_facts.UmmaFacts) -> list[tuple[s
 
 def format_tile(made: TiledUmma) -> list[str]:
     """The tile as the command line says it."""
-    told = umma_facts.build_umma(made)
+    answer = umma_facts.build_umma(made)
     m, n, k = made.repeats
     fits, title, _ = format_verdict(made)
     out = [
-        f"{told.atom_text or made.umma.bound.ptx}",
+        f"{answer.atom_text or made.umma.bound.ptx}",
         f"  {umma_figure.describe_tile(made)}; {umma_facts.EVIDENCE}",
         f"  {made.umma.bound.ptx}, instruction descriptor {made.umma.word}, {m}×{n}×{k} MMAs",
         f"  {'' if fits else 'does not fit: '}{title}",
     ]
-    for name, one in told.shared.items():
+    for name, one in answer.shared.items():
         out.append(
             f"  {name.upper()} of each CTA: {one.mn}×{one.k}, {one.major}-major, swizzle {one.swizzle}, bytes"
             f" {one.base} to {one.base + one.bytes - 1}, {one.layout}"
         )
-    for place in told.tensor:
+    for place in answer.tensor:
         out.append(
             f"  {NAMES[place.operand]} in tensor memory: {place.columns} columns from {place.addresses[0]},"
             f" layout {place.id}"
         )
-    out += [f"  {says}" for says in (*made.inferred, *told.open.values())]
+    out += [f"  {says}" for says in (*made.inferred, *answer.open.values())]
     head = ["m", "n", "k", "a", "b", *made.places, "idesc"]
     out.append("  " + " ".join(head))
-    for step in told.steps[:SHOWN]:
+    for step in answer.steps[:SHOWN]:
         cells = [step.m, step.n, step.k, step.a or "-", step.b or "-", *step.tensor.values(), step.idesc]
         out.append("  " + " ".join(map(str, cells)))
-    if told.steps[SHOWN:]:
-        out.append(f"  … {len(told.steps) - SHOWN} more, with --json")
+    if answer.steps[SHOWN:]:
+        out.append(f"  … {len(answer.steps) - SHOWN} more, with --json")
     return out

@@ -135,8 +135,8 @@ def copy(
             "storage": parse_storage_options(storage, major) if storage else None,
             "multicast": multicast,
         }
-        told = tiled_copy_facts.build_tma_copy(drop_empty(asked))
-        return print_answer(told, tiled_copy_facts.format_tma_copy, as_json, told.verdict == "match")
+        answer = tiled_copy_facts.build_tma_copy(drop_empty(asked))
+        return print_answer(answer, tiled_copy_facts.format_tma_copy, as_json, answer.verdict == "match")
 
     asked = {
         "atom": atom,

@@ -29,7 +29,7 @@ _LINE = re.compile(r"lane\s*(?P<lane>\d{1,6})|col(?:umn)?\s*(?P<column>\d{1,6})"
 _CELL = re.compile(r"lane\s*(\d{1,6})\s*,?\s*col(?:umn)?\s*(\d{1,6})|(\d{1,6})\s*:\s*(\d{1,6})", re.IGNORECASE)
 
 
-def make_sheet_page(told: Placement) -> SheetPage:
+def make_sheet_page(answer: Placement) -> SheetPage:
     """Make the page's sheets: the tensor memory of each CTA."""
     sheets = tuple(
         PinSheet(
@@ -37,23 +37,23 @@ def make_sheet_page(told: Placement) -> SheetPage:
             "Tensor memory",
             tmem.LANES,
             tmem.COLUMNS,
-            tuple(_list_layers(told, cta)),
+            tuple(_list_layers(answer, cta)),
             (SheetGrid(SELECTOR, *grid),),
             empty="Nothing is placed in `lane {row}`, `column {col}`",
             group="reader",
         )
-        for cta, grid in enumerate(draw.list_grids(told.mma.ctas))
+        for cta, grid in enumerate(draw.list_grids(answer.mma.ctas))
     )
-    return SheetPage(sheets, WORDS, EXAMPLE, lambda text: find_pins(told, sheets, text))
+    return SheetPage(sheets, WORDS, EXAMPLE, lambda text: find_pins(answer, sheets, text))
 
 
-def _list_layers(told: Placement, cta: int) -> list[SheetLayer]:
+def _list_layers(answer: Placement, cta: int) -> list[SheetLayer]:
     out = []
-    for one, mma in told.placed:
+    for one, mma in answer.placed:
         element, whole = _make_operand_layers(one, mma, cta)
         out += [element, *whole]
-    if told.access and told.access.by_warp:
-        out.append(_make_access_layer(told.access, *told.where))
+    if answer.access and answer.access.by_warp:
+        out.append(_make_access_layer(answer.access, *answer.where))
     return [
         *(layer for layer in out if layer.line.startswith("`")),
         *(layer for layer in out if not layer.line.startswith("`")),
@@ -133,7 +133,7 @@ def _pin_cell(sheets: Sequence[PinSheet], lane: int, column: int) -> str:
     return PIN.format(panel=sheets[0].name, row=lane, col=column)
 
 
-def find_pins(told: Placement, sheets: Sequence[PinSheet], text: str) -> list[str]:
+def find_pins(answer: Placement, sheets: Sequence[PinSheet], text: str) -> list[str]:
     """Find the cells that a text names: an element, a row's first element, or a lane and column; of a
     lane or a column alone, its first cell.
 
@@ -145,11 +145,11 @@ def find_pins(told: Placement, sheets: Sequence[PinSheet], text: str) -> list[st
     if line := _LINE.fullmatch(text.strip()):
         lane, column = (int(line["lane"] or 0), int(line["column"] or 0))
         return [_pin_cell(sheets, lane, column)]
-    operands = [one.name.lower().replace(" ", "") for one in told.operands]
+    operands = [one.name.lower().replace(" ", "") for one in answer.operands]
     found = []
     places = parse_places(text, {*operands, "a", "d"}, EXAMPLE, bare=True)
     for place in places:
-        cells = _find_cells(told, sheets, place.matrix or "d", _find_element(place))
+        cells = _find_cells(answer, sheets, place.matrix or "d", _find_element(place))
         found += cells[: 3 - len(places)]  # of one place, its first two copies
     return found
 
@@ -165,11 +165,11 @@ def _find_element(place: SoughtPlace) -> tuple[int, int]:
     return place.coords or (row or 0, 0)
 
 
-def _find_cells(told: Placement, sheets: Sequence[PinSheet], name: str, place: tuple[int, int]) -> list[str]:
+def _find_cells(answer: Placement, sheets: Sequence[PinSheet], name: str, place: tuple[int, int]) -> list[str]:
     """Find the cells of an element in every CTA."""
-    named = [(one, mma) for one, mma in told.placed if one.name.lower().replace(" ", "") == name]
+    named = [(one, mma) for one, mma in answer.placed if one.name.lower().replace(" ", "") == name]
     if not named:
-        placed = ", ".join(one.name for one in told.operands) or "nothing"
+        placed = ", ".join(one.name for one in answer.operands) or "nothing"
         raise LayoutError("bad_find", f"{name.upper()} is not placed here.", f"Placed: {placed}.", "find")
     one, mma = named[0]
     row, col = place
@@ -189,15 +189,15 @@ def _find_cells(told: Placement, sheets: Sequence[PinSheet], name: str, place: t
     return out
 
 
-def show_placement(asked: PlacementQuestion, told: Placement) -> dict[str, Any]:
+def show_placement(question: PlacementQuestion, answer: Placement) -> dict[str, Any]:
     """Return what the page shows beside the placement, with its sheets and the answer about its pins."""
-    page = make_sheet_page(told)
-    query: Mapping[str, str] = {name: getattr(asked, name) for name in ("find", "pin", "pin2")}
-    return placement.show_placement(asked, told) | page.build_context(query)
+    page = make_sheet_page(answer)
+    query: Mapping[str, str] = {name: getattr(question, name) for name in ("find", "pin", "pin2")}
+    return placement.show_placement(question, answer) | page.build_context(query)
 
 
-def draw_placement(asked: PlacementQuestion, told: Placement) -> str:
+def draw_placement(question: PlacementQuestion, answer: Placement) -> str:
     """Draw the placement with its pins."""
-    page = make_sheet_page(told)
-    pins, _ = page.parse_pins({name: getattr(asked, name) for name in ("find", "pin", "pin2")})
-    return page.ring(placement.draw_placement(asked, told), SELECTOR, pins)
+    page = make_sheet_page(answer)
+    pins, _ = page.parse_pins({name: getattr(question, name) for name in ("find", "pin", "pin2")})
+    return page.ring(placement.draw_placement(question, answer), SELECTOR, pins)

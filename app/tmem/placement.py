@@ -148,24 +148,24 @@ class Placement:
         return [operand for operand, _ in self.placed]
 
 
-def place_operands(asked: PlacementQuestion) -> Placement:
+def place_operands(question: PlacementQuestion) -> Placement:
     """Place the operands of every MMA, and say what is wrong with them and with the access."""
-    mma = parse_mma(asked)
-    placed = _list_operands(asked, mma, "")
-    for number, more in enumerate(asked.more, 2):
+    mma = parse_mma(question)
+    placed = _list_operands(question, mma, "")
+    for number, more in enumerate(question.more, 2):
         placed += _list_operands(more, parse_mma(more), f"{number}: ")
-    allocation = Allocation(asked.alloc, asked.first)
+    allocation = Allocation(question.alloc, question.first)
     mmas = {operand.name: of for operand, of in placed}
     faults = tmem.find_placement_faults(allocation, [operand for operand, _ in placed], mmas)
     if len({of.ctas for of in mmas.values()}) > 1:
         says = "All tcgen05 instructions of a kernel use the same .cta_group; ptxas refuses a mixture."
         faults.append(PlacementFault("cta_group_mixed", "more", says))
-    if asked.idesc is not None:
-        faults += tmem.find_idesc_faults(IdescWord(asked.idesc, mma.kind), mma)
-    lane, column = asked.at or (0, 0)
-    access = tmem.parse_access(asked.access, asked.split) if asked.access else None
+    if question.idesc is not None:
+        faults += tmem.find_idesc_faults(IdescWord(question.idesc, mma.kind), mma)
+    lane, column = question.at or (0, 0)
+    access = tmem.parse_access(question.access, question.split) if question.access else None
     if access:
-        warp = lane // tmem.QUARTER if asked.warp is None else asked.warp
+        warp = lane // tmem.QUARTER if question.warp is None else question.warp
         faults += tmem.find_access_faults(access, lane, column, warp, allocation)
     return Placement(
         mma=mma,
@@ -178,12 +178,12 @@ def place_operands(asked: PlacementQuestion) -> Placement:
     )
 
 
-def _list_operands(asked: PlacedQuestion, mma: TmemMma, prefix: str) -> list[tuple[PlacedOperand, TmemMma]]:
+def _list_operands(question: PlacedQuestion, mma: TmemMma, prefix: str) -> list[tuple[PlacedOperand, TmemMma]]:
     """Return the operands of an MMA that a request places."""
     out = []
     for operand, name in CALLED.items():
         field = f"{operand}_at"
-        at = getattr(asked, field)
+        at = getattr(question, field)
         if at is None:
             continue
         try:
@@ -197,23 +197,23 @@ def _list_operands(asked: PlacedQuestion, mma: TmemMma, prefix: str) -> list[tup
 # the page -------------------------------------------------------------------------------------------------------------
 
 
-def show_placement(asked: PlacementQuestion, told: Placement) -> dict[str, Any]:
+def show_placement(question: PlacementQuestion, answer: Placement) -> dict[str, Any]:
     """Return what the page shows beside the placement."""
-    mma, access, look = told.mma, told.access, asked.look
-    hit = [one for one in told.operands if told.touched is not None and (one.mask & told.touched).any()]
+    mma, access, look = answer.mma, answer.access, question.look
+    hit = [one for one in answer.operands if answer.touched is not None and (one.mask & answer.touched).any()]
     sparse = ", A sparse" if mma.sparse else ""
-    again = {"kind": mma.kind.name, "m": mma.m, "n": mma.n, "cta_group": mma.ctas, "ws": int(asked.ws)}
+    again = {"kind": mma.kind.name, "m": mma.m, "n": mma.n, "cta_group": mma.ctas, "ws": int(question.ws)}
     shape = f"kind::{mma.kind.name}, M {mma.m} × N {mma.n} × K {mma.k}{sparse}"
     return {
         "shown": {"scale_vec": mma.scale_vec},
         "choices": {"scale_vec": mma.kind.scaled},
         "title": f"{shape}, {tmem.format_form(mma.form)}",
-        "loaded": list_registers(access, hit[0], *told.where) if access and access.by_warp and hit else [],
+        "loaded": list_registers(access, hit[0], *answer.where) if access and access.by_warp and hit else [],
         "listed": SHOWN_REGISTERS,
         "threads": join_words(list(map(str, SHOWN_THREADS))),
         "touching": [one.name for one in hit],
         "look": look,
-        "held": format_holders(told.operands, *look) if look else None,
+        "held": format_holders(answer.operands, *look) if look else None,
         "word": _link_idesc(mma),
         "code": render_statement(access) if access else "",
         "epilogue": link_to("/tmem/epilogue", again),
@@ -221,21 +221,21 @@ def show_placement(asked: PlacementQuestion, told: Placement) -> dict[str, Any]:
     }
 
 
-def draw_placement(asked: PlacementQuestion, told: Placement) -> str:
+def draw_placement(question: PlacementQuestion, answer: Placement) -> str:
     """Draw the memory of one CTA, or of both of a pair."""
-    masks = [one.mask for one in told.operands]
+    masks = [one.mask for one in answer.operands]
     overlap = np.zeros((tmem.LANES, tmem.COLUMNS), bool)
     for one, other in combinations(masks, 2):
         overlap |= one & other
-    rows = told.mma.place.rows
+    rows = answer.mma.place.rows
     titles = ["CTA"]
-    if told.mma.ctas > 1:
+    if answer.mma.ctas > 1:
         titles = [f"CTA {cta} of the pair: rows {rows * cta}–{rows * cta + rows - 1} of A and D" for cta in range(2)]
     panels = [
-        (title, [(one, _describe_operand(one, mma, cta)) for one, mma in told.placed])
+        (title, [(one, _describe_operand(one, mma, cta)) for one, mma in answer.placed])
         for cta, title in enumerate(titles)
     ]
-    return draw_tmem(panels, told.allocation, told.touched, overlap)
+    return draw_tmem(panels, answer.allocation, answer.touched, overlap)
 
 
 def _describe_operand(one: PlacedOperand, mma: TmemMma, cta: int) -> str:

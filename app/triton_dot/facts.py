@@ -106,31 +106,31 @@ class TritonDotFacts:
     ] = make_optional_field()
 
 
-def parse_dot(asked: TritonDotQuestion) -> TritonDot:
+def parse_dot(question: TritonDotQuestion) -> TritonDot:
     """Return the product of a question."""
-    default = {"int8": "int32", "fp64": "fp64"}.get(asked.a, "fp32")
+    default = {"int8": "int32", "fp64": "fp64"}.get(question.a, "fp32")
     return TritonDot(
-        asked.m,
-        asked.n,
-        asked.k,
-        asked.a,
-        asked.b,
-        asked.target,
-        acc=asked.acc or default,
-        num_warps=asked.num_warps,
-        num_ctas=asked.num_ctas,
-        precision=asked.precision,
-        scales=SCALES[asked.scales],
-        factor=asked.factor,
-        imprecise=asked.imprecise,
-        computed=asked.computed,
+        question.m,
+        question.n,
+        question.k,
+        question.a,
+        question.b,
+        question.target,
+        acc=question.acc or default,
+        num_warps=question.num_warps,
+        num_ctas=question.num_ctas,
+        precision=question.precision,
+        scales=SCALES[question.scales],
+        factor=question.factor,
+        imprecise=question.imprecise,
+        computed=question.computed,
     )
 
 
-def build_triton_dot(asked: TritonDotQuestion) -> TritonDotFacts:
+def build_triton_dot(question: TritonDotQuestion) -> TritonDotFacts:
     """The instruction that Triton 3.9 chooses for a tl.dot or tl.dot_scaled, the layout of D, and the condition that
     decided."""
-    dot = parse_dot(asked)
+    dot = parse_dot(question)
     found = choose_instruction(dot)
     return TritonDotFacts(
         instruction=found.attempts[-1].instruction,

@@ -124,33 +124,34 @@ class WeightFacts:
     operand: str | None = make_optional_field()
 
 
-def make_layout(asked: WeightQuestion) -> WeightLayout:
-    """Return the layout of a question, where sizes are left out the least that hold the element that is looked for.
+def make_layout(question: WeightQuestion) -> WeightLayout:
+    """Return the layout of a question; a size that is left out is the smallest that has the requested element.
 
     LayoutError names the wrong field.
     """
-    smallest = packed_weights(asked.format, bits=asked.bits)
-    element = parse_element(asked.find) or (0, 0)
+    smallest = packed_weights(question.format, bits=question.bits)
+    element = parse_element(question.find) or (0, 0)
     units = smallest.tile.extents
     sizes = (-(-max(at + 1, LEAST) // unit) * unit for at, unit in zip(element, units, strict=True))
-    down, across = (min(size, MOST // unit * unit) for size, unit in zip(sizes, units, strict=True))
-    k, n = (size if given is None else given for given, size in zip((asked.k, asked.n), (down, across), strict=True))
-    return packed_weights(asked.format, k, n, asked.bits)
+    default_k, default_n = (min(size, MOST // unit * unit) for size, unit in zip(sizes, units, strict=True))
+    k = default_k if question.k is None else question.k
+    n = default_n if question.n is None else question.n
+    return packed_weights(question.format, k, n, question.bits)
 
 
-def find_place(asked: WeightQuestion, layout: WeightLayout) -> WeightPlace:
+def find_place(question: WeightQuestion, layout: WeightLayout) -> WeightPlace:
     """Return the place that is looked at; without a text that of the example, or the nearest in a smaller W."""
-    if not asked.find.strip():
+    if not question.find.strip():
         k, n = parse_element(EXAMPLE) or (0, 0)
         return layout.locate(min(k, layout.k - 1), min(n, layout.n - 1))
-    return layout.locate(*parse_place(asked.find, layout))
+    return layout.locate(*parse_place(question.find, layout))
 
 
-def locate_weight(asked: WeightQuestion) -> WeightFacts:
+def locate_weight(question: WeightQuestion) -> WeightFacts:
     """A matrix of 4- or 8-bit integers as Marlin, Machete, AWQ or GPTQ stores it: the word, nibble, lane and register
     of an element, and which operand the words feed."""
-    layout = make_layout(asked)
-    row, place = layout.format, find_place(asked, layout)
+    layout = make_layout(question)
+    row, place = layout.format, find_place(question, layout)
     return WeightFacts(
         format=row.name,
         title=row.title,
