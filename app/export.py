@@ -255,7 +255,7 @@ class SiteExport:
         return _MENU.sub(lambda _: menu, text)
 
     def _find_picture(self, card: PageCard) -> str:
-        """Return the file of a page's picture, "" where it has none or a server would draw it."""
+        """Return the file of a page's picture, "" if it has none or a server would draw it."""
         if card.svg:
             return self.write_shared_file("svg", "svg", draw_alone(card.svg, "light", card.headline))
         found = self.resolve_address(card.drawn).partition("#")[0] if card.drawn else ""

@@ -1,4 +1,4 @@
-"""Which instructions a name means, and why a text is refused, as agents ask it. No framework."""
+"""Which instructions a name means, and why a text is refused, as agents ask it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class FoundInstructions:
 
 
 def find_instructions(question: FindQuestion) -> FoundInstructions:
-    """The instructions that a name or filters mean."""
+    """Return the instructions that a name or filters mean."""
     filters = {name: getattr(question, name) for name in ("family", "type", "target", "shape")}
     if not (question.q or any(filters.values())):
         raise LayoutError("bad_request", "Nothing says what to find.", "Give q, or one of the filters.", "q")
@@ -123,7 +123,7 @@ class Refusal:
 
 
 def explain_refusal(question: RefusalQuestion) -> Refusal:
-    """Why a text is refused and what is allowed, or that it is legal and where."""
+    """Return why a text is refused and what is allowed, or that it is legal and where."""
     try:
         form = catalog.parse_instruction(question.text, "text")
     except LayoutError as error:

@@ -1,4 +1,4 @@
-"""The load that feeds a fragment, and runs of the emulator, as agents ask it. No framework."""
+"""The load that feeds a fragment, and runs of the emulator, as agents ask it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class LoadPlan:
 
 
 def plan_load(given: Json) -> LoadPlan:
-    """The ldmatrix or stmatrix that moves an operand between a storage and registers, and its code."""
+    """Return the ldmatrix or stmatrix that moves an operand between a storage and registers, and its code."""
     asked = dict(given)
     if not asked.get("load"):
         check_keys(asked, _CHAIN)

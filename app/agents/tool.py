@@ -1,4 +1,4 @@
-"""A tool of `lanescope mcp`: a question, its answer, and what of it an agent reads first. No framework."""
+"""A tool of `lanescope mcp`: a question, its answer, and what of it an agent reads first."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class AgentTool:
         return out
 
     def _open_part(self, outer: list[str], query: Mapping[str, Any]) -> tuple[type | None, Mapping[str, Any]]:
-        """Return the question that a path leads into, and what of it is given; None where it is left out whole."""
+        """Return the question that a path leads into, and what of it is given; None if it is left out whole."""
         kind: type = self.tool.question
         held: Mapping[str, Any] = query
         for name in outer:

@@ -1,4 +1,4 @@
-"""The tools of `lanescope mcp`: a row a tool. No framework."""
+"""The tools of `lanescope mcp`: a row per tool."""
 
 from __future__ import annotations
 

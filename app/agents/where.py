@@ -1,5 +1,5 @@
 """Where an element is, and what is there: one question for instructions, tiles in shared memory, tensor memory, scale
-factors, metadata, and layouts of Triton and CuTe. The answers are those of their own pages. No framework.
+factors, metadata, and layouts of Triton and CuTe. The answers are those of their own pages.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def parse_place(text: str, example: str) -> Place:
 
 
 def find_place(question: WhereQuestion) -> Located:
-    """Where an element is, or which elements a holder has."""
+    """Return where an element is, or which elements a holder has."""
     names = [name for name in options_of(WhereQuestion) if name != "place"]
     given = [name for name in names if getattr(question, name)]
     if len(given) != 1:

@@ -1,4 +1,4 @@
-"""Words of descriptors, encoded and verified, as agents ask it. No framework."""
+"""Words of descriptors, encoded and verified, as agents ask it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class EncodedWords:
 
 
 def encode_words(given: Json) -> EncodedWords:
-    """The 64-bit descriptor of amounts in bytes, or those that read a tile."""
+    """Return the 64-bit descriptor of amounts in bytes, or those that read a tile."""
     if "tile" not in given:
         made = encode_descriptor(given)
         fields = {one.name: {"bits": f"{one.high}:{one.low}", "encoded": one.encoded} for one in made.fields}
@@ -114,7 +114,7 @@ class VerifiedIdesc:
 
 
 def verify_idesc(question: VerifyIdescQuestion) -> VerifiedIdesc:
-    """Whether an instruction descriptor of tcgen05.mma is legal and says a product."""
+    """Return whether an instruction descriptor of tcgen05.mma is legal and says a product."""
     answer = build_idesc(IdescWord(question.value, question.kind, question.target))
     differences: list[IdescDifference] = []
     repair = ""

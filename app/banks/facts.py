@@ -1,4 +1,4 @@
-"""What accesses cost in banks, as the API, the pages and the command line say it. No framework."""
+"""Bank conflicts of accesses, for the API, the pages and the command line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from lanescope.shared.swizzle import MODES, Swizzle
 
 ACCESS_TEXT = "access:pattern or access:addresses, e.g. ldmatrix.x4:ldmatrix, st.shared.b128:0 16 32 …"
 MOST_ACCESSES = 16
-MOST_PITCH = 1 << 16  # bytes from row to row
+MOST_PITCH = 1 << 16  # pitch in bytes
 Address = Annotated[
     list[Number | None],
     Description("One byte address per lane; null for an inactive lane.", limits={"maxItems": banks.LANES}),
@@ -88,14 +88,14 @@ class AccessBody(_Use):
 
 @question
 class SolveMany(_Rows):
-    """Accesses that one swizzle shall free of conflicts."""
+    """Accesses for which one swizzle is to remove the conflicts."""
 
     accesses: tuple[OneAccess, ...] = list_field(OneAccess, "Accesses", "", least=1, most=MOST_ACCESSES, required=True)
 
 
 @question
 class SolveOne(_Rows, OneAccess):
-    """One access that a swizzle shall free of conflicts."""
+    """An access for which a swizzle is to remove the conflicts."""
 
     access: str = text_field("ldmatrix.x4", "Access", "", required=True, type=AccessName)
 
@@ -115,7 +115,7 @@ class AccessQuestion(_Use):
 
     @property
     def one(self) -> Json:
-        """The access as POST /banks/solve has it."""
+        """Return the access as POST /banks/solve has it."""
         lanes = {"address": banks.parse_addresses(self.address)} if self.address else {"pattern": self.pattern}
         return {"access": self.access, **lanes}
 
@@ -126,7 +126,7 @@ class AccessQuestion(_Use):
 
 @question
 class BanksQuestion(AccessQuestion):
-    """One access, and others that the same swizzle shall free."""
+    """An access, and others for which the same swizzle is to remove the conflicts."""
 
     accesses: str = text_field(
         "",
@@ -137,7 +137,7 @@ class BanksQuestion(AccessQuestion):
 
 @fact
 class Phase:
-    """Lanes whose requests can share a wavefront, and the words each of the 32 banks serves them."""
+    """Lanes whose requests can share a wavefront, and the words that each of the 32 banks serves for them."""
 
     lanes: list[int]
     wavefronts: int
@@ -148,7 +148,7 @@ class Phase:
 
 @fact
 class ProfilerCounter:
-    """A metric of Nsight Compute, and what one execution of the access adds to it."""
+    """A metric of Nsight Compute, and how much one execution of the access adds to it."""
 
     metric: Annotated[str, Description("As ncu --metrics names it.", (bank_counters.WAVEFRONTS.format("ld"),))]
     per_execution: int
@@ -156,7 +156,7 @@ class ProfilerCounter:
 
 @fact
 class BankCost:
-    """What an access costs: `ideal` wavefronts without conflicts."""
+    """The cost of an access. ideal: wavefronts without conflicts."""
 
     address: Annotated[list[int | None], Description("[lane], after the swizzle.")]
     swizzle: str
@@ -184,7 +184,7 @@ class SwizzleBits:
 
 @fact
 class SolvedAccess:
-    """What an access costs under the swizzle found."""
+    """The cost of an access under the swizzle that was found."""
 
     access: AccessName
     pattern: AccessPattern | None
@@ -209,8 +209,9 @@ class Solved:
 
 
 def build_bank_cost(given: Json) -> BankCost:
-    """Wavefronts of one access: its name and 32 byte addresses (null for an inactive lane); `swizzle` (none, 32B, 64B,
-    128B or B,M,S) is applied to them. With tiled_mma what a whole main loop pays, its body as of POST /tiles/loop.
+    """Wavefronts of one access: its name and 32 byte addresses (null for an inactive lane), to which `swizzle`
+    (none, 32B, 64B, 128B or B,M,S) is applied. With tiled_mma: the bank conflicts of a whole main loop, with a body
+    as for POST /tiles/loop.
     """
     check_keys(given, options_of(AccessBody))
     if given.get("address") is None and not set(given) & set(ROW_FIELDS):
@@ -229,25 +230,26 @@ def count_wavefronts(question: AccessQuestion) -> BankCost:
 
 
 def parse_question(question: AccessQuestion) -> tuple[banks.AccessUse, Swizzle]:
-    """Return the access that the page asks for, and its swizzle."""
+    """Return the access of the page's question, and its swizzle."""
     return parse_use(question.one | ({} if question.address else question.rows) | {"swizzle": question.swizzle})
 
 
 def parse_pitch(given: Json) -> int:
-    """Bytes from row to row, padding included."""
+    """Return the pitch of rows in bytes, with padding."""
     return sum(option.parse(given.get(name, option.default), name) for name, option in options_of(_Rows).items())
 
 
 def parse_use(given: Json) -> tuple[banks.AccessUse, Swizzle]:
-    """One access and the swizzle of byte addresses: at "address", or at rows of `row_bytes` (plus `pad`); what is left
-    out is the page's default.
+    """Return an access and the swizzle of byte addresses: at "address", or at rows of `row_bytes` (plus `pad`).
+
+    What is left out is the page's default.
     """
     _require_one_source(given, [given])
     return _parse_access(given, given), _parse_swizzle(given.get("swizzle", "none"))
 
 
 def _require_one_source(given: Json, items: list[Json]) -> None:
-    """LayoutError where a pattern's fields stand beside the addresses that make them idle."""
+    """Raise LayoutError if fields of a pattern stand beside addresses, which would make them unused."""
     idle = [name for item in items if item.get("address") is not None for name in ("pattern",) if name in item]
     if all(item.get("address") is not None for item in items):
         idle += [name for name in ("row_bytes", "pad") if name in given]
@@ -261,7 +263,7 @@ def _require_one_source(given: Json, items: list[Json]) -> None:
 
 
 def _parse_access(item: Json, shared: Json) -> banks.AccessUse:
-    """{"access", "address"} or {"access", "pattern"}; a pattern's rows are those of `shared`."""
+    """Parse {"access", "address"} or {"access", "pattern"}; `shared` has the rows of a pattern."""
     kind = banks.get_access(item.get("access", "ldmatrix.x4"))
     if item.get("address") is not None:
         return banks.make_address_use(kind, item["address"])
@@ -272,14 +274,16 @@ def _parse_access(item: Json, shared: Json) -> banks.AccessUse:
 
 
 def parse_architecture(given: Json) -> str:
-    """The architecture whose counters are asked for."""
+    """Return the architecture whose counters are requested."""
     option = options_of(_Use)["architecture"]
     architecture: str = option.parse(given.get("architecture", option.default), "architecture")
     return architecture
 
 
 def build_use_cost(use: banks.AccessUse, xor: Swizzle, architecture: str = bank_counters.MEASURED[0]) -> BankCost:
-    """What an access costs under a swizzle, the addresses its lanes give then, and what ncu counts."""
+    """Return the cost of an access under a swizzle, the resulting addresses of its lanes, and Nsight Compute's
+    counters.
+    """
     cost = use.compute_use_cost(xor)
     measured = architecture in bank_counters.MEASURED
     counters = bank_counters.predict_counters(cost) if measured else {}
@@ -310,9 +314,7 @@ def _parse_swizzle(given: object) -> Swizzle:
 
 
 def parse_accesses(text: str) -> list[Json]:
-    """Accesses as people write them, with commas, semicolons or spaces between: access, access:pattern, or
-    access:address,address,…
-    """
+    """Parse accesses separated by commas, semicolons or blanks: access, access:pattern, or access:address,address,…"""
     out: list[Json] = []
     for part in re.split(r"[\s,;]+", text.strip()):
         if part[:1].isalpha() and part != "null":
@@ -330,7 +332,7 @@ def parse_accesses(text: str) -> list[Json]:
 
 
 def _list_wanted(given: Json) -> list[Json]:
-    """Return the accesses that a request names, in a list or in itself."""
+    """Return the accesses of a request: its list, or itself."""
     wanted, alone = given.get("accesses"), [name for name in ("access", "address", "pattern") if name in given]
     if "accesses" in given and alone:
         raise LayoutError(
@@ -356,8 +358,9 @@ def _list_wanted(given: Json) -> list[Json]:
 
 
 def solve_swizzle(given: Json) -> Solved:
-    """The smallest Swizzle<B,M,S> that removes the conflicts of all accesses, or why there is none: accesses [{access,
-    address}] or [{access, pattern}] with row_bytes and pad. One access may stand in the request itself."""
+    """Return the smallest Swizzle<B,M,S> that removes the conflicts of all accesses, or why there is none: accesses
+    [{access, address}] or [{access, pattern}] with row_bytes and pad. One access may stand in the request itself.
+    """
     check_keys(given, ("accesses", "access", "address", *ROW_FIELDS))
     wanted = _list_wanted(given)
     _require_one_source(given, wanted)

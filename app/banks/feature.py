@@ -1,4 +1,4 @@
-"""What accesses to shared memory cost in banks, and the swizzle that frees them."""
+"""Bank conflicts of shared-memory accesses, and the swizzle that removes them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from lanescope.shared.swizzle import MODES
 
 
 def show_banks(question: BanksQuestion, answer: BankCost) -> dict[str, Any]:
-    """Return what the page shows beside the answer."""
+    """Return the template's variables."""
     use, xor = facts.parse_question(question)
     wanted = [question.one, *(item for item in facts.parse_accesses(question.accesses) if item != question.one)]
     solved = facts.solve_swizzle(
@@ -107,7 +107,7 @@ def _format_cost(found: facts.BankCost, swizzled: bool) -> list[str]:
 
 
 def _format_solution(solved: Solved) -> Iterator[str]:
-    """The smallest swizzle and why, and what it does for each access."""
+    """Yield the smallest swizzle and why, and its effect on each access."""
     yield solved.why + (f" That is mode {solved.mode} of TMA and wgmma." if solved.mode not in (None, "none") else "")
     for row in solved.accesses:
         where = row.pattern or "at the addresses given"

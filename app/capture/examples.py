@@ -1,4 +1,4 @@
-"""Captures to try, a row each: a K loop over a tile with the 128B swizzle, right or with one mistake. No framework."""
+"""Captures to try, a row each: a K loop over a tile with the 128B swizzle, right or with one mistake."""
 
 from __future__ import annotations
 

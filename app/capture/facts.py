@@ -1,4 +1,4 @@
-"""Limits of the captures that a server verifies. No framework."""
+"""Limits of the captures that a server verifies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verdict on a capture, for programs, a shell and the page. No framework."""
+"""The verdict on a capture, for programs, a shell and the page."""
 
 from __future__ import annotations
 
@@ -191,8 +191,8 @@ class CaptureBody:
 
 
 def verify_capture(given: Json) -> CaptureVerified:
-    """Which elements of A and B every instruction that lanescope.cuh recorded has read, whether they are the slice it
-    should multiply; if not, where that slice lies in the recorded memory, the cause and the repair.
+    """Return which elements of A and B every instruction that lanescope.cuh recorded has read, whether they are the
+    slice it should multiply; if not, where that slice lies in the recorded memory, the cause and the repair.
     """
     return build_answer(verify_body(given))
 

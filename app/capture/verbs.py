@@ -43,8 +43,8 @@ def capture_verify(
     every: Annotated[bool, typer.Option("--all", help="Every step, and the first wrong one in full.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Whether every recorded instruction read the slice that it should multiply. Exit status 1 where one did not, 2
-    where nothing, or not everything, could be judged.
+    """Whether every recorded instruction read the slice that it should multiply. Exit status 1 if one did not, 2 if
+    nothing, or not everything, could be judged.
     """
     from lanescope.app.capture import forms
     from lanescope.capture.file_format import HEADER_BYTES, MOST_FILE, MOST_RECORDS, get_extent

@@ -1,4 +1,4 @@
-"""The catalogue: its rows, what narrows them, and the families. No framework."""
+"""The catalogue: its rows, what narrows them, and the families."""
 
 from __future__ import annotations
 

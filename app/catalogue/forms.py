@@ -1,5 +1,5 @@
 """The instructions that a name means: a full name means one, a shorter one every form that has its words, the plain one
-first. Nothing is dropped unsaid. No framework.
+first. Nothing is dropped unsaid.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class FormMatches:
 
     @property
     def named(self) -> bool:
-        """Whether the words alone say that an instruction is meant: an opcode or a shape, even a wrong one, is among
-        them.
+        """Return whether the words alone say that an instruction is meant: an opcode or a shape, even a wrong one,
+        is among them.
         """
         return any(is_opcode(word) or search.split_shape(word) for word in (*self.words, *self.ignored))
 

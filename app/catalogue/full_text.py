@@ -1,5 +1,5 @@
 """Every page by its words: titles, headings and text of the guide, menu entries of the tools. A question finds the
-pages that share words with it, rare words before common ones. Built once, from the Markdown. No framework.
+pages that share words with it, rare words before common ones. Built once, from the Markdown.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Topics: every page that explains something, found by its name or its words; a search shows them beside instructions.
-No framework.
-"""
+"""Topics: pages that explain something, found by name or by their words; a search lists them beside instructions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of a chain: the operand, the rows of a load, and the lanes that address shared memory. No framework."""
+"""Pictures of a chain: the operand, the rows of a load, and the lanes that give addresses in shared memory."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from lanescope.shared import chain, pieces
 
 
 def draw_rows(found: chain.Chain) -> str:
-    """The rows of the first load (store): eight 16-bit units each, the lane that receives (gives) each, and the
-    elements in it.
+    """Draw the rows of the first load (store): eight 16-bit units each, with the lane that receives (gives) it and
+    its elements.
     """
     load, want = found.load, found.want
     lane_of = {at: lane for lane, at in enumerate(zip(*found.lane_rows, strict=True))}
@@ -49,7 +49,7 @@ def draw_rows(found: chain.Chain) -> str:
 
 
 def _format_unit(want: pieces.OperandGranules, lane: int, register: int, first: int, count: int) -> str:
-    """The elements of one unit: [0,3], [0-1,3], [0,8-11]; half an element is told by its bits."""
+    """Return the elements of a unit: [0,3], [0-1,3], [0,8-11]; half an element is given by its bits."""
     rows, cols = zip(*(want.get_element(0, lane, register, first + n) for n in range(count)), strict=True)
     text = ",".join(str(axis[0]) if axis[0] == axis[-1] else f"{axis[0]}-{axis[-1]}" for axis in (rows, cols))
     half = int(want.shift[first])
@@ -57,7 +57,7 @@ def _format_unit(want: pieces.OperandGranules, lane: int, register: int, first: 
 
 
 def draw_operand(found: chain.Chain) -> str:
-    """The operand's matrix: who holds each element, wrong ones marked."""
+    """Draw the operand's matrix: the holder of each element, wrong ones marked."""
     op = found.want.operand
     good = np.zeros((op.row_count, op.col_count), bool)
     texts = [[""] * op.col_count for _ in range(op.row_count)]
@@ -73,8 +73,8 @@ def draw_operand(found: chain.Chain) -> str:
 
 
 def draw_lanes(found: chain.Chain) -> str:
-    """Shared memory in 16-byte chunks, 128 bytes per row, as far as it is read: the lane that gives each row's address,
-    coloured by matrix.
+    """Draw the part of shared memory that is read, in 16-byte chunks, 128 bytes per row, with the lane that gives
+    each row's address.
     """
     given = found.lane_addresses
     touched = np.unique(given[given >= 0] // 128)

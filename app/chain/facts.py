@@ -1,4 +1,4 @@
-"""What a load or store does over a storage, as the API, the page and the command line say it. No framework."""
+"""Loads and stores between a storage and an operand, for the API, the page and the command line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lanescope.shared.tiling import DEFAULT_ORDER
 
 @question
 class LoadChainBody:
-    """A load or store, the mma whose operand it moves, and where the operand is stored."""
+    """A load or store, the MMA whose operand it moves, and where the operand is stored."""
 
     storage: Json = storage_field("Where the program put element (mn, k).", required=True)
     load: str = text_field(
@@ -36,7 +36,7 @@ class LoadChainBody:
 
 @fact
 class ChainMismatch:
-    """The first register that gets (or the first element stored from) another place."""
+    """The first register that gets the wrong element, or element that is stored in the wrong place."""
 
     thread: int
     register_: int
@@ -49,7 +49,7 @@ class ChainMismatch:
 
 @fact
 class MatrixPlace:
-    """Where a matrix of the load begins: a line of the storage and a byte inside it."""
+    """Where a matrix of the load begins: a line of the storage, and a byte in it."""
 
     line: int
     byte: int
@@ -57,7 +57,7 @@ class MatrixPlace:
 
 @fact
 class ChainVerdict:
-    """Whether the load feeds the operand from this storage, or the store puts it there."""
+    """Whether the load supplies the operand from this storage, or the store writes it there."""
 
     verdict: Verdict
     matched: int
@@ -82,13 +82,13 @@ class ChainVerdict:
 
 
 def _list_loads() -> tuple[str, ...]:
-    """List the families that move matrices between shared memory and registers."""
+    """Return the families that move matrices between shared memory and registers."""
     rows = (row for row in catalog.families() if row.specified and not row.tensor and (row.loads or row.stores))
     return tuple(dict.fromkeys(row.name for row in rows))
 
 
 def parse_chain(given: Json) -> chain.Chain:
-    """What a requested load or store does over the storage; LayoutError names the wrong field."""
+    """Return the chain of a request. LayoutError names the wrong field."""
     check_keys(given, options_of(LoadChainBody))
     load = catalog.parse_instruction(given.get("load"), "load", _list_loads())
     mma = catalog.parse_instruction(given.get("mma"), "mma")
@@ -100,7 +100,7 @@ def parse_chain(given: Json) -> chain.Chain:
 
 
 def _parse_storage(given: Json, operand: Operand) -> Storage:
-    """The requested storage, large enough for the operand."""
+    """Return the storage of a request, large enough for the operand."""
     spec = require_object(given.get("storage"), "storage", STORAGE_HINT, "bad_storage")
     major = parse_choice(
         given.get("major", spec.get("major", spec.get("inner", "K"))), "major", DEFAULT_ORDER, "bad_major"
@@ -109,7 +109,7 @@ def _parse_storage(given: Json, operand: Operand) -> Storage:
 
 
 def _build_operand(mma: Instruction, letter: str, load: Instruction) -> Operand:
-    """The operand as memory holds it for a load or store that may move it."""
+    """Return the operand as stored in memory, for a load or store that can move it."""
     stores = load.family.stores
     if stores != (letter in "cd"):
         which = "stmatrix writes c or d" if stores else "ldmatrix reads a or b"
@@ -119,8 +119,8 @@ def _build_operand(mma: Instruction, letter: str, load: Instruction) -> Operand:
 
 
 def find_loads(given: Json) -> tuple[list[str], list[str]]:
-    """(every load or store whose registers fit the operand of a request, those that feed it from its storage, best
-    first).
+    """Return (loads or stores whose registers fit the operand of a request, those that supply it from its storage,
+    best first).
     """
     mma, letter = (
         catalog.parse_instruction(given.get("mma"), "mma"),
@@ -190,7 +190,7 @@ def _build_mismatch(found: chain.GranuleMismatch | None) -> ChainMismatch | None
 
 
 def _list_element(operand: Operand, mn: int, k: int) -> list[int] | None:
-    """[row, column] of an operand's element; None for a lane that gives no address."""
+    """Return [row, column] of an operand's element; None for a lane that gives no address."""
     return None if mn < 0 else [k, mn] if operand.name == "b" else [mn, k]
 
 

@@ -46,8 +46,8 @@ class CheckBody:
 
 
 def answer_check(question: CheckBody) -> CheckReport:
-    """What the matrix descriptors, tensor maps and instructions of source files do wrong, and where; what they leave
-    open is said and counted. Each file is read with those of the others that it includes.
+    """Return what the matrix descriptors, tensor maps and instructions of source files do wrong, and where; what
+    they leave open is said and counted. Each file is read with those of the others that it includes.
     """
     given = require_object(question.define, "define", "Give {name: value}.")
     defines = parse_defines(f"{name}={value}" for name, value in given.items())

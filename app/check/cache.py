@@ -1,4 +1,4 @@
-"""Reports of sources that were checked before, by their content. No framework."""
+"""Reports of sources that were checked before, by their content."""
 
 from __future__ import annotations
 

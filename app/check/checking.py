@@ -1,4 +1,4 @@
-"""Files with their headers, checked one by one or in several processes. No framework."""
+"""Files with their headers, checked one by one or in several processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a check, and their findings. No framework."""
+"""The files of a check, and their findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One source checked, and the reports of several as one. No framework."""
+"""One source checked, and the reports of several as one."""
 
 from __future__ import annotations
 

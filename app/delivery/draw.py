@@ -19,7 +19,7 @@ KINDS = ("nibble", "byte", "half", "lane", "register")  # of places, as columns 
 
 
 def draw_bits(answer: DeliveryFacts) -> str:
-    """Draw the address bits of memory, then a row a step: the coordinate bit that each place bit stands for, moved
+    """Draw the address bits of memory, then a row per step: the coordinate bit that each place bit stands for, moved
     ones marked.
     """
     rows = [(_shorten_step(step.says), step.after) for step in answer.steps] or [("operand", answer.goal)]

@@ -1,4 +1,4 @@
-"""The answer of a delivery, as the API, the page and the command line say it. No framework."""
+"""The answer of a delivery, for the API, the pages and the command line."""
 
 from __future__ import annotations
 
@@ -145,8 +145,9 @@ find_delivery = lru_cache(maxsize=16)(answer_request)  # a page asks twice: for 
 
 
 def build_delivery(question: DeliveryQuestion) -> DeliveryFacts:
-    """The shortest program of ld, ldmatrix, prmt, shfl, movmatrix, lop3 and cvt that brings stored elements to an
-    operand's registers, with the map after each step and its code; or why there is none."""
+    """Return the shortest program of ld, ldmatrix, prmt, shfl, movmatrix, lop3 and cvt that brings stored elements
+    to an operand's registers, with the map after each step and its code; or why there is none.
+    """
     return describe_delivery(find_delivery(make_request(question)), question.source == "chosen")
 
 

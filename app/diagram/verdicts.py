@@ -1,4 +1,4 @@
-"""The verdict on a descriptor as a picture for documents: what the word reads beside the stored tile. No framework."""
+"""The verdict on a descriptor as a picture for documents: what the word reads beside the stored tile."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def run_verify(
     ] = "",
     as_json: bool,
 ) -> None:
-    """Print what is read; exit status 1 where elements are wrong, 2 where the dump does not hold all that is read."""
+    """Print what is read; exit status 1 where elements are wrong, 2 if the dump does not hold all that is read."""
     question = read_question(DumpQuestion, words)
     tile = read_bytes(expected, "expected", MOST_TILE) if expected else None
     made = forms.examine_dump(question, read_bytes(file, "dump", MOST_FILE), tile)

@@ -1,4 +1,4 @@
-"""The operand as it is read from a dump: each element's value, right, wrong or outside. No framework."""
+"""The operand as it is read from a dump: each element's value, right, wrong or outside."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORDS = {"right": "as expected", "wrong": "another value", "read": "outside the 
 
 
 def draw_operand(made: Examined) -> str:
-    """The operand as mathematics has it, (m, k) or (k, n), with the legend of its cells."""
+    """Return the operand as mathematics has it, (m, k) or (k, n), with the legend of its cells."""
     turned = made.operand == "b"
     values, status = made.values, _status(made)
     if turned:
@@ -84,7 +84,7 @@ class MemoryPicture:
 
 
 def draw_memory(made: Examined) -> MemoryPicture | None:
-    """The picture of shared memory; None where the tile's place does not follow from one layout."""
+    """Return the picture of shared memory; None if the tile's place does not follow from one layout."""
     if made.where is None or made.where.by != "layout":
         return None
     cells = read_pictures.make_chunks(made.address, made.where.address, made.seen, made.operand.upper())

@@ -1,4 +1,4 @@
-"""Dumps to try, a row each: a tile stored in one way and a word that may say another. No framework."""
+"""Dumps to try, a row each: a tile stored in one way and a word that may say another."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ BY_NAME = {example.name: example for example in EXAMPLES}
 
 @lru_cache(maxsize=len(EXAMPLES))
 def build_files(name: str) -> tuple[bytes, bytes]:
-    """(dump, expected tile) of an example, as the files that somebody would send."""
+    """Return (dump, expected tile) of an example, as the files that somebody would send."""
     example = BY_NAME[name]
     bits = get_dtype(example.element).bits
     count = np.arange(example.mn * example.k).reshape(example.mn, example.k)

@@ -1,4 +1,4 @@
-"""Files inside JSON. No framework."""
+"""Files inside JSON."""
 
 from __future__ import annotations
 

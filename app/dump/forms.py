@@ -1,4 +1,4 @@
-"""What is said of a dump, to programs, in a shell and on the page. No framework."""
+"""What is said of a dump, to programs, in a shell and on the page."""
 
 from __future__ import annotations
 
@@ -213,8 +213,8 @@ class DumpBody(ReadsBody):
 
 
 def verify_dump(given: Json) -> DumpVerified:
-    """Which bytes of a shared-memory dump an instruction reads, as values; with the expected tile, which elements are
-    wrong, where their values lie in the dump, which layout that is, and the repair.
+    """Return which bytes of a shared-memory dump an instruction reads, as values; with the expected tile, which
+    elements are wrong, where their values lie in the dump, which layout that is, and the repair.
     """
     asked, raw, expected = read_body(given)
     return build_answer(examine_dump(asked, raw, expected), asked.instruction.ptx)
@@ -256,7 +256,7 @@ def examine_dump(question: DumpQuestion, raw: bytes = b"", expected: bytes | Non
 
 
 def build_answer(made: engine.Examined, ptx: str) -> DumpVerified:
-    """The answer of POST /dumps/verify."""
+    """Return the answer of POST /dumps/verify."""
     first, past = made.needed
     return DumpVerified(
         verdict=made.verdict,  # type: ignore[arg-type]  # its words
@@ -298,7 +298,7 @@ def build_answer(made: engine.Examined, ptx: str) -> DumpVerified:
 
 
 def summarize_missing(made: engine.Examined) -> Missing | None:
-    """Where the values of the wrong elements are; None where nothing is wrong."""
+    """Return where the values of the wrong elements are; None if nothing is wrong."""
     if made.right is None or made.where is None:
         return None
     lost = made.where.address[~made.right]
@@ -307,7 +307,7 @@ def summarize_missing(made: engine.Examined) -> Missing | None:
 
 
 def list_wrong(made: engine.Examined, most: int = MOST_WRONG) -> Iterator[Wrong]:
-    """The first wrong elements, row by row; those outside the dump among them."""
+    """Yield the first wrong elements, row by row; those outside the dump among them."""
     if made.right is None or made.wanted is None or made.tile is None or made.where is None:
         return
     values, expected = made.values, decode_as_read(made.wanted, made.element)
@@ -331,7 +331,7 @@ def _drop_nonfinite(value: Any) -> float | None:
 
 
 def _index_by_code(codes: Bits) -> dict[int, list[int] | None]:
-    """code → the one element of the tile that has it; None where several have."""
+    """code → the one element of the tile that has it; None if several have."""
     out: dict[int, list[int] | None] = {}
     for mn, line in enumerate(codes.tolist()):
         for k, code in enumerate(line):
@@ -340,7 +340,7 @@ def _index_by_code(codes: Bits) -> dict[int, list[int] | None]:
 
 
 def list_notes(made: engine.Examined) -> Iterator[str]:
-    """What to look at beside the verdict."""
+    """Yield what to look at beside the verdict."""
     first, past = made.needed
     if made.outside:
         yield (

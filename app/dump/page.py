@@ -119,13 +119,13 @@ def _select_view(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _link_storage(given: Mapping[str, str], word: str, spec: Mapping[str, object]) -> str:
-    """The descriptor page with the tile stored as it was found."""
+    """Return the descriptor page with the tile stored as it was found."""
     own = {f"s_{name}": str(spec[name]) for name in ("kind", *USED[str(spec["kind"])]) if name in spec}
     return links.link_descriptor(word, _select_view(given) | own)
 
 
 def _format_command(given: Mapping[str, str], expected: bool) -> str:
-    """The same in a shell."""
+    """Return the same in a shell."""
     options = [
         f"--{name.replace('_', '-')} {given[name]}"
         for name, usual in FIELDS.items()

@@ -1,4 +1,4 @@
-"""Pictures of a run: the timeline of its warps, copies and barriers, and the ring of its stages. No framework."""
+"""Pictures of a run: the timeline of its warps, copies and barriers, and the ring of its stages."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TimelinePicture:
 
     @property
     def html(self) -> str:
-        """The picture with its legend, for static/emulate/timeline.js."""
+        """Return the picture with its legend, for static/emulate/timeline.js."""
         keys = "".join(f'<span><i class="key run-{kind}"></i>{text}</span>' for kind, text in self.legend)
         cut = f'<p class="note">{self.cut:,} later columns are not drawn.</p>' if self.cut else ""
         return (
@@ -201,7 +201,7 @@ class Ring:
 def draw_ring(barriers: Iterable[Mapping[str, Any]], waits: frozenset[int]) -> Ring | None:
     """Draw the stages of a pipeline as a ring: the phase of each mbarrier. waits: addresses that a thread is stuck at.
 
-    None where no two arrays of mbarriers have the same length of at least two.
+    None if no two arrays of mbarriers have the same length of at least two.
     """
     arrays: dict[str, dict[int, Mapping[str, Any]]] = {}
     first_block = None

@@ -1,4 +1,4 @@
-"""Kernels to try, rings of two stages, each right or with one mistake in its PTX. No framework.
+"""Kernels to try, rings of two stages, each right or with one mistake in its PTX.
 
 pipeline has TMA and wgmma: programs/pipeline.ptx is what nvcc makes of programs/pipeline.cu. ring is small enough to be
 read: the guide shows it.

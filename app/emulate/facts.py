@@ -1,4 +1,4 @@
-"""What a run of the emulator comes to, for programs. No framework."""
+"""What a run of the emulator comes to, for programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Status = Literal["finished", "deadlock", "fault", "unknown_instruction", "budget
 @fact
 class EmulationFinding:
     """Something that is wrong in what ran. line: of the PTX, 0 for none; place: of the program it was compiled from,
-    file:line, "" where the PTX has no .loc.
+    file:line, "" if the PTX has no .loc.
     """
 
     code: Annotated[str, Description(examples=("unwritten_shared",))]

@@ -1,4 +1,4 @@
-"""Runs that a server takes: one cluster, bounded in steps and memory. No framework."""
+"""Runs that a server takes: one cluster, bounded in steps and memory."""
 
 from __future__ import annotations
 

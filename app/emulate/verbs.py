@@ -45,7 +45,7 @@ def emulate(
     steps: Annotated[int, typer.Option(help="Statements after which the run is ended.", min=1)] = 50_000_000,
     as_json: AsJson = False,
 ) -> None:
-    """Run a kernel from its PTX on the CPU. Exit status 1 where something is wrong, 2 where it could not be run."""
+    """Run a kernel from its PTX on the CPU. Exit status 1 if something is wrong, 2 if it could not be run."""
     from lanescope.app.emulate import facts, printing
     from lanescope.app.emulate.blocks import parse_blocks
     from lanescope.app.emulate.spread import run_spread

@@ -1,4 +1,4 @@
-"""What the page and the guide show of a run. No framework."""
+"""What the page and the guide show of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The picture at a page's address, in the page's colours: one table for the guide and for documents. No framework."""
+"""The picture at a page's address, in the page's colours: one table for the guide and for documents."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The guide's pages in their order and groups, and the words that find them. Titles and first sentences stand in
-docs/guide/*.md. No framework.
+docs/guide/*.md.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """The guide as Markdown for programs: values and tables put in, figures as links to their pictures, addresses from a
-root on; and the list of pages, llms.txt. No framework.
+root on; and the list of pages, llms.txt.
 """
 
 from __future__ import annotations

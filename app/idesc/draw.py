@@ -1,4 +1,4 @@
-"""Pictures of an instruction descriptor, its bits beside the product that they say, and of a zero-column mask."""
+"""Pictures of an instruction descriptor, its bits beside the product they describe, and of a zero-column mask."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from lanescope.render.idesc import describe_field
 from lanescope.render.pointing import describe_grid
 
 FONT = "'DejaVu Sans Mono', ui-monospace, monospace"
-LEFT, TOP, BIT, TALL, LINE = 12.0, 34.0, 15.5, 22.0, 17.0  # pixels: a bit, and a line of the fields below
-WORDS, PRODUCT, LONGEST, LEAST = 524.0, 850.0, 220.0, 26.0  # left edges; the longest and the shortest side of a matrix
-CELL, HIGH, SIDE = 24.0, 20.0, 32  # a column of the mask, and columns of a line
+LEFT, TOP, BIT, TALL, LINE = 12.0, 34.0, 15.5, 22.0, 17.0  # pixels: width of a bit, height of a field's line
+WORDS, PRODUCT, LONGEST, LEAST = 524.0, 850.0, 220.0, 26.0  # left edges; longest and shortest side of a drawn matrix
+CELL, HIGH, SIDE = 24.0, 20.0, 32  # width of a column of the mask; columns per line
 
 
 def draw_idesc(given: IdescWord) -> str:
-    """Draw the 32 bits with what each field says, and A, B and D of the product to scale."""
+    """Draw the 32 bits with the meaning of each field, and A, B and D of the product to scale."""
     parts = sorted(given.kind.parts, key=lambda part: part.field.low)
     fills = {part.name: fill for part, fill in zip(given.kind.parts, number_fills(given.kind), strict=True)}
     owners = [next((part for part in parts if part.field.low <= at <= part.field.high), None) for at in range(32)]
@@ -36,7 +36,7 @@ def draw_idesc(given: IdescWord) -> str:
         place = f"bit {at} is {value}: "
         texts.append(place + (f"{part.field.title} {describe_field(part, given)}" if part else "reserved"))
         groups.append(part.name if part else "")
-    for line, part in enumerate(parts):  # the lowest field first, so that no leader crosses another
+    for line, part in enumerate(parts):  # lowest field first, so that leader lines do not cross
         middle = LEFT + (31 - (part.field.low + part.field.high) / 2 + 0.5) * BIT
         y = TOP + TALL + 16 + line * LINE
         out.append(f'<path d="M{middle:.1f} {TOP + TALL}V{y:.1f}H{WORDS - 6}" fill="none" stroke="var(--edge)"/>')
@@ -58,7 +58,7 @@ def draw_idesc(given: IdescWord) -> str:
 
 
 def draw_product(given: IdescWord) -> str:
-    """Draw the product alone, for a narrow page; "" where a size is 0."""
+    """Draw the product alone, for a narrow page; "" if a size is 0."""
     parts = "".join(_draw_product(given, LEFT))
     title = f"The product of {given}: {format_title(given)}"
     width, height = _measure_product(given)
@@ -66,21 +66,21 @@ def draw_product(given: IdescWord) -> str:
 
 
 def _scale_product(given: IdescWord) -> tuple[float, float, float]:
-    """Return M, N and K as drawn, none shorter than can be seen."""
+    """Return M, N and K as drawn, with a minimum length."""
     scale = LONGEST / max(given.m, given.n, given.k)
     high, wide, deep = (max(size * scale, LEAST) for size in (given.m, given.n, given.k))
     return high, wide, deep
 
 
 def _measure_product(given: IdescWord) -> tuple[float, float]:
-    """Return the width from the left edge and the height from the top that a product takes with its words."""
+    """Return width and height that a product takes with its labels."""
     high, wide, deep = _scale_product(given)
     return max(deep + 6 + wide, LONGEST + LEAST) + 16, TOP + deep + 6 + high + 60
 
 
 def _draw_product(given: IdescWord, edge: float) -> Iterator[str]:
-    """Draw A beside D and B above it, to scale but for sides too short to see; nothing where a size is 0. edge: the
-    left one.
+    """Draw A left of D and B above it, to scale except for sides below the minimum; nothing if a size is 0. edge:
+    the left one.
     """
     m, n, k = given.m, given.n, given.k
     if not (m and n and k):
@@ -110,7 +110,7 @@ def _draw_product(given: IdescWord, edge: float) -> Iterator[str]:
 
 
 def draw_mask(mask: ZeroMask, m: int, n: int) -> str:
-    """Draw the columns of the product, 32 a line: the number of each that is used, 0 and a hatch for the others."""
+    """Draw the columns of the product, 32 per line, each with its number, or 0 and hatched if it is zeroed."""
     bits, parts, shift = mask.expand_bits(m, n), SUBMASKS[m], mask.get_field("shift")
     wide = n // parts
     out: list[str] = [

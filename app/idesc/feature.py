@@ -25,7 +25,7 @@ from lanescope.inputs import shorten_value
 
 
 def format_idesc(question: IdescQuestion, answer: InstructionDescriptor) -> Iterator[str]:
-    """Yield a word's fields, and the forms in which it is legal."""
+    """Yield the fields of a word, and the forms in which it is legal."""
     yield f"{answer.word}  kind::{answer.kind}"
     for field in answer.fields:
         yield f"  {field.high:2}–{field.low:<2}  {field.title:18} {field.encoded:#x}  {field.says}"
@@ -59,7 +59,7 @@ def run_encode(
 
 
 def format_mask(question: MaskQuestion, answer: ZeroColumns) -> Iterator[str]:
-    """Yield a mask's fields, and the columns of B that it makes zero."""
+    """Yield the fields of a mask, and the columns of B that it zeroes."""
     yield answer.word
     for field in answer.fields:
         yield f"  {field.high:2}–{field.low:<2}  {field.name:14} {field.value}"
@@ -73,7 +73,7 @@ ENCODE = Tool(
 )
 FEATURE = Feature(
     tools=(
-        ENCODE,  # before the route that takes any word
+        ENCODE,  # before the route of any word
         Tool(question=IdescQuestion, answer=facts.decode_idesc, api="instruction-descriptors/{value:path}"),
         Tool(question=MaskBody, answer=facts.encode_mask, api="zero-column-masks/encode", body="MaskBody"),
         Tool(

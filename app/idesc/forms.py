@@ -1,4 +1,4 @@
-"""What the pages of the instruction descriptor and the zero-column mask show. No framework."""
+"""The template's variables of the pages of instruction descriptors and zero-column masks."""
 
 from __future__ import annotations
 
@@ -27,13 +27,15 @@ FILLS = 8
 
 
 def link_idesc(given: IdescWord) -> str:
-    """The page of a word."""
+    """Link to the page of a word."""
     target = {"target": given.target} if given.target else {}
     return f"/idesc/{given}?{urlencode({'kind': given.kind.name, **target})}"
 
 
 def build_context(given: IdescWord, wish: Json | None = None) -> dict[str, Any]:
-    """Everything the page shows of a word; wish: what the form was sent with, where it is not the word's own."""
+    """Return the template's variables of a word. wish: the product that the form sent, if it differs from the
+    word's.
+    """
     answer = facts.build_idesc(given)
     return {
         "answer": answer,
@@ -57,7 +59,7 @@ def build_context(given: IdescWord, wish: Json | None = None) -> dict[str, Any]:
 
 
 def format_title(given: IdescWord) -> str:
-    """The product in a line: `f32 += bf16 × bf16, 128 × 256 × 16`."""
+    """Return the product in a line: `f32 += bf16 × bf16, 128 × 256 × 16`."""
     types = given.types
     sparse = ", A sparse" if given.sparse else ""
     k = given.k or "?"
@@ -65,12 +67,12 @@ def format_title(given: IdescWord) -> str:
 
 
 def number_fills(row: MmaKind) -> list[int]:
-    """A fill for each part; neighbours differ."""
+    """Return a fill for each field; neighbours differ."""
     return [n % FILLS for n in range(len(row.parts))]
 
 
 def list_bits(given: IdescWord) -> list[dict[str, Any]]:
-    """The 32 bits, highest first, each with its field and the word in which it is the other way."""
+    """Return the 32 bits, highest first, each with its field and the word in which it is inverted."""
     fill = {part.name: n for part, n in zip(given.kind.parts, number_fills(given.kind), strict=True)}
     out = []
     for at in range(31, -1, -1):
@@ -88,7 +90,7 @@ def list_bits(given: IdescWord) -> list[dict[str, Any]]:
 
 
 def convert_kind(given: IdescWord, row: MmaKind) -> IdescWord:
-    """The same wish in another kind, as far as that kind can say it: types its first, sizes the nearest legal."""
+    """Return the same product in another kind as far as that kind allows: its first types, the nearest legal sizes."""
     if row.name == given.kind.name:
         return given
     row, same = idesc.fit_kind(row, given.target), {}
@@ -110,7 +112,7 @@ def convert_kind(given: IdescWord, row: MmaKind) -> IdescWord:
 
 
 def build_form_fields(given: IdescWord, wish: Json | None) -> list[dict[str, Any]]:
-    """The fields of the form: what may be chosen, and what the word (or what was sent) says."""
+    """Return the controls of the form: the choices, and the values of the word (or those sent)."""
     out = []
     for part in sorted(given.kind.parts, key=lambda part: ORDER.index(part.name)):
         if part.codes and len(part.codes) == 1:
@@ -145,13 +147,13 @@ ORDER = (
 
 
 def _list_choices(part: KindField) -> list[tuple[str, str]]:
-    """(value, words) of what may be chosen; none for a number."""
+    """Return (value, text) of the choices; none for a number."""
     majors = {"K": "K-major", "MN": "MN-major"}
     return [(name, majors.get(name, name)) for name in part.codes]
 
 
 def list_other_kinds(given: IdescWord) -> list[dict[str, Any]]:
-    """The same 32 bits under every other kind: the product it would be, and whether that is legal."""
+    """Return the same 32 bits under every other kind: the product, and whether it is legal."""
     out = []
     for row in KINDS:
         if row.name == given.kind.name:
@@ -176,12 +178,12 @@ def list_other_kinds(given: IdescWord) -> list[dict[str, Any]]:
 
 
 def link_mask(mask: ZeroMask, m: object, n: object) -> str:
-    """The page of a mask."""
+    """Link to the page of a mask."""
     return f"/zero-column-mask/{mask}?{urlencode({'m': m, 'n': n})}"
 
 
 def build_mask_context(mask: ZeroMask, m: int, n: int) -> dict[str, Any]:
-    """Everything the page shows of a mask for an M × N product."""
+    """Return the template's variables of a mask for an M × N product."""
     answer = facts.build_mask(mask, m, n)
     bits_of = mask.expand_bits(m, n)
     runs = zeromask.find_runs(bits_of)
@@ -203,19 +205,19 @@ def build_mask_context(mask: ZeroMask, m: int, n: int) -> dict[str, Any]:
 
 
 def is_used(one: BitField, sub_masks: int) -> bool:
-    """Whether a field is read with so many sub-masks."""
+    """Return whether a field is read with so many sub-masks."""
     name, _, number = one.name.rpartition("_")
     return name not in ("start_count", "first_span") or int(number) < sub_masks
 
 
 def format_mask_title(one: BitField) -> str:
-    """What the form calls a field: its name and its bits."""
+    """Return the label of a field: its name and its bits."""
     place = f"{one.high}:{one.low}" if one.high > one.low else str(one.low)
     return f"{labels_of(MaskBody)[one.name]} [{place}]"
 
 
 def _format_columns(bits_of: list[int]) -> str:
-    """How many columns of B are zero, in a sentence."""
+    """Return a sentence that says how many columns of B are zero."""
     zero = sum(bits_of)
     if not zero:
         return f"All {len(bits_of)} columns of B are used"

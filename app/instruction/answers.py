@@ -169,7 +169,7 @@ def _format_instruction(detail: Detail) -> str:
 
 
 def get_pointer_check(result: Answer) -> PointerCheck | None:
-    """Return what an answer says of a pointer and an ldm; None where none was given."""
+    """Return what an answer says of a pointer and an ldm; None if none was given."""
     return result.memory.check if isinstance(result, Detail) and result.memory else None
 
 

@@ -1,4 +1,4 @@
-"""The code of an instruction's page: PTX, CUDA, NumPy, CuTe, CUTLASS and Triton, each with a title. No framework."""
+"""The code of an instruction's page: PTX, CUDA, NumPy, CuTe, CUTLASS and Triton, each with a title."""
 
 from __future__ import annotations
 

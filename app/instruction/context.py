@@ -1,4 +1,4 @@
-"""The context of an instruction's page, and the data of its script. No framework."""
+"""The context of an instruction's page, and the data of its script."""
 
 from __future__ import annotations
 

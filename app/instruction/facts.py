@@ -1,4 +1,4 @@
-"""Facts about an instruction for pages, the API and the command line, built from the engine. No framework."""
+"""Facts about an instruction for pages, the API and the command line, built from the engine."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ class Detail(CatalogueRow):
 
 
 def find_instruction(ptx: str, word: str = "", target: str = "") -> engine.Instruction:
-    """Find the instruction of a text; with a word, or a wish, the product that it binds. LayoutError where a target
+    """Find the instruction of a text; with a word, or a wish, the product that it binds. LayoutError if a target
     lacks it.
     """
     instruction = catalog.find(ptx)

@@ -1,4 +1,4 @@
-"""What the script of an instruction's page draws from. No framework."""
+"""What the script of an instruction's page draws from."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ from lanescope.render.view import (
 
 @fact
 class PanelData:
-    """One matrix: its size, and the dimensions that its rows and columns follow; subject: what the
-    legend calls it; beside: it belongs to another one."""
+    """One matrix: its size, and the dimensions that its rows and columns follow; subject: what the legend calls it;
+    beside: it belongs to another one.
+    """
 
     name: str
     title: str

@@ -1,5 +1,5 @@
 """A multiplicand that wgmma or tcgen05.mma reads through a descriptor: the tile that a program would store by default,
-the word that reads its first slice, and where each element of the slice lies. No framework.
+the word that reads its first slice, and where each element of the slice lies.
 """
 
 from __future__ import annotations

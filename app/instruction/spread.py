@@ -76,7 +76,7 @@ def _format_span(numbers: NDArray[Any]) -> str:
 
 
 def build_chart(instruction: Instruction) -> str:
-    """Build what static/instruction/spread.js draws from, as JSON; "" where there is nothing to draw."""
+    """Build what static/instruction/spread.js draws from, as JSON; "" if there is nothing to draw."""
     matrices: list[dict[str, Any]] = [
         {
             "name": op.name,

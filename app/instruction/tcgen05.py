@@ -1,5 +1,5 @@
 """The parts of a tcgen05.mma's page beside its matrices: the fields of its instruction descriptor, the place of each
-operand in tensor memory, and the pictures of scale factors and metadata. No framework.
+operand in tensor memory, and the pictures of scale factors and metadata.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class Program:
 
 
 def has_program(instruction: Instruction) -> bool:
-    """Whether there is a program with A and B: for everything that multiplies."""
+    """Return whether there is a program with A and B: for everything that multiplies."""
     return is_plannable(instruction)
 
 
@@ -104,15 +104,15 @@ def plan_program(instruction: Instruction, given: Mapping[str, str]) -> ProductP
 
 
 def write_program(made: ProductPlan | MovePlan, form: str) -> str:
-    """The program as a file: "cu" or "py"."""
+    """Return the program as a file: "cu" or "py"."""
     if isinstance(made, MovePlan):
         return move_program.render_program(made) if form == "cu" else move_program.render_script_program(made)
     return kernel.render_program(made) if form == "cu" else kernel.render_script_program(made)
 
 
 def parse_options(query: Mapping[str, str]) -> dict[str, str]:
-    """The options of every side from a query: `a=major=MN,swizzle=64B`, or a form's fields `a.major=MN`. LayoutError
-    for other names.
+    """Return the options of every side from a query: `a=major=MN,swizzle=64B`, or a form's fields `a.major=MN`.
+    LayoutError for other names.
     """
     out = {side: query.get(side, "").strip() for side in SIDES}
     fields: dict[str, list[str]] = {}
@@ -125,20 +125,20 @@ def parse_options(query: Mapping[str, str]) -> dict[str, str]:
 
 
 def link_program(instruction: Instruction, given: Mapping[str, str], form: str = "") -> str:
-    """The page's address, or that of its .cu, .py or .json."""
+    """Return the page's address, or that of its .cu, .py or .json."""
     return links.link_kernel(instruction, {side: text for side, text in given.items() if text}, form)
 
 
 def format_options(made: ProductPlan | MovePlan) -> dict[str, str]:
-    """The options that were given, as text by side: what belongs in a link."""
+    """Return the options that were given, as text by side: what belongs in a link."""
     return {side: format_plan_options(options) for side, options in made.chosen.items()}
 
 
 def build_tile_options(
     instruction: Instruction, operand: str, tile: Tile, first: int = 0, word: str = ""
 ) -> dict[str, str] | None:
-    """The options of a whole product one operand of which lies in a tile, from row `first` on, read through `word`
-    where it is given.
+    """Return the options of a whole product one operand of which lies in a tile, from row `first` on, read through
+    `word` where it is given.
 
     None without such a product: a slice does not begin there, or the other operand cannot follow its steps of K.
     """
@@ -161,12 +161,12 @@ def build_tile_options(
 def build_storage_options(
     instruction: Instruction, operand: str, spec: Mapping[str, Any], major: str, word: str = ""
 ) -> dict[str, str] | None:
-    """The same of an operand that lies in rows, panels or a CuTe layout."""
+    """Return the same of an operand that lies in rows, panels or a CuTe layout."""
     return check_options(instruction, operand, {"kind": spec["kind"], "major": major, **spec, "descriptor": word})
 
 
 def check_options(instruction: Instruction, operand: str, options: Mapping[str, Any]) -> dict[str, str] | None:
-    """One operand's options as text by side, None where they make no product."""
+    """One operand's options as text by side, None if they make no product."""
     given = {operand: format_plan_options({name: str(value) for name, value in options.items() if value != ""})}
     try:
         make_plan(instruction, given.get("a", ""), given.get("b", ""))
@@ -176,7 +176,7 @@ def check_options(instruction: Instruction, operand: str, options: Mapping[str, 
 
 
 def build_program(made: ProductPlan | MovePlan) -> Program:
-    """The program of a plan in every form, and what it was made of."""
+    """Return the program of a plan in every form, and what it was made of."""
     options = {side: {n: value for n, value in given.items() if value} for side, given in made.options.items()}
     k: int | None
     if isinstance(made, MovePlan):
@@ -201,11 +201,11 @@ def build_program(made: ProductPlan | MovePlan) -> Program:
 
 
 def _list_all_descriptors(made: ProductPlan) -> dict[str, tuple[str, ...]]:
-    """The descriptors of A and B by letter, of those that have some."""
+    """Return the descriptors of A and B by letter, of those that have some."""
     sides = [side for side in (made.a, made.b) if isinstance(side, DescribedSide)]
     return {side.letter: list_descriptors(side, made.steps) for side in sides}
 
 
 def list_descriptors(side: DescribedSide, steps: int) -> tuple[str, ...]:
-    """The descriptor of every step, its start counted from shared memory's first byte."""
+    """Return the descriptor of every step, its start counted from shared memory's first byte."""
     return tuple(str(side.get_descriptor(step)) for step in range(steps))

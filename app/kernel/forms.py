@@ -1,4 +1,4 @@
-"""The form of a whole program's page: its fields, and the links to its tiles. No framework."""
+"""The form of a whole program's page: its fields, and the links to its tiles."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TileLinks:
 
 
 def find_legal_plan(found: Instruction, given: dict[str, str]) -> ProductPlan | MovePlan:
-    """A legal plan to show the form of beside an error; LayoutError where the instruction has none at all."""
+    """Return a legal plan to show the form of beside an error; LayoutError if the instruction has none at all."""
     if moves_rows(found):
         return make_move_plan(found)
     for a in ("from=registers" if "from=registers" in given["a"] else "", ""):
@@ -57,7 +57,7 @@ def find_legal_plan(found: Instruction, given: dict[str, str]) -> ProductPlan | 
 
 
 def build_context(made: ProductPlan | MovePlan, given: dict[str, str], error: LayoutError | None) -> dict[str, Any]:
-    """What the page shows."""
+    """Return the template's variables."""
     found, moved = made.instruction, isinstance(made, MovePlan)
     options = {side: text for side, text in (given if error else programs.format_options(made)).items() if text}
     return {
@@ -79,7 +79,7 @@ def build_context(made: ProductPlan | MovePlan, given: dict[str, str], error: La
 
 
 def _build_fields(made: ProductPlan | MovePlan, side: str, typed: str) -> list[OptionField]:
-    """The form of one side."""
+    """Return the form of one side."""
     kept = dict(part.partition("=")[::2] for part in typed.split(",") if "=" in part)
     return [
         OptionField(
@@ -131,7 +131,7 @@ def _link_tile(side: TiledSide, made: ProductPlan) -> TileLinks:
 
 
 def _build_steps_query(made: ProductPlan | MovePlan, options: dict[str, str]) -> dict[str, object]:
-    """What the stepper's address says of the storage: of a load or store its rows, of a wgmma its operands."""
+    """Return what the stepper's address says of the storage: of a load or store its rows, of a wgmma its operands."""
     if isinstance(made, MovePlan):
         stored = {"kind": "rows", "pitch_bytes": made.pitch_bytes, "swizzle": made.mode.name, "swizzle_by": "tile"}
         first = move_program.format_first_byte(made)  # of the two of one element

@@ -1,7 +1,7 @@
 """The first sentences of a page about its pinned cells, from templates that static/instruction/headline.js fills as
 well.
 
-A browser test compares both. Imports no web framework.
+A browser test compares both.
 """
 
 from __future__ import annotations

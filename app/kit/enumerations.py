@@ -1,7 +1,4 @@
-"""Types that have a name of their own in the OpenAPI document: words of tables, numbers, text, hex words.
-
-Imports no web framework.
-"""
+"""Types that have a name of their own in the OpenAPI document: words of tables, numbers, text, hex words."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Parse places that a text names: an element, row, value, register or thread.
 
-A find field takes one or two places; the paste box takes a question that contains them. Imports no web framework.
+A find field takes one or two places; the paste box takes a question that contains them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Find fields: the places that a text names become pins.
 
-A page declares its elements and their holders. Imports no web framework.
+A page declares its elements and their holders.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The server's health. Imports no web framework."""
+"""The server's health."""
 
 from __future__ import annotations
 

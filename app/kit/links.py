@@ -1,4 +1,4 @@
-"""Addresses of pages, one function per page. A query is the whole state of a page. Imports no web framework."""
+"""Addresses of pages, one function per page. A query is the whole state of a page."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Words about shared memory and layouts as enumerations and text.
 
 Separate from app/kit/enumerations.py because their tables need NumPy, which commands about registers do not load.
-Imports no web framework.
 """
 
 from __future__ import annotations

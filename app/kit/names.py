@@ -1,7 +1,4 @@
-"""Short names of instructions: opcode and shape, types as an assignment, and the words that distinguish the rest.
-
-Imports no web framework.
-"""
+"""Short names of instructions: opcode and shape, types as an assignment, and the words that distinguish the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read the instructions and operands that a request names. Imports no web framework."""
+"""Read the instructions and operands that a request names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rings around pinned cells, as a page's script draws them. Imports no web framework."""
+"""Rings around pinned cells, as a page's script draws them."""
 
 from __future__ import annotations
 

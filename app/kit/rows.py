@@ -1,7 +1,4 @@
-"""Rows of the catalogue: the facts that lists of instructions and an instruction's own page share.
-
-Imports no web framework.
-"""
+"""Rows of the catalogue: the facts that lists of instructions and an instruction's own page share."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 it.
 
 Plain dataclass fields instead of pydantic-settings: the command line builds its options from them, and `lanescope
---help` must not import pydantic. Imports no web framework.
+--help` must not import pydantic.
 """
 
 from __future__ import annotations

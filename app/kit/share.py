@@ -1,6 +1,6 @@
 """What can be shared of a page: title, verdict and picture, read from the rendered page itself, and texts to copy.
 
-Read from the page, a card cannot say anything else. Imports no web framework.
+Read from the page, a card cannot say anything else.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class PageCard:
 
     @property
     def headline(self) -> str:
-        """The title with the verdict."""
+        """Return the title with the verdict."""
         return f"{self.title}: {self.verdict}" if self.adds_verdict else self.title
 
     @property

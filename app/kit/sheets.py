@@ -1,8 +1,5 @@
 """Pictures whose cells have texts: static/kit/sheets.js shows and pins them, and the server does the same without
-scripts.
-
-Imports no web framework.
-"""
+scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of the three TLS files before they are used. Imports no web framework."""
+"""Checks of the three TLS files before they are used."""
 
 from __future__ import annotations
 

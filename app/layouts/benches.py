@@ -38,7 +38,7 @@ OF_MEMORY = {"offset": "{offset}", "byte": "{byte}", "bank": "b{bank}", "row,col
 
 
 def build_thread_map(sheet: TileSheet, name: str, title: str, about: str = "", bank: Longs | None = None) -> HolderMap:
-    """A sheet of threads as a map. bank: the byte of each of its cells in shared memory."""
+    """Return a sheet of threads as a map. bank: the byte of each of its cells in shared memory."""
     assert sheet.cell is not None
     threads, values = sheet.cell.shape
     per = max(1, 32 // sheet.element_bits)
@@ -98,7 +98,7 @@ def build_thread_bench(
 
 
 def mask_outside_slice(one: HolderMap, outside: Mask) -> HolderMap:
-    """The map with a colour only inside a slice."""
+    """Return the map with a colour only inside a slice."""
     held = one.find_first_holders()
     masked = {}
     for name in (*one.shades, *one.of_cells):
@@ -110,7 +110,7 @@ def mask_outside_slice(one: HolderMap, outside: Mask) -> HolderMap:
 def build_before_after(
     sheets: Sequence[TileSheet], titles: Sequence[str], found: Conversion
 ) -> tuple[HolderMap, HolderMap]:
-    """The same tile under two layouts: the colour `moves` says where each element of the second comes from."""
+    """Return the same tile under two layouts: the colour `moves` says where each element of the second comes from."""
     number = np.zeros((sheets[1].rows, sheets[1].cols), dtype=np.int64)
     for way, mask in enumerate(find_moves(found, sheets[1]), 1):
         number[mask] = way
@@ -124,7 +124,7 @@ def build_before_after(
 
 
 def build_inverse_map(index: Longs, coords: Sequence[Longs], element_bits: int, own: HolderMap) -> HolderMap:
-    """The other direction as a map: a row a thread, a column a value, the element in the cell."""
+    """Return the other direction as a map: a row per thread, a column per value, the element in the cell."""
     threads, values = index.shape
     fields = {f"axis{n}": axis for n, axis in enumerate(coords)}
     of_cells = {
@@ -149,7 +149,7 @@ def build_inverse_map(index: Longs, coords: Sequence[Longs], element_bits: int, 
 
 
 def build_memory_bench(sheet: TileSheet, path: str, says: str) -> MapBench:
-    """A sheet of shared memory: what each bank holds."""
+    """Return a sheet of shared memory: what each bank holds."""
     assert sheet.place is not None
     place = sheet.place.reshape(-1)
     byte = np.where(place < 0, -1, place * sheet.element_bits // 8)
@@ -196,7 +196,7 @@ def build_memory_bench(sheet: TileSheet, path: str, says: str) -> MapBench:
 
 
 def build_tensor_bench(sheet: TensorSheet, path: str, says: str) -> MapBench:
-    """A sheet of tensor memory, lanes down and columns across: where each row of the tensor lies."""
+    """Return a sheet of tensor memory, lanes down and columns across: where each row of the tensor lies."""
     assert sheet.down is not None and sheet.across is not None
     down = sheet.down.reshape(-1)
     rows = [np.flatnonzero(down == row) for row in range(int(down.max(initial=0)) + 1)]
@@ -240,7 +240,7 @@ def build_tensor_bench(sheet: TensorSheet, path: str, says: str) -> MapBench:
 
 
 def parse_look(bench: MapBench, query: Mapping[str, str], colour: str) -> dict[str, str]:
-    """The look of a picture, as the page has it; LayoutError for what is not legal there."""
+    """Return the look of a picture, as the page has it; LayoutError for what is not legal there."""
     usual = dict.fromkeys(stage.LOOK, "") | {"colour": colour, "label": next(iter(bench.labels))}
     return stage.require_look(bench, query, usual)
 
@@ -253,8 +253,8 @@ def build_stage(
     colour: str,
     drawn: Mapping[str, str],
 ) -> dict[str, Any]:
-    """What a template shows of a bench. state: the fields of the address that say what is drawn; usual: what those are
-    where an address says nothing; colour: the bench's own; drawn: the fields of the picture's address.
+    """Return the template's variables of a bench. state: fields of the address that select what is drawn; usual:
+    their defaults; colour: the bench's own; drawn: the fields of the picture's address.
     """
     defaults = dict.fromkeys(stage.LOOK, "") | {"colour": colour, "label": next(iter(bench.labels))}
     look, notices = stage.parse_look(bench, query, defaults)

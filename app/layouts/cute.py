@@ -25,7 +25,7 @@ MOST_CELLS = 1 << 12
 
 
 def show_steps(question: CuteQuestion, answer: Sequence[AlgebraStep]) -> dict[str, Any]:
-    """Return what the page shows: each step drawn; a refused one with CuTe's condition and what would do."""
+    """Return the template's variables: each step drawn; a refused one with CuTe's condition and what would do."""
     steps, refused = [_build_step(step) for step in answer], answer[-1].error
     return {
         "steps": steps,
@@ -38,7 +38,7 @@ def show_steps(question: CuteQuestion, answer: Sequence[AlgebraStep]) -> dict[st
 
 
 def link_expression(expression: str) -> str:
-    """The page of an expression."""
+    """Return the page of an expression."""
     return link_to(PATH, {"expression": expression})
 
 
@@ -69,13 +69,13 @@ Drawn = tuple[TileSheet, str]  # a table of indices, and its title
 
 
 def draw_figure(query: Mapping[str, str], caption: str) -> str:
-    """The last step of an expression as one picture, in the page's colours."""
+    """Return the last step of an expression as one picture, in the page's colours."""
     return draw_sheets(build_sheets(query), caption)
 
 
 def build_sheets(query: Mapping[str, str]) -> list[tuple[TileSheet, str, str]]:
-    """What the last step of an expression draws: sheets with their colour and title. LayoutError where nothing can be
-    drawn.
+    """Return what the last step of an expression draws: sheets with their colour and title. LayoutError if nothing
+    can be drawn.
     """
     last = evaluate_statements(expand_atoms(query.get("expression", ""))[0])[-1]
     found = build_step_sheets(last) if last.error is None else _walk_refused(last)
@@ -85,12 +85,14 @@ def build_sheets(query: Mapping[str, str]) -> list[tuple[TileSheet, str, str]]:
 
 
 def draw_step(step: AlgebraStep) -> list[SheetPicture]:
-    """What a step takes and gives, drawn."""
+    """Return what a step takes and gives, drawn."""
     return [_draw_sheet(*one) for one in (build_step_sheets(step) if step.error is None else _walk_refused(step))]
 
 
 def build_step_sheets(step: AlgebraStep) -> list[Drawn]:
-    """The first operand with the elements that the result takes, and the result; one fill is one tile or copy."""
+    """Return the first operand with the elements that the result takes, and the result; one fill is one tile or
+    copy.
+    """
     a, made = step.operands[0] if step.operands else None, step.result
     if step.op == "create_tma_multicast_mask" and isinstance(a, CuteLayout):
         wide = [mode for mode in a.modes if mode.size > 1] or [algebra.ONE]
@@ -139,7 +141,7 @@ def _number_tiles(step: AlgebraStep) -> dict[int, int]:
 
 
 def _split_modes(block: CuteLayout, tiler: Any) -> CuteLayout:
-    """(block, copies) in two modes."""
+    """Return (block, copies) in two modes."""
     if isinstance(tiler, CuteLayout):
         count = max(block.rank, tiler.rank)
         ones = [algebra.ONE] * count
@@ -151,7 +153,7 @@ def _split_modes(block: CuteLayout, tiler: Any) -> CuteLayout:
 
 
 def _walk_refused(step: AlgebraStep) -> list[Drawn]:
-    """A refused composition: the first operand with the elements that the second walks over."""
+    """Return a refused composition: the first operand with the elements that the second walks over."""
     if step.op != "composition" or len(step.operands) != 2:
         return []
     a, b = step.operands
@@ -167,7 +169,7 @@ def _walk_refused(step: AlgebraStep) -> list[Drawn]:
 
 
 def _build_index_sheet(one: CuteLayout, group: Mapping[int, int], title: str) -> Drawn:
-    """The indices of a layout: mode 0 down, the others across; of one mode a row. A long mode 0 runs across."""
+    """Return the indices of a layout: mode 0 down, the others across; of one mode a row. A long mode 0 runs across."""
     index = one.list_indices()
     rows = one.modes[0].size if one.rank > 1 else 1
     cells = index.reshape(-1, rows).T

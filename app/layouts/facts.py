@@ -1,4 +1,4 @@
-"""CuTe's algebra and thread-value layouts, as the API, the pages and the command line say them. No framework."""
+"""CuTe's algebra and thread-value layouts, for the API, the pages and the command line."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _build_step(step: AlgebraStep) -> CuteStep:
 
 
 def build_cute_layout(value: Any) -> CuteLayoutFacts | None:
-    """A layout's facts; None for any other value."""
+    """Return a layout's facts; None for any other value."""
     if not isinstance(value, CuteLayout):
         return None
     return CuteLayoutFacts(
@@ -206,7 +206,7 @@ class TvFacts:
 
 
 def build_tv(question: TvBody) -> TvFacts:
-    """Any thread-value layout over a tile of rows × columns, the row running fastest."""
+    """Return any thread-value layout over a tile of rows × columns, the row running fastest."""
     found = question.layout
     bases, why = None, None
     try:

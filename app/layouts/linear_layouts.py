@@ -55,7 +55,7 @@ class OperandFeeds:
 
 
 def build_matrix(made: LinearLayout) -> dict[str, Any]:
-    """The layout over F2: a column a bit of an index, a row a bit of a coordinate."""
+    """Return the layout over F2: a column per bit of an index, a row per bit of a coordinate."""
     names = [IndexBases(name, bases) for name, bases in made.bases.items() if bases]
     rows = []
     for axis, size in enumerate(made.sizes):
@@ -66,7 +66,7 @@ def build_matrix(made: LinearLayout) -> dict[str, Any]:
 
 
 def format_bases(made: LinearLayout) -> str:
-    """The bases as Triton prints a linear layout's attribute."""
+    """Return the bases as Triton prints a linear layout's attribute."""
     parts = (f"{name} = {[list(b) for b in bases]}" for name, bases in made.bases.items())
     return "{" + ", ".join(parts) + "}"
 

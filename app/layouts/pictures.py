@@ -1,4 +1,4 @@
-"""Pictures of layouts for documents: /layouts/triton, /layouts/tv and /cute in every form. No framework."""
+"""Pictures of layouts for documents: /layouts/triton, /layouts/tv and /cute in every form."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ KINDS = {
 
 
 def render_layout(name: str, form: str, query: Mapping[str, str], draw: Draw = DrawingJob.render) -> Made:
-    """The picture, the table of its cells, or the facts of what a query names; LayoutError for the first option that
-    does not fit.
+    """Return the picture, the table of its cells, or the facts of what a query names; LayoutError for the first
+    option that does not fit.
     """
     kind = KINDS[name]
     diagrams.check_picture_options(form, query, STYLE, tuple(kind.fields))
@@ -119,7 +119,7 @@ def render_layout(name: str, form: str, query: Mapping[str, str], draw: Draw = D
 
 
 def _render_stage(form: str, bench: MapBench, look: Mapping[str, str], query: Mapping[str, str], draw: Draw) -> Made:
-    """What the page of an address shows, in a form."""
+    """Return what the page of an address shows, in a form."""
     if form in ("txt", "md"):
         return "\n".join(figure.format_maps(form, bench, look)).encode(), FORMS[form]
     if form == "csv":
@@ -132,7 +132,7 @@ def _render_stage(form: str, bench: MapBench, look: Mapping[str, str], query: Ma
 
 
 def _format_sheet(form: str, sheet: TileSheet, letter: str, title: str) -> str:
-    """What the cells say, row by row."""
+    """Return what the cells say, row by row."""
     if sheet.rows * sheet.cols > 1 << 16:
         raise LayoutError("too_large", f"The table has {sheet.rows * sheet.cols} cells.", "At most 65536.", "shape")
     rows = [[sheet.format_cell(row, col, letter) for col in range(sheet.cols)] for row in range(sheet.rows)]

@@ -46,14 +46,15 @@ FIELDS = ("axes", "at")
 
 
 def drop_wrong_field(given: Mapping[str, str], error: LayoutError, fields: Sequence[str]) -> dict[str, str] | None:
-    """The fields without the one that an error names, where that is one of the look or of `fields`: what can still be
-    drawn. None where the layout itself is wrong."""
+    """Return the fields without the one that an error names, where that is one of the look or of `fields`: what can
+    still be drawn. None if the layout itself is wrong.
+    """
     name = get_last_name(error.field.split("[")[0])
     return {**given, name: ""} if name in (*FIELDS, *fields) and given.get(name) else None
 
 
 def build_plane(look: AxesLook, sizes: tuple[int, ...]) -> DrawingPlane:
-    """The axes that are drawn; LayoutError beside axes or at."""
+    """Return the axes that are drawn; LayoutError beside axes or at."""
     axes = None
     if look.axes and len(sizes) > 1:
         parts = look.axes.split(",")
@@ -77,7 +78,7 @@ class SheetPicture:
 
 
 def draw_sheet(sheet: TileSheet, title: str, room: float) -> SheetPicture:
-    """The picture of a table of indices, its columns in so many pixels."""
+    """Return the picture of a table of indices, its columns in so many pixels."""
     made = draw_cells(sheet, sheet.grouped, title, room=room)
     fills = list_fill_variables(made.legend[-1].of if made.legend else 1)
     panel = made.panel
@@ -107,26 +108,26 @@ def draw_sheet(sheet: TileSheet, title: str, room: float) -> SheetPicture:
 
 
 def find_default_colour(sheet: TileSheet) -> str:
-    """The colour of a form that names none: warps where there are several, else values; banks of memory."""
+    """Return the colour of a form that names none: warps where there are several, else values; banks of memory."""
     if sheet.thread is None:
         return next(iter(sheet.colours))
     return "warp" if int(sheet.thread.max()) >= sheet.lanes else "value"
 
 
 def select_colour(sheet: TileSheet, asked: str) -> str:
-    """The colour that is asked for, or a sheet's own; LayoutError lists those that it has."""
+    """Return the colour that is requested, or a sheet's own; LayoutError lists those that it has."""
     return parse_choice(asked or find_default_colour(sheet), "colour", tuple(sheet.colours))
 
 
 def format_field_error(error: LayoutError | None, name: str) -> str:
-    """What stands beside a field: the error that belongs to it, "" where it has none."""
+    """Return what stands beside a field: the error that belongs to it, "" if it has none."""
     if error is None or get_last_name(error.field.split("[")[0]) != name:
         return ""
     return f"{error.message} {error.hint}"
 
 
 def find_moves(found: Conversion, sheet: TileSheet) -> tuple[Mask, Mask]:
-    """Which elements of the second picture come from another lane of the warp, and which from another warp: bool
+    """Return which elements of the second picture come from another lane of the warp, and which from another warp: bool
     [rows, cols].
     """
     assert sheet.thread is not None and sheet.value is not None

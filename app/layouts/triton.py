@@ -50,7 +50,7 @@ PICTURED = ("shape", "element_bits", "axes", "at")
 
 
 def build_context(query: Mapping[str, str]) -> dict[str, Any]:
-    """What the template shows. A refusal stands beside its field, and what can still be drawn is drawn."""
+    """Return the template's variables. A refusal stands beside its field, and what can still be drawn is drawn."""
     given = {name: query.get(name, "") for name in KEYS}
     out: dict[str, Any] = {
         "given": given,
@@ -104,12 +104,12 @@ def _link_preset(row: tuple[str, str, str, str]) -> tuple[str, str]:
 
 
 def draw_figure(query: Mapping[str, str], caption: str) -> str:
-    """The tile of an address as one picture, in the page's colours."""
+    """Return the tile of an address as one picture, in the page's colours."""
     return draw_sheets(build_sheets(query), caption, letter="R")
 
 
 def build_sheets(query: Mapping[str, str]) -> list[tuple[TileSheet, str, str]]:
-    """The sheet of an address with its colour and title."""
+    """Return the sheet of an address with its colour and title."""
     made = triton_layout(query.get("text", ""), split_sizes(query.get("shape", "")) or None, query.get("element_bits"))
     sheet = _build_sheet(made, AxesLook.from_query(query))
     title = f"{made.kind}, {'×'.join(map(str, made.shape))}"
@@ -117,7 +117,7 @@ def build_sheets(query: Mapping[str, str]) -> list[tuple[TileSheet, str, str]]:
 
 
 def build_staged_bench(query: Mapping[str, str]) -> tuple[MapBench, dict[str, str]]:
-    """What the page of an address has on its stage, and its look, for a picture of that."""
+    """Return what the page of an address has on its stage, and its look, for a picture of that."""
     made = triton_layout(query.get("text", ""), split_sizes(query.get("shape", "")) or None, query.get("element_bits"))
     where = AxesLook.from_query(query)
     sheet = _build_sheet(made, where)
@@ -126,7 +126,7 @@ def build_staged_bench(query: Mapping[str, str]) -> tuple[MapBench, dict[str, st
 
 
 def link_form(query: Mapping[str, str]) -> str:
-    """The page of what a form sent; "" where even compressed no address holds it."""
+    """Return the page of what a form sent; "" if even compressed no address holds it."""
     made = _link_page({name: query.get(name, "") for name in (*KEYS, *LOOK)}, {})
     return made if len(made) <= LONGEST_ADDRESS else ""
 
@@ -153,7 +153,7 @@ def _parse_layout(text: str, given: dict[str, str], chosen: ModuleLayout | None)
 
 
 def _find_tensor(used: ModuleLayout | None) -> TensorType | None:
-    """The type that stands for a layout: the first of elements rather than of pointers."""
+    """Return the type that stands for a layout: the first of elements rather than of pointers."""
     types = used.tensors if used else ()
     return next((one for one in types if one.element != "ptr"), types[0] if types else None)
 
@@ -196,7 +196,7 @@ def _list_layouts(whole: TtgirModule, given: Mapping[str, str]) -> dict[str, Any
 
 
 def _format_params(text: str, whole: TtgirModule) -> str:
-    """A layout's parameters with the module's aliases put back: `opIdx = 0, parent = #mma`."""
+    """Return a layout's parameters with the module's aliases put back: `opIdx = 0, parent = #mma`."""
     for one in whole.layouts:
         if one.names and one.text != text:
             text = text.replace(one.text, one.names[0])
@@ -273,7 +273,7 @@ def _build_layout(
 def _build_bench(
     made: TritonLayout, sheet: TileSheet, given: dict[str, str], look: AxesLook
 ) -> tuple[dict[str, Any] | None, MapBench]:
-    """What the stage shows: the tensor, or the tensor before and after a conversion, and what that says."""
+    """Return what the stage shows: the tensor, or the tensor before and after a conversion, and what that says."""
     says = f"the {made.kind} layout"
     if given["to"].strip():
         to, sheets = _build_conversion(made, given, look)
@@ -325,7 +325,7 @@ def _link_cute(made: TritonLayout, found: object) -> str:
 
 
 def _link_tile(made: TritonLayout) -> str:
-    """The page of the same tile in shared memory, where wgmma reads it."""
+    """Return the page of the same tile in shared memory, where wgmma reads it."""
     width = made.params.get("swizzlingByteWidth")
     if made.kind != "nvmma_shared" or len(made.shape) != 2 or made.params.get("fp4Padded") or made.blocks > 1:
         return ""
@@ -344,7 +344,7 @@ def _link_tile(made: TritonLayout) -> str:
 
 
 def _find_feeds(made: TritonLayout, bits: int | None) -> list[OperandFeeds]:
-    """The operands that a layout is; those that it is named after come first."""
+    """Return the operands that a layout is; those that it is named after come first."""
     mine = {"dot_op": {0: "A", 1: "B"}.get(made.params.get("opIdx", -1), ""), "nvidia_mma": "D"}.get(made.kind, "")
     return group_feeds(find_fed_operands(made.linear, bits), mine)
 

@@ -1,6 +1,4 @@
-"""Triton's layouts, their conversions and what they feed, as the API, the pages and the command line say them. No
-framework.
-"""
+"""Triton's layouts, their conversions and what they feed, for the API, the pages and the command line. No framework."""
 
 from __future__ import annotations
 
@@ -153,8 +151,9 @@ def _place_columns(found: TritonLayout) -> tuple[NDArray[np.int64], NDArray[np.i
 
 
 def build_triton(question: TritonBody) -> TritonFacts:
-    """A layout of Triton (an MLIR attribute, or a module with one) or of Gluon's Python over a tensor: its linear
-    layout, and the coordinates of every thread and register or the offset of every element."""
+    """Return a layout of Triton (an MLIR attribute, or a module with one) or of Gluon's Python over a tensor: its
+    linear layout, and the coordinates of every thread and register or the offset of every element.
+    """
     found = question.layout
     of_threads, tensor = found.of_threads, found.tensor_memory
     lane, column, bit = _place_columns(found) if tensor else (None, None, None)
@@ -229,8 +228,9 @@ class ConversionFacts:
 
 
 def build_conversion(question: ConvertBody) -> ConversionFacts:
-    """What a conversion between two of Triton's layouts moves: what stays in its thread, what in its warp, what goes
-    through shared memory, and what that trip costs in banks."""
+    """Return what a conversion between two of Triton's layouts moves: what stays in its thread, what in its warp,
+    what goes through shared memory, and what that trip costs in banks.
+    """
     source = question.layout
     try:
         target = triton_layout(question.to, list(source.shape), source.element_bits)
@@ -286,7 +286,7 @@ class FeedsFacts:
 
 
 def build_feeds(question: TritonBody) -> FeedsFacts:
-    """The operands of dense mma and wgmma that a layout of threads already is, with the registers of each."""
+    """Return the operands of dense mma and wgmma that a layout of threads already is, with the registers of each."""
     made = question.layout
     if not made.of_threads:
         raise LayoutError(

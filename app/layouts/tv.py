@@ -74,7 +74,7 @@ MOST_TABLE = 4096  # cells of the picture of threads and values
 
 
 def build_context(query: Mapping[str, str]) -> dict[str, Any]:
-    """What the template shows; a refusal stands beside its field."""
+    """Return the template's variables; a refusal stands beside its field."""
     given = {name: query.get(name, "").strip() for name in KEYS}
     out: dict[str, Any] = {
         "given": given,
@@ -100,12 +100,12 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
 
 
 def draw_figure(query: Mapping[str, str], caption: str) -> str:
-    """The tile of an address as one picture, in the page's colours."""
+    """Return the tile of an address as one picture, in the page's colours."""
     return draw_sheets(build_sheets(query), caption)
 
 
 def build_sheets(query: Mapping[str, str]) -> list[tuple[TileSheet, str, str]]:
-    """The sheet of an address with its colour and title."""
+    """Return the sheet of an address with its colour and title."""
     read = parse_cute_layout(query.get("cute", ""), "cute")
     index, sizes = map_elements(read, _parse_tile(query.get("tile", ""), read))
     bits = parse_integer(query.get("element_bits") or "16", "element_bits", 1, 128)
@@ -116,7 +116,7 @@ def build_sheets(query: Mapping[str, str]) -> list[tuple[TileSheet, str, str]]:
 
 
 def build_staged_bench(query: Mapping[str, str]) -> tuple[MapBench, dict[str, str]]:
-    """What the page of an address has on its stage, and its look, for a picture of that; no other direction."""
+    """Return what the page of an address has on its stage, and its look, for a picture of that; no other direction."""
     given = {name: query.get(name, "").strip() for name in KEYS}
     read = parse_cute_layout(given["cute"], "cute")
     index, sizes = map_elements(read, _parse_tile(given["tile"], read))
@@ -156,7 +156,7 @@ def _split_coords(index: Longs, sizes: Sequence[int]) -> list[Longs]:
 
 
 def _number_row_major(index: Longs, sizes: Sequence[int]) -> Longs:
-    """The elements numbered with the last axis fastest."""
+    """Return the elements numbered with the last axis fastest."""
     out = np.zeros_like(index)
     for axis, size in zip(_split_coords(index, sizes), sizes, strict=True):
         out = out * size + axis
@@ -164,7 +164,9 @@ def _number_row_major(index: Longs, sizes: Sequence[int]) -> Longs:
 
 
 def _compute_cell_bytes(text: str, where: DrawingPlane, sizes: tuple[int, ...], bits: int) -> Longs:
-    """The byte of each cell in shared memory: int64 [rows, cols]; rows after one another where nothing is said."""
+    """Return the byte of each cell in shared memory: int64 [rows, cols]; rows after one another where nothing is
+    said.
+    """
     cell = _number_cells(where, sizes)
     held = np.where(cell < 0, 0, cell)
     if not text:
@@ -183,7 +185,7 @@ def _compute_cell_bytes(text: str, where: DrawingPlane, sizes: tuple[int, ...], 
 
 
 def _number_cells(where: DrawingPlane, sizes: tuple[int, ...]) -> Longs:
-    """The element of each cell that a plane shows, first axis fastest; -1 past the end of a folded axis."""
+    """Return the element of each cell that a plane shows, first axis fastest; -1 past the end of a folded axis."""
     rows, cols = where.get_size(sizes)
     row, col = np.indices((rows, cols), dtype=np.int64)
     if where.down is None:
@@ -248,8 +250,9 @@ def _build_bench(
     bits: int,
     outside: NDArray[np.bool_] | None,
 ) -> tuple[MapBench, dict[str, Any] | None]:
-    """What the stage shows: the tile with its other direction, or the tile before and after; outside: the cells that a
-    slice leaves."""
+    """Return what the stage shows: the tile with its other direction, or the tile before and after; outside: the
+    cells that a slice leaves.
+    """
     coords = _split_coords(index, sizes)
     sheet = make_threads_sheet(coords, sizes, where, bits)
     says = "the thread-value layout"
@@ -290,7 +293,7 @@ def _format_verdict(index: Longs, counts: Longs) -> str:
 def _build_slice(
     read: CuteLayout, text: str, index: Longs, sheet: TileSheet, sizes: tuple[int, ...], where: DrawingPlane
 ) -> tuple[dict[str, Any] | None, NDArray[np.bool_] | None]:
-    """The slice in CuTe's words, and the cells outside it."""
+    """Return the slice in CuTe's words, and the cells outside it."""
     if not text:
         return None, None
     coord = parse_coordinate(text, "slice")
@@ -312,7 +315,7 @@ def _build_slice(
 
 
 def _format_inverse(read: CuteLayout, sizes: tuple[int, ...], counts: Longs) -> tuple[str, str]:
-    """(coordinates → thread + threads × value, why there is none)."""
+    """Return (coordinates → thread + threads × value, why there is none)."""
     if int(counts.max()) > 1 or int(counts.min()) < 1:
         return "", "An element with no thread, or with several, has no single thread and value."
     try:
@@ -322,7 +325,7 @@ def _format_inverse(read: CuteLayout, sizes: tuple[int, ...], counts: Longs) -> 
 
 
 def _find_feeds(linear: LinearLayout | None, bits: int) -> list[OperandFeeds]:
-    """A and D of the tile as (m, k) and (m, n), and B as CuTe's (n, k)."""
+    """Return a and D of the tile as (m, k) and (m, n), and B as CuTe's (n, k)."""
     if linear is None or linear.rank != 2:
         return []
     straight = [one for one in find_fed_operands(linear, bits) if one.fragment.operand != "b"]

@@ -34,7 +34,7 @@ _ALIAS = re.compile(r"#\w+")
 def describe_place(
     document: OpenDocument, position: types.Position, analysis: Analysis | None, picture: str, site: str
 ) -> types.Hover | None:
-    """Describe what stands at a position; None where nothing is known. analysis: of the document as it is."""
+    """Describe what stands at a position; None if nothing is known. analysis: of the document as it is."""
     placed = document.placed
     language = _LANGUAGES.get(PurePosixPath(document.name).suffix.lower(), "cxx")
     offset, end = placed.find_offset(position), time.thread_time() + SECONDS

@@ -1,7 +1,5 @@
-"""What the API, the command line and the pages say about matrix descriptors: their fields, what they read,
-and whether that is right.
-
-No framework.
+"""Facts about matrix descriptors for the API, the command line and the pages: their fields, what they read, and
+verdicts.
 """
 
 from __future__ import annotations
@@ -47,14 +45,14 @@ from lanescope.shared.storage import HINT as STORAGE_HINT
 from lanescope.shared.storage import Storage as StoredTile
 from lanescope.shared.storage import parse_operand_storage, storage
 
-DEFAULT_KIND = "f16"  # which every target with tcgen05.mma has
+DEFAULT_KIND = "f16"  # every target with tcgen05.mma has it
 SEEN_BY = ("instruction", "operand", "major")
-_CODE = re.compile(r"\breturn\b|[;=]\s*\S|[A-Za-z_]\w*\s*\(\s*&?\s*[A-Za-z_]")  # statements, or a call of a name
+_CODE = re.compile(r"\breturn\b|[;=]\s*\S|[A-Za-z_]\w*\s*\(\s*&?\s*[A-Za-z_]")  # statements, or a call
 
 
 @fact
 class DescriptorField:
-    """One bit field."""
+    """One bit field of the descriptor."""
 
     name: str
     low: Annotated[int, Description(limits={"minimum": 0, "maximum": 63})]
@@ -73,7 +71,7 @@ class Encoded:
 
 @fact
 class DescriptorWarning:
-    """A rule across fields to check; not an error in itself."""
+    """A warning about several fields together; not an error by itself."""
 
     code: str
     field: str
@@ -92,7 +90,7 @@ class DescriptorCode:
 
 @fact
 class Decoded:
-    """A descriptor taken apart."""
+    """The fields of a descriptor."""
 
     descriptor: Word64
     start_address: int
@@ -121,7 +119,7 @@ class Decoded:
 
 @fact
 class Reads:
-    """The byte the hardware reads for every element."""
+    """The byte address that the hardware reads for every element."""
 
     descriptor: Word64
     address: Annotated[Numbers, IntegerArray(2, "[row][k], absolute byte addresses; row is M for a, N for b.")]
@@ -134,7 +132,7 @@ class Reads:
 
 @fact
 class ReadMismatch:
-    """The first element that is read from another place: byte addresses."""
+    """The first element that is read from another byte address than it was stored at."""
 
     row: int
     k: int
@@ -144,7 +142,7 @@ class ReadMismatch:
 
 @fact
 class Change:
-    """Encoded values of a field."""
+    """The encoded values of a field, before and after a repair."""
 
     from_: int
     to: int
@@ -152,7 +150,7 @@ class Change:
 
 @fact
 class Fix:
-    """The descriptor that verifies, and its fields that differ."""
+    """A descriptor that verifies, and the fields in which it differs."""
 
     descriptor: Word64
     changes: dict[str, Change]
@@ -173,7 +171,7 @@ class Diagnosis:
 
 @fact
 class Fit:
-    """A standard tile, one slice of which the word reads."""
+    """A standard tile of which the word reads a slice."""
 
     storage: StorageSpec
     slice: Annotated[Mapping[str, int], RequestModel(Slice)]
@@ -182,7 +180,7 @@ class Fit:
 
 @fact
 class Verified:
-    """Whether the descriptor reads the tile where the program stored it; unknown where no storage was given."""
+    """Whether the descriptor reads the tile where the program stored it; "unknown" without a storage."""
 
     descriptor: Word64
     verdict: Literal["match", "mismatch", "unknown"]
@@ -211,12 +209,14 @@ class Verified:
 
 
 def find_format(given: Mapping[str, object]) -> DescriptorFormat:
-    """The format that a request names, as its target has it; wgmma's where it names none."""
+    """Return the descriptor format that a request names, in its target's version; wgmma's by default."""
     return fit_to_target(get_format(given.get("format", WGMMA.name)), given)
 
 
 def fit_to_target(form: DescriptorFormat, given: Mapping[str, Any]) -> DescriptorFormat:
-    """A format as the target of a request has it; LayoutError where that has no instruction that reads it."""
+    """Return a format in the version of the request's target. LayoutError if the target has no instruction that
+    reads it.
+    """
     target = parse_target(given)
     if form.by_idesc:
         require_kind(DEFAULT_KIND, target)
@@ -224,14 +224,14 @@ def fit_to_target(form: DescriptorFormat, given: Mapping[str, Any]) -> Descripto
 
 
 def parse_descriptor(given: object, form: DescriptorFormat = WGMMA) -> Descriptor:
-    """A descriptor from any spelling of 64 bits (lanescope.descriptor.spelling), or from code that builds one
+    """Return the descriptor of any spelling of 64 bits (lanescope.descriptor.spelling), or of code that builds one
     (lanescope.reader.code.code_words).
     """
     return read_descriptor(given, None, form)[0]
 
 
 def _parse_with_notes(given: object, form: DescriptorFormat) -> tuple[Descriptor, tuple[CompilerNote, ...]]:
-    """The same, and the warnings of a constant expression."""
+    """Return the descriptor, and the warnings about a constant expression."""
     try:
         read = parse_word(given)
         return Descriptor(read.word, form), read.warnings
@@ -242,8 +242,9 @@ def _parse_with_notes(given: object, form: DescriptorFormat) -> tuple[Descriptor
 def read_descriptor(
     given: object, start: int | None = None, form: DescriptorFormat = WGMMA
 ) -> tuple[Descriptor, list[str]]:
-    """(descriptor, what to look at in its spelling). start: the address to put where code leaves it open; LayoutError
-    where there is none.
+    """Return the descriptor, and what to check in its spelling.
+
+    start: the address for code that leaves it open; LayoutError if there is none.
     """
     try:
         read = parse_word(given)
@@ -251,7 +252,7 @@ def read_descriptor(
     except LayoutError:
         if not (isinstance(given, str) and len(given) <= LONGEST and _CODE.search(given)):
             raise
-    from lanescope.reader.code.code_words import build_word  # half a second that no other request needs
+    from lanescope.reader.code.code_words import build_word  # takes up to half a second of this thread
 
     built = build_word(given)
     if not built.start:
@@ -268,18 +269,18 @@ def read_descriptor(
 
 
 def decode_word(question: DecodeQuestion) -> Decoded:
-    """A descriptor taken apart."""
+    """Return the fields of a descriptor."""
     return decode_text(question.word, fit_to_target(question.format, {"target": question.target}))
 
 
 def decode_text(given: object, form: DescriptorFormat = WGMMA) -> Decoded:
-    """The facts of a descriptor in any spelling; what C++ loses in an expression stands first among the warnings."""
+    """Decode a descriptor in any spelling. What C++ would lose in an expression comes first among the warnings."""
     descriptor, notes = _parse_with_notes(given, form)
     return build_decoded(descriptor, notes)
 
 
 def build_decoded(descriptor: Descriptor, notes: Iterable[CompilerNote] = ()) -> Decoded:
-    """A descriptor taken apart. notes: what was odd about the expression it was written as."""
+    """Return the facts of a descriptor. notes: warnings about the expression it was written as."""
     source = "PTX ISA 9.1, 9.7.8.8 (shl, shr); C++ integer conversions"
     form = descriptor.format
     notices = [
@@ -305,12 +306,12 @@ def build_decoded(descriptor: Descriptor, notes: Iterable[CompilerNote] = ()) ->
 
 
 def get_mode_name(descriptor: Descriptor) -> str | None:
-    """The swizzle mode's name; None for a reserved code."""
+    """Return the swizzle mode's name; None for a reserved code."""
     return descriptor.mode.name if descriptor.mode_code in descriptor.format.codes.values() else None
 
 
 def build_fields(descriptor: Descriptor) -> list[DescriptorField]:
-    """Every field with its bits, encoded value and amount."""
+    """Return every field with its bits, encoded value and amount."""
     encoded = [(f, f.get(descriptor.word)) for f in descriptor.format.fields]
     return [
         DescriptorField(
@@ -325,7 +326,7 @@ def _build_warnings(notices: Iterable[FieldNotice]) -> list[DescriptorWarning]:
 
 
 def encode_descriptor(given: Json) -> Encoded:
-    """A descriptor from its amounts in bytes."""
+    """Return a descriptor from its amounts in bytes."""
     form = find_format(given)
     known = [f for f in form.fields if f.name != form.coded]
     check_keys(
@@ -341,7 +342,7 @@ def encode_descriptor(given: Json) -> Encoded:
 
 
 def parse_view(given: Json) -> tuple[str, View]:
-    """The PTX text and its view from "instruction", "operand", "major"; of tcgen05 from "idesc", too, which says M, N,
+    """Return the PTX text and the view from "instruction", "operand" and "major"; for tcgen05 "idesc" gives M, N,
     types and majors.
     """
     if find_format(given).by_idesc:
@@ -364,12 +365,12 @@ def parse_view(given: Json) -> tuple[str, View]:
 
 
 def _list_view_keys(given: Json) -> tuple[str, ...]:
-    """The keys that say how the descriptor is read; format and idesc where the request names a format."""
+    """Return the keys that say how the descriptor is read; format and idesc only if the request names a format."""
     return (*SEEN_BY, "format", "idesc") if {"format", "idesc"} & set(given) else SEEN_BY
 
 
 def build_reads(given: Json) -> Reads:
-    """The absolute byte address the hardware reads for every element."""
+    """Return the absolute byte address that the hardware reads for every element."""
     check_keys(given, ("descriptor", *_list_view_keys(given), "target"))
     descriptor = parse_descriptor(given.get("descriptor"), find_format(given))
     _, seen = parse_view(given)
@@ -390,9 +391,7 @@ def build_reads(given: Json) -> Reads:
 
 
 def verify_request(given: Json) -> tuple[Verdict | None, View, Descriptor]:
-    """Run a verification request, None where it does not say how the tile was stored; LayoutError names the wrong
-    field.
-    """
+    """Verify a request; None if it does not say how the tile was stored. LayoutError names the wrong field."""
     check_keys(given, ("descriptor", *_list_view_keys(given), "storage", "slice", "target"))
     descriptor, written = _parse_with_notes(given.get("descriptor"), find_format(given))
     ptx, seen = parse_view(given)
@@ -411,7 +410,7 @@ def verify_request(given: Json) -> tuple[Verdict | None, View, Descriptor]:
 
 
 def _list_size_cautions(stored: StoredTile, target: str) -> tuple[str, ...]:
-    """Return that a tile is larger than the shared memory of a block on the target."""
+    """Return a warning if the tile exceeds the shared memory of a block on the target."""
     limit = get_architecture(target).block_shared_memory if target else None
     if not (limit and stored.tile) or stored.tile.bytes <= limit:
         return ()
@@ -419,7 +418,7 @@ def _list_size_cautions(stored: StoredTile, target: str) -> tuple[str, ...]:
 
 
 def build_verified(given: Json) -> Verified:
-    """Does the descriptor read the tile where the program stored it? With a diagnosis and a repair where it
+    """Verify whether the descriptor reads the tile where the program stored it; with diagnoses and a repair if it
     does not.
     """
     result, seen, descriptor = verify_request(given)
@@ -445,7 +444,7 @@ def build_verified(given: Json) -> Verified:
 
 
 def _is_undescribed(result: Verdict | None, given: Json, seen: View) -> bool:
-    """Whether a CuTe layout is not read by the word of a request, so that another may."""
+    """Return whether the word of a request does not read a CuTe layout, so that another word might."""
     return bool(result and not result.match and given["storage"].get("kind") == "cute" and not seen.form.by_idesc)
 
 
@@ -461,7 +460,7 @@ def _find_fits(descriptor: Descriptor, seen: View) -> list[Fit]:
 
 
 def build_diagnosis(found: case.Diagnosis) -> Diagnosis:
-    """One named cause, its repair and, where the data are at fault, how they would have to be stored."""
+    """Return a diagnosis with its repair and, if the data are at fault, how they would have to be stored."""
     changed = {name: Change(from_=had, to=want) for name, (had, want) in found.changes.items()}
     fix = Fix(descriptor=str(found.fix), changes=changed) if found.fix else None
     return Diagnosis(code=found.code, message=found.message, fix=fix, storage=found.storage)

@@ -31,7 +31,7 @@ def run_smem(
 ) -> None:
     """Print or draw a tile: its atom, strides, CuTe layouts, and the descriptor of every K step."""
     if output:
-        from lanescope.app.diagram import forms as pictures  # which draws what this folder knows
+        from lanescope.app.diagram import forms as pictures  # imports this feature
 
         looks = {"down": down, "unit": unit, "number": number, "show": show, "plain": "1" * plain, "theme": theme}
         return write_output(pictures.render_tile(parse_picture_form(output), drop_empty(words | looks))[0], output)

@@ -1,7 +1,7 @@
-"""How tiles are commonly stored: one row a preset, from which the page, its thumbnails and its tests derive.
+"""Common storages of tiles, a row per preset; the page, its thumbnails and its tests derive from the rows.
 
-Sizes and order are those of CUTLASS's sm90 collectives (lanescope.shared.tiling.DEFAULT_ORDER); what a preset cannot
-know, the swizzle and the first byte, is taken from the word, and the page says so. No framework.
+Sizes and order are those of CUTLASS's sm90 collectives (lanescope.shared.tiling.DEFAULT_ORDER). What a preset cannot
+know, the swizzle and the first byte, is taken from the word, and the page says so.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lanescope.shared.swizzle import Mode, get_mode
 from lanescope.shared.tiling import Tile
 
 Spec = dict[str, str]
-DEPTH = 128  # bytes of K that a stage of the collectives holds: one row of the widest swizzle
+DEPTH = 128  # bytes of K in one stage of the collectives: a row of the widest swizzle
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +31,16 @@ class PresetRequest:
 
     @property
     def mode(self) -> Mode:
-        """The swizzle that the word names; 128B where it names none, or the one that this operand can have."""
+        """Return the swizzle that the word names; otherwise 128B, or the only one that this operand can have."""
         return self.seen.choose_mode(self.word.mode_code)
 
     def compute_base(self, stored: Mode) -> int:
-        """The tile's first byte: the word's start, taken back to its pattern's boundary."""
+        """Return the tile's first byte: the word's start, rounded down to its swizzle pattern."""
         start = self.word.start_address
         return start // stored.pattern_bytes * stored.pattern_bytes if stored.chunks > 1 else start
 
     def build_tile(self, stored: Mode, depth: int = 0) -> Tile:
-        """A canonical tile of whole atoms that holds the operand; depth: bytes of K, one stage's where it is 0."""
+        """Return a canonical tile of whole atoms that holds the operand. depth: bytes of K; 0: those of one stage."""
         seen = self.seen
         atom_mn, atom_k = stored.get_atom_size(seen.bits, seen.major)
         k = lcm(atom_k, seen.k, (depth or DEPTH) * 8 // seen.bits)
@@ -131,8 +131,8 @@ def _make_custom(request: PresetRequest) -> Spec:
 
 @dataclass(frozen=True, slots=True)
 class StoragePreset:
-    """One common way to store a tile. major: what it fixes, "" where it takes either; is_of: whether a storage's form
-    is of this kind.
+    """A common way to store a tile. major: the one it requires, "" for either; is_of: whether a storage has this
+    form.
     """
 
     name: str
@@ -206,17 +206,17 @@ def find_preset(spec: Mapping[str, str]) -> StoragePreset | None:
 
 
 def adapt_request(preset: StoragePreset, request: PresetRequest) -> PresetRequest | None:
-    """The same for a preset that fixes the major; None where the element type is not read so."""
+    """Return the request with the major that a preset requires; None if the element type cannot be read so."""
     seen = request.seen
     major = preset.major or seen.major
     if not seen.form.allows_elements(seen.bits, major) or (seen.form.by_idesc and major != seen.major):
-        return None  # of tcgen05 the instruction descriptor says the major
+        return None  # for tcgen05 the instruction descriptor gives the major
     return PresetRequest(replace(seen, major=major), request.word)
 
 
 def find_first_k_step(spec: Mapping[str, str], request: PresetRequest) -> int:
-    """The K step at which the word starts, as its start address says: 0 unless it lies whole steps of 32 bytes inside
-    the swizzle atom's row.
+    """Return the K step at which the word starts: 0 unless the start is whole steps of 32 bytes inside an atom's
+    row.
     """
     past = request.word.start_address - int(spec["base"], 0)
     if request.seen.major != "K" or not 0 < past < request.mode.width_bytes or past % 32:
@@ -224,12 +224,13 @@ def find_first_k_step(spec: Mapping[str, str], request: PresetRequest) -> int:
     return past * 8 // request.seen.bits
 
 
-THUMB = 8  # cells each way
+THUMB = 8  # cells in each dimension
 
 
 def compute_thumbnail(spec: Mapping[str, Any], seen: View) -> list[int]:
-    """The first KiB of a tile stored so, 8 chunks of 16 bytes a row: a number for the chunk of the contiguous dimension
-    and the group of 8 rows that lie there, -1 where none do.
+    """Return the first KiB of a tile stored so, 8 chunks of 16 bytes per row.
+
+    Each number combines the chunk along the contiguous dimension and the group of 8 rows; -1 where nothing is stored.
     """
     whole = {**spec, "base": "0"}
     stored = storage(whole, seen.bits, seen.major, seen.form)

@@ -1,4 +1,4 @@
-"""The verbs smem and descriptor."""
+"""The commands smem and descriptor."""
 
 from __future__ import annotations
 
@@ -120,8 +120,8 @@ def descriptor_verify(
     theme: Annotated[str, typer.Option(help="Drawn: light, dark or bw.")] = "light",
     as_json: AsJson = False,
 ) -> None:
-    """Does the descriptor read the tile where the program stored it? Exit status 1 where it does not, 2 where no
-    storage is given.
+    """Does the descriptor read the tile where the program stored it? Exit status 1 if it does not, 2 if no storage
+    is given.
     """
     from lanescope.app.memory import descriptors as memory
 
@@ -151,7 +151,7 @@ def descriptor_verify(
 
 
 def _describe_verdict(result: Verified) -> str:
-    """Return the verdict in one line, with the bits that make it one."""
+    """Return the verdict in one line, with the bits on which it rests."""
     total, first = result.total, result.first_mismatch
     wrong = total - (result.matched or 0)
     if result.verdict == "match":

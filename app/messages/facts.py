@@ -1,4 +1,4 @@
-"""Facts about messages of ptxas, the driver and CuTe. No framework."""
+"""Facts about messages of ptxas, the driver and CuTe."""
 
 from __future__ import annotations
 
@@ -110,8 +110,8 @@ def link_message(slug: str) -> str:
 
 
 def answer_message(question: MessageQuestion) -> MessageAnswer:
-    """The messages of ptxas, cuTensorMapEncode and CuTe in a pasted text: the reason, the change, and the smallest
-    program that raises each.
+    """Return the messages of ptxas, cuTensorMapEncode and CuTe in a pasted text: the reason, the change, and the
+    smallest program that raises each.
     """
     from lanescope.messages import ROWS
 

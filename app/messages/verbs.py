@@ -21,7 +21,7 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """A message of ptxas, cuTensorMapEncode or CuTe: why it comes, what to change, and the smallest program. Exit
-    status 1 where no message is known; those most like it are named.
+    status 1 if no message is known; those most like it are named.
     """
     from lanescope.app.messages.facts import MessageQuestion, answer_message
 

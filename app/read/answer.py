@@ -38,9 +38,9 @@ class ReadBody:
 
 
 def answer_read(given: Json) -> Reading:
-    """What any text is: PTX, a descriptor or code that builds one, a CuTe layout, a CUTLASS atom, a wmma fragment,
-    SASS, or a word; the page that shows it, and what else it may mean. With descriptors, tensor maps and instructions
-    in one text `bench` has them verified together; `assume` gives values for what the text leaves open.
+    """Return what any text is: PTX, a descriptor or code that builds one, a CuTe layout, a CUTLASS atom, a wmma
+    fragment, SASS, or a word; the page that shows it, and what else it may mean. With descriptors, tensor maps and
+    instructions in one text `bench` has them verified together; `assume` gives values for what the text leaves open.
     """
     check_keys(given, options_of(ReadBody))
     text = require_text(given.get("text"), "text", LONGEST)

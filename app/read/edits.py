@@ -39,17 +39,17 @@ class RepairedText:
 
     @property
     def undone(self) -> str:
-        """The repairs without the last one."""
+        """Return the repairs without the last one."""
         return self.fix.rpartition("~")[0]
 
     def extend(self, edits: Iterable[TextEdit]) -> str | None:
-        """Return the repairs with one more; None where its edits cannot be written so."""
+        """Return the repairs with one more; None if its edits cannot be written so."""
         written = format_edits(edits)
         return None if written is None else "~".join(filter(None, (self.fix, written)))
 
 
 def format_edits(edits: Iterable[TextEdit]) -> str | None:
-    """Format the edits of one repair; None where a text has a comma, a ~ or a line break."""
+    """Format the edits of one repair; None if a text has a comma, a ~ or a line break."""
     parts = [f"{edit.span[0]}-{edit.span[1]}:{edit.text}" for edit in edits]
     return ",".join(parts) if all(_EDIT.fullmatch(part) for part in parts) else None
 

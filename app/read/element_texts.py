@@ -1,5 +1,5 @@
 """Texts that ask for an element, a row, a lane or a register: what they ask for, and the rest, which names the
-instruction or the tile. No framework.
+instruction or the tile.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Questions about an element, a lane or a register of an instruction: `A[5][9] of mma.m16n8k16 bf16`, `R2 of lane 20`.
-The engine answers; the link opens the page with the answer pinned. No framework.
+The engine answers; the link opens the page with the answer pinned.
 """
 
 from __future__ import annotations

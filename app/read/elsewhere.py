@@ -1,4 +1,4 @@
-"""Texts that Lanescope has no map for and knows where they belong: instructions of other makers. No framework."""
+"""Texts that Lanescope has no map for and knows where they belong: instructions of other makers."""
 
 from __future__ import annotations
 

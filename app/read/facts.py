@@ -1,4 +1,4 @@
-"""Facts about a pasted text. No framework."""
+"""Facts about a pasted text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several source files at once, each checked with those of them that it includes. No framework."""
+"""Several source files at once, each checked with those of them that it includes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CheckedFile:
 
     @property
     def included(self) -> list[str]:
-        """The names of the files that were read with it."""
+        """Return the names of the files that were read with it."""
         return [name for name in dict.fromkeys(piece.name for piece in self.source.pieces) if name != self.source.name]
 
     @property

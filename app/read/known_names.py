@@ -1,6 +1,4 @@
-"""Names of CUTLASS and CuTe, messages of ptxas, the driver and CuTe's assertions: the page for each, with one sentence.
-No framework.
-"""
+"""Names of CUTLASS and CuTe, messages of ptxas, the driver and CuTe: the page for each, with one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages that show what a text means. No framework."""
+"""The pages that show what a text means."""
 
 from __future__ import annotations
 

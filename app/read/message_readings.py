@@ -1,4 +1,4 @@
-"""Messages of ptxas, the driver and CuTe as readings: the page of each that a text holds. No framework."""
+"""Messages of ptxas, the driver and CuTe as readings: the page of each that a text holds."""
 
 from __future__ import annotations
 

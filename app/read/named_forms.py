@@ -1,5 +1,5 @@
 """Names of instructions as people type them → the meanings of a text: the forms that have all its words, or which word
-no form has beside the others. No framework.
+no form has beside the others.
 """
 
 from __future__ import annotations

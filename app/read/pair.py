@@ -54,7 +54,7 @@ class _Places:
         return LEFT + chunk * self.wide, TOP + line * self.tall, self.wide, self.tall
 
     def locate_chunk(self, chunk: int) -> Rect | None:
-        """Locate 16 bytes of memory, by their number; None where they are not drawn."""
+        """Locate 16 bytes of memory, by their number; None if they are not drawn."""
         row = self.rows.get(chunk >> 3)
         return None if row is None else (self.memory_left + (chunk & 7) * WIDE, TOP + row * self.tall, WIDE, self.tall)
 

@@ -1,5 +1,5 @@
 """What a place of a question leaves open: of which matrix an element or a row is, and in which order one number counts
-elements. No framework.
+elements.
 """
 
 from __future__ import annotations

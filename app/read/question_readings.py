@@ -1,4 +1,4 @@
-"""Questions about places as readings: the answer with its page, or why there is none. No framework."""
+"""Questions about places as readings: the answer with its page, or why there is none."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from lanescope.workbench.results import Assumption, Repair, Span, TextPiece
 
 @dataclass(frozen=True, slots=True)
 class SheetRepair:
-    """A repair as a button. fix: all repairs with this one, as the address holds them; "" where it cannot."""
+    """A repair as a button. fix: all repairs with this one, as the address holds them; "" if it cannot."""
 
     label: str
     line: int

@@ -1,5 +1,5 @@
 """How the operands of a workbench are stored: what the text says, what else could be chosen, and the outcome of each
-choice. No framework.
+choice.
 """
 
 from __future__ import annotations

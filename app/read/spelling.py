@@ -1,4 +1,4 @@
-"""Words of a short text that are nearly words that Lanescope knows. No framework."""
+"""Words of a short text that are nearly words that Lanescope knows."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Targets and GPUs that a text names: the page of what they have, and how many of the instructions that stand beside
-them. No framework.
+them.
 """
 
 from __future__ import annotations

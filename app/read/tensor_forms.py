@@ -1,5 +1,5 @@
 """Names of tcgen05.mma with M, N, K and types, which stand in the instruction descriptor and not in the opcode: the
-forms that take them, each with the descriptor that says so. No framework.
+forms that take them, each with the descriptor that says so.
 """
 
 from __future__ import annotations

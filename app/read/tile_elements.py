@@ -1,4 +1,4 @@
-"""Questions about places of a whole tile: `C(37,50)` or `T13` before or after the text of a TiledMMA. No framework."""
+"""Questions about places of a whole tile: `C(37,50)` or `T13` before or after the text of a TiledMMA."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ Array = NDArray[Any]
 
 
 def draw_answer(found: RunAnswer) -> list[dict[str, str]]:
-    """The pictures of one answer: title and SVG."""
+    """Return the pictures of one answer: title and SVG."""
     how = "simulated" if found.simulation else "measured"
     if isinstance(found, MmaRan):
         measured, predicted = np.asarray(found.measured, float), np.asarray(found.predicted, float)

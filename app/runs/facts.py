@@ -1,4 +1,4 @@
-"""What runs answer, kind by kind; the state of the devices; and the stored evidence. No framework.
+"""What runs answer, kind by kind; the state of the devices; and the stored evidence.
 
 A worker sends plain JSON: `parse_answer` makes facts of it, on the server's side and in the command line.
 """
@@ -91,7 +91,7 @@ class FleetStatus:
     workers: list[FleetWorker]
 
     def named(self, what: str, chosen: str = "") -> list[str]:
-        """What a form offers: the names or architectures of the workers that are asked, and what was chosen."""
+        """Return what a form offers: the names or architectures of the workers that are asked, and what was chosen."""
         held = {getattr(worker, what) for worker in self.workers if worker.ready}
         return sorted(held | {chosen} - {""})
 
@@ -106,7 +106,7 @@ class GpuStatus(DeviceList):
 
 
 def build_fleet_status(scheduler: str, known: Sequence[FleetMember], reason: str = "") -> FleetStatus:
-    """A fleet as its scheduler result it; reason: why it result nothing."""
+    """Return a fleet as its scheduler result it; reason: why it result nothing."""
     workers = [
         FleetWorker(
             name=member.name,
@@ -342,7 +342,7 @@ class DeviceEvidence:
 
 @lru_cache(maxsize=1)
 def load_evidence() -> tuple[DeviceEvidence, ...]:
-    """The stored evidence of every device."""
+    """Return the stored evidence of every device."""
     return tuple(
         DeviceEvidence(
             meta=data["meta"],

@@ -33,12 +33,12 @@ class FleetContact:
 
     @property
     def given(self) -> bool:
-        """Whether a fleet is to be asked."""
+        """Return whether a fleet is to be asked."""
         return bool(self.scheduler)
 
     @property
     def tls(self) -> TlsFiles:
-        """The files, as a connection takes them."""
+        """Return the files, as a connection takes them."""
         from lanescope.app.hardware.connection import TlsFiles
 
         return TlsFiles(*self.files)
@@ -50,8 +50,8 @@ class FleetContact:
 
 
 def add_fleet_options(*names: str) -> Callable[[Verb], Verb]:
-    """A verb whose parameter `contact` is told by the options --scheduler, --tls-ca, --tls-cert and --tls-key, or by
-    those that are named.
+    """Return a verb whose parameter `contact` is told by the options --scheduler, --tls-ca, --tls-cert and
+    --tls-key, or by those that are named.
     """
     names = names or ("scheduler", *NAMES)
 

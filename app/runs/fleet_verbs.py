@@ -43,7 +43,7 @@ def show_progress() -> Iterator[Running]:
 
 
 def make_stage_printer() -> Callable[[str], None]:
-    """A line on standard error for every stage of a verification that begins, with the seconds until then."""
+    """Return a line on standard error for every stage of a verification that begins, with the seconds until then."""
     begun = time.monotonic()
 
     def begins(stage: str) -> None:
@@ -53,7 +53,7 @@ def make_stage_printer() -> Callable[[str], None]:
 
 
 def format_worker(worker: FleetWorker) -> str:
-    """A worker in a line of text."""
+    """Return a worker in a line of text."""
     device = worker.device.name if worker.device else "no device"
     about = f"{worker.name}: {device}, {worker.architecture}, Lanescope {worker.program}"
     jobs = "1 job" if worker.queue == 1 else f"{worker.queue} jobs"
@@ -109,7 +109,9 @@ def worker(
 def verify_on_fleet(
     contact: FleetContact, chosen: dict[str, str], kept: PieceJournal, progress: Running
 ) -> list[dict[str, Any]]:
-    """The evidence of every kind of device of a fleet; what an interrupted verification left is not done again."""
+    """Return the evidence of every kind of device of a fleet; what an interrupted verification left is not done
+    again.
+    """
     from lanescope.app.hardware import evidence, fleet_verification, runs
     from lanescope.errors import LayoutError
 

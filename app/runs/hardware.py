@@ -1,4 +1,4 @@
-"""What this server has to run on: the pool of workers and what is known of the devices. No framework."""
+"""What this server has to run on: the pool of workers and what is known of the devices."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KNOWN_SECONDS = 60.0
 
 
 def explain_missing_cupy() -> str:
-    """Why no worker could run CUDA here, "" where CuPy is installed; looked up, not imported."""
+    """Return why no worker could run CUDA here, "" if CuPy is installed; looked up, not imported."""
     return "" if importlib.util.find_spec("cupy") else NO_CUPY
 
 
@@ -73,7 +73,7 @@ class ServerHardware:
 
     @property
     def reason(self) -> str:
-        """Why no run can go to a GPU as far as is known without asking one; "" where nothing speaks against it."""
+        """Return why no run can go to a GPU as far as is known without asking one; "" if nothing speaks against it."""
         own = self.why_not or (self._hello.devices.reason if self._hello else "")
         return "" if self.fleet else own
 
@@ -192,7 +192,7 @@ async def build_status(request: Any) -> GpuStatus:
 
 
 def _build_devices(fleet: FleetStatus) -> DeviceList:
-    """The fleet's devices that are asked."""
+    """Return the fleet's devices that are asked."""
     ready = [worker.device for worker in fleet.workers if worker.ready and worker.device]
     reason = "" if ready else fleet.reason or "No worker of the fleet is ready."
     return DeviceList(available=bool(ready), reason=reason, devices=ready)

@@ -86,7 +86,7 @@ async def run_page(request: Request) -> Response:
 
 
 def _parse_run(query: dict[str, str]) -> dict[str, Any]:
-    """The run a form asks for; it carries every kind's fields."""
+    """Return the run a form asks for; it carries every kind's fields."""
     given: dict[str, Any] = {name: value for name, value in query.items() if value}
     wanted = {"kind", "backend", "device", *runs.PLACES, *runs.FIELDS.get(given.get("kind", ""), ())}
     given = {name: value for name, value in given.items() if name in wanted}

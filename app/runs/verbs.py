@@ -67,7 +67,7 @@ def steps(
 
 
 def _parse_matrix_option(given: str, name: str) -> Any:
-    """A matrix from an option: the numbers of a file, or the text itself."""
+    """Return a matrix from an option: the numbers of a file, or the text itself."""
     from lanescope.app.hardware import user_matrices
 
     path = Path(given)
@@ -82,7 +82,7 @@ def _parse_matrix_option(given: str, name: str) -> Any:
 
 
 def make_scheduler_error(option: str) -> Exception:
-    """An option that a fleet alone has."""
+    """Return an option that a fleet alone has."""
     from lanescope.errors import LayoutError
 
     return LayoutError("bad_usage", f"--{option} needs a --scheduler.", "This machine has one device.", option)
@@ -148,7 +148,7 @@ def gpu_run(
     source: Annotated[bool, typer.Option("--source", help="Print the kernel that ran.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Execute one instruction and compare with the map. Exit status 1 where hardware differs."""
+    """Execute one instruction and compare with the map. Exit status 1 if hardware differs."""
     from lanescope.app.hardware import runs
     from lanescope.app.runs.facts import parse_answer
     from lanescope.shared.banks import parse_addresses
@@ -243,7 +243,7 @@ def gpu_verify(
     as_json: AsJson = False,
 ) -> None:
     """Run everything the device supports and compare with the maps; with a scheduler, on every device of its fleet.
-    Exit status 1 where hardware differs.
+    Exit status 1 if hardware differs.
     """
     from lanescope.app.hardware import fleet_verification
     from lanescope.app.hardware import verification as gpu

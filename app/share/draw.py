@@ -1,5 +1,5 @@
 """A picture that stands in a page, as a file: with a theme's colours in place of the page's variables, and a paper
-behind it. No framework.
+behind it.
 """
 
 from __future__ import annotations

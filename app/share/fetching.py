@@ -44,7 +44,7 @@ def make_address(path: str, query: str) -> str:
 async def fetch_page(asking: Scope, address: str) -> FetchedPage:
     """Fetch the page at an address of this server. asking: the request that asks.
 
-    LayoutError where there is none, or its question is wrong.
+    LayoutError if there is none, or its question is wrong.
     """
     path, _, _ = address.partition("?")
     if path.startswith(OWN):

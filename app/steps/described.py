@@ -37,7 +37,7 @@ class AddressTerms:
 
     @property
     def xor(self) -> int:
-        """What the XOR changes, counted in chunks of 16 bytes."""
+        """Return what the XOR changes, counted in chunks of 16 bytes."""
         return (self.before ^ self.address) // ROW_BYTES
 
 
@@ -53,7 +53,7 @@ class DescribedOperand:
 
     @cached_property
     def stored(self) -> tuple[Storage, int]:
-        """The storage, and the line of it in which the product begins."""
+        """Return the storage, and the line of it in which the product begins."""
         side = self.side
         if isinstance(side, PlacedSide):
             return side.where, 0
@@ -76,23 +76,23 @@ class DescribedOperand:
 
     @cached_property
     def addresses(self) -> Ints:
-        """[mn, k] → the byte where the program stored each element."""
+        """Return [mn, k] → the byte where the program stored each element."""
         mn, k = np.arange(self.side.mn)[:, None], np.arange(self.side.k)[None, :]
         return np.asarray(self.side.address(mn, k), np.int64)
 
     @cached_property
     def addresses_before_xor(self) -> Ints:
-        """[mn, k] → the same without the XOR."""
+        """Return [mn, k] → the same without the XOR."""
         return np.asarray(undo_xor(self.placed, self.addresses * 8), np.int64) >> 3
 
     @cached_property
     def reads(self) -> Ints:
-        """[K step, mn, k of the step] → the byte that is read."""
+        """Return [K step, mn, k of the step] → the byte that is read."""
         return np.stack([desc.reads(word, self.view) for word in self.words])
 
     @cached_property
     def cores(self) -> Ints:
-        """[core matrix, line, element] → mn · (K of a step) + k, core matrices in the order of the picture.
+        """Return [core matrix, line, element] → mn · (K of a step) + k, core matrices in the order of the picture.
 
         A line is the 16 bytes that lie side by side. Two groups of 8 rows together, which are a warp's in A; of these
         first all with the smallest k.
@@ -179,7 +179,7 @@ class DescribedOperand:
 
     @property
     def origin(self) -> int:
-        """Where the lines of 128 bytes are counted from: a XOR of offsets counts from the base."""
+        """Return where the lines of 128 bytes are counted from: a XOR of offsets counts from the base."""
         return self.placed.base % LINE_BYTES if self.placed.by == "tile" else 0
 
     def list_chunks(self, lines: Ints) -> tuple[Ints, Ints]:

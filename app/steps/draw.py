@@ -16,7 +16,7 @@ MOST_SHOWN = 16  # values of a lane that are spelled beside its registers
 
 
 def render_steps(found: Steps | WgmmaSteps) -> str:
-    """All of it, a section a step."""
+    """Return all of it, a section a step."""
     lines = _render_wgmma(found) if isinstance(found, WgmmaSteps) else _render_warp(found)
     return "\n".join((*_render_head(found), *lines)) + "\n"
 
@@ -32,7 +32,7 @@ def _render_head(found: TracedRun) -> list[str]:
 
 
 def _render_matrix(matrix: Any, numbered: str = "3") -> list[str]:
-    """A line a row, its number in front, all cells of one width."""
+    """Return a line per row, its number in front, all cells of one width."""
     cells = [[format_number(value) for value in line] for line in np.asarray(matrix).tolist()]
     wide = max(3, *(len(cell) for line in cells for cell in line))
     return [f"   {n:{numbered}}  " + " ".join(cell.rjust(wide) for cell in line) for n, line in enumerate(cells)]
@@ -86,7 +86,7 @@ def _render_terms(found: Steps) -> Iterator[str]:
 
 
 def _format_registers(found: Steps, name: str, lane: int) -> str:
-    """A lane's registers of one operand, and what they hold where that is not too much."""
+    """Return a lane's registers of one operand, and what they hold where that is not too much."""
     words, values = found.registers[name][lane], found.values[name][lane]
     return " ".join(words) + (f" ({' '.join(map(format_number, values))})" if len(values) <= MOST_SHOWN else "")
 

@@ -1,4 +1,4 @@
-"""A stepper inside another page: what the template takes, from the address of its own page. No framework."""
+"""A stepper inside another page: what the template takes, from the address of its own page."""
 
 from __future__ import annotations
 

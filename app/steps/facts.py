@@ -90,7 +90,7 @@ class Steps(TracedRun):
 
 
 def require_steps(i: Instruction) -> None:
-    """LayoutError where an instruction cannot be stepped through."""
+    """LayoutError if an instruction cannot be stepped through."""
     if not is_multiply(i):
         hint = "Choose an mma, wmma.mma or wgmma."
         if moves_rows(i):
@@ -102,7 +102,7 @@ _STORAGE = re.compile(r"\s*[a-z_]+\s*=(?!=)")  # name=value, as in major=MN,swiz
 
 
 def parse_inputs(i: Instruction, given: Mapping[str, Any]) -> tuple[Json, Json]:
-    """(how a wgmma's operands are stored, matrices of one's own) from texts a, b, c, d, data_a and data_b; blank
+    """Return (how a wgmma's operands are stored, matrices of one's own) from texts a, b, c, d, data_a and data_b; blank
     ones left out.
 
     A warp's mma takes matrices in a, b and c. In a and b of a wgmma, name=value is storage and anything else a matrix.
@@ -138,8 +138,8 @@ def parse_inputs(i: Instruction, given: Mapping[str, Any]) -> tuple[Json, Json]:
 
 
 def trace_steps(i: Instruction, run: MmaRan, row: int, col: int, product: int = 0) -> Steps | WgmmaSteps:
-    """The steps of one run of kind mma, whose inputs are made again from its seed; a wgmma's are those of its whole
-    product.
+    """Return the steps of one run of kind mma, whose inputs are made again from its seed; a wgmma's are those of its
+    whole product.
     """
     require_steps(i)
     if i.family.by_descriptor:
@@ -173,7 +173,7 @@ def trace_steps(i: Instruction, run: MmaRan, row: int, col: int, product: int = 
 
 
 def _format_register(word: int, op: Operand) -> str:
-    """A register in as many digits as it has."""
+    """Return a register in as many digits as it has."""
     return f"0x{int(word):0{op.register_bits // 4}X}"
 
 
@@ -184,7 +184,7 @@ def _require_inside(row: int, col: int, product: int, shape: tuple[int, ...]) ->
 
 
 def _build_matrix(op: Operand, values: Any) -> PlainMatrix:
-    """The matrix as it lies in memory: A and C row by row, B column by column, K side by side."""
+    """Return the matrix as it lies in memory: A and C row by row, B column by column, K side by side."""
     by_column = op.name == "b"
     lines = np.swapaxes(values, 1, 2) if by_column else values
     return PlainMatrix(
@@ -196,8 +196,8 @@ def _build_matrix(op: Operand, values: Any) -> PlainMatrix:
 
 
 def find_ldmatrix(op: Operand) -> Load | None:
-    """The ldmatrix that fills an operand from K-major memory without padding: its text, each lane's line and byte;
-    None where none does.
+    """Return the ldmatrix that fills an operand from K-major memory without padding: its text, each lane's line and
+    byte; None if none does.
     """
     try:
         found = chain.list_best_chains(op, "K")

@@ -71,7 +71,7 @@ class MovedTile(LoadedOperand):
 
     @property
     def wrong_slots(self) -> Ints:
-        """The slots that get another element than theirs, or go to another place."""
+        """Return the slots that get another element than theirs, or go to another place."""
         return np.flatnonzero(self.got != self.holds)
 
     @property
@@ -133,8 +133,8 @@ def move_tile(
     """Move one block of a stored tile: from memory to registers, or back.
 
     first_col: of the block; addresses: what each lane gives, as a formula of `lane` or numbers, "" for where the
-    storage puts its row; xor: False if the lanes compute them without the swizzle. LayoutError where an address is
-    not a multiple of 16.
+    storage puts its row; xor: False if the lanes compute them without the swizzle. LayoutError if an address is not a
+    multiple of 16.
     """
     data, bits = i.operands["data"], get_memory_bits(i)
     placed = get_placed(where)
@@ -223,7 +223,7 @@ def count_cols(where: Storage, operand: Operand) -> int:
 
 
 def _place_elements(placed: BitPlacement, rows: int, cols: int) -> Ints:
-    """Return the bit address of each element of S; LayoutError where two share one or one is outside shared memory."""
+    """Return the bit address of each element of S; LayoutError if two share one or one is outside shared memory."""
     at = np.asarray(placed.locate_bits(placed.before(*np.divmod(np.arange(rows * cols), cols), 0)), np.int64)
     order = np.argsort(at, kind="stable")
     same = np.flatnonzero(np.diff(at[order]) == 0)

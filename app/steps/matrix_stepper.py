@@ -114,8 +114,10 @@ class MatrixStepper:
 
 
 def build_matrix_stepper(question: MatrixStepperQuestion) -> MatrixStepper:
-    """Everything that the stepper shows of one ldmatrix or stmatrix: shared memory with its numbers, the address that
-    each lane gives, the rows that travel, the registers or what is stored, and a sentence for each step."""
+    """Return everything that the stepper shows of one ldmatrix or stmatrix: shared memory with its numbers, the
+    address that each lane gives, the rows that travel, the registers or what is stored, and a sentence for each
+    step.
+    """
     i = catalog.parse_instruction(question.instruction, "instruction")
     if not moves_rows(i):
         raise LayoutError(
@@ -233,7 +235,7 @@ def _count_wavefronts(moved: MovedTile) -> int | None:
 
 
 def _format_registers(moved: MovedTile, held: Numbers) -> list[list[str | None]]:
-    """Return [lane][register] in hex; None where part of it is not known."""
+    """Return [lane][register] in hex; None if part of it is not known."""
     op = moved.operand
     per, bits = op.register_bits // op.container_bits, moved.memory_bits
     out: list[list[str | None]] = []

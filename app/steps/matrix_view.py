@@ -1,4 +1,4 @@
-"""The page of one ldmatrix or stmatrix to step through. No framework."""
+"""The page of one ldmatrix or stmatrix to step through."""
 
 from __future__ import annotations
 

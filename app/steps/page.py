@@ -53,8 +53,8 @@ async def steps_page(request: Request, rest: str) -> Response:
 
 @router.post("/steps/{rest:path}")
 async def post_steps(request: Request, rest: str) -> Response:
-    """The same page for matrices that are too long for an address: what its form would put into the query
-    is the body.
+    """The same page for matrices that are too long for an address: what its form would put into the query is the
+    body.
     """
     return await _render_steps(request, rest, await read_form_body(request))
 

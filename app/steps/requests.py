@@ -1,4 +1,4 @@
-"""What a request of steps asks for: an instruction, an element of D, and matrices of one's own. No framework."""
+"""What a request of steps asks for: an instruction, an element of D, and matrices of one's own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TEXTS = ("a", "b", "c", "d", "data_a", "data_b")  # what a form or an address sa
 
 
 def find_instruction(given: Mapping[str, Any]) -> tuple[Instruction, dict[str, Any]]:
-    """The instruction of a body, and what it says of storage and matrices."""
+    """Return the instruction of a body, and what it says of storage and matrices."""
     check_keys(given, ("instruction", *OPTIONS, *SIDES, "data"))
     found = catalog.parse_instruction(given.get("instruction"), "instruction")
     stored = [side for side in SIDES if side in given]
@@ -44,7 +44,7 @@ def parse_inputs(found: Instruction, texts: Mapping[str, str]) -> dict[str, Any]
 
 
 def place_error(error: LayoutError, found: Instruction, texts: Mapping[str, str]) -> LayoutError:
-    """The error under the name of the form's input."""
+    """Return the error under the name of the form's input."""
     name = error.field.removeprefix("data.")
     if found.family.by_descriptor and error.field.startswith("data.") and texts.get(f"data_{name}"):
         name = f"data_{name}"

@@ -69,7 +69,7 @@ class SecondMatch:
 
     @property
     def is_drawn(self) -> bool:
-        """Whether every value stays in its lane."""
+        """Return whether every value stays in its lane."""
         return self.reuse.verdict == "registers"
 
 

@@ -35,8 +35,8 @@ def find_step(query: Mapping[str, str]) -> int:
 
 
 def place_refusal(error: LayoutError, tables_error: LayoutError | None, in_tables: Collection[str]) -> dict[str, Any]:
-    """Return what the template shows of a refused question, and whether it stands in the panel of the options: not if
-    it is of a field of the form above the tables, or if the tables are refused for another reason.
+    """Return the template's variables of a refused question, and whether it stands in the panel of the options: not
+    if it is of a field of the form above the tables, or if the tables are refused for another reason.
     """
     own = error.field.partition(".")[0] not in in_tables
     return {

@@ -131,8 +131,9 @@ def can_step(i: Instruction) -> bool:
 
 
 def build_stepper(question: StepperQuestion) -> Stepper:
-    """Everything that the stepper shows of one product: stored chunks with and without the XOR, lane addresses, moves
-    from memory to registers, sums after every step of K, and a sentence for each step."""
+    """Return everything that the stepper shows of one product: stored chunks with and without the XOR, lane
+    addresses, moves from memory to registers, sums after every step of K, and a sentence for each step.
+    """
     i = catalog.parse_instruction(question.instruction, "instruction")
     if not can_step(i):
         raise LayoutError(

@@ -93,7 +93,7 @@ class LoadedOperand:
 
     @property
     def origin(self) -> int:
-        """Where the lines of 128 bytes are counted from: a XOR of offsets counts from the base."""
+        """Return where the lines of 128 bytes are counted from: a XOR of offsets counts from the base."""
         placed = get_placed(self.where)
         return placed.base % LINE_BYTES if placed.by == "tile" else 0
 

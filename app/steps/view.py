@@ -1,4 +1,4 @@
-"""What the page of the stepper shows: the product as the address asks for it, and its options. No framework."""
+"""What the page of the stepper shows: the product as the address asks for it, and its options."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ class WgmmaSteps(TracedRun):
 
 
 def trace_steps(i: Instruction, run: MmaRan, row: int, col: int) -> WgmmaSteps:
-    """The steps of one run of kind mma with the options of a whole product, whose inputs are made again from its
+    """Return the steps of one run of kind mma with the options of a whole product, whose inputs are made again from its
     seed.
     """
     made = make_plan(i, *(getattr(run.request, side) or {} for side in SIDES))
@@ -158,13 +158,13 @@ def trace_steps(i: Instruction, run: MmaRan, row: int, col: int) -> WgmmaSteps:
 
 
 def trace_fields(i: Instruction, run: MmaRan) -> dict[str, Any]:
-    """The fields of Traced."""
+    """Return the fields of Traced."""
     same = {"backend": run.backend, "simulation": run.simulation, "device": run.device, "agrees": run.agrees}
     return {"ptx": i.ptx, "seed": run.request.seed, "data": user_matrices.describe_matrices(run.request.data), **same}
 
 
 def _build_memory(made: ProductPlan, given: ProductInputs) -> dict[str, Lines]:
-    """A, B and C as global memory holds them: lines of the contiguous dimension."""
+    """Return a, B and C as global memory holds them: lines of the contiguous dimension."""
     out = {}
     for side, matrix in ((made.a, given.stored_a[0]), (made.b, given.b[0].T)):  # both [mn, k]
         along = "K" if side.major == "K" else "MN"[side.letter == "b"]
@@ -176,14 +176,14 @@ def _build_memory(made: ProductPlan, given: ProductInputs) -> dict[str, Lines]:
 
 
 def _build_tile(side: DescribedSide) -> SharedTile:
-    """Where each element of the product lies in shared memory: address [mn][k], bytes from its start."""
+    """Return where each element of the product lies in shared memory: address [mn][k], bytes from its start."""
     mn, k = np.arange(side.mn)[:, None], np.arange(side.k)[None, :]
     address = np.asarray(side.address(mn, k))
     return SharedTile(major=side.major, how=describe_storage(side), base=side.base, end=side.end, address=address)
 
 
 def describe_storage(side: DescribedSide) -> str:
-    """How an operand is stored, in a few words."""
+    """Return how an operand is stored, in a few words."""
     return (
         f"swizzle {side.tile.mode.name}"
         if isinstance(side, TiledSide)
@@ -208,7 +208,7 @@ def _build_descriptor(side: DescribedSide, step: int) -> StepDescriptor:
 
 
 def read_operand(side: DescribedSide, step: int, image: Any) -> tuple[Any, Any]:
-    """(byte address, value) of every element [mn, k] that a step's descriptor reads."""
+    """Return (byte address, value) of every element [mn, k] that a step's descriptor reads."""
     at = desc.reads(side.get_descriptor(step), side.view)
     bits = side.element.bits
     if bits == 1:
@@ -272,7 +272,7 @@ def _format_owner(op: Any, row: int, stored: int) -> str:
 
 
 def _format_byte(address: Any, k: int, bit: bool) -> str:
-    """A byte of shared memory, and the bit in it where eight elements share one."""
+    """Return a byte of shared memory, and the bit in it where eight elements share one."""
     return str(int(address)) + (f".{k % 8}" if bit else "")
 
 

@@ -84,7 +84,7 @@ class DescribedProduct:
 
     @property
     def register_operand(self) -> Operand | None:
-        """A, if it comes from registers."""
+        """Return a, if it comes from registers."""
         return None if "a" in self.operands else self.instruction.operands["a"]
 
     @property

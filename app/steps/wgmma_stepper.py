@@ -152,8 +152,9 @@ def can_step_wgmma(i: Instruction) -> bool:
 
 
 def build_wgmma_stepper(question: WgmmaStepperQuestion) -> WgmmaStepper:
-    """Everything that the stepper shows of one wgmma: stored chunks with and without the XOR, the fields of every
-    descriptor, the core matrices that it reads for each warp, sums after every step of K, and a sentence for each step.
+    """Return everything that the stepper shows of one wgmma: stored chunks with and without the XOR, the fields of
+    every descriptor, the core matrices that it reads for each warp, sums after every step of K, and a sentence for
+    each step.
     """
     i = catalog.parse_instruction(question.instruction, "instruction")
     if not can_step_wgmma(i):

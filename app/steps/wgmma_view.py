@@ -1,4 +1,4 @@
-"""What the page of a wgmma shows above its tables: the product step by step, and its options. No framework."""
+"""What the page of a wgmma shows above its tables: the product step by step, and its options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the API, the command and the page say about targets. No framework."""
+"""What the API, the command and the page say about targets."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class FamilySupport:
 
 
 def list_targets(question: TargetQuestion) -> tuple[TargetLimits, ...]:
-    """Every target that ptxas lists, with its families and the limits of a block."""
+    """Return every target that ptxas lists, with its families and the limits of a block."""
     return tuple(_describe_target(name) for name in ([question.target] if question.target else TARGETS))
 
 

@@ -1,4 +1,4 @@
-"""What the page of a TiledMMA says first of its pins, in the templates that its script fills. No framework."""
+"""What the page of a TiledMMA says first of its pins, in the templates that its script fills."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bench: what a TiledMMA's page shows, and what its script draws from. No framework."""
+"""The bench: what a TiledMMA's page shows, and what its script draws from."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class MatrixView:
 
 
 def build_context(made: TiledMMA, chosen: BenchState, default: BenchState) -> dict[str, Any]:
-    """Everything the page of a TiledMMA shows."""
+    """Return everything the page of a TiledMMA shows."""
     whole = state.get_extents(made)
     shown = window.parse_ranges(chosen.view, whole)
     ops = (made.b, made.a, made.c)  # B first: what lies below it would move when it arrives
@@ -84,7 +84,7 @@ def build_context(made: TiledMMA, chosen: BenchState, default: BenchState) -> di
 
 
 def format_shares(shown: Mapping[str, tuple[float, float]]) -> tuple[str, str]:
-    """How wide A stands beside C and how high B above it, as words of the style sheet."""
+    """Return how wide A stands beside C and how high B above it, as words of the style sheet."""
     m, n, k = (shown[dim][1] - shown[dim][0] for dim in "mnk")
     wide = "wide" if k >= 2 * n else "even" if k >= n else "narrow"
     return wide, "tall" if k >= m else "even" if 2 * k >= m else "low"
@@ -105,7 +105,7 @@ def _build_matrix(
 
 
 def describe_holders(op: TileOperand) -> str:
-    """Where an operand lies, and how many hold each of its elements."""
+    """Return where an operand lies, and how many hold each of its elements."""
     if op.shared:
         return f"in shared memory{f', read by {op.copies} warpgroups' if op.copies > 1 else ''}"
     if op.copies == 1:
@@ -125,7 +125,7 @@ def _format_warps(team: tuple[int, ...]) -> str:
 
 
 def group_sharing_warps(op: TileOperand) -> list[tuple[int, ...]]:
-    """The sets of warps that hold the same elements of an operand in registers, ascending."""
+    """Return the sets of warps that hold the same elements of an operand in registers, ascending."""
     cells = op.rows.astype(np.int64) * op.col_count + op.cols
     warps: dict[int, set[int]] = {}
     for thread, first in zip(op.thread_ids.tolist(), cells.min(axis=1).tolist(), strict=True):
@@ -134,7 +134,7 @@ def group_sharing_warps(op: TileOperand) -> list[tuple[int, ...]]:
 
 
 def list_sliders(made: TiledMMA, chosen: BenchState) -> list[StepSlider]:
-    """The dimensions along which a thread repeats its atom."""
+    """Return the dimensions along which a thread repeats its atom."""
     counts = dict(zip("mnk", made.rests, strict=True))
     return [
         StepSlider(name=dim, text=text, count=counts[dim], value=getattr(chosen, dim))
@@ -144,7 +144,7 @@ def list_sliders(made: TiledMMA, chosen: BenchState) -> list[StepSlider]:
 
 
 def build_legend(made: TiledMMA, chosen: BenchState) -> list[tuple[str, list[str]]]:
-    """(what a colour is, its classes in order) of every colouring in use."""
+    """Return (what a colour is, its classes in order) of every colouring in use."""
     counts: dict[str, int] = {}
     for op in (made.a, made.b, made.c):
         names = shades.list_operand_shades(made, op)
@@ -159,12 +159,12 @@ def build_legend(made: TiledMMA, chosen: BenchState) -> list[tuple[str, list[str
 
 
 def number_legend(made: TiledMMA, chosen: BenchState) -> list[tuple[str, list[tuple[str, str]]]]:
-    """The legend with the number of each class."""
+    """Return the legend with the number of each class."""
     return [(text, [(fill, str(n)) for n, fill in enumerate(fills)]) for text, fills in build_legend(made, chosen)]
 
 
 def list_figures(made: TiledMMA) -> list[tuple[str, str]]:
-    """(number, what it counts): what people ask of a tile."""
+    """Return (number, what it counts): what people ask of a tile."""
     ops = {"A": made.a, "B": made.b, "C": made.c}
     held = [f"{name} {op.registers}" for name, op in ops.items() if not op.shared]
     m, n, k = made.steps
@@ -188,7 +188,7 @@ def list_figures(made: TiledMMA) -> list[tuple[str, str]]:
 
 
 def build_threads(made: TiledMMA, chosen: BenchState) -> list[dict[str, Any]]:
-    """Each pinned thread, or that of a pinned cell, and what it holds; else thread 0."""
+    """Return each pinned thread, or that of a pinned cell, and what it holds; else thread 0."""
     pins = [
         first if col is None else made.operand(name).owner(first, col)[0][0] for name, first, col in chosen.list_pins()
     ]
@@ -214,7 +214,7 @@ def _build_thread(made: TiledMMA, own: int, pinned: bool) -> dict[str, Any]:
 
 
 def build_code_parts(made: TiledMMA, atom: str) -> list[tuple[str, str]]:
-    """(title, text) of the code that makes it."""
+    """Return (title, text) of the code that makes it."""
     parts = [
         ("CuTe, C++", code.render_cute_cpp(made)),
         ("CuTe DSL, Python", code.render_cute_python(made)),
@@ -224,7 +224,7 @@ def build_code_parts(made: TiledMMA, atom: str) -> list[tuple[str, str]]:
 
 
 def list_layouts(made: TiledMMA) -> list[tuple[str, str]]:
-    """(what, CuTe text): the layouts that print(tiled_mma) shows."""
+    """Return (what, CuTe text): the layouts that print(tiled_mma) shows."""
     out = [("ThrLayoutVMNK", str(made.thread_layout)), ("PermutationMNK", algebra.format_tiler(made.permutation))]
     for op, over in ((made.a, "(m, k)"), (made.b, "(n, k)"), (made.c, "(m, n)")):
         out.append((f"LayoutTV_{op.name.upper()} over {over}", str(op.layout or "none: the threads have gaps")))
@@ -232,7 +232,7 @@ def list_layouts(made: TiledMMA) -> list[tuple[str, str]]:
 
 
 def list_next_pages(made: TiledMMA, chosen: BenchState) -> list[tuple[str, str]]:
-    """(text, address) of where people go from here."""
+    """Return (text, address) of where people go from here."""
     out = [(f"The instruction {name_form(made.atom.instruction).text}", links.link_instruction(made.atom.instruction))]
     n = made.tile[1]
     chained = {
@@ -254,7 +254,7 @@ def list_next_pages(made: TiledMMA, chosen: BenchState) -> list[tuple[str, str]]
 
 
 def _link_load_chain(made: TiledMMA, chosen: BenchState) -> str:
-    """The page of ldmatrix.x4 into A, from rows with the 128B swizzle; "" where it does not load this operand."""
+    """Return the page of ldmatrix.x4 into A, from rows with the 128B swizzle; "" if it does not load this operand."""
     fields = {
         **tiled_copy_page.EMPTY,
         "atom": tiled_copy_page.LDSM,
@@ -277,7 +277,7 @@ def _link_load_chain(made: TiledMMA, chosen: BenchState) -> str:
 
 
 def list_pictures(chosen: BenchState, default: BenchState) -> list[tuple[str, str, str]]:
-    """(form, text, address) of every form of the picture."""
+    """Return (format, text, address) of every form of the picture."""
     query = chosen.format_query(default, sel="", target="")  # which changes nothing that is drawn
     return drawing.link_forms(PATH, query)
 
@@ -286,7 +286,7 @@ def list_pictures(chosen: BenchState, default: BenchState) -> list[tuple[str, st
 
 
 def build_page_data(made: TiledMMA, chosen: BenchState, default: BenchState) -> dict[str, Any]:
-    """The same names as an instruction's page has (app/instruction/context.py), for the same scripts."""
+    """Return the same names as an instruction's page has (app/instruction/context.py), for the same scripts."""
     whole = state.get_extents(made)
     edges = {dim: list(range(size, whole[dim], size)) for dim, size in zip("mnk", made.shape, strict=True)}
     return {
@@ -372,7 +372,7 @@ def _build_shade(shade: TileShade) -> ShadeData:
 
 
 def make_base_state(query: Mapping[str, str]) -> BenchState:
-    """The state of the fields that say which TiledMMA it is."""
+    """Return the state of the fields that say which TiledMMA it is."""
     return BenchState(
         atom=query["atom"],
         atom_layout=query["atom_layout"],

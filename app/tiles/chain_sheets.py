@@ -1,4 +1,4 @@
-"""What the cells of a chain's picture say, for pointing, pins and the find field. No framework."""
+"""Texts of the cells of a chain's picture, for pointing, pins and the find field."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def find_pins(sheet: PinSheet, text: str) -> list[str]:
 
 
 def _list_held(sheet: PinSheet, thread: int) -> list[HeldCell]:
-    """What a thread has of C."""
+    """Return what a thread has of C."""
     numbers = sheet.layers[0].numbers
     cells = [(int(numbers["value"][row, col]), row, col) for row, col in np.argwhere(numbers["thread"] == thread)]
     return [HeldCell(sheet.name, "C", value, value, int(row), int(col)) for value, row, col in sorted(cells)]

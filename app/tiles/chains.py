@@ -1,4 +1,4 @@
-"""The accumulator of one TiledMMA as A of the next: verdict, registers and picture. No framework."""
+"""The accumulator of one TiledMMA as A of the next: verdict, registers and picture."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ LISTED = 32  # values of the table
 
 
 def build_body(query: Mapping[str, str]) -> Json:
-    """The body of POST /tiles/mma/chain: N of the first tile is K of the second."""
+    """Return the body of POST /tiles/mma/chain: N of the first tile is K of the second."""
     first: Json = {"atom": query["first"]}
     second: Json = {"atom": query["second"] or query["first"]}
     if query["atom_layout"]:
@@ -69,7 +69,7 @@ def build_body(query: Mapping[str, str]) -> Json:
 
 
 def build_context(query: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, Any]:
-    """Everything the page shows; LayoutError where a field does not fit. sent: the address with its pins."""
+    """Return the template's variables; LayoutError if a field does not fit. sent: the address with its pins."""
     given = build_body(query)
     first, second = (questions.parse_mma(given[name], name) for name in ("first", "second"))
     found = facts.build_chain(questions.TiledChainBody(first=first, second=second))
@@ -98,7 +98,7 @@ def build_context(query: Mapping[str, str], sent: Mapping[str, str]) -> dict[str
 
 
 def draw_inline(query: Mapping[str, str]) -> str:
-    """The picture of an address in a page's colours, for the guide."""
+    """Return the picture of an address in a page's colours, for the guide."""
     given = build_body(parse_form(query))
     first, second = (questions.parse_mma(given[name], name) for name in ("first", "second"))
     panels = place_panels(first, second, choose_corner(first.c, query, ()))
@@ -127,13 +127,13 @@ def list_windows(c: TileOperand, corner: tuple[int, int]) -> list[tuple[str, lis
 
 
 def link_bench(given: Json) -> str:
-    """The bench of one of the two."""
+    """Return the bench of one of the two."""
     query = {**given, "tile": "x".join(given["tile"])} if "tile" in given else given
     return f"/tiles/mma?{urlencode(query, safe='(),:')}"
 
 
 def list_presets(query: Mapping[str, str]) -> list[tuple[str, str, bool]]:
-    """(text, address, chosen)."""
+    """Return (text, address, chosen)."""
     return [
         (text, f"{PATH}?{urlencode({k: v for k, v in fields.items() if v}, safe='(),:')}", dict(fields) == dict(query))
         for text, fields in PRESETS.items()
@@ -141,7 +141,7 @@ def list_presets(query: Mapping[str, str]) -> list[tuple[str, str, bool]]:
 
 
 def list_moves(first: TiledMMA, second: TiledMMA, found: ChainedFacts) -> list[tuple[str, str, str, str]]:
-    """(value of A, its element, who has that element of C, the C value) of thread 0."""
+    """Return (value of A, its element, who has that element of C, the C value) of thread 0."""
     a, c = second.a, first.c
     held = draw.list_first_holders(c)
     rows = []
@@ -208,7 +208,7 @@ def draw_panels(panels: tuple[FigurePanel, ...]) -> str:
 
 
 def render_code(found: ChainedFacts, second: TiledMMA) -> str:
-    """What the kernel writes between the two products, as CuTe code."""
+    """Return what the kernel writes between the two products, as CuTe code."""
     m, _, k = second.tile
     if found.verdict == "same":
         return (
@@ -233,5 +233,5 @@ def render_code(found: ChainedFacts, second: TiledMMA) -> str:
 
 
 def parse_form(query: Mapping[str, str]) -> dict[str, str]:
-    """The form's fields."""
+    """Return the form's fields."""
     return forms.parse_fields(query, FIELDS)

@@ -1,4 +1,4 @@
-"""A, B and C of a whole tile as pictures: cells coloured by a digit of their thread or value. No framework."""
+"""A, B and C of a whole tile as pictures: cells coloured by a digit of their thread or value."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ Longs = NDArray[np.int64]
 
 
 def list_first_holders(op: TileOperand) -> CellHolders:
-    """The first holder of every element of an operand."""
+    """Return the first holder of every element of an operand."""
     return find_first_holders(op.rows, op.cols, (op.row_count, op.col_count), op.copies, op.thread_ids)
 
 
 def find_first_holders(
     rows: NDArray[Any], cols: NDArray[Any], size: tuple[int, int], copies: int, ids: NDArray[Any] | None = None
 ) -> CellHolders:
-    """The first holder of every element, -1 where none holds it. rows, cols: [threads, values]; ids: the thread of each
-    of their rows, where it is not its number."""
+    """Return the first holder of every element, -1 where none holds it. rows, cols: [threads, values]; ids: the
+    thread of each of their rows, where it is not its number.
+    """
     values = rows.shape[1]
     flat = (rows.astype(np.int64) * size[1] + cols).reshape(-1)
     first = np.full(size[0] * size[1], -1, dtype=np.int64)
@@ -41,7 +42,7 @@ def find_first_holders(
 def build_panel(
     made: TiledMMA, op: TileOperand, chosen: BenchState, shown: frozenset[int] | None
 ) -> tuple[FigurePanel, CellHolders]:
-    """An operand as a panel: coloured as chosen, other threads' elements without a colour."""
+    """Return an operand as a panel: coloured as chosen, other threads' elements without a colour."""
     held = list_first_holders(op)
     names = shades.list_operand_shades(made, op)
     shade = names.get(chosen.colour, names["warp"])
@@ -66,7 +67,9 @@ def build_panel(
 
 
 def _mask_held(op: TileOperand, shown: frozenset[int]) -> NDArray[np.bool_]:
-    """Which elements one of these threads holds, a warpgroup's operand in shared memory by any of its threads."""
+    """Return which elements one of these threads holds, a warpgroup's operand in shared memory by any of its
+    threads.
+    """
     ids = op.thread_ids.tolist()
     ends = [*ids[1:], ids[-1] + (shades.WARPGROUP if op.shared else 1)]
     teams = [any(t in shown for t in range(a, b)) if op.shared else a in shown for a, b in zip(ids, ends, strict=True)]
@@ -79,7 +82,7 @@ def _mask_held(op: TileOperand, shown: frozenset[int]) -> NDArray[np.bool_]:
 def mask_other_steps(
     made: TiledMMA, op: TileOperand, held: CellHolders, chosen: BenchState
 ) -> NDArray[np.bool_] | None:
-    """The elements that belong to another step of K, M or N than the chosen one; None where none is chosen."""
+    """Return the elements that belong to another step of K, M or N than the chosen one; None if none is chosen."""
     names = shades.list_operand_shades(made, op)
     picked = {dim: getattr(chosen, dim) for dim in "kmn" if getattr(chosen, dim) != ALL and names[dim].step}
     if not picked:
@@ -91,7 +94,7 @@ def mask_other_steps(
 def format_cells(
     made: TiledMMA, op: TileOperand, held: CellHolders, label: str, rows: range, cols: range
 ) -> list[list[str]]:
-    """The text of every cell of a window; other rows and columns stay empty."""
+    """Return the text of every cell of a window; other rows and columns stay empty."""
     out: list[list[str]] = [[] for _ in range(op.row_count)]
     number = shades.map_registers(made, op) if label == "register" and not op.shared else ()
     more = "+" * (held.copies > 1)
@@ -112,7 +115,7 @@ def format_cells(
 
 
 def draw_operand(made: TiledMMA, op: TileOperand, chosen: BenchState, shown: Mapping[str, Range]) -> str:
-    """The operand as SVG that fills its box, for readers without scripts."""
+    """Return the operand as SVG that fills its box, for readers without scripts."""
     drawn, held = build_panel(made, op, chosen, chosen.find_threads(made))
     rows, cols = (shown[dim] for dim in DIMS[op.name])
     area = (rows[1] - rows[0]) * (cols[1] - cols[0])

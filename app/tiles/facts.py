@@ -1,4 +1,4 @@
-"""Whole tiles as the API, the pages and the command line say them. No framework."""
+"""Whole tiles for the API, the pages and the command line."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class TiledMmaFacts:
 
 
 def answer_mma(question: TiledUmmaBody) -> TiledMmaFacts:
-    """A, B and C of a whole tile: which thread and value hold which element. atom as PTX or CUTLASS's name,
+    """Return a, B and C of a whole tile: which thread and value hold which element. atom as PTX or CUTLASS's name,
     AtomLayoutMNK and PermutationMNK as CuTe writes them, tile [M, N, K]. B is (k, n). Of an UMMA atom (SM100_MMA_…,
     tcgen05.mma) the CTAs of the pair are the threads, and `umma` says shared and tensor memory and every MMA."""
     return build_mma(question.tiled_mma, question.target)
@@ -110,7 +110,7 @@ def build_mma(made: TiledMMA, target: str = "") -> TiledMmaFacts:
 
 
 def find_operand_place(made: TiledMMA, name: str) -> Literal["registers", "shared", "tensor"]:
-    """Where an operand lies."""
+    """Return where an operand lies."""
     if isinstance(made, TiledUmma):
         return "shared" if name == "b" or (name == "a" and not made.umma.tensor_a) else "tensor"
     return "shared" if made.operand(name).shared else "registers"
@@ -132,7 +132,7 @@ def _build_operand(op: TileOperand, place: Literal["registers", "shared", "tenso
 
 
 def _list_spill_notes(made: TiledMMA) -> list[str]:
-    """What a tile needs that no thread has."""
+    """Return what a tile needs that no thread has."""
     if made.registers <= MOST_REGISTERS:
         return []
     head = f"A, B and C of the tile take {made.registers} registers per thread, which has at most {MOST_REGISTERS}"
@@ -142,7 +142,7 @@ def _list_spill_notes(made: TiledMMA) -> list[str]:
 
 
 def _list_shared_memory_notes(made: TiledMMA, target: str) -> list[str]:
-    """Whether the operands of a tile that lie in shared memory fit a block of the target."""
+    """Return whether the operands of a tile that lie in shared memory fit a block of the target."""
     limit = get_architecture(target).block_shared_memory if target else None
     shared = [name for name in ("a", "b") if find_operand_place(made, name) == "shared"]
     parts = [made.operand(name) for name in shared]
@@ -154,7 +154,7 @@ def _list_shared_memory_notes(made: TiledMMA, target: str) -> list[str]:
 
 
 def list_notes(made: TiledMMA, target: str = "") -> list[str]:
-    """What a reader of the maps should know; of a target whether its shared memory holds the tile."""
+    """Return what a reader of the maps should know; of a target whether its shared memory holds the tile."""
     return [*_list_shared_memory_notes(made, target), *_list_map_notes(made)]
 
 

@@ -1,4 +1,4 @@
-"""A TiledMMA as a picture for documents, in every form. No framework."""
+"""A TiledMMA as a picture for documents, in every form."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ OPTIONS = {
 
 
 def render_tiled_mma(form: str, query: Mapping[str, str], draw_: Draw = DrawingJob.render) -> Made:
-    """The picture, table or text of a TiledMMA that a query names; LayoutError for the first option that does not
-    fit.
+    """Return the picture, table or text of a TiledMMA that a query names; LayoutError for the first option that does
+    not fit.
     """
     asked = forms.parse_fields(query, forms.MMA)
     if is_umma(asked["atom"]):
@@ -86,7 +86,7 @@ def draw_tiled_mma(
     title: str = "",
     legend: bool = False,
 ) -> str:
-    """The SVG of A, B and C as in a product, or of one of them; theme None takes the page's colours."""
+    """Return the SVG of A, B and C as in a product, or of one of them; theme None takes the page's colours."""
     panels, labelled = _place_panels(found, ops, chosen, title)
     said = f"{found.atom.instruction.ptx}, atoms {found.atom_layout}, tile {'×'.join(map(str, found.tile))}"
     swatches = [
@@ -162,7 +162,7 @@ def _list_pinned(found: TiledMMA, chosen: BenchState) -> Iterator[tuple[str, int
 
 
 def draw_inline(query: Mapping[str, str]) -> str:
-    """The picture of a page's address in a page's colours, for the guide; LayoutError if it is not legal."""
+    """Return the picture of a page's address in a page's colours, for the guide; LayoutError if it is not legal."""
     asked = forms.parse_fields(query, forms.MMA)
     found = questions.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
     if isinstance(found, TiledUmma):
@@ -186,7 +186,7 @@ def _build_panel(
     cell: tuple[float, float],
     labelled: bool,
 ) -> FigurePanel:
-    """An operand's window; elements of other steps than the chosen one have no colour."""
+    """Return an operand's window; elements of other steps than the chosen one have no colour."""
     drawn, held = draw.build_panel(found, op, chosen, chosen.find_threads(found))
     category = drawn.category
     away = draw.mask_other_steps(found, op, held, chosen)
@@ -213,7 +213,7 @@ def _build_panel(
 
 
 def _format_csv(found: TiledMMA, ops: list[TileOperand], chosen: BenchState) -> str:
-    """Every value of every thread that is shown: one a line."""
+    """Return every value of every thread that is shown: one a line."""
     shown = chosen.find_threads(found)
     lines = ["operand,thread,warp,lane,value,register,row,col"]
     for op in ops:
@@ -231,7 +231,7 @@ def _format_csv(found: TiledMMA, ops: list[TileOperand], chosen: BenchState) -> 
 
 
 def _format_text(form: str, found: TiledMMA, ops: list[TileOperand], chosen: BenchState) -> str:
-    """Each matrix with its row and column numbers."""
+    """Return each matrix with its row and column numbers."""
     parts = []
     for op in ops:
         rows, cols = _find_spans(found, op, chosen)

@@ -1,4 +1,4 @@
-"""The find field of a TiledMMA's page. No framework."""
+"""The find field of a TiledMMA's page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EXAMPLE = "C(37,50), T13, R2 of T13"
 
 
 def find_pins(made: TiledMMA, text: str) -> dict[str, str]:
-    """Find what a text names, as the parts of an address: pin, and pin2, "" where it names one place.
+    """Find what a text names, as the parts of an address: pin, and pin2, "" if it names one place.
 
     A pin is an element, a thread, or what a register or a value of one holds. LayoutError `bad_find` names the legal
     range.
@@ -30,7 +30,7 @@ def pin_places(made: TiledMMA, places: Sequence[SoughtPlace]) -> dict[str, str]:
 
 
 def _make_field(made: TiledMMA) -> FindField:
-    """What an element of a TiledMMA is: a cell of a matrix that threads hold."""
+    """Return what an element of a TiledMMA is: a cell of a matrix that threads hold."""
     sizes, ids = get_extents(made), made.thread_ids.tolist()
     matrices = {
         name: FindMatrix(name, name.upper(), sizes[down], sizes[across]) for name, (down, across) in DIMS.items()

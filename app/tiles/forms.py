@@ -1,4 +1,4 @@
-"""What the pages of whole tiles are asked by their addresses: each query parameter in its API's words. No framework."""
+"""What the pages of whole tiles are asked by their addresses: each query parameter in its API's words."""
 
 from __future__ import annotations
 
@@ -33,19 +33,21 @@ UMMA = dict.fromkeys(questions.UMMA, "")  # beside MMA's, of a tcgen05.mma
 
 
 def parse_fields(query: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
-    """The form's fields: what the address says, else the page's example; an address that names an atom says all."""
+    """Return the form's fields: what the address says, else the page's example; an address that names an atom says
+    all.
+    """
     usual = get_defaults(query, names)
     return {name: query.get(name, usual[name]).strip() for name in names}
 
 
 def get_defaults(query: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
-    """What stands where the address says nothing: the example's fields, or nothing beside an atom that it names."""
+    """Return what stands without a query: the example's fields, or nothing beside an atom that it names."""
     first = next(iter(names))
     return dict(names) if not query.get(first) else {name: names[name] if name == first else "" for name in names}
 
 
 def build_mma_body(query: Mapping[str, str]) -> Json:
-    """The body of POST /tiles/mma."""
+    """Return the body of POST /tiles/mma."""
     body: Json = {name: query[name] for name in ("atom", "atom_layout", "permutation") if query[name]}
     if query["tile"]:
         body["tile"] = parse_sizes(query["tile"])
@@ -53,11 +55,11 @@ def build_mma_body(query: Mapping[str, str]) -> Json:
 
 
 def add_umma_fields(query: Mapping[str, str]) -> dict[str, str]:
-    """The fields of a TiledMMA's form, and those of an UMMA that the address says."""
+    """Return the fields of a TiledMMA's form, and those of an UMMA that the address says."""
     return parse_fields(query, MMA) | {name: query[name].strip() for name in (*UMMA, "target") if query.get(name)}
 
 
 def find_form_field(error: LayoutError | None, names: Mapping[str, str]) -> str:
-    """The field of a form that an error stands beside; "" where it is of none."""
+    """Return the field of a form that an error stands beside; "" if it is of none."""
     path = error.field.split("[")[0] if error else ""
     return next((name for name in (FIELDS.get(path, ""), path, path.rpartition(".")[2]) if name in names), "")

@@ -1,4 +1,4 @@
-"""A whole main loop as the API, the page and the command line say it: global → shared → registers. No framework."""
+"""A whole main loop for the API, the pages and the command line: global → shared → registers."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def _list_accesses(found: LoopFeed) -> list[LoopAccess]:
 
 
 def _parse_request(given: Json) -> tuple[TiledMMA, dict[str, LoopFeed]]:
-    """The TiledMMA of a request, and the way of each operand that it names."""
+    """Return the TiledMMA of a request, and the way of each operand that it names."""
     check_keys(given, options_of(LoopBody))
     mma = parse_mma(given.get("tiled_mma"), "tiled_mma")
     sides = {name: given[name] for name in ("a", "b") if given.get(name) is not None}
@@ -216,8 +216,9 @@ def _parse_request(given: Json) -> tuple[TiledMMA, dict[str, LoopFeed]]:
 
 
 def build_loop(given: Json) -> LoopFacts:
-    """A whole main loop: a TiledCopy into a storage of shared memory, ldmatrix from it, a TiledMMA. Does every element
-    reach its register, and what does each warp pay in each K iteration?"""
+    """Return a whole main loop: a TiledCopy into a storage of shared memory, ldmatrix from it, a TiledMMA. Does
+    every element reach its register, and what does each warp pay in each K iteration?
+    """
     mma, feeds = _parse_request(given)
     m, n, k = mma.steps
     stages = [stage for found in feeds.values() for stage in _list_stages(found)]
@@ -237,7 +238,7 @@ def build_loop(given: Json) -> LoopFacts:
 
 
 def _build_whole_loop(given: Any, mma: TiledMMA, stages: list[LoopStage]) -> WholeLoop:
-    """The stages times the tiles that K has."""
+    """Return the stages times the tiles that K has."""
     whole, each = parse_integer(given, "k", 1, MOST_K), mma.tile[2]
     tiles, (m, n, k) = whole // each, mma.steps
     rows = [
@@ -362,7 +363,7 @@ def _list_notes(mma: TiledMMA, feeds: Mapping[str, LoopFeed]) -> list[str]:
 
 
 def format_loop(found: LoopFacts) -> list[str]:
-    """The answer as a terminal shows it."""
+    """Return the answer as a terminal shows it."""
     out = [f"{found.verdict}: {found.wavefronts} wavefronts of shared memory, {found.ideal} ideal, {found.mma} mma"]
     out += [
         f"  {stage.operand} {stage.stage:6} {stage.access:15} {stage.count} {stage.units}, {stage.ideal} ideal"
@@ -392,7 +393,7 @@ def format_loop(found: LoopFacts) -> list[str]:
 
 
 def format_banks(found: LoopBanks) -> list[str]:
-    """What the accesses pay as a terminal shows it: a line for each that pays alike."""
+    """Return what the accesses pay as a terminal shows it: a line for each that pays alike."""
     out = [f"{found.wavefronts} wavefronts, {found.ideal} without conflicts"]
     seen: dict[tuple[str, str, str, int, int, int], list[LoopAccess]] = {}
     for row in found.accesses:

@@ -1,4 +1,4 @@
-"""A main loop as a picture for documents, in every form: what each warp pays in each K iteration. No framework."""
+"""A main loop as a picture for documents, in every form: what each warp pays in each K iteration."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ TITLE = "wavefronts of each warp’s loads in each K iteration"
 
 
 def render_loop(form: str, query: Mapping[str, str], draw_: Draw = DrawingJob.render) -> Made:
-    """The picture, tables or facts of a main loop that a query names; LayoutError for the first option that does not
-    fit.
+    """Return the picture, tables or facts of a main loop that a query names; LayoutError for the first option that
+    does not fit.
     """
     diagrams.check_picture_options(form, query, OPTIONS, tuple(main_loop_page.FIELDS))
     found = main_loop_facts.build_loop(main_loop_page.build_body(main_loop_page.parse_form(query)))
@@ -42,12 +42,14 @@ def render_loop(form: str, query: Mapping[str, str], draw_: Draw = DrawingJob.re
 
 
 def draw_inline(query: Mapping[str, str]) -> str:
-    """The picture of a page's address in a page's colours, for the guide."""
+    """Return the picture of a page's address in a page's colours, for the guide."""
     return draw_loop(main_loop_facts.build_loop(main_loop_page.build_body(main_loop_page.parse_form(query))), None)
 
 
 def draw_loop(found: LoopFacts, theme: Palette | None, title: str = "") -> str:
-    """The SVG: a line a stage, then for each operand that is loaded a row a warp, a column a K iteration."""
+    """Return the SVG: a line per stage, then for each operand that is loaded a row per warp, a column per K
+    iteration.
+    """
     y = drawing.ABOVE if title else 0.0
     lines = [_format_stage(one) for one in found.stages]
     lines.append(("ok", f"A × B: registers → {found.mma} mma, {found.k_steps} K iteration{'s' * (found.k_steps > 1)}"))
@@ -119,7 +121,7 @@ def _format_cell(step: LoopStep) -> str:
 
 
 def _format_csv(found: LoopFacts) -> str:
-    """What every warp pays in every K iteration: one a line."""
+    """Return what every warp pays in every K iteration: one a line."""
     lines = ["operand,warp,k_iteration,loads,wavefronts,ideal,wrong"]
     for name, one in _list_operands(found):
         lines += [f"{name.lower()},{s.warp},{s.step},{s.loads},{s.wavefronts},{s.ideal},{s.wrong}" for s in one.steps]

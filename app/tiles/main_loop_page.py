@@ -1,4 +1,4 @@
-"""The page of a main loop: what it is asked, and its tables. No framework."""
+"""The page of a main loop: what it is asked, and its tables."""
 
 from __future__ import annotations
 
@@ -78,19 +78,19 @@ STAGES = {"global": "global memory", "store": "→ shared memory", "load": "→ 
 
 
 def parse_form(query: Mapping[str, str]) -> dict[str, str]:
-    """The form's fields."""
+    """Return the form's fields."""
     usual = EMPTY if query.get("atom") else FIELDS
     return {name: query.get(name, usual[name]).strip() for name in FIELDS}
 
 
 def link_loop(fields: Mapping[str, str]) -> str:
-    """The page with these fields."""
+    """Return the page with these fields."""
     usual = EMPTY if fields.get("atom") else FIELDS
     return f"{PATH}?{urlencode({k: v for k, v in fields.items() if v != usual[k]}, safe='(),:')}"
 
 
 def build_body(query: Mapping[str, str]) -> Json:
-    """The body of POST /tiles/loop."""
+    """Return the body of POST /tiles/loop."""
     return {"tiled_mma": forms.build_mma_body(query), "a": _build_side(query, "a"), "b": _build_side(query, "b")}
 
 
@@ -110,7 +110,7 @@ def _build_side(query: Mapping[str, str], name: str) -> Json:
 
 
 def build_context(query: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, Any]:
-    """Everything the page shows; LayoutError where a field does not fit. sent: the address with its pins."""
+    """Return the template's variables; LayoutError if a field does not fit. sent: the address with its pins."""
     given = build_body(query)
     made = questions.parse_mma(given["tiled_mma"], "tiled_mma")
     found = main_loop_facts.build_loop(given)
@@ -145,7 +145,7 @@ def build_context(query: Mapping[str, str], sent: Mapping[str, str]) -> dict[str
 
 
 def format_cost(found: LoopFacts) -> str:
-    """The cost in one sentence."""
+    """Return the cost in one sentence."""
     faulty = [name for name, one in (("A", found.a), ("B", found.b)) if one and one.fault]
     if faulty:
         return f"Wavefronts are not counted: an access of {' and of '.join(faulty)} faults."
@@ -156,7 +156,7 @@ def format_cost(found: LoopFacts) -> str:
 
 
 def format_cause(name: str, one: LoopOperand) -> str:
-    """Why an operand does not arrive: its first wrong element."""
+    """Return why an operand does not arrive: its first wrong element."""
     if one.fault:
         return f"{name}: {one.fault}"
     if one.overlaps:
@@ -185,7 +185,7 @@ def draw_stages(pages: Mapping[str, str]) -> dict[str, tiled_copy_figure.DrawnCo
 
 
 def build_step_table(one: LoopOperand) -> list[list[Any]]:
-    """[warp][K iteration] of the steps."""
+    """Return [warp][K iteration] of the steps."""
     warps = max(step.warp for step in one.steps) + 1
     rows: list[list[Any]] = [[] for _ in range(warps)]
     for step in one.steps:
@@ -194,13 +194,15 @@ def build_step_table(one: LoopOperand) -> list[list[Any]]:
 
 
 def link_bench(made: TiledMMA, asked: Mapping[str, str]) -> str:
-    """The TiledMMA on the bench."""
+    """Return the TiledMMA on the bench."""
     query = {name: asked[name] for name in forms.MMA if asked[name]}
     return f"/tiles/mma?{urlencode(query, safe='(),:')}"
 
 
 def link_copy(query: Mapping[str, str], side: str, stage: str) -> str:
-    """The TiledCopy of a stage by itself: the store from global memory, or the load to the TiledMMA's operand."""
+    """Return the TiledCopy of a stage by itself: the store from global memory, or the load to the TiledMMA's
+    operand.
+    """
     own = {key: query[f"{side}_{key}"] for key in SIDE}
     try:
         made = questions.parse_mma(forms.build_mma_body(query))
@@ -243,5 +245,5 @@ def link_copy(query: Mapping[str, str], side: str, stage: str) -> str:
 
 
 def list_presets(query: Mapping[str, str]) -> list[tuple[str, str, bool]]:
-    """(text, address, chosen)."""
+    """Return (text, address, chosen)."""
     return [(text, link_loop(fields), dict(fields) == dict(query)) for text, fields in PRESETS.items()]

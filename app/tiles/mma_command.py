@@ -17,7 +17,7 @@ from lanescope.tiles.umma import TiledUmma, is_umma
 
 
 def print_mma(words: dict[str, Any], operand: str, at: str, thread: str, as_json: bool) -> None:
-    """Print threads, values, registers; of an UMMA atom descriptors and tensor memory. Exit status 1 where the tile
+    """Print threads, values, registers; for an UMMA atom descriptors and tensor memory. Exit status 1 if the tile
     does not fit tensor memory.
     """
     question = read_question(TiledUmmaBody, words)
@@ -69,7 +69,7 @@ def _format_operand(op: TileOperand) -> str:
 
 
 def _format_thread(op: TileOperand, thread: int) -> str:
-    """The elements of one thread, in the order of its values."""
+    """Return the elements of one thread, in the order of its values."""
     ids = op.thread_ids.tolist()
     each = thread - thread % 128 if op.shared else thread
     if each not in ids:

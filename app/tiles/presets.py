@@ -1,4 +1,4 @@
-"""TiledMMAs of real kernels, a row each. No framework.
+"""TiledMMAs of real kernels, a row each.
 
 Read in CUTLASS 7107b05 (examples/cute/tutorial/sgemm_sm80.cu, test/unit/gemm/device/default_gemm_configuration.hpp,
 include/cutlass/gemm/collective/builders/sm90_gmma_builder.inl), FlashAttention 0a4755e (kernel_traits.h of
@@ -213,7 +213,7 @@ class PresetLink:
 
 
 def list_presets(query: Mapping[str, str]) -> list[PresetLink]:
-    """The presets as links; the one that the page shows is marked."""
+    """Return the presets as links; the one that the page shows is marked."""
     return [
         PresetLink(
             text=one.kernel,
@@ -226,5 +226,5 @@ def list_presets(query: Mapping[str, str]) -> list[PresetLink]:
 
 
 def link_preset(one: MmaPreset) -> str:
-    """The page of a preset."""
+    """Return the page of a preset."""
     return f"{PATH}?{urlencode({k: v for k, v in one.fields.items() if v}, safe='(),:<>')}"

@@ -137,7 +137,7 @@ class TiledUmmaBody(TiledMmaBody):
 
     @property
     def tiled_mma(self) -> TiledMMA:
-        """The TiledMMA, of a tcgen05.mma a TiledUmma; LayoutError names the wrong field."""
+        """Return the TiledMMA, of a tcgen05.mma a TiledUmma; LayoutError names the wrong field."""
         made = self._make_tiled_mma()
         if isinstance(made, TiledUmma):
             require_kind(made.umma.mma.kind.name, self.target)
@@ -169,7 +169,7 @@ UMMA = tuple(name for name in options_of(TiledUmmaBody) if name not in options_o
 
 
 def parse_mma(given: Any, field: str = "") -> TiledMMA:
-    """The TiledMMA of an object; LayoutError names the wrong field, behind `field.` where that is given."""
+    """Return the TiledMMA of an object; LayoutError names the wrong field, behind `field.` where that is given."""
     question = read_question(TiledUmmaBody, require_object(given, field, HINT), field)
     try:
         return question.tiled_mma

@@ -51,12 +51,12 @@ class BenchState:
     view: str = ""
 
     def format_query(self, default: BenchState, **instead: str | int) -> str:
-        """The part after '?': only what differs from the defaults, with `instead` in place of what is here."""
+        """Return the part after '?': only what differs from the defaults, with `instead` in place of what is here."""
         own, usual = {**asdict(self), **instead}, asdict(default)
         return urlencode({name: value for name, value in own.items() if value != usual[name]}, safe=":,()")
 
     def find_threads(self, made: TiledMMA) -> frozenset[int] | None:
-        """The threads that warps and lanes leave, None for all."""
+        """Return the threads that warps and lanes leave, None for all."""
         if not self.warps and not self.lanes:
             return None
         warps = _parse_numbers(self.warps) if self.warps else None
@@ -65,7 +65,7 @@ class BenchState:
         return frozenset(t for t in ids if (warps is None or t // 32 in warps) and (lanes is None or t % 32 in lanes))
 
     def list_pins(self) -> list[tuple[str, int, int | None]]:
-        """(matrix, row, column) of each pin; of a pinned thread ("thread", its number, None)."""
+        """Return (matrix, row, column) of each pin; of a pinned thread ("thread", its number, None)."""
         return [split_pin(pin) for pin in (self.pin, self.pin2) if pin]
 
 
@@ -74,17 +74,19 @@ def _parse_numbers(text: str) -> frozenset[int]:
 
 
 def count_warps(made: TiledMMA) -> int:
-    """How many warps there are up to the last one that works."""
+    """Return how many warps there are up to the last one that works."""
     return int(made.thread_ids[-1]) // 32 + 1
 
 
 def get_extents(made: TiledMMA) -> dict[str, int]:
-    """How many cells each dimension has."""
+    """Return how many cells each dimension has."""
     return dict(zip("mnk", made.tile, strict=True))
 
 
 def parse_state(made: TiledMMA, base: BenchState, query: Mapping[str, str]) -> tuple[BenchState, list[str]]:
-    """The state that a query asks for over the fields of `base`, and a notice for each value that is not legal here."""
+    """Return the state that a query asks for over the fields of `base`, and a notice for each value that is not
+    legal here.
+    """
     chosen, notices = asdict(base), []
     for name in ("colour", "label", "warps", "lanes", "k", "m", "n", "pin", "pin2", "sel", "view"):
         given = query.get(name, "").strip()

@@ -1,4 +1,4 @@
-"""A TiledCopy as the API, the page and the command line say it: its maps, and what it costs in memory. No framework."""
+"""A TiledCopy for the API, the pages and the command line: its maps, and what it costs in memory."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def build_tma_copy(given: Json) -> TmaCopyFacts:
 
 
 def parse_tma_copy(given: Mapping[str, Any]) -> TmaCopy:
-    """The TMA copy of a request; LayoutError names the wrong field."""
+    """Return the TMA copy of a request; LayoutError names the wrong field."""
     check_keys(given, ("atom", "element_bits", "tile", "storage", "major", "global", "multicast"))
     element = parse_integer(get_given(given, "element_bits", 16), "element_bits", 1, 128)
     major = parse_choice(get_given(given, "major", "K"), "major", ("K", "MN"), "bad_major")
@@ -195,7 +195,7 @@ def parse_tma_copy(given: Mapping[str, Any]) -> TmaCopy:
 
 
 def list_tma_notes(made: TmaCopy) -> list[str]:
-    """What an answer says of a TMA copy in words."""
+    """Return what an answer says of a TMA copy in words."""
     out = []
     if made.multicast > 1 and not made.rules:
         out.append(
@@ -208,7 +208,7 @@ def list_tma_notes(made: TmaCopy) -> list[str]:
 
 
 def format_tma_copy(found: TmaCopyFacts) -> list[str]:
-    """The answer as a terminal shows it."""
+    """Return the answer as a terminal shows it."""
     box = " × ".join(map(str, found.box))
     out = [
         f"{found.verdict}: {found.atom}, {found.boxes} box{'es' * (found.boxes > 1)} of {box} (innermost first),"
@@ -223,7 +223,7 @@ def format_tma_copy(found: TmaCopyFacts) -> list[str]:
 
 
 def parse_tiled_copy(given: Mapping[str, Any]) -> TiledCopy:
-    """The TiledCopy of a request; LayoutError names the wrong field."""
+    """Return the TiledCopy of a request; LayoutError names the wrong field."""
     check_keys(given, options_of(TiledCopyBody))
     atom = require_text(get_given(given, "atom", "universal"), "atom")
     if get_given(given, "multicast", None) is not None:
@@ -265,7 +265,7 @@ def parse_tiled_copy(given: Mapping[str, Any]) -> TiledCopy:
 
 
 def _build_matching_copy(given: Mapping[str, Any]) -> TiledCopy | None:
-    """The TiledCopy whose source or destination another has; its tile is the other's."""
+    """Return the TiledCopy whose source or destination another has; its tile is the other's."""
     if get_given(given, "like", None) is None:
         return None
     other = require_object(given["like"], "like", "{'atom': …, 'thr_layout': …}.")
@@ -285,7 +285,7 @@ def _parse_optional_layout(given: Mapping[str, Any], name: str) -> str | None:
 
 
 def build_cost_sides(made: TiledCopy, given: Json) -> tuple[SharedCopySide | None, SectorCount | None]:
-    """What the copy costs in shared and in global memory, where the request names them."""
+    """Return what the copy costs in shared and in global memory, where the request names them."""
     side = get_given(given, "shared", "")
     side = side and parse_choice(side, "shared", memory.SIDES, "bad_side")
     held = across = None

@@ -1,4 +1,4 @@
-"""A TiledCopy as a picture for documents, in every form. No framework."""
+"""A TiledCopy as a picture for documents, in every form."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ OPTIONS = {
 
 
 def render_tiled_copy(form: str, query: Mapping[str, str], draw_: Draw = DrawingJob.render) -> Made:
-    """The picture, table or text of a TiledCopy that a query names; LayoutError for the first option that does not
-    fit.
+    """Return the picture, table or text of a TiledCopy that a query names; LayoutError for the first option that
+    does not fit.
     """
     diagrams.check_picture_options(form, query, OPTIONS, tuple(tiled_copy_page.FIELDS))
     given = tiled_copy_page.build_body(tiled_copy_page.parse_form(query))
@@ -76,7 +76,7 @@ def draw_copy(query: Mapping[str, str]) -> DrawnCopy:
 
 
 def draw_inline(query: Mapping[str, str]) -> str:
-    """The picture of a page's address in a page's colours, for the guide; LayoutError if it is not legal."""
+    """Return the picture of a page's address in a page's colours, for the guide; LayoutError if it is not legal."""
     _, _, bench, look = _parse_query(query)
     svg = figure.draw_bench(bench, look, None, legend=query.get("legend") == "1")
     return point_at_sheets(svg, figure.list_sheets(bench, look), "thread")
@@ -103,7 +103,9 @@ def _parse_query(
 
 
 def _format_csv(found: TiledCopy, held: SharedCopySide | None, bench: MapBench, look: Mapping[str, str]) -> str:
-    """Every value of every thread that is shown: one a line; the byte and bank where shared memory is described."""
+    """Return every value of every thread that is shown: one a line; the byte and bank where shared memory is
+    described.
+    """
     keep = stage.select_holders(bench, look)
     lines = ["side,thread,warp,lane,value,access,row,col" + ",byte,bank" * (held is not None)]
     for one in bench.maps:
@@ -120,7 +122,9 @@ def _format_csv(found: TiledCopy, held: SharedCopySide | None, bench: MapBench, 
 
 
 def _format_boxes_csv(found: TmaCopy) -> str:
-    """Every element of the tile: its box, the CTA that brings it, the byte it lands at and the one it is stored at."""
+    """Return every element of the tile: its box, the CTA that brings it, the byte it lands at and the one it is
+    stored at.
+    """
     lines = ["row,col,box,cta,byte,bank,stored"]
     for (row, col), byte in np.ndenumerate(found.address):
         columns = (

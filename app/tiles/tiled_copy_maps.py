@@ -1,5 +1,5 @@
 """The maps of a copy on the stage. A TiledCopy has its two sides, with the bank of every element; a copy by TMA has the
-tile by its boxes and CTAs, and shared memory by its rows of 128 bytes. No framework.
+tile by its boxes and CTAs, and shared memory by its rows of 128 bytes.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def build_copy_bench(made: TiledCopy, held: SharedCopySide | None) -> MapBench:
 
 
 def compute_bytes(made: TiledCopy, held: SharedCopySide) -> Longs:
-    """Where each element lies in shared memory: int64 [rows, cols], -1 where nothing is copied."""
+    """Return where each element lies in shared memory: int64 [rows, cols], -1 where nothing is copied."""
     side: TransferSide = getattr(made, held.side)
     out = np.full(made.tile, -1, dtype=np.int64)
     out[side.rows, side.cols] = held.address
@@ -137,8 +137,9 @@ TMA_TEXTS = {"element": "{r},{c}", "byte": "{byte}", "chunk": "{box}:{chunk}", "
 
 
 def build_tma_bench(made: TmaCopy) -> MapBench:
-    """The tile, shared memory as TMA fills it (a store: as it reads it), and the storage where that has an element
-    elsewhere. What lights up together are 16 bytes."""
+    """Return the tile, shared memory as TMA fills it (a store: as it reads it), and the storage where that has an
+    element elsewhere. What lights up together are 16 bytes.
+    """
     maps = [_build_tile_map(made)]
     base = int(min(made.address.min(), made.expected.min())) // LINE * LINE
     written = "TMA writes" if made.loads else "TMA reads"
@@ -167,7 +168,7 @@ def build_tma_bench(made: TmaCopy) -> MapBench:
 
 
 def make_tma_look(made: TmaCopy) -> dict[str, str]:
-    """What the page shows where an address says nothing: what tells most apart."""
+    """Return what the page shows without a query: what tells most apart."""
     return {**COPY_LOOK, "colour": "cta" if made.multicast > 1 else "chunk", "label": "element"}
 
 
@@ -214,7 +215,7 @@ def _list_bank_lines(made: TmaCopy) -> tuple[int, ...]:
 
 
 def _number_chunks(made: TmaCopy) -> Longs:
-    """The number of the 16 bytes that each element belongs to, along the contiguous dimension of the tile."""
+    """Return the number of the 16 bytes that each element belongs to, along the contiguous dimension of the tile."""
     row, col = np.indices(made.tile, dtype=np.int64)
     line, along = (row, col) if made.inner == "K" else (col, row)
     per = max(1, 8 * CHUNK // made.element_bits)
@@ -223,7 +224,7 @@ def _number_chunks(made: TmaCopy) -> Longs:
 
 
 def _group_by_chunk(chunk: Longs, number: Longs) -> Longs:
-    """[chunk][value]: the cells of each."""
+    """Return [chunk][value]: the cells of each."""
     flat, cells = chunk.reshape(-1), number.reshape(-1)
     order = np.argsort(flat, kind="stable")
     counts = np.bincount(flat)
@@ -239,7 +240,7 @@ def _build_fields(made: TmaCopy, row: Longs, col: Longs, chunk: Longs) -> dict[s
 
 
 def _build_shared_map(made: TmaCopy, name: str, title: str, says: str, address: Longs, base: int) -> HolderMap | None:
-    """Rows of 128 bytes with the element that each place holds; None where they are too many to draw."""
+    """Rows of 128 bytes with the element that each place holds; None if they are too many to draw."""
     per = 8 * LINE // made.element_bits
     place = (address - base) * 8 // made.element_bits
     lines = int(place.max()) // per + 1

@@ -1,4 +1,4 @@
-"""The page of a TiledCopy: its source and destination on the bench, and what it costs in memory. No framework."""
+"""The page of a TiledCopy: its source and destination on the bench, and what it costs in memory."""
 
 from __future__ import annotations
 
@@ -135,19 +135,19 @@ PRESETS = {
 
 
 def parse_form(query: Mapping[str, str]) -> dict[str, str]:
-    """The form's fields: the example, or what an address says that names an atom."""
+    """Return the form's fields: the example, or what an address says that names an atom."""
     usual = get_defaults(query)
     return {name: query.get(name, usual[name]).strip() for name in FIELDS}
 
 
 def get_defaults(query: Mapping[str, str]) -> dict[str, str]:
-    """What stands where the address says nothing."""
+    """Return what stands without a query."""
     atom = query.get("atom", "")
     return BULK if is_tma(atom) else EMPTY if atom else FIELDS
 
 
 def build_body(query: Mapping[str, str]) -> Json:
-    """The body of POST /tiles/copy."""
+    """Return the body of POST /tiles/copy."""
     names: tuple[str, ...] = ("atom", "element_bits", "global", "multicast")
     if not is_tma(query["atom"]):
         names += ("bits",) if query["mma"] else ("bits", "thr_layout", "val_layout", "layout_tv", "tiler_mn")
@@ -173,24 +173,24 @@ def build_body(query: Mapping[str, str]) -> Json:
 
 
 def _parse_integer(text: str) -> int | str:
-    """A plain number as one, any other text as it is."""
+    """Return a plain number as one, any other text as it is."""
     return int(text) if text.isdecimal() and len(text) < 10 else text
 
 
 def link_copy(fields: Mapping[str, str]) -> str:
-    """The page with these fields."""
+    """Return the page with these fields."""
     usual = get_defaults(fields)
     changed = {k: v for k, v in fields.items() if v != usual[k]} | {"atom": fields["atom"]}
     return f"{PATH}?{urlencode(changed, safe='(),:')}"
 
 
 def list_presets(query: Mapping[str, str]) -> list[tuple[str, str, bool]]:
-    """(text, address, chosen)."""
+    """Return (text, address, chosen)."""
     return [(text, link_copy(fields), dict(fields) == dict(query)) for text, fields in PRESETS.items()]
 
 
 def build_context(asked: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any]:
-    """Everything the page shows; LayoutError where a field does not fit."""
+    """Return the template's variables; LayoutError if a field does not fit."""
     given = build_body(asked)
     if is_tma(asked["atom"]):
         return _build_tma_context(asked, query, given)
@@ -211,7 +211,7 @@ def build_context(asked: Mapping[str, str], query: Mapping[str, str]) -> dict[st
 
 
 def _build_stage(bench: MapBench, own: Mapping[str, str], asked: Mapping[str, str], query: Mapping[str, str]) -> Json:
-    """What the page shows of a bench; own: its look where the address says nothing."""
+    """Return the template's variables of a bench; own: its look without a query."""
     look, notices = stage.parse_look(bench, query, own)
     refusal, others = stage.split_notices(notices)
     defaults = {**get_defaults(query), **own, "atom": FIELDS["atom"]}
@@ -229,7 +229,7 @@ def _build_stage(bench: MapBench, own: Mapping[str, str], asked: Mapping[str, st
 
 
 def _build_tma_context(asked: Mapping[str, str], query: Mapping[str, str], given: Json) -> dict[str, Any]:
-    """The page of an atom of TMA: boxes, and where they land."""
+    """Return the page of an atom of TMA: boxes, and where they land."""
     if "storage" not in given:
         raise LayoutError(
             "bad_storage", "TMA needs to know how the tile is stored.", "Choose atoms, rows or a layout.", "storage"
@@ -253,7 +253,7 @@ def _build_tma_context(asked: Mapping[str, str], query: Mapping[str, str], given
 
 
 def _list_box_figures(made: TmaCopy) -> list[tuple[str, str, str]]:
-    """(number, what it counts, why)."""
+    """Return (number, what it counts, why)."""
     out = [
         (" × ".join(map(str, made.box)), "elements in one box, innermost first", ""),
         (str(made.boxes), f"instruction{'s' * (made.boxes != 1)} that each CTA issues", ""),
@@ -265,12 +265,12 @@ def _list_box_figures(made: TmaCopy) -> list[tuple[str, str, str]]:
 
 
 def build_page_data(bench: MapBench, state: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, Any]:
-    """What the script draws from."""
+    """Return what the script draws from."""
     return script_data.build_page_data(bench, state, defaults, defaults) | {"unpictured": stage.UNPICTURED}
 
 
 def _suggest_swizzle(held: SharedCopySide | None, query: Mapping[str, str]) -> tuple[str, str]:
-    """(name of the swizzle mode that frees the accesses, the page with it), empty where there is none."""
+    """Return (name of the swizzle mode that frees the accesses, the page with it), empty where there is none."""
     if not held or not held.solution or not held.solution.free or query["stored"] != "rows":
         return "", ""
     name = next((mode.name for mode in MODES if mode.swizzle() == held.solution.swizzle), "")
@@ -290,7 +290,7 @@ def _render_code(made: TiledCopy, query: Mapping[str, str]) -> str:
 def list_figures(
     made: TiledCopy, held: SharedCopySide | None, across: SectorCount | None
 ) -> list[tuple[str, str, str]]:
-    """(number, what it counts, why)."""
+    """Return (number, what it counts, why)."""
     rows, cols = made.tiler
     out = [(str(made.threads), f"threads; one TiledCopy covers {rows} × {cols}", "")]
     if held:

@@ -1,4 +1,4 @@
-"""What the API, the command line and the page say of a TiledMMA in tensor memory. No framework."""
+"""Facts for the API, the command line and the pages about a TiledMMA in tensor memory."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class UmmaFacts:
 
 
 def build_umma(made: TiledUmma) -> UmmaFacts:
-    """What POST /tiles/mma says beside the maps."""
+    """Return what POST /tiles/mma says beside the maps."""
     atom = made.umma
     return UmmaFacts(
         kind=atom.mma.kind.name,
@@ -140,7 +140,7 @@ def _build_tensor(made: TiledUmma, name: str) -> TensorTile:
 
 
 def format_address(one: PlacedOperand) -> str:
-    """An address in tensor memory."""
+    """Return an address in tensor memory."""
     return f"0x{one.lane << 16 | one.column:08x}"
 
 
@@ -157,7 +157,7 @@ def build_step(one: UmmaTileStep) -> UmmaStep:
 
 
 def build_mma_query(made: TiledUmma) -> dict[str, str]:
-    """The MMA as the pages of tensor memory are asked for it."""
+    """Return the MMA as the pages of tensor memory are asked for it."""
     mma = made.umma.mma
     return {
         "kind": mma.kind.name,
@@ -169,7 +169,7 @@ def build_mma_query(made: TiledUmma) -> dict[str, str]:
 
 
 def link_epilogue(made: TiledUmma) -> str | None:
-    """The page of D's way to registers and out; None where no load of it is known."""
+    """Return the page of D's way to registers and out; None if no load of it is known."""
     mma = made.umma.mma
     if mma.sparse and mma.place.letter == "C":
         return None

@@ -1,5 +1,5 @@
 """A TiledMMA in tensor memory as a picture for pages and documents: A, B and D as in a product, by CTA and by MMA, and
-tensor memory beside them. No framework.
+tensor memory beside them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ _ROLES = {"raised": "paper", "soft": "paper", "rule": "line", "edge": "line", "c
 
 
 def render_umma(form: str, query: Mapping[str, str], draw_: Draw = DrawingJob.render) -> Made:
-    """The picture, table or text of a tile that a query names; LayoutError for the first option that does not fit."""
+    """Return the picture, table or text of a tile that a query names; LayoutError for the first option that does not
+    fit.
+    """
     diagrams.check_picture_options(form, query, OPTIONS, (*forms.MMA, *forms.UMMA))
     found = questions.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
     assert isinstance(found, TiledUmma)
@@ -50,7 +52,7 @@ def render_umma(form: str, query: Mapping[str, str], draw_: Draw = DrawingJob.re
 
 
 def draw_umma(found: TiledUmma, theme: Palette | None, title: str = "", parts: list[str] | None = None) -> str:
-    """The product, and tensor memory below it; theme None takes the page's colours."""
+    """Return the product, and tensor memory below it; theme None takes the page's colours."""
     above = drawing.ABOVE if title else 0.0
     inside, width, height = [], 200.0, above
     for part in parts or ["product", "tensor"]:
@@ -67,7 +69,7 @@ def draw_umma(found: TiledUmma, theme: Palette | None, title: str = "", parts: l
 
 
 def apply_theme(drawn: str, theme: Palette) -> str:
-    """A picture in a page's colours as one in a theme's."""
+    """Return a picture in a page's colours as one in a theme's."""
 
     def colour(match: re.Match[str]) -> str:
         name = match[1]
@@ -83,7 +85,7 @@ def apply_theme(drawn: str, theme: Palette) -> str:
 
 
 def describe_tile(found: TiledUmma) -> str:
-    """The tile in a sentence."""
+    """Return the tile in a sentence."""
     m, n, k = found.tile
     who = "a pair of CTAs" if found.ctas > 1 else "one CTA"
     where = "A in tensor memory, B" if found.umma.tensor_a else "A and B"
@@ -94,7 +96,7 @@ def describe_tile(found: TiledUmma) -> str:
 
 
 def place_matrices(found: TiledUmma) -> dict[str, tuple[float, float, float, float]]:
-    """(x, y, width, height) of A, B and D (as c): A at the left, B above, D between them."""
+    """Return (x, y, width, height) of A, B and D (as c): A at the left, B above, D between them."""
     m, n, _ = found.tile
     scale = SIDE / max(m, n)
     high, wide = max(m * scale, 92.0), max(n * scale, 92.0)
@@ -104,7 +106,7 @@ def place_matrices(found: TiledUmma) -> dict[str, tuple[float, float, float, flo
 
 
 def draw_product(found: TiledUmma) -> tuple[str, float, float]:
-    """(shapes, width, height) of A, B and D; a fill a CTA, a line an MMA."""
+    """Return (shapes, width, height) of A, B and D; a fill per CTA, a line per MMA."""
     m, n, k = found.tile
     boxes = place_matrices(found)
     left, top, wide, high = boxes["c"]
@@ -155,7 +157,7 @@ def _draw_matrix(
 
 
 def _marks(found: TiledUmma, name: str, at: tuple[float, float], scale: tuple[float, float]) -> list[str]:
-    """The rows of A, or columns of B, at which the CTAs' shares begin and end."""
+    """Return the rows of A, or columns of B, at which the CTAs' shares begin and end."""
     (x, y), (across, down) = at, scale
     if name == "c":
         return []
@@ -170,7 +172,7 @@ def _marks(found: TiledUmma, name: str, at: tuple[float, float], scale: tuple[fl
 def _draw_mma_edges(
     found: TiledUmma, name: str, at: tuple[float, float], scale: tuple[float, float], size: tuple[float, float]
 ) -> str:
-    """The edges of MMAs inside a matrix, as a path."""
+    """Return the edges of MMAs inside a matrix, as a path."""
     (x, y), (across, down), (wide, high) = at, scale, size
     out = ""
     for step, count, vertical in _find_mma_edges(found, name):
@@ -184,7 +186,9 @@ def _draw_mma_edges(
 
 
 def find_cta_shares(found: TiledUmma, name: str) -> list[tuple[int, tuple[int, int, int, int]]]:
-    """(CTA, (first row, end, first column, end)) of what each CTA holds of a matrix: a piece an MMA in M or N."""
+    """Return (CTA, (first row, end, first column, end)) of what each CTA holds of a matrix: a piece per MMA in M or
+    N.
+    """
     _, n, k = found.tile
     out = []
     own_m, own_n, _ = found.umma.shape
@@ -203,7 +207,7 @@ def find_cta_shares(found: TiledUmma, name: str) -> list[tuple[int, tuple[int, i
 
 
 def _find_mma_edges(found: TiledUmma, name: str) -> list[tuple[int, int, bool]]:
-    """(elements of one MMA, how many, whether its edges are vertical) of both dimensions."""
+    """Return (elements of one MMA, how many, whether its edges are vertical) of both dimensions."""
     (m, n, k), (i, j, l) = found.umma.shape, found.repeats
     return {"a": [(k, l, True), (m, i, False)], "b": [(k, l, False), (n, j, True)], "c": [(m, i, False), (n, j, True)]}[
         name
@@ -222,7 +226,7 @@ def _draw_text(x: float, y: float, text: str, *, size: float, anchor: str, ink: 
 
 
 def draw_tensor_memory(found: TiledUmma) -> tuple[str, float, float]:
-    """(shapes, width, height) of the map of tensor memory, of both CTAs of a pair."""
+    """Return (shapes, width, height) of the map of tensor memory, of both CTAs of a pair."""
     drawn = draw_tensor_map(found)
     size = re.search(r'viewBox="0 0 (\d+) (\d+)"', drawn)
     assert size
@@ -231,7 +235,7 @@ def draw_tensor_memory(found: TiledUmma) -> tuple[str, float, float]:
 
 
 def draw_tensor_map(found: TiledUmma) -> str:
-    """The map of tensor memory as a picture of its own, in a page's colours; the CTAs of a pair are alike."""
+    """Return the map of tensor memory as a picture of its own, in a page's colours; the CTAs of a pair are alike."""
     placed = [one for name, every in found.places.items() for one in join_places(found, name, every)]
     none = np.zeros((tmem.LANES, tmem.COLUMNS), bool)
     who = "CTA"
@@ -258,7 +262,7 @@ class TensorRegion(PlacedOperand):
 
 
 def join_places(found: TiledUmma, name: str, every: list[PlacedOperand]) -> list[PlacedOperand]:
-    """The places of an operand as they are drawn: each D by its number; of the others one region."""
+    """Return the places of an operand as they are drawn: each D by its number; of the others one region."""
     called = DRAWN.get(name, NAMES[name])
     if name == "d":
         return [replace(one, name=f"{called} {at}" if len(every) > 1 else called) for at, one in enumerate(every)]
@@ -268,7 +272,7 @@ def join_places(found: TiledUmma, name: str, every: list[PlacedOperand]) -> list
 
 
 def format_columns(found: TiledUmma) -> str:
-    """Which columns each operand takes, in a line."""
+    """Return which columns each operand takes, in a line."""
     out = []
     for name, every in found.places.items():
         last = max(one.column + one.layout.columns for one in every) - 1
@@ -280,7 +284,7 @@ def format_columns(found: TiledUmma) -> str:
 
 
 def _format_steps(form: str, found: TiledUmma) -> str:
-    """Every MMA of the tile: its descriptors and addresses, a line each."""
+    """Return every MMA of the tile: its descriptors and addresses, a line each."""
     names = list(found.places)
     head = ["m", "n", "k", "a", "b", *names, "idesc"]
     lines = [

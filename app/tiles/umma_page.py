@@ -1,4 +1,4 @@
-"""What the page of a TiledMMA in tensor memory shows. No framework."""
+"""What the page of a TiledMMA in tensor memory shows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ORDERS = {"": "as CUTLASS", "mn": "M or N first", "k": "K first"}
 
 
 def build_context(made: TiledUmma, asked: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, Any]:
-    """Everything the page shows; sent: the address with its pins."""
+    """Return the template's variables; sent: the address with its pins."""
     atom = made.umma
     answer = umma_facts.build_umma(made)
     name = umma_code.get_atom_name(atom) or atom.bound.ptx
@@ -74,7 +74,7 @@ def build_context(made: TiledUmma, asked: Mapping[str, str], sent: Mapping[str, 
 
 
 def format_verdict(made: TiledUmma) -> tuple[bool, str, str]:
-    """(whether it fits, in a line, in a sentence)."""
+    """Return (whether it fits, in a line, in a sentence)."""
     faults = made.faults
     if faults:
         return False, "The tile does not fit tensor memory", " ".join(fault.message for fault in faults)
@@ -92,7 +92,7 @@ def format_verdict(made: TiledUmma) -> tuple[bool, str, str]:
 
 
 def list_figures(made: TiledUmma) -> list[tuple[str, str]]:
-    """(number, what it counts)."""
+    """Return (number, what it counts)."""
     m, n, k = made.umma.shape
     word = made.umma.word
     return [
@@ -107,7 +107,7 @@ def list_figures(made: TiledUmma) -> list[tuple[str, str]]:
 
 
 def link_descriptor(made: TiledUmma, operand: str, word: str) -> str:
-    """The page of one matrix descriptor: what it reads under this MMA."""
+    """Return the page of one matrix descriptor: what it reads under this MMA."""
     query = {
         "instruction": made.umma.issued.ptx,
         "idesc": str(made.umma.word),
@@ -155,7 +155,7 @@ def _build_tile(made: TiledUmma, name: str) -> dict[str, Any]:
 
 
 def build_code_parts(made: TiledUmma, query: Mapping[str, str]) -> list[tuple[str, str]]:
-    """(title, text) of the code that makes it."""
+    """Return (title, text) of the code that makes it."""
     parts = [
         ("CuTe, C++", umma_code.render_cute_cpp(made)),
         ("CuTe DSL, Python", umma_code.render_cute_python(made)),
@@ -168,7 +168,7 @@ def build_code_parts(made: TiledUmma, query: Mapping[str, str]) -> list[tuple[st
 
 
 def list_next_pages(made: TiledUmma, answer: umma_facts.UmmaFacts) -> list[tuple[str, str]]:
-    """(text, address) of where people go from here."""
+    """Return (text, address) of where people go from here."""
     atom = made.umma
     out = [
         ("The instruction with this descriptor", links.link_instruction(atom.bound, query={"idesc": str(atom.word)}))
@@ -194,7 +194,7 @@ def list_next_pages(made: TiledUmma, answer: umma_facts.UmmaFacts) -> list[tuple
 
 
 def format_tile(made: TiledUmma) -> list[str]:
-    """The tile as the command line says it."""
+    """Return the tile as the command line says it."""
     answer = umma_facts.build_umma(made)
     m, n, k = made.repeats
     fits, title, _ = format_verdict(made)

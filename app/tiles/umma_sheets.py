@@ -1,4 +1,4 @@
-"""What the cells of a tcgen05 tile's pictures say, for pointing, pins and the find field. No framework."""
+"""Texts of the cells of a tcgen05 tile's pictures, for pointing, pins and the find field."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def make_sheet_page(found: TiledUmma) -> SheetPage:
 
 
 def _make_matrix_sheet(found: TiledUmma, name: str) -> PinSheet:
-    """The elements of A, B or D of the tile: who holds them, and which MMA reads or adds to them."""
+    """Return the elements of A, B or D of the tile: who holds them, and which MMA reads or adds to them."""
     m, n, k = found.tile
     rows, cols = {"a": (m, k), "b": (k, n), "c": (m, n)}[name]
     numbers = _number_mmas(found, name, rows, cols) | {"cta": _number_ctas(found, name, rows, cols)}
@@ -64,7 +64,7 @@ def _make_matrix_sheet(found: TiledUmma, name: str) -> PinSheet:
 
 
 def _number_mmas(found: TiledUmma, name: str, rows: int, cols: int) -> dict[str, Longs]:
-    """The repeat in each dimension whose MMAs read an element, and one number of the pair."""
+    """Return the repeat in each dimension whose MMAs read an element, and one number of the pair."""
     own = dict(zip("ijl", found.umma.shape, strict=True))
     down, across = {"a": ("i", "l"), "b": ("l", "j"), "c": ("i", "j")}[name]
     row, col = np.indices((rows, cols), dtype=np.int64)
@@ -97,7 +97,7 @@ def _locate_d(found: TiledUmma, rows: int, cols: int) -> dict[str, Longs]:
 
 
 def _make_tensor_sheet(found: TiledUmma) -> PinSheet:
-    """The lanes and columns of CTA 0, and the operand that each cell holds."""
+    """Return the lanes and columns of CTA 0, and the operand that each cell holds."""
     m, n, _ = found.tile
     numbers = _locate_d(found, m, n)
     mine = _number_ctas(found, "c", m, n) == 0

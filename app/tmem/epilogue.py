@@ -1,4 +1,4 @@
-"""What the API and /tmem/epilogue say about D's way from tensor memory to shared or global memory. No framework."""
+"""Facts about D's way from tensor memory to shared or global memory, for the API and /tmem/epilogue."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lanescope.render import epilogue as code
 
 @question
 class EpilogueQuestion:
-    """D's way out of tensor memory, and the thread that is looked at."""
+    """D's way out of tensor memory, and the selected thread."""
 
     kind: str = word_field(idesc.NAMES, "Kind", "The kind of the MMA.", "f16")
     cta_group: str = cta_group()
@@ -39,13 +39,13 @@ class EpilogueQuestion:
 
     @property
     def bits(self) -> int:
-        """Bits of the element that is stored."""
+        """Return the bits of the element that is stored."""
         return 32 if self.element == "f32" else 16
 
 
 @fact
 class ToShared:
-    """stmatrix into one storage of D: instructions of the CTA, wavefronts, the least possible."""
+    """stmatrix into one storage of D: instructions per CTA, wavefronts, and the minimum."""
 
     stored: str
     instructions: int
@@ -79,7 +79,7 @@ class TmemEpilogue:
 
 
 def make_epilogue(question: EpilogueQuestion) -> Epilogue:
-    """Return the epilogue that is asked for; LayoutError names the wrong field."""
+    """Return the epilogue of a question. LayoutError names the wrong field."""
     if question.d == "f16" and question.element != "f16":
         says = f"D is f16; it is stored as {question.element}."
         raise LayoutError("bad_choice", says, "An f16 D is stored as f16.", "element")
@@ -90,7 +90,7 @@ def make_epilogue(question: EpilogueQuestion) -> Epilogue:
 
 
 def list_costs(made: Epilogue) -> list[ToShared]:
-    """Every storage of D, and what stmatrix costs there; none where it cannot take the registers."""
+    """Return every storage of D with the cost of stmatrix; none if stmatrix cannot take the registers."""
     if not made.matrices:
         return []
     counts = [(name, made.count_wavefronts(made.place_in_shared(name))) for name in STORED]
@@ -98,7 +98,7 @@ def list_costs(made: Epilogue) -> list[ToShared]:
 
 
 def answer_epilogue(question: EpilogueQuestion) -> TmemEpilogue:
-    """What every thread holds of D after its loads, and what storing it to shared or global memory costs."""
+    """Return what every thread holds of D after its loads, and what storing it to shared or global memory costs."""
     made = make_epilogue(question)
     row, col = made.locate_first_load()
     wide, requests, sectors = made.count_sectors(question.bits)

@@ -1,4 +1,4 @@
-"""The picture of an epilogue's load: which lane and register has each element of D. No framework."""
+"""The picture of an epilogue's load: the lane and register of each element of D."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from lanescope.blackwell.epilogue import Epilogue
 from lanescope.render.svg import render_svg
 from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
 
-MOST_COLUMNS = 32  # of D, that are drawn of one load
-GROUP, FILLS = 4, 8  # lanes of a colour, colours
-WIDE, HIGH = 40.0, 19.0  # pixels of a cell
+MOST_COLUMNS = 32  # rows and columns of D that are drawn of one load
+GROUP, FILLS = 4, 8  # lanes per colour, number of colours
+WIDE, HIGH = 40.0, 19.0  # size of a cell in pixels
 
 
 def draw_load(made: Epilogue, warp: int, thread: int) -> str:
-    """Draw D's rows and first columns that a warp's first load brings; one thread's elements have a frame."""
+    """Draw the rows and first columns of D that a warp's first load returns; the selected thread's elements are
+    framed.
+    """
     load = next(one for one in made.loads if one.warp == warp)
     row, col = made.locate_elements(load)
     rows, cols = np.unique(row[row >= 0]), np.unique(col[row >= 0])

@@ -1,4 +1,4 @@
-"""What the cells of tensor memory hold, for pointing, pins and the find field. No framework."""
+"""Texts of the cells of tensor memory, for pointing, pins and the find field."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ WORDS = SheetWords(
     together="The same warp of a warpgroup reaches both.",
     apart="No warp reaches both: each reaches its own 32 lanes.",
 )
-_LINE = re.compile(r"lane\s*(?P<lane>\d{1,6})|col(?:umn)?\s*(?P<column>\d{1,6})", re.IGNORECASE)  # a whole one
+_LINE = re.compile(r"lane\s*(?P<lane>\d{1,6})|col(?:umn)?\s*(?P<column>\d{1,6})", re.IGNORECASE)
 _CELL = re.compile(r"lane\s*(\d{1,6})\s*,?\s*col(?:umn)?\s*(\d{1,6})|(\d{1,6})\s*:\s*(\d{1,6})", re.IGNORECASE)
 
 
 def make_sheet_page(answer: Placement) -> SheetPage:
-    """Make the page's sheets: the tensor memory of each CTA."""
+    """Return the page's sheets: the tensor memory of each CTA."""
     sheets = tuple(
         PinSheet(
             f"cta{cta}",
@@ -61,7 +61,7 @@ def _list_layers(answer: Placement, cta: int) -> list[SheetLayer]:
 
 
 def _make_operand_layers(one: PlacedOperand, mma: TmemMma, cta: int) -> tuple[SheetLayer, list[SheetLayer]]:
-    """What the columns of an operand hold, and the sentence about its row where a lane has one row."""
+    """Return what an operand's columns hold, and the sentence about its row if each lane has one row."""
     numbers, counted = _number_elements(one, mma, cta)
     names = [
         f"{{{name}}}" if (numbers[name] == numbers[f"{name}_last"]).all() else f"{{{name}}}–{{{name}_last}}"
@@ -85,7 +85,9 @@ def _make_operand_layers(one: PlacedOperand, mma: TmemMma, cta: int) -> tuple[Sh
 
 
 def _number_elements(one: PlacedOperand, mma: TmemMma, cta: int) -> tuple[dict[str, Longs], bool]:
-    """Return both coordinates of the first and the last unit of each cell, and whether rows are counted in the pair."""
+    """Return both coordinates of the first and last unit of each cell, and whether rows are numbered across the
+    pair.
+    """
     rows, seconds = list(one.layout.coords.values())[:2]
     per = 32 // one.layout.bits
     columns = min(one.layout.columns, tmem.COLUMNS - one.column)
@@ -107,7 +109,7 @@ def _number_elements(one: PlacedOperand, mma: TmemMma, cta: int) -> tuple[dict[s
 
 
 def _make_access_layer(access: TensorAccess, lane: int, column: int) -> SheetLayer:
-    """Which thread and register a load or store moves each cell to or from."""
+    """Return the thread and register between which a load or store moves each cell."""
     lanes, columns = access.pattern.evaluate()[:2]
     lanes, columns = lanes + lane, tmem.place_columns(access, columns) + column
     at_thread, at_value = (np.arange(size) for size in lanes.shape)
@@ -126,7 +128,7 @@ def _make_access_layer(access: TensorAccess, lane: int, column: int) -> SheetLay
 
 
 def _pin_cell(sheets: Sequence[PinSheet], lane: int, column: int) -> str:
-    """Return the pin of a cell of the first CTA; LayoutError `bad_find` names the legal range."""
+    """Return the pin of a cell of the first CTA. LayoutError `bad_find` names the legal range."""
     if lane >= tmem.LANES or column >= tmem.COLUMNS:
         hint = f"Lanes run from 0 to {tmem.LANES - 1}, columns from 0 to {tmem.COLUMNS - 1}."
         raise LayoutError("bad_find", f"There is no lane {lane}, column {column}.", hint, "find")
@@ -134,8 +136,8 @@ def _pin_cell(sheets: Sequence[PinSheet], lane: int, column: int) -> str:
 
 
 def find_pins(answer: Placement, sheets: Sequence[PinSheet], text: str) -> list[str]:
-    """Find the cells that a text names: an element, a row's first element, or a lane and column; of a
-    lane or a column alone, its first cell.
+    """Return the cells that a text names: an element, a row's first element, or a lane and column (the other is 0 if
+    left out).
 
     LayoutError `bad_find` names the legal range.
     """
@@ -150,12 +152,12 @@ def find_pins(answer: Placement, sheets: Sequence[PinSheet], text: str) -> list[
     places = parse_places(text, {*operands, "a", "d"}, EXAMPLE, bare=True)
     for place in places:
         cells = _find_cells(answer, sheets, place.matrix or "d", _find_element(place))
-        found += cells[: 3 - len(places)]  # of one place, its first two copies
+        found += cells[: 3 - len(places)]  # an element may have several copies: pin the first two
     return found
 
 
 def _find_element(place: SoughtPlace) -> tuple[int, int]:
-    """Return the element that a place is, of a row its first; LayoutError for any other place."""
+    """Return the element of a place; of a row, the first. LayoutError for any other place."""
     if place.index is not None:
         hint = f"Write row {place.index} of {(place.matrix or 'd').upper()}, or an element as in {EXAMPLE}."
         raise LayoutError("bad_find", f"{place.text} has one number, of a row or of an element.", hint, "find")
@@ -166,7 +168,7 @@ def _find_element(place: SoughtPlace) -> tuple[int, int]:
 
 
 def _find_cells(answer: Placement, sheets: Sequence[PinSheet], name: str, place: tuple[int, int]) -> list[str]:
-    """Find the cells of an element in every CTA."""
+    """Return the cells of an element in every CTA."""
     named = [(one, mma) for one, mma in answer.placed if one.name.lower().replace(" ", "") == name]
     if not named:
         placed = ", ".join(one.name for one in answer.operands) or "nothing"
@@ -190,14 +192,14 @@ def _find_cells(answer: Placement, sheets: Sequence[PinSheet], name: str, place:
 
 
 def show_placement(question: PlacementQuestion, answer: Placement) -> dict[str, Any]:
-    """Return what the page shows beside the placement, with its sheets and the answer about its pins."""
+    """Return the template's variables, with the sheets and the answer about the pins."""
     page = make_sheet_page(answer)
     query: Mapping[str, str] = {name: getattr(question, name) for name in ("find", "pin", "pin2")}
     return placement.show_placement(question, answer) | page.build_context(query)
 
 
 def draw_placement(question: PlacementQuestion, answer: Placement) -> str:
-    """Draw the placement with its pins."""
+    """Return the picture with its pins."""
     page = make_sheet_page(answer)
     pins, _ = page.parse_pins({name: getattr(question, name) for name in ("find", "pin", "pin2")})
     return page.ring(placement.draw_placement(question, answer), SELECTOR, pins)

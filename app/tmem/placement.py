@@ -1,4 +1,4 @@
-"""/tmem: tensor memory with the operands of MMAs in it, and what an access touches. No framework."""
+"""/tmem: operands of several MMAs in tensor memory, and an access to it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SHOWN_THREADS, SHOWN_REGISTERS = (0, 1, 2, 31), 4  # of a warp's load
 
 
 def _parse_place(given: Any, field: str) -> Place | None:
-    """Read the address of an operand: a column, or lane:column."""
+    """Parse the address of an operand: a column, or lane:column."""
     if not given:
         return None
     lane, colon, column = given.strip().rpartition(":")
@@ -42,7 +42,7 @@ def _parse_place(given: Any, field: str) -> Place | None:
 
 
 def _parse_address(given: Any, field: str) -> Place | None:
-    """Read lane:column; or one number as PTX has it, lane << 16 | column."""
+    """Parse lane:column, or a number as PTX has it: lane << 16 | column."""
     if ":" in given:
         return _parse_place(given, field)
     whole = parse_integer(given, field, 0, (tmem.LANES << 16) - 1) if given else None
@@ -66,7 +66,7 @@ class PlacedQuestion(MmaQuestion):
 
 
 def _parse_more(given: Any, field: str) -> tuple[PlacedQuestion, ...]:
-    """Read further MMAs, one a line or after `;`: `kind=f16 m=128 n=64 d=320`."""
+    """Parse further MMAs, one per line or separated by `;`: `kind=f16 m=128 n=64 d=320`."""
     out = []
     for line in require_text(given, field).replace(";", "\n").splitlines():
         words: dict[str, str] = {}
@@ -94,7 +94,7 @@ def _parse_word(given: Any, field: str) -> int | None:
 
 @question
 class PlacementQuestion(PlacedQuestion):
-    """MMAs whose operands lie in tensor memory, and an access to it."""
+    """MMAs with operands in tensor memory, and an access to it."""
 
     d_at: Place | None = _operand("d", "0")
     alloc: int = number_field(tmem.COLUMNS, "Columns allocated", "Columns that the kernel allocated.", size=4)
@@ -133,7 +133,7 @@ class PlacementQuestion(PlacedQuestion):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """Operands in tensor memory, each with its MMA, an access to them, and what is wrong."""
+    """Operands in tensor memory with their MMAs, an access to them, and the errors."""
 
     mma: TmemMma
     placed: list[tuple[PlacedOperand, TmemMma]]
@@ -149,7 +149,7 @@ class Placement:
 
 
 def place_operands(question: PlacementQuestion) -> Placement:
-    """Place the operands of every MMA, and say what is wrong with them and with the access."""
+    """Place the operands of every MMA, and check them and the access."""
     mma = parse_mma(question)
     placed = _list_operands(question, mma, "")
     for number, more in enumerate(question.more, 2):
@@ -198,7 +198,7 @@ def _list_operands(question: PlacedQuestion, mma: TmemMma, prefix: str) -> list[
 
 
 def show_placement(question: PlacementQuestion, answer: Placement) -> dict[str, Any]:
-    """Return what the page shows beside the placement."""
+    """Return the template's variables."""
     mma, access, look = answer.mma, answer.access, question.look
     hit = [one for one in answer.operands if answer.touched is not None and (one.mask & answer.touched).any()]
     sparse = ", A sparse" if mma.sparse else ""
@@ -246,7 +246,7 @@ def _describe_operand(one: PlacedOperand, mma: TmemMma, cta: int) -> str:
 
 
 def format_holders(placed: list[PlacedOperand], lane: int, column: int) -> list[str]:
-    """What lies at a lane and column: a sentence an operand."""
+    """Return what is stored at a lane and column, a sentence per operand."""
     out = []
     for one in placed:
         last = min(one.column + one.layout.columns, tmem.COLUMNS)
@@ -271,8 +271,9 @@ def format_holders(placed: list[PlacedOperand], lane: int, column: int) -> list[
 def list_registers(
     found: TensorAccess, one: PlacedOperand, lane: int, column: int, most: int = SHOWN_REGISTERS
 ) -> list[list[str]]:
-    """What thread and register hold of an operand after a load at an address: rows of (thread, register, lane,
-    column, element); `most` registers of SHOWN_THREADS.
+    """Return (thread, register, lane, column, element) after a load at an address.
+
+    At most `most` registers of each of SHOWN_THREADS.
     """
     lanes, columns = found.pattern.evaluate()[:2]
     columns = tmem.place_columns(found, columns)
@@ -291,7 +292,7 @@ def list_registers(
 
 
 def _link_idesc(mma: TmemMma) -> str:
-    """The page of an instruction descriptor of this MMA."""
+    """Link to an instruction descriptor of this MMA."""
     try:
         made = idesc.encode(mma.kind, {"m": mma.m, "n": mma.n, "sparse": int(mma.sparse)}, mma.form)
     except LayoutError:

@@ -1,4 +1,4 @@
-"""Facts of the API and the page about what Triton makes of tl.dot. No framework."""
+"""Facts of the API and the page about what Triton makes of tl.dot."""
 
 from __future__ import annotations
 
@@ -128,8 +128,9 @@ def parse_dot(question: TritonDotQuestion) -> TritonDot:
 
 
 def build_triton_dot(question: TritonDotQuestion) -> TritonDotFacts:
-    """The instruction that Triton 3.9 chooses for a tl.dot or tl.dot_scaled, the layout of D, and the condition that
-    decided."""
+    """Return the instruction that Triton 3.9 chooses for a tl.dot or tl.dot_scaled, the layout of D, and the
+    condition that decided.
+    """
     dot = parse_dot(question)
     found = choose_instruction(dot)
     return TritonDotFacts(

@@ -37,7 +37,7 @@ def build_dot_context(question: TritonDotQuestion, answer: TritonDotFacts) -> di
 
 
 def draw_dot(question: TritonDotQuestion, answer: TritonDotFacts) -> str:
-    """Return D as its layout distributes it, of a large one the first rows and columns; "" where it is too large."""
+    """Return D as its layout distributes it, of a large one the first rows and columns; "" if it is too large."""
     if not _is_drawn(answer):
         return ""
     one = _find_window(answer)

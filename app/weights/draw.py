@@ -1,4 +1,4 @@
-"""The picture of prepacked weights: a part of W coloured by lane, and the words of one thread. No framework."""
+"""The picture of prepacked weights: a part of W coloured by lane, and the words of one thread."""
 
 from __future__ import annotations
 

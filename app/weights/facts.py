@@ -1,4 +1,4 @@
-"""Facts of the API and the page about prepacked weights. No framework."""
+"""Facts of the API and the page about prepacked weights."""
 
 from __future__ import annotations
 
@@ -148,8 +148,9 @@ def find_place(question: WeightQuestion, layout: WeightLayout) -> WeightPlace:
 
 
 def locate_weight(question: WeightQuestion) -> WeightFacts:
-    """A matrix of 4- or 8-bit integers as Marlin, Machete, AWQ or GPTQ stores it: the word, nibble, lane and register
-    of an element, and which operand the words feed."""
+    """Return a matrix of 4- or 8-bit integers as Marlin, Machete, AWQ or GPTQ stores it: the word, nibble, lane and
+    register of an element, and which operand the words feed.
+    """
     layout = make_layout(question)
     row, place = layout.format, find_place(question, layout)
     return WeightFacts(

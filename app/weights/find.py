@@ -1,4 +1,4 @@
-"""The place of a matrix of packed weights that a text names: W[5, 18], or lane 10, word 1, nibble 4. No framework."""
+"""The place of a matrix of packed weights that a text names: W[5, 18], or lane 10, word 1, nibble 4."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _find_place(layout: WeightLayout, match: re.Match[str]) -> tuple[int, int]:
 
 
 def _find_thread(layout: WeightLayout, called: str, warp: int | None, own: int | None) -> int | None:
-    """Return the thread of a tile that a text names by itself, or as a lane of a warp; None where it names none."""
+    """Return the thread of a tile that a text names by itself, or as a lane of a warp; None if it names none."""
     if own is None and warp is None:
         return None
     if not layout.threads:

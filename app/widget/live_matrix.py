@@ -57,7 +57,7 @@ class LiveMatrix:
 
     @cached_property
     def _column_of(self) -> dict[int, int]:
-        """The column of each value; of offsets that several cells have, the first."""
+        """Return the column of each value; of offsets that several cells have, the first."""
         return {value: col for col, value in reversed(list(enumerate(self.values.tolist())))}
 
     def has_lane(self, lane: int) -> bool:

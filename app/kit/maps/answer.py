@@ -1,7 +1,4 @@
-"""The first sentences of a map page about its pins, from templates that its script fills as well.
-
-Imports no web framework.
-"""
+"""The first sentences of a map page about its pins, from templates that its script fills as well."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of pictures of whole tiles: cell sizes, title, legend, matrices as text. Imports no web framework."""
+"""Parts of pictures of whole tiles: cell sizes, title, legend, matrices as text."""
 
 from __future__ import annotations
 

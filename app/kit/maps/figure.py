@@ -1,7 +1,4 @@
-"""Pictures of the maps of a bench for documents: SVG side by side, and the texts of their cells.
-
-Imports no web framework.
-"""
+"""Pictures of the maps of a bench for documents: SVG side by side, and the texts of their cells."""
 
 from __future__ import annotations
 

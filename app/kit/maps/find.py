@@ -1,4 +1,4 @@
-"""The find field of map pages: elements, holders or values that a text names become pins. Imports no web framework."""
+"""The find field of map pages: elements, holders or values that a text names become pins."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Maps of cells to holders on the stage: the view that a query requests, and the page without scripts.
-
-Imports no web framework.
-"""
+"""Maps of cells to holders on the stage: the view that a query requests, and the page without scripts."""
 
 from __future__ import annotations
 
