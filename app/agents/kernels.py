@@ -52,9 +52,9 @@ class LoadPlan:
     code: str
 
 
-def plan_load(given: Json) -> LoadPlan:
+def plan_load(body: Json) -> LoadPlan:
     """Return the ldmatrix or stmatrix that moves an operand between a storage and registers, and its code."""
-    asked = dict(given)
+    asked = dict(body)
     if not asked.get("load"):
         check_keys(asked, _CHAIN)
         fits, feeding = find_loads(asked)
@@ -88,9 +88,9 @@ class EmulatedValues:
     notes: list[str]
 
 
-def emulate_kernel(given: Json) -> EmulatedValues:
+def emulate_kernel(body: Json) -> EmulatedValues:
     """Run one cluster of a kernel from its PTX on the CPU, bounded in steps, memory and time."""
-    answer = emulate_body(given)
+    answer = emulate_body(body)
     outputs = {}
     for name, one in answer.outputs.items():
         outputs[name] = {"type": one.type, "shape": one.shape, "changed": one.changed}

@@ -49,19 +49,19 @@ class AgentTool:
     required: tuple[str, ...] = ()
     example: Json
 
-    def call(self, given: Mapping[str, Any]) -> Json:
+    def call(self, body: Mapping[str, Any]) -> Json:
         """Answer a call. LayoutError names the wrong field."""
         known = options_of(self.tool.question)
-        check_keys(given, [*known, *PART])
-        asked = {name: value for name, value in given.items() if name in known}
+        check_keys(body, [*known, *PART])
+        asked = {name: value for name, value in body.items() if name in known}
         for name in self.required:
             if asked.get(name) in (None, ""):
                 raise LayoutError("bad_request", f"{name} is missing.", f"{known[name].help}", name)
-        show, first = (option.parse(given.get(name, option.default), name) for name, option in PART.items())
+        show, first = (option.parse(body.get(name, option.default), name) for name, option in PART.items())
         if first and not show:
             raise LayoutError("bad_part", "from is given without show.", "Name the part that it goes on in.", "from")
         answer = to_plain_json(self.tool.answer(self.tool.read_request(asked, blank=False)))
-        head = sign_call(self.name, given)
+        head = sign_call(self.name, body)
         if show:
             return excerpt_part(answer, show, first, head)
         assumed = self.list_assumed(asked)
@@ -95,20 +95,20 @@ class AgentTool:
         return kind, held
 
 
-def sign_call(name: str, given: Mapping[str, Any]) -> Json:
+def sign_call(name: str, body: Mapping[str, Any]) -> Json:
     """Return what a review cites: the version that answered, and a hash of the tool's name and its input.
 
     The hash is the beginning of the SHA-256 of {"input": …, "tool": …} as JSON with sorted keys and no blanks.
     """
-    canonical = json.dumps({"tool": name, "input": given}, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    canonical = json.dumps({"tool": name, "input": body}, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     digest = hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
     return {"version": _get_version(), "input_hash": f"sha256:{digest[:16]}"}
 
 
-def require_utf8(given: Mapping[str, Any]) -> None:
+def require_utf8(body: Mapping[str, Any]) -> None:
     """LayoutError for an input with half of a surrogate pair: no answer could carry it."""
     try:
-        json.dumps(given, ensure_ascii=False).encode()
+        json.dumps(body, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         what = f"The input has {error.object[error.start : error.end]!a}, which is not UTF-8 text."
         raise LayoutError("bad_json", what, "Send no lone surrogates.") from None

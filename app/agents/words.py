@@ -39,16 +39,16 @@ class EncodedWords:
     bytes: int | None = make_optional_field()
 
 
-def encode_words(given: Json) -> EncodedWords:
+def encode_words(body: Json) -> EncodedWords:
     """Return the 64-bit descriptor of amounts in bytes, or those that read a tile."""
-    if "tile" not in given:
-        made = encode_descriptor(given)
+    if "tile" not in body:
+        made = encode_descriptor(body)
         fields = {one.name: {"bits": f"{one.high}:{one.low}", "encoded": one.encoded} for one in made.fields}
         return EncodedWords(descriptor=made.descriptor, fields=fields)
-    if len(given) > 1:
-        other = next(name for name in given if name != "tile")
+    if len(body) > 1:
+        other = next(name for name in body if name != "tile")
         raise LayoutError("bad_request", f"Both tile and {other} are given.", "A tile, or amounts.", other)
-    spec = require_object(given["tile"], "tile", "Give {'mn': 64, 'k': 64, 'swizzle': '128B'}.")
+    spec = require_object(body["tile"], "tile", "Give {'mn': 64, 'k': 64, 'swizzle': '128B'}.")
     answer = memory.tile(read_question(TileQuestion, spec, "tile", blank=False))
     return EncodedWords(
         descriptor=answer.descriptor,

@@ -208,20 +208,20 @@ class Solved:
     accesses: list[SolvedAccess]
 
 
-def build_bank_cost(given: Json) -> BankCost:
+def build_bank_cost(body: Json) -> BankCost:
     """Wavefronts of one access: its name and 32 byte addresses (null for an inactive lane), to which `swizzle`
     (none, 32B, 64B, 128B or B,M,S) is applied. With tiled_mma: the bank conflicts of a whole main loop, with a body
     as for POST /tiles/loop.
     """
-    check_keys(given, options_of(AccessBody))
-    if given.get("address") is None and not set(given) & set(ROW_FIELDS):
+    check_keys(body, options_of(AccessBody))
+    if body.get("address") is None and not set(body) & set(ROW_FIELDS):
         raise LayoutError(
             "bad_address",
             "address is missing.",
             "One byte address per lane: [0, 16, …]; null for an inactive lane.",
             "address",
         )
-    return build_use_cost(*parse_use(given), parse_architecture(given))
+    return build_use_cost(*parse_use(body), parse_architecture(body))
 
 
 def count_wavefronts(question: AccessQuestion) -> BankCost:
@@ -234,25 +234,25 @@ def parse_question(question: AccessQuestion) -> tuple[banks.AccessUse, Swizzle]:
     return parse_use(question.one | ({} if question.address else question.rows) | {"swizzle": question.swizzle})
 
 
-def parse_pitch(given: Json) -> int:
+def parse_pitch(body: Json) -> int:
     """Return the pitch of rows in bytes, with padding."""
-    return sum(option.parse(given.get(name, option.default), name) for name, option in options_of(_Rows).items())
+    return sum(option.parse(body.get(name, option.default), name) for name, option in options_of(_Rows).items())
 
 
-def parse_use(given: Json) -> tuple[banks.AccessUse, Swizzle]:
+def parse_use(body: Json) -> tuple[banks.AccessUse, Swizzle]:
     """Return an access and the swizzle of byte addresses: at "address", or at rows of `row_bytes` (plus `pad`).
 
     What is left out is the page's default.
     """
-    _require_one_source(given, [given])
-    return _parse_access(given, given), _parse_swizzle(given.get("swizzle", "none"))
+    _require_one_source(body, [body])
+    return _parse_access(body, body), _parse_swizzle(body.get("swizzle", "none"))
 
 
-def _require_one_source(given: Json, items: list[Json]) -> None:
+def _require_one_source(body: Json, items: list[Json]) -> None:
     """Raise LayoutError if fields of a pattern stand beside addresses, which would make them unused."""
     idle = [name for item in items if item.get("address") is not None for name in ("pattern",) if name in item]
     if all(item.get("address") is not None for item in items):
-        idle += [name for name in ("row_bytes", "pad") if name in given]
+        idle += [name for name in ("row_bytes", "pad") if name in body]
     if idle:
         raise LayoutError(
             "bad_address",
@@ -273,10 +273,10 @@ def _parse_access(item: Json, shared: Json) -> banks.AccessUse:
     )
 
 
-def parse_architecture(given: Json) -> str:
+def parse_architecture(body: Json) -> str:
     """Return the architecture whose counters are requested."""
     option = options_of(_Use)["architecture"]
-    architecture: str = option.parse(given.get("architecture", option.default), "architecture")
+    architecture: str = option.parse(body.get("architecture", option.default), "architecture")
     return architecture
 
 
@@ -331,18 +331,18 @@ def parse_accesses(text: str) -> list[Json]:
     return out
 
 
-def _list_wanted(given: Json) -> list[Json]:
+def _list_wanted(body: Json) -> list[Json]:
     """Return the accesses of a request: its list, or itself."""
-    wanted, alone = given.get("accesses"), [name for name in ("access", "address", "pattern") if name in given]
-    if "accesses" in given and alone:
+    wanted, alone = body.get("accesses"), [name for name in ("access", "address", "pattern") if name in body]
+    if "accesses" in body and alone:
         raise LayoutError(
             "bad_accesses",
             f"Both accesses and {alone[0]} are given.",
             f"Put {alone[0]} into accesses, or leave accesses out.",
             alone[0],
         )
-    if "accesses" not in given and "access" in given:
-        wanted = [{name: given[name] for name in alone}]
+    if "accesses" not in body and "access" in body:
+        wanted = [{name: body[name] for name in alone}]
     if not isinstance(wanted, list) or not wanted or not all(isinstance(item, dict) for item in wanted):
         raise LayoutError(
             "bad_accesses",
@@ -357,19 +357,19 @@ def _list_wanted(given: Json) -> list[Json]:
     return wanted
 
 
-def solve_swizzle(given: Json) -> Solved:
+def solve_swizzle(body: Json) -> Solved:
     """Return the smallest Swizzle<B,M,S> that removes the conflicts of all accesses, or why there is none: accesses
     [{access, address}] or [{access, pattern}] with row_bytes and pad. One access may stand in the request itself.
     """
-    check_keys(given, ("accesses", "access", "address", *ROW_FIELDS))
-    wanted = _list_wanted(given)
-    _require_one_source(given, wanted)
+    check_keys(body, ("accesses", "access", "address", *ROW_FIELDS))
+    wanted = _list_wanted(body)
+    _require_one_source(body, wanted)
     uses = []
     for number_, item in enumerate(wanted):
         try:
-            uses.append(_parse_access(item, given))
+            uses.append(_parse_access(item, body))
         except LayoutError as error:
-            inner = error.field in ("access", "address", "pattern") and "accesses" in given
+            inner = error.field in ("access", "address", "pattern") and "accesses" in body
             raise error.move_to_field(f"accesses.{number_}.{error.field}" if inner else error.field) from None
     found = freeing.find_freeing_swizzle(uses)
     xor = found.swizzle

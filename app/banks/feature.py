@@ -96,14 +96,14 @@ def run_banks(
     print_answer(found, partial(_format_cost, swizzled=bool(swizzle)), as_json, found.ways <= 1)
 
 
-def _format_cost(found: facts.BankCost, swizzled: bool) -> list[str]:
-    under = f" under {found.swizzle}" if swizzled else ""
-    lines = [f"{found.access}{under}: {found.wavefronts} wavefronts, {found.ideal} ideal, {found.ways}-way"]
-    for number, phase in enumerate(found.phases):
+def _format_cost(cost: facts.BankCost, swizzled: bool) -> list[str]:
+    under = f" under {cost.swizzle}" if swizzled else ""
+    lines = [f"{cost.access}{under}: {cost.wavefronts} wavefronts, {cost.ideal} ideal, {cost.ways}-way"]
+    for number, phase in enumerate(cost.phases):
         lanes = f"lanes {phase.lanes[0]}-{phase.lanes[-1]}" if phase.lanes else "no lane active"
         lines.append(f"  phase {number}: {lanes}, {phase.wavefronts} wavefronts")
-    lines += [f"  {counter.metric}: {counter.per_execution} per execution" for counter in found.counters]
-    return [*lines, f"  {found.counters_note}"] if found.counters_note else lines
+    lines += [f"  {counter.metric}: {counter.per_execution} per execution" for counter in cost.counters]
+    return [*lines, f"  {cost.counters_note}"] if cost.counters_note else lines
 
 
 def _format_solution(solved: Solved) -> Iterator[str]:

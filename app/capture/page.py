@@ -1,6 +1,4 @@
-"""The page /capture: a kernel's capture, verified. The form's files are posted; nothing of them is kept. And
-/capture/lanescope.cuh, the header.
-"""
+"""/capture: a kernel's capture, verified; and /capture/lanescope.cuh, the header. Uploaded files are not kept."""
 
 from __future__ import annotations
 

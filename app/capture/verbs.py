@@ -1,4 +1,4 @@
-"""The verb capture."""
+"""The command capture."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def capture_verify(
             "Name one capture, or the two passes of an 8-bit type.",
             "files",
         )
-    # Read no more than the header announces: a buffer is larger than its records, and other files may be enormous.
+    # Read only as much as the header announces: a buffer is larger than its records, and a wrong file may be huge.
     contents = (read_bytes(name, "files", MOST_FILE, head=HEADER_BYTES, extent=get_extent) for name in files)
     inputs = dict(zip(("capture", "second"), contents, strict=False))
     inputs |= {field: read_bytes(name, field, MOST_FILE) for field, name in (("a", a), ("b", b)) if name}

@@ -87,23 +87,23 @@ def _list_loads() -> tuple[str, ...]:
     return tuple(dict.fromkeys(row.name for row in rows))
 
 
-def parse_chain(given: Json) -> chain.Chain:
+def parse_chain(body: Json) -> chain.Chain:
     """Return the chain of a request. LayoutError names the wrong field."""
-    check_keys(given, options_of(LoadChainBody))
-    load = catalog.parse_instruction(given.get("load"), "load", _list_loads())
-    mma = catalog.parse_instruction(given.get("mma"), "mma")
+    check_keys(body, options_of(LoadChainBody))
+    load = catalog.parse_instruction(body.get("load"), "load", _list_loads())
+    mma = catalog.parse_instruction(body.get("mma"), "mma")
     letter = parse_choice(
-        given.get("operand", "d" if load.family.stores else "a"), "operand", ("a", "b", "c", "d"), "bad_operand"
+        body.get("operand", "d" if load.family.stores else "a"), "operand", ("a", "b", "c", "d"), "bad_operand"
     )
     operand = _build_operand(mma, letter, load)
-    return chain.make_chain(load, operand, _parse_storage(given, operand))
+    return chain.make_chain(load, operand, _parse_storage(body, operand))
 
 
-def _parse_storage(given: Json, operand: Operand) -> Storage:
+def _parse_storage(body: Json, operand: Operand) -> Storage:
     """Return the storage of a request, large enough for the operand."""
-    spec = require_object(given.get("storage"), "storage", STORAGE_HINT, "bad_storage")
+    spec = require_object(body.get("storage"), "storage", STORAGE_HINT, "bad_storage")
     major = parse_choice(
-        given.get("major", spec.get("major", spec.get("inner", "K"))), "major", DEFAULT_ORDER, "bad_major"
+        body.get("major", spec.get("major", spec.get("inner", "K"))), "major", DEFAULT_ORDER, "bad_major"
     )
     return chain.make_operand_storage(spec, operand, major)
 
@@ -118,13 +118,13 @@ def _build_operand(mma: Instruction, letter: str, load: Instruction) -> Operand:
     return pieces.convert_for_memory(mma.operand(letter), data.container_bits) if data else mma.operand(letter)
 
 
-def find_loads(given: Json) -> tuple[list[str], list[str]]:
+def find_loads(body: Json) -> tuple[list[str], list[str]]:
     """Return (loads or stores whose registers fit the operand of a request, those that supply it from its storage,
     best first).
     """
     mma, letter = (
-        catalog.parse_instruction(given.get("mma"), "mma"),
-        parse_choice(given.get("operand", "a"), "operand", ("a", "b", "c", "d"), "bad_operand"),
+        catalog.parse_instruction(body.get("mma"), "mma"),
+        parse_choice(body.get("operand", "a"), "operand", ("a", "b", "c", "d"), "bad_operand"),
     )
     operand, store = pieces.convert_for_memory(mma.operand(letter)), letter in "cd"
     fits = [i.ptx for i in chain.list_candidates(operand, store)]
@@ -134,58 +134,59 @@ def find_loads(given: Json) -> tuple[list[str], list[str]]:
             "no_chain", f"No ldmatrix fills {operand.registers} registers.", "Load it with ld.shared.", "operand"
         )
     return fits, [
-        found.load.instruction.ptx for found in chain.list_best_chains(operand, _parse_storage(given, operand), store)
+        found.load.instruction.ptx for found in chain.list_best_chains(operand, _parse_storage(body, operand), store)
     ]
 
 
-def answer_chain(given: Json) -> ChainVerdict:
+def answer_chain(body: Json) -> ChainVerdict:
     """Does this load feed this operand from this storage? storage as in /descriptors/verify, load and mma as PTX,
     operand a or b (d for a stmatrix). Lane addresses to give, and the loads that would do instead. With tiled_mma a
     whole main loop, as POST /tiles/loop: TiledCopy, storage and TiledMMA, for every warp and K iteration."""
-    return build_chain(parse_chain(given))
+    return build_chain(parse_chain(body))
 
 
-def build_chain(found: chain.Chain) -> ChainVerdict:
+def build_chain(chain_result: chain.Chain) -> ChainVerdict:
     """Return the answer of POST /chain."""
-    operand, bits = found.want.operand, found.want.operand.container_bits
-    better = [] if found.match else chain.list_best_chains(operand, found.where, found.store)
-    costs = found.costs
-    starts = found.spread_over_lanes(found.starts)[0]
+    operand, bits = chain_result.want.operand, chain_result.want.operand.container_bits
+    better = [] if chain_result.match else chain.list_best_chains(operand, chain_result.where, chain_result.store)
+    costs = chain_result.costs
+    starts = chain_result.spread_over_lanes(chain_result.starts)[0]
     return ChainVerdict(
-        verdict="match" if found.match else "mismatch",
-        matched=found.matched,
-        total=found.total,
-        first_mismatch=_build_mismatch(found.first_mismatch),
-        lane_addresses=found.lane_addresses[:, 0].reshape(-1).tolist(),
-        turns=found.lane_addresses.transpose(1, 0, 2).reshape(found.count, -1).tolist(),
+        verdict="match" if chain_result.match else "mismatch",
+        matched=chain_result.matched,
+        total=chain_result.total,
+        first_mismatch=_build_mismatch(chain_result.first_mismatch),
+        lane_addresses=chain_result.lane_addresses[:, 0].reshape(-1).tolist(),
+        turns=chain_result.lane_addresses.transpose(1, 0, 2).reshape(chain_result.count, -1).tolist(),
         starts=[[_list_element(operand, mn, k) for mn, k, _ in turn] for turn in starts.tolist()],
         matrices=[
-            [_build_place(found.major, mn, k, bits) for mn, k, _ in turn] for turn in found.starts[0, :, :, 0].tolist()
+            [_build_place(chain_result.major, mn, k, bits) for mn, k, _ in turn]
+            for turn in chain_result.starts[0, :, :, 0].tolist()
         ],
-        feeds=found.match,
+        feeds=chain_result.match,
         notes=(
-            list(found.notes)
-            if found.match or found.notes or better
-            else [explain_no_feed(operand, found.where, found.store)]
+            list(chain_result.notes)
+            if chain_result.match or chain_result.notes or better
+            else [explain_no_feed(operand, chain_result.where, chain_result.store)]
         ),
         instead=[c.load.instruction.ptx for c in better],
         wavefronts=costs[0].wavefronts if costs else None,
         ways=max((cost.ways for cost in costs), default=None),
-        code=render_code(found) if found.match else "",
+        code=render_code(chain_result) if chain_result.match else "",
     )
 
 
-def _build_mismatch(found: chain.GranuleMismatch | None) -> ChainMismatch | None:
-    if found is None:
+def _build_mismatch(mismatch: chain.GranuleMismatch | None) -> ChainMismatch | None:
+    if mismatch is None:
         return None
     return ChainMismatch(
-        thread=found.thread,
-        register_=found.register,
-        byte=found.byte,
-        row=found.row,
-        col=found.col,
-        read=found.read,
-        expected=found.expected,
+        thread=mismatch.thread,
+        register_=mismatch.register,
+        byte=mismatch.byte,
+        row=mismatch.row,
+        col=mismatch.col,
+        read=mismatch.read,
+        expected=mismatch.expected,
     )
 
 

@@ -26,10 +26,10 @@ def parse_query(query: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str
     return given, spec
 
 
-def build_request(given: dict[str, str], spec: dict[str, str]) -> dict[str, Any]:
+def build_request(query: dict[str, str], spec: dict[str, str]) -> dict[str, Any]:
     """Return the body of POST /chain without the load."""
-    return {name: given[name] for name in ("mma", "operand", "major")} | {
-        "storage": parse_storage(spec, given["major"])
+    return {name: query[name] for name in ("mma", "operand", "major")} | {
+        "storage": parse_storage(spec, query["major"])
     }
 
 

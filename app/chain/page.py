@@ -44,28 +44,28 @@ def chain_page(request: Request) -> Response:
     return render_page(request, "chain/page.html", context, context["code"])
 
 
-def _build_context(given: dict[str, str], spec: dict[str, str]) -> dict[str, Any]:
-    request = forms.build_request(given, spec)
+def _build_context(query: dict[str, str], spec: dict[str, str]) -> dict[str, Any]:
+    request = forms.build_request(query, spec)
     fits, best = chains.find_loads(request)
-    request["load"] = given["load"] = given["load"] or (best or fits)[0]
+    request["load"] = query["load"] = query["load"] or (best or fits)[0]
     found = chains.parse_chain(request)
-    given["load"] = found.load.instruction.ptx  # as the form's menu spells it
-    same = {**given, **{f"s_{name}": spec[name] for name in ("kind", *USED[spec["kind"]]) if name != "inner"}}
+    query["load"] = found.load.instruction.ptx  # as the form's menu spells it
+    same = {**query, **{f"s_{name}": spec[name] for name in ("kind", *USED[spec["kind"]]) if name != "inner"}}
     operand, facts = found.want.operand, chains.build_chain(found)
-    mma = find(given["mma"])
+    mma = find(query["mma"])
     access = found.load.instruction.ptx.split(".shared")[0].replace(".sync.aligned.m8n8", "").replace(".trans", "")
     row = [str(at) if at >= 0 else "-" for at in found.lane_addresses[0, 0].tolist()]
     further = {
-        "instruction": links.link_instruction(mma, mma.operand(given["operand"])),
+        "instruction": links.link_instruction(mma, mma.operand(query["operand"])),
         "banks": links.link_banks({"access": access, "address": ",".join(row)}),
         "steps": "" if found.store else links.link_steps(mma, _build_steps_query(same)),
         "moves": links.link_steps(found.load.instruction, _build_moves_query(same)),
-        "deliver": _link_delivery(given, spec, found),
-        "tile": links.link_smem(_build_tile_query(spec, given["major"])) if spec["kind"] == "canonical" else "",
+        "deliver": _link_delivery(query, spec, found),
+        "tile": links.link_smem(_build_tile_query(spec, query["major"])) if spec["kind"] == "canonical" else "",
     }
     return {
         "next": further,
-        "converted": operand is not mma.operand(given["operand"]),
+        "converted": operand is not mma.operand(query["operand"]),
         "loads": fits,
         "best": best,
         "store": found.store,
@@ -82,15 +82,15 @@ def _build_context(given: dict[str, str], spec: dict[str, str]) -> dict[str, Any
     }
 
 
-def _link_delivery(given: dict[str, str], spec: dict[str, str], found: chain.Chain) -> str:
+def _link_delivery(given: dict[str, str], spec: dict[str, str], chain_result: chain.Chain) -> str:
     """Link to the search for loads and moves to the same operand; "" if it does not support the storage."""
     query = {"instruction": given["mma"], "operand": given["operand"]}
-    if found.store or spec["kind"] not in ("rows", "cute") or spec.get("unit", "elements") != "elements":
+    if chain_result.store or spec["kind"] not in ("rows", "cute") or spec.get("unit", "elements") != "elements":
         return ""
     if spec["kind"] == "cute":
         return f"/deliver?{urlencode(query | {'source': 'layout', 'layout': spec['layout']})}"
     stored = {name: spec[name] for name in ("pitch_bytes", "swizzle") if spec.get(name)}
-    return f"/deliver?{urlencode(query | {'source': 'rows' if found.major == 'K' else 'columns'} | stored)}"
+    return f"/deliver?{urlencode(query | {'source': 'rows' if chain_result.major == 'K' else 'columns'} | stored)}"
 
 
 def _build_steps_query(same: dict[str, str]) -> dict[str, str]:

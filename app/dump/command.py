@@ -61,7 +61,7 @@ def _print_answer(answer: DumpVerified, inside: list[list[bool]]) -> None:
 
 
 def _print_values(answer: DumpVerified, inside: list[list[bool]]) -> None:
-    """Print the first rows of what is read, - for what lies outside the dump."""
+    """Print the first rows of what is read; "-" for elements outside the dump."""
     cut = " …" if answer.values.shape[1] > MOST_PRINTED else ""
     for row in range(min(len(answer.values), MOST_PRINTED)):
         line = zip(answer.values[row][:MOST_PRINTED].tolist(), inside[row], strict=False)
@@ -70,7 +70,7 @@ def _print_values(answer: DumpVerified, inside: list[list[bool]]) -> None:
 
 
 def _wrong_line(letter: str, one: Wrong) -> str:
-    """Return what an element is, what it should be, and where that value lies."""
+    """Return a line: what an element is, what it should be, and where that value is."""
     lies = {-1: "nowhere in the dump", -2: "in several places"}.get(one.lies, f"at {one.lies:#x}")
     holds = f", which is [{one.holds[0]},{one.holds[1]}]" if one.holds else ""
     got = "outside the dump" if one.value is None else f"{one.value:g}{holds}"

@@ -1,4 +1,4 @@
-"""The verb emulate."""
+"""The command emulate."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def emulate(
 
 
 def _check_usage(launch: str, name: str) -> None:
-    """Require a launch to run, and no --kernel beside it, which is of the template."""
+    """Require a launch, and refuse --kernel beside it, which belongs to the template."""
     from lanescope.errors import LayoutError
 
     if not launch:

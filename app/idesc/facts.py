@@ -181,52 +181,52 @@ def decode_text_of_kind(word: str, kind: str) -> InstructionDescriptor:
     return build_idesc(IdescWord(int(word, 16), idesc.get_kind(kind)))
 
 
-def encode_idesc(given: Json) -> InstructionDescriptor:
+def encode_idesc(body: Json) -> InstructionDescriptor:
     """Return the instruction descriptor of a product. LayoutError names an illegal field."""
-    return build_idesc(parse_wish(given))
+    return build_idesc(parse_wish(body))
 
 
-def parse_wish(given: Json) -> IdescWord:
+def parse_wish(body: Json) -> IdescWord:
     """Return the instruction descriptor of a product. LayoutError names the illegal field."""
-    target = parse_target(given)
-    row = idesc.get_kind(given.get("kind", "f16"), target)
-    check_keys(given, ("kind", *(part.name for part in row.parts), *FORM, "target"), "", "unknown_field")
+    target = parse_target(body)
+    row = idesc.get_kind(body.get("kind", "f16"), target)
+    check_keys(body, ("kind", *(part.name for part in row.parts), *FORM, "target"), "", "unknown_field")
     form = ""
-    if any(str(given.get(name, "")).strip() for name in FORM):
-        form = idesc.get_form(get_given(given, "cta_group", 1), get_given(given, "ws", 0))
-    wish = {name: value for name, value in given.items() if name not in ("kind", *FORM, "target")}
+    if any(str(body.get(name, "")).strip() for name in FORM):
+        form = idesc.get_form(get_given(body, "cta_group", 1), get_given(body, "ws", 0))
+    wish = {name: value for name, value in body.items() if name not in ("kind", *FORM, "target")}
     return idesc.encode(row, wish, form, target)
 
 
-def build_idesc(given: IdescWord) -> InstructionDescriptor:
+def build_idesc(word: IdescWord) -> InstructionDescriptor:
     """Return all facts about a word under its kind."""
     return InstructionDescriptor(
-        word=str(given),
-        kind=given.kind.name,
+        word=str(word),
+        kind=word.kind.name,
         fields=[
             IdescField(
                 name=part.name,
                 title=part.field.title,
                 low=part.field.low,
                 high=part.field.high,
-                encoded=part.field.get(given.word),
-                says=describe_field(part, given),
+                encoded=part.field.get(word.word),
+                says=describe_field(part, word),
                 meaning=part.field.meaning,
             )
-            for part in given.kind.parts
+            for part in word.kind.parts
         ],
-        reserved=idesc.format_word(given.reserved),
-        m=given.m,
-        n=given.n,
-        k=given.k or None,
-        types=IdescTypes(**given.types),
-        sparse=given.sparse,
-        legal=bool(idesc.find_legal_forms(given)),
-        forms={form: build_problems(why) for form, why in idesc.find_problems_by_form(given).items()},
-        problems=build_problems(idesc.find_problems(given)),
-        warnings=build_problems(idesc.find_warnings(given)),
-        code=IdescCode(**render_code(given)),
-        evidence=EVIDENCE_RUBIN if given.on_rubin else EVIDENCE,
+        reserved=idesc.format_word(word.reserved),
+        m=word.m,
+        n=word.n,
+        k=word.k or None,
+        types=IdescTypes(**word.types),
+        sparse=word.sparse,
+        legal=bool(idesc.find_legal_forms(word)),
+        forms={form: build_problems(why) for form, why in idesc.find_problems_by_form(word).items()},
+        problems=build_problems(idesc.find_problems(word)),
+        warnings=build_problems(idesc.find_warnings(word)),
+        code=IdescCode(**render_code(word)),
+        evidence=EVIDENCE_RUBIN if word.on_rubin else EVIDENCE,
     )
 
 

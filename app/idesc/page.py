@@ -61,8 +61,8 @@ def word_page(request: Request, word: str) -> Response:
     return render_page(request, "idesc/page.html", _show_word(given))
 
 
-def _show_word(given: IdescWord, wish: dict[str, str] | None = None) -> dict[str, Any]:
-    return forms.build_context(given, wish) | {"svg": draw_idesc(given), "product": draw_product(given)}
+def _show_word(word: IdescWord, wish: dict[str, str] | None = None) -> dict[str, Any]:
+    return forms.build_context(word, wish) | {"svg": draw_idesc(word), "product": draw_product(word)}
 
 
 def _show_mask(mask: ZeroMask, m: int, n: int) -> dict[str, Any]:

@@ -298,7 +298,7 @@ def _parse_integer(digits: str) -> int | str:
     return int(digits) if len(digits) <= MOST_DIGITS else digits
 
 
-Given = Annotated[Json, Depends(read_json_body)]
+JsonBody = Annotated[Json, Depends(read_json_body)]
 FORM = "application/x-www-form-urlencoded"
 
 
@@ -363,8 +363,8 @@ def _add_route(router: APIRouter, tool: Tool[Any, Any]) -> None:
 
 
 def _answer_body(tool: Tool[Any, Any]) -> Callable[..., Response]:
-    def answer(given: Given) -> Response:
-        return encode_json_body(tool.answer_body(given))
+    def answer(body: JsonBody) -> Response:
+        return encode_json_body(tool.answer_body(body))
 
     return answer
 
@@ -373,8 +373,8 @@ def _answer_query(tool: Tool[Any, Any]) -> Callable[..., Response]:
     in_path = re.findall(r"{(\w+)", tool.api)
     parameters, defaults = parameters_of(tool.question, in_path), defaults_of(tool.question, in_path)
 
-    def answer(given: dict[str, str]) -> Response:
-        return encode_json_body(tool.ask(given)[1])
+    def answer(query: dict[str, str]) -> Response:
+        return encode_json_body(tool.ask(query)[1])
 
-    answer.__annotations__["given"] = Annotated[dict[str, str], make_query_dependency(parameters, defaults)]
+    answer.__annotations__["query"] = Annotated[dict[str, str], make_query_dependency(parameters, defaults)]
     return answer

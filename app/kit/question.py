@@ -35,7 +35,7 @@ from lanescope.inputs import (
     require_text,
 )
 
-Asked = TypeVar("Asked")
+QuestionT = TypeVar("QuestionT")
 Parse = Callable[[Any, str], Any]
 NO_YES = {"0": "no", "1": "yes"}
 
@@ -84,7 +84,7 @@ class Option:
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
-def question(made: type[Asked]) -> type[Asked]:
+def question(made: type[QuestionT]) -> type[QuestionT]:
     """Make a frozen dataclass whose fields are Options. A field's trailing `_` is not part of its name: `from_` is
     "from".
     """
@@ -267,22 +267,24 @@ def labels_of(question: type) -> dict[str, str]:
     return out
 
 
-def read_question(wanted: type[Asked], given: Mapping[str, Any], field: str = "", *, blank: bool = True) -> Asked:
+def read_question(
+    question: type[QuestionT], request: Mapping[str, Any], field: str = "", *, blank: bool = True
+) -> QuestionT:
     """Read a request: a query, an object or the options of a command. LayoutError names the wrong field.
 
     A field that is left out gets its default, unless the API requires it. field: path of the object in a body. blank:
     whether blank text counts as left out, as in forms.
     """
-    options = options_of(wanted)
-    check_keys(given, options, field)
+    options = options_of(question)
+    check_keys(request, options, field)
     values: Json = {}
     for name, option in options.items():
-        value = given.get(name)
-        left_out = name not in given or (blank and isinstance(value, str) and not value.strip())
+        value = request.get(name)
+        left_out = name not in request or (blank and isinstance(value, str) and not value.strip())
         if option.required or not left_out or not option.derived:
             value = option.default if left_out and not option.required else value
             values[to_python_name(name)] = option.parse(value, f"{field}.{name}".lstrip("."))
-    return wanted(**values)
+    return question(**values)
 
 
 # questions inside a question ------------------------------------------------------------------------------------------
@@ -314,7 +316,7 @@ def fields_of(
     return out
 
 
-def nest_fields(fields: Mapping[str, Field], given: Mapping[str, Any]) -> Json:
+def nest_fields(fields: Mapping[str, Field], values: Mapping[str, Any]) -> Json:
     """Return the nested object for the fields of an address.
 
     >>> part = Option(label="", help="", parse=require_text)
@@ -322,7 +324,7 @@ def nest_fields(fields: Mapping[str, Field], given: Mapping[str, Any]) -> Json:
     {'slice': {'mn': '8'}, 'm': '64'}
     """
     out: Json = {}
-    for name, value in given.items():
+    for name, value in values.items():
         found = fields.get(name)
         *outer, last = found.path.split(".") if found else [name]
         within = out
@@ -378,7 +380,7 @@ def _list_words(option: Option) -> tuple[str, ...]:
 
 def form_of(
     question: type,
-    given: Mapping[str, str],
+    query: Mapping[str, str],
     choices: Mapping[str, Iterable[str]] | None = None,
     error: LayoutError | None = None,
 ) -> dict[str, Control]:
@@ -390,10 +392,10 @@ def form_of(
         name: Control(
             name,
             option.label,
-            str(given.get(name, option.default)),
+            str(query.get(name, option.default)),
             tuple((one, option.called.get(one, one)) for one in (choices or {}).get(name, _list_words(option))),
             _format_note(error, option.label) if error and error.field == path else "",
             option,
         )
-        for name, (path, option) in fields_of(question, given).items()
+        for name, (path, option) in fields_of(question, query).items()
     }

@@ -137,17 +137,17 @@ class SheetPage:
         except LayoutError as error:
             return [], f"{error.message} {error.hint}".strip()
 
-    def _parse_pin(self, given: str) -> str:
-        name, _, place = given.partition(":")
+    def _parse_pin(self, text: str) -> str:
+        name, _, place = text.partition(":")
         sheet = next((one for one in self.sheets if one.name == name), None)
         if sheet is None:
             hint = f"Write name:row,column with {', '.join(one.name for one in self.sheets)}."
-            raise LayoutError("bad_pin", f"‘{shorten_value(given, 60)}’ is not a cell here.", hint, "pin")
+            raise LayoutError("bad_pin", f"‘{shorten_value(text, 60)}’ is not a cell here.", hint, "pin")
         try:
             row, col = parse_pair(place, "pin", (sheet.rows - 1, sheet.cols - 1))
         except LayoutError:
             hint = f"{sheet.title} has {sheet.rows} rows and {sheet.cols} columns, from 0."
-            raise LayoutError("bad_pin", f"‘{shorten_value(given, 60)}’ is not a cell here.", hint, "pin") from None
+            raise LayoutError("bad_pin", f"‘{shorten_value(text, 60)}’ is not a cell here.", hint, "pin") from None
         return PIN.format(panel=name, row=row, col=col)
 
     def _build_answer(self, pins: Sequence[str]) -> Answer:

@@ -23,9 +23,9 @@ def target_field() -> Any:
     )
 
 
-def parse_target(given: Mapping[str, Any]) -> str:
+def parse_target(body: Mapping[str, Any]) -> str:
     """Return the target of a request, "" for any; LayoutError lists the targets."""
-    return parse_optional_target(given.get("target", ""), "target")
+    return parse_optional_target(body.get("target", ""), "target")
 
 
 def parse_optional_target(given: Any, field: str) -> str:

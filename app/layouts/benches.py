@@ -108,11 +108,11 @@ def mask_outside_slice(one: HolderMap, outside: Mask) -> HolderMap:
 
 
 def build_before_after(
-    sheets: Sequence[TileSheet], titles: Sequence[str], found: Conversion
+    sheets: Sequence[TileSheet], titles: Sequence[str], conversion: Conversion
 ) -> tuple[HolderMap, HolderMap]:
     """Return the same tile under two layouts: the colour `moves` says where each element of the second comes from."""
     number = np.zeros((sheets[1].rows, sheets[1].cols), dtype=np.int64)
-    for way, mask in enumerate(find_moves(found, sheets[1]), 1):
+    for way, mask in enumerate(find_moves(conversion, sheets[1]), 1):
         number[mask] = way
     assert sheets[1].thread is not None
     own = CellColouring(np.where(sheets[1].thread < 0, -1, number), MOVES)

@@ -54,20 +54,20 @@ class OperandFeeds:
     order: str
 
 
-def build_matrix(made: LinearLayout) -> dict[str, Any]:
+def build_matrix(linear: LinearLayout) -> dict[str, Any]:
     """Return the layout over F2: a column per bit of an index, a row per bit of a coordinate."""
-    names = [IndexBases(name, bases) for name, bases in made.bases.items() if bases]
+    names = [IndexBases(name, bases) for name, bases in linear.bases.items() if bases]
     rows = []
-    for axis, size in enumerate(made.sizes):
+    for axis, size in enumerate(linear.sizes):
         for bit in range(size.bit_length() - 1):
             cells = [[basis[axis] >> bit & 1 for basis in one.bases] for one in names]
             rows.append({"axis": axis, "bit": bit, "value": 1 << bit, "first": bit == 0, "cells": cells})
-    return {"fields": names, "rows": rows, "bits": {axis: n.bit_length() - 1 for axis, n in enumerate(made.sizes)}}
+    return {"fields": names, "rows": rows, "bits": {axis: n.bit_length() - 1 for axis, n in enumerate(linear.sizes)}}
 
 
-def format_bases(made: LinearLayout) -> str:
+def format_bases(linear: LinearLayout) -> str:
     """Return the bases as Triton prints a linear layout's attribute."""
-    parts = (f"{name} = {[list(b) for b in bases]}" for name, bases in made.bases.items())
+    parts = (f"{name} = {[list(b) for b in bases]}" for name, bases in linear.bases.items())
     return "{" + ", ".join(parts) + "}"
 
 

@@ -45,12 +45,12 @@ class AxesLook:
 FIELDS = ("axes", "at")
 
 
-def drop_wrong_field(given: Mapping[str, str], error: LayoutError, fields: Sequence[str]) -> dict[str, str] | None:
+def drop_wrong_field(query: Mapping[str, str], error: LayoutError, fields: Sequence[str]) -> dict[str, str] | None:
     """Return the fields without the one that an error names, where that is one of the look or of `fields`: what can
     still be drawn. None if the layout itself is wrong.
     """
     name = get_last_name(error.field.split("[")[0])
-    return {**given, name: ""} if name in (*FIELDS, *fields) and given.get(name) else None
+    return {**query, name: ""} if name in (*FIELDS, *fields) and query.get(name) else None
 
 
 def build_plane(look: AxesLook, sizes: tuple[int, ...]) -> DrawingPlane:
@@ -126,12 +126,12 @@ def format_field_error(error: LayoutError | None, name: str) -> str:
     return f"{error.message} {error.hint}"
 
 
-def find_moves(found: Conversion, sheet: TileSheet) -> tuple[Mask, Mask]:
+def find_moves(conversion: Conversion, sheet: TileSheet) -> tuple[Mask, Mask]:
     """Return which elements of the second picture come from another lane of the warp, and which from another warp: bool
     [rows, cols].
     """
     assert sheet.thread is not None and sheet.value is not None
     held = sheet.thread >= 0
     at = np.where(held, sheet.thread, 0), np.where(held, sheet.value, 0)
-    leaves = held & found.leaves[at]
-    return held & found.moved[at] & ~leaves, leaves
+    leaves = held & conversion.leaves[at]
+    return held & conversion.moved[at] & ~leaves, leaves

@@ -143,10 +143,10 @@ class TritonFacts:
     notice: Annotated[str | None, Description("What to know of a layout of AMD's GPUs.")] = make_optional_field()
 
 
-def _place_columns(found: TritonLayout) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _place_columns(layout: TritonLayout) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return the lane, the 32-bit column of tensor memory and the bit in it of each element."""
-    lane, column = found.lane_and_column
-    at = column * found.element_bits
+    lane, column = layout.lane_and_column
+    at = column * layout.element_bits
     return lane, at // 32, at % 32
 
 
@@ -236,16 +236,16 @@ def build_conversion(question: ConvertBody) -> ConversionFacts:
         target = triton_layout(question.to, list(source.shape), source.element_bits)
     except LayoutError as error:
         raise error.move_to_field("to") from None
-    found = convert_layout(source, target)
-    trip = found.trip
+    conversion = convert_layout(source, target)
+    trip = conversion.trip
     solution = trip.solution if trip else None
     return ConversionFacts(
-        way=found.way,
-        places=found.places,
-        in_thread=found.in_thread,
-        in_warp=found.in_warp,
-        in_block=found.in_block,
-        order=list(found.order) if found.order is not None else None,
+        way=conversion.way,
+        places=conversion.places,
+        in_thread=conversion.in_thread,
+        in_warp=conversion.in_warp,
+        in_block=conversion.in_block,
+        order=list(conversion.order) if conversion.order is not None else None,
         trip=None
         if trip is None
         else ScratchTrip(

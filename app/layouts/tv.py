@@ -124,14 +124,14 @@ def build_staged_bench(query: Mapping[str, str]) -> tuple[MapBench, dict[str, st
     where = build_plane(AxesLook.from_query(given), sizes)
     sheet = make_threads_sheet(_split_coords(index, sizes), sizes, where, bits)
     _, outside = _build_slice(read, given["slice"], index, sheet, sizes, where)
-    bench, to = _build_bench(read, index, sizes=sizes, where=where, given=given, bits=bits, outside=outside)
+    bench, to = _build_bench(read, index, sizes=sizes, where=where, query=given, bits=bits, outside=outside)
     bench = replace(bench, maps=tuple(one for one in bench.maps if one.listed))
     return bench, benches.parse_look(bench, query, "moves" if to else find_default_colour(sheet))
 
 
-def link_page(given: Mapping[str, str], change: Mapping[str, str] | None = None) -> str:
+def link_page(query: Mapping[str, str], change: Mapping[str, str] | None = None) -> str:
     """This page with some fields changed."""
-    return f"{PATH}?{urlencode({k: v for k, v in {**given, **(change or {})}.items() if v})}"
+    return f"{PATH}?{urlencode({k: v for k, v in {**query, **(change or {})}.items() if v})}"
 
 
 def _parse_tile(text: str, read: CuteLayout) -> list[str]:
@@ -210,7 +210,7 @@ def _build_layout(given: dict[str, str], query: Mapping[str, str]) -> dict[str, 
     except LayoutError as error:
         why = error.message
     counts = np.bincount(index.reshape(-1), minlength=prod(sizes))
-    bench, to = _build_bench(read, index, sizes=sizes, where=where, given=given, bits=bits, outside=outside)
+    bench, to = _build_bench(read, index, sizes=sizes, where=where, query=given, bits=bits, outside=outside)
     drawn = {k: v for k, v in given.items() if v and k in PICTURED}
     drawn = {k: v for k, v in drawn.items() if (k, v) != ("element_bits", "16")}
     usual = dict.fromkeys(KEYS, "") | {"element_bits": "16"}
@@ -246,7 +246,7 @@ def _build_bench(
     *,
     sizes: tuple[int, ...],
     where: DrawingPlane,
-    given: Mapping[str, str],
+    query: Mapping[str, str],
     bits: int,
     outside: NDArray[np.bool_] | None,
 ) -> tuple[MapBench, dict[str, Any] | None]:
@@ -256,13 +256,13 @@ def _build_bench(
     coords = _split_coords(index, sizes)
     sheet = make_threads_sheet(coords, sizes, where, bits)
     says = "the thread-value layout"
-    if given["to"]:
-        to, sheets, found = _build_conversion(read, index, sizes, given, where, bits)
+    if query["to"]:
+        to, sheets, found = _build_conversion(read, index, sizes, query, where, bits)
         maps = benches.build_before_after(sheets, (str(read), str(to["target"])), found)
         if outside is not None:
             maps = (benches.mask_outside_slice(maps[0], outside), maps[1])
         return benches.build_thread_bench(PATH, says, maps, "V", {"moves": "what moves"}), to
-    byte = _compute_cell_bytes(given["stored"], where, sizes, bits)
+    byte = _compute_cell_bytes(query["stored"], where, sizes, bits)
     tile = benches.build_thread_map(sheet, "tile", "Tile", bank=byte)
     parts = [tile]
     if index.size <= MOST_TABLE:
@@ -334,10 +334,10 @@ def _find_feeds(linear: LinearLayout | None, bits: int) -> list[OperandFeeds]:
 
 
 def _build_conversion(
-    read: CuteLayout, index: Longs, sizes: tuple[int, ...], given: Mapping[str, str], where: DrawingPlane, bits: int
+    read: CuteLayout, index: Longs, sizes: tuple[int, ...], query: Mapping[str, str], where: DrawingPlane, bits: int
 ) -> tuple[dict[str, Any], list[TileSheet], Conversion]:
     try:
-        second = parse_cute_layout(given["to"], "to")
+        second = parse_cute_layout(query["to"], "to")
         target, _ = map_elements(second, sizes)
     except LayoutError as error:
         raise error.move_to_field("to") from None
@@ -346,5 +346,5 @@ def _build_conversion(
     found = count_moves(have, want, prod(sizes), (LANES, threads), bits)
     sheets = [make_threads_sheet(_split_coords(one, sizes), sizes, where, bits) for one in (index, target)]
     title, text = WAYS[found.way if found.way != "cluster" else "shared"]
-    back = link_page(given, {"cute": str(second), "to": str(read)})
+    back = link_page(query, {"cute": str(second), "to": str(read)})
     return {"target": second, "found": found, "title": title, "text": text, "back": back}, sheets, found

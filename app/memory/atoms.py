@@ -89,13 +89,13 @@ def is_readable(major: str, bits: int) -> bool:
     return major == "K" or bits == 16
 
 
-def _parse_look(given: Mapping[str, str]) -> tuple[TileLook, int]:
-    bits = parse_integer(given["element_bits"], "element_bits")
+def _parse_look(query: Mapping[str, str]) -> tuple[TileLook, int]:
+    bits = parse_integer(query["element_bits"], "element_bits")
     if bits not in BITS:
         raise LayoutError(
             "bad_option", f"element_bits is {bits}.", f"Allowed: {', '.join(map(str, BITS))}.", "element_bits"
         )
-    return replace(parse_look({name: given[name] for name in ("down", "unit", "number")}), show="tile"), bits
+    return replace(parse_look({name: query[name] for name in ("down", "unit", "number")}), show="tile"), bits
 
 
 def build_atom(tile: Tile, look: TileLook) -> Json:

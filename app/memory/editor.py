@@ -22,6 +22,7 @@ from lanescope.app.memory.questions import LABELS, VERDICT
 from lanescope.app.memory.storage import KINDS, build_form, parse_storage, replace_storage
 from lanescope.app.memory.tile_descriptors import DescribedTile, describe_tile
 from lanescope.app.memory.tile_page import link_slice_product
+from lanescope.app.memory.verdicts import build_verified, parse_view
 from lanescope.app.memory.verification import (
     VIEW,
     JudgedRequest,
@@ -128,10 +129,10 @@ def _build_reading(
     default one.
     """
     try:
-        _, seen = memory.parse_view(view)
+        _, seen = parse_view(view)
         operand = view["operand"]
     except LayoutError:
-        _, seen = memory.parse_view(make_default_view(descriptor.format))
+        _, seen = parse_view(make_default_view(descriptor.format))
         operand = VIEW["operand"]
     address = desc.reads(make_readable(descriptor), seen)
     made = make_chunks(address, None, seen, operand.upper())
@@ -229,8 +230,8 @@ def _draw_pictures(made: OperandChunks) -> dict[str, Any]:
 
 def _build_unjudged(descriptor: Descriptor, view: dict[str, str], query: dict[str, str]) -> dict[str, Any]:
     """Return what the word reads, and the standard tiles it fits, each a link that selects it."""
-    found = memory.build_verified({"descriptor": str(descriptor), **select_view_fields(view)})
-    _, seen = memory.parse_view(view)
+    found = build_verified({"descriptor": str(descriptor), **select_view_fields(view)})
+    _, seen = parse_view(view)
     return {
         "unused": desc.find_inert_fields(descriptor, seen),
         "fits": [
@@ -289,7 +290,7 @@ def find_descriptor_link(form: DescriptorFormat, query: dict[str, str]) -> str:
         return ""
     view, spec, _, _ = parse_page_query(form, query)
     try:
-        bits = memory.parse_view(view)[1].bits
+        bits = parse_view(view)[1].bits
     except LayoutError:
         bits = 16
     found = describe_tile(parse_storage(spec, view["major"]), bits)

@@ -143,10 +143,10 @@ def find_mode(given: object, form: DescriptorFormat = WGMMA) -> Mode:
     return form.get_mode_by_name(parse_choice(given, "swizzle", form.names, "unknown_swizzle"))
 
 
-def parse_tile(given: Json) -> tuple[tiling.Tile, int]:
+def parse_tile(body: Json) -> tuple[tiling.Tile, int]:
     """Return (tile, rows of one instruction) from the parameters of GET /smem/tile; other parameters are ignored."""
     fields = options_of(TileQuestion)
-    return read_tile(read_question(TileQuestion, {name: given[name] for name in fields if name in given}))
+    return read_tile(read_question(TileQuestion, {name: body[name] for name in fields if name in body}))
 
 
 def read_tile(question: TileQuestion) -> tuple[tiling.Tile, int]:

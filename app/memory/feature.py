@@ -12,6 +12,7 @@ from lanescope.app.memory import descriptors, facts
 from lanescope.app.memory.facts import TileQuestion
 from lanescope.app.memory.options import LOOK
 from lanescope.app.memory.questions import DecodeQuestion, EncodeBody, ReadsBody, VerifyBody
+from lanescope.app.memory.verdicts import build_reads, build_verified
 from lanescope.ptx.table.descriptors import FORMATS
 
 
@@ -69,7 +70,7 @@ FEATURE = Feature(
         ),
         Tool(
             question=ReadsBody,
-            answer=descriptors.build_reads,
+            answer=build_reads,
             api="descriptors/reads",
             body="ReadsBody",
             raw=True,
@@ -77,7 +78,7 @@ FEATURE = Feature(
         ),
         Tool(
             question=VerifyBody,
-            answer=descriptors.build_verified,
+            answer=build_verified,
             api="descriptors/verify",
             body="VerifyBody",
             raw=True,

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from lanescope.app.kit import links
-from lanescope.app.kit.api import Given, OffLoopRoute
+from lanescope.app.kit.api import JsonBody, OffLoopRoute
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.wire import encode_json_body
 from lanescope.app.memory import atoms as atom_views
@@ -94,16 +94,16 @@ def _redirect_to_word(request: Request, form: DescriptorFormat) -> Response:
 
 
 @router.post("/descriptor/read.json")
-def post_descriptor_text(given: Given) -> Response:
+def post_descriptor_text(body: JsonBody) -> Response:
     """Read the editor's {"text", "start"}: return the word that the text spells or builds, and what to check in it.
 
     For code that only the workbench reads, return the workbench's address.
     """
-    check_keys(given, ("text", "start"))
+    check_keys(body, ("text", "start"))
     try:
-        read, notices = memory.read_descriptor(given.get("text"), parse_integer(given.get("start", 0), "start"))
+        read, notices = memory.read_descriptor(body.get("text"), parse_integer(body.get("start", 0), "start"))
     except LayoutError:
-        text = given.get("text")
+        text = body.get("text")
         if isinstance(text, str) and (to := workbench.link_workbench(text)):
             return encode_json_body({"descriptor": None, "notices": [], "leads": to})
         raise

@@ -1,6 +1,6 @@
 """Questions about matrix descriptors.
 
-app/memory/descriptors.py reads the objects as given, because what a field may be depends on the format and the
+app/memory/verdicts.py reads the objects as given, because what a field may be depends on the format and the
 instruction.
 """
 

@@ -101,12 +101,12 @@ def _list_drawn(tile: Tile, look: TileLook, cells: TileMap, kept: dict[str, str]
     return choices.list_look_choices("smem", now, offered, "/smem", choices.build_tile_query(tile) | kept)
 
 
-def _parse_tile_or_default(given: dict[str, str]) -> tuple[tuple[Tile, int], LayoutError | None]:
+def _parse_tile_or_default(query: dict[str, str]) -> tuple[tuple[Tile, int], LayoutError | None]:
     """Return the tile and its rows; for a wrong query the default tile of its format, and the error."""
     try:
-        return memory.parse_tile(given), None
+        return memory.parse_tile(query), None
     except LayoutError as error:
-        known = {"format": given["format"]} if given.get("format") in {form.name for form in FORMATS} else {}
+        known = {"format": query["format"]} if query.get("format") in {form.name for form in FORMATS} else {}
         return memory.parse_tile(known), error
 
 

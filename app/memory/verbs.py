@@ -19,7 +19,7 @@ from lanescope.app.kit.terminal import (
 )
 
 if TYPE_CHECKING:
-    from lanescope.app.memory.descriptors import Diagnosis, Fit, Fix, Verified
+    from lanescope.app.memory.verdicts import Diagnosis, Fit, Fix, Verified
 
 app, descriptor_app = make_verb_group("descriptor", "wgmma matrix descriptors: decode, encode, verify.")
 TARGET = "What ptxas compiles for; any when left out."
@@ -123,7 +123,7 @@ def descriptor_verify(
     """Does the descriptor read the tile where the program stored it? Exit status 1 if it does not, 2 if no storage
     is given.
     """
-    from lanescope.app.memory import descriptors as memory
+    from lanescope.app.memory.verdicts import build_verified, parse_view
 
     query: dict[str, object] = {
         "descriptor": word,
@@ -133,11 +133,11 @@ def descriptor_verify(
         **({"format": format} if format else {}),
         **drop_empty({"idesc": idesc, "target": target}),
     }
-    read_as = memory.parse_view(query)[1].major
+    read_as = parse_view(query)[1].major
     query["slice"] = {"mn": slice_mn, "k": slice_k}
     if storage:
         query["storage"] = parse_storage_options(storage, read_as)
-    result = memory.build_verified(query)
+    result = build_verified(query)
     if output:
         from lanescope.app.diagram import verdicts
 

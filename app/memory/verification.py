@@ -7,9 +7,9 @@ from math import lcm
 from typing import Any
 
 from lanescope.app.kit.enumerations import WGMMA
-from lanescope.app.memory import descriptors as memory
 from lanescope.app.memory.presets import PresetRequest, adapt_request, find_first_k_step, find_preset
 from lanescope.app.memory.storage import KINDS, STORAGE, parse_storage
+from lanescope.app.memory.verdicts import SEEN_BY, parse_view, verify_request
 from lanescope.blackwell import umma
 from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.format import DescriptorFormat
@@ -46,7 +46,7 @@ def parse_page_query(
 def _find_idesc_major(view: dict[str, str]) -> str:
     """Return the major that the instruction descriptor of tcgen05 gives; K if it is illegal."""
     try:
-        return memory.parse_view(view)[1].major
+        return parse_view(view)[1].major
     except LayoutError:
         return "K"
 
@@ -68,7 +68,7 @@ def _compute_default_sizes(view: dict[str, str], query: dict[str, str]) -> dict[
     illegal.
     """
     try:
-        _, seen = memory.parse_view(view)
+        _, seen = parse_view(view)
         mn, k = seen.form.get_mode_by_name(query.get("s_swizzle", STORAGE["swizzle"])).get_atom_size(
             seen.bits, seen.major
         )
@@ -85,7 +85,7 @@ def _grow_tile(view: dict[str, str], spec: dict[str, str]) -> tuple[dict[str, st
     if spec["kind"] != "canonical":
         return spec, {}
     try:
-        _, seen = memory.parse_view(view)
+        _, seen = parse_view(view)
         mn, k = seen.form.get_mode_by_name(spec["swizzle"]).get_atom_size(seen.bits, seen.major)
         given = {name: parse_integer(spec[name], name) for name in ("mn", "k")}
         first = {name: parse_integer(view[f"slice_{name}"], name) for name in ("mn", "k")}
@@ -115,7 +115,7 @@ def build_view_request(descriptor: Descriptor, view: dict[str, str], spec: dict[
 
 def select_view_fields(view: dict[str, str]) -> dict[str, str]:
     """Return the fields of a view that say how the descriptor is read."""
-    return {name: view[name] for name in (*memory.SEEN_BY, "format", "idesc", "target") if name in view}
+    return {name: view[name] for name in (*SEEN_BY, "format", "idesc", "target") if name in view}
 
 
 def _make_preset(
@@ -126,7 +126,7 @@ def _make_preset(
     if preset is None:
         return None, None
     try:
-        _, seen = memory.parse_view(view)
+        _, seen = parse_view(view)
         own = adapt_request(preset, PresetRequest(seen, descriptor))
         return own, preset.make(own) if own else None
     except LayoutError:
@@ -184,7 +184,7 @@ class JudgedRequest:
 
 def judge_request(request: dict[str, Any], taken: tuple[str, ...] = ()) -> JudgedRequest:
     """Return the result of a verification. LayoutError names the wrong field. taken: see JudgedRequest."""
-    result, seen, word = memory.verify_request(request)
+    result, seen, word = verify_request(request)
     readable_ = result is not None and result.read.min() >= 0
     read = result.read if result and readable_ else desc.reads(make_readable(word), seen)
     made = make_chunks(read, result.expected if result else None, seen, request.get("operand", "a").upper())

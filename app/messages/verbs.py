@@ -1,4 +1,4 @@
-"""The verb explain."""
+"""The command explain."""
 
 from __future__ import annotations
 
@@ -63,5 +63,5 @@ def format_message(message: MessageFact, code: str) -> Iterator[str]:
 
 
 def format_name(message: MessageName) -> str:
-    """Return a message as a line of a list."""
+    """Return a message as a list item."""
     return f"  {message.title}: {message.page}"

@@ -86,10 +86,10 @@ def add_rules(meanings: Sequence[Meaning], text: str) -> list[Meaning]:
     return [*meanings, *(build_page(row) for row in rows), *said]
 
 
-def _build_refusal(found: FoundMessage) -> Meaning:
+def _build_refusal(message: FoundMessage) -> Meaning:
     """Build the meaning of the driver's message, with what its result says."""
-    page = build_page(found.row)
-    result = dict(found.values).get("result", "1")
+    page = build_page(message.row)
+    result = dict(message.values).get("result", "1")
     if result == "1":
         return page
     notice = f"The result is {result}, not 1: an earlier kernel failed, and the tensor map may well be right."

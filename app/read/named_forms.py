@@ -129,9 +129,9 @@ def _link_list(text: str, words: str, ordered: bool = False) -> str:
     return f"/instructions?q={quote(words)}"
 
 
-def _build_list(title: str, link: str, found: tuple[Instruction, ...], notices: tuple[str, ...]) -> Meaning:
-    facts = {"ptx": None, "candidates": [form.ptx for form in found[:MOST_LISTED]], "operand": None, "all": []}
-    if len(found) > MOST_LISTED:
+def _build_list(title: str, link: str, instructions: tuple[Instruction, ...], notices: tuple[str, ...]) -> Meaning:
+    facts = {"ptx": None, "candidates": [form.ptx for form in instructions[:MOST_LISTED]], "operand": None, "all": []}
+    if len(instructions) > MOST_LISTED:
         notices = (*notices, f"The first {MOST_LISTED} are listed, the plainest first.")
     return Meaning(kind="instruction", title=title, link=link, facts=facts, notices=notices)
 
@@ -167,10 +167,10 @@ def explain_refusal(matches: FormMatches) -> str:
     return f"No instruction has all of {join_words(list(matches.words))}. {left}{unused}"
 
 
-def _list_shapes(missing: list[str], found: tuple[Instruction, ...]) -> str:
+def _list_shapes(missing: list[str], instructions: tuple[Instruction, ...]) -> str:
     """List the nearest shapes of the plain form's opcode, a sentence; "" if no shape is missing."""
     shape = next(filter(search.split_shape, missing), "")
-    alike = tuple(form for form in found if form.syntax.opcode == found[0].syntax.opcode)
+    alike = tuple(form for form in instructions if form.syntax.opcode == instructions[0].syntax.opcode)
     shapes = list(dict.fromkeys(form.shape for form in _sort_by_shape(alike, shape)))[:MOST_SHAPES] if shape else []
     return f" Nearest shapes: {join_words(shapes)}." if shapes else ""
 
@@ -181,9 +181,13 @@ def list_nearest(matches: FormMatches) -> tuple[Instruction, ...]:
     return _sort_by_shape(matches.forms, next(filter(search.split_shape, words), ""))
 
 
-def _sort_by_shape(found: tuple[Instruction, ...], shape: str) -> tuple[Instruction, ...]:
+def _sort_by_shape(instructions: tuple[Instruction, ...], shape: str) -> tuple[Instruction, ...]:
     asked = "".join(search.split_shape(shape))
-    return tuple(sorted(found, key=lambda form: measure_shape_distance(asked, form.shape))) if asked else found
+    return (
+        tuple(sorted(instructions, key=lambda form: measure_shape_distance(asked, form.shape)))
+        if asked
+        else instructions
+    )
 
 
 def build_nearest(text: str, matches: FormMatches) -> tuple[Meaning, ...]:

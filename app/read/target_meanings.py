@@ -121,11 +121,11 @@ def describe_target(name: str, first: str = "") -> list[Meaning]:
     return [unknown, meaning]
 
 
-def _count_forms(name: str, words: tuple[str, ...], found: tuple[Instruction, ...]) -> str:
+def _count_forms(name: str, words: tuple[str, ...], instructions: tuple[Instruction, ...]) -> str:
     """Say how many of these forms a target has, and where the others are; "" for a target that ptxas does not list."""
     if name not in TARGETS:
         return ""
-    every = [(form, catalog.get_target_support(form).targets) for form in found]
+    every = [(form, catalog.get_target_support(form).targets) for form in instructions]
     what = f"{len(every):,} instruction{'s' * (len(every) != 1)} with '{' '.join(words)}'"
     own = sum(name in targets for _, targets in every)
     if own:

@@ -88,11 +88,11 @@ def _bind(form: Instruction, sizes: dict[str, int], types: list[tuple[str, ...]]
     return made if sizes.get("k", made.sizes.get("k")) == made.sizes.get("k") else None
 
 
-def _build_meaning(made: bound.BoundMma, form_count: int) -> Meaning:
-    size = made.sizes
-    title = f"{name_form(made).text}: M {size['m']}, N {size['n']}, K {size['k']}"
-    link = links.link_instruction(made, query={"idesc": f"0x{made.word.word:08x}"})
-    facts = {"ptx": made.listed_ptx, "candidates": [], "operand": None, "all": [made.listed_ptx]}
+def _build_meaning(instruction: bound.BoundMma, form_count: int) -> Meaning:
+    size = instruction.sizes
+    title = f"{name_form(instruction).text}: M {size['m']}, N {size['n']}, K {size['k']}"
+    link = links.link_instruction(instruction, query={"idesc": f"0x{instruction.word.word:08x}"})
+    facts = {"ptx": instruction.listed_ptx, "candidates": [], "operand": None, "all": [instruction.listed_ptx]}
     notices: tuple[str, ...] = ("M, N and the types stand in the instruction descriptor, not in the opcode.",)
     if form_count > MOST_LISTED:
         notices = (*notices, f"{form_count} forms take them; the first {MOST_LISTED} are listed.")

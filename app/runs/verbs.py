@@ -66,14 +66,14 @@ def steps(
     print_json(answer) if as_json else print(render_steps(answer), end="")
 
 
-def _parse_matrix_option(given: str, name: str) -> Any:
+def _parse_matrix_option(text: str, name: str) -> Any:
     """Return a matrix from an option: the numbers of a file, or the text itself."""
     from lanescope.app.hardware import user_matrices
 
-    path = Path(given)
+    path = Path(text)
     if path.suffix.lower() not in (".npy", ".txt", ".csv"):
-        return given
-    raw = read_bytes(given, name, user_matrices.MOST_BYTES, "bad_matrix", "Name a .npy, .txt or .csv file.")
+        return text
+    raw = read_bytes(text, name, user_matrices.MOST_BYTES, "bad_matrix", "Name a .npy, .txt or .csv file.")
     return (
         user_matrices.read_npy(raw, name)
         if path.suffix.lower() == ".npy"
@@ -201,22 +201,21 @@ def _run_here(request: dict[str, Any]) -> RunAnswer:
     return parse_answer(runs.execute_run(device, request))
 
 
-def _print_run(found: RunAnswer) -> None:
+def _print_run(result: RunAnswer) -> None:
     """Print whether hardware agrees, the descriptors, and the first mismatches."""
     from lanescope.app.kit.fact import fact_to_json
     from lanescope.app.kit.run_results import MmaRan
 
-    how = "SIMULATION, no GPU" if found.simulation else found.device.name
-    if found.ran_by:
-        how += f" of {found.ran_by.worker}"
-    agreed = found.compared - len(found.mismatches)
-    print(
-        f"{'agrees' if found.agrees else 'differs'}: {agreed} of {found.compared} · {how} · {found.duration_ms:.1f} ms"
-    )
-    if isinstance(found, MmaRan):
-        for name, words in (found.descriptors or {}).items():
+    how = "SIMULATION, no GPU" if result.simulation else result.device.name
+    if result.ran_by:
+        how += f" of {result.ran_by.worker}"
+    agreed = result.compared - len(result.mismatches)
+    verdict = "agrees" if result.agrees else "differs"
+    print(f"{verdict}: {agreed} of {result.compared} · {how} · {result.duration_ms:.1f} ms")
+    if isinstance(result, MmaRan):
+        for name, words in (result.descriptors or {}).items():
             print(f"  descriptor {name}: {' '.join(words)}")
-    for row in found.mismatches[:20]:
+    for row in result.mismatches[:20]:
         print("  " + ", ".join(f"{key} {value}" for key, value in fact_to_json(row).items()))
 
 

@@ -78,11 +78,11 @@ def place_steps(parts: Iterable[Phase[Step]]) -> tuple[list[StepperPhase], list[
     return phases, steps
 
 
-def build_timeline(found: Product, further: list[Phase[StepperStep]]) -> tuple[list[StepperPhase], list[StepperStep]]:
+def build_timeline(product: Product, further: list[Phase[StepperStep]]) -> tuple[list[StepperPhase], list[StepperStep]]:
     """Build the phases and steps of a product, in order, and those that come after it."""
-    parts: list[Phase[StepperStep]] = [("Memory as stored", 2.7, _list_memory_steps(found))]
-    for name, loaded in found.loaded.items():
-        steps = [make_step("addresses", 0, "addresses", _say_addresses(found, loaded), name)]
+    parts: list[Phase[StepperStep]] = [("Memory as stored", 2.7, _list_memory_steps(product))]
+    for name, loaded in product.loaded.items():
+        steps = [make_step("addresses", 0, "addresses", _say_addresses(product, loaded), name)]
         for n, move in enumerate(loaded.moves):
             at = f"phase {move.phase + 1} · row {move.row}" if loaded.is_matrix_load else f"load {n + 1}"
             if len({m.turn for m in loaded.moves}) > 1:
@@ -90,8 +90,8 @@ def build_timeline(found: Product, further: list[Phase[StepperStep]]) -> tuple[l
             steps.append(make_step("move", n, at, _say_move(loaded, n), name))
         weight = 5.6 if len(steps) > 20 else 3.4
         parts.append((f"{format_load(loaded.load)} · {name.upper()}", weight, steps))
-    parts.append(("Multiply", 3.4, [_make_k_step(found, n) for n in range(len(found.groups))]))
-    parts.append(("D in registers", 2.0, _list_out_steps(found.instruction.operands["d"], found.instruction.types)))
+    parts.append(("Multiply", 3.4, [_make_k_step(product, n) for n in range(len(product.groups))]))
+    parts.append(("D in registers", 2.0, _list_out_steps(product.instruction.operands["d"], product.instruction.types)))
     return place_steps(parts + further)
 
 
@@ -132,9 +132,9 @@ def format_lanes(lanes: list[int]) -> str:
 # memory ---------------------------------------------------------------------------------------------------------------
 
 
-def _list_memory_steps(found: Product) -> list[StepperStep]:
-    swizzled = [one for one in found.loaded.values() if one.where.placed and one.where.placed.xor.bits]
-    plain = make_step("plain", 0, "before the XOR" if swizzled else "no swizzle", _say_plain(found))
+def _list_memory_steps(product: Product) -> list[StepperStep]:
+    swizzled = [one for one in product.loaded.values() if one.where.placed and one.where.placed.xor.bits]
+    plain = make_step("plain", 0, "before the XOR" if swizzled else "no swizzle", _say_plain(product))
     return [plain, *(make_xor_step(one) for one in swizzled[:1])]
 
 
@@ -143,8 +143,8 @@ def format_swizzle(loaded: LoadedOperand) -> str:
     return f"{mode.name} swizzle" if mode.name != "none" else str(loaded.where.placed and loaded.where.placed.xor)
 
 
-def _say_plain(found: Product) -> str:
-    a, b = found.loaded["a"], found.loaded["b"]
+def _say_plain(product: Product) -> str:
+    a, b = product.loaded["a"], product.loaded["b"]
     first, last = a.k_first, a.k_first + (a.operand.col_count) - 1
     stored = "stored columns" if a.operand.sparsity else "k"
     return (
@@ -179,7 +179,7 @@ def _say_xor(loaded: LoadedOperand) -> str:
 # loads ----------------------------------------------------------------------------------------------------------------
 
 
-def _say_addresses(found: Product, loaded: LoadedOperand) -> str:
+def _say_addresses(product: Product, loaded: LoadedOperand) -> str:
     name = loaded.operand.name.upper()
     if not loaded.is_matrix_load:
         size = loaded.moves[0].size
@@ -190,7 +190,7 @@ def _say_addresses(found: Product, loaded: LoadedOperand) -> str:
     rows = {lane: describe_row(loaded, move) for move in loaded.moves if move.turn == 0 for lane in move.lanes}
     lanes = format_range(givers[0], givers[-1])
     turned = ".trans hands out the columns of each 8 × 8 matrix. " if ".trans" in loaded.load else ""
-    is_open = not found.instruction.family.specified
+    is_open = not product.instruction.family.specified
     measured = "PTX leaves wmma's registers open; this map was measured. " if is_open else ""
     rest = "" if len(givers) == 32 else f" The addresses of lanes {format_range(len(givers), 31)} are not used."
     seconds = f", lane 8 at {rows[8]}" if 8 in rows else ""
@@ -315,9 +315,9 @@ def format_count(count: int, word: str) -> str:
 # multiply, D ----------------------------------------------------------------------------------------------------------
 
 
-def _make_k_step(found: Product, number: int) -> StepperStep:
-    first, end = found.groups[number]
-    i = found.instruction
+def _make_k_step(product: Product, number: int) -> StepperStep:
+    first, end = product.groups[number]
+    i = product.instruction
     span = format_range(first, end - 1)
     elements = i.sizes["m"] * i.sizes["n"]
     what = f"k = {span}: column {span} of A times row {span} of B"

@@ -101,7 +101,7 @@ def require_steps(i: Instruction) -> None:
 _STORAGE = re.compile(r"\s*[a-z_]+\s*=(?!=)")  # name=value, as in major=MN,swizzle=64B; no formula begins so
 
 
-def parse_inputs(i: Instruction, given: Mapping[str, Any]) -> tuple[Json, Json]:
+def parse_inputs(i: Instruction, body: Mapping[str, Any]) -> tuple[Json, Json]:
     """Return (how a wgmma's operands are stored, matrices of one's own) from texts a, b, c, d, data_a and data_b; blank
     ones left out.
 
@@ -109,12 +109,12 @@ def parse_inputs(i: Instruction, given: Mapping[str, Any]) -> tuple[Json, Json]:
     """
     data = {
         name.removeprefix("data_"): text
-        for name, text in given.items()
+        for name, text in body.items()
         if name in ("data_a", "data_b", "c") and text != ""
     }
     options: Json = dict.fromkeys(SIDES, "") if i.family.by_descriptor else {}
     for name in SIDES:
-        text = given.get(name, "")
+        text = body.get(name, "")
         stored = isinstance(text, str) and _STORAGE.match(text)
         if text == "" or (options and (stored or name == "d")):
             options |= {name: text} if options else {}
@@ -228,17 +228,17 @@ def _format_offset(formula: dict[str, str], pitch: int) -> str:
 
 
 def _build_element(
-    i: Instruction, given: product_inputs.ProductInputs, d: Any, row: int, col: int, product: int
+    i: Instruction, inputs: product_inputs.ProductInputs, d: Any, row: int, col: int, product: int
 ) -> Element:
     """One element of D: its terms, who holds each factor, and the sum."""
     ops = i.operands
-    a_row, b_col = given.a[product, row], given.b[product, :, col]
+    a_row, b_col = inputs.a[product, row], inputs.b[product, :, col]
     third = (product,) if len(ops["d"].axes) == 3 else ()
     scale = {
-        name: fragment_words.decode_bits(codes.astype(np.uint64), i.types["s"]) for name, codes in given.scales.items()
+        name: fragment_words.decode_bits(codes.astype(np.uint64), i.types["s"]) for name, codes in inputs.scales.items()
     }
-    stored = _map_stored_columns(i, given, row) if ops["a"].sparsity else None
-    terms, total = [], float(given.c[product, row, col])
+    stored = _map_stored_columns(i, inputs, row) if ops["a"].sparsity else None
+    terms, total = [], float(inputs.c[product, row, col])
     for k in range(i.sizes["k"]):
         factor = 1.0
         for name, values in scale.items():
@@ -268,7 +268,7 @@ def _build_element(
         col=col,
         product=product,
         terms=terms,
-        c=user_matrices.drop_point(given.c[product, row, col]),
+        c=user_matrices.drop_point(inputs.c[product, row, col]),
         c_at=_format_owner("c", c_op.owner(row, col, *third)[0]),
         sum=total,
         d=float(d[product, row, col]),
@@ -276,9 +276,9 @@ def _build_element(
     )
 
 
-def _map_stored_columns(i: Instruction, given: product_inputs.ProductInputs, row: int) -> dict[int, int]:
+def _map_stored_columns(i: Instruction, inputs: product_inputs.ProductInputs, row: int) -> dict[int, int]:
     """Map the dense columns of one row of a sparse A to the stored ones."""
-    dense = find_dense_columns(i.operands["a"], given.metadata[0])[row].tolist()
+    dense = find_dense_columns(i.operands["a"], inputs.metadata[0])[row].tolist()
     return {column: stored for stored, column in enumerate(dense)}
 
 

@@ -99,21 +99,21 @@ def _names_matrix_move(ptx: str) -> bool:
 
 def _render_matrices(request: Request, ptx: str, form: str, query: dict[str, str]) -> CachedBody:
     """One ldmatrix or stmatrix: no run, no matrices of a product."""
-    found = catalog.find(ptx)
+    instruction = catalog.find(ptx)
     if form:
-        stepper = answer_query(found, query)
+        stepper = answer_query(instruction, query)
         return (
             encode_json_body(stepper)
             if form == "json"
             else CachedBody(render_text(stepper).encode(), "text/plain; charset=utf-8")
         )
-    context = build_matrix_view(found, query)
+    context = build_matrix_view(instruction, query)
     return render_page(request, "steps/matrices.html", context, 422 if context["error"] else 200)
 
 
-def _render_form(form: str, found: Steps | WgmmaSteps) -> CachedBody:
+def _render_form(form: str, steps: Steps | WgmmaSteps) -> CachedBody:
     return (
-        encode_json_body(found)
+        encode_json_body(steps)
         if form == "json"
-        else CachedBody(render_steps(found).encode(), "text/plain; charset=utf-8")
+        else CachedBody(render_steps(steps).encode(), "text/plain; charset=utf-8")
     )

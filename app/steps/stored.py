@@ -237,23 +237,23 @@ def find_elements(whole: BitPlacement, at: Ints, reads: Ints, extent: int, bits:
     return np.where((wanted == reads).all(axis=1), element, -1)
 
 
-def _load_matrices(found: chain.Chain, placed: BitPlacement, xor: bool) -> tuple[Ints, list[StepperMove]]:
+def _load_matrices(chain_result: chain.Chain, placed: BitPlacement, xor: bool) -> tuple[Ints, list[StepperMove]]:
     """Return ([slot, granule] → bit address that is read, the moves) of an ldmatrix."""
-    operand, gives = found.want.operand, found.load
+    operand, gives = chain_result.want.operand, chain_result.load
     bits, size = operand.container_bits, min(8, operand.container_bits)
     per, values = 32 // bits, operand.values
     lane, value = np.divmod(np.arange(32 * values), values)
     register, first_byte = value // per, value % per * bits // 8
     turn, within = np.divmod(register, gives.registers)
     matrix, row, byte = (array[lane, within, first_byte] for array in (gives.matrix, gives.row, gives.byte))
-    rows = found.rows[0]  # [turn, matrix, row]
+    rows = chain_result.rows[0]  # [turn, matrix, row]
     given = rows if xor else undo_xor(placed, rows * 8) >> 3
-    reads = found.read[0].reshape(32 * values, bits // size) + ((given - rows)[turn, matrix, row] * 8)[:, None]
-    givers = {(int(m), int(r)): n for n, (m, r) in enumerate(zip(*found.lane_rows, strict=True))}
+    reads = chain_result.read[0].reshape(32 * values, bits // size) + ((given - rows)[turn, matrix, row] * 8)[:, None]
+    givers = {(int(m), int(r)): n for n, (m, r) in enumerate(zip(*chain_result.lane_rows, strict=True))}
     kind = banks.ACCESSES[f"ldmatrix.x{gives.matrices}"] if gives.rows == 8 else None
     moves = []
-    for t in range(found.count):
-        lanes = found.spread_over_lanes(given[None])[0, t]
+    for t in range(chain_result.count):
+        lanes = chain_result.spread_over_lanes(given[None])[0, t]
         cost = banks.compute_cost(kind, lanes[: kind.lanes].tolist()) if kind else None
         for (m, r), giver in sorted(givers.items(), key=lambda item: item[1]):
             slots = np.flatnonzero((turn == t) & (matrix == m) & (row == r))

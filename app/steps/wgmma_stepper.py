@@ -238,12 +238,12 @@ def _parse_data(i: Instruction, texts: Mapping[str, str]) -> dict[str, Any]:
         raise error.move_to_field(f"data_{name}" if name in ("a", "b") else name) from None
 
 
-def _find_meets(plan: ProductPlan, given: ProductInputs) -> Any:
+def _find_meets(plan: ProductPlan, inputs: ProductInputs) -> Any:
     """Return [row][stored k]: the k of the product that a stored element of A stands for."""
     op, k = plan.instruction.operands["a"], plan.instruction.sizes["k"]
     parts = []
     for step in range(plan.steps):
-        words = given.metadata[step] if op.sparsity else None
+        words = inputs.metadata[step] if op.sparsity else None
         parts.append(find_dense_columns(op, words, plan.selector) + step * k)
     return np.concatenate(parts, axis=1)
 
@@ -256,7 +256,7 @@ def _list_groups(k: int, steps: int) -> list[tuple[int, int]]:
 
 
 def _add_up(
-    plan: ProductPlan, given: ProductInputs, arrived: Mapping[str, Any], meets: Any, groups: Any, columns: slice
+    plan: ProductPlan, inputs: ProductInputs, arrived: Mapping[str, Any], meets: Any, groups: Any, columns: slice
 ) -> Any:
     """Return [step of K][row][column]: C, then the sums after each step, of what is read; NaN where it is unknown."""
     stored = np.concatenate(list(arrived["a"]), axis=1)
@@ -264,7 +264,7 @@ def _add_up(
     a = np.zeros((stored.shape[0], len(b)))
     np.put_along_axis(a, meets, stored, axis=1)
     sign = -1 if plan.a.negated != plan.b.negated else 1
-    total = np.asarray(given.c[0, :, columns], np.float64) * plan.accumulate
+    total = np.asarray(inputs.c[0, :, columns], np.float64) * plan.accumulate
     sums = [total]
     multiply = np.multiply if plan.instruction.types["a"] != "b1" else _count_common_ones
     for first, end in groups:
@@ -292,7 +292,7 @@ def _count_common_ones(a: Any, b: Any) -> Any:
 def _build_operand(
     one: DescribedOperand,
     rows: slice,
-    given: Mapping[str, Any],
+    body: Mapping[str, Any],
     source: Any,
     arrived: Any,
     moves: list[WgmmaMove],
@@ -313,7 +313,7 @@ def _build_operand(
         major="K" if side.major == "K" else "MN",
         swizzle=one.stored[0].mode.name,
         stored=wgmma.describe_storage(side),
-        numbers=given["numbers"][rows],
+        numbers=body["numbers"][rows],
         at=one.addresses[rows],
         before=one.addresses_before_xor[rows],
         source=np.concatenate(list(source), axis=1)[rows],
@@ -324,7 +324,7 @@ def _build_operand(
         cores=cores - rows.start * side.step,
         words=[_build_word(one, step, cores) for step in range(one.steps)],
         moves=moves,
-        meets=given["meets"][rows],
+        meets=body["meets"][rows],
     )
 
 

@@ -72,30 +72,30 @@ def _choose_options(options: Options, side: str, query: Mapping[str, str]) -> Op
 
 
 def build_wgmma_view(
-    found: Instruction, query: Mapping[str, str], tables_error: LayoutError | None = None
+    instruction: Instruction, query: Mapping[str, str], tables_error: LayoutError | None = None
 ) -> dict[str, Any]:
     """Build what the template shows of the stepper; nothing for a wgmma that it does not show. tables_error: why the
     tables cannot be shown.
     """
-    if not can_step_wgmma(found):
+    if not can_step_wgmma(instruction):
         return {}
     given: dict[str, Any] = {name: query[name] for name in FIELDS if query.get(name)}
     context: dict[str, Any] = {"stepper_labels": LABELS}
     try:
-        stepper = build_wgmma_stepper(read_question(WgmmaStepperQuestion, given | {"instruction": found.ptx}))
+        stepper = build_wgmma_stepper(read_question(WgmmaStepperQuestion, given | {"instruction": instruction.ptx}))
     except LayoutError as error:
         context |= place_refusal(error, tables_error, IN_TABLES)
         if error.code == "no_stepper":
             return context
-        stepper = build_wgmma_stepper(read_question(WgmmaStepperQuestion, {"instruction": found.ptx}))
-    n = found.sizes["n"]
+        stepper = build_wgmma_stepper(read_question(WgmmaStepperQuestion, {"instruction": instruction.ptx}))
+    n = instruction.sizes["n"]
     return (
         context
         | build_stage(stepper, query)
         | _judge_words(stepper, {name: value for name, value in query.items() if value and name != "step"})
         | {
             "stored": {side: _read_stored(query, side) for side in "ab"},
-            "turned": found.operands["a"].element.bits == 16,  # may be MN-major
+            "turned": instruction.operands["a"].element.bits == 16,  # may be MN-major
             "swizzles": NAMES,
             "windows": [(first, min(n, first + COLUMNS) - 1) for first in range(0, n, COLUMNS)] if n > COLUMNS else [],
             "asked": {name: query.get(name, "") for name in FIELDS},

@@ -126,9 +126,9 @@ def list_windows(c: TileOperand, corner: tuple[int, int]) -> list[tuple[str, lis
     ]
 
 
-def link_bench(given: Json) -> str:
+def link_bench(body: Json) -> str:
     """Return the bench of one of the two."""
-    query = {**given, "tile": "x".join(given["tile"])} if "tile" in given else given
+    query = {**body, "tile": "x".join(body["tile"])} if "tile" in body else body
     return f"/tiles/mma?{urlencode(query, safe='(),:')}"
 
 

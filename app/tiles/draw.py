@@ -40,11 +40,11 @@ def find_first_holders(
 
 
 def build_panel(
-    made: TiledMMA, op: TileOperand, chosen: BenchState, shown: frozenset[int] | None
+    tiled_mma: TiledMMA, op: TileOperand, chosen: BenchState, shown: frozenset[int] | None
 ) -> tuple[FigurePanel, CellHolders]:
     """Return an operand as a panel: coloured as chosen, other threads' elements without a colour."""
     held = list_first_holders(op)
-    names = shades.list_operand_shades(made, op)
+    names = shades.list_operand_shades(tiled_mma, op)
     shade = names.get(chosen.colour, names["warp"])
     category = shade.number_cells(held.thread, held.value)
     if shown is not None:
@@ -80,30 +80,30 @@ def _mask_held(op: TileOperand, shown: frozenset[int]) -> NDArray[np.bool_]:
 
 
 def mask_other_steps(
-    made: TiledMMA, op: TileOperand, held: CellHolders, chosen: BenchState
+    tiled_mma: TiledMMA, op: TileOperand, holders: CellHolders, chosen: BenchState
 ) -> NDArray[np.bool_] | None:
     """Return the elements that belong to another step of K, M or N than the chosen one; None if none is chosen."""
-    names = shades.list_operand_shades(made, op)
+    names = shades.list_operand_shades(tiled_mma, op)
     picked = {dim: getattr(chosen, dim) for dim in "kmn" if getattr(chosen, dim) != ALL and names[dim].step}
     if not picked:
         return None
-    masks = [names[dim].number_cells(held.thread, held.value) != step for dim, step in picked.items()]
+    masks = [names[dim].number_cells(holders.thread, holders.value) != step for dim, step in picked.items()]
     return np.asarray(np.logical_or.reduce(masks))
 
 
 def format_cells(
-    made: TiledMMA, op: TileOperand, held: CellHolders, label: str, rows: range, cols: range
+    tiled_mma: TiledMMA, op: TileOperand, holders: CellHolders, label: str, rows: range, cols: range
 ) -> list[list[str]]:
     """Return the text of every cell of a window; other rows and columns stay empty."""
     out: list[list[str]] = [[] for _ in range(op.row_count)]
-    number = shades.map_registers(made, op) if label == "register" and not op.shared else ()
-    more = "+" * (held.copies > 1)
+    number = shades.map_registers(tiled_mma, op) if label == "register" and not op.shared else ()
+    more = "+" * (holders.copies > 1)
     for row in rows:
         line = [""] * op.col_count
         for col in cols if not op.shared else ():
-            value = int(held.value[row, col])
+            value = int(holders.value[row, col])
             line[col] = LABELS[label].format(
-                thread=held.thread[row, col],
+                thread=holders.thread[row, col],
                 more=more,
                 values=value,
                 row=row,
@@ -114,15 +114,15 @@ def format_cells(
     return out
 
 
-def draw_operand(made: TiledMMA, op: TileOperand, chosen: BenchState, shown: Mapping[str, Range]) -> str:
+def draw_operand(tiled_mma: TiledMMA, op: TileOperand, chosen: BenchState, shown: Mapping[str, Range]) -> str:
     """Return the operand as SVG that fills its box, for readers without scripts."""
-    drawn, held = build_panel(made, op, chosen, chosen.find_threads(made))
+    drawn, held = build_panel(tiled_mma, op, chosen, chosen.find_threads(tiled_mma))
     rows, cols = (shown[dim] for dim in DIMS[op.name])
     area = (rows[1] - rows[0]) * (cols[1] - cols[0])
     few = area <= MOST_LABELS and chosen.label != "none"
     spans = [range(int(a), -int(-b // 1)) for a, b in (rows, cols)]
-    said = format_cells(made, op, held, chosen.label, *spans) if few else None
-    away = mask_other_steps(made, op, held, chosen)
+    said = format_cells(tiled_mma, op, held, chosen.label, *spans) if few else None
+    away = mask_other_steps(tiled_mma, op, held, chosen)
     drawn = FigurePanel(
         drawn.name,
         drawn.title,

@@ -46,13 +46,13 @@ def draw_inline(query: Mapping[str, str]) -> str:
     return draw_loop(main_loop_facts.build_loop(main_loop_page.build_body(main_loop_page.parse_form(query))), None)
 
 
-def draw_loop(found: LoopFacts, theme: Palette | None, title: str = "") -> str:
+def draw_loop(loop: LoopFacts, theme: Palette | None, title: str = "") -> str:
     """Return the SVG: a line per stage, then for each operand that is loaded a row per warp, a column per K
     iteration.
     """
     y = drawing.ABOVE if title else 0.0
-    lines = [_format_stage(one) for one in found.stages]
-    lines.append(("ok", f"A × B: registers → {found.mma} mma, {found.k_steps} K iteration{'s' * (found.k_steps > 1)}"))
+    lines = [_format_stage(one) for one in loop.stages]
+    lines.append(("ok", f"A × B: registers → {loop.mma} mma, {loop.k_steps} K iteration{'s' * (loop.k_steps > 1)}"))
     extra = []
     for mark, text in lines:
         y += LINE
@@ -63,10 +63,10 @@ def draw_loop(found: LoopFacts, theme: Palette | None, title: str = "") -> str:
             f"{sign}</tspan> {escape(text, quote=False)}</text>"
         )
     panels, x = [], LEFT + 12
-    for name, one in _list_operands(found):
+    for name, one in _list_operands(loop):
         panels.append(_build_panel(name, main_loop_page.build_step_table(one), (x, y + TOP + 10)))
         x += max(panels[-1].width, 6.9 * len(panels[-1].title)) + GAP + LEFT
-    said = f"Main loop: {main_loop_page.format_cost(found)}"
+    said = f"Main loop: {main_loop_page.format_cost(loop)}"
     wide = max(len(text) for _, text in lines) * 7.4 + 24
     return drawing.draw_panels(
         tuple(panels),
@@ -81,8 +81,8 @@ def draw_loop(found: LoopFacts, theme: Palette | None, title: str = "") -> str:
     )
 
 
-def _list_operands(found: LoopFacts) -> list[tuple[str, LoopOperand]]:
-    return [(name, one) for name, one in (("A", found.a), ("B", found.b)) if one and one.steps]
+def _list_operands(loop: LoopFacts) -> list[tuple[str, LoopOperand]]:
+    return [(name, one) for name, one in (("A", loop.a), ("B", loop.b)) if one and one.steps]
 
 
 def _format_stage(one: main_loop_facts.LoopStage) -> tuple[str, str]:
@@ -120,16 +120,16 @@ def _format_cell(step: LoopStep) -> str:
     return str(step.wavefronts) if step.wavefronts == step.ideal else f"{step.wavefronts}, {step.ideal} needed"
 
 
-def _format_csv(found: LoopFacts) -> str:
+def _format_csv(loop: LoopFacts) -> str:
     """Return what every warp pays in every K iteration: one a line."""
     lines = ["operand,warp,k_iteration,loads,wavefronts,ideal,wrong"]
-    for name, one in _list_operands(found):
+    for name, one in _list_operands(loop):
         lines += [f"{name.lower()},{s.warp},{s.step},{s.loads},{s.wavefronts},{s.ideal},{s.wrong}" for s in one.steps]
     return "\n".join(lines) + "\n"
 
 
-def _format_text(form: str, found: LoopFacts) -> list[str]:
-    rows = [[getattr(one, name) for name in HEAD] for one in found.stages]
+def _format_text(form: str, loop: LoopFacts) -> list[str]:
+    rows = [[getattr(one, name) for name in HEAD] for one in loop.stages]
     table = [[str(cell).upper() if n == 0 else str(cell) for n, cell in enumerate(row)] for row in rows]
     if form == "md":
         lines = [f"| {' | '.join(HEAD)} |", "|" + "---|" * len(HEAD), *(f"| {' | '.join(row)} |" for row in table)]
@@ -138,7 +138,7 @@ def _format_text(form: str, found: LoopFacts) -> list[str]:
         each = [list(HEAD), *table]
         lines = [" ".join(cell.ljust(n) for cell, n in zip(row, wide, strict=True)).rstrip() for row in each]
     out = ["\n".join(lines) + "\n"]
-    for name, one in _list_operands(found):
+    for name, one in _list_operands(loop):
         body = [[_format_cell(step) for step in row] for row in main_loop_page.build_step_table(one)]
         out.append(drawing.format_matrix(form, f"{name}: {TITLE}", body, range(len(body)), range(len(body[0]))))
     return out

@@ -112,7 +112,7 @@ def _build_side(query: Mapping[str, str], name: str) -> Json:
 def build_context(query: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, Any]:
     """Return the template's variables; LayoutError if a field does not fit. sent: the address with its pins."""
     given = build_body(query)
-    made = questions.parse_mma(given["tiled_mma"], "tiled_mma")
+    tiled_mma = questions.parse_mma(given["tiled_mma"], "tiled_mma")
     found = main_loop_facts.build_loop(given)
     feeds = [(name, one) for name, one in (("A", found.a), ("B", found.b)) if one]
     pages = {f"{side}.{stage}": link_copy(query, side, stage) for side in "ab" for stage in ("store", "load")}
@@ -126,7 +126,7 @@ def build_context(query: Mapping[str, str], sent: Mapping[str, str]) -> dict[str
     return {
         **pinned,
         "found": found,
-        "made": made,
+        "made": tiled_mma,
         "feeds": feeds,
         "said": format_cost(found),
         "stages": STAGES,
@@ -138,21 +138,21 @@ def build_context(query: Mapping[str, str], sent: Mapping[str, str]) -> dict[str
             (name, TITLES[name[2:]].format(name[0].upper()), pages[name], ring(one.svg, name))
             for name, one in drawn.items()
         ],
-        "swatches": number_legend(made, BenchState()),
-        "bench": link_bench(made, query),
-        "opcode": format_short_name(made.atom.instruction),
+        "swatches": number_legend(tiled_mma, BenchState()),
+        "bench": link_bench(tiled_mma, query),
+        "opcode": format_short_name(tiled_mma.atom.instruction),
     }
 
 
-def format_cost(found: LoopFacts) -> str:
+def format_cost(loop: LoopFacts) -> str:
     """Return the cost in one sentence."""
-    faulty = [name for name, one in (("A", found.a), ("B", found.b)) if one and one.fault]
+    faulty = [name for name, one in (("A", loop.a), ("B", loop.b)) if one and one.fault]
     if faulty:
         return f"Wavefronts are not counted: an access of {' and of '.join(faulty)} faults."
-    if found.wavefronts == found.ideal:
-        return f"{found.wavefronts} wavefronts of shared memory for the tile, no bank conflicts."
-    times = found.wavefronts / found.ideal
-    return f"{found.wavefronts} wavefronts of shared memory for the tile, {times:.3g} times the {found.ideal} needed."
+    if loop.wavefronts == loop.ideal:
+        return f"{loop.wavefronts} wavefronts of shared memory for the tile, no bank conflicts."
+    times = loop.wavefronts / loop.ideal
+    return f"{loop.wavefronts} wavefronts of shared memory for the tile, {times:.3g} times the {loop.ideal} needed."
 
 
 def format_cause(name: str, one: LoopOperand) -> str:
@@ -193,7 +193,7 @@ def build_step_table(one: LoopOperand) -> list[list[Any]]:
     return rows
 
 
-def link_bench(made: TiledMMA, asked: Mapping[str, str]) -> str:
+def link_bench(tiled_mma: TiledMMA, asked: Mapping[str, str]) -> str:
     """Return the TiledMMA on the bench."""
     query = {name: asked[name] for name in forms.MMA if asked[name]}
     return f"/tiles/mma?{urlencode(query, safe='(),:')}"
@@ -205,17 +205,17 @@ def link_copy(query: Mapping[str, str], side: str, stage: str) -> str:
     """
     own = {key: query[f"{side}_{key}"] for key in SIDE}
     try:
-        made = questions.parse_mma(forms.build_mma_body(query))
+        tiled_mma = questions.parse_mma(forms.build_mma_body(query))
     except LayoutError:
         return ""
-    m, n, k = made.tile
+    m, n, k = tiled_mma.tile
     out = {
         **tiled_copy_page.EMPTY,
         "tile": f"{m if side == 'a' else n}x{k}",
         "stored": "rows",
         "pitch_bytes": own["pitch"],
         "major": own["major"],
-        "element_bits": str(made.operand(side).element_bits),
+        "element_bits": str(tiled_mma.operand(side).element_bits),
     }
     if stage == "store":
         out |= {

@@ -50,20 +50,20 @@ def mma_page(request: Request) -> Response:
     found: list[str] = []
 
     def build() -> dict[str, Any]:
-        made = questions.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
-        if isinstance(made, TiledUmma):
-            return umma_page.build_context(made, asked, query)
-        chosen, notices = state.parse_state(made, bench.make_base_state(asked), query)
+        tiled_mma = questions.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
+        if isinstance(tiled_mma, TiledUmma):
+            return umma_page.build_context(tiled_mma, asked, query)
+        chosen, notices = state.parse_state(tiled_mma, bench.make_base_state(asked), query)
         base = bench.make_base_state(forms.get_defaults(query, forms.MMA))
         refusal, notices = split_pin_notices(notices)
         if sought := query.get("find", "").strip():
             try:
-                pins = find.find_pins(made, sought)
+                pins = find.find_pins(tiled_mma, sought)
                 found.append(f"{bench.PATH}?{chosen.format_query(base, **pins, sel='')}")
             except LayoutError as error:
                 refusal = f"{error.message} {error.hint}".strip()
         context = {"notices": notices, "sought": sought, "refusal": refusal, "example": find.EXAMPLE}
-        return context | bench.build_context(made, chosen, base)
+        return context | bench.build_context(tiled_mma, chosen, base)
 
     page = _render_form(
         request,

@@ -102,14 +102,14 @@ def _parse_query(
     return found, held, bench, look
 
 
-def _format_csv(found: TiledCopy, held: SharedCopySide | None, bench: MapBench, look: Mapping[str, str]) -> str:
+def _format_csv(tiled_copy: TiledCopy, shared: SharedCopySide | None, bench: MapBench, look: Mapping[str, str]) -> str:
     """Return every value of every thread that is shown: one a line; the byte and bank where shared memory is
     described.
     """
     keep = stage.select_holders(bench, look)
-    lines = ["side,thread,warp,lane,value,access,row,col" + ",byte,bank" * (held is not None)]
+    lines = ["side,thread,warp,lane,value,access,row,col" + ",byte,bank" * (shared is not None)]
     for one in bench.maps:
-        side: TransferSide = getattr(found, one.name)
+        side: TransferSide = getattr(tiled_copy, one.name)
         byte = one.fields.get("byte")
         for thread in range(side.threads) if keep is None else np.flatnonzero(keep).tolist():
             head = f"{one.name},{thread},{thread // 32},{thread % 32}"
@@ -121,20 +121,20 @@ def _format_csv(found: TiledCopy, held: SharedCopySide | None, bench: MapBench, 
     return "\n".join(lines) + "\n"
 
 
-def _format_boxes_csv(found: TmaCopy) -> str:
+def _format_boxes_csv(tma_copy: TmaCopy) -> str:
     """Return every element of the tile: its box, the CTA that brings it, the byte it lands at and the one it is
     stored at.
     """
     lines = ["row,col,box,cta,byte,bank,stored"]
-    for (row, col), byte in np.ndenumerate(found.address):
+    for (row, col), byte in np.ndenumerate(tma_copy.address):
         columns = (
             row,
             col,
-            found.number[row, col],
-            found.cta[row, col],
+            tma_copy.number[row, col],
+            tma_copy.cta[row, col],
             byte,
             byte // 4 % 32,
-            found.expected[row, col],
+            tma_copy.expected[row, col],
         )
         lines.append(",".join(map(str, columns)))
     return "\n".join(lines) + "\n"

@@ -228,13 +228,13 @@ def _build_stage(bench: MapBench, own: Mapping[str, str], asked: Mapping[str, st
     }
 
 
-def _build_tma_context(asked: Mapping[str, str], query: Mapping[str, str], given: Json) -> dict[str, Any]:
+def _build_tma_context(asked: Mapping[str, str], query: Mapping[str, str], body: Json) -> dict[str, Any]:
     """Return the page of an atom of TMA: boxes, and where they land."""
-    if "storage" not in given:
+    if "storage" not in body:
         raise LayoutError(
             "bad_storage", "TMA needs to know how the tile is stored.", "Choose atoms, rows or a layout.", "storage"
         )
-    made = tiled_copy_facts.parse_tma_copy(given)
+    made = tiled_copy_facts.parse_tma_copy(body)
     bench = build_tma_bench(made)
     where = parse_cute_layout(asked["global"], "global") if asked["global"] else None
     code = [bulk_code.render_tensor_map(made, where), bulk_code.render_instructions(made)] if not made.rules else []
@@ -247,20 +247,20 @@ def _build_tma_context(asked: Mapping[str, str], query: Mapping[str, str], given
         "notes": tiled_copy_facts.list_tma_notes(made),
         "figures": _list_box_figures(made),
         "code": "\n".join(code),
-        "python": bulk_code.render_python(made, given["storage"], asked["major"]),
+        "python": bulk_code.render_python(made, body["storage"], asked["major"]),
         "lands": bulk_code.list_box_starts(made)[:MOST_LISTED] if not made.rules else [],
     }
 
 
-def _list_box_figures(made: TmaCopy) -> list[tuple[str, str, str]]:
+def _list_box_figures(tma_copy: TmaCopy) -> list[tuple[str, str, str]]:
     """Return (number, what it counts, why)."""
     out = [
-        (" × ".join(map(str, made.box)), "elements in one box, innermost first", ""),
-        (str(made.boxes), f"instruction{'s' * (made.boxes != 1)} that each CTA issues", ""),
-        (str(made.bytes), "bytes of the tile" + ": what each CTA’s barrier expects" * made.loads, ""),
+        (" × ".join(map(str, tma_copy.box)), "elements in one box, innermost first", ""),
+        (str(tma_copy.boxes), f"instruction{'s' * (tma_copy.boxes != 1)} that each CTA issues", ""),
+        (str(tma_copy.bytes), "bytes of the tile" + ": what each CTA’s barrier expects" * tma_copy.loads, ""),
     ]
-    if made.multicast > 1:
-        out.append((str(made.bytes_per_cta), f"bytes that each of {made.multicast} CTAs brings", ""))
+    if tma_copy.multicast > 1:
+        out.append((str(tma_copy.bytes_per_cta), f"bytes that each of {tma_copy.multicast} CTAs brings", ""))
     return out
 
 
@@ -269,33 +269,33 @@ def build_page_data(bench: MapBench, state: Mapping[str, str], defaults: Mapping
     return script_data.build_page_data(bench, state, defaults, defaults) | {"unpictured": stage.UNPICTURED}
 
 
-def _suggest_swizzle(held: SharedCopySide | None, query: Mapping[str, str]) -> tuple[str, str]:
+def _suggest_swizzle(shared: SharedCopySide | None, query: Mapping[str, str]) -> tuple[str, str]:
     """Return (name of the swizzle mode that frees the accesses, the page with it), empty where there is none."""
-    if not held or not held.solution or not held.solution.free or query["stored"] != "rows":
+    if not shared or not shared.solution or not shared.solution.free or query["stored"] != "rows":
         return "", ""
-    name = next((mode.name for mode in MODES if mode.swizzle() == held.solution.swizzle), "")
+    name = next((mode.name for mode in MODES if mode.swizzle() == shared.solution.swizzle), "")
     return (name, link_copy({**query, "swizzle": name})) if name else ("", "")
 
 
-def _render_code(made: TiledCopy, query: Mapping[str, str]) -> str:
+def _render_code(tiled_copy: TiledCopy, query: Mapping[str, str]) -> str:
     if query["mma"]:
-        return code.render_copy_cpp(made, None, None, query["operand"])
+        return code.render_copy_cpp(tiled_copy, None, None, query["operand"])
     if not query["thr_layout"]:
-        return code.render_copy_cpp(made, None, None)
+        return code.render_copy_cpp(tiled_copy, None, None)
     return code.render_copy_cpp(
-        made, parse_cute_layout(query["thr_layout"]), parse_cute_layout(query["val_layout"] or "(1,1)")
+        tiled_copy, parse_cute_layout(query["thr_layout"]), parse_cute_layout(query["val_layout"] or "(1,1)")
     )
 
 
 def list_figures(
-    made: TiledCopy, held: SharedCopySide | None, across: SectorCount | None
+    tiled_copy: TiledCopy, shared: SharedCopySide | None, across: SectorCount | None
 ) -> list[tuple[str, str, str]]:
     """Return (number, what it counts, why)."""
-    rows, cols = made.tiler
-    out = [(str(made.threads), f"threads; one TiledCopy covers {rows} × {cols}", "")]
-    if held:
-        out.append((f"{held.vector_bits} bits", "one access of shared memory", held.why))
-        out.append((str(held.wavefronts), f"wavefronts of shared memory; {held.ideal} without conflicts", ""))
+    rows, cols = tiled_copy.tiler
+    out = [(str(tiled_copy.threads), f"threads; one TiledCopy covers {rows} × {cols}", "")]
+    if shared:
+        out.append((f"{shared.vector_bits} bits", "one access of shared memory", shared.why))
+        out.append((str(shared.wavefronts), f"wavefronts of shared memory; {shared.ideal} without conflicts", ""))
     if across:
         out.append((f"{across.vector_bits} bits", "one access of global memory", across.why))
         out.append((str(across.sectors), f"sectors of 32 bytes; {across.ideal} at the least", ""))

@@ -89,11 +89,11 @@ def make_epilogue(question: EpilogueQuestion) -> Epilogue:
     return Epilogue(mma, tmem.parse_access(question.access), question.d == "f16")
 
 
-def list_costs(made: Epilogue) -> list[ToShared]:
+def list_costs(epilogue: Epilogue) -> list[ToShared]:
     """Return every storage of D with the cost of stmatrix; none if stmatrix cannot take the registers."""
-    if not made.matrices:
+    if not epilogue.matrices:
         return []
-    counts = [(name, made.count_wavefronts(made.place_in_shared(name))) for name in STORED]
+    counts = [(name, epilogue.count_wavefronts(epilogue.place_in_shared(name))) for name in STORED]
     return [ToShared(stored=name, instructions=n, wavefronts=w, ideal=i) for name, (n, w, i) in counts]
 
 
@@ -121,8 +121,8 @@ def answer_epilogue(question: EpilogueQuestion) -> TmemEpilogue:
 
 def show_epilogue(question: EpilogueQuestion, answer: TmemEpilogue) -> dict[str, Any]:
     """Return what the page shows beside the answer."""
-    made = make_epilogue(question)
-    per = made.per_register
+    epilogue = make_epilogue(question)
+    per = epilogue.per_register
     at = question.warp * tmem.QUARTER + question.thread
     held = [
         (
@@ -133,16 +133,18 @@ def show_epilogue(question: EpilogueQuestion, answer: TmemEpilogue) -> dict[str,
         )
         for value in range(answer.row.shape[1])
     ]
-    fits = made.matrices and question.element != "f32"
-    shared = code.render_shared_store(made, made.place_in_shared(question.stored), question.element) if fits else ""
+    fits = epilogue.matrices and question.element != "f32"
+    shared = (
+        code.render_shared_store(epilogue, epilogue.place_in_shared(question.stored), question.element) if fits else ""
+    )
     return {
-        "made": made,
-        "load": draw_load(made, question.warp, question.thread),
+        "made": epilogue,
+        "load": draw_load(epilogue, question.warp, question.thread),
         "held": held[:16],
         "more": max(len(held) - 16, 0),
         "fits": fits,
         "shared": shared,
-        "global": code.render_global_store(made, question.bits, question.element),
+        "global": code.render_global_store(epilogue, question.bits, question.element),
         "map": link_to(
             "/tmem",
             {
@@ -151,7 +153,7 @@ def show_epilogue(question: EpilogueQuestion, answer: TmemEpilogue) -> dict[str,
                 "ws": int(question.ws),
                 "m": question.m,
                 "n": question.n,
-                "access": made.access.ptx,
+                "access": epilogue.access.ptx,
                 "at": "0:0",
                 "warp": "0",
             },

@@ -269,17 +269,17 @@ def format_holders(placed: list[PlacedOperand], lane: int, column: int) -> list[
 
 
 def list_registers(
-    found: TensorAccess, one: PlacedOperand, lane: int, column: int, most: int = SHOWN_REGISTERS
+    access: TensorAccess, one: PlacedOperand, lane: int, column: int, most: int = SHOWN_REGISTERS
 ) -> list[list[str]]:
     """Return (thread, register, lane, column, element) after a load at an address.
 
     At most `most` registers of each of SHOWN_THREADS.
     """
-    lanes, columns = found.pattern.evaluate()[:2]
-    columns = tmem.place_columns(found, columns)
+    lanes, columns = access.pattern.evaluate()[:2]
+    columns = tmem.place_columns(access, columns)
     coords = list(one.layout.coords.values())[:2]
     out = []
-    step = 2 if found.packed else 1
+    step = 2 if access.packed else 1
     for thread in SHOWN_THREADS:
         for value in range(0, min(most * step, lanes.shape[1]), step):
             at, col = int(lanes[thread, value]) + lane, int(columns[thread, value]) + column

@@ -1,4 +1,4 @@
-"""Facts of the API and the page about what Triton makes of tl.dot."""
+"""Facts about Triton's tl.dot, for the API and the page."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _type_field(label: str, help: str) -> Any:
 
 @question
 class TritonDotQuestion:
-    """One tl.dot or tl.dot_scaled of a tile, and where it is compiled for."""
+    """A tl.dot or tl.dot_scaled of a tile, and its target."""
 
     m: int = number_field(128, "M", "Rows of A and D; of all blocks of the cluster.", least=1)
     n: int = number_field(128, "N", "Columns of B and D; of all blocks of the cluster.", least=1)
@@ -159,8 +159,8 @@ def _build_operand(operand: DotOperand) -> TritonOperand:
     return TritonOperand(place=operand.place, type=operand.type.name, layout=operand.layout or None)
 
 
-def _warn_of_columns(found: DotChoice) -> list[str]:
-    """Say where D alone takes more tensor memory than an SM has."""
-    if found.columns <= COLUMNS:
+def _warn_of_columns(choice: DotChoice) -> list[str]:
+    """Return a warning if D alone takes more tensor memory than an SM has."""
+    if choice.columns <= COLUMNS:
         return []
-    return [f"D takes {found.columns} columns of tensor memory; an SM has {COLUMNS}: the kernel cannot be launched."]
+    return [f"D takes {choice.columns} columns of tensor memory; an SM has {COLUMNS}: the kernel cannot be launched."]

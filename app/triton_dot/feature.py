@@ -21,7 +21,7 @@ DRAWN = 64  # rows and columns of D that are drawn
 
 
 def build_query(answer: TritonDotFacts) -> dict[str, str]:
-    """Return D's layout as /layouts/triton is asked for it."""
+    """Return the query of /layouts/triton for D's layout."""
     sizes = "x".join(map(str, answer.shape))
     return {"text": answer.layout, "shape": sizes, "element_bits": str(answer.element_bits)}
 
@@ -37,7 +37,7 @@ def build_dot_context(question: TritonDotQuestion, answer: TritonDotFacts) -> di
 
 
 def draw_dot(question: TritonDotQuestion, answer: TritonDotFacts) -> str:
-    """Return D as its layout distributes it, of a large one the first rows and columns; "" if it is too large."""
+    """Draw D as its layout distributes it; of a large D the first rows and columns, "" if it is too large."""
     if not _is_drawn(answer):
         return ""
     one = _find_window(answer)
@@ -59,7 +59,7 @@ class DrawnWindow:
 def _is_drawn(answer: TritonDotFacts) -> bool:
     try:
         triton_layout(answer.layout, list(answer.shape), answer.element_bits)
-    except LayoutError:  # of a layout that Triton gives, only the size is refused
+    except LayoutError:  # Triton's layouts are legal; only their size can be refused
         return False
     return True
 

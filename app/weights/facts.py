@@ -11,12 +11,12 @@ from lanescope.weights.formats import FORMATS, SideValues
 from lanescope.weights.layout import MOST, WORD_BITS, FragmentPlace, WeightLayout, WeightPlace, packed_weights
 from lanescope.weights.sparse import locate_metadata
 
-LEAST = 16  # rows and columns of W where its sizes are left out: whole tiles from here on
+LEAST = 16  # default rows and columns of W, rounded up to whole tiles
 
 
 @question
 class WeightQuestion:
-    """A matrix of integers in a format, and the element of it that is looked at."""
+    """A matrix of integers in a format, and the selected element."""
 
     format: str = word_field(
         tuple(FORMATS),
@@ -64,7 +64,7 @@ class SparseIndex:
 
 @fact
 class PlacedWeight:
-    """Where an element lies."""
+    """Where an element is stored."""
 
     k: int
     n: int
@@ -140,7 +140,7 @@ def make_layout(question: WeightQuestion) -> WeightLayout:
 
 
 def find_place(question: WeightQuestion, layout: WeightLayout) -> WeightPlace:
-    """Return the place that is looked at; without a text that of the example, or the nearest in a smaller W."""
+    """Return the selected place; without a text that of the example, or the nearest one in a smaller W."""
     if not question.find.strip():
         k, n = parse_element(EXAMPLE) or (0, 0)
         return layout.locate(min(k, layout.k - 1), min(n, layout.n - 1))
@@ -200,15 +200,15 @@ def _build_place(layout: WeightLayout, place: WeightPlace) -> PlacedWeight:
     )
 
 
-def _build_slot(held: FragmentPlace) -> WeightSlot:
+def _build_slot(holders: FragmentPlace) -> WeightSlot:
     return WeightSlot(
-        instruction=held.instruction,
-        row=held.row,
-        col=held.col,
-        lane=held.thread,
-        register=held.register,
-        bit=held.bit,
-        value=held.value,
+        instruction=holders.instruction,
+        row=holders.row,
+        col=holders.col,
+        lane=holders.thread,
+        register=holders.register,
+        bit=holders.bit,
+        value=holders.value,
     )
 
 

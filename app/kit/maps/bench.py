@@ -91,13 +91,13 @@ class HolderMap:
         most = int(np.bincount(flat, minlength=first.size)[:-1].max(initial=1))
         return CellHolders(np.where(held < 0, -1, held // values), np.where(held < 0, -1, held % values), max(1, most))
 
-    def colour_numbers(self, colour: str, held: CellHolders) -> tuple[Longs, tuple[str, ...]]:
+    def colour_numbers(self, colour: str, holders: CellHolders) -> tuple[Longs, tuple[str, ...]]:
         """Return the number of every cell under a colouring, -1 for none, and the name of each number."""
         if colour in self.of_cells:
             own = self.of_cells[colour]
             return own.numbers, own.names
         shade = self.shades[colour]
-        made = np.where(held.thread < 0, -1, shade.number_cells(held.thread, held.value))
+        made = np.where(holders.thread < 0, -1, shade.number_cells(holders.thread, holders.value))
         return made, tuple(map(str, range(shade.count)))
 
     def format_cell(self, cell: int) -> str:

@@ -77,26 +77,26 @@ def require_look(bench: MapBench, query: Mapping[str, str], usual: Mapping[str, 
     return look
 
 
-def _parse_option(bench: MapBench, name: str, given: str) -> str:
+def _parse_option(bench: MapBench, name: str, text: str) -> str:
     if name in ("colour", "label"):
-        return parse_choice(given, name, list(bench.colours if name == "colour" else bench.labels))
+        return parse_choice(text, name, list(bench.colours if name == "colour" else bench.labels))
     if name in ("warps", "lanes"):
-        spans = parse_ranges(given, name, bench.warps or 1 if name == "warps" else bench.lanes)
+        spans = parse_ranges(text, name, bench.warps or 1 if name == "warps" else bench.lanes)
         return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
     if name == "view":
-        return given if given == window.WHOLE else window.format_ranges(window.parse_ranges(given, bench.extents))
+        return text if text == window.WHOLE else window.format_ranges(window.parse_ranges(text, bench.extents))
     sizes = {one.name: (one.rows, one.cols) for one in bench.maps}
-    if name != "sel" and (unit := f"{bench.unit}:") and given.startswith(unit):
-        return unit + str(parse_integer(given.removeprefix(unit), name, 0, bench.holders - 1))
-    return parse_place(name, given, sizes, f"{bench.maps[0].name}:3,2")
+    if name != "sel" and (unit := f"{bench.unit}:") and text.startswith(unit):
+        return unit + str(parse_integer(text.removeprefix(unit), name, 0, bench.holders - 1))
+    return parse_place(name, text, sizes, f"{bench.maps[0].name}:3,2")
 
 
-def parse_place(name: str, given: str, sizes: Mapping[str, tuple[int, int]], example: str = "c:3,2") -> str:
+def parse_place(name: str, text: str, sizes: Mapping[str, tuple[int, int]], example: str = "c:3,2") -> str:
     """Parse a cell (pin) or region (sel) of an address. sizes: rows and columns of each matrix."""
-    matrix, _, where = given.partition(":")
+    matrix, _, where = text.partition(":")
     if matrix not in sizes:
         raise LayoutError(
-            "bad_pin", f"{name} is '{shorten_value(given)}'.", f"Write matrix:row,column, as in {example}.", name
+            "bad_pin", f"{name} is '{shorten_value(text)}'.", f"Write matrix:row,column, as in {example}.", name
         )
     counts = sizes[matrix]
     try:
@@ -107,7 +107,7 @@ def parse_place(name: str, given: str, sizes: Mapping[str, tuple[int, int]], exa
     except (LayoutError, ValueError):
         title = matrix.upper() if len(matrix) == 1 else matrix.capitalize()
         hint = f"{title} has {counts[0]} rows and {counts[1]} columns, from 0."
-        raise LayoutError("bad_pin", f"{name} is '{shorten_value(given)}'.", hint, name) from None
+        raise LayoutError("bad_pin", f"{name} is '{shorten_value(text)}'.", hint, name) from None
     return f"{matrix}:" + ",".join(f"{span[0][0]}-{span[0][1]}" for span in spans)
 
 
@@ -172,16 +172,16 @@ def select_colour(one: HolderMap, wanted: str) -> str:
 
 
 def _format_cells(
-    bench: MapBench, one: HolderMap, held: CellHolders, label: str, spans: tuple[range, range]
+    bench: MapBench, one: HolderMap, holders: CellHolders, label: str, spans: tuple[range, range]
 ) -> list[list[str]]:
     said = one.text or bench.texts[label]
     copies = np.bincount(one.cell[one.cell >= 0].reshape(-1), minlength=one.rows * one.cols)
     out = [[""] * one.cols for _ in range(one.rows)]
     for row in spans[0]:
         for col in spans[1]:
-            if (thread := int(held.thread[row, col])) < 0:
+            if (thread := int(holders.thread[row, col])) < 0:
                 continue
-            at, value = row * one.cols + col, int(held.value[row, col])
+            at, value = row * one.cols + col, int(holders.value[row, col])
             out[row][col] = said.format(
                 thread=thread,
                 value=value,
