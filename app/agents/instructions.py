@@ -1,4 +1,4 @@
-"""Which instructions a name means, and why a text is refused, as agents ask it."""
+"""Instructions for agents: which ones a name means, and why a text is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The load that feeds a fragment, and runs of the emulator, as agents ask it."""
+"""For agents: the load that supplies a fragment, and runs of the emulator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lanescope.app.kit.fact import Json, fact
 from lanescope.app.kit.question import make_question, options_of, text_field
 from lanescope.inputs import check_keys
 
-MOST_VALUES = 4096  # of an array that an answer has
+MOST_VALUES = 4096  # values of an array that an answer includes
 
 _CHAIN = options_of(LoadChainBody)
 PlanQuestion = make_question(
@@ -78,7 +78,7 @@ def plan_load(body: Json) -> LoadPlan:
 
 @fact
 class EmulatedValues:
-    """What a run of the emulator comes to; of each buffer its values in the order of memory."""
+    """The result of an emulator run, with the values of each buffer in memory order."""
 
     status: str
     findings: list[Any]

@@ -1,4 +1,4 @@
-"""What an agent may read: cards of instructions, pages of the guide, and the evidence, as Markdown."""
+"""Resources for agents: cards of instructions, pages of the guide, and the evidence, as Markdown."""
 
 from __future__ import annotations
 

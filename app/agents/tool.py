@@ -1,4 +1,4 @@
-"""A tool of `lanescope mcp`: a question, its answer, and what of it an agent reads first."""
+"""A tool of `lanescope mcp`: a question, its answer, and the part of the answer that an agent reads first."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ from lanescope.shared.tiling import DEFAULT_ORDER
 MOST_STORED = 2048  # rows and columns of a storage
 ELEMENT = re.compile(r"([A-Za-z]*)\s*[\[(]?\s*(\d{1,9})\s*(?:\]\s*\[|,)\s*(\d{1,9})\s*[\])]?")
 NUMBER = re.compile(r"([a-z]+?)\s*(0x[0-9a-f]{1,9}|\d{1,9})(?=[\s,]|$)[\s,]*", re.IGNORECASE)
-HOLDER = re.compile(rf"(?>{NUMBER.pattern})+", re.IGNORECASE)  # atomic: what stands there is read in one way only
+HOLDER = re.compile(rf"(?>{NUMBER.pattern})+", re.IGNORECASE)  # atomic: there is only one way to match
 
 
 @question
@@ -53,7 +53,7 @@ def _part(question: type, label: str, help: str) -> Any:
 
 @question
 class WhereQuestion:
-    """A place, and the one thing whose place it is."""
+    """A place, and the instruction, tile or layout that it belongs to."""
 
     place: str = text_field(
         "",
@@ -129,7 +129,7 @@ def parse_place(text: str, example: str) -> Place:
     if HOLDER.fullmatch(plain):
         found = NUMBER.findall(plain)
         numbers = {name.lower(): int(number, 16 if "x" in number.lower() else 10) for name, number in found}
-        if len(numbers) == len(found):  # nothing is named twice
+        if len(numbers) == len(found):  # no number has two names
             return Place("", None, numbers)
     raise LayoutError("bad_find", f"place is {quote_value(text)}.", f"Write {example}.", "place")
 

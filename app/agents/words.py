@@ -1,4 +1,4 @@
-"""Words of descriptors, encoded and verified, as agents ask it."""
+"""Descriptor words for agents: encode and verify."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EncodeQuestion = make_question(
 
 @fact
 class EncodedWords:
-    """A descriptor of amounts, or those of a tile: one for each step of K and of M or N."""
+    """The descriptor of given amounts, or those of a tile: one per step of K and of M or N."""
 
     descriptor: str
     fields: Json | None = make_optional_field()
@@ -74,7 +74,7 @@ def _keep_object(given: Any, field: str) -> Json | None:
 
 @question
 class VerifyIdescQuestion(IdescQuestion):
-    """An instruction descriptor, its kind, and the product that it should say."""
+    """An instruction descriptor, its kind, and the product that it should describe."""
 
     expected: Json | None = question_field(
         IdescBody,
@@ -87,7 +87,7 @@ class VerifyIdescQuestion(IdescQuestion):
 
 @fact
 class IdescDifference:
-    """A field of the word that says something else than the expected product."""
+    """A field of the word that differs from the expected product."""
 
     field: str
     says: str
@@ -96,10 +96,7 @@ class IdescDifference:
 
 @fact
 class VerifiedIdesc:
-    """Whether an instruction descriptor is legal and says the expected product.
-
-    repair: the word that says it.
-    """
+    """Whether an instruction descriptor is legal and describes the expected product. repair: the right word."""
 
     word: str
     verdict: Literal["match", "mismatch", "legal", "illegal"]
@@ -114,7 +111,7 @@ class VerifiedIdesc:
 
 
 def verify_idesc(question: VerifyIdescQuestion) -> VerifiedIdesc:
-    """Return whether an instruction descriptor of tcgen05.mma is legal and says a product."""
+    """Return whether an instruction descriptor of tcgen05.mma is legal and describes a product."""
     answer = build_idesc(IdescWord(question.value, question.kind, question.target))
     differences: list[IdescDifference] = []
     repair = ""

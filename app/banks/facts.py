@@ -45,9 +45,11 @@ class _Access:
 @question
 class _Rows:
     row_bytes: int = number_field(
-        128, "Bytes per row", "With a pattern: bytes from row to row.", least=1, most=MOST_PITCH
+        128, "Bytes per row", "With a pattern: bytes from row to row.", least=1, most=MOST_PITCH, size=6
     )
-    pad: int = number_field(0, "Padding per row, bytes", "With a pattern: bytes between two rows.", most=MOST_PITCH)
+    pad: int = number_field(
+        0, "Padding per row, bytes", "With a pattern: bytes between two rows.", most=MOST_PITCH, size=4
+    )
 
 
 @question
@@ -59,7 +61,13 @@ class _Use(_Rows, _Access):
         "sm_90",
     )
     swizzle: str = text_field(
-        "none", "Swizzle", "Applied to every address: none, 32B, 64B, 128B, or B,M,S in bytes.", type=SwizzleText
+        "none",
+        "Swizzle",
+        "Applied to every address: none, 32B, 64B, 128B, or B,M,S in bytes.",
+        type=SwizzleText,
+        size=8,
+        suggest="modes",
+        placeholder="128B or B,M,S",
     )
 
 
@@ -111,6 +119,8 @@ class AccessQuestion(_Use):
         "",
         "Or one byte address per lane",
         "Instead of rows: one byte address per lane, with commas; - for an inactive lane.",
+        wide=True,
+        placeholder="0, 128, 256, … ; - for an inactive lane",
     )
 
     @property
@@ -132,6 +142,8 @@ class BanksQuestion(AccessQuestion):
         "",
         "Other accesses to the same tile (access:pattern or access:addresses)",
         "Other accesses to the same tile: access:pattern or access:addresses.",
+        wide=True,
+        placeholder="ldmatrix.x4:ldmatrix, st.shared.b128:0 16 32 …",
     )
 
 

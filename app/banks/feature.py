@@ -18,7 +18,6 @@ from lanescope.app.kit.terminal import print_answer, read_json
 from lanescope.app.tiles import main_loop_facts
 from lanescope.app.tiles.questions import LoopBody
 from lanescope.errors import LayoutError
-from lanescope.ptx.architectures import ARCHITECTURES
 from lanescope.shared import banks
 from lanescope.shared.bank_schedule import list_wavefronts
 from lanescope.shared.banks import parse_addresses
@@ -33,17 +32,14 @@ def show_banks(question: BanksQuestion, answer: BankCost) -> dict[str, Any]:
         {"accesses": wanted} | ({} if all("address" in item for item in wanted) else question.rows)
     )
     least = solved.swizzle
-    cost = use.compute_use_cost(xor)
     wavefronts = list_wavefronts(use.access, use.address(xor))
     mode = next((mode.name for mode in MODES if mode.swizzle() == xor and mode.name != "none"), "")
     pitch = {"s_pitch_bytes": str(facts.parse_pitch(question.rows))} if not question.address else {}
     return {
-        "accesses": banks.ACCESSES,
+        "choices": {"access": banks.ACCESSES},
         "patterns": banks.REACHES,
-        "architectures": [row.name for row in ARCHITECTURES],
         "solved": solved,
         "tile": mode,
-        "most_free": max((phase.ideal for phase in cost.phases), default=1),
         "chart": encode_json(build_chart(use.access, wavefronts)).decode(),
         "turns": list_turns(wavefronts),
         "chained": links.link_chain({"s_kind": "rows", **pitch, **({"s_swizzle": mode} if mode else {})}).partition(

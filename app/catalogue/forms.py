@@ -1,5 +1,7 @@
-"""The instructions that a name means: a full name means one, a shorter one every form that has its words, the plain one
-first. Nothing is dropped unsaid.
+"""The instructions that a name means: a full name means one, a shorter one every form with its words, the plain one
+first.
+
+No word is ignored silently.
 """
 
 from __future__ import annotations
@@ -103,7 +105,7 @@ def is_opcode(word: str) -> bool:
 
 
 def _explain_none(content: list[str], ignored: tuple[str, ...], assigned: int) -> FormMatches:
-    """Return which words are in the way, and how many forms have all the others."""
+    """Return which words exclude all forms, and how many forms have all the others."""
     left = {word: _intersect([other for other in content if other != word]) & assigned for word in content}
     if len(content) < 2:
         return FormMatches(tuple(content), ignored, ())

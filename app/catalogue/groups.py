@@ -72,9 +72,8 @@ class FamilyMatrix:
 
 @dataclass(frozen=True, slots=True)
 class FormGroup:
-    """Forms that are shown together, in the catalogue's order: the name of their tab, and what they do.
-
-    leading: the family that the tab's address names.
+    """Forms that are shown together, in the catalogue's order: the name of their tab, and their purpose. leading:
+    the family that the tab's address names.
     """
 
     name: str

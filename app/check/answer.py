@@ -1,5 +1,4 @@
-"""The answer of POST /check: source files of a request, each checked with those of them that it includes. No
-framework."""
+"""POST /check: the source files of a request, each checked with those of them that it includes."""
 
 from __future__ import annotations
 
@@ -46,8 +45,8 @@ class CheckBody:
 
 
 def answer_check(question: CheckBody) -> CheckReport:
-    """Return what the matrix descriptors, tensor maps and instructions of source files do wrong, and where; what
-    they leave open is said and counted. Each file is read with those of the others that it includes.
+    """What the matrix descriptors, tensor maps and instructions of source files do wrong, and where; undetermined
+    ones are counted with the reason. Each file is read with those of the others that it includes.
     """
     given = require_object(question.define, "define", "Give {name: value}.")
     defines = parse_defines(f"{name}={value}" for name, value in given.items())

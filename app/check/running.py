@@ -31,7 +31,7 @@ TOO_LONG = "The file is read without its includes: with them the text is too lon
 
 
 class TooSlowError(Exception):
-    """A file whose time is over. place: the character that was reached, None if that is not known."""
+    """Raised when a file exceeds its time. place: the position reached, None if unknown."""
 
     def __init__(self, place: int | None) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ def check_source(
         return _make_unread(source, f"The file is not checked: its {seconds:g} s were over when {progress}.", at)
     except LayoutError as error:
         return _make_unread(source, f"The file is not checked. {error}", None)
-    except Exception as error:  # a mistake of ours ends the check of this file alone
+    except Exception as error:  # an internal error ends only the check of this file
         return make_failed_report(source, describe_internal_error(error))
 
 

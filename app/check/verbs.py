@@ -1,4 +1,4 @@
-"""The verb check."""
+"""The command check."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _LINE, _ADVANCE = 16.0, 6.7  # height of a line below the panels, and width of a
 
 
 def has_verdict_query(query: Mapping[str, str]) -> bool:
-    """Return whether the address of a descriptor's picture asks for a verdict, not only for the 64 bits."""
+    """Return whether a picture's address requests a verdict, not only the 64 bits."""
     return any(name in query for name in ("rows", *VERDICT) if name != "target")
 
 

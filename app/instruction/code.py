@@ -13,7 +13,7 @@ FROM = {"shared": " with A from shared memory", "tensor": " with A in tensor mem
 
 @fact
 class CodePart:
-    """A piece of generated code; `layout`: it says the maps and does nothing."""
+    """A piece of generated code. layout: whether it describes the maps instead of executing the instruction."""
 
     title: str
     text: str

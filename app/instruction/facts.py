@@ -126,7 +126,7 @@ class OperandMap(Operand):
 
 @fact
 class ScaleMap:
-    """Who supplies each scale factor: `thread` and `byte` are [row][block] for scale_a, [col][block] for scale_b."""
+    """The supplier of each scale factor: `thread` and `byte` are [row][block] for scale_a, [col][block] for scale_b."""
 
     name: str
     element_type: ElementType

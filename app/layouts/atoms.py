@@ -18,16 +18,14 @@ _BITS_OF_BYTE = 3  # log2
 
 
 class NamedAtom(NamedTuple):
-    """An atom of an expression, and the layout that it is."""
+    """An atom of an expression, and its layout."""
 
     name: str
     layout: str
 
 
 def expand_atoms(text: str) -> tuple[str, list[NamedAtom]]:
-    """Replace CUTLASS's swizzle atoms with their layouts, whose swizzle counts elements as the layout does.
-
-    LayoutError for an atom without an element type, whose layout is open.
+    """Replace CUTLASS's swizzle atoms with their layouts in elements. LayoutError for an atom without an element type.
 
     >>> expand_atoms("tile_to_shape(GMMA::Layout_K_SW128_Atom<half_t>{}, (128,64))")[0]
     'tile_to_shape(Sw<3,3,3> o (8,64):(64,1), (128,64))'

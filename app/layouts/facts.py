@@ -47,7 +47,7 @@ class CuteQuestion:
 
 @fact
 class CuteLayoutFacts:
-    """A layout, and what CuTe says of it."""
+    """A layout and its properties."""
 
     cute: Annotated[str, Description("As CuTe prints it, e.g. ((2,2),3):((24,2),8).")]
     shape: str
@@ -63,7 +63,7 @@ class CuteLayoutFacts:
 
 @fact
 class CutePart:
-    """What CuTe makes of an operation: `logical_divide` is a complement and a composition."""
+    """The definition of an operation in CuTe: `logical_divide` is a complement and a composition."""
 
     expression: str
     result: str
@@ -71,7 +71,7 @@ class CutePart:
 
 @fact
 class CuteStep:
-    """One operation, arguments written out."""
+    """One operation with its arguments."""
 
     operation: str
     expression: str
@@ -84,7 +84,7 @@ class CuteStep:
 
 @fact
 class CuteFacts:
-    """An expression computed step by step; `result` is that of the last."""
+    """An expression computed step by step; `result` is that of the last step."""
 
     expression: str
     result: str
@@ -93,13 +93,13 @@ class CuteFacts:
 
 
 def evaluate_expression(question: CuteQuestion) -> tuple[AlgebraStep, ...]:
-    """Return the steps; of the last, error says why CuTe refuses it."""
+    """Return the steps; if CuTe refuses the last one, its error says why."""
     return tuple(cutecalls.evaluate_statements(expand_atoms(question.expression)[0]))
 
 
 def build_cute(question: CuteQuestion) -> CuteFacts:
-    """CuTe's layout algebra: composition, complement, divides, products, inverses, coalesce, slices, each step with its
-    result. What is not admissible is refused with CuTe's condition and what would do.
+    """CuTe's layout algebra: composition, complement, divides, products, inverses, coalesce, slices; each step with
+    its result. An inadmissible step is refused with CuTe's condition and legal alternatives.
     """
     made = evaluate_expression(question)
     for step in made:
@@ -206,7 +206,7 @@ class TvFacts:
 
 
 def build_tv(question: TvBody) -> TvFacts:
-    """Return any thread-value layout over a tile of rows × columns, the row running fastest."""
+    """A thread-value layout over a tile of rows × columns, rows varying fastest."""
     found = question.layout
     bases, why = None, None
     try:

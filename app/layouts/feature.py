@@ -150,7 +150,7 @@ CUTE = Tool(
 )
 CUTE_PAGE = Tool(
     question=CuteQuestion,
-    answer=facts.evaluate_expression,  # a step that CuTe refuses is drawn, too
+    answer=facts.evaluate_expression,  # a refused step is drawn, too
     page=cute.PATH,
     template="layouts/cute.html",
     context=cute.show_steps,

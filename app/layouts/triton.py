@@ -1,4 +1,4 @@
-"""/layouts/triton: a layout of Triton or Gluon, or a module with several, as the page shows it."""
+"""/layouts/triton: a layout of Triton or Gluon, or a module with several."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ PICTURED = ("shape", "element_bits", "axes", "at")
 
 
 def build_context(query: Mapping[str, str]) -> dict[str, Any]:
-    """Return the template's variables. A refusal stands beside its field, and what can still be drawn is drawn."""
+    """Return the template's variables. An error stands beside its field, and everything else is drawn."""
     given = {name: query.get(name, "") for name in KEYS}
     out: dict[str, Any] = {
         "given": given,
@@ -86,7 +86,7 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _expand_given(query: dict[str, str]) -> str:
-    """Put the text in the place of its compressed form, or an example in the place of none, and return it."""
+    """Expand a compressed text, or take an example if there is none, and return it."""
     text = (expand_text(query["z"]) if query["z"] else query["text"]).replace("\r\n", "\n")
     if len(text) > LONGEST:
         raise LayoutError("bad_text", f"The text has {len(text)} characters.", f"At most {LONGEST}.", "text")
@@ -104,7 +104,7 @@ def _link_preset(row: tuple[str, str, str, str]) -> tuple[str, str]:
 
 
 def draw_figure(query: Mapping[str, str], caption: str) -> str:
-    """Return the tile of an address as one picture, in the page's colours."""
+    """Return the tile of an address as one picture in the page's colours."""
     return draw_sheets(build_sheets(query), caption, letter="R")
 
 
@@ -117,7 +117,7 @@ def build_sheets(query: Mapping[str, str]) -> list[tuple[TileSheet, str, str]]:
 
 
 def build_staged_bench(query: Mapping[str, str]) -> tuple[MapBench, dict[str, str]]:
-    """Return what the page of an address has on its stage, and its look, for a picture of that."""
+    """Return the stage of an address and its view, for a picture of it."""
     made = triton_layout(query.get("text", ""), split_sizes(query.get("shape", "")) or None, query.get("element_bits"))
     where = AxesLook.from_query(query)
     sheet = _build_sheet(made, where)
@@ -126,13 +126,13 @@ def build_staged_bench(query: Mapping[str, str]) -> tuple[MapBench, dict[str, st
 
 
 def link_form(query: Mapping[str, str]) -> str:
-    """Return the page of what a form sent; "" if even compressed no address holds it."""
+    """Link to the page of a form; "" if even compressed it does not fit in an address."""
     made = _link_page({name: query.get(name, "") for name in (*KEYS, *LOOK)}, {})
     return made if len(made) <= LONGEST_ADDRESS else ""
 
 
 def _link_page(given: Mapping[str, str], change: Mapping[str, str]) -> str:
-    """This page with some fields changed; a long text goes compressed."""
+    """Link to this page with some fields changed; a long text is compressed."""
     state = {k: v for k, v in ({**given, **change}).items() if v and k != "z"}
     query = urlencode(state)
     if len(query) > LONGEST_ADDRESS and "text" in state:
@@ -153,7 +153,7 @@ def _parse_layout(text: str, query: dict[str, str], chosen: ModuleLayout | None)
 
 
 def _find_tensor(used: ModuleLayout | None) -> TensorType | None:
-    """Return the type that stands for a layout: the first of elements rather than of pointers."""
+    """Return the tensor type for a layout: the first with elements rather than pointers."""
     types = used.tensors if used else ()
     return next((one for one in types if one.element != "ptr"), types[0] if types else None)
 
@@ -196,7 +196,7 @@ def _list_layouts(whole: TtgirModule, query: Mapping[str, str]) -> dict[str, Any
 
 
 def _format_params(text: str, whole: TtgirModule) -> str:
-    """Return a layout's parameters with the module's aliases put back: `opIdx = 0, parent = #mma`."""
+    """Return a layout's parameters with the module's aliases restored: `opIdx = 0, parent = #mma`."""
     for one in whole.layouts:
         if one.names and one.text != text:
             text = text.replace(one.text, one.names[0])
@@ -221,7 +221,7 @@ def _build_conversion_row(
 
 
 class _ConversionTitles(dict[tuple[TensorType, TensorType], str]):
-    """What each conversion of a module needs, in words; those that recur are worked out once."""
+    """Describes what each conversion of a module moves; repeated ones are computed once."""
 
     def __missing__(self, sides: tuple[TensorType, TensorType]) -> str:
         try:
@@ -273,7 +273,7 @@ def _build_layout(
 def _build_bench(
     layout: TritonLayout, sheet: TileSheet, query: dict[str, str], look: AxesLook
 ) -> tuple[dict[str, Any] | None, MapBench]:
-    """Return what the stage shows: the tensor, or the tensor before and after a conversion, and what that says."""
+    """Return the stage, the tensor or the tensor before and after a conversion, and texts about it."""
     says = f"the {layout.kind} layout"
     if query["to"].strip():
         to, sheets = _build_conversion(layout, query, look)
@@ -320,14 +320,14 @@ def _format_verdict(layout: TritonLayout) -> str:
 def _link_cute(layout: TritonLayout, found: object) -> str:
     if (
         found is None or not layout.of_threads or len(layout.shape) > 2 or layout.of_amd
-    ):  # that page has warps of 32 threads
+    ):  # that page assumes warps of 32 threads
         return ""
     tile = "x".join(map(str, (*layout.shape, 1)[:2]))
     return f"/layouts/tv?{urlencode({'cute': str(found), 'tile': tile})}"
 
 
 def _link_tile(layout: TritonLayout) -> str:
-    """Return the page of the same tile in shared memory, where wgmma reads it."""
+    """Link to the same tile in shared memory, if wgmma reads it."""
     width = layout.params.get("swizzlingByteWidth")
     if layout.kind != "nvmma_shared" or len(layout.shape) != 2 or layout.params.get("fp4Padded") or layout.blocks > 1:
         return ""
@@ -346,7 +346,7 @@ def _link_tile(layout: TritonLayout) -> str:
 
 
 def _find_feeds(layout: TritonLayout, bits: int | None) -> list[OperandFeeds]:
-    """Return the operands that a layout is; those that it is named after come first."""
+    """Return the operands that a layout supplies, those that it is named after first."""
     mine = {"dot_op": {0: "A", 1: "B"}.get(layout.params.get("opIdx", -1), ""), "nvidia_mma": "D"}.get(layout.kind, "")
     return group_feeds(find_fed_operands(layout.linear, bits), mine)
 

@@ -1,4 +1,4 @@
-"""Triton's layouts, their conversions and what they feed, for the API, the pages and the command line. No framework."""
+"""Triton's layouts, their conversions and the operands they supply, for the API, the pages and the command line."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class TritonBody:
         type=Annotated[list[Number], Description(limits={"minItems": 1, "maxItems": 8})] | None,
     )
     element_bits: Any = parsed_field(
-        lambda given, field: None if str(given).strip() == "" else given,  # the layout knows what is legal
+        lambda given, field: None if str(given).strip() == "" else given,  # the layout checks its own parameters
         "Element bits",
         "Those of tensor<…> in the text, else 16.",
         type=Number | None,
@@ -151,8 +151,8 @@ def _place_columns(layout: TritonLayout) -> tuple[NDArray[np.int64], NDArray[np.
 
 
 def build_triton(question: TritonBody) -> TritonFacts:
-    """Return a layout of Triton (an MLIR attribute, or a module with one) or of Gluon's Python over a tensor: its
-    linear layout, and the coordinates of every thread and register or the offset of every element.
+    """A layout of Triton (an MLIR attribute, or a module with one) or of Gluon's Python over a tensor: its linear
+    layout, and the coordinates of every thread and register or the offset of every element.
     """
     found = question.layout
     of_threads, tensor = found.of_threads, found.tensor_memory
@@ -183,7 +183,7 @@ def build_triton(question: TritonBody) -> TritonFacts:
 
 @fact
 class ScratchAccess:
-    """All warps' stores to the buffer, or their loads from it."""
+    """All stores of the warps to the buffer, or all their loads."""
 
     access: Annotated[str, Description(examples=("st.shared.b128",))]
     elements: Annotated[int, Description("That one access moves.")]
@@ -207,7 +207,7 @@ class ScratchTrip:
 
 @fact
 class ConversionFacts:
-    """What ttg.convert_layout has to move."""
+    """What ttg.convert_layout moves."""
 
     way: Annotated[
         Literal["same", "registers", "warp", "shared", "cluster"],
@@ -228,8 +228,8 @@ class ConversionFacts:
 
 
 def build_conversion(question: ConvertBody) -> ConversionFacts:
-    """Return what a conversion between two of Triton's layouts moves: what stays in its thread, what in its warp,
-    what goes through shared memory, and what that trip costs in banks.
+    """What a conversion between two layouts of Triton moves: the elements that stay in their thread, in their warp,
+    or go through shared memory, and the bank conflicts of that.
     """
     source = question.layout
     try:
@@ -280,7 +280,7 @@ class FedOperand:
 
 @fact
 class FeedsFacts:
-    """The operands that a layout of threads feeds without a shuffle, over its last two axes."""
+    """The operands that a layout of threads supplies without a shuffle, over its last two axes."""
 
     feeds: list[FedOperand]
 

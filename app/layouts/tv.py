@@ -1,4 +1,4 @@
-"""/layouts/tv: any thread-value layout over a tile, as the page shows it."""
+"""/layouts/tv: a thread-value layout over a tile."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ PATH = "/layouts/tv"
 KEYS = ("cute", "tile", "element_bits", "slice", "stored", "to", "axes", "at")
 PICTURED = ("cute", "tile", "element_bits", "stored", "slice", "to", "axes", "at")
 DEFAULT = ("((4,8),(2,2,2)):((32,1),(16,8,128))", "16x16")
-PRESETS: tuple[tuple[str, str, str, dict[str, str]], ...] = (  # title, layout, tile, more
+PRESETS: tuple[tuple[str, str, str, dict[str, str]], ...] = (  # title, layout, tile, other fields
     ("A of m16n8k16", *DEFAULT, {}),
     ("D of m16n8k16", "((4,8),(2,2)):((32,1),(16,8))", "16x8", {"element_bits": "32"}),
     ("wgmma accumulator", "((4,8,4),(2,2,4)):((128,1,16),(64,8,512))", "64x32", {"element_bits": "32"}),
@@ -74,7 +74,7 @@ MOST_TABLE = 4096  # cells of the picture of threads and values
 
 
 def build_context(query: Mapping[str, str]) -> dict[str, Any]:
-    """Return the template's variables; a refusal stands beside its field."""
+    """Return the template's variables. An error stands beside its field."""
     given = {name: query.get(name, "").strip() for name in KEYS}
     out: dict[str, Any] = {
         "given": given,
@@ -100,7 +100,7 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
 
 
 def draw_figure(query: Mapping[str, str], caption: str) -> str:
-    """Return the tile of an address as one picture, in the page's colours."""
+    """Return the tile of an address as one picture in the page's colours."""
     return draw_sheets(build_sheets(query), caption)
 
 
@@ -116,7 +116,7 @@ def build_sheets(query: Mapping[str, str]) -> list[tuple[TileSheet, str, str]]:
 
 
 def build_staged_bench(query: Mapping[str, str]) -> tuple[MapBench, dict[str, str]]:
-    """Return what the page of an address has on its stage, and its look, for a picture of that; no other direction."""
+    """Return the stage of an address and its view, for a picture of it, without the inverse."""
     given = {name: query.get(name, "").strip() for name in KEYS}
     read = parse_cute_layout(given["cute"], "cute")
     index, sizes = map_elements(read, _parse_tile(given["tile"], read))
@@ -130,7 +130,7 @@ def build_staged_bench(query: Mapping[str, str]) -> tuple[MapBench, dict[str, st
 
 
 def link_page(query: Mapping[str, str], change: Mapping[str, str] | None = None) -> str:
-    """This page with some fields changed."""
+    """Link to this page with some fields changed."""
     return f"{PATH}?{urlencode({k: v for k, v in {**query, **(change or {})}.items() if v})}"
 
 
@@ -156,7 +156,7 @@ def _split_coords(index: Longs, sizes: Sequence[int]) -> list[Longs]:
 
 
 def _number_row_major(index: Longs, sizes: Sequence[int]) -> Longs:
-    """Return the elements numbered with the last axis fastest."""
+    """Return the elements numbered with the last axis varying fastest."""
     out = np.zeros_like(index)
     for axis, size in zip(_split_coords(index, sizes), sizes, strict=True):
         out = out * size + axis
@@ -164,9 +164,7 @@ def _number_row_major(index: Longs, sizes: Sequence[int]) -> Longs:
 
 
 def _compute_cell_bytes(text: str, where: DrawingPlane, sizes: tuple[int, ...], bits: int) -> Longs:
-    """Return the byte of each cell in shared memory: int64 [rows, cols]; rows after one another where nothing is
-    said.
-    """
+    """Return the byte of each cell in shared memory: int64 [rows, cols]; row-major by default."""
     cell = _number_cells(where, sizes)
     held = np.where(cell < 0, 0, cell)
     if not text:
@@ -185,7 +183,7 @@ def _compute_cell_bytes(text: str, where: DrawingPlane, sizes: tuple[int, ...], 
 
 
 def _number_cells(where: DrawingPlane, sizes: tuple[int, ...]) -> Longs:
-    """Return the element of each cell that a plane shows, first axis fastest; -1 past the end of a folded axis."""
+    """Return the element of each cell of a plane, first axis varying fastest; -1 past the end of a folded axis."""
     rows, cols = where.get_size(sizes)
     row, col = np.indices((rows, cols), dtype=np.int64)
     if where.down is None:
@@ -250,9 +248,7 @@ def _build_bench(
     bits: int,
     outside: NDArray[np.bool_] | None,
 ) -> tuple[MapBench, dict[str, Any] | None]:
-    """Return what the stage shows: the tile with its other direction, or the tile before and after; outside: the
-    cells that a slice leaves.
-    """
+    """Return the stage: the tile with its inverse, or the tile before and after. outside: cells outside the slice."""
     coords = _split_coords(index, sizes)
     sheet = make_threads_sheet(coords, sizes, where, bits)
     says = "the thread-value layout"
@@ -293,7 +289,7 @@ def _format_verdict(index: Longs, counts: Longs) -> str:
 def _build_slice(
     read: CuteLayout, text: str, index: Longs, sheet: TileSheet, sizes: tuple[int, ...], where: DrawingPlane
 ) -> tuple[dict[str, Any] | None, NDArray[np.bool_] | None]:
-    """Return the slice in CuTe's words, and the cells outside it."""
+    """Return the slice in CuTe's notation, and the cells outside it."""
     if not text:
         return None, None
     coord = parse_coordinate(text, "slice")
@@ -315,7 +311,7 @@ def _build_slice(
 
 
 def _format_inverse(read: CuteLayout, sizes: tuple[int, ...], counts: Longs) -> tuple[str, str]:
-    """Return (coordinates → thread + threads × value, why there is none)."""
+    """Return (coordinates → thread + threads × value, why there is no inverse)."""
     if int(counts.max()) > 1 or int(counts.min()) < 1:
         return "", "An element with no thread, or with several, has no single thread and value."
     try:
@@ -325,7 +321,7 @@ def _format_inverse(read: CuteLayout, sizes: tuple[int, ...], counts: Longs) -> 
 
 
 def _find_feeds(linear: LinearLayout | None, bits: int) -> list[OperandFeeds]:
-    """Return a and D of the tile as (m, k) and (m, n), and B as CuTe's (n, k)."""
+    """Return A and D of the tile as (m, k) and (m, n), and B as CuTe's (n, k)."""
     if linear is None or linear.rank != 2:
         return []
     straight = [one for one in find_fed_operands(linear, bits) if one.fragment.operand != "b"]

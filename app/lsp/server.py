@@ -37,7 +37,7 @@ LOG = logging.getLogger("lanescope")
 
 
 class _Protocol(LanguageServerProtocol):
-    """pygls's protocol without its copies of documents: documents.py has them."""
+    """pygls's protocol without its own copies of documents, which documents.py keeps."""
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
     def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> Iterator[Any]:
@@ -156,7 +156,7 @@ class LanescopeServer(LanguageServer):
             self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, message))
 
     def take_settings(self, given: object) -> None:
-        """Take up the editor's settings; wrong ones are told, and change nothing."""
+        """Apply the editor's settings; wrong ones are reported and change nothing."""
         try:
             self.settings = parse_settings(given)
         except LayoutError as error:
@@ -203,7 +203,7 @@ class LanescopeServer(LanguageServer):
 def serve() -> int:
     """Serve until the editor leaves; return the exit status: 0 after a shutdown, as the protocol has it."""
     protocol = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever else is printed is no message
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # anything else on standard output would not be a message
     from lanescope.app.lsp.handlers import register_handlers
 
     server = LanescopeServer()

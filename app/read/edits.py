@@ -1,7 +1,7 @@
-"""Repairs that a reader applied to a text, as the address holds them: the text as it was pasted, and `fix`.
+"""Repairs that a reader applied to a text, as the address has them: the text as pasted, and `fix`.
 
-`fix=502-505:1024` puts 1024 in place of characters 502 to 504; edits of one repair are joined by commas, repairs by ~,
-each of which counts the characters of the text after those before it. Undo leaves the last one out.
+`fix=502-505:1024` replaces characters 502 to 504 by 1024. Edits of one repair are joined by commas, repairs by ~; each
+counts characters of the text after the repairs before it. Undo drops the last one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOST_REPAIRS = 32
 
 @dataclass(frozen=True, slots=True)
 class AppliedEdit:
-    """A place of the repaired text, (first, past last) characters, and what stood there before."""
+    """An edit of the repaired text: (first, past last) characters, and the text before."""
 
     span: tuple[int, int]
     before: str

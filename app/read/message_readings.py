@@ -17,13 +17,14 @@ from lanescope.messages.map_rules import find_rules
 from lanescope.messages.row import DRIVER, PTXAS
 from lanescope.reader.assembler import recognise_ptxas_message
 
-MOST_TITLED = 10  # messages that share all words of a text: more are a subject, not a message
+MOST_TITLED = 10  # if more messages have all words of a text, it names a subject and not a message
 _PROGRAM = re.compile(r"__global__\s|^\s*\.version\s+\d|^\s*#\s*include\b", re.M)
 
 
 def read_message(text: str) -> Reading | None:
-    """Read the messages that a tool printed; None for other texts, for programs, and for what the driver refuses, of
-    which the arguments say more.
+    """Read the messages that a tool printed.
+
+    None for other texts, for programs, and for refused driver calls, whose arguments say more.
     """
     if _PROGRAM.search(text):
         return None

@@ -1,5 +1,5 @@
-"""Names of instructions as people type them → the meanings of a text: the forms that have all its words, or which word
-no form has beside the others.
+"""Names of instructions as people type them: the forms that have all their words, or the words that no form
+combines.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _is_within(given: list[str], types: tuple[str, ...]) -> bool:
 
 
 def get_only(matches: FormMatches) -> Instruction | None:
-    """Return the one form that a text names, each word in full; None if several fit, or a word was not used."""
+    """Return the one form that a text names with every word in full; None if several fit, or a word was not used."""
     certain = matches.exact or (len(matches.forms) == 1 and matches.whole and not matches.ignored)
     return matches.forms[0] if certain else None
 
@@ -154,7 +154,7 @@ def is_sentence(matches: FormMatches) -> bool:
 
 
 def explain_refusal(matches: FormMatches) -> str:
-    """Explain which words are in the way, and how many forms there are without each."""
+    """Explain which words exclude all forms, and how many forms remain without each."""
     missing = [word for word in matches.ignored if _PART.search(word)]
     if missing and matches.forms:
         count, shapes = len(matches.forms), _list_shapes(missing, matches.forms)
@@ -191,7 +191,7 @@ def _sort_by_shape(instructions: tuple[Instruction, ...], shape: str) -> tuple[I
 
 
 def build_nearest(text: str, matches: FormMatches) -> tuple[Meaning, ...]:
-    """Build, for every word that is in the way, the forms that have all the others."""
+    """Return, for every word that excludes all forms, the forms that have all the others."""
     if matches.forms:
         words = " ".join(matches.words)
         return (

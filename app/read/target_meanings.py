@@ -1,6 +1,4 @@
-"""Targets and GPUs that a text names: the page of what they have, and how many of the instructions that stand beside
-them.
-"""
+"""Targets and GPUs that a text names: the page of their features, and how many of the named instructions they have."""
 
 from __future__ import annotations
 
@@ -73,9 +71,9 @@ def _name_targets(match: re.Match[str]) -> tuple[str, ...]:
 
 
 def _find_asked(text: str, rest: str) -> forms.FormMatches | None:
-    """Find the instructions that a question is about; None if it names none, or narrows a list: `wgmma h100`.
+    """Return the instructions that a question is about; None if it names none, or filters a list: `wgmma h100`.
 
-    rest: the text without the targets and what asks for them.
+    rest: the text without the targets and the words of the question.
     """
     matches, whole = forms.find_forms(rest), forms.find_forms(text)
     if whole.forms and not (whole.ignored or _ASKING.match(text)):

@@ -1,5 +1,6 @@
-"""Names of tcgen05.mma with M, N, K and types, which stand in the instruction descriptor and not in the opcode: the
-forms that take them, each with the descriptor that says so.
+"""Names of tcgen05.mma with M, N, K and types, which are in the instruction descriptor and not in the opcode.
+
+They give the forms, each with its descriptor.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _CODE = re.compile(r"[<>{}()\[\];%]|umma::", re.I)
 
 
 def _list_words(text: str) -> list[str]:
-    """Return the words that say which tcgen05.mma is meant; none of a whole name, or another text."""
+    """Return the words that select a tcgen05.mma; none for a complete name, or another text."""
     if not _OPCODE.search(text) or _CODE.search(text) or len(text) > forms.LONGEST or forms.find_forms(text).exact:
         return []
     plain = re.sub(r"\b([mnk])\s*=\s*(\d+)", r"\1\2", _OPCODE.sub(" ", text).lower())

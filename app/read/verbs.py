@@ -1,4 +1,4 @@
-"""The verb read."""
+"""The command read."""
 
 from __future__ import annotations
 

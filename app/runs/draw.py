@@ -1,6 +1,4 @@
-"""A run's answer as pictures: what was measured (or simulated), with every element that differs from the prediction
-marked.
-"""
+"""A run's answer as pictures: measured or simulated results, with every mismatch marked."""
 
 from __future__ import annotations
 

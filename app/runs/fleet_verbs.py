@@ -1,4 +1,4 @@
-"""The verbs of a fleet: gpu scheduler, gpu worker; and what a verification says."""
+"""Commands of a fleet: gpu scheduler, gpu worker; and the output of a verification."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Running = Callable[[str, str, int, int], None]  # (what, "agrees" or what differ
 
 @contextmanager
 def show_progress() -> Iterator[Running]:
-    """A progress bar on a terminal; what differs is shares anywhere."""
+    """Show a progress bar on a terminal; differences are printed in any case."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -43,7 +43,9 @@ def show_progress() -> Iterator[Running]:
 
 
 def make_stage_printer() -> Callable[[str], None]:
-    """Return a line on standard error for every stage of a verification that begins, with the seconds until then."""
+    """Return a function that prints a line to standard error for each stage of a verification, with the seconds so
+    far.
+    """
     begun = time.monotonic()
 
     def begins(stage: str) -> None:
@@ -87,7 +89,7 @@ def worker(
     name: Annotated[str, typer.Option(help="This host's name in the fleet; its host name when left out.")] = "",
     host: Annotated[str, typer.Option(help="Address to listen on; the one that reaches the scheduler.")] = "",
 ) -> None:
-    """Put this host's GPUs into a fleet: a worker a device, each under a nanny that starts it anew when it ends."""
+    """Put this host's GPUs into a fleet: a worker per device, each under a nanny that restarts it when it ends."""
     from lanescope.app.hardware.connection import parse_devices, require_dask, require_scheduler
     from lanescope.app.hardware.runs import PLACES
     from lanescope.errors import LayoutError
@@ -109,8 +111,8 @@ def worker(
 def verify_on_fleet(
     contact: FleetContact, chosen: dict[str, str], kept: PieceJournal, progress: Running
 ) -> list[dict[str, Any]]:
-    """Return the evidence of every kind of device of a fleet; what an interrupted verification left is not done
-    again.
+    """Return the evidence of every kind of device of a fleet; pieces finished by an interrupted verification are not
+    repeated.
     """
     from lanescope.app.hardware import evidence, fleet_verification, runs
     from lanescope.errors import LayoutError
@@ -134,7 +136,7 @@ def verify_on_fleet(
 
 
 def write_report(every: list[dict[str, Any]], part: str, write: bool, spread: bool, as_json: bool) -> bool:
-    """Write the evidence of each device where that is wished, and print it; whether all of it agrees."""
+    """Write the evidence of each device if requested, and print it. Return whether all of it agrees."""
     from lanescope.app.hardware import evidence
     from lanescope.app.hardware.pieces import find_contradictions
 
@@ -160,7 +162,7 @@ def write_report(every: list[dict[str, Any]], part: str, write: bool, spread: bo
 
 
 def _print_summary(found: dict[str, Any]) -> None:
-    """The device, then a row a family with what each method saw."""
+    """Print the device, then a row per family with the result of each method."""
     from rich.console import Console
     from rich.table import Table
 

@@ -1,4 +1,4 @@
-"""The verbs that execute: steps, gpu status, run, verify. They import no server package."""
+"""Commands that execute: steps, gpu status, run, verify. They import no server package."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _parse_matrix_option(text: str, name: str) -> Any:
 
 
 def make_scheduler_error(option: str) -> Exception:
-    """Return an option that a fleet alone has."""
+    """Return the error for an option that only a fleet has."""
     from lanescope.errors import LayoutError
 
     return LayoutError("bad_usage", f"--{option} needs a --scheduler.", "This machine has one device.", option)
@@ -269,7 +269,7 @@ def gpu_verify(
 
 
 def _check_scope(family: str, write: bool, quick: bool, fleet: bool) -> None:
-    """Refuse to write evidence, or to use a fleet, for less than everything."""
+    """Refuse to write evidence, or to use a fleet, for a part of the verification."""
     from lanescope.errors import LayoutError
 
     if write and family:

@@ -1,4 +1,4 @@
-"""The timeline of a product: its phases and steps, and one sentence for each."""
+"""The timeline of a product: phases and steps, each with a caption."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class StepperPhase:
 
 @fact
 class StepperStep:
-    """One step: what happens (kind), of which operand, which of its kind, and a sentence that says it."""
+    """One step: its kind, its operand, its number among steps of that kind, and its caption."""
 
     phase: int
     kind: Annotated[
@@ -42,7 +42,7 @@ class StepperStep:
 
 @dataclass(frozen=True)
 class Product:
-    """What the captions read: the instruction, the loads of A and B, and the k of each step."""
+    """Input of the captions: the instruction, the loads of A and B, and the k of each step."""
 
     instruction: Instruction
     loaded: dict[str, LoadedOperand]
@@ -51,7 +51,7 @@ class Product:
 
 @fact
 class StepperMismatch:
-    """A slot that gets another element than the product needs; value: null where it is not known."""
+    """A slot that gets the wrong element; value: null if it is not known."""
 
     slot: int
     expected: str
@@ -60,16 +60,16 @@ class StepperMismatch:
 
 
 Step = TypeVar("Step", bound=StepperStep)
-Phase = tuple[str, float, list[Step]]  # its name, its share of the scrubber, its steps
+Phase = tuple[str, float, list[Step]]  # name, share of the scrubber, steps
 
 
 def make_step(kind: str, index: int, at: str, caption: str, operand: str = "") -> StepperStep:
-    """Make a step; place_steps gives it its phase."""
+    """Return a step; place_steps assigns its phase."""
     return StepperStep(phase=0, kind=kind, operand=operand, index=index, at=at, caption=caption)
 
 
 def place_steps(parts: Iterable[Phase[Step]]) -> tuple[list[StepperPhase], list[Step]]:
-    """Put the steps of all phases one after the other."""
+    """Concatenate the steps of all phases."""
     phases: list[StepperPhase] = []
     steps: list[Step] = []
     for number, (name, weight, own) in enumerate(parts):
@@ -79,7 +79,7 @@ def place_steps(parts: Iterable[Phase[Step]]) -> tuple[list[StepperPhase], list[
 
 
 def build_timeline(product: Product, further: list[Phase[StepperStep]]) -> tuple[list[StepperPhase], list[StepperStep]]:
-    """Build the phases and steps of a product, in order, and those that come after it."""
+    """Return the phases and steps of a product, followed by those after it."""
     parts: list[Phase[StepperStep]] = [("Memory as stored", 2.7, _list_memory_steps(product))]
     for name, loaded in product.loaded.items():
         steps = [make_step("addresses", 0, "addresses", _say_addresses(product, loaded), name)]
@@ -96,7 +96,7 @@ def build_timeline(product: Product, further: list[Phase[StepperStep]]) -> tuple
 
 
 def format_load(load: str) -> str:
-    """Format a load as people say it: ldmatrix.x4.trans, ldmatrix.m16n16.x1.trans."""
+    """Return a short name of a load: ldmatrix.x4.trans, ldmatrix.m16n16.x1.trans."""
     named = load.replace(".sync.aligned", "").replace(".m8n8", "")
     return named.replace(".shared.b16", "").replace(".shared.b8x16", "").replace(".shared.b8", "")
 
@@ -106,7 +106,7 @@ def format_element(operand: str, row: int, col: int) -> str:
 
 
 def format_stored(loaded: LoadedOperand, index: int) -> str:
-    """Format an element of the tile, with its K step where it is not the one that is loaded."""
+    """Return an element of the tile, with its K step if that is not the loaded one."""
     step = loaded.get_k_step(index)
     return format_element(loaded.operand.name, *loaded.get_element(index)) + (
         "" if step is None else f" of K step {step}"
@@ -118,7 +118,7 @@ def format_range(first: int, last: int) -> str:
 
 
 def format_lanes(lanes: list[int]) -> str:
-    """Format lanes: one range where they follow one another, else a list with its step.
+    """Return lanes as text: a range if they are consecutive, else a list.
 
     >>> format_lanes([4, 5, 6, 7]), format_lanes([1, 5, 9, 13])
     ('4–7', '1, 5, 9, 13')
@@ -159,7 +159,7 @@ def _say_major(loaded: LoadedOperand) -> str:
 
 
 def make_xor_step(loaded: LoadedOperand) -> StepperStep:
-    """Make the step in which the chunks of an operand move to their places."""
+    """Return the step in which an operand's chunks move to their swizzled places."""
     return make_step("xor", 1, format_swizzle(loaded), _say_xor(loaded))
 
 
@@ -201,7 +201,7 @@ def _say_addresses(product: Product, loaded: LoadedOperand) -> str:
 
 
 def describe_row(loaded: LoadedOperand, move: StepperMove) -> str:
-    """Name the elements that one address brings."""
+    """Return the elements that one address loads, as text."""
     return _format_elements(loaded, [int(loaded.got[slot]) for slot in move.slots])
 
 
@@ -220,7 +220,7 @@ def _format_elements(loaded: LoadedOperand, indexes: list[int]) -> str:
 
 
 def format_span(numbers: Iterable[int]) -> str:
-    """Format the rows or columns of a block of elements.
+    """Return the rows or columns of a block as text.
 
     >>> format_span([7]), format_span([8, 9, 10, 11]), format_span([1, 0, 4])
     ('7', '8…11', '0, 1, 4')
@@ -245,7 +245,7 @@ def _say_move(loaded: LoadedOperand, number: int) -> str:
 
 
 def say_row(loaded: LoadedOperand, move: StepperMove) -> str:
-    """Say which elements one address brings, and where they go."""
+    """Return a sentence about the elements that one address loads, and where they go."""
     return (
         f"Lane {move.lanes[0]} gives `{format_address(move.addresses[0])}`: the 16 bytes there are"
         f" {describe_row(loaded, move)}, and they go to {describe_holders(loaded, move)}."
@@ -253,7 +253,7 @@ def say_row(loaded: LoadedOperand, move: StepperMove) -> str:
 
 
 def describe_holders(loaded: LoadedOperand, move: StepperMove) -> str:
-    """Name the registers and lanes of a row, and how many elements each lane has of it."""
+    """Return the registers and lanes that hold a row, and the number of elements in each lane."""
     lanes = {slot // loaded.operand.values for slot in move.slots}
     each = format_count(len(move.slots) // len(lanes), "element")
     return f"{_format_registers(loaded, move)} of lanes {format_lanes(list(lanes))}, {each} each"
@@ -266,7 +266,9 @@ def _format_registers(loaded: LoadedOperand, move: StepperMove) -> str:
 
 
 def say_banks(loaded: LoadedOperand, number: int, called: str) -> str:
-    """Say what 8 rows cost, at their last one; nothing where that has not been measured. called: what they make."""
+    """Return a sentence about the bank conflicts of 8 rows, at the last of them; "" if not measured. called: what
+    the 8 rows form.
+    """
     move, after = loaded.moves[number], loaded.moves[number + 1 : number + 2]
     if not move.wavefronts or any((one.turn, one.phase) == (move.turn, move.phase) for one in after):
         return ""
@@ -276,7 +278,7 @@ def say_banks(loaded: LoadedOperand, number: int, called: str) -> str:
 
 
 def list_mismatches(loaded: LoadedOperand, numbers: Any) -> list[StepperMismatch]:
-    """List the slots that get another element than theirs. numbers: of the elements of the tile, NaN if not known."""
+    """Return the slots that get a wrong element. numbers: of the tile's elements, NaN if not known."""
     found = []
     for slot in np.flatnonzero(loaded.got != loaded.holds).tolist():
         got = int(loaded.got[slot])
@@ -343,7 +345,7 @@ def _make_k_step(product: Product, number: int) -> StepperStep:
 
 
 def list_row_steps(d: Operand, name: str, operand: str) -> list[StepperStep]:
-    """List the steps that show which lanes hold the rows of an accumulator, eight at a time."""
+    """Return the steps that show which lanes hold an accumulator's rows, eight at a time."""
     size = min(8, d.row_count)
     steps = []
     for n, first in enumerate(range(0, d.row_count, size)):

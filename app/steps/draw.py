@@ -12,11 +12,11 @@ from lanescope.app.hardware.user_matrices import format_number
 from lanescope.app.steps.facts import Load, Steps
 from lanescope.app.steps.wgmma import StepDescriptor, TracedRun, WgmmaSteps
 
-MOST_SHOWN = 16  # values of a lane that are spelled beside its registers
+MOST_SHOWN = 16  # values of a lane that are printed beside its registers
 
 
 def render_steps(steps: Steps | WgmmaSteps) -> str:
-    """Return all of it, a section a step."""
+    """Return all steps as text, a section each."""
     lines = _render_wgmma(steps) if isinstance(steps, WgmmaSteps) else _render_warp(steps)
     return "\n".join((*_render_head(steps), *lines)) + "\n"
 
@@ -32,7 +32,7 @@ def _render_head(run: TracedRun) -> list[str]:
 
 
 def _render_matrix(matrix: Any, numbered: str = "3") -> list[str]:
-    """Return a line per row, its number in front, all cells of one width."""
+    """Return a line per row with its number, all cells equally wide."""
     cells = [[format_number(value) for value in line] for line in np.asarray(matrix).tolist()]
     wide = max(3, *(len(cell) for line in cells for cell in line))
     return [f"   {n:{numbered}}  " + " ".join(cell.rjust(wide) for cell in line) for n, line in enumerate(cells)]
@@ -86,7 +86,7 @@ def _render_terms(steps: Steps) -> Iterator[str]:
 
 
 def _format_registers(steps: Steps, name: str, lane: int) -> str:
-    """Return a lane's registers of one operand, and what they hold where that is not too much."""
+    """Return a lane's registers of one operand, with their values if these are few."""
     words, values = steps.registers[name][lane], steps.values[name][lane]
     return " ".join(words) + (f" ({' '.join(map(format_number, values))})" if len(values) <= MOST_SHOWN else "")
 

@@ -8,7 +8,7 @@ from lanescope.app.steps.matrix_stepper import MatrixStepper
 
 
 def render_text(steps: MatrixStepper) -> str:
-    """Render the steps, and what the registers hold."""
+    """Return the steps and the resulting registers as text."""
     return "\n".join(list_lines(steps)) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""The page of one ldmatrix or stmatrix to step through."""
+"""The page of the steps of one ldmatrix or stmatrix."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from lanescope.ptx.instruction import Instruction
 FIELDS = tuple(name for name in options_of(MatrixStepperQuestion) if name not in ("instruction", "storage"))
 LABELS = labels_of(MatrixStepperQuestion)
 STORAGE = CHAIN_STORAGE | {"pitch_bytes": "128", "swizzle": "128B", "swizzle_by": "address"}
-OF_ONE_FORM = ("matrices", "first_col", "addresses", "values", "pin", "step")  # what another form's tile may not have
+OF_ONE_FORM = ("matrices", "first_col", "addresses", "values", "pin", "step")  # fields that another form may not have
 
 
 def answer_query(instruction: Instruction, query: Mapping[str, str]) -> MatrixStepper:
-    """Answer an address. LayoutError names the wrong field."""
+    """Return the answer to an address. LayoutError names the wrong field."""
     given: dict[str, Any] = {name: query[name] for name in FIELDS if query.get(name)}
     if query.get("s_kind"):
         given["storage"] = parse_storage(collect_storage(query, STORAGE), "K")
@@ -36,7 +36,7 @@ def answer_query(instruction: Instruction, query: Mapping[str, str]) -> MatrixSt
 
 
 def build_matrix_view(instruction: Instruction, query: Mapping[str, str]) -> dict[str, Any]:
-    """Build what the template shows."""
+    """Return the template's variables."""
     spec = collect_storage(query, STORAGE)
     kept = {name: value for name, value in query.items() if value and name not in ("step", "more")}
     context: dict[str, Any] = {
@@ -63,7 +63,7 @@ def build_matrix_view(instruction: Instruction, query: Mapping[str, str]) -> dic
 
 
 def _format_values(steps: MatrixStepper) -> list[str]:
-    """Format what each lane's registers hold, value by value."""
+    """Return the values of each lane's registers as text."""
     tile = steps.s
     wrong = {one.slot: one.value for one in tile.wrong} if not steps.stores else {}
     numbers = [wrong.get(slot, tile.numbers[element]) for slot, element in enumerate(tile.holds.tolist())]
@@ -72,7 +72,7 @@ def _format_values(steps: MatrixStepper) -> list[str]:
 
 
 def _list_forms(instruction: Instruction, query: dict[str, str]) -> Iterator[list[tuple[str, str, bool]]]:
-    """Yield the switches of the page, each a list of (words, address, whether it is this form)."""
+    """Yield the switches of the page: (text, address, whether it is the current form) each."""
     others = {name: value for name, value in query.items() if name not in OF_ONE_FORM}
     plain, count = instruction.ptx.replace(".trans", ""), f".x{instruction.counts['x']}"
     turned = plain.replace(count, f"{count}.trans")
@@ -103,7 +103,7 @@ def _find(ptx: str) -> Instruction | None:
 
 
 def _link_program(instruction: Instruction, spec: dict[str, str]) -> str:
-    """Link a whole program around the instruction, with this pitch and swizzle where its rows may have them."""
+    """Link to a whole program around the instruction, with the same pitch and swizzle if it supports them."""
     named = {"pitch_bytes": spec["pitch_bytes"], "swizzle": spec["swizzle"]}
     text = ",".join(f"{name}={value}" for name, value in named.items()) if spec["kind"] == "rows" else ""
     return programs.link_program(instruction, {"data": text} if text else {})

@@ -1,4 +1,4 @@
-"""What a request of steps asks for: an instruction, an element of D, and matrices of one's own."""
+"""Fields of a request for steps: an instruction, an element of D, and the user's matrices."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 
 OPTIONS = {"row": "0", "col": "0", "product": "0", "seed": "1", "backend": "numpy"}
-TEXTS = ("a", "b", "c", "d", "data_a", "data_b")  # what a form or an address says of storage and matrices
+TEXTS = ("a", "b", "c", "d", "data_a", "data_b")  # fields of storage and matrices
 
 
 def find_instruction(body: Mapping[str, Any]) -> tuple[Instruction, dict[str, Any]]:
-    """Return the instruction of a body, and what it says of storage and matrices."""
+    """Return the instruction of a body, and its options of storage and matrices."""
     check_keys(body, ("instruction", *OPTIONS, *SIDES, "data"))
     found = catalog.parse_instruction(body.get("instruction"), "instruction")
     stored = [side for side in SIDES if side in body]

@@ -1,4 +1,4 @@
-"""What the page of the stepper shows: the product as the address asks for it, and its options."""
+"""The page of a product's stepper, and its options."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from lanescope.ptx.instruction import Instruction
 
 FIELDS = tuple(name for name in options_of(StepperQuestion) if name not in ("instruction", "storage"))
 LABELS = labels_of(StepperQuestion)
-IN_TABLES = ("row", "col", "product", "seed", "backend", "a", "b", "c")  # what the form above the tables asks
+IN_TABLES = ("row", "col", "product", "seed", "backend", "a", "b", "c")  # fields of the form above the tables
 
 
 def build_view(
     instruction: Instruction, query: Mapping[str, str], tables_error: LayoutError | None = None
 ) -> dict[str, Any]:
-    """Build what the template shows of the stepper; nothing for an instruction that it does not show. tables_error:
-    why the tables cannot be shown.
+    """Return the template's variables of the stepper; nothing for an instruction without one. tables_error: why
+    there are no tables.
     """
     if not can_step(instruction):
         return {}

@@ -1,7 +1,7 @@
-"""Everything one wgmma product does, step by step: memory, tiles, descriptors, the bytes each term is read from, D.
+"""The steps of a wgmma product: memory, tiles, descriptors, the bytes from which each term is read, D.
 
-A factor is what its descriptor reads, not what the matrix holds: a wrong descriptor shows where it reads and what
-that does to D.
+A factor is what its descriptor reads, not what the matrix has: a wrong descriptor shows where it reads, and the effect
+on D.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from lanescope.ptx.product_values import read_elements
 
 @fact
 class TracedRun:
-    """What every trace says of the run it takes apart."""
+    """The first facts of every trace: the run that it explains."""
 
     ptx: str
     seed: int
@@ -41,7 +41,7 @@ class TracedRun:
 
 @fact
 class Lines:
-    """A matrix in global memory: lines of its contiguous dimension."""
+    """A matrix in global memory: lines along its contiguous dimension."""
 
     order: str
     element: str
@@ -50,8 +50,8 @@ class Lines:
 
 @fact
 class SharedTile:
-    """An operand in shared memory, from byte `base` to before byte `end`: address [mn][k], bytes from the kernel's
-    first one.
+    """An operand in shared memory, from byte `base` up to `end`: address [mn][k], relative to the kernel's first
+    byte.
     """
 
     major: Major
@@ -87,7 +87,7 @@ class Registers:
 
 @fact
 class ReadTerm:
-    """One term of an element: its factors, where each is read, and what it adds."""
+    """One term of an element: its factors, where each is read, and its contribution."""
 
     k: int
     step: int
@@ -115,7 +115,7 @@ class ReadElement:
 
 @fact
 class WgmmaSteps(TracedRun):
-    """Everything one product with a wgmma does."""
+    """The steps of one wgmma product."""
 
     options: dict[str, dict[str, str]]
     steps: int
@@ -130,7 +130,7 @@ class WgmmaSteps(TracedRun):
 
 
 def trace_steps(i: Instruction, run: MmaRan, row: int, col: int) -> WgmmaSteps:
-    """Return the steps of one run of kind mma with the options of a whole product, whose inputs are made again from its
+    """Return the steps of a run of kind mma with the options of a whole product; its inputs are made again from the
     seed.
     """
     made = make_plan(i, *(getattr(run.request, side) or {} for side in SIDES))
@@ -158,13 +158,13 @@ def trace_steps(i: Instruction, run: MmaRan, row: int, col: int) -> WgmmaSteps:
 
 
 def trace_fields(i: Instruction, run: MmaRan) -> dict[str, Any]:
-    """Return the fields of Traced."""
+    """Return the fields of TracedRun."""
     same = {"backend": run.backend, "simulation": run.simulation, "device": run.device, "agrees": run.agrees}
     return {"ptx": i.ptx, "seed": run.request.seed, "data": user_matrices.describe_matrices(run.request.data), **same}
 
 
 def _build_memory(plan: ProductPlan, inputs: ProductInputs) -> dict[str, Lines]:
-    """Return a, B and C as global memory holds them: lines of the contiguous dimension."""
+    """Return A, B and C as stored in global memory: lines along the contiguous dimension."""
     out = {}
     for side, matrix in ((plan.a, inputs.stored_a[0]), (plan.b, inputs.b[0].T)):  # both [mn, k]
         along = "K" if side.major == "K" else "MN"[side.letter == "b"]
@@ -176,7 +176,7 @@ def _build_memory(plan: ProductPlan, inputs: ProductInputs) -> dict[str, Lines]:
 
 
 def _build_tile(side: DescribedSide) -> SharedTile:
-    """Return where each element of the product lies in shared memory: address [mn][k], bytes from its start."""
+    """Return where each element of the product is in shared memory: address [mn][k], relative to its start."""
     mn, k = np.arange(side.mn)[:, None], np.arange(side.k)[None, :]
     address = np.asarray(side.address(mn, k))
     return SharedTile(major=side.major, how=describe_storage(side), base=side.base, end=side.end, address=address)
@@ -221,7 +221,7 @@ def read_operand(side: DescribedSide, step: int, image: Any) -> tuple[Any, Any]:
 def _build_element(
     plan: ProductPlan, inputs: ProductInputs, staged: whole_product.StagedProduct, d: Any, row: int, col: int
 ) -> ReadElement:
-    """One element of D: its terms in order, where each factor is read, and the sum."""
+    """Return one element of D: its terms in order, where each factor is read, and the sum."""
     i, image = plan.instruction, whole_product.build_shared_image(plan, staged)
     op, k = i.operands["a"], i.sizes["k"]
     bit = plan.a.element.bits == 1 if isinstance(plan.a, DescribedSide) else op.element.bits == 1
@@ -272,12 +272,12 @@ def _format_owner(op: Any, row: int, stored: int) -> str:
 
 
 def _format_byte(address: Any, k: int, bit: bool) -> str:
-    """Return a byte of shared memory, and the bit in it where eight elements share one."""
+    """Return a byte of shared memory, with the bit if eight elements share it."""
     return str(int(address)) + (f".{k % 8}" if bit else "")
 
 
 def _map_stored_columns(plan: ProductPlan, inputs: ProductInputs, step: int, row: int) -> dict[int, int]:
-    """Map the dense columns of a step to the stored ones, of one row of A."""
+    """Return the stored column for each dense column of a step, in one row of A."""
     op = plan.instruction.operands["a"]
     words = inputs.metadata[step] if op.sparsity else None
     dense = find_dense_columns(op, words, plan.selector)[row].tolist()
@@ -285,7 +285,7 @@ def _map_stored_columns(plan: ProductPlan, inputs: ProductInputs, step: int, row
 
 
 def _build_registers(plan: ProductPlan, inputs: ProductInputs, d: Any, thread: int) -> Registers:
-    """One thread's registers: A of every step where it comes from registers, D before and after."""
+    """Return one thread's registers: A of every step if it comes from registers, D before and after."""
     i = plan.instruction
     d_op, a = i.operands["d"], i.operands["a"]
     parts = (inputs.stored_a[:, :, step * a.col_count : (step + 1) * a.col_count] for step in range(plan.steps))

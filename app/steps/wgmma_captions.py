@@ -1,4 +1,4 @@
-"""The timeline of a wgmma: its phases and steps, what each step reads, and one sentence for each."""
+"""The timeline of a wgmma: phases and steps, what each step reads, and a caption for each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WARP_ROWS = 16
 
 @fact
 class WgmmaStep(StepperStep):
-    """A step, for which warp and in which K step."""
+    """A step with its warp and K step."""
 
     kind: Annotated[str, Description("plain, xor, hold, field, line, core, k, advance, read, out or done.")]
     warp: Annotated[int, Description("−1: of no warp alone.")]
@@ -41,7 +41,7 @@ class WgmmaStep(StepperStep):
 
 @fact
 class WgmmaMove:
-    """What is read in one step: core matrices of a K step, all lines of them or one."""
+    """What is read in one step: core matrices of a K step, with all their lines or one."""
 
     k_step: int
     warp: Annotated[int, Description("Which takes it; −1: all four.")]
@@ -51,9 +51,10 @@ class WgmmaMove:
 
 @dataclass(frozen=True)
 class DescribedProduct:
-    """What the captions read: the operands with descriptors (A may come from registers), the element that is read in
-    the place of each ([K step, mn, k]), the k of each step of the multiplication, and the columns shown of all n; per:
-    elements along K that each k counted here stands for.
+    """Input of the captions: the operands with descriptors (A may come from registers), the element read for each ([K
+    step, mn, k]), the k of each step of the multiplication, and the columns shown.
+
+    n: all columns; per: elements along K for each k counted here.
     """
 
     instruction: Instruction
@@ -66,15 +67,15 @@ class DescribedProduct:
 
     @property
     def k(self) -> int:
-        """Cells along K of one K step."""
+        """Return the cells along K of one K step."""
         return self.instruction.sizes["k"] // self.per
 
     def format_k(self, first: int, last: int) -> str:
-        """Format the k from the first cell to the last one."""
+        """Return the k from the first cell to the last as text."""
         return format_range(first * self.per, (last + 1) * self.per - 1)
 
     def name_cell(self, name: str, mn: int, k: int) -> str:
-        """Name what a cell holds as it stands in the matrix: A[m][k], B[k][n]."""
+        """Return a cell's element as in the matrix: A[m][k], B[k][n]."""
         along = str(k) if self.per == 1 else f"{k * self.per}…{(k + 1) * self.per - 1}"
         return f"A[{mn}][{along}]" if name == "a" else f"B[{along}][{mn}]"
 
@@ -84,7 +85,7 @@ class DescribedProduct:
 
     @property
     def register_operand(self) -> Operand | None:
-        """Return a, if it comes from registers."""
+        """Return A if it comes from registers."""
         return None if "a" in self.operands else self.instruction.operands["a"]
 
     @property
@@ -149,14 +150,14 @@ def _make_step(
 
 
 def _list_cores(product: DescribedProduct, name: str) -> list[int]:
-    """List the core matrices of an operand that are shown: of B those in the columns shown."""
+    """Return the core matrices of an operand that are shown: for B those in the visible columns."""
     one = product.operands[name]
     rows = range(product.columns.start, product.columns.stop) if name == "b" else range(one.side.mn)
     return [n for n in range(len(one.cores)) if one.get_corner(n)[0] in rows]
 
 
 def _list_first_moves(product: DescribedProduct, name: str) -> list[WgmmaMove]:
-    """List what the first K step reads: the first core matrix line by line, the others at once."""
+    """Return the reads of the first K step: the first core matrix line by line, the others at once."""
     one, moves = product.operands[name], []
     for n, core in enumerate(_list_cores(product, name)):
         warp = one.get_corner(core)[0] // WARP_ROWS if name == "a" else -1
@@ -270,7 +271,7 @@ def _format_terms(terms: AddressTerms) -> str:
 
 
 def _format_block(product: DescribedProduct, name: str, elements: Any, k: int) -> str:
-    """Name the elements of a block as they stand in the matrix: A[m][k], B[k][n]."""
+    """Return the elements of a block as in the matrix: A[m][k], B[k][n]."""
     mn, along = np.divmod(np.asarray(elements).ravel(), k)
     inside = (along[:, None] * product.per + np.arange(product.per)).ravel()
     spans = [format_span(mn.tolist()), format_span(inside.tolist())]
@@ -279,7 +280,9 @@ def _format_block(product: DescribedProduct, name: str, elements: Any, k: int) -
 
 
 def _say_wrong(product: DescribedProduct, name: str, elements: Any, step: int) -> str:
-    """Say which of these elements of a K step are read from elsewhere, and what the first of them gets."""
+    """Return a sentence about the elements of a K step that are read from elsewhere, and what the first of them
+    gets.
+    """
     one = product.operands[name]
     mn, k = np.divmod(np.asarray(elements).ravel(), one.view.k)
     got, expected = product.sources[name][step, mn, k], one.get_expected()[step, mn, k]
@@ -299,7 +302,7 @@ def _say_wrong(product: DescribedProduct, name: str, elements: Any, step: int) -
 
 
 def name_source(product: DescribedProduct, name: str, source: int) -> str:
-    """Name the element that is read; −1 where the bytes are none, −2 − n for element n of the other operand."""
+    """Return the name of the element that is read; −1 means none, −2 − n element n of the other operand."""
     if source == -1:
         return "no element"
     if source < -1:

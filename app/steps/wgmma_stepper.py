@@ -1,5 +1,5 @@
-"""A wgmma to step through: its tiles in shared memory, the fields of its descriptors, which bytes they read for which
-warp, and D after every step of K.
+"""Steps of a wgmma: its tiles in shared memory, the fields of its descriptors, the bytes they read for each warp,
+and D after every K step.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from lanescope.product.plan import DescribedSide, ProductPlan
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
 
-COLUMNS = 16  # of D and B that the picture shows at once
-MOST_K_GROUPS = 16  # that the first K step is multiplied in
+COLUMNS = 16  # columns of D and B that the picture shows at once
+MOST_K_GROUPS = 16  # steps in which the first K step is multiplied
 WARPS = 4
 
 
 @question
 class WgmmaStepperQuestion:
-    """A wgmma, where A and B lie, and how they are described."""
+    """A wgmma, where A and B are stored, and their descriptors."""
 
     instruction: str = text_field("", "Instruction", "A wgmma.", type=PtxText, required=True)
     seed: int = number_field(1, "Random seed", "Of the matrices that are not given.", least=0)
@@ -61,7 +61,7 @@ class WgmmaStepperQuestion:
 
 @fact
 class ReadWord:
-    """The descriptor of one K step, and the byte that each line of a core matrix is read from."""
+    """The descriptor of one K step, and the byte from which each line of a core matrix is read."""
 
     descriptor: Word64
     fields: list[DescriptorField]
@@ -75,8 +75,9 @@ class ReadWord:
 
 @fact
 class WgmmaOperand:
-    """A, or the columns of B that are shown: its numbers, where they lie, and what its descriptors read in their
-    place. Element [row][k], k over all K steps; first: the row of the whole operand that row 0 is.
+    """A, or the visible columns of B: its numbers, where they are stored, and what its descriptors read instead.
+
+    Element [row][k], k over all K steps; first: number of row 0 in the whole operand.
     """
 
     first: int
@@ -112,7 +113,7 @@ class WgmmaOperand:
 
 @fact
 class WgmmaResult:
-    """The columns of D that are shown: who holds them, and their sums."""
+    """The visible columns of D: the holders and the sums."""
 
     first: int
     columns: int
@@ -129,7 +130,7 @@ class WgmmaResult:
 
 @fact
 class WgmmaStepper:
-    """Everything that the stepper of one wgmma shows."""
+    """The data of a wgmma's stepper."""
 
     ptx: str
     title: str
@@ -147,14 +148,13 @@ class WgmmaStepper:
 
 
 def can_step_wgmma(i: Instruction) -> bool:
-    """Return whether this stepper shows an instruction: a wgmma."""
+    """Return whether this stepper supports an instruction: a wgmma."""
     return i.family.multiplies and i.family.by_descriptor and not i.family.tensor
 
 
 def build_wgmma_stepper(question: WgmmaStepperQuestion) -> WgmmaStepper:
-    """Return everything that the stepper shows of one wgmma: stored chunks with and without the XOR, the fields of
-    every descriptor, the core matrices that it reads for each warp, sums after every step of K, and a sentence for
-    each step.
+    """Return the stepper of one wgmma: stored chunks with and without the XOR, the fields of every descriptor, the
+    core matrices that it reads for each warp, sums after every K step, and a caption for each step.
     """
     i = catalog.parse_instruction(question.instruction, "instruction")
     if not can_step_wgmma(i):
@@ -216,7 +216,7 @@ def build_wgmma_stepper(question: WgmmaStepperQuestion) -> WgmmaStepper:
 
 
 def _read_numbers(one: DescribedOperand, image: Any) -> Any:
-    """Return [K step, mn, k]: the number that the bytes read are."""
+    """Return the numbers that the read bytes represent: [K step, mn, k]."""
     return np.stack([wgmma.read_operand(one.side, step, image)[1] for step in range(one.steps)])
 
 
@@ -229,7 +229,7 @@ def _choose_columns(i: Instruction, first: int) -> slice:
 
 
 def _parse_data(i: Instruction, texts: Mapping[str, str]) -> dict[str, Any]:
-    """Parse the matrices that are given. LayoutError names data_a or data_b: a and b say how they are stored."""
+    """Return the user's matrices. LayoutError names data_a or data_b, because a and b are storage options."""
     try:
         given = {name: user_matrices.parse_matrix(text, name) for name, text in texts.items() if text}
         return user_matrices.check_matrices(i, given)
@@ -239,7 +239,7 @@ def _parse_data(i: Instruction, texts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _find_meets(plan: ProductPlan, inputs: ProductInputs) -> Any:
-    """Return [row][stored k]: the k of the product that a stored element of A stands for."""
+    """Return the k of the product for each stored element of A: [row][stored k]."""
     op, k = plan.instruction.operands["a"], plan.instruction.sizes["k"]
     parts = []
     for step in range(plan.steps):
@@ -249,7 +249,7 @@ def _find_meets(plan: ProductPlan, inputs: ProductInputs) -> Any:
 
 
 def _list_groups(k: int, steps: int) -> list[tuple[int, int]]:
-    """List the steps of the multiplication: the first K step k by k, the others at once."""
+    """Return the steps of the multiplication: the first K step k by k, the others at once."""
     size = -(-k // MOST_K_GROUPS)
     first = [(at, min(k, at + size)) for at in range(0, k, size)]
     return first + [(step * k, (step + 1) * k) for step in range(1, steps)]
@@ -258,7 +258,7 @@ def _list_groups(k: int, steps: int) -> list[tuple[int, int]]:
 def _add_up(
     plan: ProductPlan, inputs: ProductInputs, arrived: Mapping[str, Any], meets: Any, groups: Any, columns: slice
 ) -> Any:
-    """Return [step of K][row][column]: C, then the sums after each step, of what is read; NaN where it is unknown."""
+    """Return C and the sums after each step, as computed from what is read: [K step][row][column]; NaN if unknown."""
     stored = np.concatenate(list(arrived["a"]), axis=1)
     b = np.concatenate(list(arrived["b"]), axis=1)[columns].T
     a = np.zeros((stored.shape[0], len(b)))
@@ -272,7 +272,7 @@ def _add_up(
         np.put_along_axis(met, meets, True, axis=1)
         with np.errstate(invalid="ignore"):
             terms = multiply(a[:, first:end, None], b[None, first:end]) * met[:, first:end, None]
-        if plan.instruction.operands["a"].sparsity:  # a k that A does not store meets nothing
+        if plan.instruction.operands["a"].sparsity:  # a k that A does not store contributes nothing
             terms = np.where(met[:, first:end, None], terms, 0)
         total = total + sign * terms.sum(axis=1)
         sums.append(total)
@@ -280,7 +280,7 @@ def _add_up(
 
 
 def _count_common_ones(a: Any, b: Any) -> Any:
-    """Count the ones of two bytes, ANDed; NaN where one is unknown."""
+    """Return the number of ones in the AND of two bytes; NaN if one is unknown."""
     unknown = np.isnan(a) | np.isnan(b)
     common = np.nan_to_num(a).astype(np.uint8) & np.nan_to_num(b).astype(np.uint8)
     return np.where(unknown, np.nan, np.bitwise_count(common))
@@ -329,7 +329,7 @@ def _build_operand(
 
 
 def _list_lines(one: DescribedOperand, rows: slice) -> list[Any]:
-    """Return the lines of every K step, once where they are the same."""
+    """Return the lines of every K step, each once."""
     found = [one.list_lines(rows, step) for step in range(one.steps)]
     return found[:1] if all(np.array_equal(found[0], each) for each in found) else found
 

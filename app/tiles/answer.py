@@ -1,4 +1,4 @@
-"""What the page of a TiledMMA says first of its pins, in the templates that its script fills."""
+"""The first sentences of a TiledMMA page about its pins, from templates that its script fills as well."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def build_words(tiled_mma: TiledMMA) -> AnswerWords:
 
 
 def _build_product_texts(tiled_mma: TiledMMA) -> dict[str, str]:
-    """Build what an element of A, B and C meets in the product of the whole tile."""
+    """Return what an element of A, B and C is multiplied with in the product of the whole tile."""
     if any(op.kept_of_group for op in tiled_mma.atom.instruction.operands.values()):
-        return {}  # the metadata say what meets
+        return {}  # depends on the metadata
     m, n, k = (size - 1 for size in tiled_mma.tile)
     return {
         "a": f"It multiplies B({{col}},0…{n}) and goes into C({{row}},0…{n}).",
@@ -63,7 +63,7 @@ def _build_product_texts(tiled_mma: TiledMMA) -> dict[str, str]:
 
 
 def build_answer(tiled_mma: TiledMMA, chosen: BenchState) -> Answer:
-    """Build what the page says first of its pins, or of none."""
+    """Return the first sentences about the pins, or the page's question."""
     words = build_words(tiled_mma)
     places = [
         _describe_thread(tiled_mma, words, first)

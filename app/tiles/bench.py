@@ -1,4 +1,4 @@
-"""The bench: what a TiledMMA's page shows, and what its script draws from."""
+"""The template's variables of a TiledMMA page, and the data of its script."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SLIDERS = {"k": "K iteration", "m": "Repeat in M", "n": "Repeat in N"}
 
 @fact
 class StepSlider:
-    """A step of one dimension that the page may show alone; the last position is all of them."""
+    """Selects one step of a dimension; the last position is all of them."""
 
     name: str
     text: str
@@ -57,7 +57,7 @@ def build_context(tiled_mma: TiledMMA, chosen: BenchState, default: BenchState) 
     """Return everything the page of a TiledMMA shows."""
     whole = state.get_extents(tiled_mma)
     shown = window.parse_ranges(chosen.view, whole)
-    ops = (tiled_mma.b, tiled_mma.a, tiled_mma.c)  # B first: what lies below it would move when it arrives
+    ops = (tiled_mma.b, tiled_mma.a, tiled_mma.c)  # B first: matrices below it would move when it appears
     return {
         "found": tiled_mma,
         "state": chosen,
@@ -84,7 +84,7 @@ def build_context(tiled_mma: TiledMMA, chosen: BenchState, default: BenchState) 
 
 
 def format_shares(shown: Mapping[str, tuple[float, float]]) -> tuple[str, str]:
-    """Return how wide A stands beside C and how high B above it, as words of the style sheet."""
+    """Return the relative width of A and height of B as CSS."""
     m, n, k = (shown[dim][1] - shown[dim][0] for dim in "mnk")
     wide = "wide" if k >= 2 * n else "even" if k >= n else "narrow"
     return wide, "tall" if k >= m else "even" if 2 * k >= m else "low"
@@ -105,7 +105,7 @@ def _build_matrix(
 
 
 def describe_holders(op: TileOperand) -> str:
-    """Return where an operand lies, and how many hold each of its elements."""
+    """Return where an operand is, and how many threads hold each element."""
     if op.shared:
         return f"in shared memory{f', read by {op.copies} warpgroups' if op.copies > 1 else ''}"
     if op.copies == 1:
@@ -118,7 +118,7 @@ def describe_holders(op: TileOperand) -> str:
 
 
 def _format_warps(team: tuple[int, ...]) -> str:
-    """Warps as a reader says them: 0–3 where they follow one another, else 0 and 2."""
+    """Return warps as text: 0–3 if they are consecutive, else 0 and 2."""
     if len(team) > 2 and team[-1] - team[0] == len(team) - 1:
         return f"{team[0]}–{team[-1]}"
     return join_words(list(map(str, team)), "and")
@@ -144,7 +144,7 @@ def list_sliders(tiled_mma: TiledMMA, chosen: BenchState) -> list[StepSlider]:
 
 
 def build_legend(tiled_mma: TiledMMA, chosen: BenchState) -> list[tuple[str, list[str]]]:
-    """Return (what a colour is, its classes in order) of every colouring in use."""
+    """Return (name of a colouring, its classes in order) for every colouring in use."""
     counts: dict[str, int] = {}
     for op in (tiled_mma.a, tiled_mma.b, tiled_mma.c):
         names = shades.list_operand_shades(tiled_mma, op)
@@ -164,7 +164,7 @@ def number_legend(tiled_mma: TiledMMA, chosen: BenchState) -> list[tuple[str, li
 
 
 def list_figures(tiled_mma: TiledMMA) -> list[tuple[str, str]]:
-    """Return (number, what it counts): what people ask of a tile."""
+    """Return (number, what it counts) for the tile."""
     ops = {"A": tiled_mma.a, "B": tiled_mma.b, "C": tiled_mma.c}
     held = [f"{name} {op.registers}" for name, op in ops.items() if not op.shared]
     m, n, k = tiled_mma.steps
@@ -188,7 +188,7 @@ def list_figures(tiled_mma: TiledMMA) -> list[tuple[str, str]]:
 
 
 def build_threads(tiled_mma: TiledMMA, chosen: BenchState) -> list[dict[str, Any]]:
-    """Return each pinned thread, or that of a pinned cell, and what it holds; else thread 0."""
+    """Return each pinned thread, or that of a pinned cell, with its elements; otherwise thread 0."""
     pins = [
         first if col is None else tiled_mma.operand(name).owner(first, col)[0][0]
         for name, first, col in chosen.list_pins()
@@ -215,7 +215,7 @@ def _build_thread(tiled_mma: TiledMMA, own: int, pinned: bool) -> dict[str, Any]
 
 
 def build_code_parts(tiled_mma: TiledMMA, atom: str) -> list[tuple[str, str]]:
-    """Return (title, text) of the code that makes it."""
+    """Return (title, text) of the code that constructs it."""
     parts = [
         ("CuTe, C++", code.render_cute_cpp(tiled_mma)),
         ("CuTe DSL, Python", code.render_cute_python(tiled_mma)),
@@ -225,7 +225,7 @@ def build_code_parts(tiled_mma: TiledMMA, atom: str) -> list[tuple[str, str]]:
 
 
 def list_layouts(tiled_mma: TiledMMA) -> list[tuple[str, str]]:
-    """Return (what, CuTe text): the layouts that print(tiled_mma) shows."""
+    """Return (name, CuTe text) of the layouts that print(tiled_mma) shows."""
     out = [
         ("ThrLayoutVMNK", str(tiled_mma.thread_layout)),
         ("PermutationMNK", algebra.format_tiler(tiled_mma.permutation)),
@@ -236,7 +236,7 @@ def list_layouts(tiled_mma: TiledMMA) -> list[tuple[str, str]]:
 
 
 def list_next_pages(tiled_mma: TiledMMA, chosen: BenchState) -> list[tuple[str, str]]:
-    """Return (text, address) of where people go from here."""
+    """Return (text, address) of related pages."""
     out = [
         (
             f"The instruction {name_form(tiled_mma.atom.instruction).text}",
@@ -287,7 +287,7 @@ def _link_load_chain(tiled_mma: TiledMMA, chosen: BenchState) -> str:
 
 def list_pictures(chosen: BenchState, default: BenchState) -> list[tuple[str, str, str]]:
     """Return (format, text, address) of every form of the picture."""
-    query = chosen.format_query(default, sel="", target="")  # which changes nothing that is drawn
+    query = chosen.format_query(default, sel="", target="")  # which does not change the picture
     return drawing.link_forms(PATH, query)
 
 
@@ -295,7 +295,7 @@ def list_pictures(chosen: BenchState, default: BenchState) -> list[tuple[str, st
 
 
 def build_page_data(tiled_mma: TiledMMA, chosen: BenchState, default: BenchState) -> dict[str, Any]:
-    """Return the same names as an instruction's page has (app/instruction/context.py), for the same scripts."""
+    """Return the page's data under the names that an instruction's page has (app/instruction/context.py)."""
     whole = state.get_extents(tiled_mma)
     edges = {dim: list(range(size, whole[dim], size)) for dim, size in zip("mnk", tiled_mma.shape, strict=True)}
     return {
@@ -381,7 +381,7 @@ def _build_shade(shade: TileShade) -> ShadeData:
 
 
 def make_base_state(query: Mapping[str, str]) -> BenchState:
-    """Return the state of the fields that say which TiledMMA it is."""
+    """Return the state with only the fields that define the TiledMMA."""
     return BenchState(
         atom=query["atom"],
         atom_layout=query["atom_layout"],

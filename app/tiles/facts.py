@@ -18,7 +18,7 @@ from lanescope.tiles.umma import TiledUmma
 
 @fact
 class OperandOfTile:
-    """A, B or C of a whole tile. Values stand in the order of CuTe's partition_A, partition_B and partition_C."""
+    """A, B or C of a whole tile. Values are in the order of CuTe's partition_A, partition_B and partition_C."""
 
     rows: int
     cols: int
@@ -80,14 +80,16 @@ class TiledMmaFacts:
 
 
 def answer_mma(question: TiledUmmaBody) -> TiledMmaFacts:
-    """Return a, B and C of a whole tile: which thread and value hold which element. atom as PTX or CUTLASS's name,
-    AtomLayoutMNK and PermutationMNK as CuTe writes them, tile [M, N, K]. B is (k, n). Of an UMMA atom (SM100_MMA_…,
-    tcgen05.mma) the CTAs of the pair are the threads, and `umma` says shared and tensor memory and every MMA."""
+    """A, B and C of a whole tile: which thread and value hold which element. atom: PTX or CUTLASS's name;
+    AtomLayoutMNK and PermutationMNK as CuTe writes them; tile: [M, N, K]. B is (k, n). For an UMMA atom
+    (SM100_MMA_…, tcgen05.mma) the CTAs of the pair take the place of threads, and `umma` has shared memory, tensor
+    memory and every MMA.
+    """
     return build_mma(question.tiled_mma, question.target)
 
 
 def build_mma(tiled_mma: TiledMMA, target: str = "") -> TiledMmaFacts:
-    """Return what a TiledMMA's tile is, and of a target whether its shared memory holds it."""
+    """Return the facts of a TiledMMA's tile and, for a target, whether its shared memory is large enough."""
     ids = tiled_mma.thread_ids.tolist()
     return TiledMmaFacts(
         threads=tiled_mma.threads,
@@ -112,7 +114,7 @@ def build_mma(tiled_mma: TiledMMA, target: str = "") -> TiledMmaFacts:
 
 
 def find_operand_place(tiled_mma: TiledMMA, name: str) -> Literal["registers", "shared", "tensor"]:
-    """Return where an operand lies."""
+    """Return where an operand is."""
     if isinstance(tiled_mma, TiledUmma):
         return "shared" if name == "b" or (name == "a" and not tiled_mma.umma.tensor_a) else "tensor"
     return "shared" if tiled_mma.operand(name).shared else "registers"
@@ -134,7 +136,7 @@ def _build_operand(op: TileOperand, place: Literal["registers", "shared", "tenso
 
 
 def _list_spill_notes(tiled_mma: TiledMMA) -> list[str]:
-    """Return what a tile needs that no thread has."""
+    """Return notes about registers that exceed a thread's limit."""
     if tiled_mma.registers <= MOST_REGISTERS:
         return []
     head = f"A, B and C of the tile take {tiled_mma.registers} registers per thread, which has at most {MOST_REGISTERS}"
@@ -146,7 +148,7 @@ def _list_spill_notes(tiled_mma: TiledMMA) -> list[str]:
 
 
 def _list_shared_memory_notes(tiled_mma: TiledMMA, target: str) -> list[str]:
-    """Return whether the operands of a tile that lie in shared memory fit a block of the target."""
+    """Return a note if the operands in shared memory exceed a block of the target."""
     limit = get_architecture(target).block_shared_memory if target else None
     shared = [name for name in ("a", "b") if find_operand_place(tiled_mma, name) == "shared"]
     parts = [tiled_mma.operand(name) for name in shared]
@@ -158,7 +160,7 @@ def _list_shared_memory_notes(tiled_mma: TiledMMA, target: str) -> list[str]:
 
 
 def list_notes(tiled_mma: TiledMMA, target: str = "") -> list[str]:
-    """Return what a reader of the maps should know; of a target whether its shared memory holds the tile."""
+    """Return notes about the maps and, for a target, about its shared memory."""
     return [*_list_shared_memory_notes(tiled_mma, target), *_list_map_notes(tiled_mma)]
 
 
@@ -222,8 +224,9 @@ class ChainedFacts:
 
 
 def build_chain(question: TiledChainBody) -> ChainedFacts:
-    """Is C of the first TiledMMA A of the second in registers, as FlashAttention's P? N of the first tile is K of the
-    second."""
+    """Is C of the first TiledMMA A of the second in registers, as P of FlashAttention? N of the first tile is K of
+    the second.
+    """
     found = chain_mmas(question.first, question.second)
     return ChainedFacts(
         verdict=_find_verdict(found),  # type: ignore[arg-type]  # one of the words

@@ -1,4 +1,4 @@
-"""A TiledMMA as a picture for documents, in every form."""
+"""A TiledMMA as a picture for documents, in every format."""
 
 from __future__ import annotations
 
@@ -43,9 +43,7 @@ OPTIONS = {
 
 
 def render_tiled_mma(form: str, query: Mapping[str, str], draw_: Draw = DrawingJob.render) -> Made:
-    """Return the picture, table or text of a TiledMMA that a query names; LayoutError for the first option that does
-    not fit.
-    """
+    """Return the picture, table or text of a TiledMMA for a query. LayoutError names the first illegal option."""
     asked = forms.parse_fields(query, forms.MMA)
     if is_umma(asked["atom"]):
         return umma_figure.render_umma(form, query, draw_)
@@ -86,7 +84,7 @@ def draw_tiled_mma(
     title: str = "",
     legend: bool = False,
 ) -> str:
-    """Return the SVG of A, B and C as in a product, or of one of them; theme None takes the page's colours."""
+    """Return the SVG of A, B and C as in a product, or of one of them; theme None uses the page's colours."""
     panels, labelled = _place_panels(tiled_mma, ops, chosen, title)
     said = f"{tiled_mma.atom.instruction.ptx}, atoms {tiled_mma.atom_layout}, tile {'×'.join(map(str, tiled_mma.tile))}"
     swatches = [
@@ -107,7 +105,7 @@ def draw_tiled_mma(
 def _place_panels(
     tiled_mma: TiledMMA, ops: list[TileOperand], chosen: BenchState, title: str = ""
 ) -> tuple[tuple[FigurePanel, ...], bool]:
-    """Place the operands, and tell whether their cells are labelled."""
+    """Place the operands. Return the panels and whether their cells are labelled."""
     spans = {op.name: _find_spans(tiled_mma, op, chosen) for op in ops}
     total = sum(len(rows) * len(cols) for rows, cols in spans.values())
     labelled = chosen.label != "none" and total <= drawing.MOST_LABELS
@@ -134,7 +132,7 @@ def _place_panels(
 
 
 def _make_sheet(op: TileOperand, panel: FigurePanel) -> PinSheet:
-    """Make what a panel says under the pointer: the first holder of each element, and how many there are."""
+    """Return the texts of a panel's cells: the first holder of each element, and the number of holders."""
     held = draw.list_first_holders(op)
     down, across = panel.window
     rows, cols = np.meshgrid(np.arange(down.start, down.stop), np.arange(across.start, across.stop), indexing="ij")
@@ -151,7 +149,7 @@ def _make_sheet(op: TileOperand, panel: FigurePanel) -> PinSheet:
 
 
 def _list_pinned(tiled_mma: TiledMMA, chosen: BenchState) -> Iterator[tuple[str, int, int]]:
-    """Yield the cells of each pin: its element, or all that its thread holds."""
+    """Yield the cells of each pin: its element, or all elements of its thread."""
     for name, row, col in chosen.list_pins():
         if col is not None:
             yield name, row, col
@@ -163,7 +161,7 @@ def _list_pinned(tiled_mma: TiledMMA, chosen: BenchState) -> Iterator[tuple[str,
 
 
 def draw_inline(query: Mapping[str, str]) -> str:
-    """Return the picture of a page's address in a page's colours, for the guide; LayoutError if it is not legal."""
+    """Return the picture of a page's address in the page's colours, for the guide. LayoutError if it is not legal."""
     asked = forms.parse_fields(query, forms.MMA)
     found = questions.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
     if isinstance(found, TiledUmma):
@@ -187,7 +185,7 @@ def _build_panel(
     cell: tuple[float, float],
     labelled: bool,
 ) -> FigurePanel:
-    """Return an operand's window; elements of other steps than the chosen one have no colour."""
+    """Return an operand's window; elements of other steps than the selected one have no colour."""
     drawn, held = draw.build_panel(tiled_mma, op, chosen, chosen.find_threads(tiled_mma))
     category = drawn.category
     away = draw.mask_other_steps(tiled_mma, op, held, chosen)
@@ -214,7 +212,7 @@ def _build_panel(
 
 
 def _format_csv(tiled_mma: TiledMMA, ops: list[TileOperand], chosen: BenchState) -> str:
-    """Return every value of every thread that is shown: one a line."""
+    """Return a line for every value of every visible thread."""
     shown = chosen.find_threads(tiled_mma)
     lines = ["operand,thread,warp,lane,value,register,row,col"]
     for op in ops:
@@ -232,7 +230,7 @@ def _format_csv(tiled_mma: TiledMMA, ops: list[TileOperand], chosen: BenchState)
 
 
 def _format_text(form: str, tiled_mma: TiledMMA, ops: list[TileOperand], chosen: BenchState) -> str:
-    """Return each matrix with its row and column numbers."""
+    """Return each matrix with row and column numbers."""
     parts = []
     for op in ops:
         rows, cols = _find_spans(tiled_mma, op, chosen)

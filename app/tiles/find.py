@@ -15,22 +15,21 @@ EXAMPLE = "C(37,50), T13, R2 of T13"
 
 
 def find_pins(tiled_mma: TiledMMA, text: str) -> dict[str, str]:
-    """Find what a text names, as the parts of an address: pin, and pin2, "" if it names one place.
+    """Return the pins of the places that a text names, as parts of an address; the second is "" if there is one place.
 
-    A pin is an element, a thread, or what a register or a value of one holds. LayoutError `bad_find` names the legal
-    range.
+    A place is an element, a thread, or a register or value of a thread. LayoutError `bad_find` names the legal range.
     """
     return pin_places(tiled_mma, _make_field(tiled_mma).parse_places(text))
 
 
 def pin_places(tiled_mma: TiledMMA, places: Sequence[SoughtPlace]) -> dict[str, str]:
-    """Pin places that a text names, as `find_pins`."""
+    """Return the pins of places, as `find_pins`."""
     pins = _make_field(tiled_mma).find_pins(places)
     return {**pins, "pin2": pins.get("pin2", "")}
 
 
 def _make_field(tiled_mma: TiledMMA) -> FindField:
-    """Return what an element of a TiledMMA is: a cell of a matrix that threads hold."""
+    """Return the find field of a TiledMMA, whose elements threads hold."""
     sizes, ids = get_extents(tiled_mma), tiled_mma.thread_ids.tolist()
     matrices = {
         name: FindMatrix(name, name.upper(), sizes[down], sizes[across]) for name, (down, across) in DIMS.items()

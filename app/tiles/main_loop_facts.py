@@ -1,4 +1,4 @@
-"""A whole main loop for the API, the pages and the command line: global → shared → registers."""
+"""A main loop for the API, the page and the command line: global memory → shared memory → registers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COPY_HINT = "{'atom': 'cp.async', 'bits': 128, 'thr_layout': …, 'val_layout': 
 
 @fact
 class WrongElement:
-    """A value of the operand that gets another element than it should."""
+    """A value of the operand that gets the wrong element."""
 
     thread: int
     value: int
@@ -37,7 +37,7 @@ class WrongElement:
 
 @fact
 class LoopStep:
-    """What one warp loads for one K iteration."""
+    """The loads of one warp in one K iteration."""
 
     warp: int
     step: int
@@ -90,7 +90,7 @@ class WholeStage:
 
 @fact
 class WholeLoop:
-    """The main loop over all of K: its tiles one after another, each as the first."""
+    """The main loop over all of K: its tiles one after another, each like the first."""
 
     k: int
     tiles: Annotated[int, Description("Iterations of the main loop.")]
@@ -118,7 +118,7 @@ class LoopFacts:
 
 @fact
 class LoopAccess:
-    """What all warps, or one warp for one K iteration, pay for their accesses to shared memory."""
+    """The cost in shared memory of all warps, or of one warp in one K iteration."""
 
     operand: Literal["a", "b"]
     stage: Literal["store", "load"]
@@ -146,7 +146,7 @@ class LoopBanks:
 
 
 def build_loop_banks(body: Json) -> LoopBanks:
-    """POST /banks of a whole main loop."""
+    """Return the answer of POST /banks for a whole main loop."""
     _, feeds = _parse_request(body)
     rows = [row for found in feeds.values() for row in _list_accesses(found)]
     paid, least = sum(row.wavefronts for row in rows), sum(row.ideal for row in rows)
@@ -216,8 +216,8 @@ def _parse_request(body: Json) -> tuple[TiledMMA, dict[str, LoopFeed]]:
 
 
 def build_loop(body: Json) -> LoopFacts:
-    """Return a whole main loop: a TiledCopy into a storage of shared memory, ldmatrix from it, a TiledMMA. Does
-    every element reach its register, and what does each warp pay in each K iteration?
+    """A whole main loop: a TiledCopy into shared memory, ldmatrix, a TiledMMA. Whether every element reaches its
+    register, and what each warp's accesses cost in each K iteration.
     """
     mma, feeds = _parse_request(body)
     m, n, k = mma.steps
@@ -238,7 +238,7 @@ def build_loop(body: Json) -> LoopFacts:
 
 
 def _build_whole_loop(given: Any, mma: TiledMMA, stages: list[LoopStage]) -> WholeLoop:
-    """Return the stages times the tiles that K has."""
+    """Return the stages multiplied by the number of tiles along K."""
     whole, each = parse_integer(given, "k", 1, MOST_K), mma.tile[2]
     tiles, (m, n, k) = whole // each, mma.steps
     rows = [
@@ -266,7 +266,7 @@ def _parse_feed(mma: TiledMMA, name: str, side: Mapping[str, Any]) -> LoopFeed:
     if side.get("store") is not None:
         body = require_object(side["store"], "store", COPY_HINT)
         try:
-            for field in ("bits", "element_bits"):  # a form may leave them blank, a body may not
+            for field in ("bits", "element_bits"):  # a form may leave these blank, a body may not
                 if body.get(field) is not None:
                     parse_integer(body[field], field, 1, 128)
             store = parse_tiled_copy({"element_bits": op.element_bits, **body, "tile": size})
@@ -363,7 +363,7 @@ def _list_notes(mma: TiledMMA, feeds: Mapping[str, LoopFeed]) -> list[str]:
 
 
 def format_loop(loop: LoopFacts) -> list[str]:
-    """Return the answer as a terminal shows it."""
+    """Return the lines of the command."""
     out = [f"{loop.verdict}: {loop.wavefronts} wavefronts of shared memory, {loop.ideal} ideal, {loop.mma} mma"]
     out += [
         f"  {stage.operand} {stage.stage:6} {stage.access:15} {stage.count} {stage.units}, {stage.ideal} ideal"
@@ -393,7 +393,7 @@ def format_loop(loop: LoopFacts) -> list[str]:
 
 
 def format_banks(found: LoopBanks) -> list[str]:
-    """Return what the accesses pay as a terminal shows it: a line for each that pays alike."""
+    """Return the cost of the accesses as lines; equal costs share a line."""
     out = [f"{found.wavefronts} wavefronts, {found.ideal} without conflicts"]
     seen: dict[tuple[str, str, str, int, int, int], list[LoopAccess]] = {}
     for row in found.accesses:

@@ -1,4 +1,4 @@
-"""A main loop as a picture for documents, in every form: what each warp pays in each K iteration."""
+"""A main loop as a picture for documents, in every format: the cost of each warp in each K iteration."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ TITLE = "wavefronts of each warp’s loads in each K iteration"
 
 
 def render_loop(form: str, query: Mapping[str, str], draw_: Draw = DrawingJob.render) -> Made:
-    """Return the picture, tables or facts of a main loop that a query names; LayoutError for the first option that
-    does not fit.
-    """
+    """Return the picture, tables or facts of a main loop for a query. LayoutError names the first illegal option."""
     diagrams.check_picture_options(form, query, OPTIONS, tuple(main_loop_page.FIELDS))
     found = main_loop_facts.build_loop(main_loop_page.build_body(main_loop_page.parse_form(query)))
     if form == "json":
@@ -42,7 +40,7 @@ def render_loop(form: str, query: Mapping[str, str], draw_: Draw = DrawingJob.re
 
 
 def draw_inline(query: Mapping[str, str]) -> str:
-    """Return the picture of a page's address in a page's colours, for the guide."""
+    """Return the picture of a page's address in the page's colours, for the guide."""
     return draw_loop(main_loop_facts.build_loop(main_loop_page.build_body(main_loop_page.parse_form(query))), None)
 
 
@@ -114,14 +112,14 @@ def _is_bad(step: LoopStep) -> bool:
 
 
 def _format_cell(step: LoopStep) -> str:
-    """16; 128, 16 needed; 12 wrong."""
+    """Return a cell's text: 16; 128, 16 needed; 12 wrong."""
     if step.wrong:
         return f"{step.wrong} wrong"
     return str(step.wavefronts) if step.wavefronts == step.ideal else f"{step.wavefronts}, {step.ideal} needed"
 
 
 def _format_csv(loop: LoopFacts) -> str:
-    """Return what every warp pays in every K iteration: one a line."""
+    """Return a line for every warp and K iteration."""
     lines = ["operand,warp,k_iteration,loads,wavefronts,ideal,wrong"]
     for name, one in _list_operands(loop):
         lines += [f"{name.lower()},{s.warp},{s.step},{s.loads},{s.wavefronts},{s.ideal},{s.wrong}" for s in one.steps]

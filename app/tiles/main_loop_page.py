@@ -1,4 +1,4 @@
-"""The page of a main loop: what it is asked, and its tables."""
+"""The page of a main loop: its fields and tables."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def parse_form(query: Mapping[str, str]) -> dict[str, str]:
 
 
 def link_loop(fields: Mapping[str, str]) -> str:
-    """Return the page with these fields."""
+    """Link to the page with these fields."""
     usual = EMPTY if fields.get("atom") else FIELDS
     return f"{PATH}?{urlencode({k: v for k, v in fields.items() if v != usual[k]}, safe='(),:')}"
 
@@ -179,7 +179,7 @@ def draw_stages(pages: Mapping[str, str]) -> dict[str, tiled_copy_figure.DrawnCo
     out = {}
     for name, page in pages.items():
         if page:
-            with suppress(LayoutError):  # a tile that is too large for one picture
+            with suppress(LayoutError):  # the tile is too large for a picture
                 out[name] = tiled_copy_figure.draw_copy(dict(parse_qsl(page.partition("?")[2])))
     return out
 
@@ -194,15 +194,13 @@ def build_step_table(one: LoopOperand) -> list[list[Any]]:
 
 
 def link_bench(tiled_mma: TiledMMA, asked: Mapping[str, str]) -> str:
-    """Return the TiledMMA on the bench."""
+    """Link to the TiledMMA."""
     query = {name: asked[name] for name in forms.MMA if asked[name]}
     return f"/tiles/mma?{urlencode(query, safe='(),:')}"
 
 
 def link_copy(query: Mapping[str, str], side: str, stage: str) -> str:
-    """Return the TiledCopy of a stage by itself: the store from global memory, or the load to the TiledMMA's
-    operand.
-    """
+    """Link to the TiledCopy of a stage: the store from global memory, or the load to the TiledMMA's operand."""
     own = {key: query[f"{side}_{key}"] for key in SIDE}
     try:
         tiled_mma = questions.parse_mma(forms.build_mma_body(query))
@@ -239,7 +237,7 @@ def link_copy(query: Mapping[str, str], side: str, stage: str) -> str:
         tiled_copy_facts.build_cost_sides(
             tiled_copy_facts.parse_tiled_copy(tiled_copy_page.build_body(out)), tiled_copy_page.build_body(out)
         )
-    except LayoutError:  # the loop says why an access faults
+    except LayoutError:  # the loop reports why an access is illegal
         return ""
     return tiled_copy_page.link_copy(out)
 

@@ -1,4 +1,4 @@
-"""What the command tiles mma prints and draws."""
+"""Output of the command tiles mma."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def draw_mma(words: dict[str, Any], output: str) -> None:
 
 
 def _format_holders(tiled_mma: TiledMMA, sides: list[TileOperand], at: str) -> Iterator[str]:
-    """Yield who holds an element of each operand."""
+    """Yield the holders of an element in each operand."""
     for op in sides:
         row, col = parse_pair(at, "at", (op.row_count - 1, op.col_count - 1))
         for held, value in op.owner(row, col):
@@ -71,7 +71,7 @@ def _format_operand(op: TileOperand) -> str:
 
 
 def _format_thread(op: TileOperand, thread: int) -> str:
-    """Return the elements of one thread, in the order of its values."""
+    """Yield the elements of one thread, in the order of its values."""
     ids = op.thread_ids.tolist()
     each = thread - thread % 128 if op.shared else thread
     if each not in ids:

@@ -1,4 +1,4 @@
-"""/tiles/mma and its siblings: whole tiles on one bench. Every page's state is its address."""
+"""/tiles/mma and other pages of whole tiles. Every page's state is its address."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 @router.get("/tiles/mma")
 def mma_page(request: Request) -> Response:
-    """A TiledMMA: A, B and C of a whole tile by thread, warp and value."""
+    """Show a TiledMMA: A, B and C of a whole tile by thread, warp and value."""
     query = request.query_params
     asked = forms.parse_fields(query, forms.MMA) | {"target": query.get("target", "").strip()}
     umma = is_umma(asked["atom"])
@@ -80,7 +80,7 @@ def mma_page(request: Request) -> Response:
 
 @router.get("/tiles/mma/chain")
 def chain_page(request: Request) -> Response:
-    """C of one TiledMMA as A of the next: what stays in its thread, and what has to move."""
+    """Show C of one TiledMMA as A of the next: what stays in its thread, and what moves."""
     asked = chains.parse_form(request.query_params)
     build = partial(chains.build_context, asked, request.query_params)
     return _render_form(request, "tiles/chain.html", asked, build, presets=chains.list_presets(asked))
@@ -88,7 +88,7 @@ def chain_page(request: Request) -> Response:
 
 @router.get("/tiles/copy")
 def copy_page(request: Request) -> Response:
-    """A TiledCopy: source and destination, vector width, bank conflicts and sectors."""
+    """Show a TiledCopy: source and destination, vector width, bank conflicts and sectors."""
     query = request.query_params
     asked = tiled_copy_page.parse_form(query)
     found: list[str] = []
@@ -116,7 +116,7 @@ def copy_page(request: Request) -> Response:
 
 @router.get("/tiles/loop")
 def loop_page(request: Request) -> Response:
-    """A whole main loop: global memory, shared memory, registers; what arrives, and what it costs."""
+    """Show a main loop: global memory, shared memory, registers; whether every element arrives, and the cost."""
     asked = main_loop_page.parse_form(request.query_params)
     build = partial(main_loop_page.build_context, asked, request.query_params)
     return _render_form(
@@ -127,7 +127,7 @@ def loop_page(request: Request) -> Response:
 def _render_form(
     request: Request, template: str, query: dict[str, str], build: Callable[[], dict[str, Any]], **more: Any
 ) -> Response:
-    """Render a form with what it asks for, or with what is wrong beside its field."""
+    """Render a page with its answer, or with the error beside its field."""
     context: dict[str, Any] = {"given": query, "error": None, "at": "", "found": None, **more}
     code = 200
     try:

@@ -16,12 +16,12 @@ from lanescope.app.kit.fact import fact
 
 PATH = "/tiles/mma"
 K_K = "UMMA::Major::K, UMMA::Major::K"
-MARLIN = "(_,(8,4,8):(1,64,8),_)"  # a warp's 64 columns lie side by side
+MARLIN = "(_,(8,4,8):(1,64,8),_)"  # the 64 columns of a warp are adjacent
 
 
 @fact
 class MmaPreset:
-    """The fields of a TiledMMA under the name of the kernel that makes it."""
+    """A TiledMMA by the name of the kernel that uses it."""
 
     name: str
     kernel: str
@@ -204,7 +204,7 @@ PRESETS = (
 
 @fact
 class PresetLink:
-    """A preset as a link of the page."""
+    """A preset as a link."""
 
     text: str
     about: str
@@ -213,7 +213,7 @@ class PresetLink:
 
 
 def list_presets(query: Mapping[str, str]) -> list[PresetLink]:
-    """Return the presets as links; the one that the page shows is marked."""
+    """Return the presets as links; the current one is marked."""
     return [
         PresetLink(
             text=one.kernel,
@@ -226,5 +226,5 @@ def list_presets(query: Mapping[str, str]) -> list[PresetLink]:
 
 
 def link_preset(one: MmaPreset) -> str:
-    """Return the page of a preset."""
+    """Link to the page of a preset."""
     return f"{PATH}?{urlencode({k: v for k, v in one.fields.items() if v}, safe='(),:<>')}"

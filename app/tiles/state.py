@@ -1,4 +1,4 @@
-"""The state of a TiledMMA's page and its address. Scripts receive SPEC and the defaults, and follow them."""
+"""State of a TiledMMA page in its address. Scripts read SPEC and the defaults."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LABELS = {
 }
 LABEL_WORDS = {"thread:value": "thread : value", "register": "register", "row,col": "row, column", "none": "none"}
 DIMS = {"a": ("m", "k"), "b": ("k", "n"), "c": ("m", "n")}
-ALL = -1  # of a slider: every step
+ALL = -1  # position of a slider for all steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,12 @@ class BenchState:
     view: str = ""
 
     def format_query(self, default: BenchState, **instead: str | int) -> str:
-        """Return the part after '?': only what differs from the defaults, with `instead` in place of what is here."""
+        """Return the query with the fields that differ from the defaults. instead: fields to replace."""
         own, usual = {**asdict(self), **instead}, asdict(default)
         return urlencode({name: value for name, value in own.items() if value != usual[name]}, safe=":,()")
 
     def find_threads(self, tiled_mma: TiledMMA) -> frozenset[int] | None:
-        """Return the threads that warps and lanes leave, None for all."""
+        """Return the threads of the selected warps and lanes, None for all."""
         if not self.warps and not self.lanes:
             return None
         warps = _parse_numbers(self.warps) if self.warps else None
@@ -65,7 +65,7 @@ class BenchState:
         return frozenset(t for t in ids if (warps is None or t // 32 in warps) and (lanes is None or t % 32 in lanes))
 
     def list_pins(self) -> list[tuple[str, int, int | None]]:
-        """Return (matrix, row, column) of each pin; of a pinned thread ("thread", its number, None)."""
+        """Return (matrix, row, column) of each pin; for a thread ("thread", number, None)."""
         return [split_pin(pin) for pin in (self.pin, self.pin2) if pin]
 
 
@@ -74,19 +74,17 @@ def _parse_numbers(text: str) -> frozenset[int]:
 
 
 def count_warps(tiled_mma: TiledMMA) -> int:
-    """Return how many warps there are up to the last one that works."""
+    """Return the number of warps up to the last one that works."""
     return int(tiled_mma.thread_ids[-1]) // 32 + 1
 
 
 def get_extents(tiled_mma: TiledMMA) -> dict[str, int]:
-    """Return how many cells each dimension has."""
+    """Return the number of cells in each dimension."""
     return dict(zip("mnk", tiled_mma.tile, strict=True))
 
 
 def parse_state(tiled_mma: TiledMMA, base: BenchState, query: Mapping[str, str]) -> tuple[BenchState, list[str]]:
-    """Return the state that a query asks for over the fields of `base`, and a notice for each value that is not
-    legal here.
-    """
+    """Return the state of a query over the fields of `base`, and a notice for each illegal value."""
     chosen, notices = asdict(base), []
     for name in ("colour", "label", "warps", "lanes", "k", "m", "n", "pin", "pin2", "sel", "view"):
         given = query.get(name, "").strip()

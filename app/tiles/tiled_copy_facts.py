@@ -1,4 +1,4 @@
-"""A TiledCopy for the API, the pages and the command line: its maps, and what it costs in memory."""
+"""A TiledCopy for the API, the page and the command line: its maps, and its cost in memory."""
 
 from __future__ import annotations
 
@@ -30,12 +30,18 @@ from lanescope.tiles.copy_layouts import OPERANDS
 from lanescope.tiles.memory import SectorCount, SharedCopySide
 from lanescope.tiles.mma import TiledMMA
 
-MADE_OF = ("layout_tv", "like", "tiled_mma", "thr_layout", "val_layout")  # one of them; the last two go together
+MADE_OF = (
+    "layout_tv",
+    "like",
+    "tiled_mma",
+    "thr_layout",
+    "val_layout",
+)  # exclusive, except that the last two belong together
 
 
 @fact
 class CopySide:
-    """The source or the destination, in the order of CuTe's partition_S or partition_D. Of operand B rows are n."""
+    """The source or destination, in the order of CuTe's partition_S or partition_D. Rows of operand B are n."""
 
     row: ByThread
     col: ByThread
@@ -43,7 +49,7 @@ class CopySide:
 
 @fact
 class GlobalCost:
-    """What the copy costs in global memory."""
+    """The cost of the copy in global memory."""
 
     sectors: Annotated[int, Description("Sectors of 32 bytes that all warps' accesses touch.")]
     ideal: Annotated[int, Description("The least that hold as many bytes.")]
@@ -53,7 +59,7 @@ class GlobalCost:
 
 @fact
 class TiledCopyFacts:
-    """Which thread copies which element of a tile, from where in the order of the source to the destination."""
+    """Which thread copies which element of a tile, and where in source and destination order."""
 
     threads: int
     atom: str
@@ -89,7 +95,7 @@ class TiledCopyFacts:
 
 @fact
 class BrokenRule:
-    """A rule of TMA or of CuTe that the copy breaks."""
+    """A rule of TMA or CuTe that the copy violates."""
 
     code: str
     message: str
@@ -97,7 +103,9 @@ class BrokenRule:
 
 @fact
 class TmaPart:
-    """What one CTA of the cluster brings of each box; begins: of its part in the box, elements, innermost first."""
+    """The part of each box that one CTA of the cluster copies. begins: its offset in the box in elements, innermost
+    first.
+    """
 
     cta: int
     begins: list[int]
@@ -106,7 +114,7 @@ class TmaPart:
 
 @fact
 class TmaCopyFacts:
-    """A tile that TMA copies: its boxes, and where each element lands in shared memory."""
+    """A tile that TMA copies: its boxes, and where each element is stored in shared memory."""
 
     verdict: Annotated[
         Literal["match", "mismatch"],
@@ -136,13 +144,15 @@ class TmaCopyFacts:
 
 def answer_copy(body: Json) -> TiledCopyFacts | TmaCopyFacts:
     """Source and destination of a TiledCopy, from layouts of threads and values or from a TiledMMA's operand; with a
-    storage the addresses, vector width and bank conflicts of shared memory, with a global layout its sectors. Of an
-    atom of TMA (SM90_TMA_LOAD …) the boxes, where they land, what each CTA brings, and the rules that are broken."""
+    storage the addresses, vector width and bank conflicts in shared memory, with a global layout the sectors. For a
+    TMA atom (SM90_TMA_LOAD …) the boxes, where they are stored, the part of each CTA, and the rules that are
+    violated.
+    """
     return build_tma_copy(body) if is_tma(str(body.get("atom"))) else build_tiled_copy(body)
 
 
 def build_tma_copy(body: Json) -> TmaCopyFacts:
-    """POST /tiles/copy with an atom of TMA."""
+    """Return the answer of POST /tiles/copy for a TMA atom."""
     made = parse_tma_copy(body)
     parts = [np.argwhere((made.cta == cta) & (made.number == 0)) for cta in range(made.multicast)]
     begins = [at[0].tolist() for at in parts if at.size] if all(at.size for at in parts) else []
@@ -173,7 +183,7 @@ def build_tma_copy(body: Json) -> TmaCopyFacts:
 
 
 def parse_tma_copy(body: Mapping[str, Any]) -> TmaCopy:
-    """Return the TMA copy of a request; LayoutError names the wrong field."""
+    """Return the TMA copy of a request. LayoutError names the wrong field."""
     check_keys(body, ("atom", "element_bits", "tile", "storage", "major", "global", "multicast"))
     element = parse_integer(get_given(body, "element_bits", 16), "element_bits", 1, 128)
     major = parse_choice(get_given(body, "major", "K"), "major", ("K", "MN"), "bad_major")
@@ -195,7 +205,7 @@ def parse_tma_copy(body: Mapping[str, Any]) -> TmaCopy:
 
 
 def list_tma_notes(tma_copy: TmaCopy) -> list[str]:
-    """Return what an answer says of a TMA copy in words."""
+    """Return notes about a TMA copy."""
     out = []
     if tma_copy.multicast > 1 and not tma_copy.rules:
         out.append(
@@ -208,7 +218,7 @@ def list_tma_notes(tma_copy: TmaCopy) -> list[str]:
 
 
 def format_tma_copy(found: TmaCopyFacts) -> list[str]:
-    """Return the answer as a terminal shows it."""
+    """Return the lines of the command."""
     box = " × ".join(map(str, found.box))
     out = [
         f"{found.verdict}: {found.atom}, {found.boxes} box{'es' * (found.boxes > 1)} of {box} (innermost first),"
@@ -223,7 +233,7 @@ def format_tma_copy(found: TmaCopyFacts) -> list[str]:
 
 
 def parse_tiled_copy(body: Mapping[str, Any]) -> TiledCopy:
-    """Return the TiledCopy of a request; LayoutError names the wrong field."""
+    """Return the TiledCopy of a request. LayoutError names the wrong field."""
     check_keys(body, options_of(TiledCopyBody))
     atom = require_text(get_given(body, "atom", "universal"), "atom")
     if get_given(body, "multicast", None) is not None:
@@ -265,7 +275,7 @@ def parse_tiled_copy(body: Mapping[str, Any]) -> TiledCopy:
 
 
 def _build_matching_copy(body: Mapping[str, Any]) -> TiledCopy | None:
-    """Return the TiledCopy whose source or destination another has; its tile is the other's."""
+    """Return the TiledCopy that matches another's source or destination; both have the same tile."""
     if get_given(body, "like", None) is None:
         return None
     other = require_object(body["like"], "like", "{'atom': …, 'thr_layout': …}.")
@@ -285,7 +295,7 @@ def _parse_optional_layout(body: Mapping[str, Any], name: str) -> str | None:
 
 
 def build_cost_sides(tiled_copy: TiledCopy, body: Json) -> tuple[SharedCopySide | None, SectorCount | None]:
-    """Return what the copy costs in shared and in global memory, where the request names them."""
+    """Return the cost of the copy in shared and in global memory, if the request describes them."""
     side = get_given(body, "shared", "")
     side = side and parse_choice(side, "shared", memory.SIDES, "bad_side")
     held = across = None
@@ -300,7 +310,7 @@ def build_cost_sides(tiled_copy: TiledCopy, body: Json) -> tuple[SharedCopySide 
 
 
 def build_tiled_copy(body: Json) -> TiledCopyFacts:
-    """POST /tiles/copy."""
+    """Return the answer of POST /tiles/copy."""
     made = parse_tiled_copy(body)
     held, found = build_cost_sides(made, body)
     across = None

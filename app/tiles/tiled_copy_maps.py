@@ -1,5 +1,7 @@
-"""The maps of a copy on the stage. A TiledCopy has its two sides, with the bank of every element; a copy by TMA has the
-tile by its boxes and CTAs, and shared memory by its rows of 128 bytes.
+"""The maps of a copy on the stage.
+
+A TiledCopy has its two sides, with the bank of every element. A TMA copy has the tile by boxes and CTAs, and shared
+memory in rows of 128 bytes.
 """
 
 from __future__ import annotations
@@ -53,7 +55,7 @@ COPY_TEXTS = {
 
 
 def build_copy_bench(tiled_copy: TiledCopy, shared: SharedCopySide | None) -> MapBench:
-    """Source and destination; with a shared side the banks, too."""
+    """Return source and destination, with banks if one side is shared memory."""
     byte = compute_bytes(tiled_copy, shared) if shared else None
     maps = tuple(_build_side_map(tiled_copy, name, byte) for name in ("source", "destination"))
     colours, labels, texts = (
@@ -76,7 +78,7 @@ def build_copy_bench(tiled_copy: TiledCopy, shared: SharedCopySide | None) -> Ma
 
 
 def compute_bytes(tiled_copy: TiledCopy, shared: SharedCopySide) -> Longs:
-    """Return where each element lies in shared memory: int64 [rows, cols], -1 where nothing is copied."""
+    """Return the byte address of each element in shared memory: int64 [rows, cols], -1 where nothing is copied."""
     side: TransferSide = getattr(tiled_copy, shared.side)
     out = np.full(tiled_copy.tile, -1, dtype=np.int64)
     out[side.rows, side.cols] = shared.address
@@ -117,8 +119,8 @@ def _build_side_map(tiled_copy: TiledCopy, name: str, byte: Longs | None) -> Hol
 
 # TMA ------------------------------------------------------------------------------------------------------------------
 
-LINE, CHUNK = 128, 16  # bytes: a row of shared memory's picture; what a swizzle moves as one
-MOST_CELLS = 1 << 16  # of shared memory's picture
+LINE, CHUNK = 128, 16  # bytes of a drawn row of shared memory, and of a chunk, which a swizzle moves as a unit
+MOST_CELLS = 1 << 16  # rows of the picture of shared memory
 TMA_COLOURS = {
     "chunk": "chunk of 16 bytes in the tile, mod 8",
     "box": "box (instruction)",
@@ -137,8 +139,9 @@ TMA_TEXTS = {"element": "{r},{c}", "byte": "{byte}", "chunk": "{box}:{chunk}", "
 
 
 def build_tma_bench(tma_copy: TmaCopy) -> MapBench:
-    """Return the tile, shared memory as TMA fills it (a store: as it reads it), and the storage where that has an
-    element elsewhere. What lights up together are 16 bytes.
+    """Return the tile, shared memory as TMA fills it (or reads it, for a store), and the storage where it differs.
+
+    The 16 bytes of a chunk light up together.
     """
     maps = [_build_tile_map(tma_copy)]
     base = int(min(tma_copy.address.min(), tma_copy.expected.min())) // LINE * LINE
@@ -168,17 +171,17 @@ def build_tma_bench(tma_copy: TmaCopy) -> MapBench:
 
 
 def make_tma_look(tma_copy: TmaCopy) -> dict[str, str]:
-    """Return what the page shows without a query: what tells most apart."""
+    """Return the default view: the colouring that distinguishes most."""
     return {**COPY_LOOK, "colour": "cta" if tma_copy.multicast > 1 else "chunk", "label": "element"}
 
 
 def _build_address_colours(address: Longs) -> dict[str, CellColouring]:
-    """Colours that follow from where an element lies."""
+    """Return the colourings by byte address."""
     return {"phase": CellColouring(address // LINE % 8, tuple(map(str, range(8)))), "bank": colour_by_chunk(address)}
 
 
 def _build_tile_colours(tma_copy: TmaCopy) -> dict[str, CellColouring]:
-    """Colours that follow from where it lies in the tile, and from who brings it."""
+    """Return the colourings by place in the tile and by CTA."""
     row, col = np.indices(tma_copy.tile, dtype=np.int64)
     chunk = (col if tma_copy.inner == "K" else row) * tma_copy.element_bits // (8 * CHUNK) % 8
     counted = {"chunk": (chunk, 8), "box": (tma_copy.number, tma_copy.boxes), "cta": (tma_copy.cta, tma_copy.multicast)}
@@ -217,7 +220,7 @@ def _list_bank_lines(tma_copy: TmaCopy) -> tuple[int, ...]:
 
 
 def _number_chunks(tma_copy: TmaCopy) -> Longs:
-    """Return the number of the 16 bytes that each element belongs to, along the contiguous dimension of the tile."""
+    """Return the number of each element's 16-byte chunk along the contiguous dimension of the tile."""
     row, col = np.indices(tma_copy.tile, dtype=np.int64)
     line, along = (row, col) if tma_copy.inner == "K" else (col, row)
     per = max(1, 8 * CHUNK // tma_copy.element_bits)
@@ -226,7 +229,7 @@ def _number_chunks(tma_copy: TmaCopy) -> Longs:
 
 
 def _group_by_chunk(chunk: Longs, number: Longs) -> Longs:
-    """Return [chunk][value]: the cells of each."""
+    """Return the cells of each chunk: [chunk][value]."""
     flat, cells = chunk.reshape(-1), number.reshape(-1)
     order = np.argsort(flat, kind="stable")
     counts = np.bincount(flat)
@@ -251,7 +254,7 @@ def _build_fields(tma_copy: TmaCopy, row: Longs, col: Longs, chunk: Longs) -> di
 def _build_shared_map(
     tma_copy: TmaCopy, name: str, title: str, says: str, address: Longs, base: int
 ) -> HolderMap | None:
-    """Rows of 128 bytes with the element that each place holds; None if they are too many to draw."""
+    """Return rows of 128 bytes with the element stored at each place; None if there are too many to draw."""
     per = 8 * LINE // tma_copy.element_bits
     place = (address - base) * 8 // tma_copy.element_bits
     lines = int(place.max()) // per + 1

@@ -1,4 +1,4 @@
-"""The page of a TiledCopy: its source and destination on the bench, and what it costs in memory."""
+"""The page of a TiledCopy: source and destination, and the cost in memory."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ STORED = {
     "canonical": "CUTLASS’s swizzle atoms, TMA boxes",
     "cute": "a CuTe layout",
 }
-MOST_LISTED = 16  # boxes of a table
+MOST_LISTED = 16  # boxes listed in the table
 LDSM = "SM75_U32x4_LDSM_N"
 _ROWS = {"stored": "rows", "pitch_bytes": "128", "swizzle": "128B", "major": "K"}
 _LOAD = {
@@ -135,13 +135,13 @@ PRESETS = {
 
 
 def parse_form(query: Mapping[str, str]) -> dict[str, str]:
-    """Return the form's fields: the example, or what an address says that names an atom."""
+    """Return the form's fields: the example, or those of an address that names an atom."""
     usual = get_defaults(query)
     return {name: query.get(name, usual[name]).strip() for name in FIELDS}
 
 
 def get_defaults(query: Mapping[str, str]) -> dict[str, str]:
-    """Return what stands without a query."""
+    """Return the defaults of fields."""
     atom = query.get("atom", "")
     return BULK if is_tma(atom) else EMPTY if atom else FIELDS
 
@@ -173,12 +173,12 @@ def build_body(query: Mapping[str, str]) -> Json:
 
 
 def _parse_integer(text: str) -> int | str:
-    """Return a plain number as one, any other text as it is."""
+    """Return a decimal number as int, any other text unchanged."""
     return int(text) if text.isdecimal() and len(text) < 10 else text
 
 
 def link_copy(fields: Mapping[str, str]) -> str:
-    """Return the page with these fields."""
+    """Link to the page with these fields."""
     usual = get_defaults(fields)
     changed = {k: v for k, v in fields.items() if v != usual[k]} | {"atom": fields["atom"]}
     return f"{PATH}?{urlencode(changed, safe='(),:')}"
@@ -211,7 +211,7 @@ def build_context(asked: Mapping[str, str], query: Mapping[str, str]) -> dict[st
 
 
 def _build_stage(bench: MapBench, own: Mapping[str, str], asked: Mapping[str, str], query: Mapping[str, str]) -> Json:
-    """Return the template's variables of a bench; own: its look without a query."""
+    """Return the template's variables of a bench. own: its default view."""
     look, notices = stage.parse_look(bench, query, own)
     refusal, others = stage.split_notices(notices)
     defaults = {**get_defaults(query), **own, "atom": FIELDS["atom"]}
@@ -229,7 +229,7 @@ def _build_stage(bench: MapBench, own: Mapping[str, str], asked: Mapping[str, st
 
 
 def _build_tma_context(asked: Mapping[str, str], query: Mapping[str, str], body: Json) -> dict[str, Any]:
-    """Return the page of an atom of TMA: boxes, and where they land."""
+    """Return the template's variables of a TMA atom: boxes, and where they are stored."""
     if "storage" not in body:
         raise LayoutError(
             "bad_storage", "TMA needs to know how the tile is stored.", "Choose atoms, rows or a layout.", "storage"
@@ -265,12 +265,12 @@ def _list_box_figures(tma_copy: TmaCopy) -> list[tuple[str, str, str]]:
 
 
 def build_page_data(bench: MapBench, state: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, Any]:
-    """Return what the script draws from."""
+    """Return the data of the script."""
     return script_data.build_page_data(bench, state, defaults, defaults) | {"unpictured": stage.UNPICTURED}
 
 
 def _suggest_swizzle(shared: SharedCopySide | None, query: Mapping[str, str]) -> tuple[str, str]:
-    """Return (name of the swizzle mode that frees the accesses, the page with it), empty where there is none."""
+    """Return (swizzle mode that removes the bank conflicts, the page with it), empty if there is none."""
     if not shared or not shared.solution or not shared.solution.free or query["stored"] != "rows":
         return "", ""
     name = next((mode.name for mode in MODES if mode.swizzle() == shared.solution.swizzle), "")

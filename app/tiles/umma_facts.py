@@ -1,4 +1,4 @@
-"""Facts for the API, the command line and the pages about a TiledMMA in tensor memory."""
+"""A TiledMMA in tensor memory, for the API, the page and the command line."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class UmmaStep:
 
 @fact
 class UmmaFacts:
-    """What is more of a TiledMMA whose accumulator lies in tensor memory. Of a pair every CTA is alike."""
+    """Further facts of a TiledMMA whose accumulator is in tensor memory. The CTAs of a pair are alike."""
 
     kind: str
     ctas: Annotated[int, Description("CTAs that issue the atom: CuTe's ThrID. threads counts them, too.")]
@@ -85,7 +85,7 @@ class UmmaFacts:
 
 
 def build_umma(tiled_umma: TiledUmma) -> UmmaFacts:
-    """Return what POST /tiles/mma says beside the maps."""
+    """Return what POST /tiles/mma has besides the maps."""
     atom = tiled_umma.umma
     return UmmaFacts(
         kind=atom.mma.kind.name,
@@ -157,7 +157,7 @@ def build_step(one: UmmaTileStep) -> UmmaStep:
 
 
 def build_mma_query(tiled_umma: TiledUmma) -> dict[str, str]:
-    """Return the MMA as the pages of tensor memory are asked for it."""
+    """Return the query of the tensor-memory pages for the MMA."""
     mma = tiled_umma.umma.mma
     return {
         "kind": mma.kind.name,
@@ -169,7 +169,7 @@ def build_mma_query(tiled_umma: TiledUmma) -> dict[str, str]:
 
 
 def link_epilogue(tiled_umma: TiledUmma) -> str | None:
-    """Return the page of D's way to registers and out; None if no load of it is known."""
+    """Link to D's way to registers and memory; None if no load is known."""
     mma = tiled_umma.umma.mma
     if mma.sparse and mma.place.letter == "C":
         return None
@@ -181,7 +181,7 @@ def link_epilogue(tiled_umma: TiledUmma) -> str | None:
 
 
 def link_placement(tiled_umma: TiledUmma) -> str:
-    """/tmem with one MMA of the tile as the tile places it."""
+    """Link to /tmem with one MMA of the tile in its place."""
     query = build_mma_query(tiled_umma) | {"sparse": "1" if tiled_umma.umma.mma.sparse else "0", "access": ""}
     if tiled_umma.umma.factors:
         query["scale_vec"] = tiled_umma.umma.factors

@@ -1,6 +1,4 @@
-"""A TiledMMA in tensor memory as a picture for pages and documents: A, B and D as in a product, by CTA and by MMA, and
-tensor memory beside them.
-"""
+"""A TiledMMA in tensor memory as a picture: A, B and D as in a product, by CTA and MMA, and tensor memory."""
 
 from __future__ import annotations
 
@@ -26,19 +24,17 @@ from lanescope.render.svg import render_hatches
 from lanescope.tiles.umma import NAMES, TiledUmma
 
 OPTIONS = {"part": "product or tensor alone", **drawing.STYLE}
-SIDE, K_LEAST, K_MOST = 300.0, 88.0, 190.0  # pixels: the longer side of D; K of A and B
+SIDE, K_LEAST, K_MOST = 300.0, 88.0, 190.0  # pixels: longer side of D; length of K
 LEFT, TOP, GAP = 64.0, 46.0, 40.0
-BETWEEN = 12.0  # the product and tensor memory below it
-SECOND = 5  # the fill of the second CTA of a pair
-DRAWN = {"scale_a": "SFA", "scale_b": "SFB", "metadata": "E"}  # as CUTLASS calls them
+BETWEEN = 12.0  # space between the product and tensor memory
+SECOND = 5  # fill of the second CTA of a pair
+DRAWN = {"scale_a": "SFA", "scale_b": "SFB", "metadata": "E"}  # CUTLASS's names
 _NAMED = re.compile(r"var\(--([\w-]+)\)")
 _ROLES = {"raised": "paper", "soft": "paper", "rule": "line", "edge": "line", "cell-line": "line", "cell-ink": "ink"}
 
 
 def render_umma(form: str, query: Mapping[str, str], draw_: Draw = DrawingJob.render) -> Made:
-    """Return the picture, table or text of a tile that a query names; LayoutError for the first option that does not
-    fit.
-    """
+    """Return the picture, table or text of a tile for a query. LayoutError names the first illegal option."""
     diagrams.check_picture_options(form, query, OPTIONS, (*forms.MMA, *forms.UMMA))
     found = questions.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
     assert isinstance(found, TiledUmma)
@@ -52,7 +48,7 @@ def render_umma(form: str, query: Mapping[str, str], draw_: Draw = DrawingJob.re
 
 
 def draw_umma(tiled_umma: TiledUmma, theme: Palette | None, title: str = "", parts: list[str] | None = None) -> str:
-    """Return the product, and tensor memory below it; theme None takes the page's colours."""
+    """Return the product with tensor memory below it; theme None uses the page's colours."""
     above = drawing.ABOVE if title else 0.0
     inside, width, height = [], 200.0, above
     for part in parts or ["product", "tensor"]:
@@ -69,7 +65,7 @@ def draw_umma(tiled_umma: TiledUmma, theme: Palette | None, title: str = "", par
 
 
 def apply_theme(drawn: str, theme: Palette) -> str:
-    """Return a picture in a page's colours as one in a theme's."""
+    """Return a picture with a theme's colours instead of the page's."""
 
     def colour(match: re.Match[str]) -> str:
         name = match[1]
@@ -96,7 +92,7 @@ def describe_tile(tiled_umma: TiledUmma) -> str:
 
 
 def place_matrices(tiled_umma: TiledUmma) -> dict[str, tuple[float, float, float, float]]:
-    """Return (x, y, width, height) of A, B and D (as c): A at the left, B above, D between them."""
+    """Return (x, y, width, height) of A, B and D (as c): A left of D, B above it."""
     m, n, _ = tiled_umma.tile
     scale = SIDE / max(m, n)
     high, wide = max(m * scale, 92.0), max(n * scale, 92.0)
@@ -157,7 +153,7 @@ def _draw_matrix(
 
 
 def _marks(tiled_umma: TiledUmma, name: str, at: tuple[float, float], scale: tuple[float, float]) -> list[str]:
-    """Return the rows of A, or columns of B, at which the CTAs' shares begin and end."""
+    """Return the rows of A, or columns of B, at which the shares of the CTAs begin and end."""
     (x, y), (across, down) = at, scale
     if name == "c":
         return []
@@ -186,9 +182,7 @@ def _draw_mma_edges(
 
 
 def find_cta_shares(tiled_umma: TiledUmma, name: str) -> list[tuple[int, tuple[int, int, int, int]]]:
-    """Return (CTA, (first row, end, first column, end)) of what each CTA holds of a matrix: a piece per MMA in M or
-    N.
-    """
+    """Return (CTA, (first row, end, first column, end)) of a matrix: a piece per MMA in M or N."""
     _, n, k = tiled_umma.tile
     out = []
     own_m, own_n, _ = tiled_umma.umma.shape
@@ -209,7 +203,7 @@ def find_cta_shares(tiled_umma: TiledUmma, name: str) -> list[tuple[int, tuple[i
 
 
 def _find_mma_edges(tiled_umma: TiledUmma, name: str) -> list[tuple[int, int, bool]]:
-    """Return (elements of one MMA, how many, whether its edges are vertical) of both dimensions."""
+    """Return (elements of one MMA, number of MMAs, whether its edges are vertical) for both dimensions."""
     (m, n, k), (i, j, l) = tiled_umma.umma.shape, tiled_umma.repeats
     return {"a": [(k, l, True), (m, i, False)], "b": [(k, l, False), (n, j, True)], "c": [(m, i, False), (n, j, True)]}[
         name
@@ -228,7 +222,7 @@ def _draw_text(x: float, y: float, text: str, *, size: float, anchor: str, ink: 
 
 
 def draw_tensor_memory(tiled_umma: TiledUmma) -> tuple[str, float, float]:
-    """Return (shapes, width, height) of the map of tensor memory, of both CTAs of a pair."""
+    """Return (shapes, width, height) of the map of tensor memory, for both CTAs of a pair."""
     drawn = draw_tensor_map(tiled_umma)
     size = re.search(r'viewBox="0 0 (\d+) (\d+)"', drawn)
     assert size
@@ -237,7 +231,7 @@ def draw_tensor_memory(tiled_umma: TiledUmma) -> tuple[str, float, float]:
 
 
 def draw_tensor_map(tiled_umma: TiledUmma) -> str:
-    """Return the map of tensor memory as a picture of its own, in a page's colours; the CTAs of a pair are alike."""
+    """Return the map of tensor memory as a picture in the page's colours; the CTAs of a pair are alike."""
     placed = [one for name, every in tiled_umma.places.items() for one in join_places(tiled_umma, name, every)]
     none = np.zeros((tmem.LANES, tmem.COLUMNS), bool)
     who = "CTA"
@@ -251,7 +245,7 @@ def draw_tensor_map(tiled_umma: TiledUmma) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TensorRegion(PlacedOperand):
-    """Neighbouring places of one operand as one region, of so many columns."""
+    """Adjacent columns of one operand, drawn as one region."""
 
     wide: int = 0
 
@@ -264,7 +258,7 @@ class TensorRegion(PlacedOperand):
 
 
 def join_places(tiled_umma: TiledUmma, name: str, every: list[PlacedOperand]) -> list[PlacedOperand]:
-    """Return the places of an operand as they are drawn: each D by its number; of the others one region."""
+    """Return the regions of an operand as drawn: each D by its number; of other operands one."""
     called = DRAWN.get(name, NAMES[name])
     if name == "d":
         return [replace(one, name=f"{called} {at}" if len(every) > 1 else called) for at, one in enumerate(every)]
@@ -274,7 +268,7 @@ def join_places(tiled_umma: TiledUmma, name: str, every: list[PlacedOperand]) ->
 
 
 def format_columns(tiled_umma: TiledUmma) -> str:
-    """Return which columns each operand takes, in a line."""
+    """Return a line that says which columns each operand takes."""
     out = []
     for name, every in tiled_umma.places.items():
         last = max(one.column + one.layout.columns for one in every) - 1
@@ -286,7 +280,7 @@ def format_columns(tiled_umma: TiledUmma) -> str:
 
 
 def _format_steps(form: str, tiled_umma: TiledUmma) -> str:
-    """Return every MMA of the tile: its descriptors and addresses, a line each."""
+    """Return a line for every MMA of the tile: its descriptors and addresses."""
     names = list(tiled_umma.places)
     head = ["m", "n", "k", "a", "b", *names, "idesc"]
     lines = [

@@ -1,4 +1,4 @@
-"""What the page of a TiledMMA in tensor memory shows."""
+"""The template's variables of a TiledMMA in tensor memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.tiles import umma_code
 from lanescope.tiles.umma import NAMES, TiledUmma, UmmaTileStep
 
-SHOWN = 64  # MMAs that the page lists; the CSV has all
+SHOWN = 64  # MMAs that the page lists; the CSV has all of them
 SWIZZLES = ("", *TCGEN05.names)
 ORDERS = {"": "as CUTLASS", "mn": "M or N first", "k": "K first"}
 
@@ -74,7 +74,7 @@ def build_context(tiled_umma: TiledUmma, asked: Mapping[str, str], sent: Mapping
 
 
 def format_verdict(tiled_umma: TiledUmma) -> tuple[bool, str, str]:
-    """Return (whether it fits, in a line, in a sentence)."""
+    """Return (whether it fits, headline, sentence)."""
     faults = tiled_umma.faults
     if faults:
         return False, "The tile does not fit tensor memory", " ".join(fault.message for fault in faults)
@@ -107,7 +107,7 @@ def list_figures(tiled_umma: TiledUmma) -> list[tuple[str, str]]:
 
 
 def link_descriptor(tiled_umma: TiledUmma, operand: str, word: str) -> str:
-    """Return the page of one matrix descriptor: what it reads under this MMA."""
+    """Link to a matrix descriptor, read under this MMA."""
     query = {
         "instruction": tiled_umma.umma.issued.ptx,
         "idesc": str(tiled_umma.umma.word),
@@ -157,7 +157,7 @@ def _build_tile(tiled_umma: TiledUmma, name: str) -> dict[str, Any]:
 
 
 def build_code_parts(tiled_umma: TiledUmma, query: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return (title, text) of the code that makes it."""
+    """Return (title, text) of the code that constructs it."""
     parts = [
         ("CuTe, C++", umma_code.render_cute_cpp(tiled_umma)),
         ("CuTe DSL, Python", umma_code.render_cute_python(tiled_umma)),
@@ -170,7 +170,7 @@ def build_code_parts(tiled_umma: TiledUmma, query: Mapping[str, str]) -> list[tu
 
 
 def list_next_pages(tiled_umma: TiledUmma, answer: umma_facts.UmmaFacts) -> list[tuple[str, str]]:
-    """Return (text, address) of where people go from here."""
+    """Return (text, address) of related pages."""
     atom = tiled_umma.umma
     out = [
         ("The instruction with this descriptor", links.link_instruction(atom.bound, query={"idesc": str(atom.word)}))
@@ -196,7 +196,7 @@ def list_next_pages(tiled_umma: TiledUmma, answer: umma_facts.UmmaFacts) -> list
 
 
 def format_tile(tiled_umma: TiledUmma) -> list[str]:
-    """Return the tile as the command line says it."""
+    """Return the lines of the command."""
     answer = umma_facts.build_umma(tiled_umma)
     m, n, k = tiled_umma.repeats
     fits, title, _ = format_verdict(tiled_umma)

@@ -24,7 +24,7 @@ WORDS = SheetWords(
 
 
 def list_figure_sheets(tiled_umma: TiledUmma) -> list[PinSheet]:
-    """List the sheets of the picture for documents, where tensor memory lies below the product."""
+    """Return the sheets of the picture for documents, with tensor memory below the product."""
     below = umma_figure.draw_product(tiled_umma)[2] + umma_figure.BETWEEN
     return [
         replace(sheet, grids=tuple(replace(one, y=one.y + below * (one.selector == TENSOR)) for one in sheet.grids))
@@ -33,7 +33,7 @@ def list_figure_sheets(tiled_umma: TiledUmma) -> list[PinSheet]:
 
 
 def make_sheet_page(tiled_umma: TiledUmma) -> SheetPage:
-    """Make a sheet of A, of B and of D, and of tensor memory where it is drawn."""
+    """Return sheets of A, B and D, and of tensor memory if it is drawn."""
     sheets = tuple(_make_matrix_sheet(tiled_umma, name) for name in ("a", "b", "c"))
     find = make_element_finder(sheets, EXAMPLE, c="d")
     if tiled_umma.columns <= tmem.COLUMNS:
@@ -42,7 +42,7 @@ def make_sheet_page(tiled_umma: TiledUmma) -> SheetPage:
 
 
 def _make_matrix_sheet(tiled_umma: TiledUmma, name: str) -> PinSheet:
-    """Return the elements of A, B or D of the tile: who holds them, and which MMA reads or adds to them."""
+    """Return the elements of A, B or D: who holds them, and which MMA reads or accumulates them."""
     m, n, k = tiled_umma.tile
     rows, cols = {"a": (m, k), "b": (k, n), "c": (m, n)}[name]
     numbers = _number_mmas(tiled_umma, name, rows, cols) | {"cta": _number_ctas(tiled_umma, name, rows, cols)}
@@ -64,7 +64,7 @@ def _make_matrix_sheet(tiled_umma: TiledUmma, name: str) -> PinSheet:
 
 
 def _number_mmas(tiled_umma: TiledUmma, name: str, rows: int, cols: int) -> dict[str, Longs]:
-    """Return the repeat in each dimension whose MMAs read an element, and one number of the pair."""
+    """Return, per dimension, the MMA repeat that reads an element, and one number for each pair of repeats."""
     own = dict(zip("ijl", tiled_umma.umma.shape, strict=True))
     down, across = {"a": ("i", "l"), "b": ("l", "j"), "c": ("i", "j")}[name]
     row, col = np.indices((rows, cols), dtype=np.int64)
@@ -80,7 +80,7 @@ def _number_ctas(tiled_umma: TiledUmma, name: str, rows: int, cols: int) -> Long
 
 
 def _locate_d(tiled_umma: TiledUmma, rows: int, cols: int) -> dict[str, Longs]:
-    """Lane and column of every element of D, in the CTA that holds it."""
+    """Return lane and column of every element of D, in the CTA that holds it."""
     own_m, own_n, _ = tiled_umma.umma.shape
     held = own_m // tiled_umma.ctas  # rows of one MMA in one CTA
     lane, column = (np.full((rows, cols), -1, dtype=np.int64) for _ in range(2))
@@ -97,7 +97,7 @@ def _locate_d(tiled_umma: TiledUmma, rows: int, cols: int) -> dict[str, Longs]:
 
 
 def _make_tensor_sheet(tiled_umma: TiledUmma) -> PinSheet:
-    """Return the lanes and columns of CTA 0, and the operand that each cell holds."""
+    """Return the lanes and columns of CTA 0, with the operand that each cell holds."""
     m, n, _ = tiled_umma.tile
     numbers = _locate_d(tiled_umma, m, n)
     mine = _number_ctas(tiled_umma, "c", m, n) == 0

@@ -1,4 +1,4 @@
-"""The verbs tiles mma, tiles chain, tiles copy and tiles loop."""
+"""The commands tiles mma, tiles chain, tiles copy and tiles loop."""
 
 from __future__ import annotations
 
