@@ -1,4 +1,4 @@
-"""The lanescope command: a loop over the verbs of app/features.py. A verb loads its own feature and no other."""
+"""The lanescope command: a loop over the commands of app/features.py. A command loads its own feature only."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def export(
     family: Annotated[list[str] | None, typer.Option(help="Only these families.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """A self-contained site: pages, JSON, SVG, scripts; relative links, no server. What has not changed is not written
-    again.
+    """Write a self-contained site: pages, JSON, SVG and scripts with relative links, no server. Unchanged files are
+    not written again.
     """
     from lanescope.app.kit.extras import require_extra
 
@@ -49,7 +49,7 @@ def export(
     )
 
 
-OWN: dict[str, Callable[..., None]] = {"serve": serve, "export": export}  # verbs of no feature
+OWN: dict[str, Callable[..., None]] = {"serve": serve, "export": export}  # verbs that belong to no feature
 
 
 def _print_version(given: bool) -> None:
@@ -65,7 +65,7 @@ def _run_no_verb(
         bool, typer.Option("--version", help="Print version, PTX, ptxas and evidence.", callback=_print_version)
     ] = False,
 ) -> None:
-    """Read the options that stand before a verb."""
+    """Read the options before a verb."""
 
 
 def build_cli() -> typer.Typer:
@@ -80,7 +80,7 @@ def _list_verb_names() -> list[str]:
 
 
 def _build_command_for(words: list[str]) -> typer.Typer:
-    """Return the command with what a command line needs: one verb, or what --help says of all."""
+    """Return the command with the verbs that a command line needs: one, or all with their help texts."""
     if words and words[0] in _list_verb_names():
         return _build_command((words[0],), False)
     return build_cli() if "_LANESCOPE_COMPLETE" in os.environ else _build_command(tuple(_list_verb_names()), True)
@@ -88,7 +88,7 @@ def _build_command_for(words: list[str]) -> typer.Typer:
 
 @lru_cache(maxsize=64)
 def _build_command(names: tuple[str, ...], for_help: bool) -> typer.Typer:
-    """Return the command with these verbs; for_help: a verb whose help stands in app/features.py loads nothing."""
+    """Return the command with these verbs. for_help: a verb with a help text in app/features.py is not loaded."""
     command = Commands(
         no_args_is_help=True,
         add_completion=True,
@@ -102,7 +102,7 @@ def _build_command(names: tuple[str, ...], for_help: bool) -> typer.Typer:
 
 
 def _list_verbs(folder: str, name: str, for_help: bool) -> list[Verb]:
-    """Return what a feature adds to a verb."""
+    """Return the commands that a feature adds to a verb."""
     if name not in FEATURES[folder]:
         return []
     help = FEATURES[folder][name]
@@ -113,12 +113,12 @@ def _list_verbs(folder: str, name: str, for_help: bool) -> list[Verb]:
 
 
 def main() -> None:
-    """Run the command; an error in what the caller gave is a message and status 2."""
+    """Run the command. An error in the input is printed, with exit status 2."""
     from lanescope.errors import LayoutError, refuse_deep_recursion
 
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # × in a terminal that is not UTF-8
+            stream.reconfigure(errors="backslashreplace")  # × in a terminal without UTF-8
     try:
         for word in sys.argv[1:]:
             if not word.isprintable() and any("\ud800" <= letter <= "\udfff" for letter in word):

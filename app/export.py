@@ -1,5 +1,6 @@
-"""The static export: every page as a file with relative links, maps and pictures shared by content. Works from file://
-and any host.
+"""The static export: every page as a file with relative links; maps and pictures are shared by content.
+
+It works from file:// and on any host.
 """
 
 from __future__ import annotations
@@ -55,11 +56,11 @@ STANDING = (
     "/smem/atoms",
     "/messages",
     "/docs/integrations",
-)  # exported whichever families are chosen
+)  # exported for every choice of families
 CATALOGUE = {"/": "index.html", "/instructions": "instructions.html"}
-INSTEAD = {"catalogue/page.js": "catalogue/site.js"}  # script that asks the server → its substitute without one
+INSTEAD = {"catalogue/page.js": "catalogue/site.js"}  # script that needs the server → its substitute
 _LINK = re.compile(r'\b(href|src|action|data-plotly)="(/[^"]*)"')
-_CARD = re.compile(r'<meta property="og:type.*?summary_large_image">', re.S)  # it needs the address of a server
+_CARD = re.compile(r'<meta property="og:type.*?summary_large_image">', re.S)  # needs the address of a server
 _DEFERRED = re.compile("<(?=script defer)")
 _MENU = re.compile(r'<details class="drop share".*?/share\.js[^>]*></script>', re.S)
 _MODULE = re.compile(r'(?:<link rel="modulepreload"[^>]*>)*<script type="module" src="/static/([\w./-]+)\?\w+"([^>]*)>')
@@ -78,7 +79,7 @@ class SiteExport:
         self.names = {i.ptx for i in chosen}
         self.instructions: dict[str, Instruction | None] = {}
         self.shared_files: dict[tuple[str, ...], str] = {}
-        self.resolved: dict[str, str] = {}  # pages have most of their links in common
+        self.resolved: dict[str, str] = {}  # pages share most of their links
         self.files: dict[str, int] = {}
         self.written = 0
         limits = catalogue.CatalogueLimits(MOST_TABLE_VALUES, frozenset(self.names))
@@ -110,7 +111,7 @@ class SiteExport:
     # links ------------------------------------------------------------------------------------------------------------
 
     def resolve_address(self, address: str) -> str:
-        """Return the exported file that stands for a server address."""
+        """Return the exported file for a server address."""
         if address not in self.resolved:
             self.resolved[address] = self._resolve_address(address)
         return self.resolved[address]
@@ -127,7 +128,7 @@ class SiteExport:
             return self.resolve_address(message_readings.find_link(text))
         if path == "/read" and (found := message_readings.find_link(text) or text_meanings.find_certain_link(text)):
             return self.resolve_address(found)
-        if path == "/read":  # a search; a program of several lines is none
+        if path == "/read":  # a search, unless the text has several lines
             asked = urlencode({"q": text} if text else {})
             return NEEDS_SERVER if "\n" in text else self.resolve_address(f"/instructions?{asked}")
         if path == "/" and query:  # the old address of the catalogue
@@ -207,18 +208,18 @@ class SiteExport:
         return self.write_shared_file("maps", "json", json.dumps(content, separators=(",", ":")))
 
     def write_picture(self, figure: PanelFigure) -> str:
-        """Write a figure as a picture that carries its colours, shared by all instructions that look so."""
+        """Write a figure as a picture with its own colours, shared by all instructions with the same picture."""
         title = "; ".join(f"{panel.title}: {panel.grid.operand.pattern}" for panel in figure.panels if panel.grid)
         return self.write_shared_file("svg", "svg", render_svg(figure, title=title, palette=palette.LIGHT))
 
     # pages ------------------------------------------------------------------------------------------------------------
 
     def write_page(self, address: str, path: str, maps: bool = False) -> None:
-        """Fetch a page from the application and write it with links that hold in files."""
+        """Fetch a page and write it with links to files."""
         self.write_file(path, self.localise_page(self.fetch_page(address).decode(), path, maps))
 
     def localise_page(self, text: str, path: str, maps: bool = False) -> str:
-        """Return a page's text with its links and scripts adapted to its place in the site."""
+        """Return a page's text with links and scripts adapted to its place in the site."""
         up = "../" * path.count("/")
         text = self._replace_menu(_CARD.sub("", text))
         extra = ""
@@ -243,7 +244,7 @@ class SiteExport:
         return _LINK.sub(lambda m: f'{m[1]}="{html.escape(up + self.resolve_address(m[2]), quote=True)}"', text)
 
     def _replace_menu(self, text: str) -> str:
-        """Return a page's text with the menu that shares an exported page: its link, picture and Markdown."""
+        """Return a page's text with the "Share" menu of an exported page: link, picture and Markdown."""
         if not _MENU.search(text):
             return text
         card = read_card(text)
@@ -256,7 +257,7 @@ class SiteExport:
         return _MENU.sub(lambda _: menu, text)
 
     def _find_picture(self, card: PageCard) -> str:
-        """Return the file of a page's picture, "" where it has none or a server would draw it."""
+        """Return the file of a page's picture, "" if it has none or only a server could draw it."""
         if card.svg:
             return self.write_shared_file("svg", "svg", draw_alone(card.svg, "light", card.headline))
         found = self.resolve_address(card.drawn).partition("#")[0] if card.drawn else ""
@@ -282,7 +283,7 @@ class SiteExport:
         return text[: match.start()] + _render_data_script("data", data) + text[match.end() :], files
 
     def build_topics(self) -> TopicExport:
-        """Build the topics that a search finds beside instructions, with links to their exported files."""
+        """Return the topics that a search lists beside instructions, linked to their exported files."""
         export = topics.build_export()
         return replace(
             export, topics=tuple(replace(topic, page=self.resolve_address(topic.page)) for topic in export.topics)
@@ -298,7 +299,7 @@ class SiteExport:
             self.write_page(address, path)
 
     def write_site(self) -> Iterator[str]:
-        """Write everything; yield the path of each page as it is done."""
+        """Write everything; yield the path of each page."""
         self.write_index()
         self.write_file("assets/plotly.js", self.fetch_page(plotly_url()))
         for address in (
@@ -341,7 +342,7 @@ def _remove_indentation(text: str) -> str:
 
 
 def _render_needs_server(text: str) -> str:
-    """Render the page that stands for everything computed, in the frame of another page."""
+    """Return the page that explains that a computed page needs a server, in the frame of another page."""
     body = (
         '<main id="main"><h1>This needs the server</h1><p class="note">An exported site has the catalogue, every'
         " instruction’s page, the guide and the gallery. Verifying descriptors, tiles, chains, diagrams and runs are"
@@ -351,9 +352,9 @@ def _render_needs_server(text: str) -> str:
 
 
 def fetch_address(app: Any, address: str) -> bytes:
-    """Send one GET to the application, without a socket; RuntimeError if the answer is not 200.
+    """Send a GET to the application without a socket; RuntimeError if the status is not 200.
 
-    The request runs in a thread of its own, because the caller may stand under a running event loop (a notebook).
+    The request runs in a thread of its own, because the caller may be inside a running event loop (a notebook).
     """
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(lambda: asyncio.run(_send_get(app, address))).result()

@@ -1,8 +1,8 @@
 """The features of the application, a line each, in the order of /docs.
 
-A feature is a folder of app/ whose feature.py has a FEATURE (app/kit/feature.py). Beside its name stand its verbs of
-the command, so that a verb loads no other feature, with their help, so that --help loads none: "" where a verbs.py
-says it, which loads nothing else.
+A feature is a folder of app/ whose feature.py defines FEATURE (app/kit/feature.py). Each line has the feature's
+commands and their help, so that a command loads only its own feature, and --help loads none. "" means that verbs.py has
+the help and imports nothing heavy.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def _generate_routes(features: Mapping[str, Feature]) -> Iterator[BaseRoute]:
 
 
 class HeadRequests:
-    """ASGI middleware that answers a HEAD request as a GET without its body: monitors and link checkers send them."""
+    """ASGI middleware that answers HEAD as GET without a body: monitors and link checkers send HEAD."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -79,21 +79,22 @@ class HeadRequests:
 
 @lru_cache(maxsize=2)
 def get_style_sheet(cache: str) -> CachedBody:
-    """Return the joined style sheets, compressed."""
+    """Return the joined style sheets as a compressed body."""
     return CachedBody(render_style_sheet().encode(), "text/css", cache=cache).prepare("br").prepare("gzip")
 
 
 @lru_cache(maxsize=512)
 def get_script(path: str, changed: int, cache: str) -> CachedBody:
-    """Return a module, compressed. changed: when the file was written."""
+    """Return a module as a compressed body. changed: when the file was written."""
     text = render_versioned(path).encode() if cache == IMMUTABLE else (STATIC / path).read_bytes()
     return CachedBody(text, "text/javascript", cache=cache).prepare("br").prepare("gzip")
 
 
 class AssetFiles(StaticFiles):
-    """Files of the pages. An address with the file's digest is that file for ever, and a module of such an address
-    imports others by such addresses. For one without its digest, or with that of another version, a browser asks each
-    time.
+    """Static files.
+
+    An address with the file's digest never changes its content; its module's imports have digests, too. For an address
+    with a wrong digest or none, browsers revalidate each time.
     """
 
     async def get_response(self, path: str, scope: Scope) -> Response:
@@ -130,8 +131,8 @@ def create_app(
     limits: CatalogueLimits | None = None,
     settings: Settings | None = None,
 ) -> FastAPI:
-    """Create the whole server, by the settings of the environment; tests give it hardware and settings of their own,
-    the static export limits.
+    """Create the server from the settings of the environment. Tests pass their own hardware and settings, the static
+    export its limits.
     """
     settings = settings or Settings.from_environment()
 
@@ -164,7 +165,7 @@ def create_app(
 
     @app.get("/readyz", tags=["operation"], responses={200: {"model": Ready}})
     async def readyz() -> Response:
-        """The catalogue is loaded and the assembled targets are at hand; 503 while every thread is at a long
+        """The catalogue and the assembled targets are loaded; 503 while every thread is busy with a long
         computation.
         """
         app.state.work.check_free()

@@ -18,6 +18,7 @@ from lanescope.app.hardware import user_matrices
 from lanescope.app.instruction import state
 from lanescope.app.kit.api import parse_json
 from lanescope.app.memory import descriptors as memory
+from lanescope.app.memory.verdicts import parse_view
 from lanescope.app.metadata import facts as metadata
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_digits, parse_integer, parse_pair, parse_ranges
@@ -78,14 +79,14 @@ def test_instructions(text: str) -> None:
     found = parse_or_refusal(lambda: catalog.find(text))
     if not isinstance(found, LayoutError):
         assert catalog.find(found.ptx) is found or catalog.find(found.ptx).ptx == found.ptx
-    parse_or_refusal(lambda: memory.parse_view({"instruction": text}))
+    parse_or_refusal(lambda: parse_view({"instruction": text}))
 
 
 @pytest.mark.parametrize("repeat", ["mma ", "mma.", "mma.sync.", "wgmma::", "mma\n", "ldmatrix.x4", "a.mma", "mma . "])
 def test_long_texts_are_searched_in_one_pass(repeat: str) -> None:
     """64 KiB, the most a pasted instruction may have; a search that looks twice at everything would take minutes."""
     parse_or_refusal(lambda: catalog.find(repeat * (65536 // len(repeat))))
-    parse_or_refusal(lambda: memory.parse_view({"instruction": repeat * 100_000}))
+    parse_or_refusal(lambda: parse_view({"instruction": repeat * 100_000}))
 
 
 numbers = generate_texts("0x", "0b", "00", "12", "_", "'", "ull", "Z", "-", " ", "f", "9" * 40)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanescope.app.main import create_app
-from lanescope.app.memory.descriptors import Verified, build_verified
+from lanescope.app.memory.verdicts import Verified, build_verified
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.descriptor.matrix import Descriptor, view
 from lanescope.descriptor.notices import list_cautions

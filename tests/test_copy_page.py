@@ -95,8 +95,8 @@ def test_the_page_of_a_tma_copy_draws_where_each_element_lands(client: Client, n
     for chunk in range(0, tile.cell.shape[0], 37):  # the same 16 bytes in both maps
         for here, there in zip(tile.cell[chunk], shared.cell[chunk], strict=True):
             row, col = divmod(int(here), made.tile[1])
-            assert base + 2 * int(there) == made.address[row, col] == tile.told["byte"][row, col]
-            assert shared.told["r"].flat[there] == row and shared.told["c"].flat[there] == col
+            assert base + 2 * int(there) == made.address[row, col] == tile.fields["byte"][row, col]
+            assert shared.fields["r"].flat[there] == row and shared.fields["c"].flat[there] == col
             for colour in bench_.colours:
                 assert tile.of_cells[colour].numbers[row, col] == shared.of_cells[colour].numbers.flat[there]
     page = unescape(client.get(tiled_copy_page.link_copy(fields)).text)

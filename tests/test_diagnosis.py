@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from lanescope.app.memory import descriptors as memory
+from lanescope.app.memory.verdicts import Fix, Verified, build_verified
 from lanescope.descriptor.matrix import Descriptor
+from tests import verifier_study
 from tests.blunders import BLUNDERS
 from tests.right_programs import MASK, DescriptorProgram, build_word, make_programs, pack_word
 from tests.sample import choose_count
@@ -50,16 +51,16 @@ def test_the_true_cause_is_named_and_no_kind_of_mistake_is_left_behind() -> None
 
 def test_the_study_bites(monkeypatch: pytest.MonkeyPatch) -> None:
     """A verifier that offers no repair, or names no cause, does not pass it."""
-    truth = memory.build_verified
+    truth = build_verified
 
-    def careless(given: dict[str, Any]) -> memory.Verified:
-        told, none = truth(given), memory.Fix(descriptor=given["descriptor"], changes={})
+    def careless(given: dict[str, Any]) -> Verified:
+        told, none = truth(given), Fix(descriptor=given["descriptor"], changes={})
         return replace(told, diagnoses=[replace(d, fix=d.fix and none) for d in told.diagnoses])
 
-    monkeypatch.setattr(memory, "build_verified", careless)
+    monkeypatch.setattr(verifier_study, "build_verified", careless)
     with pytest.raises(ValueError, match="no repair"):
         run_study(seed=4, count=2)
-    monkeypatch.setattr(memory, "build_verified", lambda given: replace(truth(given), verdict="mismatch"))
+    monkeypatch.setattr(verifier_study, "build_verified", lambda given: replace(truth(given), verdict="mismatch"))
     with pytest.raises(ValueError, match="called wrong"):
         run_study(seed=4, count=2)
 
@@ -136,7 +137,7 @@ def list_examples() -> dict[str, dict[str, Any]]:
             if wrong is None:
                 continue
             given, stored = wrong if isinstance(wrong, tuple) else (wrong, None)
-            if memory.build_verified(p.ask(given & MASK, stored)).verdict == "mismatch":
+            if build_verified(p.ask(given & MASK, stored)).verdict == "mismatch":
                 out[f"{code}: {name}"] = p.ask(given & MASK, stored)
                 break
     ask = INSIDE.ask
@@ -195,9 +196,9 @@ def list_examples() -> dict[str, dict[str, Any]]:
 
 
 @cache
-def diagnose_example(name: str) -> memory.Verified:
+def diagnose_example(name: str) -> Verified:
     """What it says of an example."""
-    return memory.build_verified(list_examples()[name])
+    return build_verified(list_examples()[name])
 
 
 # What is named of each example that blunders.py does not make, in order.
@@ -269,10 +270,10 @@ def test_repairs_verify_and_storages_match() -> None:
         assert told.verdict == "mismatch", name
         fixes = {diagnosis.fix.descriptor for diagnosis in told.diagnoses if diagnosis.fix}
         for fix in fixes:
-            assert memory.build_verified({**given, "descriptor": fix}).verdict == "match", (name, fix)
+            assert build_verified({**given, "descriptor": fix}).verdict == "match", (name, fix)
         for diagnosis in told.diagnoses:
             if diagnosis.storage and diagnosis.code != "mn_offset_inside_atom":
-                right = memory.build_verified({**given, "storage": diagnosis.storage})
+                right = build_verified({**given, "storage": diagnosis.storage})
                 assert right.verdict == "match", (name, diagnosis.storage)
 
 
@@ -336,12 +337,12 @@ def test_no_message_contradicts_its_fix() -> None:
             "instruction": f"wgmma.mma_async.sync.aligned.m64n{n}k16.f32.f16.f16",
             "storage": {"kind": "cute", "layout": layout, "unit": "elements", "base": "0x400"},
         }
-        told = memory.build_verified(given)
+        told = build_verified(given)
         if told.verdict == "match":
             continue
         for diagnosis in told.diagnoses:
             assert diagnosis.fix, (given, diagnosis)
-            assert memory.build_verified({**given, "descriptor": diagnosis.fix.descriptor}).verdict == "match"
+            assert build_verified({**given, "descriptor": diagnosis.fix.descriptor}).verdict == "match"
             fix = Descriptor(int(diagnosis.fix.descriptor, 16))
             holds = {"LBO": fix.lbo_bytes, "SBO": fix.sbo_bytes}
             for name, amount in find_recommended_amounts(diagnosis.message):
@@ -360,7 +361,7 @@ def test_no_message_contradicts_its_fix() -> None:
 )
 def test_core_matrices_in_the_other_order_are_named(word: str, operand: str, layout: str) -> None:
     """The strides of a CuTe tile whose other dimension comes first, not bytes that were not shifted."""
-    told = memory.build_verified(
+    told = build_verified(
         {
             "descriptor": word,
             "operand": operand,

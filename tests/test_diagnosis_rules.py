@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lanescope import find
-from lanescope.app.memory import descriptors as memory
+from lanescope.app.memory.verdicts import Change, build_verified
 from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.fits import find_fitting_tiles
 from lanescope.descriptor.matrix import Descriptor
@@ -24,14 +24,14 @@ from tests.test_diagnosis import INSIDE, MN, NONE, ROWS, WIDE, diagnose_example
 def test_data_swizzled_by_address_never_get_a_base_offset() -> None:
     """The start was three rows off: the start is moved back, and no base offset is offered in its place."""
     for p in make_programs(9, 40):
-        told = memory.build_verified(p.ask(build_word(replace(p, start=p.start + 128))))
+        told = build_verified(p.ask(build_word(replace(p, start=p.start + 128))))
         for diagnosis in told.diagnoses:
             assert "base_offset" not in diagnosis.fix.changes, p
 
 
 def test_a_swap_is_no_swap_when_lbo_is_not_read() -> None:
     """LBO happens to hold what SBO should: without a usual value in SBO that proves nothing."""
-    told = memory.build_verified(INSIDE.ask(pack_word(INSIDE.start, 1024, 1232, 0, 1)))
+    told = build_verified(INSIDE.ask(pack_word(INSIDE.start, 1024, 1232, 0, 1)))
     assert [d.code for d in told.diagnoses] == ["stride_wrong"]
 
 
@@ -52,7 +52,7 @@ def test_the_start_of_another_step_is_another_slice(wanted: int, given: int) -> 
         at_k=wanted,
         kind="rows",
     ).with_right_fields()
-    told = memory.build_verified(p.ask(build_word(replace(p, start=p.base + given))))
+    told = build_verified(p.ask(build_word(replace(p, start=p.base + given))))
     assert [d.code for d in told.diagnoses] == ["other_slice"]
     assert told.diagnoses[0].fix.descriptor == f"{build_word(p):#018x}"
 
@@ -66,20 +66,20 @@ def test_the_start_of_another_step_is_another_slice(wanted: int, given: int) -> 
 )
 def test_a_step_with_several_explanations_has_all_of_them(moved: int, ways: tuple[str, ...]) -> None:
     """The step of 16 elements of f16 is 32 bytes."""
-    told = memory.build_verified(INSIDE.ask(pack_word(0x2000 + moved, 16, 1024, 0, 1)))
+    told = build_verified(INSIDE.ask(pack_word(0x2000 + moved, 16, 1024, 0, 1)))
     assert all(way in told.diagnoses[0].message for way in ways)
 
 
 def test_base_offset_is_a_k_step_only_where_the_start_stands_still() -> None:
-    still = memory.build_verified(INSIDE.ask(pack_word(0x2000, 16, 1024, 1, 1)))
-    moved = memory.build_verified(INSIDE.ask(pack_word(INSIDE.start, 16, 1024, 1, 1)))
+    still = build_verified(INSIDE.ask(pack_word(0x2000, 16, 1024, 1, 1)))
+    moved = build_verified(INSIDE.ask(pack_word(INSIDE.start, 16, 1024, 1, 1)))
     assert [d.code for d in still.diagnoses] == ["base_offset_as_k_advance"]
     assert [d.code for d in moved.diagnoses] == ["base_offset_wrong"]
 
 
 @pytest.mark.parametrize("extra", [1 << 52, 1 << 60, 0xFF << 52, 3 << 46])
 def test_bits_that_are_no_addresss_make_no_pointer(extra: int) -> None:
-    told = memory.build_verified(INSIDE.ask(build_word(replace(INSIDE, sbo=2048)) | extra))
+    told = build_verified(INSIDE.ask(build_word(replace(INSIDE, sbo=2048)) | extra))
     assert "generic_pointer" not in {d.code for d in told.diagnoses}
 
 
@@ -88,11 +88,9 @@ def test_a_wrong_base_offset_does_not_move_the_start() -> None:
     person wants.
     """
     tile = replace(ROWS, swizzle="64B", kind="canonical", k=32, base=0xC480, at_k=0).with_right_fields()
-    told = memory.build_verified(
-        tile.ask(build_word(replace(tile, base_offset=3)), {**tile.storage, "swizzle_by": "tile"})
-    )
+    told = build_verified(tile.ask(build_word(replace(tile, base_offset=3)), {**tile.storage, "swizzle_by": "tile"}))
     assert [(d.code, d.fix.changes) for d in told.diagnoses] == [
-        ("base_offset_wrong", {"base_offset": memory.Change(from_=3, to=1)})
+        ("base_offset_wrong", {"base_offset": Change(from_=3, to=1)})
     ]
 
 
@@ -102,7 +100,7 @@ def test_strides_that_say_what_rows_can_say_are_no_mistake_of_their_own(swizzle:
     padded = {**ROWS.storage, "swizzle": swizzle, "pitch_bytes": 144}
     assert (
         len(
-            memory.build_verified(
+            build_verified(
                 ROWS.ask(pack_word(0x1400, 16, 8 * 144, 0, 1), padded) | {"slice": {"mn": 0, "k": 0}}
             ).diagnoses
         )
@@ -115,7 +113,7 @@ def test_strides_that_say_what_rows_can_say_are_no_mistake_of_their_own(swizzle:
 )
 def test_one_field_does_not_prove_two_mistakes(lbo: int, sbo: int, said: str) -> None:
     """Shifted twice and of another width; in bytes and of another element: some such pair gives almost any number."""
-    told = memory.build_verified(INSIDE.ask(pack_word(INSIDE.start, lbo, sbo, 0, 1)))
+    told = build_verified(INSIDE.ask(pack_word(INSIDE.start, lbo, sbo, 0, 1)))
     assert [d.code for d in told.diagnoses] == [said]
 
 
@@ -131,17 +129,17 @@ def test_a_word_right_for_another_mode_is_one_mistake() -> None:
             or (p.k if p.major == "K" else p.mn) * p.size % 128
         ):
             continue
-        told = memory.build_verified(p.ask(build_word(replace(p, swizzle="128B").with_right_fields())))
+        told = build_verified(p.ask(build_word(replace(p, swizzle="128B").with_right_fields())))
         assert [d.code for d in told.diagnoses] == ["stored_swizzle"], p
         assert told.diagnoses[0].fix.descriptor == f"0x{build_word(p):016x}" or p.major == "MN", p
 
 
 def test_a_repair_does_what_the_message_says() -> None:
     """LBO and SBO exchanged in a mode that does not read LBO: both are put right. Bits of no field are not kept."""
-    swapped = memory.build_verified(INSIDE.ask(pack_word(INSIDE.start, 1024, 16, 0, 1)))
+    swapped = build_verified(INSIDE.ask(pack_word(INSIDE.start, 1024, 16, 0, 1)))
     assert swapped.diagnoses[0].fix.descriptor == f"0x{build_word(INSIDE):016x}"
     for stray in (1 << 46, 1 << 14, 3 << 30, 1 << 60):
-        told = memory.build_verified(INSIDE.ask(build_word(replace(INSIDE, sbo=INSIDE.sbo + 208)) | stray))
+        told = build_verified(INSIDE.ask(build_word(replace(INSIDE, sbo=INSIDE.sbo + 208)) | stray))
         assert told.diagnoses[0].fix.descriptor == f"0x{build_word(INSIDE):016x}"
     negative = diagnose_example("a negative int, written so")
     assert negative.diagnoses[0].code == "sign_extended"
@@ -150,8 +148,8 @@ def test_a_repair_does_what_the_message_says() -> None:
 
 def test_shifts_that_were_computed_are_not_suspected() -> None:
     """Written out in 64 bits, a 0 was meant; as a number it may have been shifted out."""
-    number = memory.build_verified(INSIDE.ask(pack_word(INSIDE.start, 16, 0, 0, 1)))
-    written = memory.build_verified({**INSIDE.ask(0), "descriptor": "0x202ull | 1ull << 16 | 0ull << 32 | 1ull << 62"})
+    number = build_verified(INSIDE.ask(pack_word(INSIDE.start, 16, 0, 0, 1)))
+    written = build_verified({**INSIDE.ask(0), "descriptor": "0x202ull | 1ull << 16 | 0ull << 32 | 1ull << 62"})
     assert [d.code for told in (number, written) for d in told.diagnoses] == ["stride_wrong"] * 2
     assert "32-bit integer" in number.diagnoses[0].message and "32-bit integer" not in written.diagnoses[0].message
 
@@ -162,11 +160,11 @@ def test_shifts_that_were_computed_are_not_suspected() -> None:
 @pytest.mark.parametrize("p", [WIDE, INSIDE, MN, NONE], ids=["128B", "K step", "MN 64B", "none"])
 def test_without_a_storage_there_is_no_verdict_but_the_tiles_that_fit(p: DescriptorProgram) -> None:
     given = {name: value for name, value in p.ask(build_word(p)).items() if name not in ("storage", "slice")}
-    told = memory.build_verified(given)
+    told = build_verified(given)
     assert (told.verdict, told.matched, told.diagnoses) == ("unknown", None, [])
     assert told.fits
     for fit in told.fits:
-        assert memory.build_verified({**given, "storage": fit.storage, "slice": fit.slice}).verdict == "match"
+        assert build_verified({**given, "storage": fit.storage, "slice": fit.slice}).verdict == "match"
         assert fit.storage["swizzle"] == p.swizzle
 
 
@@ -198,7 +196,7 @@ def test_tiles_that_fit_begin_where_a_tile_can() -> None:
     ],
 )
 def test_bytes_read_twice_are_in_the_answer(given: dict[str, Any], shared: int, says: str) -> None:
-    told = [w for w in memory.build_verified(given).warnings if w.code in ("reads_twice", "overlap")]
+    told = [w for w in build_verified(given).warnings if w.code in ("reads_twice", "overlap")]
     assert [w.code for w in told] == ["reads_twice"] * bool(shared)
     if told:
         seen = desc.view(find(given["instruction"]), given["operand"], given["major"])
@@ -209,17 +207,17 @@ def test_bytes_read_twice_are_in_the_answer(given: dict[str, Any], shared: int, 
 
 def test_reads_past_shared_memory_are_in_the_answer() -> None:
     high = replace(ROWS, base=0x38800, at_k=0).with_right_fields()
-    told = memory.build_verified(high.ask(build_word(high)))
+    told = build_verified(high.ask(build_word(high)))
     assert told.verdict == "match"
     assert [w.code for w in told.warnings] == ["reads_beyond_shared"]
-    low = memory.build_verified(ROWS.ask(build_word(ROWS)))
+    low = build_verified(ROWS.ask(build_word(ROWS)))
     assert "reads_beyond_shared" not in {w.code for w in low.warnings}
 
 
 def test_blackwells_format_is_called_so() -> None:
-    told = memory.build_verified(INSIDE.ask(build_word(INSIDE) | 1 << 46))
+    told = build_verified(INSIDE.ask(build_word(INSIDE) | 1 << 46))
     assert told.verdict == "match" and "tcgen05_format" in {w.code for w in told.warnings}
-    pointed = memory.build_verified(INSIDE.ask(build_word(INSIDE) | 1 << 14))
+    pointed = build_verified(INSIDE.ask(build_word(INSIDE) | 1 << 14))
     assert "reserved_bits" in {w.code for w in pointed.warnings}
 
 

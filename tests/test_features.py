@@ -40,7 +40,7 @@ from tests.release import ROOT
 HELP = "Bytes of a tile of elements."
 PAGE = """{% extends "kit/base.html" %}{% from "kit/form.html" import fields %}{% block main %}
 {% if error %}<p class="notice" role="alert">{{ error|format_error(labels) }}</p>{% endif %}
-<p id="told">{{ told.bytes }} bytes</p><form action="/tile-bytes">{{ fields(form) }}</form>
+<p id="answer">{{ answer.bytes }} bytes</p><form action="/tile-bytes">{{ fields(form) }}</form>
 <a href="{{ link(rows=1) }}">one row</a>
 {% for one in examples %}<a href="{{ one.href }}">{{ one.title }}</a>{% endfor %}
 {% endblock %}"""
@@ -62,9 +62,9 @@ class TileBytes:
     bytes: int
 
 
-def answer_bytes(asked: TileQuestion) -> TileBytes:
+def answer_bytes(question: TileQuestion) -> TileBytes:
     """The bytes of a tile of 16 columns."""
-    return TileBytes(bytes=asked.rows * (16 * (2 if asked.element == "f16" else 4) + 16 * asked.padded))
+    return TileBytes(bytes=question.rows * (16 * (2 if question.element == "f16" else 4) + 16 * question.padded))
 
 
 TOOL = Tool(
@@ -74,8 +74,8 @@ TOOL = Tool(
     page="/tile-bytes",
     template="toy/page.html",
     command="tile-bytes",
-    lines=lambda asked, told: [f"{asked.rows} rows: {told.bytes} bytes"],
-    succeeds=lambda told: told.bytes < 2048,
+    lines=lambda question, answer: [f"{question.rows} rows: {answer.bytes} bytes"],
+    succeeds=lambda answer: answer.bytes < 2048,
     examples=(("Four rows of f32", {"rows": "4", "element": "f32"}),),
 )
 KINDS = {"rows": "rows with a pitch", "cute": "a CuTe layout"}
@@ -109,9 +109,11 @@ class ToyPlace:
     after: TileQuestion | None = question_field(TileQuestion, "After", "The tile after it.", default="", prefix="a_")
 
 
-def answer_place(asked: ToyPlace) -> TileBytes:
+def answer_place(question: ToyPlace) -> TileBytes:
     """The bytes of the tiles."""
-    return TileBytes(bytes=sum(answer_bytes(one).bytes for one in (asked.tile, *asked.also, asked.after) if one))
+    return TileBytes(
+        bytes=sum(answer_bytes(one).bytes for one in (question.tile, *question.also, question.after) if one)
+    )
 
 
 PLACE = Tool(
@@ -123,7 +125,7 @@ PLACE = Tool(
     page="/tile-places",
     template="toy/page.html",
     command="tile-places",
-    lines=lambda asked, told: [f"{asked.placed}: {told.bytes} bytes"],
+    lines=lambda question, answer: [f"{question.placed}: {answer.bytes} bytes"],
 )
 TOY = ModuleType("lanescope.app.toy.feature")
 TOY.FEATURE = Feature(  # type: ignore[attr-defined]
@@ -168,19 +170,19 @@ def test_its_route_answers_and_refuses(client: Client) -> None:
         "element=f8": ("bad_choice", "element is 'f8'.", "Allowed: f16, f32.", "element"),
         "row=4": ("bad_filter", "There is no parameter 'row'.", "Did you mean 'rows'?", "row"),
     }.items():
-        answer = client.get(f"/api/v1/tile-bytes?{query}")
-        told = answer.json()["error"]
-        assert answer.status_code == 422 and told["hint"].startswith(error[2])
-        assert (told["code"], told["message"], told["field"]) == (error[0], error[1], error[3])
+        reply = client.get(f"/api/v1/tile-bytes?{query}")
+        error_body = reply.json()["error"]
+        assert reply.status_code == 422 and error_body["hint"].startswith(error[2])
+        assert (error_body["code"], error_body["message"], error_body["field"]) == (error[0], error[1], error[3])
 
 
 def test_its_route_is_documented(client: Client) -> None:
     document = client.get("/openapi.json").json()
     operation = document["paths"]["/api/v1/tile-bytes"]["get"]
     assert operation["description"] == "The bytes of a tile of 16 columns."
-    told = {one["name"]: (one["description"], one["schema"]) for one in operation["parameters"]}
-    assert told["rows"][0] == "Rows of the tile." and told["rows"][1]["default"] == "8"
-    assert told["element"][1]["enum"] == ["", "f16", "f32"] and told["padded"][1]["default"] == "0"
+    parameters = {one["name"]: (one["description"], one["schema"]) for one in operation["parameters"]}
+    assert parameters["rows"][0] == "Rows of the tile." and parameters["rows"][1]["default"] == "8"
+    assert parameters["element"][1]["enum"] == ["", "f16", "f32"] and parameters["padded"][1]["default"] == "0"
     schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
     check = jsonschema_rs.validator_for(schema | {"components": document["components"]})
     check.validate(client.get("/api/v1/tile-bytes").json())
@@ -189,7 +191,7 @@ def test_its_route_is_documented(client: Client) -> None:
 
 def test_its_page_has_the_form_the_links_and_the_menu(client: Client) -> None:
     page = client.get("/tile-bytes?rows=2&padded=1").text
-    assert '<p id="told">96 bytes</p>' in page and 'name="rows" value="2"' in page
+    assert '<p id="answer">96 bytes</p>' in page and 'name="rows" value="2"' in page
     assert '<option value="1" selected>yes</option>' in page and '<option value="f16" selected>half</option>' in page
     assert 'href="/tile-bytes?rows=1&amp;padded=1"' in page and 'href="/tile-bytes?rows=4&amp;element=f32"' in page
     assert "how many bytes it takes" in client.get("/").text and menus.menu_of("/tile-bytes") == "Tiles"
@@ -200,7 +202,7 @@ def test_its_page_shows_a_wrong_field_beside_it(client: Client) -> None:
     assert answer.status_code == 422
     note = answer.text.partition("data-error")[2].partition("</small>")[0]
     assert "Rows is &#39;x&#39;. An integer from 1 to 64" in note and 'name="rows" value="x"' in answer.text
-    assert '<p id="told">256 bytes</p>' in answer.text
+    assert '<p id="answer">256 bytes</p>' in answer.text
 
 
 def test_its_command_prints_and_fails() -> None:
@@ -235,8 +237,8 @@ def test_a_body_has_questions_inside(client: Client) -> None:
         ({"also": {}}, "also", "also is an object."),
         ({"also": [1]}, "also.0", "0 is 1."),
     ):
-        told = post(**body)["error"]
-        assert (told["field"], told["message"]) == (field, message)
+        error_body = post(**body)["error"]
+        assert (error_body["field"], error_body["message"]) == (field, message)
 
 
 def test_a_body_is_documented(client: Client) -> None:
@@ -268,8 +270,8 @@ def test_a_body_is_documented(client: Client) -> None:
 
 def test_a_page_has_the_fields_of_questions_inside(client: Client) -> None:
     page = client.get("/tile-places?tile_rows=2").text
-    assert '<p id="told">64 bytes</p>' in page and 'name="tile_rows" value="2"' in page and "a_rows" not in page
-    assert '<p id="told">288 bytes</p>' in client.get("/tile-places?a_rows=1").text
+    assert '<p id="answer">64 bytes</p>' in page and 'name="tile_rows" value="2"' in page and "a_rows" not in page
+    assert '<p id="answer">288 bytes</p>' in client.get("/tile-places?a_rows=1").text
     assert 'name="p_pitch" value="128"' in page and "p_layout" not in page
     assert '<option value="cute" >a CuTe layout</option>' in page
     other = client.get("/tile-places?p_kind=cute").text

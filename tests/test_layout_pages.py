@@ -90,7 +90,7 @@ def test_shared_memory_is_shown_by_bank(client: Client) -> None:
     assert "Sw<3,3,3> o (16,64):(64,1)" in shown and "Bank 0" in shown and "Warps <input" not in shown
     data, made = parse_page_data(shown), triton_layout(text, (16, 64), 16)
     tile = data["operands"]["tile"]
-    assert data["unit"] == "bank" and tile["told"]["offset"] == made.offset.reshape(-1).tolist()
+    assert data["unit"] == "bank" and tile["fields"]["offset"] == made.offset.reshape(-1).tolist()
     held = decode_cells(tile)
     for bank in (0, 7, 31):
         bytes_ = made.offset.reshape(-1)[held[bank]] * 2
@@ -104,7 +104,9 @@ def test_thread_value_layouts_both_ways(client: Client) -> None:
     assert np.array_equal(decode_cells(data["operands"]["tile"]), made.rows * 16 + made.cols)
     table = data["operands"]["table"]
     assert (
-        table["rows"] == 32 and table["text"] == "{axis0},{axis1}" and table["told"]["axis1"][8 * 5] == made.cols[5, 0]
+        table["rows"] == 32
+        and table["text"] == "{axis0},{axis1}"
+        and table["fields"]["axis1"][8 * 5] == made.cols[5, 0]
     )
     colour = data["operands"]["tile"]["categories"]["value"]
     assert colour["of"] == "cell" and sorted(at for at, n in enumerate(colour["numbers"]) if n >= 0) == sorted(
@@ -136,9 +138,9 @@ def test_a_tile_is_coloured_by_the_banks_it_is_stored_in(client: Client) -> None
     """Row-major where nothing is said; a CuTe layout with a swizzle otherwise, on the page and in its picture."""
     query = {"cute": "((4,8),(8,2)):((64,1),(8,256))", "tile": "8x64", "colour": "bank", "label": "bank"}
     plain = parse_page_data(get_page(client, "/layouts/tv", **query))["operands"]["tile"]
-    assert plain["told"]["byte"] == list(range(0, 1024, 2))
+    assert plain["fields"]["byte"] == list(range(0, 1024, 2))
     swizzled = get_page(client, "/layouts/tv", **query, stored="Sw<3,3,3> o (8,64):(64,1)")
-    told = parse_page_data(swizzled)["operands"]["tile"]["told"]["byte"]
+    told = parse_page_data(swizzled)["operands"]["tile"]["fields"]["byte"]
     assert told[64 : 64 + 64 : 8] == [128 + 16 * (n ^ 1) for n in range(8)]
     link = re.search(r'href="(/layouts/tv\.csv[^"]*)"', swizzled)
     assert link and client.get(link[1]).status_code == 200 and "colour=bank" in link[1]

@@ -217,7 +217,7 @@ def test_every_example_answers_as_its_schema_says(client: Client, conforms: Conf
 
 def test_the_document_says_when_a_server_is_not_ready(document: dict[str, Any]) -> None:
     ready = document["paths"]["/readyz"]["get"]
-    assert "503 while every thread is at a long" in ready["description"] and "503" in ready["responses"]
+    assert "503 while every thread is busy" in ready["description"] and "503" in ready["responses"]
 
 
 def test_instructions_of_every_kind(client: Client, conforms: Conforms) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lanescope import find
-from lanescope.app.memory import descriptors as memory
+from lanescope.app.memory.verdicts import build_verified
 from lanescope.bits import format_word
 from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.matrix import Descriptor, View, encode_wgmma
@@ -46,7 +46,7 @@ def verify_word(
     k: int = 0,
 ) -> dict[str, Any]:
     word = descriptor.word if isinstance(descriptor, Descriptor) else descriptor
-    return memory.build_verified(
+    return build_verified(
         {
             "descriptor": format_word(word),
             "instruction": instruction,
@@ -295,7 +295,7 @@ def test_a_slice_that_begins_inside_a_chunk_is_told_so(major: str, swizzle: str,
         "storage": tile,
         "slice": part,
     }
-    told = memory.build_verified(given)
+    told = build_verified(given)
     assert told.verdict == "mismatch" and [d.code for d in told.diagnoses] == ["not_canonical"]
     assert f"The slice begins at {at} of" in told.diagnoses[0].message and "multiple of 8." in told.diagnoses[0].message
 
@@ -319,4 +319,4 @@ def test_data_that_nothing_reads_end_in_words() -> None:
         "major": "MN",
     }
     for part in ({"mn": 1, "k": 16}, {"mn": 8}, {"mn": 3}):
-        assert memory.build_verified(given | {"storage": strange, "slice": part}).diagnoses
+        assert build_verified(given | {"storage": strange, "slice": part}).diagnoses

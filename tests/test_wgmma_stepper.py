@@ -90,7 +90,7 @@ def test_sentences_count_elements_of_1_bit_not_bytes() -> None:
     found = step(BITS)
     assert "the 16 bytes of A[3][0…127], for warp 0" in list_captions(found, "line", "a")[3]
     assert list_captions(found, "k")[1].startswith("k = 16–31: columns 16–31 of A and rows 16–31 of B are ANDed")
-    assert found.steps[-1].kind == "done" and "first is the lowest bit" in found.steps[0].caption
+    assert found.steps[-1].kind == "done" and "first in the lowest bit" in found.steps[0].caption
     wrong = step(BITS, b="descriptor=0x8000004000010000")  # 64B over a tile of 128B: line 1 reads k 512–639 of column 0
     assert wrong.wrong["b"] % 8 == 0 and "64B" in wrong.b.words[0].cause
     said = list_captions(wrong, "line", "b")[1]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lanescope.app.memory import descriptors as memory
+from lanescope.app.memory.verdicts import build_verified
 from tests import blunders
 from tests.blunders import BLUNDERS, compute_first_start
 from tests.right_programs import MASK, TMA, WIDTH, DescriptorProgram, build_word, make_programs
@@ -37,7 +37,7 @@ def run_study(seed: int, count: int, every: int = 1) -> dict[str, StudyRow]:
     """
     rows: dict[str, StudyRow] = {}
     for number, p in enumerate(make_programs(seed, count)):
-        if memory.build_verified(p.ask(build_word(p))).verdict != "match":
+        if build_verified(p.ask(build_word(p))).verdict != "match":
             raise ValueError(f"called wrong: {p}")
         made: dict[tuple[int, str], set[tuple[str, str]]] = {}
         where: dict[str, dict[str, Any] | None] = {}
@@ -50,7 +50,7 @@ def run_study(seed: int, count: int, every: int = 1) -> dict[str, StudyRow]:
         for turn, ((given, key), names) in enumerate(made.items(), number):
             if turn % every and all(name in rows and rows[name].asked >= FIRST for _, name in names):
                 continue
-            told = memory.build_verified(p.ask(given, where[key]))
+            told = build_verified(p.ask(given, where[key]))
             for code, name in names:
                 row = rows.setdefault(name, StudyRow(code))
                 row.asked += 1
@@ -70,12 +70,12 @@ def _is_repair_sound(p: DescriptorProgram, given: int, stored: dict[str, Any] | 
     """A repair verifies, and the word verifies under the storage that is named for it."""
     for diagnosis in told.diagnoses:
         fix = diagnosis.fix
-        if fix and memory.build_verified(p.ask(int(fix.descriptor, 16), stored)).verdict != "match":
+        if fix and build_verified(p.ask(int(fix.descriptor, 16), stored)).verdict != "match":
             raise ValueError(f"no repair: {p} {given:#x} {fix}")
         if (
             diagnosis.storage
             and diagnosis.code.startswith("stored_")
-            and memory.build_verified(p.ask(given, diagnosis.storage)).verdict != "match"
+            and build_verified(p.ask(given, diagnosis.storage)).verdict != "match"
         ):
             raise ValueError(f"no storage: {p} {given:#x} {diagnosis.storage}")
 
@@ -145,7 +145,7 @@ def study_pairs(seed: int, count: int) -> dict[tuple[str, str], list[int]]:
                 given = pack(wrong) if wrong else None
                 if wrong is None or given is None or given in alone or given == pack(p) or given == build_word(wrong):
                     continue
-                told = memory.build_verified(p.ask(given))
+                told = build_verified(p.ask(given))
                 if told.verdict == "match":
                     continue
                 _is_repair_sound(p, given, None, told)

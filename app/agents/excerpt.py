@@ -1,7 +1,4 @@
-"""Answers that fit an agent's context: what a tool says first, cut with counts, and any part of it on request.
-
-No framework.
-"""
+"""Answers that fit an agent's context: what a tool says first, cut with counts, and any part of it on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which instructions a name means, and why a text is refused, as agents ask it. No framework."""
+"""Instructions for agents: which ones a name means, and why a text is refused."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ class FoundInstructions:
     notes: list[str]
 
 
-def find_instructions(asked: FindQuestion) -> FoundInstructions:
-    """The instructions that a name or filters mean."""
-    filters = {name: getattr(asked, name) for name in ("family", "type", "target", "shape")}
-    if not (asked.q or any(filters.values())):
+def find_instructions(question: FindQuestion) -> FoundInstructions:
+    """Return the instructions that a name or filters mean."""
+    filters = {name: getattr(question, name) for name in ("family", "type", "target", "shape")}
+    if not (question.q or any(filters.values())):
         raise LayoutError("bad_request", "Nothing says what to find.", "Give q, or one of the filters.", "q")
-    found = [row.ptx for row in catalogue.list_instructions(**filters, q=asked.q).instructions]
+    found = [row.ptx for row in catalogue.list_instructions(**filters, q=question.q).instructions]
     notes: list[str] = []
-    if not found and asked.q:
+    if not found and question.q:
         allowed = {row.ptx for row in catalogue.list_instructions(**filters).instructions}
-        named, notes = _find_by_name(asked.q)
+        named, notes = _find_by_name(question.q)
         found = [ptx for ptx in named if ptx in allowed]
         if named and not found:
             notes = [f"{named[0]} is not among what family, type, shape and target leave."]
@@ -123,18 +123,18 @@ class Refusal:
     notes: Sequence[str] = ()
 
 
-def explain_refusal(asked: RefusalQuestion) -> Refusal:
-    """Why a text is refused and what is allowed, or that it is legal and where."""
+def explain_refusal(question: RefusalQuestion) -> Refusal:
+    """Return why a text is refused and what is allowed, or that it is legal and where."""
     try:
-        form = lookup.parse_instruction(asked.text, "text")
+        form = lookup.parse_instruction(question.text, "text")
     except LayoutError as error:
-        reading = read_text(asked.text)
+        reading = read_text(question.text)
         return _refuse(error, reading) if reading.kind in ("unknown", "topic") else _accept(reading)
     try:
-        require_instruction(form, asked.target)
+        require_instruction(form, question.target)
     except LayoutError as error:
         return _refuse(error, None, form)
-    notes = () if form.ptx in asked.text else (form.ptx,)
+    notes = () if form.ptx in question.text else (form.ptx,)
     return Refusal(legal=True, what=name_form(form).text, targets=_format_targets(form), notes=notes)
 
 

@@ -1,4 +1,4 @@
-"""The load that feeds a fragment, and runs of the emulator, as agents ask it. No framework."""
+"""For agents: the load that supplies a fragment, and runs of the emulator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lanescope.app.kit.fact import Json, fact
 from lanescope.app.kit.question import make_question, options_of, text_field
 from lanescope.inputs import check_keys
 
-MOST_VALUES = 4096  # of an array that an answer has
+MOST_VALUES = 4096  # values of an array that an answer includes
 
 _CHAIN = options_of(LoadChainBody)
 PlanQuestion = make_question(
@@ -52,33 +52,33 @@ class LoadPlan:
     code: str
 
 
-def plan_load(given: Json) -> LoadPlan:
-    """The ldmatrix or stmatrix that moves an operand between a storage and registers, and its code."""
-    asked = dict(given)
+def plan_load(body: Json) -> LoadPlan:
+    """Return the ldmatrix or stmatrix that moves an operand between a storage and registers, and its code."""
+    asked = dict(body)
     if not asked.get("load"):
         check_keys(asked, _CHAIN)
         fits, feeding = find_loads(asked)
         asked["load"] = (feeding or fits)[0]
-    told = answer_chain(asked)
+    answer = answer_chain(asked)
     return LoadPlan(
         load=asked["load"],
-        verdict=told.verdict,
-        matched=told.matched,
-        total=told.total,
-        first_mismatch=told.first_mismatch,
-        lane_addresses=told.lane_addresses,
-        turns=told.turns if len(told.turns) > 1 else [],
-        wavefronts=told.wavefronts,
-        ways=told.ways,
-        notes=told.notes,
-        instead=[ptx for ptx in told.instead if ptx != asked["load"]],
-        code=told.code,
+        verdict=answer.verdict,
+        matched=answer.matched,
+        total=answer.total,
+        first_mismatch=answer.first_mismatch,
+        lane_addresses=answer.lane_addresses,
+        turns=answer.turns if len(answer.turns) > 1 else [],
+        wavefronts=answer.wavefronts,
+        ways=answer.ways,
+        notes=answer.notes,
+        instead=[ptx for ptx in answer.instead if ptx != asked["load"]],
+        code=answer.code,
     )
 
 
 @fact
 class EmulatedValues:
-    """What a run of the emulator comes to; of each buffer its values in the order of memory."""
+    """The result of an emulator run, with the values of each buffer in memory order."""
 
     status: str
     findings: list[Any]
@@ -88,23 +88,23 @@ class EmulatedValues:
     notes: list[str]
 
 
-def emulate_kernel(given: Json) -> EmulatedValues:
+def emulate_kernel(body: Json) -> EmulatedValues:
     """Run one cluster of a kernel from its PTX on the CPU, bounded in steps, memory and time."""
-    told = emulate_body(given)
+    answer = emulate_body(body)
     outputs = {}
-    for name, one in told.outputs.items():
+    for name, one in answer.outputs.items():
         outputs[name] = {"type": one.type, "shape": one.shape, "changed": one.changed}
         if one.compared:
             outputs[name]["compared"] = one.compared
         if one.npy:
             outputs[name]["values"] = _decode_values(one.npy)
     return EmulatedValues(
-        status=told.status,
-        findings=told.findings,
+        status=answer.status,
+        findings=answer.findings,
         outputs=outputs,
-        barriers=told.barriers,
-        steps=told.steps,
-        notes=told.notes,
+        barriers=answer.barriers,
+        steps=answer.steps,
+        notes=answer.notes,
     )
 
 

@@ -1,4 +1,4 @@
-"""What an agent may read: cards of instructions, pages of the guide, and the evidence, as Markdown. No framework."""
+"""Resources for agents: cards of instructions, pages of the guide, and the evidence, as Markdown."""
 
 from __future__ import annotations
 
@@ -85,19 +85,19 @@ def _read_page(slug: str) -> str:
 def _read_card(text: str) -> str:
     """Return the card of an instruction."""
     form = lookup.parse_instruction(text, "uri")
-    told = facts.build_detail(form)
+    answer = facts.build_detail(form)
     rows = (
-        ("shape", " × ".join(str(size) for size in (told.shape.m, told.shape.n, told.shape.k) if size)),
+        ("shape", " × ".join(str(size) for size in (answer.shape.m, answer.shape.n, answer.shape.k) if size)),
         ("types", ", ".join(f"{name} {kind}" for name, kind in form.types.items())),
-        ("targets", f"{format_targets(told.targets)}; PTX {told.ptx_version}"),
-        ("modifiers", ", ".join(told.modifiers)),
-        ("convergence", told.convergence),
-        ("source", told.source),
-        *((name, place) for name, place in told.operands_elsewhere.items()),
+        ("targets", f"{format_targets(answer.targets)}; PTX {answer.ptx_version}"),
+        ("modifiers", ", ".join(answer.modifiers)),
+        ("convergence", answer.convergence),
+        ("source", answer.source),
+        *((name, place) for name, place in answer.operands_elsewhere.items()),
     )
     parts = [f"# {name_form(form).text}", format_code_block(form.ptx)]
-    parts += [format_table(("", ""), [row for row in rows if row[1]]), *filter(None, (told.note, told.deprecated))]
-    for operand in told.operands:
+    parts += [format_table(("", ""), [row for row in rows if row[1]]), *filter(None, (answer.note, answer.deprecated))]
+    for operand in answer.operands:
         parts += _list_operand(operand)
     return "\n\n".join(parts) + "\n"
 

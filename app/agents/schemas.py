@@ -26,13 +26,13 @@ def build_input_schema(row: AgentTool) -> Json:
     return schema | {"required": required, "examples": [row.example]}
 
 
-def _build_schema(asked: type) -> Json:
-    schema = model_of(asked).model_json_schema()
+def _build_schema(question: type) -> Json:
+    schema = model_of(question).model_json_schema()
     made: Json = _shorten(schema)
-    _describe(made, options_of(asked))
+    _describe(made, options_of(question))
     for definition in made.get("$defs", {}).values():
         definition.pop("examples", None)
-    _describe_parts(made, asked)
+    _describe_parts(made, question)
     made.pop("description", None)
     return made
 
@@ -49,9 +49,9 @@ def _describe(schema: Json, fields: Fields) -> None:
             held["maxLength"] = most
 
 
-def _describe_parts(schema: Json, asked: type) -> None:
+def _describe_parts(schema: Json, question: type) -> None:
     """Describe the questions inside a question: those it may be, and those it has a list of."""
-    for option in options_of(asked).values():
+    for option in options_of(question).values():
         items = get_args(get_args(option.type)[0])[:1] if get_origin(option.type) is Annotated else ()
         for part in (*option.parts, *(one for one in items if is_dataclass(one))):
             definition = schema.get("$defs", {}).get(part.__name__)

@@ -1,4 +1,4 @@
-"""SKILL.md: when an agent asks which tool or command of Lanescope, with examples. No framework."""
+"""SKILL.md: when an agent asks which tool or command of Lanescope, with examples."""
 
 from __future__ import annotations
 

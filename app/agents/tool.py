@@ -1,4 +1,4 @@
-"""A tool of `lanescope mcp`: a question, its answer, and what of it an agent reads first. No framework."""
+"""A tool of `lanescope mcp`: a question, its answer, and the part of the answer that an agent reads first."""
 
 from __future__ import annotations
 
@@ -49,41 +49,41 @@ class AgentTool:
     required: tuple[str, ...] = ()
     example: Json
 
-    def call(self, given: Mapping[str, Any]) -> Json:
+    def call(self, body: Mapping[str, Any]) -> Json:
         """Answer a call. LayoutError names the wrong field."""
         known = options_of(self.tool.question)
-        check_keys(given, [*known, *PART])
-        asked = {name: value for name, value in given.items() if name in known}
+        check_keys(body, [*known, *PART])
+        asked = {name: value for name, value in body.items() if name in known}
         for name in self.required:
             if asked.get(name) in (None, ""):
                 raise LayoutError("bad_request", f"{name} is missing.", f"{known[name].help}", name)
-        show, first = (option.parse(given.get(name, option.default), name) for name, option in PART.items())
+        show, first = (option.parse(body.get(name, option.default), name) for name, option in PART.items())
         if first and not show:
             raise LayoutError("bad_part", "from is given without show.", "Name the part that it goes on in.", "from")
         answer = to_plain_json(self.tool.answer(self.tool.read_request(asked, blank=False)))
-        head = sign_call(self.name, given)
+        head = sign_call(self.name, body)
         if show:
             return excerpt_part(answer, show, first, head)
         assumed = self.list_assumed(asked)
         return excerpt_answer(answer | {"assumed": assumed}, (*self.keep, "assumed"), head)
 
-    def list_assumed(self, asked: Mapping[str, Any]) -> Json:
+    def list_assumed(self, query: Mapping[str, Any]) -> Json:
         """List the defaults that stand for what a call leaves out, by the path of their field."""
         out = {}
         for path, instead in self.assumed.items():
             *outer, name = path.split(".")
-            kind, held = self._open_part(outer, asked)
-            if kind is None or name in held or any(other in asked for other in instead):
+            kind, held = self._open_part(outer, query)
+            if kind is None or name in held or any(other in query for other in instead):
                 continue
             option = options_of(kind).get(name)
             if option is not None:
                 out[path] = int(option.default) if option.numeric and option.default else option.default
         return out
 
-    def _open_part(self, outer: list[str], asked: Mapping[str, Any]) -> tuple[type | None, Mapping[str, Any]]:
-        """Return the question that a path leads into, and what of it is given; None where it is left out whole."""
+    def _open_part(self, outer: list[str], query: Mapping[str, Any]) -> tuple[type | None, Mapping[str, Any]]:
+        """Return the question that a path leads into, and what of it is given; None if it is left out whole."""
         kind: type = self.tool.question
-        held: Mapping[str, Any] = asked
+        held: Mapping[str, Any] = query
         for name in outer:
             option = options_of(kind)[name]
             given = held.get(name, option.default)
@@ -95,20 +95,20 @@ class AgentTool:
         return kind, held
 
 
-def sign_call(name: str, given: Mapping[str, Any]) -> Json:
+def sign_call(name: str, body: Mapping[str, Any]) -> Json:
     """Return what a review cites: the version that answered, and a hash of the tool's name and its input.
 
     The hash is the beginning of the SHA-256 of {"input": …, "tool": …} as JSON with sorted keys and no blanks.
     """
-    canonical = json.dumps({"tool": name, "input": given}, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    canonical = json.dumps({"tool": name, "input": body}, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     digest = hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
     return {"version": _get_version(), "input_hash": f"sha256:{digest[:16]}"}
 
 
-def require_utf8(given: Mapping[str, Any]) -> None:
+def require_utf8(body: Mapping[str, Any]) -> None:
     """LayoutError for an input with half of a surrogate pair: no answer could carry it."""
     try:
-        json.dumps(given, ensure_ascii=False).encode()
+        json.dumps(body, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         what = f"The input has {error.object[error.start : error.end]!a}, which is not UTF-8 text."
         raise LayoutError("bad_json", what, "Send no lone surrogates.") from None

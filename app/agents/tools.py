@@ -1,4 +1,4 @@
-"""The tools of `lanescope mcp`: a row a tool. No framework."""
+"""The tools of `lanescope mcp`: a row per tool."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from lanescope.app.emulate.forms import EmulateBody
 from lanescope.app.kit.fact import Json
 from lanescope.app.kit.feature import Tool
 from lanescope.app.layouts.triton_facts import ConvertBody, build_conversion
-from lanescope.app.memory.descriptors import build_verified
 from lanescope.app.memory.questions import VerifyBody
+from lanescope.app.memory.verdicts import build_verified
 from lanescope.app.messages.facts import EXAMPLE, MessageQuestion, answer_message
 from lanescope.errors import LayoutError
 from lanescope.inputs import find_nearest_word, shorten_value
@@ -218,14 +218,14 @@ ROWS = (
 TOOLS = {row.name: row for row in ROWS}
 
 
-def answer_call(name: str, given: Mapping[str, Any]) -> tuple[Json, bool]:
+def answer_call(name: str, body: Mapping[str, Any]) -> tuple[Json, bool]:
     """Answer a call of a tool by its name, and return whether it was refused."""
     try:
-        require_utf8(given)
+        require_utf8(body)
         if name not in TOOLS:
             near = find_nearest_word(name, TOOLS)
             hint = f"{f'Did you mean {near}? ' if near else ''}There are {', '.join(TOOLS)}."
             raise LayoutError("unknown_tool", f"There is no tool '{shorten_value(name)}'.", hint, "name")
-        return TOOLS[name].call(given), False
+        return TOOLS[name].call(body), False
     except LayoutError as error:
-        return refuse_call(name, given, error), True
+        return refuse_call(name, body, error), True

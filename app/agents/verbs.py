@@ -1,4 +1,4 @@
-"""The verbs mcp and skill."""
+"""The commands mcp and skill."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Where an element is, and what is there: one question for instructions, tiles in shared memory, tensor memory, scale
-factors, metadata, and layouts of Triton and CuTe. The answers are those of their own pages. No framework.
+factors, metadata, and layouts of Triton and CuTe. The answers are those of their own pages.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from lanescope.shared.tiling import DEFAULT_ORDER
 MOST_STORED = 2048  # rows and columns of a storage
 ELEMENT = re.compile(r"([A-Za-z]*)\s*[\[(]?\s*(\d{1,9})\s*(?:\]\s*\[|,)\s*(\d{1,9})\s*[\])]?")
 NUMBER = re.compile(r"([a-z]+?)\s*(0x[0-9a-f]{1,9}|\d{1,9})(?=[\s,]|$)[\s,]*", re.IGNORECASE)
-HOLDER = re.compile(rf"(?>{NUMBER.pattern})+", re.IGNORECASE)  # atomic: what stands there is read in one way only
+HOLDER = re.compile(rf"(?>{NUMBER.pattern})+", re.IGNORECASE)  # atomic: there is only one way to match
 
 
 @question
@@ -47,13 +47,13 @@ class StoredQuestion:
     major: str = word_field(DEFAULT_ORDER, "Major", "The contiguous dimension, where the storage leaves it open.")
 
 
-def _part(asked: type, label: str, help: str) -> Any:
-    return question_field(asked, label, help, default="")
+def _part(question: type, label: str, help: str) -> Any:
+    return question_field(question, label, help, default="")
 
 
 @question
 class WhereQuestion:
-    """A place, and the one thing whose place it is."""
+    """A place, and the instruction, tile or layout that it belongs to."""
 
     place: str = text_field(
         "",
@@ -129,24 +129,24 @@ def parse_place(text: str, example: str) -> Place:
     if HOLDER.fullmatch(plain):
         found = NUMBER.findall(plain)
         numbers = {name.lower(): int(number, 16 if "x" in number.lower() else 10) for name, number in found}
-        if len(numbers) == len(found):  # nothing is named twice
+        if len(numbers) == len(found):  # no number has two names
             return Place("", None, numbers)
     raise LayoutError("bad_find", f"place is {quote_value(text)}.", f"Write {example}.", "place")
 
 
-def find_place(asked: WhereQuestion) -> Located:
-    """Where an element is, or which elements a holder has."""
+def find_place(question: WhereQuestion) -> Located:
+    """Return where an element is, or which elements a holder has."""
     names = [name for name in options_of(WhereQuestion) if name != "place"]
-    given = [name for name in names if getattr(asked, name)]
+    given = [name for name in names if getattr(question, name)]
     if len(given) != 1:
         what = "Nothing says where" if not given else f"Both {given[0]} and {given[1]} are given"
         raise LayoutError(
             "bad_request", f"{what}.", f"Give one of {', '.join(names)}.", given[1] if given else names[0]
         )
-    if asked.instruction:
-        return _find_in_instruction(asked.place, asked.instruction)
+    if question.instruction:
+        return _find_in_instruction(question.place, question.instruction)
     try:
-        return _SUBJECTS[given[0]](asked.place, getattr(asked, given[0]))
+        return _SUBJECTS[given[0]](question.place, getattr(question, given[0]))
     except LayoutError as error:
         if not error.field or error.field == "place" or error.field.startswith(f"{given[0]}."):
             raise
@@ -201,14 +201,14 @@ def _require_found(located: Located, what: str) -> Located:
     return located
 
 
-def _find_in_tile(text: str, asked: TileQuestion) -> Located:
-    tile, _ = read_tile(asked)
+def _find_in_tile(text: str, question: TileQuestion) -> Located:
+    tile, _ = read_tile(question)
     example = "[5][9] or byte 0x2c2"
     place = parse_place(text, example)
     bits, bytes_ = tile.compute_offsets() * 8, max(tile.element_bits // 8, 1)
     if tile.element_bits < 8:
         raise LayoutError("bad_find", "Elements of less than a byte are not found here.", "", "place")
-    of = f"{tile.mn} × {tile.k} elements of {tile.element_bits} bits, {asked.major}-major, {tile.mode.name}"
+    of = f"{tile.mn} × {tile.k} elements of {tile.element_bits} bits, {question.major}-major, {tile.mode.name}"
     if place.coords:
         cells = [_check(place.coords, tile.mn, tile.k, "The tile")]
     else:
@@ -223,14 +223,14 @@ def _describe_byte(byte: int, base: int, mn: int, k: int) -> Json:
     return {"mn": mn, "k": k, "byte": byte, "hex": hex(byte), "offset": byte - base, "bank": byte // BANK_BYTES % BANKS}
 
 
-def _find_in_storage(text: str, asked: StoredQuestion) -> Located:
-    bits = asked.element_bits
+def _find_in_storage(text: str, question: StoredQuestion) -> Located:
+    bits = question.element_bits
     if bits % 8:
         message = f"element_bits is {bits}."
         raise LayoutError("bad_number", message, "Elements of whole bytes are found here.", "element_bits")
-    stored, example = storage(asked.storage, bits, asked.major), "[5][9] or byte 0x2c2"
+    stored, example = storage(question.storage, bits, question.major), "[5][9] or byte 0x2c2"
     place, size = parse_place(text, example), bits // 8
-    rows, cols = min(asked.mn, stored.mn or asked.mn), min(asked.k, stored.k or asked.k)
+    rows, cols = min(question.mn, stored.mn or question.mn), min(question.k, stored.k or question.k)
     if place.coords:
         cells = [_check(place.coords, rows, cols, "The storage")]
     else:
@@ -241,14 +241,14 @@ def _find_in_storage(text: str, asked: StoredQuestion) -> Located:
     return _require_found(_locate(text, stored.text, found), f"It has {rows} × {cols} elements.")
 
 
-def _find_in_tensor_memory(text: str, asked: LayoutQuestion) -> Located:
-    told = layout(asked)
+def _find_in_tensor_memory(text: str, question: LayoutQuestion) -> Located:
+    answer = layout(question)
     example = "[70][3] or lane 5 column 3"
-    place, rows, cols = parse_place(text, example), np.asarray(told.row), np.asarray(told.col)
-    size = told.unit_bits
-    _require_letter(place, asked.operand)
+    place, rows, cols = parse_place(text, example), np.asarray(answer.row), np.asarray(answer.col)
+    size = answer.unit_bits
+    _require_letter(place, question.operand)
     if place.coords:
-        at = _check(place.coords, int(rows.max()) + 1, int(cols.max()) + 1, asked.operand)
+        at = _check(place.coords, int(rows.max()) + 1, int(cols.max()) + 1, question.operand)
         cells = np.argwhere((rows == at[0]) & (cols == at[1]))
     else:
         lane, column = place.require(example, "lane", "column")
@@ -262,23 +262,23 @@ def _find_in_tensor_memory(text: str, asked: LayoutQuestion) -> Located:
             "lane": lane,
             "column": unit * size // 32,
             "bit": unit * size % 32,
-            **({"half": int(told.half[lane][unit])} if told.half is not None else {}),
+            **({"half": int(answer.half[lane][unit])} if answer.half is not None else {}),
         }
         for lane, unit in cells.tolist()
     )
-    of = f"{asked.operand.upper()} in tensor memory, layout {told.id or told.pattern}, of one CTA"
-    note = f"Columns count from the operand's first; rows are those of the CTA ({told.rows_of_cta})."
-    evidence = f"Evidence: {told.evidence}."
+    of = f"{question.operand.upper()} in tensor memory, layout {answer.id or answer.pattern}, of one CTA"
+    note = f"Columns count from the operand's first; rows are those of the CTA ({answer.rows_of_cta})."
+    evidence = f"Evidence: {answer.evidence}."
     return _require_found(
-        _locate(text, of, found, note, evidence), f"It has lanes 0 to 127 and {told.columns} columns."
+        _locate(text, of, found, note, evidence), f"It has lanes 0 to 127 and {answer.columns} columns."
     )
 
 
-def _find_factor(text: str, asked: ScaleQuestion) -> Located:
-    tile, example = parse_tile(asked), "[37][5], row and factor, or lane 5 column 257 byte 1"
+def _find_factor(text: str, question: ScaleQuestion) -> Located:
+    tile, example = parse_tile(question), "[37][5], row and factor, or lane 5 column 257 byte 1"
     place, looked = parse_place(text, example), tile.looked
-    of = f"scale factors of {asked.side.upper()}"
-    _require_letter(place, f"sf{asked.side}")
+    of = f"scale factors of {question.side.upper()}"
+    _require_letter(place, f"sf{question.side}")
     if place.coords:
         _check(place.coords, looked.rows, looked.k // looked.block, "The tile of factors")
         return _locate(text, of, [_describe_factor(looked, *place.coords)])
@@ -298,8 +298,8 @@ def _describe_factor(looked: ScaleOperand, row: int, factor: int) -> Json:
     return one if held.shared is None else one | {"shared_byte": looked.shared + held.shared}
 
 
-def _find_index(text: str, asked: OrderQuestion) -> Located:
-    order, example = make_order(asked), "[3][5], row and group, or word 3 bit 8"
+def _find_index(text: str, question: OrderQuestion) -> Located:
+    order, example = make_order(question), "[3][5], row and group, or word 3 bit 8"
     place = parse_place(text, example)
     _require_letter(place, "e")
     if place.coords:
@@ -335,14 +335,14 @@ def _find_in_map(place: Place, of: str, held: Any, size: tuple[int, int], word: 
         yield {"thread": thread, **warp, word: value, "row": int(held.rows[at]), "col": int(held.cols[at])}
 
 
-def _find_in_tv(text: str, asked: TvBody) -> Located:
-    held = asked.layout
+def _find_in_tv(text: str, question: TvBody) -> Located:
+    held = question.layout
     place = parse_place(text, "[5][9], thread 37, or thread 37 value 2")
     return _locate(text, str(held.layout), _find_in_map(place, "The tile", held, (held.row_count, held.col_count)))
 
 
-def _find_in_tiled_mma(text: str, asked: TiledUmmaBody) -> Located:
-    made, example = asked.tiled_mma, "C[5][9], C thread 37, or C thread 37 value 2"
+def _find_in_tiled_mma(text: str, question: TiledUmmaBody) -> Located:
+    made, example = question.tiled_mma, "C[5][9], C thread 37, or C thread 37 value 2"
     made.require_registers("tiled_mma")
     match = re.match(r"\s*([abcd])(?:\s+of)?(?=[\s\[(])", text, re.IGNORECASE)
     if not match:
@@ -355,8 +355,8 @@ def _find_in_tiled_mma(text: str, asked: TiledUmmaBody) -> Located:
     return _locate(text, title, _find_in_map(place, title, held, (held.row_count, held.col_count)))
 
 
-def _find_in_triton(text: str, asked: TritonBody) -> Located:
-    made = asked.layout
+def _find_in_triton(text: str, question: TritonBody) -> Located:
+    made = question.layout
     if len(made.shape) != 2:
         message = f"The tensor has {format_count(len(made.shape), 'axis')}."
         raise LayoutError("bad_find", message, "Places are found in tensors of two.", "triton.shape")

@@ -1,4 +1,4 @@
-"""Words of descriptors, encoded and verified, as agents ask it. No framework."""
+"""Descriptor words for agents: encode and verify."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EncodeQuestion = make_question(
 
 @fact
 class EncodedWords:
-    """A descriptor of amounts, or those of a tile: one for each step of K and of M or N."""
+    """The descriptor of given amounts, or those of a tile: one per step of K and of M or N."""
 
     descriptor: str
     fields: Json | None = make_optional_field()
@@ -39,30 +39,30 @@ class EncodedWords:
     bytes: int | None = make_optional_field()
 
 
-def encode_words(given: Json) -> EncodedWords:
-    """The 64-bit descriptor of amounts in bytes, or those that read a tile."""
-    if "tile" not in given:
-        made = encode_descriptor(given)
+def encode_words(body: Json) -> EncodedWords:
+    """Return the 64-bit descriptor of amounts in bytes, or those that read a tile."""
+    if "tile" not in body:
+        made = encode_descriptor(body)
         fields = {one.name: {"bits": f"{one.high}:{one.low}", "encoded": one.encoded} for one in made.fields}
         return EncodedWords(descriptor=made.descriptor, fields=fields)
-    if len(given) > 1:
-        other = next(name for name in given if name != "tile")
+    if len(body) > 1:
+        other = next(name for name in body if name != "tile")
         raise LayoutError("bad_request", f"Both tile and {other} are given.", "A tile, or amounts.", other)
-    spec = require_object(given["tile"], "tile", "Give {'mn': 64, 'k': 64, 'swizzle': '128B'}.")
-    told = memory.tile(read_question(TileQuestion, spec, "tile", blank=False))
+    spec = require_object(body["tile"], "tile", "Give {'mn': 64, 'k': 64, 'swizzle': '128B'}.")
+    answer = memory.tile(read_question(TileQuestion, spec, "tile", blank=False))
     return EncodedWords(
-        descriptor=told.descriptor,
-        lbo_bytes=told.lbo_bytes,
-        sbo_bytes=told.sbo_bytes,
-        unused=told.unused,
+        descriptor=answer.descriptor,
+        lbo_bytes=answer.lbo_bytes,
+        sbo_bytes=answer.sbo_bytes,
+        unused=answer.unused,
         k_steps=[
             {"k": step.k, "offset_bytes": step.start_offset_bytes, "descriptor": step.descriptor}
-            for step in told.k_steps
+            for step in answer.k_steps
         ],
-        mn_steps=list(told.mn_steps),
-        cute=told.cute,
-        tma_box=told.tma_box,
-        bytes=told.bytes,
+        mn_steps=list(answer.mn_steps),
+        cute=answer.cute,
+        tma_box=answer.tma_box,
+        bytes=answer.bytes,
     )
 
 
@@ -74,7 +74,7 @@ def _keep_object(given: Any, field: str) -> Json | None:
 
 @question
 class VerifyIdescQuestion(IdescQuestion):
-    """An instruction descriptor, its kind, and the product that it should say."""
+    """An instruction descriptor, its kind, and the product that it should describe."""
 
     expected: Json | None = question_field(
         IdescBody,
@@ -87,7 +87,7 @@ class VerifyIdescQuestion(IdescQuestion):
 
 @fact
 class IdescDifference:
-    """A field of the word that says something else than the expected product."""
+    """A field of the word that differs from the expected product."""
 
     field: str
     says: str
@@ -96,10 +96,7 @@ class IdescDifference:
 
 @fact
 class VerifiedIdesc:
-    """Whether an instruction descriptor is legal and says the expected product.
-
-    repair: the word that says it.
-    """
+    """Whether an instruction descriptor is legal and describes the expected product. repair: the right word."""
 
     word: str
     verdict: Literal["match", "mismatch", "legal", "illegal"]
@@ -113,40 +110,43 @@ class VerifiedIdesc:
     evidence: str
 
 
-def verify_idesc(asked: VerifyIdescQuestion) -> VerifiedIdesc:
-    """Whether an instruction descriptor of tcgen05.mma is legal and says a product."""
-    told = build_idesc(IdescWord(asked.value, asked.kind, asked.target))
+def verify_idesc(question: VerifyIdescQuestion) -> VerifiedIdesc:
+    """Return whether an instruction descriptor of tcgen05.mma is legal and describes a product."""
+    answer = build_idesc(IdescWord(question.value, question.kind, question.target))
     differences: list[IdescDifference] = []
     repair = ""
-    if asked.expected is not None:
-        wish = {"kind": asked.kind.name, "target": asked.target} | asked.expected
+    if question.expected is not None:
+        wish = {"kind": question.kind.name, "target": question.target} | question.expected
         try:
             wanted = build_idesc(parse_wish(wish))
         except LayoutError as error:
             raise error.move_to_field(f"expected.{error.field}") from None
-        if wanted.kind != told.kind:
-            message = f"expected.kind is {wanted.kind}, the word is read as {told.kind}."
+        if wanted.kind != answer.kind:
+            message = f"expected.kind is {wanted.kind}, the word is read as {answer.kind}."
             raise LayoutError("bad_choice", message, "The kind stands in the opcode: give one.", "expected.kind")
         differences = [
             IdescDifference(field=one.title, says=one.says, expected=other.says)
-            for one, other in zip(told.fields, wanted.fields, strict=True)
+            for one, other in zip(answer.fields, wanted.fields, strict=True)
             if one.encoded != other.encoded
         ]
-        repair = wanted.word if differences or int(told.reserved, 16) else ""
-    legal = told.legal and not told.problems
+        repair = wanted.word if differences or int(answer.reserved, 16) else ""
+    legal = answer.legal and not answer.problems
     verdict: Any = "illegal" if not legal else "legal"
-    if asked.expected is not None:
+    if question.expected is not None:
         verdict = "match" if legal and not repair else "mismatch"
     return VerifiedIdesc(
-        word=told.word,
+        word=answer.word,
         verdict=verdict,
         differences=differences,
         repair=repair,
-        problems=told.problems,
-        illegal_in={form: [one.message for one in why] for form, why in told.forms.items() if why},
-        warnings=told.warnings,
-        says={"m": told.m, "n": told.n, "k": told.k, "d": told.types.d, "a": told.types.a, "b": told.types.b}
-        | {"sparse": told.sparse},
-        fields=[{"field": one.title, "bits": f"{one.high}:{one.low}", "says": one.says} for one in told.fields],
-        evidence=told.evidence,
+        problems=answer.problems,
+        illegal_in={form: [one.message for one in why] for form, why in answer.forms.items() if why},
+        warnings=answer.warnings,
+        says={
+            **{size: getattr(answer, size) for size in "mnk"},
+            **{operand: getattr(answer.types, operand) for operand in "dab"},
+        }
+        | {"sparse": answer.sparse},
+        fields=[{"field": one.title, "bits": f"{one.high}:{one.low}", "says": one.says} for one in answer.fields],
+        evidence=answer.evidence,
     )

@@ -1,5 +1,5 @@
-"""/openapi.json: FastAPI's document of the routes, with the bodies' models, the errors that every route may answer
-with, and the pictures.
+"""/openapi.json: FastAPI's document, with the models of bodies, the errors that every route may return, and the
+pictures.
 """
 
 from __future__ import annotations

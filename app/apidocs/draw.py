@@ -14,8 +14,8 @@ from lanescope.app.kit.examples import BODIES, EXAMPLES
 from lanescope.app.kit.fact import Json
 
 SAYS = {"string": "text", "integer": "whole number", "boolean": "true or false", "number": "number", "null": "null"}
-MOST_WORDS = 12  # longer enumerations are cut where they are used
-MOST_OPEN = 3  # results of a search that stand open
+MOST_WORDS = 12  # longer enumerations are truncated
+MOST_OPEN = 3  # search results that are shown open
 # A section's title → what the paths of its routes begin with, after /api/v1. A path belongs to the longest beginning.
 SECTIONS = {
     "Instructions": ("instructions", "targets", "topics", "compare", "reuse"),
@@ -35,8 +35,9 @@ SECTIONS = {
 
 
 def list_sections(document: Json, query: str) -> list[Json]:
-    """List the sections of the page: each title with its routes. A route without a word of the query is `hidden`; a
-    few that have all of them are `open`.
+    """Return the sections of the page: each title with its routes.
+
+    A route that lacks a word of the query is `hidden`; if few have them all, they are `open`.
     """
     routes = list_routes(document)
     for route in routes:
@@ -80,7 +81,7 @@ def find_section(path: str) -> str:
 
 
 def _list_route_texts(route: Json) -> Iterator[str]:
-    """Yield what a search of a route looks at."""
+    """Yield the texts of a route that are searched."""
     yield from (route["method"], route["path"], route["says"])
     for parameter in route["parameters"]:
         yield from (parameter["name"], parameter["says"])
@@ -128,7 +129,7 @@ def list_routes(document: Json) -> list[Json]:
 
 
 def _list_body_models(operation: Json, document: Json) -> list[Json]:
-    """List the model of a body, or the models that it may be one of."""
+    """Return the model of a body, or its alternatives."""
     body = operation.get("requestBody")
     if not body:
         return []
@@ -140,12 +141,12 @@ def _list_body_models(operation: Json, document: Json) -> list[Json]:
 
 
 def get_component_name(schema: Json) -> str:
-    """Return the name of the component that a reference leads to."""
+    """Return the name of the component that a reference points to."""
     return str(schema["$ref"].rpartition("/")[2])
 
 
 def build_model_rows(name: str, components: Json) -> Json:
-    """Build the rows of a component: its fields, or the one kind of value that it is."""
+    """Return the rows of a component: its fields, or its one type."""
     schema = components[name]
     required = schema.get("required", ())
     fields = [
@@ -197,7 +198,7 @@ def format_type(schema: Json, in_full: bool = False) -> Markup:
 
 
 def _format_limits(schema: Json) -> str:
-    """Return the least and the greatest number that a schema allows, "" if it limits neither."""
+    """Return the minimum and maximum of a schema, "" if it has neither."""
     if "minimum" not in schema and "maximum" not in schema:
         return ""
     most = schema.get("maximum")

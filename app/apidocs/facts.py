@@ -1,4 +1,4 @@
-"""The parts of the OpenAPI document of all routes: errors, tags, and the walk over its operations. No framework."""
+"""Common parts of the OpenAPI document: errors, tags, and the walk over its operations."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What accesses cost in shared memory's banks, and the swizzle that frees them."""
+"""Bank conflicts of shared-memory accesses, and the swizzle that removes them."""

@@ -1,4 +1,4 @@
-"""The picture of an access: how many words each bank serves in each phase. No framework."""
+"""The picture of an access: how many words each bank serves in each phase."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from lanescope.render.view import TOP, FigurePanel, PanelFigure
 from lanescope.shared import banks
 from lanescope.shared.bank_schedule import Wavefront
 
-_TOLD = {RIGHT: "served without a conflict", WRONG: "bank conflict", IDLE: "not accessed"}
+_LEGEND = {RIGHT: "served without a conflict", WRONG: "bank conflict", IDLE: "not accessed"}
 
 
 def draw_banks(costs: list[banks.Cost]) -> str:
-    """One row per phase, one cell per bank: the words that the bank serves; more than the ideal is a conflict."""
+    """Draw a row per phase and a cell per bank with its number of words; more than the ideal is a conflict."""
     phases = [phase for cost in costs for phase in cost.phases if phase.lanes]
     words = np.array([phase.words for phase in phases])
     most = np.array([max(phase.ideal, 1) for phase in phases])[:, None]
@@ -39,11 +39,12 @@ def draw_banks(costs: list[banks.Cost]) -> str:
     )
     figure = PanelFigure(34 + 32 * 24 + 8, TOP + panel.height + 8, (panel,))
     drawing = render_svg(figure, title=title, palette=None, labels_up_to=3000, pointed=True)
-    return drawing + render_status_legend(status, None, {STATUSES[number].name: told for number, told in _TOLD.items()})
+    legend = {STATUSES[number].name: text for number, text in _LEGEND.items()}
+    return drawing + render_status_legend(status, None, legend)
 
 
 def build_chart(access: banks.BankAccess, wavefronts: Sequence[Wavefront]) -> dict[str, Any]:
-    """Banks over time as static/kit/chart.js draws them: the words of each wavefront, [bank, address, lanes]."""
+    """Return banks over time for static/kit/chart.js: the words of each wavefront, [bank, address, lanes]."""
     return {
         "title": f"banks_{access.name}",
         "wavefronts": [
@@ -55,7 +56,7 @@ def build_chart(access: banks.BankAccess, wavefronts: Sequence[Wavefront]) -> di
 
 
 def list_turns(wavefronts: Sequence[Wavefront]) -> list[tuple[int, int, str, str]]:
-    """The same as a table: (wavefront, phase, banks that serve a word, lanes that get one)."""
+    """Return banks over time as a table: (wavefront, phase, busy banks, lanes served)."""
     return [
         (
             number,

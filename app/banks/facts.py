@@ -1,4 +1,4 @@
-"""What accesses cost in banks, as the API, the pages and the command line say it. No framework."""
+"""Bank conflicts of accesses, for the API, the pages and the command line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from lanescope.shared.swizzle import MODES, Swizzle
 
 ACCESS_TEXT = "access:pattern or access:addresses, e.g. ldmatrix.x4:ldmatrix, st.shared.b128:0 16 32 …"
 MOST_ACCESSES = 16
-MOST_PITCH = 1 << 16  # bytes from row to row
+MOST_PITCH = 1 << 16  # pitch in bytes
 Address = Annotated[
     list[Number | None],
     Description("One byte address per lane; null for an inactive lane.", limits={"maxItems": banks.LANES}),
@@ -45,9 +45,11 @@ class _Access:
 @question
 class _Rows:
     row_bytes: int = number_field(
-        128, "Bytes per row", "With a pattern: bytes from row to row.", least=1, most=MOST_PITCH
+        128, "Bytes per row", "With a pattern: bytes from row to row.", least=1, most=MOST_PITCH, size=6
     )
-    pad: int = number_field(0, "Padding per row, bytes", "With a pattern: bytes between two rows.", most=MOST_PITCH)
+    pad: int = number_field(
+        0, "Padding per row, bytes", "With a pattern: bytes between two rows.", most=MOST_PITCH, size=4
+    )
 
 
 @question
@@ -59,7 +61,13 @@ class _Use(_Rows, _Access):
         "sm_90",
     )
     swizzle: str = text_field(
-        "none", "Swizzle", "Applied to every address: none, 32B, 64B, 128B, or B,M,S in bytes.", type=SwizzleText
+        "none",
+        "Swizzle",
+        "Applied to every address: none, 32B, 64B, 128B, or B,M,S in bytes.",
+        type=SwizzleText,
+        size=8,
+        suggest="modes",
+        placeholder="128B or B,M,S",
     )
 
 
@@ -88,14 +96,14 @@ class AccessBody(_Use):
 
 @question
 class SolveMany(_Rows):
-    """Accesses that one swizzle shall free of conflicts."""
+    """Accesses for which one swizzle is to remove the conflicts."""
 
     accesses: tuple[OneAccess, ...] = list_field(OneAccess, "Accesses", "", least=1, most=MOST_ACCESSES, required=True)
 
 
 @question
 class SolveOne(_Rows, OneAccess):
-    """One access that a swizzle shall free of conflicts."""
+    """An access for which a swizzle is to remove the conflicts."""
 
     access: str = text_field("ldmatrix.x4", "Access", "", required=True, type=AccessName)
 
@@ -111,11 +119,13 @@ class AccessQuestion(_Use):
         "",
         "Or one byte address per lane",
         "Instead of rows: one byte address per lane, with commas; - for an inactive lane.",
+        wide=True,
+        placeholder="0, 128, 256, … ; - for an inactive lane",
     )
 
     @property
     def one(self) -> Json:
-        """The access as POST /banks/solve has it."""
+        """Return the access as POST /banks/solve has it."""
         lanes = {"address": banks.parse_addresses(self.address)} if self.address else {"pattern": self.pattern}
         return {"access": self.access, **lanes}
 
@@ -126,18 +136,20 @@ class AccessQuestion(_Use):
 
 @question
 class BanksQuestion(AccessQuestion):
-    """One access, and others that the same swizzle shall free."""
+    """An access, and others for which the same swizzle is to remove the conflicts."""
 
     accesses: str = text_field(
         "",
         "Other accesses to the same tile (access:pattern or access:addresses)",
         "Other accesses to the same tile: access:pattern or access:addresses.",
+        wide=True,
+        placeholder="ldmatrix.x4:ldmatrix, st.shared.b128:0 16 32 …",
     )
 
 
 @fact
 class Phase:
-    """Lanes whose requests can share a wavefront, and the words each of the 32 banks serves them."""
+    """Lanes whose requests can share a wavefront, and the words that each of the 32 banks serves for them."""
 
     lanes: list[int]
     wavefronts: int
@@ -148,7 +160,7 @@ class Phase:
 
 @fact
 class ProfilerCounter:
-    """A metric of Nsight Compute, and what one execution of the access adds to it."""
+    """A metric of Nsight Compute, and how much one execution of the access adds to it."""
 
     metric: Annotated[str, Description("As ncu --metrics names it.", (bank_counters.WAVEFRONTS.format("ld"),))]
     per_execution: int
@@ -156,7 +168,7 @@ class ProfilerCounter:
 
 @fact
 class BankCost:
-    """What an access costs: `ideal` wavefronts without conflicts."""
+    """The cost of an access. ideal: wavefronts without conflicts."""
 
     address: Annotated[list[int | None], Description("[lane], after the swizzle.")]
     swizzle: str
@@ -184,7 +196,7 @@ class SwizzleBits:
 
 @fact
 class SolvedAccess:
-    """What an access costs under the swizzle found."""
+    """The cost of an access under the swizzle that was found."""
 
     access: AccessName
     pattern: AccessPattern | None
@@ -208,49 +220,51 @@ class Solved:
     accesses: list[SolvedAccess]
 
 
-def build_bank_cost(given: Json) -> BankCost:
-    """Wavefronts of one access: its name and 32 byte addresses (null for an inactive lane); `swizzle` (none, 32B, 64B,
-    128B or B,M,S) is applied to them. With tiled_mma what a whole main loop pays, its body as of POST /tiles/loop.
+def build_bank_cost(body: Json) -> BankCost:
+    """Wavefronts of one access: its name and 32 byte addresses (null for an inactive lane), to which `swizzle`
+    (none, 32B, 64B, 128B or B,M,S) is applied. With tiled_mma: the bank conflicts of a whole main loop, with a body
+    as for POST /tiles/loop.
     """
-    check_keys(given, options_of(AccessBody))
-    if given.get("address") is None and not set(given) & set(ROW_FIELDS):
+    check_keys(body, options_of(AccessBody))
+    if body.get("address") is None and not set(body) & set(ROW_FIELDS):
         raise LayoutError(
             "bad_address",
             "address is missing.",
             "One byte address per lane: [0, 16, …]; null for an inactive lane.",
             "address",
         )
-    return build_use_cost(*parse_use(given), parse_architecture(given))
+    return build_use_cost(*parse_use(body), parse_architecture(body))
 
 
-def count_wavefronts(asked: AccessQuestion) -> BankCost:
+def count_wavefronts(question: AccessQuestion) -> BankCost:
     """Wavefronts of one access under a swizzle."""
-    return build_use_cost(*parse_question(asked), asked.architecture)
+    return build_use_cost(*parse_question(question), question.architecture)
 
 
-def parse_question(asked: AccessQuestion) -> tuple[banks.AccessUse, Swizzle]:
-    """Return the access that the page asks for, and its swizzle."""
-    return parse_use(asked.one | ({} if asked.address else asked.rows) | {"swizzle": asked.swizzle})
+def parse_question(question: AccessQuestion) -> tuple[banks.AccessUse, Swizzle]:
+    """Return the access of the page's question, and its swizzle."""
+    return parse_use(question.one | ({} if question.address else question.rows) | {"swizzle": question.swizzle})
 
 
-def parse_pitch(given: Json) -> int:
-    """Bytes from row to row, padding included."""
-    return sum(option.parse(given.get(name, option.default), name) for name, option in options_of(_Rows).items())
+def parse_pitch(body: Json) -> int:
+    """Return the pitch of rows in bytes, with padding."""
+    return sum(option.parse(body.get(name, option.default), name) for name, option in options_of(_Rows).items())
 
 
-def parse_use(given: Json) -> tuple[banks.AccessUse, Swizzle]:
-    """One access and the swizzle of byte addresses: at "address", or at rows of `row_bytes` (plus `pad`); what is left
-    out is the page's default.
+def parse_use(body: Json) -> tuple[banks.AccessUse, Swizzle]:
+    """Return an access and the swizzle of byte addresses: at "address", or at rows of `row_bytes` (plus `pad`).
+
+    What is left out is the page's default.
     """
-    _require_one_source(given, [given])
-    return _parse_access(given, given), _parse_swizzle(given.get("swizzle", "none"))
+    _require_one_source(body, [body])
+    return _parse_access(body, body), _parse_swizzle(body.get("swizzle", "none"))
 
 
-def _require_one_source(given: Json, items: list[Json]) -> None:
-    """LayoutError where a pattern's fields stand beside the addresses that make them idle."""
+def _require_one_source(body: Json, items: list[Json]) -> None:
+    """Raise LayoutError if fields of a pattern stand beside addresses, which would make them unused."""
     idle = [name for item in items if item.get("address") is not None for name in ("pattern",) if name in item]
     if all(item.get("address") is not None for item in items):
-        idle += [name for name in ("row_bytes", "pad") if name in given]
+        idle += [name for name in ("row_bytes", "pad") if name in body]
     if idle:
         raise LayoutError(
             "bad_address",
@@ -261,7 +275,7 @@ def _require_one_source(given: Json, items: list[Json]) -> None:
 
 
 def _parse_access(item: Json, shared: Json) -> banks.AccessUse:
-    """{"access", "address"} or {"access", "pattern"}; a pattern's rows are those of `shared`."""
+    """Parse {"access", "address"} or {"access", "pattern"}; `shared` has the rows of a pattern."""
     kind = banks.get_access(item.get("access", "ldmatrix.x4"))
     if item.get("address") is not None:
         return banks.make_address_use(kind, item["address"])
@@ -271,15 +285,17 @@ def _parse_access(item: Json, shared: Json) -> banks.AccessUse:
     )
 
 
-def parse_architecture(given: Json) -> str:
-    """The architecture whose counters are asked for."""
+def parse_architecture(body: Json) -> str:
+    """Return the architecture whose counters are requested."""
     option = options_of(_Use)["architecture"]
-    architecture: str = option.parse(given.get("architecture", option.default), "architecture")
+    architecture: str = option.parse(body.get("architecture", option.default), "architecture")
     return architecture
 
 
 def build_use_cost(use: banks.AccessUse, xor: Swizzle, architecture: str = bank_counters.MEASURED[0]) -> BankCost:
-    """What an access costs under a swizzle, the addresses its lanes give then, and what ncu counts."""
+    """Return the cost of an access under a swizzle, the resulting addresses of its lanes, and Nsight Compute's
+    counters.
+    """
     cost = use.compute_use_cost(xor)
     measured = architecture in bank_counters.MEASURED
     counters = bank_counters.predict_counters(cost) if measured else {}
@@ -310,9 +326,7 @@ def _parse_swizzle(given: object) -> Swizzle:
 
 
 def parse_accesses(text: str) -> list[Json]:
-    """Accesses as people write them, with commas, semicolons or spaces between: access, access:pattern, or
-    access:address,address,…
-    """
+    """Parse accesses separated by commas, semicolons or blanks: access, access:pattern, or access:address,address,…"""
     out: list[Json] = []
     for part in re.split(r"[\s,;]+", text.strip()):
         if part[:1].isalpha() and part != "null":
@@ -329,18 +343,18 @@ def parse_accesses(text: str) -> list[Json]:
     return out
 
 
-def _list_wanted(given: Json) -> list[Json]:
-    """Return the accesses that a request names, in a list or in itself."""
-    wanted, alone = given.get("accesses"), [name for name in ("access", "address", "pattern") if name in given]
-    if "accesses" in given and alone:
+def _list_wanted(body: Json) -> list[Json]:
+    """Return the accesses of a request: its list, or itself."""
+    wanted, alone = body.get("accesses"), [name for name in ("access", "address", "pattern") if name in body]
+    if "accesses" in body and alone:
         raise LayoutError(
             "bad_accesses",
             f"Both accesses and {alone[0]} are given.",
             f"Put {alone[0]} into accesses, or leave accesses out.",
             alone[0],
         )
-    if "accesses" not in given and "access" in given:
-        wanted = [{name: given[name] for name in alone}]
+    if "accesses" not in body and "access" in body:
+        wanted = [{name: body[name] for name in alone}]
     if not isinstance(wanted, list) or not wanted or not all(isinstance(item, dict) for item in wanted):
         raise LayoutError(
             "bad_accesses",
@@ -355,18 +369,19 @@ def _list_wanted(given: Json) -> list[Json]:
     return wanted
 
 
-def solve_swizzle(given: Json) -> Solved:
-    """The smallest Swizzle<B,M,S> that removes the conflicts of all accesses, or why there is none: accesses [{access,
-    address}] or [{access, pattern}] with row_bytes and pad. One access may stand in the request itself."""
-    check_keys(given, ("accesses", "access", "address", *ROW_FIELDS))
-    wanted = _list_wanted(given)
-    _require_one_source(given, wanted)
+def solve_swizzle(body: Json) -> Solved:
+    """Return the smallest Swizzle<B,M,S> that removes the conflicts of all accesses, or why there is none: accesses
+    [{access, address}] or [{access, pattern}] with row_bytes and pad. One access may stand in the request itself.
+    """
+    check_keys(body, ("accesses", "access", "address", *ROW_FIELDS))
+    wanted = _list_wanted(body)
+    _require_one_source(body, wanted)
     uses = []
     for number_, item in enumerate(wanted):
         try:
-            uses.append(_parse_access(item, given))
+            uses.append(_parse_access(item, body))
         except LayoutError as error:
-            inner = error.field in ("access", "address", "pattern") and "accesses" in given
+            inner = error.field in ("access", "address", "pattern") and "accesses" in body
             raise error.move_to_field(f"accesses.{number_}.{error.field}" if inner else error.field) from None
     found = freeing.find_freeing_swizzle(uses)
     xor = found.swizzle

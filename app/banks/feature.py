@@ -1,4 +1,4 @@
-"""What accesses to shared memory cost in banks, and the swizzle that frees them."""
+"""Bank conflicts of shared-memory accesses, and the swizzle that removes them."""
 
 from __future__ import annotations
 
@@ -18,32 +18,28 @@ from lanescope.app.kit.terminal import print_answer, read_json
 from lanescope.app.tiles import main_loop_facts
 from lanescope.app.tiles.questions import LoopBody
 from lanescope.errors import LayoutError
-from lanescope.ptx.architectures import ARCHITECTURES
 from lanescope.shared import banks
 from lanescope.shared.bank_schedule import list_wavefronts
 from lanescope.shared.banks import parse_addresses
 from lanescope.shared.swizzle import MODES
 
 
-def show_banks(asked: BanksQuestion, told: BankCost) -> dict[str, Any]:
-    """Return what the page shows beside the answer."""
-    use, xor = facts.parse_question(asked)
-    wanted = [asked.one, *(item for item in facts.parse_accesses(asked.accesses) if item != asked.one)]
+def show_banks(question: BanksQuestion, answer: BankCost) -> dict[str, Any]:
+    """Return the template's variables."""
+    use, xor = facts.parse_question(question)
+    wanted = [question.one, *(item for item in facts.parse_accesses(question.accesses) if item != question.one)]
     solved = facts.solve_swizzle(
-        {"accesses": wanted} | ({} if all("address" in item for item in wanted) else asked.rows)
+        {"accesses": wanted} | ({} if all("address" in item for item in wanted) else question.rows)
     )
     least = solved.swizzle
-    cost = use.compute_use_cost(xor)
     wavefronts = list_wavefronts(use.access, use.address(xor))
     mode = next((mode.name for mode in MODES if mode.swizzle() == xor and mode.name != "none"), "")
-    pitch = {"s_pitch_bytes": str(facts.parse_pitch(asked.rows))} if not asked.address else {}
+    pitch = {"s_pitch_bytes": str(facts.parse_pitch(question.rows))} if not question.address else {}
     return {
-        "accesses": banks.ACCESSES,
+        "choices": {"access": banks.ACCESSES},
         "patterns": banks.REACHES,
-        "architectures": [row.name for row in ARCHITECTURES],
         "solved": solved,
         "tile": mode,
-        "most_free": max((phase.ideal for phase in cost.phases), default=1),
         "chart": encode_json(build_chart(use.access, wavefronts)).decode(),
         "turns": list_turns(wavefronts),
         "chained": links.link_chain({"s_kind": "rows", **pitch, **({"s_swizzle": mode} if mode else {})}).partition(
@@ -96,26 +92,26 @@ def run_banks(
     print_answer(found, partial(_format_cost, swizzled=bool(swizzle)), as_json, found.ways <= 1)
 
 
-def _format_cost(found: facts.BankCost, swizzled: bool) -> list[str]:
-    under = f" under {found.swizzle}" if swizzled else ""
-    lines = [f"{found.access}{under}: {found.wavefronts} wavefronts, {found.ideal} ideal, {found.ways}-way"]
-    for number, phase in enumerate(found.phases):
+def _format_cost(cost: facts.BankCost, swizzled: bool) -> list[str]:
+    under = f" under {cost.swizzle}" if swizzled else ""
+    lines = [f"{cost.access}{under}: {cost.wavefronts} wavefronts, {cost.ideal} ideal, {cost.ways}-way"]
+    for number, phase in enumerate(cost.phases):
         lanes = f"lanes {phase.lanes[0]}-{phase.lanes[-1]}" if phase.lanes else "no lane active"
         lines.append(f"  phase {number}: {lanes}, {phase.wavefronts} wavefronts")
-    lines += [f"  {counter.metric}: {counter.per_execution} per execution" for counter in found.counters]
-    return [*lines, f"  {found.counters_note}"] if found.counters_note else lines
+    lines += [f"  {counter.metric}: {counter.per_execution} per execution" for counter in cost.counters]
+    return [*lines, f"  {cost.counters_note}"] if cost.counters_note else lines
 
 
 def _format_solution(solved: Solved) -> Iterator[str]:
-    """The smallest swizzle and why, and what it does for each access."""
+    """Yield the smallest swizzle and why, and its effect on each access."""
     yield solved.why + (f" That is mode {solved.mode} of TMA and wgmma." if solved.mode not in (None, "none") else "")
     for row in solved.accesses:
         where = row.pattern or "at the addresses given"
         yield f"  {row.access} {where}: {row.ways_before}-way without, {row.ways}-way with it"
 
 
-def _draw_access(asked: BanksQuestion, told: BankCost) -> str:
-    use, xor = facts.parse_question(asked)
+def _draw_access(question: BanksQuestion, answer: BankCost) -> str:
+    use, xor = facts.parse_question(question)
     return draw_banks([use.compute_use_cost(xor)])
 
 

@@ -1,6 +1,4 @@
-"""Pictures of the first wrong operand of a capture: the operand, and shared memory if it is read through a descriptor.
-No framework.
-"""
+"""Pictures of the first wrong operand of a capture, and of shared memory if a descriptor reads it."""
 
 from __future__ import annotations
 

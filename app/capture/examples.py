@@ -1,4 +1,4 @@
-"""Captures to try, a row each: a K loop over a tile with the 128B swizzle, right or with one mistake. No framework."""
+"""Example captures, a row each: a K loop over a tile with the 128B swizzle, correct or with one mistake."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ WINDOW = 4 * PANEL
 
 @dataclass(frozen=True, slots=True)
 class CaptureExample:
-    """One capture: its name in an address, what it shows, and the byte that B's step of K moves to; sbo_bytes of A."""
+    """An example capture: its name in an address, what it shows, the bytes by which B advances per K step, and A's
+    sbo_bytes.
+    """
 
     name: str
     title: str
@@ -45,7 +47,7 @@ BY_NAME = {example.name: example for example in EXAMPLES}
 
 @lru_cache(maxsize=len(EXAMPLES))
 def build_capture(name: str) -> bytes:
-    """Build the capture of an example, as the file that somebody would send."""
+    """Return the capture of an example as a file."""
     example = BY_NAME[name]
     window = np.zeros(WINDOW, np.uint8)
     for base, operand in ((A, "a"), (B, "b")):

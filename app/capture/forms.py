@@ -1,4 +1,4 @@
-"""The verdict on a capture, for programs, a shell and the page. No framework."""
+"""The verdict on a capture, for programs, the command line and the page."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from lanescope.app.dump.facts import decode_base64
 from lanescope.app.kit.enumerations import Word64
 from lanescope.app.kit.fact import Description, Json, fact
 from lanescope.app.kit.question import given_field, options_of, question
-from lanescope.app.memory import descriptors as memory
 from lanescope.app.memory.storage import StorageSpec
+from lanescope.app.memory.verdicts import Diagnosis, build_diagnosis
 from lanescope.bits import format_word
 from lanescope.capture.causes import CaptureCause, find_causes
 from lanescope.capture.report import Verified, summarize_verdict
@@ -30,7 +30,7 @@ Base64 = Annotated[str, Description(limits={"maxLength": MOST_TEXT})]
 
 @fact
 class RecordedSlice:
-    """Where the slice begins that an operand should be, and whether the kernel stated it."""
+    """Where the slice that an operand should be begins, and whether the kernel stated it."""
 
     mn: int
     k: int
@@ -39,9 +39,8 @@ class RecordedSlice:
 
 @fact
 class RecordedElement:
-    """An element that is not the one it should be. read: the (mn, k) of the element that was read, null where it is no
-    element of the matrix, or several have its value; lies: the address of the right one, null where it was not
-    recorded or is there more than once.
+    """A wrong element. read: (mn, k) of the element that was read, null if it is not in the matrix or its value is
+    ambiguous; lies: the address of the right one, null if it was not recorded or occurs more than once.
     """
 
     row: int
@@ -54,8 +53,8 @@ class RecordedElement:
 
 @fact
 class RecordedOperand:
-    """One operand of a recorded instruction. ambiguous: elements whose value occurs more than once in the matrix;
-    storage: how its tile lies in the recorded memory, counted from `storage_at`.
+    """An operand of a recorded instruction. ambiguous: number of elements whose value occurs more than once in the
+    matrix; storage: how its tile is stored in the recorded memory, relative to `storage_at`.
     """
 
     operand: Literal["a", "b"]
@@ -72,12 +71,12 @@ class RecordedOperand:
     storage: StorageSpec | None
     storage_text: str | None
     storage_at: list[int] | None
-    diagnoses: list[memory.Diagnosis]
+    diagnoses: list[Diagnosis]
 
 
 @fact
 class RecordedStep:
-    """A recorded wgmma or mma. index: its place in the loop of its warp or warpgroup."""
+    """A recorded wgmma or mma. index: its position in the loop of its warp or warpgroup."""
 
     index: int
     kind: Annotated[str, Description("What was recorded.", examples=("wgmma",))]
@@ -93,7 +92,7 @@ class RecordedStep:
 
 @fact
 class RecordedRows:
-    """The row that each lane of an ldmatrix fetched: (mn, k) of its first element, null if it is not one of A or B."""
+    """The row that each lane of an ldmatrix fetched: (mn, k) of its first element, null if that is not in A or B."""
 
     file: str
     line: int
@@ -104,8 +103,10 @@ class RecordedRows:
 
 @fact
 class RecordedAccumulators:
-    """D of one warp, beside NumPy. as_read: whether it is the product of what the steps read; verdict: unknown where
-    D may hold steps that were not recorded or could not be read.
+    """D of one warp, compared with NumPy.
+
+    as_read: whether it is the product of what the steps read; verdict: unknown if D may include steps that were not
+    recorded or could not be read.
     """
 
     verdict: Literal["match", "mismatch", "unknown"]
@@ -122,7 +123,7 @@ class RecordedAccumulators:
 
 @fact
 class NotJudged:
-    """A record that could not be judged."""
+    """A record without a verdict."""
 
     file: str
     line: int
@@ -131,7 +132,7 @@ class NotJudged:
 
 @fact
 class RecordedRepair:
-    """The word that an operand was given, and the one that is right."""
+    """The word that an operand was given, and the right word."""
 
     operand: Literal["a", "b"]
     given: Word64
@@ -140,7 +141,7 @@ class RecordedRepair:
 
 @fact
 class RecordedCause:
-    """One mistake, and the steps that are wrong for it."""
+    """A mistake, and the steps that are wrong because of it."""
 
     code: str
     message: Annotated[str, Description("Of its first step.")]
@@ -156,8 +157,9 @@ class RecordedCause:
 
 @fact
 class CaptureVerified:
-    """What every recorded instruction read, and whether it is what it should multiply; unknown where nothing, or not
-    every record, could be judged and nothing is wrong.
+    """What every recorded instruction read, and whether it is the slice that it should multiply.
+
+    The verdict is unknown if nothing is wrong but some records have no verdict.
     """
 
     verdict: Literal["match", "mismatch", "unknown"]
@@ -179,7 +181,7 @@ class CaptureVerified:
 
 @question
 class CaptureBody:
-    """A capture, and what A and B were where they were not the fills."""
+    """A capture, and the matrices A and B if they were not the fills."""
 
     capture: str = given_field("Capture", "The file that lanescope::save wrote, in base64.", required=True, type=Base64)
     second: str | None = given_field(
@@ -190,11 +192,11 @@ class CaptureBody:
     nk: bool = given_field("B is (n, k)", "Whether B is (n, k).", False, type=bool)
 
 
-def verify_capture(given: Json) -> CaptureVerified:
-    """Which elements of A and B every instruction that lanescope.cuh recorded has read, whether they are the slice it
-    should multiply; if not, where that slice lies in the recorded memory, the cause and the repair.
+def verify_capture(body: Json) -> CaptureVerified:
+    """Which elements of A and B every instruction read that lanescope.cuh recorded, and whether they are the slice
+    it should multiply; if not, where that slice is in the recorded memory, the cause and the repair.
     """
-    return build_answer(verify_body(given))
+    return build_answer(verify_body(body))
 
 
 def verify_body(body: Json) -> Verified:
@@ -345,7 +347,7 @@ def _build_operand(operand: OperandVerdict) -> RecordedOperand:
         storage=None if operand.stored is None else dict(operand.stored),
         storage_text=operand.stored_text or None,
         storage_at=None if operand.stored is None else list(operand.stored_at),
-        diagnoses=[memory.build_diagnosis(diagnosis) for diagnosis in operand.diagnoses],
+        diagnoses=[build_diagnosis(diagnosis) for diagnosis in operand.diagnoses],
     )
 
 

@@ -1,6 +1,4 @@
-"""The page /capture: a kernel's capture, verified. The form's files are posted; nothing of them is kept. And
-/capture/lanescope.cuh, the header.
-"""
+"""/capture: a kernel's capture, verified; and /capture/lanescope.cuh, the header. Uploaded files are not kept."""
 
 from __future__ import annotations
 
@@ -79,7 +77,7 @@ def _render_answer(request: Request, files: dict[str, bytes], nk: bool, example:
         "fills": FILLS,
         "tests": TESTS,
         "error": None,
-        "told": None,
+        "answer": None,
         "nk": nk,
     }
     code = 200
@@ -102,7 +100,7 @@ def _build_context(files: dict[str, bytes], nk: bool) -> dict[str, Any]:
         verified.steps if len(verified.steps) <= MOST_ROWS else verified.wrong[:MOST_ROWS] or verified.steps[:MOST_ROWS]
     )
     return {
-        "told": forms.build_answer(verified),
+        "answer": forms.build_answer(verified),
         "rows": rows,
         "several": len({(s.record.block, s.record.thread) for s in rows}) > 1,
         "first": first,

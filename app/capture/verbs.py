@@ -1,4 +1,4 @@
-"""The verb capture."""
+"""The command capture."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def capture_verify(
     every: Annotated[bool, typer.Option("--all", help="Every step, and the first wrong one in full.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Whether every recorded instruction read the slice that it should multiply. Exit status 1 where one did not, 2
-    where nothing, or not everything, could be judged.
+    """Whether every recorded instruction read the slice that it should multiply. Exit status 1 if one did not, 2 if
+    nothing, or not everything, could be judged.
     """
     from lanescope.app.capture import forms
     from lanescope.capture.file_format import HEADER_BYTES, MOST_FILE, MOST_RECORDS, get_extent
@@ -58,7 +58,7 @@ def capture_verify(
             "Name one capture, or the two passes of an 8-bit type.",
             "files",
         )
-    # Read no more than the header announces: a buffer is larger than its records, and other files may be enormous.
+    # Read only as much as the header announces: a buffer is larger than its records, and a wrong file may be huge.
     contents = (read_bytes(name, "files", MOST_FILE, head=HEADER_BYTES, extent=get_extent) for name in files)
     inputs = dict(zip(("capture", "second"), contents, strict=False))
     inputs |= {field: read_bytes(name, field, MOST_FILE) for field, name in (("a", a), ("b", b)) if name}

@@ -38,8 +38,8 @@ def instructions(
         ),
     ] = "",
 ) -> Response:
-    """Every instruction, narrowed by family, operand type, target, shape (m16n8k16 or k16) and words of its
-    PTX text.
+    """Every instruction, narrowed by family, operand type, target, shape (m16n8k16 or k16) and words of its PTX
+    text.
     """
     if shape and not SHAPE.fullmatch(shape):
         raise LayoutError(

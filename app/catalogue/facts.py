@@ -1,4 +1,4 @@
-"""The catalogue: its rows, what narrows them, and the families. No framework."""
+"""The catalogue: its rows, what narrows them, and the families."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from lanescope.ptx.targets import make_unknown_target_error
 class CatalogueLimits:
     """Limits of the catalogue.
 
-    table_values: the largest map that stands in an instruction's page as a table; chosen: the only instructions to
-    show, or all if it is empty.
+    table_values: size up to which a map is in an instruction's page as a table; chosen: the only instructions to show,
+    or all if it is empty.
     """
 
     table_values: int = 1024

@@ -1,5 +1,5 @@
 """Every page by its words: titles, headings and text of the guide, menu entries of the tools. A question finds the
-pages that share words with it, rare words before common ones. Built once, from the Markdown. No framework.
+pages that share words with it, rare words before common ones. Built once, from the Markdown.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOST_COMMON = 0.4  # share of the pages that have a word that alone finds none
 TITLE, HEADING, LEAD, BODY = 8.0, 4.0, 3.0, 1.0  # what a word counts for, by where it stands
 _WORD = re.compile(r"[a-z0-9_]+")
 _HEADING = re.compile(r"^##+ (.*?)(?: \{#([\w-]+)\})?$")
-SILENT = vocabulary.SENTENCE | frozenset(  # words that say which page is meant in no text
+SILENT = vocabulary.SENTENCE | frozenset(  # words that never select a page
     """a about all also and any as be been but can could did done each every get gives go had has here if just like made
     make makes mean means more most much need never no not nothing once one only other our out own please same say
     should so some something such take than their them then there these they thing too two up us used uses very want
@@ -184,7 +184,7 @@ def list_prominent() -> list[str]:
 
 
 def measure_rarity(word: str) -> float:
-    """Measure how much a word says of which page is meant: more where few pages have it, most where none has."""
+    """Return how much a word selects pages: more if few pages have it, most if none has."""
     index = _build_index()
     most = max(index.rarity.values())
     return max((index.rarity.get(part, most) for part in split_words(word)), default=most)

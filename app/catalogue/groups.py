@@ -1,5 +1,5 @@
 """The catalogue as its page shows it: one group of families at a time, each family as types × shapes, a cell the forms
-that have both. No framework.
+that have both.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class MatrixCell:
 
 @dataclass(frozen=True, slots=True)
 class MatrixRow:
-    """The cells of one line, None where no form is."""
+    """The cells of one line, None if no form is."""
 
     text: str
     cells: tuple[MatrixCell | None, ...]
@@ -72,9 +72,8 @@ class FamilyMatrix:
 
 @dataclass(frozen=True, slots=True)
 class FormGroup:
-    """Forms that are shown together, in the catalogue's order: the name of their tab, and what they do.
-
-    leading: the family that the tab's address names.
+    """Forms that are shown together, in the catalogue's order: the name of their tab, and their purpose. leading:
+    the family that the tab's address names.
     """
 
     name: str

@@ -118,7 +118,7 @@ def _answer_words(text: str, answer: Reading | None, rows: list[Instruction]) ->
 
 
 def _guess_instruction(text: str) -> tuple[Instruction | None, str]:
-    """Return the instruction that a text is, or why it is none; neither where it has no opcode."""
+    """Return the instruction that a text is, or why it is not one; neither if it has no opcode."""
     if not text or not catalog.extract_opcode(text):
         return None, ""
     try:

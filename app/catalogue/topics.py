@@ -1,6 +1,4 @@
-"""Topics: every page that explains something, found by its name or its words; a search shows them beside instructions.
-No framework.
-"""
+"""Topics: pages that explain something, found by name or by their words; a search lists them beside instructions."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ class Topic:
 
 @fact
 class Topics:
-    """The topics that a text asks for, what it names first."""
+    """The topics of a text, those that it names first."""
 
     count: int
     topics: tuple[Topic, ...]
@@ -54,7 +52,7 @@ class TopicEntry(Topic):
 
 @fact
 class TopicExport:
-    """Every topic with its keys, how many a search shows, and the words that ask for nothing."""
+    """Every topic with its keys, the number that a search shows, and the words to ignore."""
 
     silent: tuple[str, ...]
     most: int

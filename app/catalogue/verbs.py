@@ -1,4 +1,4 @@
-"""The verb list."""
+"""The command list."""
 
 from __future__ import annotations
 

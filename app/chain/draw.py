@@ -1,4 +1,4 @@
-"""Pictures of a chain: the operand, the rows of a load, and the lanes that address shared memory. No framework."""
+"""Pictures of a chain: the operand, the rows of a load, and the lanes that give addresses in shared memory."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
 from lanescope.shared import chain, pieces
 
 
-def draw_rows(found: chain.Chain) -> str:
-    """The rows of the first load (store): eight 16-bit units each, the lane that receives (gives) each, and the
-    elements in it.
+def draw_rows(chain_result: chain.Chain) -> str:
+    """Draw the rows of the first load (store): eight 16-bit units each, with the lane that receives (gives) it and
+    its elements.
     """
-    load, want = found.load, found.want
-    lane_of = {at: lane for lane, at in enumerate(zip(*found.lane_rows, strict=True))}
+    load, want = chain_result.load, chain_result.want
+    lane_of = {at: lane for lane, at in enumerate(zip(*chain_result.lane_rows, strict=True))}
     names = [lane_of[matrix, row] for matrix in range(load.matrices) for row in range(load.rows)]
     texts = [[""] * 8 for _ in names]
     colour = np.zeros((len(names), 8), np.int32)
@@ -27,9 +27,10 @@ def draw_rows(found: chain.Chain) -> str:
                 unit = int(load.byte[lane, register, 2 * half]) // 2
                 texts[row][unit] = f"T{lane}:{_format_unit(want, lane, register, half * per, per)}"
                 colour[row, unit] = lane % 4
-    beside = tuple(f"T{lane} → {int(found.lane_addresses[0, 0, lane]):#x}" for lane in names)
+    beside = tuple(f"T{lane} → {int(chain_result.lane_addresses[0, 0, lane]):#x}" for lane in names)
     held = want.operand.name.upper()
-    title = f"1 cell = 16 bits: the lane that {'gives' if found.store else 'receives'} it, and the elements of {held}"
+    verb = "gives" if chain_result.store else "receives"
+    title = f"1 cell = 16 bits: the lane that {verb} it, and the elements of {held}"
     panel = FigurePanel(
         "rows",
         title,
@@ -49,19 +50,19 @@ def draw_rows(found: chain.Chain) -> str:
 
 
 def _format_unit(want: pieces.OperandGranules, lane: int, register: int, first: int, count: int) -> str:
-    """The elements of one unit: [0,3], [0-1,3], [0,8-11]; half an element is told by its bits."""
+    """Return the elements of a unit: [0,3], [0-1,3], [0,8-11]; half an element is given by its bits."""
     rows, cols = zip(*(want.get_element(0, lane, register, first + n) for n in range(count)), strict=True)
     text = ",".join(str(axis[0]) if axis[0] == axis[-1] else f"{axis[0]}-{axis[-1]}" for axis in (rows, cols))
     half = int(want.shift[first])
     return f"[{text}]" + (f" {'high' if half else 'low'}" if want.operand.container_bits == 32 else "")
 
 
-def draw_operand(found: chain.Chain) -> str:
-    """The operand's matrix: who holds each element, wrong ones marked."""
-    op = found.want.operand
+def draw_operand(chain_result: chain.Chain) -> str:
+    """Draw the operand's matrix: the holder of each element, wrong ones marked."""
+    op = chain_result.want.operand
     good = np.zeros((op.row_count, op.col_count), bool)
     texts = [[""] * op.col_count for _ in range(op.row_count)]
-    right = found.elements.reshape(op.threads, op.values)
+    right = chain_result.elements.reshape(op.threads, op.values)
     for thread in range(op.threads):
         for value in range(op.values):
             ok = bool(right[thread, value])
@@ -72,15 +73,15 @@ def draw_operand(found: chain.Chain) -> str:
     return marks.draw_grid(f"{op.name.upper()}: thread and value of each element{wrong}", ~good, texts)["svg"]
 
 
-def draw_lanes(found: chain.Chain) -> str:
-    """Shared memory in 16-byte chunks, 128 bytes per row, as far as it is read: the lane that gives each row's address,
-    coloured by matrix.
+def draw_lanes(chain_result: chain.Chain) -> str:
+    """Draw the part of shared memory that is read, in 16-byte chunks, 128 bytes per row, with the lane that gives
+    each row's address.
     """
-    given = found.lane_addresses
+    given = chain_result.lane_addresses
     touched = np.unique(given[given >= 0] // 128)
     text = [[""] * 8 for _ in touched]
     colour = np.full((len(touched), 8), -1, np.int32)
-    address = found.load.instruction.address
+    address = chain_result.load.instruction.address
     assert address is not None
     warps, turns, _ = given.shape
     for warp, turn, lane in np.argwhere(given >= 0).tolist():

@@ -1,4 +1,4 @@
-"""What a load or store does over a storage, as the API, the page and the command line say it. No framework."""
+"""Loads and stores between a storage and an operand, for the API, the page and the command line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lanescope.shared.tiling import DEFAULT_ORDER
 
 @question
 class LoadChainBody:
-    """A load or store, the mma whose operand it moves, and where the operand is stored."""
+    """A load or store, the MMA whose operand it moves, and where the operand is stored."""
 
     storage: Json = storage_field("Where the program put element (mn, k).", required=True)
     load: str = text_field(
@@ -37,7 +37,7 @@ class LoadChainBody:
 
 @fact
 class ChainMismatch:
-    """The first register that gets (or the first element stored from) another place."""
+    """The first register that gets the wrong element, or element that is stored in the wrong place."""
 
     thread: int
     register_: int
@@ -50,7 +50,7 @@ class ChainMismatch:
 
 @fact
 class MatrixPlace:
-    """Where a matrix of the load begins: a line of the storage and a byte inside it."""
+    """Where a matrix of the load begins: a line of the storage, and a byte in it."""
 
     line: int
     byte: int
@@ -58,7 +58,7 @@ class MatrixPlace:
 
 @fact
 class ChainVerdict:
-    """Whether the load feeds the operand from this storage, or the store puts it there."""
+    """Whether the load supplies the operand from this storage, or the store writes it there."""
 
     verdict: Verdict
     matched: int
@@ -83,34 +83,34 @@ class ChainVerdict:
 
 
 def _list_loads() -> tuple[str, ...]:
-    """List the families that move matrices between shared memory and registers."""
+    """Return the families that move matrices between shared memory and registers."""
     rows = (row for row in catalog.families() if row.specified and not row.tensor and (row.loads or row.stores))
     return tuple(dict.fromkeys(row.name for row in rows))
 
 
-def parse_chain(given: Json) -> chain.Chain:
-    """What a requested load or store does over the storage; LayoutError names the wrong field."""
-    check_keys(given, options_of(LoadChainBody))
-    load = lookup.parse_instruction(given.get("load"), "load", _list_loads())
-    mma = lookup.parse_instruction(given.get("mma"), "mma")
+def parse_chain(body: Json) -> chain.Chain:
+    """Return the chain of a request. LayoutError names the wrong field."""
+    check_keys(body, options_of(LoadChainBody))
+    load = lookup.parse_instruction(body.get("load"), "load", _list_loads())
+    mma = lookup.parse_instruction(body.get("mma"), "mma")
     letter = parse_choice(
-        given.get("operand", "d" if load.family.stores else "a"), "operand", ("a", "b", "c", "d"), "bad_operand"
+        body.get("operand", "d" if load.family.stores else "a"), "operand", ("a", "b", "c", "d"), "bad_operand"
     )
     operand = _build_operand(mma, letter, load)
-    return chain.make_chain(load, operand, _parse_storage(given, operand))
+    return chain.make_chain(load, operand, _parse_storage(body, operand))
 
 
-def _parse_storage(given: Json, operand: Operand) -> Storage:
-    """The requested storage, large enough for the operand."""
-    spec = require_object(given.get("storage"), "storage", STORAGE_HINT, "bad_storage")
+def _parse_storage(body: Json, operand: Operand) -> Storage:
+    """Return the storage of a request, large enough for the operand."""
+    spec = require_object(body.get("storage"), "storage", STORAGE_HINT, "bad_storage")
     major = parse_choice(
-        given.get("major", spec.get("major", spec.get("inner", "K"))), "major", DEFAULT_ORDER, "bad_major"
+        body.get("major", spec.get("major", spec.get("inner", "K"))), "major", DEFAULT_ORDER, "bad_major"
     )
     return chain.make_operand_storage(spec, operand, major)
 
 
 def _build_operand(mma: Instruction, letter: str, load: Instruction) -> Operand:
-    """The operand as memory holds it for a load or store that may move it."""
+    """Return the operand as stored in memory, for a load or store that can move it."""
     stores = load.family.stores
     if stores != (letter in "cd"):
         which = "stmatrix writes c or d" if stores else "ldmatrix reads a or b"
@@ -119,13 +119,13 @@ def _build_operand(mma: Instruction, letter: str, load: Instruction) -> Operand:
     return pieces.convert_for_memory(mma.operand(letter), data.container_bits) if data else mma.operand(letter)
 
 
-def find_loads(given: Json) -> tuple[list[str], list[str]]:
-    """(every load or store whose registers fit the operand of a request, those that feed it from its storage, best
-    first).
+def find_loads(body: Json) -> tuple[list[str], list[str]]:
+    """Return (loads or stores whose registers fit the operand of a request, those that supply it from its storage,
+    best first).
     """
     mma, letter = (
-        lookup.parse_instruction(given.get("mma"), "mma"),
-        parse_choice(given.get("operand", "a"), "operand", ("a", "b", "c", "d"), "bad_operand"),
+        lookup.parse_instruction(body.get("mma"), "mma"),
+        parse_choice(body.get("operand", "a"), "operand", ("a", "b", "c", "d"), "bad_operand"),
     )
     operand, store = pieces.convert_for_memory(mma.operand(letter)), letter in "cd"
     fits = [i.ptx for i in chain.list_candidates(operand, store)]
@@ -135,63 +135,64 @@ def find_loads(given: Json) -> tuple[list[str], list[str]]:
             "no_chain", f"No ldmatrix fills {operand.registers} registers.", "Load it with ld.shared.", "operand"
         )
     return fits, [
-        found.load.instruction.ptx for found in chain.list_best_chains(operand, _parse_storage(given, operand), store)
+        found.load.instruction.ptx for found in chain.list_best_chains(operand, _parse_storage(body, operand), store)
     ]
 
 
-def answer_chain(given: Json) -> ChainVerdict:
+def answer_chain(body: Json) -> ChainVerdict:
     """Does this load feed this operand from this storage? storage as in /descriptors/verify, load and mma as PTX,
     operand a or b (d for a stmatrix). Lane addresses to give, and the loads that would do instead. With tiled_mma a
     whole main loop, as POST /tiles/loop: TiledCopy, storage and TiledMMA, for every warp and K iteration."""
-    return build_chain(parse_chain(given))
+    return build_chain(parse_chain(body))
 
 
-def build_chain(found: chain.Chain) -> ChainVerdict:
+def build_chain(chain_result: chain.Chain) -> ChainVerdict:
     """Return the answer of POST /chain."""
-    operand, bits = found.want.operand, found.want.operand.container_bits
-    better = [] if found.match else chain.list_best_chains(operand, found.where, found.store)
-    costs = found.costs
-    starts = found.spread_over_lanes(found.starts)[0]
+    operand, bits = chain_result.want.operand, chain_result.want.operand.container_bits
+    better = [] if chain_result.match else chain.list_best_chains(operand, chain_result.where, chain_result.store)
+    costs = chain_result.costs
+    starts = chain_result.spread_over_lanes(chain_result.starts)[0]
     return ChainVerdict(
-        verdict="match" if found.match else "mismatch",
-        matched=found.matched,
-        total=found.total,
-        first_mismatch=_build_mismatch(found.first_mismatch),
-        lane_addresses=found.lane_addresses[:, 0].reshape(-1).tolist(),
-        turns=found.lane_addresses.transpose(1, 0, 2).reshape(found.count, -1).tolist(),
+        verdict="match" if chain_result.match else "mismatch",
+        matched=chain_result.matched,
+        total=chain_result.total,
+        first_mismatch=_build_mismatch(chain_result.first_mismatch),
+        lane_addresses=chain_result.lane_addresses[:, 0].reshape(-1).tolist(),
+        turns=chain_result.lane_addresses.transpose(1, 0, 2).reshape(chain_result.count, -1).tolist(),
         starts=[[_list_element(operand, mn, k) for mn, k, _ in turn] for turn in starts.tolist()],
         matrices=[
-            [_build_place(found.major, mn, k, bits) for mn, k, _ in turn] for turn in found.starts[0, :, :, 0].tolist()
+            [_build_place(chain_result.major, mn, k, bits) for mn, k, _ in turn]
+            for turn in chain_result.starts[0, :, :, 0].tolist()
         ],
-        feeds=found.match,
+        feeds=chain_result.match,
         notes=(
-            list(found.notes)
-            if found.match or found.notes or better
-            else [explain_no_feed(operand, found.where, found.store)]
+            list(chain_result.notes)
+            if chain_result.match or chain_result.notes or better
+            else [explain_no_feed(operand, chain_result.where, chain_result.store)]
         ),
         instead=[c.load.instruction.ptx for c in better],
         wavefronts=costs[0].wavefronts if costs else None,
         ways=max((cost.ways for cost in costs), default=None),
-        code=render_code(found) if found.match else "",
+        code=render_code(chain_result) if chain_result.match else "",
     )
 
 
-def _build_mismatch(found: chain.GranuleMismatch | None) -> ChainMismatch | None:
-    if found is None:
+def _build_mismatch(mismatch: chain.GranuleMismatch | None) -> ChainMismatch | None:
+    if mismatch is None:
         return None
     return ChainMismatch(
-        thread=found.thread,
-        register_=found.register,
-        byte=found.byte,
-        row=found.row,
-        col=found.col,
-        read=found.read,
-        expected=found.expected,
+        thread=mismatch.thread,
+        register_=mismatch.register,
+        byte=mismatch.byte,
+        row=mismatch.row,
+        col=mismatch.col,
+        read=mismatch.read,
+        expected=mismatch.expected,
     )
 
 
 def _list_element(operand: Operand, mn: int, k: int) -> list[int] | None:
-    """[row, column] of an operand's element; None for a lane that gives no address."""
+    """Return [row, column] of an operand's element; None for a lane that gives no address."""
     return None if mn < 0 else [k, mn] if operand.name == "b" else [mn, k]
 
 

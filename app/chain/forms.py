@@ -1,6 +1,4 @@
-"""A chain as its page's address says it: the fields, their defaults, and the body of POST /chain that they make. No
-framework.
-"""
+"""A chain in the address of its page: fields, defaults, and the body of POST /chain."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ CHAIN_STORAGE = STORAGE | {"kind": "rows", "swizzle": "none", "pitch_bytes": "14
 
 
 def parse_query(query: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the fields of a request for a chain and those of its storage, from the page's address."""
+    """Return the fields of a chain and of its storage from the page's address."""
     given = {name: query.get(name) or default for name, default in DEFAULTS.items()}
     spec = {name: query.get(f"s_{name}") or default for name, default in CHAIN_STORAGE.items()}
     if spec["kind"] == "canonical":
@@ -28,15 +26,15 @@ def parse_query(query: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str
     return given, spec
 
 
-def build_request(given: dict[str, str], spec: dict[str, str]) -> dict[str, Any]:
-    """The body of POST /chain without its load."""
-    return {name: given[name] for name in ("mma", "operand", "major")} | {
-        "storage": parse_storage(spec, given["major"])
+def build_request(query: dict[str, str], spec: dict[str, str]) -> dict[str, Any]:
+    """Return the body of POST /chain without the load."""
+    return {name: query[name] for name in ("mma", "operand", "major")} | {
+        "storage": parse_storage(spec, query["major"])
     }
 
 
 def draw_figure(query: Mapping[str, str]) -> str:
-    """The guide's picture of a chain's address: what each row holds and who receives it; where it does not feed, what
+    """Return the guide's picture of a chain: what each row holds and which lane receives it; on a mismatch, what
     arrives.
     """
     given, spec = parse_query(query)

@@ -1,4 +1,4 @@
-"""/chain: does a load feed an operand, or does a store put it where it belongs."""
+"""/chain: whether a load supplies an operand, or a store writes it where it belongs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 @router.get("/chain")
 def chain_page(request: Request) -> Response:
-    """Shared memory → ldmatrix → mma operand, or accumulator → stmatrix → shared memory."""
+    """Show shared memory → ldmatrix → MMA operand, or accumulator → stmatrix → shared memory."""
     given, spec = forms.parse_query(request.query_params)
     context: dict[str, Any] = {
         "given": given,
@@ -44,28 +44,28 @@ def chain_page(request: Request) -> Response:
     return render_page(request, "chain/page.html", context, context["code"])
 
 
-def _build_context(given: dict[str, str], spec: dict[str, str]) -> dict[str, Any]:
-    request = forms.build_request(given, spec)
+def _build_context(query: dict[str, str], spec: dict[str, str]) -> dict[str, Any]:
+    request = forms.build_request(query, spec)
     fits, best = chains.find_loads(request)
-    request["load"] = given["load"] = given["load"] or (best or fits)[0]
+    request["load"] = query["load"] = query["load"] or (best or fits)[0]
     found = chains.parse_chain(request)
-    given["load"] = found.load.instruction.ptx  # the form's menu spells it so
-    same = {**given, **{f"s_{name}": spec[name] for name in ("kind", *USED[spec["kind"]]) if name != "inner"}}
+    query["load"] = found.load.instruction.ptx  # as the form's menu spells it
+    same = {**query, **{f"s_{name}": spec[name] for name in ("kind", *USED[spec["kind"]]) if name != "inner"}}
     operand, facts = found.want.operand, chains.build_chain(found)
-    mma = find(given["mma"])
+    mma = find(query["mma"])
     access = found.load.instruction.ptx.split(".shared")[0].replace(".sync.aligned.m8n8", "").replace(".trans", "")
     row = [str(at) if at >= 0 else "-" for at in found.lane_addresses[0, 0].tolist()]
     further = {
-        "instruction": links.link_instruction(mma, mma.operand(given["operand"])),
+        "instruction": links.link_instruction(mma, mma.operand(query["operand"])),
         "banks": links.link_banks({"access": access, "address": ",".join(row)}),
         "steps": "" if found.store else links.link_steps(mma, _build_steps_query(same)),
         "moves": links.link_steps(found.load.instruction, _build_moves_query(same)),
-        "deliver": _link_delivery(given, spec, found),
-        "tile": links.link_smem(_build_tile_query(spec, given["major"])) if spec["kind"] == "canonical" else "",
+        "deliver": _link_delivery(query, spec, found),
+        "tile": links.link_smem(_build_tile_query(spec, query["major"])) if spec["kind"] == "canonical" else "",
     }
     return {
         "next": further,
-        "converted": operand is not mma.operand(given["operand"]),
+        "converted": operand is not mma.operand(query["operand"]),
         "loads": fits,
         "best": best,
         "store": found.store,
@@ -82,30 +82,30 @@ def _build_context(given: dict[str, str], spec: dict[str, str]) -> dict[str, Any
     }
 
 
-def _link_delivery(given: dict[str, str], spec: dict[str, str], found: chain.Chain) -> str:
-    """The page that searches loads and moves for the same operand; "" where it does not know the storage."""
+def _link_delivery(given: dict[str, str], spec: dict[str, str], chain_result: chain.Chain) -> str:
+    """Link to the search for loads and moves to the same operand; "" if it does not support the storage."""
     query = {"instruction": given["mma"], "operand": given["operand"]}
-    if found.store or spec["kind"] not in ("rows", "cute") or spec.get("unit", "elements") != "elements":
+    if chain_result.store or spec["kind"] not in ("rows", "cute") or spec.get("unit", "elements") != "elements":
         return ""
     if spec["kind"] == "cute":
         return f"/deliver?{urlencode(query | {'source': 'layout', 'layout': spec['layout']})}"
     stored = {name: spec[name] for name in ("pitch_bytes", "swizzle") if spec.get(name)}
-    return f"/deliver?{urlencode(query | {'source': 'rows' if found.major == 'K' else 'columns'} | stored)}"
+    return f"/deliver?{urlencode(query | {'source': 'rows' if chain_result.major == 'K' else 'columns'} | stored)}"
 
 
 def _build_steps_query(same: dict[str, str]) -> dict[str, str]:
-    """The storage and load of one operand as the stepper's address says them."""
+    """Return the stepper's query for the storage and load of one operand."""
     letter = same["operand"]
     renamed = {"major": f"major_{letter}", "load": f"load_{letter}"}
     return {renamed.get(name, name): value for name, value in same.items() if value and name != "mma"}
 
 
 def _build_moves_query(same: dict[str, str]) -> dict[str, str]:
-    """The storage as the address of the load's or store's own steps says it: a row of S is a line of the storage."""
+    """Return the query of the load's or store's own steps: a row of S is a line of the storage."""
     return {name: value for name, value in same.items() if value and name.startswith("s_")}
 
 
 def _build_tile_query(spec: dict[str, str], major: str) -> dict[str, str]:
-    """A canonical storage as the tile page's address says it."""
+    """Return the tile page's query for a canonical storage."""
     kept = {name: spec[name] for name in ("swizzle", "mn", "k", "order", "base") if spec.get(name)}
     return kept | {"major": major} | ({"element_bits": spec["element_bits"]} if spec.get("element_bits") else {})

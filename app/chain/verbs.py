@@ -1,4 +1,4 @@
-"""The verb chain."""
+"""The command chain."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def chain(
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Does this load feed this operand? Lane addresses and the loop. Exit status 1 where it does not."""
+    """Does this load feed this operand? Lane addresses and the loop. Exit status 1 if it does not."""
     from lanescope.app.chain import facts as chains
 
     if loop:

@@ -1,5 +1,4 @@
-"""The answer of POST /check: source files of a request, each checked with those of them that it includes. No
-framework."""
+"""POST /check: the source files of a request, each checked with those of them that it includes."""
 
 from __future__ import annotations
 
@@ -45,14 +44,14 @@ class CheckBody:
     )
 
 
-def answer_check(asked: CheckBody) -> CheckReport:
-    """What the matrix descriptors, tensor maps and instructions of source files do wrong, and where; what they leave
-    open is said and counted. Each file is read with those of the others that it includes.
+def answer_check(question: CheckBody) -> CheckReport:
+    """What the matrix descriptors, tensor maps and instructions of source files do wrong, and where; undetermined
+    ones are counted with the reason. Each file is read with those of the others that it includes.
     """
-    given = require_object(asked.define, "define", "Give {name: value}.")
+    given = require_object(question.define, "define", "Give {name: value}.")
     defines = parse_defines(f"{name}={value}" for name, value in given.items())
-    target = asked.target or find_target(defines)
-    sources = [decode_source(file.name, file.text.encode("utf-8", "surrogatepass")) for file in asked.files]
+    target = question.target or find_target(defines)
+    sources = [decode_source(file.name, file.text.encode("utf-8", "surrogatepass")) for file in question.files]
     end = time.monotonic() + SECONDS
     report = merge_reports(
         check_source(

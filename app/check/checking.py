@@ -1,4 +1,4 @@
-"""Files with their headers, checked one by one or in several processes. No framework."""
+"""Files with their headers, checked one by one or in several processes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from lanescope.reader.code.predefined import ARCHITECTURE
 
 @dataclass(frozen=True, slots=True)
 class CheckJob:
-    """A joined source on its way to a report: what is given for its open values, and its time."""
+    """A joined source to check: given values of open names, and its time limit."""
 
     source: SourceText
     given: Mapping[str, str]
@@ -39,7 +39,7 @@ class CheckJob:
 
 @dataclass(slots=True)
 class SourceSet:
-    """The files of a check with their headers. texts: of every file that was read, by its name."""
+    """The files of a check with their headers. texts: of every file that was read, by name."""
 
     jobs: list[CheckJob]
     texts: dict[str, str] = field(default_factory=dict)
@@ -85,7 +85,7 @@ def _join_readable(source: SourceText, sources: Sequence[SourceText], finder: He
         return source
     try:
         return join_includes(source, sources, finder.make_finder(source))
-    except Exception as error:  # a mistake of ours: the other files are checked
+    except Exception as error:  # an internal error; the other files are still checked
         why = f"The file is not checked: {describe_internal_error(error)}, please report it."
         return replace(source, unread=why)
 

@@ -1,5 +1,6 @@
-"""Settings of a check: those of lanescope.toml, or of [tool.lanescope] in pyproject.toml, and the command's over them.
-No framework."""
+"""Settings of a check: those of lanescope.toml, or of [tool.lanescope] in pyproject.toml, and the command's over
+them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that are given by -D: read, handed to the engine, and named where no file asks for them. No framework."""
+"""Values that are given by -D: read, handed to the engine, and named where no file asks for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a check, and their findings. No framework."""
+"""The files of a check, and their findings."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from lanescope.workbench import check as engine
 
 ENDINGS = frozenset(".cu .cuh .h .hh .hpp .hxx .c .cc .cpp .cxx .inl .inc .py .pyi .txt .ptx .sass .ttgir".split())
 MOST_FILES = 4096
-MOST_BYTES = 4 * engine.LONGEST  # the longest text in UTF-8
+MOST_BYTES = 4 * engine.LONGEST  # bytes of the longest text in UTF-8
 
 
 @fact
 class SourceSpan:
-    """Where something stands: lines and columns from 1; columns count characters, end_column is the one past."""
+    """A place in a file: lines and columns from 1; columns count characters, end_column is the one past."""
 
     file: str
     line: int
@@ -31,7 +31,7 @@ class SourceSpan:
 
 @fact
 class SourceEdit:
-    """What has to stand at a place instead."""
+    """The replacement of the text at a place."""
 
     place: SourceSpan
     text: str
@@ -39,7 +39,7 @@ class SourceEdit:
 
 @fact
 class FollowingRead:
-    """Where reads that follow from a mistake stand."""
+    """The place of a read that is wrong because of another mistake."""
 
     message: str
     place: SourceSpan
@@ -66,7 +66,7 @@ class CheckFinding:
 
 @fact
 class OpenQuestion:
-    """What a file leaves open: nothing is guessed of it."""
+    """Something that a file leaves open; nothing is assumed about it."""
 
     message: str
     place: SourceSpan
@@ -107,7 +107,7 @@ class SuppressedFinding:
 
 @fact
 class CheckReport:
-    """What came of the files."""
+    """The result of a check."""
 
     files: Annotated[int, Description("That were read.")]
     descriptors: int

@@ -1,5 +1,5 @@
 """Repairs of findings, put into the files: chosen so that they do not overlap, checked again, written with the line
-ends that a file has. No framework."""
+ends that a file has."""
 
 from __future__ import annotations
 
@@ -125,8 +125,8 @@ def _is_better(before: CheckReport, after: CheckReport, fixed: Iterable[CheckFin
 
 
 def write_changes(changes: Iterable[FileChange]) -> None:
-    """Write the changed files, each with its own line ends; raise LayoutError, and write none, if one cannot be
-    read or was changed while it was checked.
+    """Write the changed files, each with its own line ends; raise LayoutError, and write none, if one cannot be read
+    or was changed while it was checked.
     """
     written: list[tuple[Path, bytes]] = []
     for change in changes:

@@ -1,5 +1,5 @@
 """Headers that a source includes and that were not given: read beside the file, in -I folders and in those that a
-compile_commands.json names. No framework."""
+compile_commands.json names."""
 
 from __future__ import annotations
 

@@ -33,13 +33,15 @@ class IncludeLine:
 FindHeader = Callable[[IncludeLine, SourceText], SourceText | None]
 
 
-def join_includes(source: SourceText, given: Sequence[SourceText], find_header: FindHeader | None = None) -> SourceText:
+def join_includes(
+    source: SourceText, sources: Sequence[SourceText], find_header: FindHeader | None = None
+) -> SourceText:
     """Return a source with each include that is followed in place of its line, every file once.
 
     Followed is an `#include "…"` of a given file, and what find_header finds. A line stays where no file, or more than
     one of those given, is meant; a quoted one is named in `unfound`. Places of the result are those of the files.
     """
-    join = _Join(given, find_header)
+    join = _Join(sources, find_header)
     join.append_source(source, 0)
     unfound = tuple(dict.fromkeys(join.unfound))
     if len(join.pieces) < 2:
@@ -61,11 +63,11 @@ def is_known_header(name: str) -> bool:
     return name.startswith(_KNOWN) and not name.startswith(_KNOWN_BUT)
 
 
-def find_included(name: str, source: SourceText, given: Sequence[SourceText]) -> SourceText | None:
+def find_included(name: str, source: SourceText, sources: Sequence[SourceText]) -> SourceText | None:
     """Find the given file that an include of a source means: beside it, or the only one whose path ends so."""
     beside = posixpath.normpath(posixpath.join(posixpath.dirname(source.name), name))
     plain = posixpath.normpath(name).lstrip("./")
-    readable = [one for one in given if not one.unread]
+    readable = [one for one in sources if not one.unread]
     if exact := [one for one in readable if one.name == beside]:
         return exact[0]
     ending = [one for one in readable if one.name == plain or one.name.endswith(f"/{plain}")]
@@ -75,8 +77,8 @@ def find_included(name: str, source: SourceText, given: Sequence[SourceText]) ->
 class _Join:
     """A source's includes on their way to one text."""
 
-    def __init__(self, given: Sequence[SourceText], find_header: FindHeader | None) -> None:
-        self.given = given
+    def __init__(self, sources: Sequence[SourceText], find_header: FindHeader | None) -> None:
+        self.given = sources
         self.find_header = find_header
         self.pieces: list[SourcePiece] = []
         self.unfound: list[str] = []

@@ -1,4 +1,4 @@
-"""A report as lines for the terminal: findings to standard output, notes to standard error. No framework."""
+"""A report as lines for the terminal: findings to standard output, notes to standard error."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def list_totals(report: CheckReport) -> Iterator[str]:
 
 
 def _describe_descriptors(report: CheckReport) -> str:
-    """Say how many descriptors have no verdict and why, or that all have one; "" where there are none."""
+    """Say how many descriptors have no verdict and why, or that all have one; "" if there are none."""
     gaps = {gap: count for gap, count in report.gaps.items() if gap != UNREAD}
     if count := sum(gaps.values()):
         ordered = sorted(gaps.items(), key=lambda item: -item[1])

@@ -1,4 +1,4 @@
-"""One source checked, and the reports of several as one. No framework."""
+"""One source checked, and the reports of several as one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TOO_LONG = "The file is read without its includes: with them the text is too lon
 
 
 class TooSlowError(Exception):
-    """A file whose time is over. place: the character that was reached, None if that is not known."""
+    """Raised when a file exceeds its time. place: the position reached, None if unknown."""
 
     def __init__(self, place: int | None) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ def check_source(
         return _make_unread(source, f"The file is not checked: its {seconds:g} s were over when {progress}.", at)
     except LayoutError as error:
         return _make_unread(source, f"The file is not checked. {error}", None)
-    except Exception as error:  # a mistake of ours ends the check of this file alone
+    except Exception as error:  # an internal error ends only the check of this file
         return make_failed_report(source, describe_internal_error(error))
 
 
@@ -293,8 +293,8 @@ def describe_missing(source: CheckedSource) -> str:
     elif source.multiplier and not source.descriptors and not source.verified:
         parts.append(f"it has {source.multiplier} and no descriptor that is recognized: nothing was verified")
     parts += filter(None, (describe_kernel_gaps(source.kernels, source.kernel_gaps),))
-    told = "; ".join(parts)
-    return f"{told[0].upper()}{told[1:]}.{_suggest_options(source)}" if told else ""
+    answer = "; ".join(parts)
+    return f"{answer[0].upper()}{answer[1:]}.{_suggest_options(source)}" if answer else ""
 
 
 def _suggest_options(source: CheckedSource) -> str:

@@ -1,5 +1,5 @@
 """A report as SARIF 2.1.0, for code hosts and editors. Source of the format: OASIS, Static Analysis Results Interchange
-Format 2.1.0. No framework."""
+Format 2.1.0."""
 
 from __future__ import annotations
 

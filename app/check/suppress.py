@@ -1,5 +1,4 @@
-"""Findings that are accepted: by a comment beside them, by a baseline, or because their code is not selected. No
-framework."""
+"""Accepted findings: by a comment beside them, by a baseline, or because their code is not selected."""
 
 from __future__ import annotations
 

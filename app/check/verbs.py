@@ -1,4 +1,4 @@
-"""The verb check."""
+"""The command check."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def check(
     ] = False,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Keep no reports, and use none.")] = False,
 ) -> None:
-    """Matrix descriptors and tensor maps in source files: what is wrong, and where. Exit status 1 where an error is
+    """Matrix descriptors and tensor maps in source files: what is wrong, and where. Exit status 1 if an error is
     found, or what --fail-on says. What a file leaves open is said and counted, not guessed. Settings may stand in
     lanescope.toml, or in pyproject.toml under [tool.lanescope].
     """

@@ -1,1 +1,1 @@
-"""Two operands side by side: what moved."""
+"""Two operands side by side, and the elements that moved."""

@@ -1,4 +1,4 @@
-"""Two operands of one size: which elements another lane or another value holds. No framework."""
+"""Two operands of the same size: elements held in another lane or another value."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OPERAND_FIELD: Json = {"required": True, "size": 60, "wide": True}
 
 @question
 class CompareQuestion:
-    """Two operands of one size."""
+    """Two operands of the same size."""
 
     left: tuple[Instruction, Operand] = parsed_field(
         find_operand,
@@ -50,7 +50,7 @@ class Copies:
 
 @fact
 class Comparison:
-    """How many elements two operands hold in another place."""
+    """How many elements two operands hold in different places."""
 
     total: int
     other_lane: int
@@ -68,13 +68,13 @@ class Comparison:
 
     @property
     def same(self) -> bool:
-        """Return whether every element is held in the same places on both sides, and in no other."""
+        """Return whether every element is held in exactly the same places on both sides."""
         return not self.other_lane + self.other_value + self.other_count
 
 
 def compare_fragments(left: Operand, right: Operand) -> Comparison:
-    """Count the elements that two operands of one size hold in another lane, in another place of the same lane, or more
-    often on one side.
+    """Count the elements that two operands of the same size hold in another lane, in another value of the same lane,
+    or more often on one side.
     """
     a, b = OperandGrid(left), OperandGrid(right)
     if (a.rows, a.cols) != (b.rows, b.cols):
@@ -100,12 +100,12 @@ def compare_fragments(left: Operand, right: Operand) -> Comparison:
 
 
 def _number_places(grid: OperandGrid) -> IntArray:
-    """Return a number for each (lane, value) pair that holds an element: [rows, cols, copies]."""
+    """Return a number for each (lane, value) that holds an element: [rows, cols, copies]."""
     numbers: IntArray = grid.thread * (1 << 16) + grid.value
     return numbers
 
 
 def _is_within(one: IntArray, other: IntArray) -> NDArray[np.bool_]:
-    """Return whether everything that holds an element on one side does so on the other: [rows, cols]."""
+    """Return whether every holder of an element on one side is one on the other: [rows, cols]."""
     within: NDArray[np.bool_] = (one[..., :, None] == other[..., None, :]).any(axis=3).all(axis=2)
     return within

@@ -21,14 +21,14 @@ MARKS = {
 
 
 def compare_operands(question: CompareQuestion) -> Comparison:
-    """Two operands, each `{ptx}/{operand}`: moved[row][col] is 0 same place, 1 other value of the same lane, 2 another
-    lane, 3 the same place, and on one side also others.
+    """Two operands, each `{ptx}/{operand}`. moved[row][col]: 0 same place, 1 another value of the same lane, 2
+    another lane, 3 same place, but held more often on one side.
     """
     return compare_fragments(question.left[1], question.right[1])
 
 
 def show_sides(question: CompareQuestion, comparison: Comparison) -> dict[str, Any]:
-    """Return what the page shows beside the answer."""
+    """Return the template's variables."""
     sides = (question.left, question.right)
     (first, _), (second, _) = sides
     reused = {"a", "d"} <= set(first.operands) & set(second.operands)

@@ -12,25 +12,23 @@ from lanescope.delivery.solve import Delivery
 from lanescope.render.svg import render_svg
 from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
 
-MOVED = "▸"  # before what a step brought to a place
+MOVED = "▸"  # mark of a bit that a step moved
 MOST_COLUMNS = 32
 COLOURS = 8
 KINDS = ("nibble", "byte", "half", "lane", "register")  # of places, as columns stand
 
 
-def draw_bits(told: DeliveryFacts) -> str:
-    """Draw the address bits of memory, then a row a step: the coordinate bit that each place bit stands for, moved
-    ones marked.
-    """
-    rows = [(_shorten_step(step.says), step.after) for step in told.steps] or [("operand", told.goal)]
-    if told.start:
-        rows.insert(0, ("accumulator", told.start))
-    bits = sorted({bit.holds for _, after in rows for bit in after} | set(told.memory))
+def draw_bits(answer: DeliveryFacts) -> str:
+    """Draw the address bits of memory, then a row per step: the coordinate bit at each place bit, moved ones marked."""
+    rows = [(_shorten_step(step.says), step.after) for step in answer.steps] or [("operand", answer.goal)]
+    if answer.start:
+        rows.insert(0, ("accumulator", answer.start))
+    bits = sorted({bit.holds for _, after in rows for bit in after} | set(answer.memory))
     x = LEFT + 7.2 * max(len(name) for name in ("memory", *(name for name, _ in rows)))
     panels, y = [], TOP
-    if told.memory:
-        addresses = tuple(f"bit {n}" for n in range(len(told.memory)))
-        memory = _make_panel("Address bits, in elements", bits, [told.memory], x, y)
+    if answer.memory:
+        addresses = tuple(f"bit {n}" for n in range(len(answer.memory)))
+        memory = _make_panel("Address bits, in elements", bits, [answer.memory], x, y)
         panels.append(replace(memory, name="memory", row_names=("memory",), col_names=addresses))
         y += memory.height + 44
     names, texts = _mark_steps([after for _, after in rows])
@@ -41,7 +39,7 @@ def draw_bits(told: DeliveryFacts) -> str:
 
 
 def _mark_steps(maps: Sequence[Sequence[PlaceBit]]) -> tuple[list[str], list[list[str]]]:
-    """Return the names of all places, and what each holds in each map, marked where it changes."""
+    """Return the names of all places, and their contents in each map, marked where they change."""
     every = dict.fromkeys(bit.place for places in maps for bit in places)
     names = sorted(every, key=lambda name: (KINDS.index(name.split()[0]), int(name.partition(" ")[2] or 0)))
     texts, before = [], dict[str, str]()
@@ -81,13 +79,13 @@ def _mark(now: str, before: str) -> str:
     return f"{MOVED}{now}" if now and now != before else now
 
 
-def draw_registers(found: Delivery) -> str:
+def draw_registers(delivery: Delivery) -> str:
     """Draw the lanes by the elements of their registers, coloured by the second coordinate."""
-    elements = found.goal.list_elements().reshape(32, -1)[:, :MOST_COLUMNS]
-    first, second = found.goal.space.split(elements)
-    per = 1 << found.goal.inner
+    elements = delivery.goal.list_elements().reshape(32, -1)[:, :MOST_COLUMNS]
+    first, second = delivery.goal.space.split(elements)
+    per = 1 << delivery.goal.inner
     columns = elements.shape[1]
-    a, b = found.goal.space.axes
+    a, b = delivery.goal.space.axes
     panel = FigurePanel(
         "registers",
         f"Lanes down, registers across: ({a}, {b}) of each element",
@@ -98,7 +96,7 @@ def draw_registers(found: Delivery) -> str:
         cell_width=44.0,
         cell_height=17.0,
         grid=None,
-        category=np.asarray((second if found.goal.space.bits[1] else first) % COLOURS, np.int32),
+        category=np.asarray((second if delivery.goal.space.bits[1] else first) % COLOURS, np.int32),
         texts=_name_elements(first.tolist(), second.tolist()),
         row_names=tuple(f"T{lane}" for lane in range(32)),
         col_names=tuple(f"r{n // per}" if n % per == 0 else "" for n in range(columns)),

@@ -1,4 +1,4 @@
-"""The answer of a delivery, as the API, the page and the command line say it. No framework."""
+"""The answer of a delivery, for the API, the pages and the command line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MOST_LIMIT = 256
 
 @question
 class DeliveryQuestion:
-    """An operand, and where its elements lie."""
+    """An operand, and where its elements are stored."""
 
     instruction: str = text_field(
         PTX,
@@ -79,7 +79,7 @@ class DeliveryQuestion:
 
 @fact
 class PlaceBit:
-    """A bit of a place in a warp's registers, and the coordinate bit of the element that it stands for."""
+    """A bit of a place in a warp's registers, and the coordinate bit it stands for."""
 
     place: Annotated[str, Description(examples=("byte 0", "lane 3", "register 1"))]
     holds: Annotated[str, Description(examples=("k0", "n3", "·"))]
@@ -96,7 +96,7 @@ class DeliveryStep:
 
 @fact
 class FittingStorage:
-    """A load that would deliver the operand alone, and the coordinate bits that its lowest address bits must be."""
+    """A load that would deliver the operand by itself, and the coordinate bits that its lowest address bits must be."""
 
     load: str
     lowest: list[str]
@@ -136,46 +136,48 @@ class DeliveryFacts:
     executed: Annotated[str, Description("Where programs of this kind were executed.")]
 
 
-def make_request(asked: DeliveryQuestion) -> DeliveryRequest:
+def make_request(question: DeliveryQuestion) -> DeliveryRequest:
     """Return the engine's request of a question."""
-    return DeliveryRequest(**{name: getattr(asked, name) for name in DeliveryRequest.__dataclass_fields__})
+    return DeliveryRequest(**{name: getattr(question, name) for name in DeliveryRequest.__dataclass_fields__})
 
 
-find_delivery = lru_cache(maxsize=16)(answer_request)  # a page asks twice: for its facts and its pictures
+find_delivery = lru_cache(maxsize=16)(answer_request)  # a page needs it twice: for its facts and its pictures
 
 
-def build_delivery(asked: DeliveryQuestion) -> DeliveryFacts:
-    """The shortest program of ld, ldmatrix, prmt, shfl, movmatrix, lop3 and cvt that brings stored elements to an
-    operand's registers, with the map after each step and its code; or why there is none."""
-    return describe_delivery(find_delivery(make_request(asked)), asked.source == "chosen")
+def build_delivery(question: DeliveryQuestion) -> DeliveryFacts:
+    """The shortest program of ld, ldmatrix, prmt, shfl, movmatrix, lop3 and cvt that brings stored elements into an
+    operand's registers, with the map after each step and its code; or why there is none.
+    """
+    return describe_delivery(find_delivery(make_request(question)), question.source == "chosen")
 
 
-def describe_delivery(found: Delivery, chosen: bool = False) -> DeliveryFacts:
+def describe_delivery(delivery: Delivery, chosen: bool = False) -> DeliveryFacts:
     """Return the facts of a delivery."""
-    costs = [cost for _, cost in found.list_bank_costs()]
-    rows = find_conversions(found.stored, found.type)
-    width = WIDTHS[found.stored] if rows else found.wanted.width
-    fitting = {} if found.start else list_fitting_orders(found.wanted, rows, width)
+    costs = [cost for _, cost in delivery.list_bank_costs()]
+    rows = find_conversions(delivery.stored, delivery.type)
+    width = WIDTHS[delivery.stored] if rows else delivery.wanted.width
+    fitting = {} if delivery.start else list_fitting_orders(delivery.wanted, rows, width)
     return DeliveryFacts(
-        found=found.found,
-        instructions=found.count,
-        why=found.why,
-        exhausted=found.exhausted,
-        states=found.states,
-        certified=found.found and found.certified,
-        renumbering=_list_renumbered(found),
-        memory=_list_memory(found),
-        start=list_places(found.start) if found.start else [],
-        goal=list_places(found.goal),
+        found=delivery.found,
+        instructions=delivery.count,
+        why=delivery.why,
+        exhausted=delivery.exhausted,
+        states=delivery.states,
+        certified=delivery.found and delivery.certified,
+        renumbering=_list_renumbered(delivery),
+        memory=_list_memory(delivery),
+        start=list_places(delivery.start) if delivery.start else [],
+        goal=list_places(delivery.goal),
         steps=[
-            DeliveryStep(says=step.says, instructions=step.count, after=list_places(step.after)) for step in found.steps
+            DeliveryStep(says=step.says, instructions=step.count, after=list_places(step.after))
+            for step in delivery.steps
         ],
         fitting=[FittingStorage(load=load, lowest=bits) for load, bits in fitting.items()],
-        order=_list_order(found) if chosen else [],
+        order=_list_order(delivery) if chosen else [],
         wavefronts=sum(cost.wavefronts for cost in costs) if costs else None,
         ideal_wavefronts=sum(cost.ideal for cost in costs) if costs else None,
-        least_swizzle=_find_swizzle(found),
-        code=render_kernel(found) if found.found else "",
+        least_swizzle=_find_swizzle(delivery),
+        code=render_kernel(delivery) if delivery.found else "",
         executed=describe_evidence(),
     )
 
@@ -189,26 +191,28 @@ def list_places(fragment: Fragment) -> list[PlaceBit]:
     ]
 
 
-def _list_renumbered(found: Delivery) -> list[str]:
-    name = found.goal.space.name_vector
-    pairs = zip(found.wanted.vectors, found.goal.vectors, strict=True)
+def _list_renumbered(delivery: Delivery) -> list[str]:
+    name = delivery.goal.space.name_vector
+    pairs = zip(delivery.wanted.vectors, delivery.goal.vectors, strict=True)
     return sorted({f"{name(own)} ← {name(held)}" for own, held in pairs if own != held})
 
 
-def _list_memory(found: Delivery) -> list[str]:
-    bits = found.memory.list_address_bits() if found.memory else []
-    return [found.goal.space.name_vector(vector) for vector in bits]
+def _list_memory(delivery: Delivery) -> list[str]:
+    bits = delivery.memory.list_address_bits() if delivery.memory else []
+    return [delivery.goal.space.name_vector(vector) for vector in bits]
 
 
-def _list_order(found: Delivery) -> list[list[int]]:
-    assert found.memory
-    coordinates = found.memory.space.split(found.memory.element_at)
+def _list_order(delivery: Delivery) -> list[list[int]]:
+    assert delivery.memory
+    coordinates = delivery.memory.space.split(delivery.memory.element_at)
     return [list(element) for element in zip(*(axis.tolist() for axis in coordinates), strict=True)]
 
 
-def _find_swizzle(found: Delivery) -> str:
-    """Return the least swizzle of byte addresses that frees the loads of conflicts, where there are some."""
-    costs = found.list_bank_costs()
+def _find_swizzle(delivery: Delivery) -> str:
+    """Return the smallest swizzle of byte addresses that removes the bank conflicts of the loads; none if they have
+    none.
+    """
+    costs = delivery.list_bank_costs()
     if all(cost.ways == 1 for _, cost in costs):
         return ""
     uses = [make_address_use(get_access(name_access(load)), list(load.address)) for load, _ in costs]

@@ -24,40 +24,41 @@ def list_changes(request: DeliveryRequest) -> dict[str, str]:
     }
 
 
-def build_delivery_context(asked: DeliveryQuestion, told: DeliveryFacts) -> dict[str, Any]:
+def build_delivery_context(question: DeliveryQuestion, answer: DeliveryFacts) -> dict[str, Any]:
     """Return what the page shows beside the answer."""
-    found = find_delivery(make_request(asked))
+    found = find_delivery(make_request(question))
     return {
-        "registers": draw_registers(found) if told.found else "",
-        "verdict": summarize(told),
-        "moves": join_words(parse_allowed(asked.moves)),
+        "registers": draw_registers(found) if answer.found else "",
+        "verdict": summarize(answer),
+        "moves": join_words(parse_allowed(question.moves)),
     }
 
 
-def summarize(told: DeliveryFacts) -> str:
+def summarize(answer: DeliveryFacts) -> str:
     """Return the answer as a sentence."""
-    if not told.found:
-        return told.why
-    count = format_count(told.instructions, "instruction")
+    if not answer.found:
+        return answer.why
+    count = format_count(answer.instructions, "instruction")
     return f"{count} per warp. No sequence of the allowed steps has fewer."
 
 
-def format_delivery(asked: DeliveryQuestion, told: DeliveryFacts) -> Iterator[str]:
+def format_delivery(question: DeliveryQuestion, answer: DeliveryFacts) -> Iterator[str]:
     """Yield the lines of the command."""
-    yield summarize(told)
-    for step in told.steps:
+    yield summarize(answer)
+    for step in answer.steps:
         yield f"  {step.instructions:3}  {step.says}"
         yield f"       {' '.join(bit.holds for bit in step.after)}"
-    if told.least_swizzle:
-        yield f"  bank conflicts: {told.wavefronts} wavefronts for {told.ideal_wavefronts}; {told.least_swizzle} frees"
-    if not told.found:
-        for one in told.fitting:
+    if answer.least_swizzle:
+        counts = f"{answer.wavefronts} wavefronts for {answer.ideal_wavefronts}"
+        yield f"  bank conflicts: {counts}; {answer.least_swizzle} frees"
+    if not answer.found:
+        for one in answer.fitting:
             yield f"  {one.load} would do where the lowest address bits are {' '.join(one.lowest) or 'any'}"
-    if told.renumbering:
-        yield f"  permuted, as allowed (bit of the operand ← bit in the registers): {', '.join(told.renumbering)}"
-    yield told.executed
-    if told.code:
-        yield told.code
+    if answer.renumbering:
+        yield f"  permuted, as allowed (bit of the operand ← bit in the registers): {', '.join(answer.renumbering)}"
+    yield answer.executed
+    if answer.code:
+        yield answer.code
 
 
 DELIVER = Tool(
@@ -67,10 +68,10 @@ DELIVER = Tool(
     page="/deliver",
     template="delivery/page.html",
     context=build_delivery_context,
-    picture=lambda asked, told: draw_bits(told),
+    picture=lambda question, answer: draw_bits(answer),
     command="deliver",
     lines=format_delivery,
-    succeeds=lambda told: told.found,
+    succeeds=lambda answer: answer.found,
     examples=tuple((title, list_changes(request)) for title, request in NAMED.items()),
     opening=list_changes(NAMED["FP8 V, transposed"]),
 )

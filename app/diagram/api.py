@@ -31,10 +31,11 @@ from lanescope.app.kit.api import (
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import DrawingJob, check_drawing
 from lanescope.app.kit.wire import CachedBody, encode_json_body, make_picture_body
-from lanescope.app.memory.descriptors import Decoded, Verified, fit_to_target, parse_descriptor
+from lanescope.app.memory.descriptors import Decoded, fit_to_target, parse_descriptor
 from lanescope.app.memory.facts import Tile, TileQuestion
 from lanescope.app.memory.options import LOOK
 from lanescope.app.memory.questions import VERDICT
+from lanescope.app.memory.verdicts import Verified
 from lanescope.descriptor.format import DescriptorFormat as DescriptorFormat
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.names import lookup

@@ -1,4 +1,4 @@
-"""The gallery's pictures: one a kind of family. The golden tests are this gallery. No framework."""
+"""The gallery: one picture per kind of family. The golden tests use the same pictures."""
 
 from __future__ import annotations
 

@@ -43,23 +43,24 @@ def parse_kind_of_word(text: str, kind: str, target: str = "") -> IdescWord:
     return IdescWord(idesc.parse_idesc_word(text), idesc.get_kind(kind), parse_optional_target(target, "target"))
 
 
-def render_idesc(form: str, given: IdescWord, query: Mapping[str, str], draw: Draw = DrawingJob.render) -> Made:
+def render_idesc(form: str, word: IdescWord, query: Mapping[str, str], draw: Draw = DrawingJob.render) -> Made:
     """Render the 32 bits of an instruction descriptor with their fields, and the product that they describe."""
     check_picture_options(form, query, DRAWN)
     if form == "json":
-        return encode_json(build_idesc(given)), FORMS[form]
-    told = build_idesc(given)
+        return encode_json(build_idesc(word)), FORMS[form]
+    answer = build_idesc(word)
     rows = [
-        (f.title, f"{f.high}:{f.low}" if f.high > f.low else str(f.low), f"{f.encoded:#x}", f.says) for f in told.fields
+        (f.title, f"{f.high}:{f.low}" if f.high > f.low else str(f.low), f"{f.encoded:#x}", f.says)
+        for f in answer.fields
     ]
     if form == "txt":
-        asked = DecodeQuestion(kind=given.kind, value=given.word)
-        return ("\n".join(format_idesc(asked, told)) + "\n").encode(), FORMS[form]
+        question = DecodeQuestion(kind=word.kind, value=word.word)
+        return ("\n".join(format_idesc(question, answer)) + "\n").encode(), FORMS[form]
     if form == "csv":
         return ("\n".join(["field,bits,encoded,value", *map(",".join, rows)]) + "\n").encode(), FORMS[form]
-    title = query.get("title") or f"{given}, kind::{given.kind.name}: {format_title(given)}"
+    title = query.get("title") or f"{word}, kind::{word.kind.name}: {format_title(word)}"
     if form == "md":
         lines = [f"### {title}", "", "| Field | Bits | Encoded | Value |", "|---|---|---|---|"]
         lines += [f"| {' | '.join(row)} |" for row in rows]
         return ("\n".join(lines) + "\n").encode(), FORMS[form]
-    return render_svg(form, draw_alone(draw_idesc(given), query.get("theme") or "light", title), query, draw)
+    return render_svg(form, draw_alone(draw_idesc(word), query.get("theme") or "light", title), query, draw)

@@ -1,4 +1,4 @@
-"""The verb diagram."""
+"""The command diagram."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verdict on a descriptor as a picture for documents: what the word reads beside the stored tile. No framework."""
+"""The verdict on a descriptor as a picture for documents: what the word reads beside the stored tile."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from lanescope.app.diagram.options import DRAWN
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import DrawingJob
-from lanescope.app.memory import descriptors
 from lanescope.app.memory.questions import VERDICT
+from lanescope.app.memory.verdicts import build_verified, parse_view
 from lanescope.app.memory.verification import JudgedRequest, build_request, judge_request, list_assumed_fields
 from lanescope.descriptor import causes
 from lanescope.descriptor.matrix import Descriptor
@@ -31,7 +31,7 @@ _LINE, _ADVANCE = 16.0, 6.7  # height of a line below the panels, and width of a
 
 
 def has_verdict_query(query: Mapping[str, str]) -> bool:
-    """Return whether the address of a descriptor's picture asks for a verdict, not only for the 64 bits."""
+    """Return whether a picture's address requests a verdict, not only the 64 bits."""
     return any(name in query for name in ("rows", *VERDICT) if name != "target")
 
 
@@ -64,7 +64,7 @@ def render_verdict(
     window = diagrams.parse_span("rows", query)
     judged = judge_request(request, assumed)
     if form == "json":
-        return encode_json(descriptors.build_verified(judged.request)), FORMS[form]
+        return encode_json(build_verified(judged.request)), FORMS[form]
     if form == "csv":
         return _format_csv(judged).encode(), FORMS[form]
     lines = judged.cells.lines
@@ -106,7 +106,7 @@ def list_findings(judged: JudgedRequest) -> list[str]:
     """List what the picture shows, what the verdict is about, and the cause of a mismatch with its repair."""
     request, findings = judged.request, [f"1 cell = {judged.seen.per} elements = 16 B ← the address they are read from"]
     view = f"operand {judged.cells.operand}, {judged.seen.major}-major"
-    findings.append(f"{request['descriptor']}, {descriptors.parse_view(request)[0]}, {view}")
+    findings.append(f"{request['descriptor']}, {parse_view(request)[0]}, {view}")
     if judged.stored is not None:
         start = request["slice"]
         part = "" if start["mn"] == start["k"] == "0" else f"; the slice at mn {start['mn']}, k {start['k']}"

@@ -1,4 +1,4 @@
-"""Pictures that were drawn before, by what was asked and by the code that draws. Several builds may share a folder."""
+"""A cache of pictures, keyed by the request and by the code that draws. Several builds may share a folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BOTH = "auto"  # a light picture and a dark one
 
 @cache
 def compute_code_stamp() -> str:
-    """Return what changes whenever the code that draws does: the version, and its files' names, sizes and times."""
+    """Return a key that changes with the drawing code: version, and names, sizes and times of its files."""
     stamp = hashlib.sha256(importlib.metadata.version("lanescope").encode())
     for root in sorted({Path(str(lanescope.__file__)).parent, Path(__file__).parents[1]}):
         for path in sorted(root.rglob("*.py")):
@@ -39,7 +39,7 @@ def list_themes(theme: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PictureCache:
-    """A folder of pictures. Files are written whole or not at all, so that builds may run side by side."""
+    """A folder of pictures. Files are written atomically, so that builds may run in parallel."""
 
     folder: Path
 
@@ -78,7 +78,7 @@ def name_file(content: bytes, form: str) -> str:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that nobody reads a part of it; nothing if it is there with this content."""
+    """Write a file atomically, unless it already has this content."""
     if path.exists() and path.read_bytes() == content:
         return
     path.parent.mkdir(parents=True, exist_ok=True)

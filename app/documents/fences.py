@@ -1,4 +1,4 @@
-"""Markdown with fences ```lanescope and words {word}`0x… <tile>`: what they become, by the line they stand in."""
+"""Fences ```lanescope and words {word}`0x… <tile>` in Markdown, with their line numbers."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ _CODE_INDENT = 4  # columns that make a line code, from where the text around it
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """A picture that a fence asks for: its text and options."""
+    """A picture that a fence requests: its text and options."""
 
     text: str
     options: dict[str, str] = field(default_factory=dict)
 
 
-Check = Callable[[str, int], str]  # what a word becomes, at its line
-Draw = Callable[[str, list[str], int], str]  # what a fence becomes: behind `lanescope`, the lines inside, its line
+Check = Callable[[str, int], str]  # the replacement of a word, and its line
+Draw = Callable[
+    [str, list[str], int], str
+]  # the replacement of a fence: text after `lanescope`, lines inside, its line
 
 
 def replace_fences(markdown: str, draw: Draw, check: Check) -> str:
-    """Return Markdown in which every fence ```lanescope is what `draw` makes of it, every word what `check` makes.
+    """Replace every fence ```lanescope by the result of `draw`, and every word by that of `check`.
 
-    Both get the line, from 1 on. Other fences and code are left as they are. A word may go on in the next line.
+    Both get the line number, from 1. Other fences and code stay unchanged. A word may continue in the next line.
     """
     lines, out, at = markdown.split("\n"), [], 0
     code_indent: int | None = None
@@ -95,7 +97,9 @@ def _measure_indent(line: str) -> int:
 
 
 def parse_fence(argument: str, body: list[str]) -> Fence:
-    """Return what a fence asks for: `:name: value` lines are options; the text follows the word lanescope, or them."""
+    """Return the request of a fence: `:name: value` lines are options; the text follows the word lanescope, or the
+    options.
+    """
     options: dict[str, str] = {}
     text: list[str] = []
     for line in body:

@@ -1,7 +1,7 @@
-"""What a document's text asks to be drawn: an instruction's operand, a tile, a descriptor, a layout, a TiledMMA …
+"""The pictures that a document's text requests: an operand, a tile, a descriptor, a layout, a TiledMMA …
 
 The text is what people write elsewhere: `mma.m16n8k16 f16 a`, `128x64 bf16 K 128B`, a Triton layout, the address of a
-page's picture. What is drawn is what the server and `lanescope diagram` draw.
+page's picture. It is drawn as the server and `lanescope diagram` draw it.
 """
 
 from __future__ import annotations
@@ -48,20 +48,20 @@ _OPERATIONS = re.compile(r"\w+\s*\(|\s[o∘]\s|=")
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A picture before it is drawn: what draws it in a form for a query, and that query without the theme."""
+    """A picture before it is drawn: a function of format and query, and the query without the theme."""
 
     render: Render
     query: Query
 
     def draw_svg(self, theme: str) -> str:
-        """Draw it for a theme. LayoutError for an option that is not legal."""
+        """Return the picture for a theme. LayoutError for an illegal option."""
         content, _ = self.render("svg", {**self.query, "theme": theme})
         return content.decode() if isinstance(content, bytes) else str(content)
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What draws one kind of picture, what of it the text says, and which options a document may add."""
+    """A kind of picture: how it is drawn, what the text gives, and which options a document may add."""
 
     render: Render
     given: Query
@@ -70,7 +70,7 @@ class _Kind:
 
 
 def read_figure(text: str, options: Query) -> Figure:
-    """Return the picture that a text and its options ask for. LayoutError says what is wrong, and what is near."""
+    """Return the picture for a text and its options. LayoutError says what is wrong, and names the nearest."""
     text = " ".join(text.split()) if "\n" not in text.strip() else text.strip()
     if not text or len(text) > LONGEST:
         raise LayoutError("bad_figure", "Nothing is named to be drawn." if not text else "The text is too long.", HINT)
@@ -103,7 +103,7 @@ def _find_kind(text: str, options: Query) -> _Kind:
 
 
 def _convert_options(kind: _Kind, options: Query) -> dict[str, str]:
-    """Return options as the pictures' addresses call them: a window as rows and columns, or as a view."""
+    """Return options as the addresses of pictures spell them: a window as rows and columns, or as a view."""
     query = {name: value for name, value in options.items() if name not in ("window", "formulas")}
     query |= {"legend": "1"} if "legend" in options else {}
     query |= {"caption": "1"} if "formulas" in options else {}

@@ -1,4 +1,4 @@
-"""A descriptor in a running text, with the tile that it is said to read: `0x4000004000010040 <64x64 bf16 K 128B>`."""
+"""A descriptor in a running text with the tile that it should read: `0x4000004000010040 <64x64 bf16 K 128B>`."""
 
 from __future__ import annotations
 

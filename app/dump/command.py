@@ -24,53 +24,53 @@ def run_verify(
     ] = "",
     as_json: bool,
 ) -> None:
-    """Print what is read; exit status 1 where elements are wrong, 2 where the dump does not hold all that is read."""
-    asked = read_question(DumpQuestion, words)
+    """Print what is read; exit status 1 where elements are wrong, 2 if the dump does not hold all that is read."""
+    question = read_question(DumpQuestion, words)
     tile = read_bytes(expected, "expected", MOST_TILE) if expected else None
-    made = forms.examine_dump(asked, read_bytes(file, "dump", MOST_FILE), tile)
-    told = forms.build_answer(made, asked.instruction.ptx)
+    made = forms.examine_dump(question, read_bytes(file, "dump", MOST_FILE), tile)
+    answer = forms.build_answer(made, question.instruction.ptx)
     if as_json:
-        print_json(told)
+        print_json(answer)
     else:
-        print(f"{told.verdict}: {summary(made)}")
-        _print_answer(told, made.inside.tolist())
-    if told.verdict == "mismatch":
+        print(f"{answer.verdict}: {summary(made)}")
+        _print_answer(answer, made.inside.tolist())
+    if answer.verdict == "mismatch":
         raise typer.Exit(1)
-    if told.outside:
+    if answer.outside:
         raise typer.Exit(2)
 
 
-def _print_answer(told: DumpVerified, inside: list[list[bool]]) -> None:
-    print(f"  {told.operand.upper()} of {told.element_type}, bytes {told.first:#x} to {told.last:#x}")
-    if told.matched is None:
-        _print_values(told, inside)
-    for one in told.wrong[:MOST_PRINTED]:
-        print(f"  {_wrong_line(told.operand.upper(), one)}")
-    if told.missing:
-        m = told.missing
+def _print_answer(answer: DumpVerified, inside: list[list[bool]]) -> None:
+    print(f"  {answer.operand.upper()} of {answer.element_type}, bytes {answer.first:#x} to {answer.last:#x}")
+    if answer.matched is None:
+        _print_values(answer, inside)
+    for one in answer.wrong[:MOST_PRINTED]:
+        print(f"  {_wrong_line(answer.operand.upper(), one)}")
+    if answer.missing:
+        m = answer.missing
         print(f"  of {m.wrong} right values {m.found} found, {m.several} in several places, {m.absent} nowhere")
-    for layout in told.layouts:
+    for layout in answer.layouts:
         print(f"  the tile lies as {layout.text} ({layout.matched} of {layout.total} elements)")
         print(f"    {format_storage_options(layout.storage)}")
         for found in layout.diagnoses:
             print(f"    {found.code}: {found.message}")
         if layout.diagnoses and (fix := layout.diagnoses[0].fix):
             print(f"    repair: {fix.descriptor}")
-    for note in told.notes:
+    for note in answer.notes:
         print(f"  ! {note}")
 
 
-def _print_values(told: DumpVerified, inside: list[list[bool]]) -> None:
-    """Print the first rows of what is read, - for what lies outside the dump."""
-    cut = " …" if told.values.shape[1] > MOST_PRINTED else ""
-    for row in range(min(len(told.values), MOST_PRINTED)):
-        line = zip(told.values[row][:MOST_PRINTED].tolist(), inside[row], strict=False)
+def _print_values(answer: DumpVerified, inside: list[list[bool]]) -> None:
+    """Print the first rows of what is read; "-" for elements outside the dump."""
+    cut = " …" if answer.values.shape[1] > MOST_PRINTED else ""
+    for row in range(min(len(answer.values), MOST_PRINTED)):
+        line = zip(answer.values[row][:MOST_PRINTED].tolist(), inside[row], strict=False)
         values = " ".join(f"{value:g}" if held else "-" for value, held in line)
         print(f"  [{row},0…] {values}{cut}")
 
 
 def _wrong_line(letter: str, one: Wrong) -> str:
-    """Return what an element is, what it should be, and where that value lies."""
+    """Return a line: what an element is, what it should be, and where that value is."""
     lies = {-1: "nowhere in the dump", -2: "in several places"}.get(one.lies, f"at {one.lies:#x}")
     holds = f", which is [{one.holds[0]},{one.holds[1]}]" if one.holds else ""
     got = "outside the dump" if one.value is None else f"{one.value:g}{holds}"

@@ -1,4 +1,4 @@
-"""The operand as it is read from a dump: each element's value, right, wrong or outside. No framework."""
+"""The operand as read from a dump: the value of each element, right, wrong or outside the dump."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from lanescope.render.svg import render_status_legend, render_svg
 from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
 
 MOST_LABELS = 4200
-OUTSIDE = READ  # its hatch: read, and nothing is known to be there
+OUTSIDE = READ  # hatched: read, but not in the dump
 WORDS = {"right": "as expected", "wrong": "another value", "read": "outside the dump", "idle": "read"}
 
 
-def draw_operand(made: Examined) -> str:
-    """The operand as mathematics has it, (m, k) or (k, n), with the legend of its cells."""
-    turned = made.operand == "b"
-    values, status = made.values, _status(made)
+def draw_operand(examined: Examined) -> str:
+    """Draw the operand as (m, k) or (k, n), with the legend of its cells."""
+    turned = examined.operand == "b"
+    values, status = examined.values, _status(examined)
     if turned:
         values, status = values.T, status.T
     rows, cols = values.shape
     texts = _texts(values, status) if rows * cols <= MOST_LABELS else None
     width, height = _cell(cols, texts) if texts else (max(2.6, 1040 / cols), max(2.6, 700 / rows))
-    name = f"{made.operand.upper()} ({'k × n' if turned else 'm × k'}), {rows}×{cols}: the values that are read"
+    name = f"{examined.operand.upper()} ({'k × n' if turned else 'm × k'}), {rows}×{cols}: the values that are read"
     panel = FigurePanel(
         "dump",
         name,
@@ -45,15 +45,15 @@ def draw_operand(made: Examined) -> str:
     figure = PanelFigure(max(LEFT + panel.width + 8, 7.6 * len(name)), TOP + panel.height + 8, (panel,))
     drawing = render_svg(figure, title=name, palette=None, labels_up_to=MOST_LABELS)
     return drawing + (
-        render_status_legend(status, None, WORDS) if made.right is not None or not made.inside.all() else ""
+        render_status_legend(status, None, WORDS) if examined.right is not None or not examined.inside.all() else ""
     )
 
 
-def _status(made: Examined) -> NDArray[np.int32]:
-    """Return whether each element is right, wrong, outside the dump, or only read."""
-    if made.right is None:
-        return np.where(made.inside, IDLE, OUTSIDE).astype(np.int32)
-    return np.where(made.right, RIGHT, np.where(made.inside, WRONG, OUTSIDE)).astype(np.int32)
+def _status(examined: Examined) -> NDArray[np.int32]:
+    """Return for each element: right, wrong, outside the dump, or only read."""
+    if examined.right is None:
+        return np.where(examined.inside, IDLE, OUTSIDE).astype(np.int32)
+    return np.where(examined.right, RIGHT, np.where(examined.inside, WRONG, OUTSIDE)).astype(np.int32)
 
 
 def _texts(values: NDArray[Any], status: NDArray[np.int32]) -> list[list[str]]:
@@ -76,18 +76,18 @@ def _format_cell(value: float, status: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPicture:
-    """Shared memory where one layout was found: what is read and where the tile lies; low: its first byte."""
+    """Shared memory if one layout was found: what is read, and where the tile is. low: first byte drawn."""
 
     svg: str
     low: int
     legend: list[tuple[str, str]]
 
 
-def draw_memory(made: Examined) -> MemoryPicture | None:
-    """The picture of shared memory; None where the tile's place does not follow from one layout."""
-    if made.where is None or made.where.by != "layout":
+def draw_memory(examined: Examined) -> MemoryPicture | None:
+    """Return the picture of shared memory; None if the tile's place does not follow from one layout."""
+    if examined.where is None or examined.where.by != "layout":
         return None
-    cells = read_pictures.make_chunks(made.address, made.where.address, made.seen, made.operand.upper())
+    cells = read_pictures.make_chunks(examined.address, examined.where.address, examined.seen, examined.operand.upper())
     return MemoryPicture(
         read_pictures.render_memory(cells, "shared memory, 128 bytes per row"),
         read_pictures.find_chunk_states(cells)[0] * 16,

@@ -1,4 +1,4 @@
-"""Dumps to try, a row each: a tile stored in one way and a word that may say another. No framework."""
+"""Example dumps, a row each: a tile, and a word that reads it correctly or not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FP8 = "wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e4m3"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DumpExample:
-    """One dump: its name in an address, what it shows, how the tile is stored, and the query that examines it."""
+    """An example dump: its name in an address, what it shows, how the tile is stored, and its query."""
 
     name: str
     title: str
@@ -88,7 +88,7 @@ BY_NAME = {example.name: example for example in EXAMPLES}
 
 @lru_cache(maxsize=len(EXAMPLES))
 def build_files(name: str) -> tuple[bytes, bytes]:
-    """(dump, expected tile) of an example, as the files that somebody would send."""
+    """Return (dump, expected tile) of an example as files."""
     example = BY_NAME[name]
     bits = get_dtype(example.element).bits
     count = np.arange(example.mn * example.k).reshape(example.mn, example.k)

@@ -1,4 +1,4 @@
-"""Files inside JSON. No framework."""
+"""Files inside JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LONGEST = (MOST_TILE + 2) // 3 * 4 + 4  # characters of base64
 
 
 def decode_base64(given: object, field: str, longest: int = LONGEST) -> bytes:
-    """Bytes in base64, at most so many characters; LayoutError for anything else."""
+    """Return bytes from base64 text of limited length; LayoutError for anything else."""
     if not isinstance(given, str):
         raise LayoutError(
             "bad_base64",

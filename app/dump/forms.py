@@ -1,4 +1,4 @@
-"""What is said of a dump, to programs, in a shell and on the page. No framework."""
+"""The verdict on a dump, for programs, the command line and the page."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ from lanescope.app.memory import descriptors as memory
 from lanescope.app.memory.facts import MAJORS
 from lanescope.app.memory.questions import ReadsBody, Slice
 from lanescope.app.memory.storage import StorageSpec
+from lanescope.app.memory.verdicts import Diagnosis, build_diagnosis
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.descriptor.tile_search import ABSENT, SEVERAL
 from lanescope.errors import LayoutError
@@ -49,8 +50,8 @@ FILES = {"dump": "Dump of shared memory", "expected": "Expected tile"}
 
 @fact
 class Wrong:
-    """An element that is not the expected one. lies: the address where its value is, -1 where the dump has it nowhere,
-    -2 where it is there several times. holds: the element of the tile, (mn, k), whose value is read instead.
+    """A wrong element. lies: the address of its value, -1 if the dump does not have it, -2 if it occurs several
+    times. holds: the element (mn, k) of the tile whose value is read instead.
     """
 
     row: int
@@ -64,9 +65,7 @@ class Wrong:
 
 @fact
 class Missing:
-    """The wrong elements: how many there are, and of how many the right value was found in the dump, is there several
-    times, or not at all.
-    """
+    """Where the values of the wrong elements are: how many were found once, several times, or not at all."""
 
     wrong: int
     found: int
@@ -76,7 +75,7 @@ class Missing:
 
 @fact
 class Layout:
-    """A layout in which the expected tile lies in the dump, and why the word does not read it."""
+    """A layout in which the expected tile is stored in the dump, and why the word does not read it."""
 
     storage: StorageSpec
     text: str
@@ -85,13 +84,14 @@ class Layout:
     determined: Annotated[
         bool, Description("Whether the values leave no other; else it is a standard layout that fits.")
     ]
-    diagnoses: list[memory.Diagnosis]
+    diagnoses: list[Diagnosis]
 
 
 @fact
 class DumpVerified:
-    """What the instruction reads from the dump, and whether it is the expected tile; unknown without one, or where
-    elements lie outside the dump and all others are right.
+    """What the instruction reads from the dump, and whether it is the expected tile.
+
+    The verdict is unknown without an expected tile, or if elements lie outside the dump and all others are right.
     """
 
     verdict: Literal["match", "mismatch", "unknown"]
@@ -146,7 +146,7 @@ class DumpSlice:
 
 @question
 class DumpQuestion:
-    """The word and the instruction that read a dump, and where it begins; its bytes and the expected tile are files."""
+    """The word and the instruction that read a dump, and the dump's address; dump and expected tile are files."""
 
     descriptor: Descriptor = parsed_field(
         lambda given, field: memory.parse_descriptor(given),
@@ -189,7 +189,7 @@ class DumpQuestion:
 
 @question
 class DumpBody(ReadsBody):
-    """A dump of shared memory, the word and the instruction that read it, and the tile that should be there."""
+    """A dump of shared memory, the word and instruction that read it, and the expected tile."""
 
     dump: str = given_field(
         FILES["dump"],
@@ -212,26 +212,26 @@ class DumpBody(ReadsBody):
     slice: Slice = question_field(Slice, "Slice", "Where the instruction's slice begins in the expected tile.")
 
 
-def verify_dump(given: Json) -> DumpVerified:
-    """Which bytes of a shared-memory dump an instruction reads, as values; with the expected tile, which elements are
-    wrong, where their values lie in the dump, which layout that is, and the repair.
+def verify_dump(body: Json) -> DumpVerified:
+    """What an instruction reads from a dump of shared memory, as values; with the expected tile also which elements
+    are wrong, where their values are in the dump, which layout that is, and the repair.
     """
-    asked, raw, expected = read_body(given)
+    asked, raw, expected = read_body(body)
     return build_answer(examine_dump(asked, raw, expected), asked.instruction.ptx)
 
 
-def read_body(given: Json) -> tuple[DumpQuestion, bytes, bytes | None]:
-    """Return what a body of POST /dumps/verify asks, the dump and the expected tile."""
-    check_keys(given, (*FILES, *options_of(DumpQuestion)))
-    raw, tile = decode_base64(given.get("dump"), "dump"), given.get("expected")
+def read_body(body: Json) -> tuple[DumpQuestion, bytes, bytes | None]:
+    """Return the question, the dump and the expected tile of a body of POST /dumps/verify."""
+    check_keys(body, (*FILES, *options_of(DumpQuestion)))
+    raw, tile = decode_base64(body.get("dump"), "dump"), body.get("expected")
     expected = None if tile is None else decode_base64(tile, "expected")
-    rest = {name: value for name, value in given.items() if name not in FILES}
+    rest = {name: value for name, value in body.items() if name not in FILES}
     return read_question(DumpQuestion, rest, blank=False), raw, expected
 
 
-def examine_dump(asked: DumpQuestion, raw: bytes = b"", expected: bytes | None = None) -> engine.Examined:
-    """Return what is read from a dump's bytes."""
-    origin = asked.slice.mn, asked.slice.k
+def examine_dump(question: DumpQuestion, raw: bytes = b"", expected: bytes | None = None) -> engine.Examined:
+    """Return what an instruction reads from a dump."""
+    origin = question.slice.mn, question.slice.k
     if expected is None and any(origin):
         name = "mn" if origin[0] else "k"
         raise LayoutError(
@@ -241,13 +241,13 @@ def examine_dump(asked: DumpQuestion, raw: bytes = b"", expected: bytes | None =
             f"slice.{name}",
         )
     return engine.examine(
-        engine.of_file(raw, asked.base),
-        asked.descriptor,
-        asked.instruction,
-        operand=asked.operand,
-        major=asked.major,
+        engine.of_file(raw, question.base),
+        question.descriptor,
+        question.instruction,
+        operand=question.operand,
+        major=question.major,
         expected=expected,
-        taken=asked.expected_as,
+        taken=question.expected_as,
         origin=origin,
     )
 
@@ -255,31 +255,31 @@ def examine_dump(asked: DumpQuestion, raw: bytes = b"", expected: bytes | None =
 # what is answered -----------------------------------------------------------------------------------------------------
 
 
-def build_answer(made: engine.Examined, ptx: str) -> DumpVerified:
-    """The answer of POST /dumps/verify."""
-    first, past = made.needed
+def build_answer(examined: engine.Examined, ptx: str) -> DumpVerified:
+    """Return the answer of POST /dumps/verify."""
+    first, past = examined.needed
     return DumpVerified(
-        verdict=made.verdict,  # type: ignore[arg-type]  # its words
-        descriptor=str(made.descriptor),
+        verdict=examined.verdict,  # type: ignore[arg-type]  # its words
+        descriptor=str(examined.descriptor),
         instruction=ptx,
-        operand=made.operand,  # type: ignore[arg-type]
-        element_type=made.element.name,
-        base=made.dump.base,
-        bytes=len(made.dump.data),
+        operand=examined.operand,  # type: ignore[arg-type]
+        element_type=examined.element.name,
+        base=examined.dump.base,
+        bytes=len(examined.dump.data),
         first=first,
         last=past - 1,
-        matched=made.matched,
-        total=made.total,
-        outside=made.outside,
-        address=made.address,
-        bits=made.codes.astype("int64"),
-        values=made.values,
-        right=None if made.right is None else made.right.astype("int64"),
-        lies=made.where.address if made.where else None,
-        lies_by=made.where.by if made.where else None,  # type: ignore[arg-type]
-        wrong=list(list_wrong(made)),
-        missing=summarize_missing(made),
-        expected_as=made.tile.taken if made.tile else None,  # type: ignore[arg-type]
+        matched=examined.matched,
+        total=examined.total,
+        outside=examined.outside,
+        address=examined.address,
+        bits=examined.codes.astype("int64"),
+        values=examined.values,
+        right=None if examined.right is None else examined.right.astype("int64"),
+        lies=examined.where.address if examined.where else None,
+        lies_by=examined.where.by if examined.where else None,  # type: ignore[arg-type]
+        wrong=list(list_wrong(examined)),
+        missing=summarize_missing(examined),
+        expected_as=examined.tile.taken if examined.tile else None,  # type: ignore[arg-type]
         layouts=[
             Layout(
                 storage=dict(one.fit.stored.spec),
@@ -287,51 +287,51 @@ def build_answer(made: engine.Examined, ptx: str) -> DumpVerified:
                 matched=one.fit.matched,
                 total=one.fit.total,
                 determined=one.fit.determined,
-                diagnoses=[memory.build_diagnosis(found) for found in one.diagnoses],
+                diagnoses=[build_diagnosis(found) for found in one.diagnoses],
             )
-            for one in made.layouts
+            for one in examined.layouts
         ],
-        layout_count=made.layout_count,
-        bases=list(made.begins),
-        notes=list(list_notes(made)),
+        layout_count=examined.layout_count,
+        bases=list(examined.begins),
+        notes=list(list_notes(examined)),
     )
 
 
-def summarize_missing(made: engine.Examined) -> Missing | None:
-    """Where the values of the wrong elements are; None where nothing is wrong."""
-    if made.right is None or made.where is None:
+def summarize_missing(examined: engine.Examined) -> Missing | None:
+    """Return where the values of the wrong elements are; None if nothing is wrong."""
+    if examined.right is None or examined.where is None:
         return None
-    lost = made.where.address[~made.right]
+    lost = examined.where.address[~examined.right]
     several, absent = int((lost == SEVERAL).sum()), int((lost == ABSENT).sum())
     return Missing(wrong=int(lost.size), found=int(lost.size) - several - absent, several=several, absent=absent)
 
 
-def list_wrong(made: engine.Examined, most: int = MOST_WRONG) -> Iterator[Wrong]:
-    """The first wrong elements, row by row; those outside the dump among them."""
-    if made.right is None or made.wanted is None or made.tile is None or made.where is None:
+def list_wrong(examined: engine.Examined, most: int = MOST_WRONG) -> Iterator[Wrong]:
+    """Return the first wrong elements, row by row, including those outside the dump."""
+    if examined.right is None or examined.wanted is None or examined.tile is None or examined.where is None:
         return
-    values, expected = made.values, decode_as_read(made.wanted, made.element)
-    holder = _index_by_code(made.tile.codes)
-    for row, k in np.argwhere(~made.right)[:most].tolist():
-        inside = bool(made.inside[row, k])
+    values, expected = examined.values, decode_as_read(examined.wanted, examined.element)
+    holder = _index_by_code(examined.tile.codes)
+    for row, k in np.argwhere(~examined.right)[:most].tolist():
+        inside = bool(examined.inside[row, k])
         yield Wrong(
             row=row,
             k=k,
-            address=int(made.address[row, k]),
+            address=int(examined.address[row, k]),
             value=_drop_nonfinite(values[row, k]) if inside else None,
             expected=_drop_nonfinite(expected[row, k]),
-            lies=int(made.where.address[row, k]),
-            holds=holder.get(int(made.codes[row, k])) if inside else None,
+            lies=int(examined.where.address[row, k]),
+            holds=holder.get(int(examined.codes[row, k])) if inside else None,
         )
 
 
 def _drop_nonfinite(value: Any) -> float | None:
-    told = float(value)
-    return told if told - told == 0 else None
+    answer = float(value)
+    return answer if answer - answer == 0 else None
 
 
 def _index_by_code(codes: Bits) -> dict[int, list[int] | None]:
-    """code → the one element of the tile that has it; None where several have."""
+    """Return code → the one element of the tile with this value; None if several have it."""
     out: dict[int, list[int] | None] = {}
     for mn, line in enumerate(codes.tolist()):
         for k, code in enumerate(line):
@@ -339,32 +339,33 @@ def _index_by_code(codes: Bits) -> dict[int, list[int] | None]:
     return out
 
 
-def list_notes(made: engine.Examined) -> Iterator[str]:
-    """What to look at beside the verdict."""
-    first, past = made.needed
-    if made.outside:
+def list_notes(examined: engine.Examined) -> Iterator[str]:
+    """Return what else to check besides the verdict."""
+    first, past = examined.needed
+    if examined.outside:
         yield (
-            f"The word reads bytes {first:#x} to {past - 1:#x}; the dump holds {made.dump.base:#x} to"
-            f" {made.dump.end - 1:#x}."
+            f"The word reads bytes {first:#x} to {past - 1:#x}; the dump holds {examined.dump.base:#x} to"
+            f" {examined.dump.end - 1:#x}."
         )
-    for base in made.begins:
-        yield f"Every element is right if the dump begins at {base:#x} instead of {made.dump.base:#x}."
-    if made.transposed:
+    for base in examined.begins:
+        yield f"Every element is right if the dump begins at {base:#x} instead of {examined.dump.base:#x}."
+    if examined.transposed:
         yield "What is read is the transpose of the expected tile."
-    if made.tile and made.tile.rounded:
+    if examined.tile and examined.tile.rounded:
         yield (
-            f"{made.tile.rounded:,} expected values are not representable as {made.element.name}; they were rounded to"
-            " nearest for the comparison."
+            f"{examined.tile.rounded:,} expected values are not representable as {examined.element.name}; they were"
+            " rounded to nearest for the comparison."
         )
-    total = made.total
-    if made.wanted is not None and made.distinct < total:
+    total = examined.total
+    if examined.wanted is not None and examined.distinct < total:
+        values = f"{examined.distinct:,} distinct value{'s' * (examined.distinct != 1)}"
         yield (
-            f"The expected operand has {made.distinct:,} distinct value{'s' * (made.distinct != 1)} in {total:,}"
-            " elements: an element that is read from the wrong place but has the same value counts as right."
+            f"The expected operand has {values} in {total:,} elements: an element that is read from the wrong place but"
+            " has the same value counts as right."
         )
-    open_ = any(not one.fit.determined for one in made.layouts)
-    if made.layout_count > 1 or open_:
-        count, s = made.layout_count, "s" * (made.layout_count != 1)
+    open_ = any(not one.fit.determined for one in examined.layouts)
+    if examined.layout_count > 1 or open_:
+        count, s = examined.layout_count, "s" * (examined.layout_count != 1)
         least = f"At least {count} layout{s}" if open_ else f"{count} layouts"
         says = "put" if count > 1 else "puts"
         why = (

@@ -1,4 +1,4 @@
-"""/dump: a dump of shared memory beside a descriptor. The form's files are posted; nothing of them is kept."""
+"""/dump: a dump of shared memory and a descriptor that reads it. Uploaded files are not kept."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 FORM = "multipart/form-data"
 ASKED = fields_of(DumpQuestion)
 FIELDS = {name: field.option.default for name, field in ASKED.items()}
-KEPT = {name: f"kept_{name}" for name in FILES}  # the files of the form before, in base64
+KEPT = {name: f"kept_{name}" for name in FILES}  # files of the previous form, in base64
 
 
 @router.get("/dump")
 def dump_page(request: Request) -> Response:
-    """The form, and one of the examples where the address names it."""
+    """Show the form, and the example that the address names."""
     query = request.query_params
     example = BY_NAME.get(query.get("example", ""))
     given = FIELDS | (dict(example.query) if example else {}) | {n: query[n] for n in FIELDS if query.get(n)}
@@ -46,7 +46,7 @@ def dump_page(request: Request) -> Response:
 
 @router.post("/dump")
 async def post_dump(request: Request) -> Response:
-    """The same with the files of the form."""
+    """Show the same page for the files of the form."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != FORM:
         raise LayoutError(
@@ -66,26 +66,26 @@ async def post_dump(request: Request) -> Response:
     return await run_off_loop(_render_answer, request, given, sent, "")
 
 
-def _render_answer(request: Request, given: dict[str, str], sent: dict[str, bytes], example: str) -> Response:
+def _render_answer(request: Request, query: dict[str, str], sent: dict[str, bytes], example: str) -> Response:
     context: dict[str, Any] = {
-        "given": given,
+        "given": query,
         "examples": EXAMPLES,
         "example": example,
         "labels": labels_of(DumpQuestion) | FILES,
-        "form": form_of(DumpQuestion, given, {"expected_as": AS}),
+        "form": form_of(DumpQuestion, query, {"expected_as": AS}),
         "error": None,
-        "told": None,
+        "answer": None,
         "kept": {},
     }
     code = 200
     try:
         for name, kept in KEPT.items():
-            if name not in sent and given.get(kept):
-                sent[name] = facts.decode_base64(given[kept], name)
+            if name not in sent and query.get(kept):
+                sent[name] = facts.decode_base64(query[kept], name)
         if request.method == "POST" and "dump" not in sent:
             raise LayoutError("bad_dump", "There is no file.", "Choose the dump: raw bytes, or a .npy array.", "dump")
         if "dump" in sent:
-            context |= _build_context(given, sent, example)
+            context |= _build_context(query, sent, example)
     except LayoutError as error:
         context["error"], code = error, 422
     if sent and not example:
@@ -93,13 +93,13 @@ def _render_answer(request: Request, given: dict[str, str], sent: dict[str, byte
     return render_page(request, "dump/page.html", context, code, keep=request.method == "GET")
 
 
-def _build_context(given: Mapping[str, str], sent: Mapping[str, bytes], example: str) -> dict[str, Any]:
-    asked = read_question(DumpQuestion, nest_fields(ASKED, {name: given[name] for name in ASKED}))
-    made = forms.examine_dump(asked, sent["dump"], sent.get("expected"))
-    told = forms.build_answer(made, asked.instruction.ptx)
-    fixes = {found.fix.descriptor for one in told.layouts for found in one.diagnoses[:1] if found.fix}
+def _build_context(query: Mapping[str, str], sent: Mapping[str, bytes], example: str) -> dict[str, Any]:
+    question = read_question(DumpQuestion, nest_fields(ASKED, {name: query[name] for name in ASKED}))
+    made = forms.examine_dump(question, sent["dump"], sent.get("expected"))
+    answer = forms.build_answer(made, question.instruction.ptx)
+    fixes = {found.fix.descriptor for one in answer.layouts for found in one.diagnoses[:1] if found.fix}
     return {
-        "told": told,
+        "answer": answer,
         "verdict_said": summary(made),
         "picture": draw.draw_operand(made),
         "memory": draw.draw_memory(made),
@@ -107,28 +107,28 @@ def _build_context(given: Mapping[str, str], sent: Mapping[str, bytes], example:
         "title_of": causes.get_cause_title,
         "fixes": sorted(fixes),
         "repaired": "?" + urlencode({"example": example, "descriptor": next(iter(fixes))}) if len(fixes) == 1 else "",
-        "stored": [_link_storage(given, told.descriptor, one.storage) for one in told.layouts],
-        "descriptor_page": links.link_descriptor(told.descriptor, _select_view(given)),
-        "instruction_page": links.link_instruction(asked.instruction),
-        "command": _format_command(given, "expected" in sent),
+        "stored": [_link_storage(query, answer.descriptor, one.storage) for one in answer.layouts],
+        "descriptor_page": links.link_descriptor(answer.descriptor, _select_view(query)),
+        "instruction_page": links.link_instruction(question.instruction),
+        "command": _format_command(query, "expected" in sent),
     }
 
 
-def _select_view(given: Mapping[str, str]) -> dict[str, str]:
-    return {name: given[name] for name in ("instruction", "operand", "major", "slice_mn", "slice_k")}
+def _select_view(query: Mapping[str, str]) -> dict[str, str]:
+    return {name: query[name] for name in ("instruction", "operand", "major", "slice_mn", "slice_k")}
 
 
-def _link_storage(given: Mapping[str, str], word: str, spec: Mapping[str, object]) -> str:
-    """The descriptor page with the tile stored as it was found."""
+def _link_storage(query: Mapping[str, str], word: str, spec: Mapping[str, object]) -> str:
+    """Link to the descriptor page with the tile stored as it was found."""
     own = {f"s_{name}": str(spec[name]) for name in ("kind", *USED[str(spec["kind"])]) if name in spec}
-    return links.link_descriptor(word, _select_view(given) | own)
+    return links.link_descriptor(word, _select_view(query) | own)
 
 
-def _format_command(given: Mapping[str, str], expected: bool) -> str:
-    """The same in a shell."""
+def _format_command(query: Mapping[str, str], expected: bool) -> str:
+    """Return the shell command for the same verification."""
     options = [
-        f"--{name.replace('_', '-')} {given[name]}"
+        f"--{name.replace('_', '-')} {query[name]}"
         for name, usual in FIELDS.items()
-        if name in ("descriptor", "instruction") or given[name] != usual
+        if name in ("descriptor", "instruction") or query[name] != usual
     ]
     return " ".join(["lanescope dump verify smem.bin", *options, *(["--expected tile.npy"] if expected else [])])

@@ -1,4 +1,4 @@
-"""Blocks of a grid as a command, a page and a request name them."""
+"""Blocks of a grid in a command, a page or a request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MOST = (1 << 31) - 1
 
 
 def parse_block(value: object, field: str) -> Place:
-    """Parse the place of one block: text, X,Y,Z, where those that are missing are 0; or a list of three integers."""
+    """Parse the position of a block: text X,Y,Z (missing ones are 0), or a list of three integers."""
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, list) or not (1 <= len(parts) <= 3 if isinstance(value, str) else len(parts) == 3):
         example = "Write X,Y,Z, as in 0,0,0." if isinstance(value, str) else "Give [x, y, z]."
@@ -20,8 +20,8 @@ def parse_block(value: object, field: str) -> Place:
 
 
 def parse_blocks(items: list[str] | None) -> list[Place] | None:
-    """Parse the blocks of a command line: X,Y,Z each, several one after another, or with semicolons or spaces between;
-    None for no item.
+    """Parse the blocks of a command line: X,Y,Z each, in several items or separated by semicolons or blanks; None if
+    there are none.
     """
     if not items:
         return None
@@ -34,7 +34,7 @@ def parse_blocks(items: list[str] | None) -> list[Place] | None:
 
 
 def _split_triples(text: str) -> list[str]:
-    """Split numbers of several blocks; others are left to parse_block."""
+    """Split a list of numbers into blocks; anything else is left to parse_block."""
     numbers = text.split(",")
     if len(numbers) <= 3 or len(numbers) % 3:
         return [text]

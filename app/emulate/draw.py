@@ -1,4 +1,4 @@
-"""Pictures of a run: the timeline of its warps, copies and barriers, and the ring of its stages. No framework."""
+"""Pictures of a run: the timeline of warps, copies and barriers, and the ring of pipeline stages."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 from lanescope.emulate.timeline import Lane, Link, Span, Timeline
 
-ROW, HEAD, PAD = 30, 26, 8  # heights of a row and of the axis; the margin
-LEAST_STEP, MOST_STEP, WIDE = 13.0, 26.0, 690  # the width of one column, and of a picture that has room for more
-OPEN = 7  # columns that follow the last step, for what had not ended
+ROW, HEAD, PAD = 30, 26, 8  # height of a row and of the axis; margin
+LEAST_STEP, MOST_STEP, WIDE = 13.0, 26.0, 690  # width of a column; minimum width of a picture
+OPEN = 7  # columns after the last step, for spans without an end
 BAR = 18  # height of a span
 MOST_PLACES = 1500  # on the axis
 MOST_LANES = 48
@@ -28,7 +28,7 @@ LEGEND = (
 
 @dataclass(frozen=True, slots=True)
 class TimelinePicture:
-    """A timeline: the names of its rows, and the rows, which scroll beside them. waits: a line for each wait."""
+    """A timeline: the names of its rows, and the rows, which scroll beside them. waits: a line per wait."""
 
     names: str
     rows: str
@@ -38,7 +38,7 @@ class TimelinePicture:
 
     @property
     def html(self) -> str:
-        """The picture with its legend, for static/emulate/timeline.js."""
+        """Return the picture with its legend, for static/emulate/timeline.js."""
         keys = "".join(f'<span><i class="key run-{kind}"></i>{text}</span>' for kind, text in self.legend)
         cut = f'<p class="note">{self.cut:,} later columns are not drawn.</p>' if self.cut else ""
         return (
@@ -51,14 +51,14 @@ class TimelinePicture:
 
 
 def draw_timeline(timeline: Timeline) -> TimelinePicture:
-    """Draw a timeline: a column for each step at which something happens, so that a loop of waiting takes no room."""
+    """Draw a timeline with a column for each step at which something happens, so that polling loops take no space."""
     lanes = timeline.lanes[:MOST_LANES]
     steps = sorted({step for lane in lanes for step in _list_steps(lane)})
     cut = max(0, len(steps) - MOST_PLACES)
     steps = steps[:MOST_PLACES]
     scale = max(LEAST_STEP, min(MOST_STEP, WIDE / (len(steps) + OPEN)))
     columns = {step: PAD + scale * number for number, step in enumerate(steps)}
-    end = PAD + scale * (len(steps) + OPEN - 1)  # of what had not ended
+    end = PAD + scale * (len(steps) + OPEN - 1)  # of spans without an end
     width, height = end + PAD, HEAD + ROW * len(lanes) + PAD
     rows = [_open_svg(width, height, "Timeline: a row for warps, copies and barriers; a column for each step")]
     rows += _draw_axis(columns, height)
@@ -142,7 +142,7 @@ def _draw_lane(lane: Lane, number: int, columns: Mapping[int, float], end: float
 
 
 def _choose_depth(ends: list[float], first: float, last: float) -> int:
-    """Return the upper or lower half of a row: where no copy is in flight."""
+    """Return the upper or lower half of a row, wherever no copy is in flight."""
     for depth, end in enumerate(ends):
         if end <= first:
             ends[depth] = last
@@ -171,7 +171,7 @@ def _draw_link(link: Link, columns: Mapping[int, float], lanes: Sequence[Lane]) 
 
 
 def _list_waits(timeline: Timeline) -> Iterable[tuple[str, str, str]]:
-    """Yield (who, waits for what, what ended it) of every wait."""
+    """Yield (who waits, for what, what ended the wait)."""
     released = {link.target: link.source for link in timeline.links}
     for number, lane in enumerate(timeline.lanes):
         for span in lane.spans:
@@ -192,16 +192,17 @@ def _list_waits(timeline: Timeline) -> Iterable[tuple[str, str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """Arrays of mbarriers of one length, which a pipeline's stages share. rows: by stage, [(name, what stands)]."""
+    """Arrays of mbarriers of equal length, shared by a pipeline's stages. rows: by stage, [(name, state)]."""
 
     svg: str
     rows: list[list[tuple[str, str, bool]]]
 
 
 def draw_ring(barriers: Iterable[Mapping[str, Any]], waits: frozenset[int]) -> Ring | None:
-    """Draw the stages of a pipeline as a ring: the phase of each mbarrier. waits: addresses that a thread is stuck at.
+    """Draw the stages of a pipeline as a ring with the phase of each mbarrier.
 
-    None where no two arrays of mbarriers have the same length of at least two.
+    waits: addresses at which a thread is stuck. None unless two arrays of mbarriers have the same length of at least
+    two.
     """
     arrays: dict[str, dict[int, Mapping[str, Any]]] = {}
     first_block = None

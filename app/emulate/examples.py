@@ -1,6 +1,6 @@
-"""Kernels to try, rings of two stages, each right or with one mistake in its PTX. No framework.
+"""Example kernels: two-stage pipelines, correct or with one mistake in the PTX.
 
-pipeline has TMA and wgmma: programs/pipeline.ptx is what nvcc makes of programs/pipeline.cu. ring is small enough to be
+`pipeline` uses TMA and wgmma: nvcc compiled programs/pipeline.cu to programs/pipeline.ptx. `ring` is short enough to
 read: the guide shows it.
 """
 
@@ -13,7 +13,7 @@ from importlib.resources import files
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One variant of a kernel. old, new: the text that its mistake replaces; cause: what that does, in a sentence."""
+    """A variant of a kernel. old, new: the text that its mistake replaces; cause: its effect, in a sentence."""
 
     name: str
     title: str

@@ -1,4 +1,4 @@
-"""What a run of the emulator comes to, for programs. No framework."""
+"""Results of the emulator as facts."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Status = Literal["finished", "deadlock", "fault", "unknown_instruction", "budget
 
 @fact
 class EmulationFinding:
-    """Something that is wrong in what ran. line: of the PTX, 0 for none; place: of the program it was compiled from,
-    file:line, "" where the PTX has no .loc.
+    """An error in what ran. line: of the PTX, 0 for none; place: file:line of the source it was compiled from, "" if
+    the PTX has no .loc.
     """
 
     code: Annotated[str, Description(examples=("unwritten_shared",))]
@@ -44,7 +44,7 @@ class BufferMismatch:
 
 @fact
 class BufferComparison:
-    """A buffer against what it should hold, bit for bit."""
+    """A buffer compared with its expected content, bit for bit."""
 
     equal: bool
     mismatches: Annotated[int, Description("Elements that differ.")]
@@ -54,7 +54,7 @@ class BufferComparison:
 
 @fact
 class EmulatedBuffer:
-    """A buffer that the launch keeps, that is compared, or that the run stored into."""
+    """A buffer that the launch marks as output, that is compared, or that the run stored to."""
 
     shape: Annotated[list[int], Description("Of the array; elements of 4 bits are packed along the last axis.")]
     type: str
@@ -67,7 +67,7 @@ class EmulatedBuffer:
 
 @fact
 class Emulated:
-    """What a run comes to."""
+    """The result of a run."""
 
     status: Annotated[Status, Description("finished: every thread came to its end.")]
     findings: list[EmulationFinding]
@@ -80,7 +80,7 @@ class Emulated:
 
 
 def build_answer(result: EmulationResult, most_bytes: int = 0) -> Emulated:
-    """Build the answer of POST /emulate. most_bytes: of an array that is sent along."""
+    """Build the answer of POST /emulate. most_bytes: size up to which arrays are included."""
     return Emulated(
         status=result.status,  # type: ignore[arg-type]  # its words
         findings=[

@@ -1,4 +1,4 @@
-"""Runs that a server takes: one cluster, bounded in steps and memory. No framework."""
+"""Runs on a server: one cluster, with bounded steps and memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Array = NDArray[Any]
 MOST_PTX = 4 << 20  # characters
 MOST_STEPS = 1_000_000
 MOST_MEMORY = 64 << 20  # bytes of all buffers
-MOST_ARRAY = 1 << 20  # bytes of a buffer that an answer has
+MOST_ARRAY = 1 << 20  # bytes of a buffer that an answer includes
 MOST_FILE = 16 << 20  # characters of one in base64
 Arrays = Annotated[dict[str, str], Description(limits={"maxProperties": 64})]
 
@@ -56,18 +56,18 @@ class EmulateBody:
     )
 
 
-def emulate_body(given: Json) -> Emulated:
-    """Run one cluster of a kernel from its PTX: how it ends, what is wrong, what its buffers hold, and how its barriers
-    stand. Bounded in steps and memory; `lanescope emulate` runs whole grids.
+def emulate_body(body: Json) -> Emulated:
+    """Run one cluster of a kernel from its PTX: its status, errors, buffers and barriers. Steps and memory are
+    bounded; `lanescope emulate` runs whole grids.
     """
-    check_keys(given, options_of(EmulateBody))
-    launch = parse_launch(given.get("launch"))
-    module = parse_module(require_text(given.get("ptx"), "ptx", MOST_PTX))
-    block = given.get("block", [0, 0, 0])
+    check_keys(body, options_of(EmulateBody))
+    launch = parse_launch(body.get("launch"))
+    module = parse_module(require_text(body.get("ptx"), "ptx", MOST_PTX))
+    block = body.get("block", [0, 0, 0])
     if not isinstance(block, list):
         raise LayoutError("bad_request", f"block is {quote_value(block)}.", "Give [x, y, z].", "block")
     place = parse_block(block, "block")
-    arrays, expected = (_decode_arrays(given.get(name, {}), name) for name in ("buffers", "compare"))
+    arrays, expected = (_decode_arrays(body.get(name, {}), name) for name in ("buffers", "compare"))
     kernel = prepare_bounded(module, launch, arrays)
     return build_answer(run_cluster(kernel, place, expected), MOST_ARRAY)
 
@@ -81,7 +81,7 @@ def _decode_arrays(given: object, field: str) -> dict[str, Array]:
 
 
 def prepare_bounded(module: Module, launch: Launch, arrays: Mapping[str, Array]) -> Kernel:
-    """Return the kernel of a launch that a server may run; LayoutError `too_large` for one that takes more memory."""
+    """Return the kernel of a launch that a server may run. LayoutError `too_large` if it needs more memory."""
     size = 0
     for spec in launch.buffers.values():
         items = 1
@@ -113,7 +113,7 @@ def run_cluster(
 
 @dataclass(frozen=True, slots=True)
 class MarkedLine:
-    """A line of the PTX around a finding. found: the finding, None for a line beside one."""
+    """A line of the PTX around a finding. found: the finding, None for a neighbouring line."""
 
     number: int
     text: str
@@ -121,7 +121,7 @@ class MarkedLine:
 
 
 def mark_lines(ptx: str, findings: tuple[Finding, ...], around: int = 6) -> list[MarkedLine]:
-    """Return the lines of a PTX text around its findings, in order; a gap in the numbers is a gap in the text."""
+    """Return the lines of a PTX text around its findings, in order; lines in between are omitted."""
     lines = ptx.splitlines()
     by_line: dict[int, Finding] = {}
     for finding in findings:

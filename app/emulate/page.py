@@ -1,4 +1,4 @@
-"""The page /emulate: a kernel's PTX and its launch, run for one cluster. What is posted is not kept."""
+"""/emulate: a kernel's PTX and its launch, run for one cluster. Posted data are not kept."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 FORM = "multipart/form-data"
 MOST_PART = 16 << 20
 MOST_FIELDS = 16
-_KERNEL = re.compile(r"""^[ \t]*kernel[ \t]*=[ \t]*(["'])(.*?)\1""", re.M)  # of a launch, also where it is no TOML yet
+_KERNEL = re.compile(r"""^[ \t]*kernel[ \t]*=[ \t]*(["'])(.*?)\1""", re.M)  # of a launch, even if it is not valid TOML
 
 
 @router.get("/emulate")
@@ -77,7 +77,7 @@ def _render_answer(request: Request, fields: dict[str, str], files: dict[str, by
         "copies": fields.get("copies", "late"),
         "statuses": facts.STATUSES,
         "error": None,
-        "told": None,
+        "answer": None,
     }
     code = 200
     try:

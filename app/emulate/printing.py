@@ -1,4 +1,4 @@
-"""What the command emulate reads and prints."""
+"""Input and output of the command emulate."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def read_expected(items: list[str]) -> dict[str, NDArray[Any]]:
 
 
 def build_result_timeline(result: EmulationResult) -> Timeline:
-    """Return the timeline of a run whose events were noted."""
+    """Return the timeline of a run with recorded events."""
     names = {row["address"]: row["name"] for row in result.barriers if row["kind"] == "mbarrier" and row["name"]}
     return build_timeline(result.events or (), result.steps, names)
 
 
 def write_notes(result: EmulationResult, capture: str, trace: str) -> None:
-    """Write the capture and the timeline of a run, each where a file is named for it."""
+    """Write the capture and the timeline of a run to the files that were named."""
     if capture and result.capture is not None:
         write_output(result.capture, capture)
     if trace:
@@ -49,7 +49,7 @@ def write_notes(result: EmulationResult, capture: str, trace: str) -> None:
 
 
 def format_result(result: EmulationResult, file: str) -> Iterator[str]:
-    """Yield the lines of a result: the status, what is wrong, what stands in memory."""
+    """Yield the lines of a result: status, errors, memory."""
     yield f"{format_status(result.status)}: {result.steps:,} steps"
     for finding in result.findings[:MOST_FINDINGS]:
         yield from _format_finding(finding, file)

@@ -1,8 +1,8 @@
-"""A grid spread over processes: each runs some of its clusters in a memory of its own; what they stored is joined.
+"""Run a grid in several processes: each runs some clusters in its own memory, and their stores are joined.
 
-That is what one process comes to only where clusters are independent: no byte that one stores is loaded or stored by
-another. Each process notes the bytes of global memory that it loads and stores; where they overlap, and where clusters
-wait for one another, the grid runs again in one process.
+The result is that of one process only if clusters are independent: no byte that one stores is loaded or stored by
+another. Each process records the bytes of global memory that it loads and stores; if they overlap, or if clusters wait
+for one another, the grid is run again in one process.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _kernels: dict[str, tuple[Kernel, int]] = {}  # what a forked process runs
 
 
 class AccessRecorder:
-    """Which bytes of global memory a run loads and stores."""
+    """The bytes of global memory that a run loads and stores."""
 
     def __init__(self, placement: Placement) -> None:
         self.allocations = list(placement.machine.memory.allocations)
@@ -53,8 +53,8 @@ class AccessRecorder:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What the clusters of one process come to. loaded, stored: by allocation, a bit for each byte of it; values: what
-    was stored.
+    """The result of the clusters of one process. loaded, stored: by allocation, a bit for each byte; values: the
+    stored bytes.
     """
 
     status: str
@@ -74,7 +74,7 @@ def run_spread(
     blocks: list[Place] | None = None,
     most_steps: int = MOST_STEPS,
 ) -> EmulationResult:
-    """Run a kernel on several processes where that comes to the same, else on this one."""
+    """Run a kernel in several processes if that gives the same result, otherwise in this one."""
     clusters = _list_clusters(kernel, check_blocks(kernel, blocks))
     count = min(processes, len(clusters))
     if count < 2 or "fork" not in get_all_start_methods():
@@ -91,7 +91,7 @@ def run_spread(
         most_steps,
     )
     ended = next((n for n, part in enumerate(parts) if part.status != "finished"), len(parts) - 1)
-    parts = parts[: ended + 1]  # one process would have run no further
+    parts = parts[: ended + 1]  # one process would have stopped here, too
     if parts[-1].status == "deadlock" or not _are_independent(parts):
         return run_kernel(kernel, compare=compare, blocks=blocks, most_steps=most_steps)
     machine = placement.machine
@@ -108,17 +108,17 @@ def run_spread(
 
 
 def _join_parts(machine: Machine, parts: list[Part], most_steps: int) -> None:
-    """Write what the processes stored and found into the machine that ran nothing."""
+    """Write what the processes stored and found into the machine, which itself ran nothing."""
     for part in parts:
         for number, values in part.values.items():
             allocation = machine.memory.allocations[number]
             allocation.data[_unpack(part.stored[number], allocation.size)] = values
     machine.status, machine.steps = parts[-1].status, sum(part.steps for part in parts)
     for finding in (one for part in parts for one in part.findings):
-        if finding.code == "budget":  # a part may have less
+        if finding.code == "budget":  # a part may have fewer
             finding = replace(finding, message=describe_budget(most_steps))
         alike = [known for known in machine.findings if known.code == finding.code]
-        if not any(known.line == finding.line or known.code == NOTE for known in alike):  # a note once a run
+        if not any(known.line == finding.line or known.code == NOTE for known in alike):  # each note once per run
             machine.findings.append(finding)
 
 
@@ -133,8 +133,9 @@ def _list_clusters(kernel: Kernel, blocks: list[Place] | None) -> list[Place]:
 
 
 def _run_parts(kernel: Kernel, chunks: list[list[Place]], most_steps: int) -> list[Part]:
-    """Run each chunk in a process of its own. Together they take at most `most_steps`: the part that goes beyond runs
-    once more, for the steps that the parts before it leave.
+    """Run each chunk in a process of its own, with at most `most_steps` steps together.
+
+    The part that exceeds the limit is run again with the steps that the parts before it leave.
     """
     _kernels["kernel"] = kernel, most_steps
     try:

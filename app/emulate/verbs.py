@@ -1,4 +1,4 @@
-"""The verb emulate."""
+"""The command emulate."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def emulate(
     steps: Annotated[int, typer.Option(help="Statements after which the run is ended.", min=1)] = 50_000_000,
     as_json: AsJson = False,
 ) -> None:
-    """Run a kernel from its PTX on the CPU. Exit status 1 where something is wrong, 2 where it could not be run."""
+    """Run a kernel from its PTX on the CPU. Exit status 1 if something is wrong, 2 if it could not be run."""
     from lanescope.app.emulate import facts, printing
     from lanescope.app.emulate.blocks import parse_blocks
     from lanescope.app.emulate.spread import run_spread
@@ -85,7 +85,7 @@ def emulate(
 
 
 def _check_usage(launch: str, name: str) -> None:
-    """Require a launch to run, and no --kernel beside it, which is of the template."""
+    """Require a launch, and refuse --kernel beside it, which belongs to the template."""
     from lanescope.errors import LayoutError
 
     if not launch:

@@ -1,4 +1,4 @@
-"""What the page and the guide show of a run. No framework."""
+"""A run as the page and the guide show it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIDE = 8  # rows and columns of an output that the page shows
 
 
 def build_view(ptx: str, kernel: Kernel, block: Place, late: bool) -> dict[str, Any]:
-    """Run a cluster and return what the page shows. late: asynchronous work ends as late as it may."""
+    """Run a cluster and return the template's variables. late: asynchronous work ends as late as possible."""
     result = forms.run_cluster(kernel, block, schedule=Schedule(late=late), events=True)
     timeline = build_result_timeline(result)
     stuck = frozenset(
@@ -27,7 +27,7 @@ def build_view(ptx: str, kernel: Kernel, block: Place, late: bool) -> dict[str, 
         if any(f"{row['address']:#x}" in finding.message for finding in result.findings)
     )
     return {
-        "told": facts.build_answer(result),
+        "answer": facts.build_answer(result),
         "result": result,
         "headline": summarize_result(result),
         "lines": forms.mark_lines(ptx, result.findings),
@@ -53,7 +53,7 @@ def summarize_result(result: EmulationResult) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OutputTable:
-    """The first rows and columns of a buffer as text. note: how many of them these are, "" for all."""
+    """The first rows and columns of a buffer as text. note: how many these are, "" for all."""
 
     rows: list[list[str]]
     note: str

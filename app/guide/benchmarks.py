@@ -1,5 +1,5 @@
 """docs/benchmarks.md as charts: its tables, the amounts in them, and what static/kit/chart.js draws of each. The tables
-are the only statement of the figures; nothing is measured here. No framework.
+are the only statement of the figures; nothing is measured here.
 """
 
 from __future__ import annotations

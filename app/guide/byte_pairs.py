@@ -1,5 +1,5 @@
 """Bytes of an operand in pairs, as a program stores them and as ldmatrix reads them: tables of the guide's page on
-8-bit operands. No framework.
+8-bit operands.
 """
 
 from __future__ import annotations

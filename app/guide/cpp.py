@@ -1,4 +1,4 @@
-"""Parts of guide pages: wmma as CUDA C++ has it, its functions, fragments, strides and elements. No framework."""
+"""Parts of guide pages: wmma as CUDA C++ has it, its functions, fragments, strides and elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of guide pages: where documents and hardware differ. No framework."""
+"""Parts of guide pages: where documents and hardware differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The picture at a page's address, in the page's colours: one table for the guide and for documents. No framework."""
+"""The picture at a page's address, in the page's colours: one table for the guide and for documents."""
 
 from __future__ import annotations
 
@@ -123,9 +123,9 @@ def _draw_banks(request: FigureRequest) -> str:
 
 
 def _draw_tensor_memory(request: FigureRequest) -> str:
-    asked, told = PLACEMENT.ask_query(PLACEMENT.fill_query(request.query))
-    svg = draw_placement(asked, told)
-    return point_at_sheets(svg, make_tensor_sheets(told).sheets) if request.legend else svg
+    question, placement = PLACEMENT.ask_query(PLACEMENT.fill_query(request.query))
+    svg = draw_placement(question, placement)
+    return point_at_sheets(svg, make_tensor_sheets(placement).sheets) if request.legend else svg
 
 
 def _draw_instruction_descriptor(request: FigureRequest) -> str:

@@ -1,4 +1,4 @@
-"""Worked examples: one m64n32k16 product whose A and B lie in shared memory in every way. No framework."""
+"""Worked examples: one m64n32k16 product whose A and B lie in shared memory in every way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fragments in words: layouts of partitions and registers that the guide's pages print, and their tables. No framework.
+"""Fragments in words: layouts of partitions and registers that the guide's pages print, and their tables.
 
 `{{fragment flash b Vt}}`: a TiledMMA of MMAS, an operand, a layout of LAYOUTS or in CuTe's words.
 """

@@ -1,5 +1,5 @@
-"""The guide's pages in their order and groups, and the words that find them. Titles and first sentences stand in
-docs/guide/*.md. No framework.
+"""The guide's pages in order and in groups, and the words that find them. Titles and first sentences are in
+docs/guide/*.md.
 """
 
 from __future__ import annotations
@@ -283,7 +283,7 @@ GROUPS: tuple[tuple[str, tuple[GuidePage, ...]], ...] = (
         ),
     ),
 )
-MOVED = {  # slug of a page that is gone → where its subject stands
+MOVED = {  # slug of a removed page → where its subject is now
     "tile-to-shape": "one-tile#tile",
     "lbo-sbo": "one-tile#lbo-and-sbo",
     "canonical-layouts": "one-tile#canonical-layout",

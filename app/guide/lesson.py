@@ -1,5 +1,5 @@
 """The lesson's tile: 64×16 f16 elements, A or B of one wgmma, stored in two ways. Every number of the lesson's pages is
-computed here from the tile. No framework.
+computed here from the tile.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from urllib.parse import urlencode
 
 from lanescope.app.guide.markdown import format_link, format_table
 from lanescope.app.kit import links
-from lanescope.app.memory import descriptors
 from lanescope.app.memory.atoms import format_atom
+from lanescope.app.memory.verdicts import build_verified
 from lanescope.app.memory.verification import build_request, judge_request
 from lanescope.errors import LayoutError
 from lanescope.ptx.catalog import find
@@ -71,7 +71,7 @@ def link_verdict(tile: Tile, operand: str) -> str:
 def verify_operand(tile: Tile, operand: str, major: str = "") -> str:
     """Verify a tile's word as an operand of the lesson's instruction: "match: 1024 of 1024"."""
     request = build_request(tile.descriptor(), build_verdict_query(tile, operand)) | ({"major": major} if major else {})
-    verdict = descriptors.build_verified(judge_request(request).request)
+    verdict = build_verified(judge_request(request).request)
     return f"{verdict.verdict}: {verdict.matched:,} of {verdict.total:,}"
 
 

@@ -1,4 +1,4 @@
-"""Pieces of Markdown that guide pages are computed from. No framework."""
+"""Pieces of Markdown that guide pages are computed from."""
 
 from __future__ import annotations
 

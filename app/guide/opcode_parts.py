@@ -1,4 +1,4 @@
-"""Parts of guide pages: an opcode word by word, its operands declared and packed, state spaces. No framework."""
+"""Parts of guide pages: an opcode word by word, its operands declared and packed, state spaces."""
 
 from __future__ import annotations
 

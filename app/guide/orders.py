@@ -1,4 +1,4 @@
-"""Parts of guide pages: the instructions that order a wgmma. No framework."""
+"""Parts of guide pages: the instructions that order a wgmma."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of guide pages: which shapes and types there are, and the generations side by side. No framework."""
+"""Parts of guide pages: which shapes and types there are, and the generations side by side."""
 
 from __future__ import annotations
 

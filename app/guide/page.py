@@ -45,7 +45,7 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 @router.get("/guide")
 def index_page(request: Request) -> Response:
-    """Show everything that there is to read."""
+    """Show the contents of the guide."""
     groups = [
         (name, [(topics.BY_PAGE[f"/guide/{entry.slug}"], render_thumbnail(entry.slug)) for entry in entries])
         for name, entries in GROUPS
@@ -127,7 +127,7 @@ def _describe_chart(chart: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fill_live_parts(body: str, query: Mapping[str, str]) -> str:
-    """Put what depends on the query in the places that a page marks for it."""
+    """Replace the markers of a page by the parts that depend on the query."""
     return insert_pipeline(insert_row_figure(insert_ptx_form(body, query.get("ptx", "")), query), query)
 
 

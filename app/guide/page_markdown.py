@@ -1,5 +1,5 @@
 """The guide as Markdown for programs: values and tables put in, figures as links to their pictures, addresses from a
-root on; and the list of pages, llms.txt. No framework.
+root on; and the list of pages, llms.txt.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ANCHOR = re.compile(r"^(#+ .*?) \{#[\w-]+\}$", re.M)
 _PASTE = re.compile(r"^```paste \w+$", re.M)
 _LINK = re.compile(r"\]\((/[^)\s]*)\)")
 _CODE = re.compile(r"(^```.*?^```$|`[^`\n]*`)", re.M | re.S)
-PICTURED = (  # beginnings of the addresses whose picture has an address of its own
+PICTURED = (  # prefixes of addresses with a picture of their own
     *("/i/", "/smem", "/descriptor/", "/cute", "/layouts/triton", "/layouts/tv"),
     *("/tiles/mma?", "/tiles/copy?", "/tiles/loop?"),
 )
@@ -38,7 +38,7 @@ INTRODUCTION = (
 
 
 def list_markdown_slugs() -> tuple[str, ...]:
-    """List the pages that are to be had as Markdown, in the guide's order."""
+    """Return the pages that are available as Markdown, in the guide's order."""
     return (integrations.SLUG, *ORDER, examples.SLUG, benchmarks.SLUG)
 
 

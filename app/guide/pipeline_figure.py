@@ -1,5 +1,5 @@
 """The live example of the guide page "Barriers and pipelines": a small ring, run when the page is opened, right or with
-a mistake that the reader chooses. No framework.
+a mistake that the reader chooses.
 """
 
 from __future__ import annotations

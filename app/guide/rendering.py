@@ -1,4 +1,4 @@
-"""A guide page from its Markdown: values, tables and parts put in, figures drawn. No framework."""
+"""A guide page from its Markdown: values, tables and parts put in, figures drawn."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def render_guide_page(slug: str) -> str:
 
 
 def find_stepper(slug: str) -> str:
-    """Find the address of the stepper that a page shows; "" where it shows none."""
+    """Find the address of the stepper that a page shows; "" if it shows none."""
     match = _STEPPER.search(guide_values.expand_values(read_source(slug)))
     return match[1] if match else ""
 

@@ -1,6 +1,6 @@
-"""The live figure of the guide page "128 bytes": where a swizzle puts the chunks of eight rows, the banks of a column,
-and what the first K step of a wgmma reads. Addresses come from the engine; static/guide/row.js computes them
-from the same formulas, and tests compare both. No framework.
+"""The live figure of the guide page "128 bytes": where a swizzle puts the chunks of eight rows, the banks of a
+column, and what the first K step of a wgmma reads. Addresses come from the engine; static/guide/row.js computes them
+from the same formulas, and tests compare both.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def _label(x: float, y: float, text: str, anchor: str, name: str = "") -> str:
 
 
 def _place(address: int) -> tuple[int, int]:
-    """The corner of the cell of an address."""
+    """Return the corner of the cell of an address."""
     return MEMORY + address % 128 // 16 * SLOT, TOP + address // 128 * HIGH
 
 

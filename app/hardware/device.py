@@ -29,7 +29,7 @@ from lanescope.shared.banks import LANES, BankAccess
 Array = NDArray[Any]
 WINDOW = SHARED_BEGIN
 OLDEST = 75
-INACTIVE = 0xFFFFFFFF  # the offset of a lane that makes no access
+INACTIVE = 0xFFFFFFFF  # the offset of an inactive lane
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The server's side of a fleet: runs go to a Dask scheduler, each to one worker that has the device for it.
 
-A separate thread has the event loop that speaks Dask. A run waits here until a fit worker is free, so that a worker
-that dies costs only the run it was at: that one goes to another worker, once. Everything ends in bounded time: the
+A separate thread runs the event loop that speaks Dask. A run waits here until a suitable worker is free, so that a
+worker that dies loses only its current run, which is given to another worker once. Everything ends in bounded time: the
 scheduler has seconds to answer, a run a minute.
 """
 
@@ -43,7 +43,7 @@ class WorkerLostError(Exception):
 
 @dataclass(slots=True, eq=False)
 class WaitingRun:
-    """A run that waits for a worker: its request, the workers that died of it, and which ones it may have."""
+    """A run that waits for a worker: its request, the workers that died while running it, and the allowed workers."""
 
     params: Json
     lost: list[FleetMember]
@@ -53,12 +53,12 @@ class WaitingRun:
     until: float = field(default_factory=lambda: time.monotonic() + BACK_SECONDS)
 
     def note_worker(self) -> None:
-        """Note that a worker that can run it is there."""
+        """Note that a suitable worker is present."""
         self.known, self.until = True, time.monotonic() + BACK_SECONDS
 
     def is_hopeless(self) -> bool:
-        """Return whether it no longer waits for a worker that can run it: at once if none was ever there, else after a
-        nanny has had time to restart the one that died.
+        """Return whether waiting is pointless: at once if there never was a suitable worker, else after a nanny had
+        time to restart the one that died.
         """
         return not (self.lost or self.known) or time.monotonic() > self.until
 
@@ -182,7 +182,7 @@ class Fleet:
         return _parse_answer(answer_text, member, lost)
 
     async def _take_member(self, params: Json, lost: list[FleetMember], is_allowed: MemberFilter) -> FleetMember:
-        """Take a fit member on which nothing of ours runs; requests are served in their order."""
+        """Take a suitable member that is idle; requests are served in order."""
         waiter = WaitingRun(params, lost, is_allowed, asyncio.get_running_loop().create_future())
         self._queue.append(waiter)
         self._changed.set()
@@ -203,7 +203,7 @@ class Fleet:
         self._changed.set()
 
     async def _serve_waiters(self) -> None:
-        """Give waiters their places, for as long as somebody waits."""
+        """Assign workers to waiting runs, as long as there are any."""
         while self._queue:
             self._changed.clear()
             try:
@@ -223,7 +223,7 @@ class Fleet:
     def _match_waiters(self, members: Sequence[FleetMember]) -> None:
         idle = [member for member in members if member.address not in self._busy and not member.refused]
         for waiter in list(self._queue):
-            if waiter.place.done():  # it no longer waits
+            if waiter.place.done():  # no longer waiting
                 self._queue.remove(waiter)
                 continue
             try:

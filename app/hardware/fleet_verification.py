@@ -31,8 +31,8 @@ MOST_SECONDS = 4 * 3600.0  # for one piece, including its wait for a worker
 
 @dataclass(frozen=True, slots=True)
 class DeviceGroup:
-    """The workers that share a device and software, whoever they are while it is verified: one file of evidence.
-    worker: the only one, or its host; "" for any.
+    """The workers with the same device and software, which may change during a verification; they share an evidence
+    file. worker: the only one, or its host; "" for any.
     """
 
     device: Mapping[str, str]
@@ -198,9 +198,7 @@ async def _run_pieces(
 
 
 async def _run_piece(fleet: Fleet, group: DeviceGroup, piece: VerificationPiece) -> Json:
-    """Return a piece's answer; wait for a scheduler that goes away, because hours of work are not given up for its
-    restart.
-    """
+    """Return a piece's answer. Wait if the scheduler goes away: hours of work are not discarded because it restarts."""
     away_since: float | None = None
     while True:
         started = time.monotonic()

@@ -77,7 +77,7 @@ def _check_value(value: Any, field: str) -> Any:
 
 
 def parse_matrix(text: str, field: str) -> Any:
-    """Parse numbers in a text into lists (a line a row); a formula is returned as text."""
+    """Parse numbers in a text into lists (a line per row); a formula is returned as text."""
     if len(text) > LONGEST:
         raise LayoutError("bad_matrix", f"{field} has {len(text)} characters.", f"At most {LONGEST}.", field)
     tokens = [token for token in _SEPARATOR.split(text) if token]
@@ -196,7 +196,7 @@ def _reshape_lists(name: str, lists: Any, linear: Array) -> Array:
 
 
 def format_matrix(matrix: Any) -> str:
-    """Format lists as parse_matrix parses them: a line a row, products one after another separated by blank lines."""
+    """Format lists as parse_matrix parses them: a line per row, products one after another separated by blank lines."""
     if not matrix or not isinstance(matrix[0], list):
         return " ".join(f"{value:.17g}" for value in matrix)
     if isinstance(matrix[0][0], list):

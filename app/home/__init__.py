@@ -1,1 +1,1 @@
-"""The home page: one paste box, the subjects of Lanescope, and the evidence."""
+"""The home page: a paste box, the subjects of Lanescope, and the evidence."""

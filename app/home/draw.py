@@ -1,4 +1,4 @@
-"""The pictures of the home page: a layout, the bits of a descriptor, and a labelled part of a figure. No framework."""
+"""The pictures of the home page: a layout, the bits of a descriptor, and a labelled part of a figure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lanescope.ptx.table.descriptors import WGMMA
 from lanescope.render.svg import render_svg
 from lanescope.render.view import PanelFigure, make_operand_figure
 
-_WIDE, _TALL, _STEP, _ROW = 16, 22, 18, 28  # size of a bit, and step to the next
+_WIDE, _TALL, _STEP, _ROW = 16, 22, 18, 28  # size of a bit, and distance to the next
 _PER_ROW = 16
 _ROWS, _COLS = (0, 7), (0, 7)  # of the labelled figure
 
@@ -29,13 +29,13 @@ def draw_labelled(ptx: str) -> str:
 
 
 def _strip_title(figure: PanelFigure, numbers: float = 0.0) -> PanelFigure:
-    """Return a figure of one panel without the space for its title; numbers: the space for row and column numbers."""
+    """Return a figure of one panel without the space for its title. numbers: space for row and column numbers."""
     (panel,) = figure.panels
     return PanelFigure(panel.width + numbers, panel.height + numbers, (replace(panel, title="", x=numbers, y=numbers),))
 
 
 def draw_bits(word: int) -> str:
-    """Draw the 64 bits of a descriptor, bit 63 first, each field in its colour as in the editor."""
+    """Draw the 64 bits of a descriptor, bit 63 first, each field in the editor's colour."""
     fill = {bit: n for n, f in enumerate(WGMMA.fields) for bit in range(f.low, f.high + 1)}
     size = (_PER_ROW - 1) * _STEP + _WIDE, (64 // _PER_ROW - 1) * _ROW + _TALL
     parts = [

@@ -1,4 +1,4 @@
-"""The facts of the home page: texts to try, popular instructions, and counts of the evidence. No framework."""
+"""The facts of the home page: example texts, popular instructions, and counts of the evidence."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WORD = 0x4000004000010100
 
 @dataclass(frozen=True, slots=True)
 class PopularInstruction:
-    """An instruction that people look for: its page, its name, and its types with what tells it apart."""
+    """A popular instruction: its page, its name, and its types with the words that distinguish it."""
 
     path: str
     name: str
@@ -39,9 +39,9 @@ class PopularInstruction:
 class EvidenceCounts:
     """Counts of the evidence files, the assembler's answers and the catalogue.
 
-    ran: instructions that every device ran, a wgmma with A in registers and in shared memory; agreed: those on which
-    every device agreed with the maps; descriptors: those that each device read; waiting: instructions that not every
-    device has run.
+    ran: instructions executed on every device, a wgmma with A in registers and in shared memory; agreed: those on which
+    every device agreed with the maps; descriptors: those that each device read; waiting: instructions not yet executed
+    on every device.
     """
 
     devices: tuple[str, ...]
@@ -56,7 +56,7 @@ class EvidenceCounts:
 
 
 def list_popular() -> list[PopularInstruction]:
-    """List the instructions that people look for most."""
+    """Return the instructions that people look for most."""
     popular = [(i, name_form(i)) for i in map(catalog.find, POPULAR)]
     return [
         PopularInstruction(link_instruction(i), form.name, " ".join(filter(None, (form.types, form.apart))))
@@ -65,7 +65,7 @@ def list_popular() -> list[PopularInstruction]:
 
 
 def count_evidence() -> EvidenceCounts:
-    """Count everything that the page says of its evidence."""
+    """Return the counts that the page shows of its evidence."""
     files, instructions = catalog.load_evidence(), catalog.instructions()
     every_run = [runs for runs in map(catalog.list_hardware_runs, instructions) if runs and len(runs) == len(files)]
     reads = [data["descriptors"].values() for data in files if data["descriptors"]]

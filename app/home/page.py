@@ -1,4 +1,4 @@
-"""/: the home page. It is the same for everybody, so it is rendered once and kept."""
+"""/: the home page. It is the same for everybody, so it is rendered once and cached."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 @router.get("/")
 def home_page(request: Request) -> Response:
-    """Show the paste box and what stands behind it; an old address of the catalogue redirects to the catalogue."""
+    """Show the home page; redirect an old address of the catalogue."""
     if any(name in request.query_params for name in FILTERS):
         return RedirectResponse(f"/instructions?{request.url.query}", 303)
     context = {

@@ -1,4 +1,4 @@
-"""Pictures of an instruction descriptor, its bits beside the product that they say, and of a zero-column mask."""
+"""Pictures of an instruction descriptor, its bits beside the product they describe, and of a zero-column mask."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from lanescope.render.idesc import describe_field
 from lanescope.render.pointing import describe_grid
 
 FONT = "'DejaVu Sans Mono', ui-monospace, monospace"
-LEFT, TOP, BIT, TALL, LINE = 12.0, 34.0, 15.5, 22.0, 17.0  # pixels: a bit, and a line of the fields below
-WORDS, PRODUCT, LONGEST, LEAST = 524.0, 850.0, 220.0, 26.0  # left edges; the longest and the shortest side of a matrix
-CELL, HIGH, SIDE = 24.0, 20.0, 32  # a column of the mask, and columns of a line
+LEFT, TOP, BIT, TALL, LINE = 12.0, 34.0, 15.5, 22.0, 17.0  # pixels: width of a bit, height of a field's line
+WORDS, PRODUCT, LONGEST, LEAST = 524.0, 850.0, 220.0, 26.0  # left edges; longest and shortest side of a drawn matrix
+CELL, HIGH, SIDE = 24.0, 20.0, 32  # width of a column of the mask; columns per line
 
 
-def draw_idesc(given: IdescWord) -> str:
-    """Draw the 32 bits with what each field says, and A, B and D of the product to scale."""
-    parts = sorted(given.kind.parts, key=lambda part: part.field.low)
-    fills = {part.name: fill for part, fill in zip(given.kind.parts, number_fills(given.kind), strict=True)}
+def draw_idesc(word: IdescWord) -> str:
+    """Draw the 32 bits with the meaning of each field, and A, B and D of the product to scale."""
+    parts = sorted(word.kind.parts, key=lambda part: part.field.low)
+    fills = {part.name: fill for part, fill in zip(word.kind.parts, number_fills(word.kind), strict=True)}
     owners = [next((part for part in parts if part.field.low <= at <= part.field.high), None) for at in range(32)]
     out, texts, groups = [], [], []
     for at in range(31, -1, -1):
-        part, x, value = owners[at], LEFT + (31 - at) * BIT, given.word >> at & 1
+        part, x, value = owners[at], LEFT + (31 - at) * BIT, word.word >> at & 1
         wrong = part is None and value
         look = f'fill="var(--fill-{fills[part.name]})"' if part else 'fill="var(--raised)"'
         edge = 'stroke="var(--bad)" stroke-width="2"' if wrong else 'stroke="var(--cell-line)" stroke-width=".6"'
@@ -34,9 +34,9 @@ def draw_idesc(given: IdescWord) -> str:
         if at % 8 in (0, 7):
             out.append(_draw_text(x + BIT / 2, TOP - 5, str(at), 8.5, anchor="middle"))
         place = f"bit {at} is {value}: "
-        texts.append(place + (f"{part.field.title} {describe_field(part, given)}" if part else "reserved"))
+        texts.append(place + (f"{part.field.title} {describe_field(part, word)}" if part else "reserved"))
         groups.append(part.name if part else "")
-    for line, part in enumerate(parts):  # the lowest field first, so that no leader crosses another
+    for line, part in enumerate(parts):  # lowest field first, so that leader lines do not cross
         middle = LEFT + (31 - (part.field.low + part.field.high) / 2 + 0.5) * BIT
         y = TOP + TALL + 16 + line * LINE
         out.append(f'<path d="M{middle:.1f} {TOP + TALL}V{y:.1f}H{WORDS - 6}" fill="none" stroke="var(--edge)"/>')
@@ -46,54 +46,54 @@ def draw_idesc(given: IdescWord) -> str:
         )
         title = part.field.title[0].upper() + part.field.title[1:]
         out.append(_draw_text(WORDS + 18, y + 4, title, 11))
-        out.append(_draw_text(PRODUCT - 24, y + 4, describe_field(part, given), 11, "var(--ink)", "end"))
+        out.append(_draw_text(PRODUCT - 24, y + 4, describe_field(part, word), 11, "var(--ink)", "end"))
     width, height = PRODUCT, TOP + TALL + 16 + len(parts) * LINE
-    if product := list(_draw_product(given, PRODUCT)):
+    if product := list(_draw_product(word, PRODUCT)):
         out += product
-        wide, high = _measure_product(given)
+        wide, high = _measure_product(word)
         width, height = PRODUCT + wide, max(height, high)
-    title = f"{given}, kind::{given.kind.name}: {format_title(given)}"
+    title = f"{word}, kind::{word.kind.name}: {format_title(word)}"
     bits = f"<g{describe_grid((LEFT, TOP), (BIT, TALL), [texts], groups=[groups])}/>"
     return _open_picture("idesc-picture", width, height, title) + "".join([*out, bits, "</svg>"])
 
 
-def draw_product(given: IdescWord) -> str:
-    """Draw the product alone, for a narrow page; "" where a size is 0."""
-    parts = "".join(_draw_product(given, LEFT))
-    title = f"The product of {given}: {format_title(given)}"
-    width, height = _measure_product(given)
+def draw_product(word: IdescWord) -> str:
+    """Draw the product alone, for a narrow page; "" if a size is 0."""
+    parts = "".join(_draw_product(word, LEFT))
+    title = f"The product of {word}: {format_title(word)}"
+    width, height = _measure_product(word)
     return _open_picture("idesc-product", LEFT + width, height, title) + parts + "</svg>" if parts else ""
 
 
-def _scale_product(given: IdescWord) -> tuple[float, float, float]:
-    """Return M, N and K as drawn, none shorter than can be seen."""
-    scale = LONGEST / max(given.m, given.n, given.k)
-    high, wide, deep = (max(size * scale, LEAST) for size in (given.m, given.n, given.k))
+def _scale_product(word: IdescWord) -> tuple[float, float, float]:
+    """Return M, N and K as drawn, with a minimum length."""
+    scale = LONGEST / max(word.m, word.n, word.k)
+    high, wide, deep = (max(size * scale, LEAST) for size in (word.m, word.n, word.k))
     return high, wide, deep
 
 
-def _measure_product(given: IdescWord) -> tuple[float, float]:
-    """Return the width from the left edge and the height from the top that a product takes with its words."""
-    high, wide, deep = _scale_product(given)
+def _measure_product(word: IdescWord) -> tuple[float, float]:
+    """Return width and height that a product takes with its labels."""
+    high, wide, deep = _scale_product(word)
     return max(deep + 6 + wide, LONGEST + LEAST) + 16, TOP + deep + 6 + high + 60
 
 
-def _draw_product(given: IdescWord, edge: float) -> Iterator[str]:
-    """Draw A beside D and B above it, to scale but for sides too short to see; nothing where a size is 0. edge: the
-    left one.
+def _draw_product(word: IdescWord, edge: float) -> Iterator[str]:
+    """Draw A left of D and B above it, to scale except for sides below the minimum; nothing if a size is 0. edge:
+    the left one.
     """
-    m, n, k = given.m, given.n, given.k
+    m, n, k = word.m, word.n, word.k
     if not (m and n and k):
         return
-    high, wide, deep = _scale_product(given)
+    high, wide, deep = _scale_product(word)
     x, y = edge + deep + 6, TOP + deep + 6
     majors = {
-        part.name[-1]: f" {describe_field(part, given)}"
-        for part in given.kind.parts
+        part.name[-1]: f" {describe_field(part, word)}"
+        for part in word.kind.parts
         if part.name in ("transpose_a", "transpose_b")
     }
-    types = given.types
-    sparse = ", sparse" if given.sparse else ""
+    types = word.types
+    sparse = ", sparse" if word.sparse else ""
     matrices = (
         (0, edge, y, deep, high, f"A {types['a']}{majors.get('a', '')}{sparse}, {m} × {k}"),
         (5, x, TOP, wide, deep, f"B {types['b']}{majors.get('b', '')}, {k} × {n}"),
@@ -110,7 +110,7 @@ def _draw_product(given: IdescWord, edge: float) -> Iterator[str]:
 
 
 def draw_mask(mask: ZeroMask, m: int, n: int) -> str:
-    """Draw the columns of the product, 32 a line: the number of each that is used, 0 and a hatch for the others."""
+    """Draw the columns of the product, 32 per line, each with its number, or 0 and hatched if it is zeroed."""
     bits, parts, shift = mask.expand_bits(m, n), SUBMASKS[m], mask.get_field("shift")
     wide = n // parts
     out: list[str] = [

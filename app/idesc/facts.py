@@ -1,4 +1,4 @@
-"""What the API, the command line and the pages ask and say about an instruction descriptor. No framework."""
+"""Questions and facts about instruction descriptors, for the API, the command line and the pages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EVIDENCE = "documented; agrees with CUTLASS (304 words); not executed on hardwar
 EVIDENCE_RUBIN = "documented (PTX ISA 9.4); not executed on hardware"
 MASK_EVIDENCE = "documented; equals the 7 masks of PTX's examples; not executed on hardware"
 EVERY_KIND = (*KINDS, *RUBIN_KINDS.values())
-FORM = ("cta_group", "ws")  # how it is issued: beside the fields of the word
+FORM = ("cta_group", "ws")  # how the MMA is issued, besides the fields of the word
 BITS = {"minimum": 0, "maximum": 63}
 BY_OPCODE = "The kind of the tcgen05.mma that takes it; the word does not say it."
 
@@ -50,7 +50,7 @@ def _parse_kind(given: Any, field: str) -> MmaKind:
 
 @question
 class IdescQuestion:
-    """A word and the kind under which it is read."""
+    """A word, and the kind under which it is read."""
 
     kind: MmaKind = word_field(idesc.NAMES, "Kind", BY_OPCODE, "", parse=_require_kind)
     value: int = parsed_field(
@@ -67,13 +67,13 @@ class IdescQuestion:
 
 @question
 class DecodeQuestion(IdescQuestion):
-    """The same; kind f16 where none is given."""
+    """A word, and the kind under which it is read: f16 by default."""
 
     kind: MmaKind = word_field(idesc.NAMES, "Kind", BY_OPCODE, "f16", parse=_parse_kind)
 
 
 def _declare_part(part: KindField) -> Any:
-    """A field of a product: words where it is given by name, a number or a switch where it is not."""
+    """Declare a field of a product: words if it is given by name, else a number or a switch."""
     label, says = part.field.title[0].upper() + part.field.title[1:], f"{part.field.title}: {part.field.meaning}."
     if part.chosen:
         known = (kind.get_field(part.name).codes for kind in EVERY_KIND if kind.has_field(part.name))
@@ -84,7 +84,7 @@ def _declare_part(part: KindField) -> Any:
 
 
 def _declare_product(names: Iterable[str]) -> Json:
-    """The fields of a product by name, and how its MMA is issued."""
+    """Declare the fields of a product by name, and how its MMA is issued."""
     parts = {part.name: part for kind in reversed(EVERY_KIND) for part in kind.parts}
     issued = "1 or 2: how the MMA is issued; without it, any legal form."
     return {
@@ -110,7 +110,7 @@ EncodeQuestion = make_question(
 
 @fact
 class IdescField:
-    """One bit field, and what it says in this kind."""
+    """One bit field, and its meaning in this kind."""
 
     name: str
     title: str
@@ -123,7 +123,7 @@ class IdescField:
 
 @fact
 class Problem:
-    """Something illegal, or to be checked: by its code, about a field, with the rule's source."""
+    """Something illegal, or to be checked: its code, the field, and the source of the rule."""
 
     code: Annotated[str, Description(limits={"pattern": "^[a-z0-9_]+$"})]
     field: str
@@ -140,7 +140,7 @@ class IdescTypes:
 
 @fact
 class IdescCode:
-    """The word as a C++ constant, as CUTLASS makes it, and the inline PTX that takes it."""
+    """The word as a C++ constant, as CUTLASS makes it, and as inline PTX uses it."""
 
     constant: str
     cutlass: Annotated[str, Description("Empty if CUTLASS's types cannot express the word.")]
@@ -149,7 +149,7 @@ class IdescCode:
 
 @fact
 class InstructionDescriptor:
-    """An instruction descriptor taken apart under a kind."""
+    """An instruction descriptor under a kind."""
 
     word: Word32
     kind: KindName
@@ -171,62 +171,62 @@ class InstructionDescriptor:
     evidence: str
 
 
-def decode_idesc(asked: IdescQuestion) -> InstructionDescriptor:
-    """An instruction descriptor taken apart, and the forms in which it is legal."""
-    return build_idesc(IdescWord(asked.value, asked.kind, asked.target))
+def decode_idesc(question: IdescQuestion) -> InstructionDescriptor:
+    """Return the fields of an instruction descriptor, and the forms in which it is legal."""
+    return build_idesc(IdescWord(question.value, question.kind, question.target))
 
 
 def decode_text_of_kind(word: str, kind: str) -> InstructionDescriptor:
-    """Decode a word under a kind, both as text; LayoutError where either is wrong."""
+    """Decode a word under a kind, both as text. LayoutError if either is wrong."""
     return build_idesc(IdescWord(int(word, 16), idesc.get_kind(kind)))
 
 
-def encode_idesc(given: Json) -> InstructionDescriptor:
-    """The instruction descriptor of a product; what is illegal is refused by its field."""
-    return build_idesc(parse_wish(given))
+def encode_idesc(body: Json) -> InstructionDescriptor:
+    """Return the instruction descriptor of a product. LayoutError names an illegal field."""
+    return build_idesc(parse_wish(body))
 
 
-def parse_wish(given: Json) -> IdescWord:
-    """The word of a wish; LayoutError names the field that is illegal."""
-    target = parse_target(given)
-    row = idesc.get_kind(given.get("kind", "f16"), target)
-    check_keys(given, ("kind", *(part.name for part in row.parts), *FORM, "target"), "", "unknown_field")
+def parse_wish(body: Json) -> IdescWord:
+    """Return the instruction descriptor of a product. LayoutError names the illegal field."""
+    target = parse_target(body)
+    row = idesc.get_kind(body.get("kind", "f16"), target)
+    check_keys(body, ("kind", *(part.name for part in row.parts), *FORM, "target"), "", "unknown_field")
     form = ""
-    if any(str(given.get(name, "")).strip() for name in FORM):
-        form = idesc.get_form(get_given(given, "cta_group", 1), get_given(given, "ws", 0))
-    wish = {name: value for name, value in given.items() if name not in ("kind", *FORM, "target")}
+    if any(str(body.get(name, "")).strip() for name in FORM):
+        form = idesc.get_form(get_given(body, "cta_group", 1), get_given(body, "ws", 0))
+    wish = {name: value for name, value in body.items() if name not in ("kind", *FORM, "target")}
     return idesc.encode(row, wish, form, target)
 
 
-def build_idesc(given: IdescWord) -> InstructionDescriptor:
-    """Everything said of a word under its kind."""
+def build_idesc(word: IdescWord) -> InstructionDescriptor:
+    """Return all facts about a word under its kind."""
     return InstructionDescriptor(
-        word=str(given),
-        kind=given.kind.name,
+        word=str(word),
+        kind=word.kind.name,
         fields=[
             IdescField(
                 name=part.name,
                 title=part.field.title,
                 low=part.field.low,
                 high=part.field.high,
-                encoded=part.field.get(given.word),
-                says=describe_field(part, given),
+                encoded=part.field.get(word.word),
+                says=describe_field(part, word),
                 meaning=part.field.meaning,
             )
-            for part in given.kind.parts
+            for part in word.kind.parts
         ],
-        reserved=idesc.format_word(given.reserved),
-        m=given.m,
-        n=given.n,
-        k=given.k or None,
-        types=IdescTypes(**given.types),
-        sparse=given.sparse,
-        legal=bool(idesc.find_legal_forms(given)),
-        forms={form: build_problems(why) for form, why in idesc.find_problems_by_form(given).items()},
-        problems=build_problems(idesc.find_problems(given)),
-        warnings=build_problems(idesc.find_warnings(given)),
-        code=IdescCode(**render_code(given)),
-        evidence=EVIDENCE_RUBIN if given.on_rubin else EVIDENCE,
+        reserved=idesc.format_word(word.reserved),
+        m=word.m,
+        n=word.n,
+        k=word.k or None,
+        types=IdescTypes(**word.types),
+        sparse=word.sparse,
+        legal=bool(idesc.find_legal_forms(word)),
+        forms={form: build_problems(why) for form, why in idesc.find_problems_by_form(word).items()},
+        problems=build_problems(idesc.find_problems(word)),
+        warnings=build_problems(idesc.find_warnings(word)),
+        code=IdescCode(**render_code(word)),
+        evidence=EVIDENCE_RUBIN if word.on_rubin else EVIDENCE,
     )
 
 
@@ -239,7 +239,7 @@ def build_problems(notices: Iterable[FieldNotice]) -> list[Problem]:
 
 @question
 class MaskProduct:
-    """The product whose B the mask is about."""
+    """The product whose B the mask applies to."""
 
     m: int = number_field(128, "M", "M of the product: 32, 64 or 128.")
     n: int = number_field(128, "N", "N of the product: 64, 128 or 256.")
@@ -247,7 +247,7 @@ class MaskProduct:
 
 @question
 class MaskQuestion(MaskProduct):
-    """A word and the product."""
+    """A mask word and its product."""
 
     value: int = parsed_field(
         lambda given, field: zeromask.parse_mask_word(given),
@@ -284,7 +284,7 @@ class MaskField:
 
 @fact
 class ZeroColumns:
-    """A zero-column mask descriptor, and the columns of B that it makes zero."""
+    """A zero-column mask descriptor, and the columns of B that it zeroes."""
 
     word: Word64
     m: int
@@ -297,19 +297,19 @@ class ZeroColumns:
     evidence: str
 
 
-def decode_mask(asked: MaskQuestion) -> ZeroColumns:
-    """A zero-column mask descriptor taken apart, and the columns of B that it makes zero."""
-    return build_mask(ZeroMask(asked.value), asked.m, asked.n)
+def decode_mask(question: MaskQuestion) -> ZeroColumns:
+    """Return the fields of a zero-column mask descriptor, and the columns of B that it zeroes."""
+    return build_mask(ZeroMask(question.value), question.m, question.n)
 
 
 def encode_mask(asked: Any) -> ZeroColumns:
-    """A zero-column mask descriptor from its fields."""
+    """Return a zero-column mask descriptor from its fields."""
     fields = {name: getattr(asked, name) for name in zeromask.NAMES}
     return build_mask(zeromask.encode_mask(fields), asked.m, asked.n)
 
 
 def build_mask(mask: ZeroMask, m: int, n: int) -> ZeroColumns:
-    """The columns it zeroes in an M × N product of .ws."""
+    """Return the columns that a mask zeroes in an M × N product of .ws."""
     columns = mask.list_zero_columns(m, n)
     return ZeroColumns(
         word=str(mask),

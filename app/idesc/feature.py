@@ -24,18 +24,18 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 
 
-def format_idesc(asked: IdescQuestion, told: InstructionDescriptor) -> Iterator[str]:
-    """Yield a word's fields, and the forms in which it is legal."""
-    yield f"{told.word}  kind::{told.kind}"
-    for field in told.fields:
+def format_idesc(question: IdescQuestion, answer: InstructionDescriptor) -> Iterator[str]:
+    """Yield the fields of a word, and the forms in which it is legal."""
+    yield f"{answer.word}  kind::{answer.kind}"
+    for field in answer.fields:
         yield f"  {field.high:2}–{field.low:<2}  {field.title:18} {field.encoded:#x}  {field.says}"
-    for problem in told.problems:
+    for problem in answer.problems:
         yield f"  ✗ {problem.message}"
-    for form, why in {} if told.problems else told.forms.items():
+    for form, why in {} if answer.problems else answer.forms.items():
         yield f"  {'✗' if why else '✓'} {form}" + "".join(f": {one.message}" for one in why[:1])
-    for warning in told.warnings:
+    for warning in answer.warnings:
         yield f"  ! {warning.field}: {warning.message}"
-    yield f"  {told.evidence}"
+    yield f"  {answer.evidence}"
 
 
 def run_encode(
@@ -58,13 +58,13 @@ def run_encode(
     print_json(made) if as_json else print(made.word)
 
 
-def format_mask(asked: MaskQuestion, told: ZeroColumns) -> Iterator[str]:
-    """Yield a mask's fields, and the columns of B that it makes zero."""
-    yield told.word
-    for field in told.fields:
+def format_mask(question: MaskQuestion, answer: ZeroColumns) -> Iterator[str]:
+    """Yield the fields of a mask, and the columns of B that it zeroes."""
+    yield answer.word
+    for field in answer.fields:
         yield f"  {field.high:2}–{field.low:<2}  {field.name:14} {field.value}"
-    yield f"  zero: {' '.join(map(str, told.columns)) or 'none'}"
-    for problem in told.problems:
+    yield f"  zero: {' '.join(map(str, answer.columns)) or 'none'}"
+    for problem in answer.problems:
         yield f"  ✗ {problem}"
 
 
@@ -73,7 +73,7 @@ ENCODE = Tool(
 )
 FEATURE = Feature(
     tools=(
-        ENCODE,  # before the route that takes any word
+        ENCODE,  # before the route of any word
         Tool(question=IdescQuestion, answer=facts.decode_idesc, api="instruction-descriptors/{value:path}"),
         Tool(question=MaskBody, answer=facts.encode_mask, api="zero-column-masks/encode", body="MaskBody"),
         Tool(
@@ -82,7 +82,7 @@ FEATURE = Feature(
             command="idesc decode",
             help="A word's fields, and the forms in which it is legal. Exit status 1 where it is legal in none.",
             lines=format_idesc,
-            succeeds=lambda told: told.legal,
+            succeeds=lambda answer: answer.legal,
         ),
         Tool(
             question=EncodeQuestion,
@@ -99,7 +99,7 @@ FEATURE = Feature(
             command="idesc mask",
             help="A zero-column mask: its fields, and the columns of B that it makes zero.",
             lines=format_mask,
-            succeeds=lambda told: not told.problems,
+            succeeds=lambda answer: not answer.problems,
         ),
     ),
     written=("page",),

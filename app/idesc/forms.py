@@ -1,4 +1,4 @@
-"""What the pages of the instruction descriptor and the zero-column mask show. No framework."""
+"""The template's variables of the pages of instruction descriptors and zero-column masks."""
 
 from __future__ import annotations
 
@@ -26,75 +26,77 @@ LABELS = labels_of(IdescBody) | {"word": "Word", "form": "Form"}
 FILLS = 8
 
 
-def link_idesc(given: IdescWord) -> str:
-    """The page of a word."""
-    target = {"target": given.target} if given.target else {}
-    return f"/idesc/{given}?{urlencode({'kind': given.kind.name, **target})}"
+def link_idesc(word: IdescWord) -> str:
+    """Link to the page of a word."""
+    target = {"target": word.target} if word.target else {}
+    return f"/idesc/{word}?{urlencode({'kind': word.kind.name, **target})}"
 
 
-def build_context(given: IdescWord, wish: Json | None = None) -> dict[str, Any]:
-    """Everything the page shows of a word; wish: what the form was sent with, where it is not the word's own."""
-    told = facts.build_idesc(given)
+def build_context(word: IdescWord, wish: Json | None = None) -> dict[str, Any]:
+    """Return the template's variables of a word. wish: the product that the form sent, if it differs from the
+    word's.
+    """
+    answer = facts.build_idesc(word)
     return {
-        "told": told,
-        "title": format_title(given),
-        "issued": [CALLED[form] for form, why in told.forms.items() if not why] if not told.problems else [],
+        "answer": answer,
+        "title": format_title(word),
+        "issued": [CALLED[form] for form, why in answer.forms.items() if not why] if not answer.problems else [],
         "called": CALLED,
-        "bits": list_bits(given),
-        "fields": list(zip(told.fields, number_fills(given.kind), strict=True))[::-1],
+        "bits": list_bits(word),
+        "fields": list(zip(answer.fields, number_fills(word.kind), strict=True))[::-1],
         "kinds": [
-            {"name": row.name, "href": link_idesc(convert_kind(given, row)), "on": row.name == given.kind.name}
+            {"name": row.name, "href": link_idesc(convert_kind(word, row)), "on": row.name == word.kind.name}
             for row in KINDS
         ],
         "kind_names": idesc.NAMES,
         "targets": TARGETS,
-        "target": given.target,
-        "asked": build_form_fields(given, wish),
+        "target": word.target,
+        "asked": build_form_fields(word, wish),
         "labels": LABELS,
-        "others": list_other_kinds(given),
+        "others": list_other_kinds(word),
         "error": None,
     }
 
 
-def format_title(given: IdescWord) -> str:
-    """The product in a line: `f32 += bf16 × bf16, 128 × 256 × 16`."""
-    types = given.types
-    sparse = ", A sparse" if given.sparse else ""
-    k = given.k or "?"
-    return f"{types['d']} += {types['a']} × {types['b']}, M {given.m} × N {given.n} × K {k}{sparse}"
+def format_title(word: IdescWord) -> str:
+    """Return the product in a line: `f32 += bf16 × bf16, 128 × 256 × 16`."""
+    types = word.types
+    sparse = ", A sparse" if word.sparse else ""
+    k = word.k or "?"
+    return f"{types['d']} += {types['a']} × {types['b']}, M {word.m} × N {word.n} × K {k}{sparse}"
 
 
 def number_fills(row: MmaKind) -> list[int]:
-    """A fill for each part; neighbours differ."""
+    """Return a fill for each field; neighbours differ."""
     return [n % FILLS for n in range(len(row.parts))]
 
 
-def list_bits(given: IdescWord) -> list[dict[str, Any]]:
-    """The 32 bits, highest first, each with its field and the word in which it is the other way."""
-    fill = {part.name: n for part, n in zip(given.kind.parts, number_fills(given.kind), strict=True)}
+def list_bits(word: IdescWord) -> list[dict[str, Any]]:
+    """Return the 32 bits, highest first, each with its field and the word in which it is inverted."""
+    fill = {part.name: n for part, n in zip(word.kind.parts, number_fills(word.kind), strict=True)}
     out = []
     for at in range(31, -1, -1):
-        part = next((p for p in given.kind.parts if p.field.low <= at <= p.field.high), None)
+        part = next((p for p in word.kind.parts if p.field.low <= at <= p.field.high), None)
         out.append(
             {
                 "at": at,
-                "value": given.word >> at & 1,
+                "value": word.word >> at & 1,
                 "title": part.field.title if part else "reserved",
                 "fill": fill[part.name] if part else None,
-                "href": link_idesc(replace(given, word=given.word ^ 1 << at)),
+                "href": link_idesc(replace(word, word=word.word ^ 1 << at)),
             }
         )
     return out
 
 
-def convert_kind(given: IdescWord, row: MmaKind) -> IdescWord:
-    """The same wish in another kind, as far as that kind can say it: types its first, sizes the nearest legal."""
-    if row.name == given.kind.name:
-        return given
-    row, same = idesc.fit_kind(row, given.target), {}
+def convert_kind(word: IdescWord, row: MmaKind) -> IdescWord:
+    """Return the same product in another kind as far as that kind allows: its first types, the nearest legal sizes."""
+    if row.name == word.kind.name:
+        return word
+    row, same = idesc.fit_kind(row, word.target), {}
     for part in row.parts:
-        if given.kind.has_field(part.name):
-            text = given.format_field(part.name)
+        if word.kind.has_field(part.name):
+            text = word.format_field(part.name)
             if part.name in ("m", "n") or text in part.codes:
                 same[part.name] = text
     if len({"a", "b"} & set(same)) == 1:
@@ -103,19 +105,19 @@ def convert_kind(given: IdescWord, row: MmaKind) -> IdescWord:
         for flags in ({}, {"transpose_a": 0, "transpose_b": 0, "max_shift": "0"}):
             try:
                 wish = {**same, **size, **{n: v for n, v in flags.items() if row.has_field(n)}}
-                return idesc.encode(row, wish, target=given.target)
+                return idesc.encode(row, wish, target=word.target)
             except LayoutError:
                 continue
-    return idesc.encode(row, {"m": 128, "n": 128}, target=given.target)
+    return idesc.encode(row, {"m": 128, "n": 128}, target=word.target)
 
 
-def build_form_fields(given: IdescWord, wish: Json | None) -> list[dict[str, Any]]:
-    """The fields of the form: what may be chosen, and what the word (or what was sent) says."""
+def build_form_fields(word: IdescWord, wish: Json | None) -> list[dict[str, Any]]:
+    """Return the controls of the form: the choices, and the values of the word (or those sent)."""
     out = []
-    for part in sorted(given.kind.parts, key=lambda part: ORDER.index(part.name)):
+    for part in sorted(word.kind.parts, key=lambda part: ORDER.index(part.name)):
         if part.codes and len(part.codes) == 1:
             continue
-        value = str((wish or {}).get(part.name, part.format_code(given.word)))
+        value = str((wish or {}).get(part.name, part.format_code(word.word)))
         out.append({"name": part.name, "value": value, "choices": _list_choices(part)})
     return out
 
@@ -145,18 +147,18 @@ ORDER = (
 
 
 def _list_choices(part: KindField) -> list[tuple[str, str]]:
-    """(value, words) of what may be chosen; none for a number."""
+    """Return (value, text) of the choices; none for a number."""
     majors = {"K": "K-major", "MN": "MN-major"}
     return [(name, majors.get(name, name)) for name in part.codes]
 
 
-def list_other_kinds(given: IdescWord) -> list[dict[str, Any]]:
-    """The same 32 bits under every other kind: the product it would be, and whether that is legal."""
+def list_other_kinds(word: IdescWord) -> list[dict[str, Any]]:
+    """Return the same 32 bits under every other kind: the product, and whether it is legal."""
     out = []
     for row in KINDS:
-        if row.name == given.kind.name:
+        if row.name == word.kind.name:
             continue
-        other = replace(given, kind=row)
+        other = replace(word, kind=row)
         forms, wrong = idesc.find_legal_forms(other), idesc.find_problems(other)
         why = wrong[0].message if wrong else "" if forms else "M and N are legal in no form."
         out.append(
@@ -176,17 +178,17 @@ def list_other_kinds(given: IdescWord) -> list[dict[str, Any]]:
 
 
 def link_mask(mask: ZeroMask, m: object, n: object) -> str:
-    """The page of a mask."""
+    """Link to the page of a mask."""
     return f"/zero-column-mask/{mask}?{urlencode({'m': m, 'n': n})}"
 
 
 def build_mask_context(mask: ZeroMask, m: int, n: int) -> dict[str, Any]:
-    """Everything the page shows of a mask for an M × N product."""
-    told = facts.build_mask(mask, m, n)
+    """Return the template's variables of a mask for an M × N product."""
+    answer = facts.build_mask(mask, m, n)
     bits_of = mask.expand_bits(m, n)
     runs = zeromask.find_runs(bits_of)
     return {
-        "told": told,
+        "answer": answer,
         "m": m,
         "n": n,
         "runs": [f"{a}" if a == b else f"{a}–{b}" for a, b in runs],
@@ -196,26 +198,26 @@ def build_mask_context(mask: ZeroMask, m: int, n: int) -> dict[str, Any]:
         "asked": [
             {"name": one.name, "value": one.get(mask.word), "most": one.most, "called": format_mask_title(one)}
             for one in zeromask.FIELDS
-            if is_used(one, told.sub_masks)
+            if is_used(one, answer.sub_masks)
         ],
         "error": None,
     }
 
 
 def is_used(one: BitField, sub_masks: int) -> bool:
-    """Whether a field is read with so many sub-masks."""
+    """Return whether a field is read with so many sub-masks."""
     name, _, number = one.name.rpartition("_")
     return name not in ("start_count", "first_span") or int(number) < sub_masks
 
 
 def format_mask_title(one: BitField) -> str:
-    """What the form calls a field: its name and its bits."""
+    """Return the label of a field: its name and its bits."""
     place = f"{one.high}:{one.low}" if one.high > one.low else str(one.low)
     return f"{labels_of(MaskBody)[one.name]} [{place}]"
 
 
 def _format_columns(bits_of: list[int]) -> str:
-    """How many columns of B are zero, in a sentence."""
+    """Return a sentence that says how many columns of B are zero."""
     zero = sum(bits_of)
     if not zero:
         return f"All {len(bits_of)} columns of B are used"

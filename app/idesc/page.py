@@ -1,4 +1,6 @@
-"""/idesc and /zero-column-mask: a word taken apart, and the word of a wish. Everything works by links and forms."""
+"""/idesc and /zero-column-mask: the fields of a word, and the word of a product. Everything works by links and
+forms.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 @router.get("/idesc")
 def idesc_page(request: Request) -> Response:
-    """The word that a form asks for, by its spelling or by the product; a default without either."""
+    """Show the word of a form, given by its spelling or by the product; a default without either."""
     query = dict(request.query_params)
     given = forms.DEFAULT
     try:
@@ -43,7 +45,7 @@ def idesc_page(request: Request) -> Response:
 
 
 def _render_refused(request: Request, query: dict[str, str], error: LayoutError) -> Response:
-    """The page with the error beside its field, and what was sent still in the form."""
+    """Return the page with the error beside its field, and the form as it was sent."""
     try:
         given = forms.convert_kind(forms.DEFAULT, idesc.get_kind(query.get("kind") or "f16"))
     except LayoutError:
@@ -53,14 +55,14 @@ def _render_refused(request: Request, query: dict[str, str], error: LayoutError)
 
 @router.get("/idesc/{word}")
 def word_page(request: Request, word: str) -> Response:
-    """A word under its kind."""
+    """Show a word under its kind."""
     row = idesc.get_kind(request.query_params.get("kind") or forms.DEFAULT.kind.name)
     given = IdescWord(idesc.parse_idesc_word(word), row, parse_target(request.query_params))
     return render_page(request, "idesc/page.html", _show_word(given))
 
 
-def _show_word(given: IdescWord, wish: dict[str, str] | None = None) -> dict[str, Any]:
-    return forms.build_context(given, wish) | {"svg": draw_idesc(given), "product": draw_product(given)}
+def _show_word(word: IdescWord, wish: dict[str, str] | None = None) -> dict[str, Any]:
+    return forms.build_context(word, wish) | {"svg": draw_idesc(word), "product": draw_product(word)}
 
 
 def _show_mask(mask: ZeroMask, m: int, n: int) -> dict[str, Any]:
@@ -69,7 +71,7 @@ def _show_mask(mask: ZeroMask, m: int, n: int) -> dict[str, Any]:
 
 @router.get("/zero-column-mask")
 def mask_form_page(request: Request) -> Response:
-    """The mask that a form asks for."""
+    """Show the mask of a form."""
     query = dict(request.query_params)
     m, n = query.pop("m", "128"), query.pop("n", "128")
     try:
@@ -92,6 +94,6 @@ def mask_form_page(request: Request) -> Response:
 
 @router.get("/zero-column-mask/{word}")
 def mask_page(request: Request, word: str) -> Response:
-    """A mask and the columns it zeroes."""
+    """Show a mask and the columns it zeroes."""
     m, n = (parse_integer(request.query_params.get(name) or "128", name) for name in ("m", "n"))
     return render_page(request, "idesc/mask.html", _show_mask(ZeroMask(zeromask.parse_mask_word(word)), m, n))

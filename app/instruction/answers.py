@@ -37,7 +37,7 @@ class HeldValue:
 
 @fact
 class ElementOwners:
-    """Everyone who holds an element."""
+    """All holders of an element."""
 
     operand: str
     matrix: int | None = make_optional_field()
@@ -169,12 +169,12 @@ def _format_instruction(detail: Detail) -> str:
 
 
 def get_pointer_check(result: Answer) -> PointerCheck | None:
-    """Return what an answer says of a pointer and an ldm; None where none was given."""
+    """Return the check of a pointer and an ldm in an answer; None if none was given."""
     return result.memory.check if isinstance(result, Detail) and result.memory else None
 
 
 def build_table(op: Operand, result: Answer) -> tuple[list[str], list[list[str]]]:
-    """Build the table of an answer: its head and its lines."""
+    """Return the head and the rows of an answer's table."""
     if isinstance(result, ElementOwners):
         held_values = result.owners
     elif isinstance(result, LaneValues):

@@ -37,9 +37,9 @@ def instruction(
     ldm: Annotated[str, make_text_parameter("Its leading dimension in elements.", "24")] = "",
     target: TargetName = "",
 ) -> Response:
-    """One instruction by its PTX text, with or without `.sync.aligned`; an unknown one is answered with the nearest
-    legal. A tcgen05.mma takes its instruction descriptor, which binds M, N, types and operands. A wmma.load or
-    wmma.store takes a pointer and an ldm, which are judged by the rules of PTX and of the CUDA C++ guide.
+    """One instruction by its PTX text, with or without `.sync.aligned`; for an unknown one the error names the
+    nearest legal ones. A tcgen05.mma takes its instruction descriptor, which defines M, N, types and operands. A
+    wmma.load or wmma.store takes a pointer and an ldm, which are checked against PTX and the CUDA C++ guide.
     """
     return encode_json_body(about.build_detail(about.find_instruction(ptx, idesc, target), pointer, ldm))
 

@@ -1,4 +1,4 @@
-"""The code of an instruction's page: PTX, CUDA, NumPy, CuTe, CUTLASS and Triton, each with a title. No framework."""
+"""The code of an instruction's page: PTX, CUDA, NumPy, CuTe, CUTLASS and Triton, each with a title."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FROM = {"shared": " with A from shared memory", "tensor": " with A in tensor mem
 
 @fact
 class CodePart:
-    """A piece of generated code; `layout`: it says the maps and does nothing."""
+    """A piece of generated code. layout: whether it describes the maps instead of executing the instruction."""
 
     title: str
     text: str

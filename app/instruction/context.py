@@ -1,4 +1,4 @@
-"""The context of an instruction's page, and the data of its script. No framework."""
+"""The context of an instruction's page, and the data of its script."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ TABS = {
 SEPARATE_WORDS = {
     "product": ("Product", 1),
     "half": ("First lane", 16),
-}  # axis of which a page shows one place → (label, step)
+}  # axis along which a page shows one position → (label, step)
 
 
 @fact
 class RunChoices:
-    """What the page's run form offers; `reason`: why the GPU's button is off."""
+    """The options of the page's run form. reason: why the GPU button is disabled."""
 
     kinds: tuple[tuple[str, str], ...]
     operands: tuple[str, ...]
@@ -90,9 +90,9 @@ def build_context(
     reason: str,
     table_values: int,
 ) -> dict[str, Any]:
-    """Build everything that the page of one instruction shows.
+    """Return the template's variables of an instruction's page.
 
-    reason: why no run goes to a GPU; table_values: how large a map stands in the page as a table.
+    reason: why no run can go to a GPU; table_values: size up to which a map is in the page as a table.
     """
     figure = make_figure(instruction, page_state.product)
     supplied = build_supplies(instruction, figure, page_state)
@@ -151,7 +151,7 @@ def build_context(
         "products": state.count_products(instruction),
         "majors": {name: list_majors(instruction, page_state, name) for name in state.MAJORS},
         "run": run,
-        "answer": headline.build_answer(instruction, figure, page_state),
+        "cell_answer": headline.build_answer(instruction, figure, page_state),
         "grid": shown_lanes.build_lanes_grid(instruction, figure, supplied),
         "example": find.format_example(instruction, figure),
         "shown_lanes": shown_lanes.build_shown_lanes(instruction, figure, page_state),
@@ -180,7 +180,7 @@ def _build_view_query(page_state: PageState, instruction: Instruction, view: str
 
 @fact
 class MajorLink:
-    """One way in which a multiplicand may lie in shared memory, and the page with it."""
+    """A major of an operand in shared memory, and the page with it."""
 
     text: str
     value: str

@@ -1,4 +1,4 @@
-"""What stands behind the maps of an instruction: hardware runs, ptxas, the document, other hands."""
+"""Evidence for the maps of an instruction: hardware runs, ptxas, the document, other sources."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ METHODS = {"mma": "random products compared with NumPy", "fragment": "the maps m
 
 @fact
 class Evidence:
-    """One independent statement that stands behind the map."""
+    """An independent source that confirms the map."""
 
     kind: Annotated[str, Description(examples=("ran", "assembled", "documented", "not_run"))]
     text: str

@@ -1,4 +1,4 @@
-"""Facts about an instruction for pages, the API and the command line, built from the engine. No framework."""
+"""Facts about an instruction for pages, the API and the command line, built from the engine."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class OperandMap(Operand):
 
 @fact
 class ScaleMap:
-    """Who supplies each scale factor: `thread` and `byte` are [row][block] for scale_a, [col][block] for scale_b."""
+    """The supplier of each scale factor: `thread` and `byte` are [row][block] for scale_a, [col][block] for scale_b."""
 
     name: str
     element_type: ElementType
@@ -182,7 +182,7 @@ class Detail(CatalogueRow):
 
 
 def find_instruction(ptx: str, word: str = "", target: str = "") -> engine.Instruction:
-    """Find the instruction of a text; with a word, or a wish, the product that it binds. LayoutError where a target
+    """Find the instruction of a text; with a word, or a wish, the product that it binds. LayoutError if a target
     lacks it.
     """
     instruction = lookup.find(ptx)

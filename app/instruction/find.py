@@ -79,7 +79,7 @@ def list_warp(instruction: Instruction, place: SoughtPlace) -> range:
 
 
 def _make_field(instruction: Instruction, product: int) -> FindField:
-    """What an element of an instruction is: a cell of a panel that threads hold."""
+    """Return what an element of an instruction is: a cell of a panel that threads hold."""
     figure = make_figure(instruction, product)
     grids, scope = _list_grids(figure), instruction.family.scope
     names = {name: name for name in grids} | {

@@ -49,7 +49,7 @@ class PageHead:
 
 @fact
 class PageLink:
-    """Where to go on: the words and the address."""
+    """A link to a related page."""
 
     text: str
     href: str
@@ -135,7 +135,7 @@ def list_pictures(instruction: Instruction, page_state: PageState) -> list[PageL
 
 
 def list_next_pages(instruction: Instruction, page_state: PageState, figure: PageLink) -> list[PageLink]:
-    """List the pages where the work goes on from here, each with what this page knows."""
+    """Return links to related pages, each with what this page knows."""
     return [
         *_list_load_links(instruction),
         *_list_supply_links(instruction, page_state),

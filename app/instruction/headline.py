@@ -1,7 +1,7 @@
 """The sentences about a pinned element or lane: where it is, what shares its register, what it meets in the product.
 
 All are templates: the script prints the same for what is pinned later (static/instruction/headline.js); a browser test
-compares them. No framework.
+compares them.
 """
 
 from __future__ import annotations

@@ -154,9 +154,7 @@ def build_supplied_register(one: SupplyMatrix, thread: int) -> LaneRegisters | N
 
 @fact
 class NumericLine:
-    """How the thread, the value index or the register of an element follows: a template of the element's facts, and
-    what comes out.
-    """
+    """How the thread, value or register of an element is computed: a template of the formula, and its result."""
 
     name: str
     work: str

@@ -1,6 +1,4 @@
-"""/i: one instruction's page. Its whole state is in its address; everything a script shows stands in the page without
-one.
-"""
+"""/i: one instruction's page. Its whole state is in its address; without scripts the page has the same content."""
 
 from __future__ import annotations
 
@@ -72,7 +70,7 @@ def _keep_descriptor(query: Mapping[str, str]) -> dict[str, str]:
 
 
 def _list_target_notices(instruction: Instruction, target: str) -> list[str]:
-    """Return why a target does not have the instruction; nothing for one that has it, and for any target."""
+    """Return why a target lacks the instruction; nothing if it has it, or for any target."""
     try:
         require_instruction(instruction, target)
     except LayoutError as error:

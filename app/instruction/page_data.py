@@ -1,4 +1,4 @@
-"""What the script of an instruction's page draws from. No framework."""
+"""What the script of an instruction's page draws from."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ from lanescope.render.view import (
 
 @fact
 class PanelData:
-    """One matrix: its size, and the dimensions that its rows and columns follow; subject: what the
-    legend calls it; beside: it belongs to another one."""
+    """One matrix: its size, and the dimensions that its rows and columns follow; subject: what the legend calls it;
+    beside: it belongs to another one.
+    """
 
     name: str
     title: str
@@ -81,7 +82,7 @@ class OperandData(MatrixData):
     value_bits: tuple[str, ...]
     per_register: int
     lines: tuple[lanes.NumericLine, ...]
-    told: dict[str, Numbers] | None = make_optional_field()
+    fields: dict[str, Numbers] | None = make_optional_field()
 
 
 @fact
@@ -102,7 +103,7 @@ class SupplyData(MatrixData):
     value_bits: tuple[str, ...]
     per_register: int
     lines: tuple[lanes.NumericLine, ...]
-    told: dict[str, Numbers | list[str]]
+    fields: dict[str, Numbers | list[str]]
     texts: dict[str, str]
     of: str
     down: Numbers
@@ -239,7 +240,7 @@ def build_supply_data(one: SupplyMatrix) -> SupplyData:
         value_bits=bits,
         per_register=0,
         lines=(),
-        told={
+        fields={
             **{name: numbers.ravel() for name, numbers in one.numbers.items()},
             "range": [bits[unit] for unit in one.unit.ravel().tolist()],
         },
@@ -257,8 +258,8 @@ def _build_categories(categories: Mapping[str, CellCategory]) -> dict[str, Categ
     }
 
 
-def build_operand_data(grid: OperandGrid, panel: str, told: Mapping[str, Numbers]) -> OperandData:
-    """Build one matrix for the script. told: what sentences name of its elements, each [rows, cols]."""
+def build_operand_data(grid: OperandGrid, panel: str, fields: Mapping[str, Numbers]) -> OperandData:
+    """Build one matrix for the script. fields: numbers of its elements that sentences name, each [rows, cols]."""
     op = grid.operand
     forward = op.formula()["forward"]
     return OperandData(
@@ -288,5 +289,5 @@ def build_operand_data(grid: OperandGrid, panel: str, told: Mapping[str, Numbers
         value_bits=list_value_bits(op),
         per_register=get_per_register(op),
         lines=lanes.list_numeric_lines(op),
-        told={name: numbers.ravel() for name, numbers in told.items()} or None,
+        fields={name: numbers.ravel() for name, numbers in fields.items()} or None,
     )

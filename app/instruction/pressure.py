@@ -1,4 +1,4 @@
-"""Register pressure: what one thread's operands take at every shape of an instruction's types. No framework."""
+"""Register pressure: what one thread's operands take at every shape of an instruction's types."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """A multiplicand that wgmma or tcgen05.mma reads through a descriptor: the tile that a program would store by default,
-the word that reads its first slice, and where each element of the slice lies. No framework.
+the word that reads its first slice, and where each element of the slice lies.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 from lanescope.app.kit import links
 from lanescope.app.kit.fact import fact
-from lanescope.app.memory import descriptors as memory
+from lanescope.app.memory.verdicts import parse_view
 from lanescope.blackwell.bound import BoundMma
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.table.descriptors import TCGEN05, WGMMA, fit_format
@@ -42,7 +42,7 @@ def build_default_tile(instruction: Instruction, name: str, major: str) -> tuple
     """Build (the 128B tile of this major in whole atoms that holds what one instruction reads of operand a or b, how
     much of K it reads).
     """
-    _, view = memory.parse_view(_build_reader_query(instruction, name, major))
+    _, view = parse_view(_build_reader_query(instruction, name, major))
     swizzle, form = get_mode(SWIZZLE), WGMMA
     if isinstance(instruction, BoundMma):  # the descriptor has the major, and 32-bit types have a separate mode
         form, major = view.form, view.major

@@ -1,4 +1,4 @@
-"""The lanes that the page's panel lists, and the grid of lanes and registers. No framework."""
+"""The lanes that the page's panel lists, and the grid of lanes and registers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""How the rows and columns of a matrix spread over lanes and registers: what a reduction along one has to combine. No
-framework.
+"""How the rows and columns of a matrix are distributed over lanes and registers, and so what a reduction has to
+combine.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class LineSpread:
 
 
 def list_operands(instruction: Instruction) -> list[Operand]:
-    """List the matrices that a thread holds element by element: not C, which lies as D, and none that is compressed."""
+    """Return the matrices that threads hold element by element: not C if it is like D, and no compressed one."""
     if not instruction.family.multiplies or instruction.family.scope.place is not OperandPlace.REGISTERS:
         return []
     return [
@@ -76,7 +76,7 @@ def _format_span(numbers: NDArray[Any]) -> str:
 
 
 def build_chart(instruction: Instruction) -> str:
-    """Build what static/instruction/spread.js draws from, as JSON; "" where there is nothing to draw."""
+    """Build what static/instruction/spread.js draws from, as JSON; "" if there is nothing to draw."""
     matrices: list[dict[str, Any]] = [
         {
             "name": op.name,

@@ -1,4 +1,4 @@
-"""The state of an instruction page and its URL: the only codec. Scripts receive SPEC and follow it."""
+"""The state of an instruction page, and its codec in the URL. Scripts read SPEC."""
 
 from __future__ import annotations
 
@@ -130,13 +130,13 @@ def find_binding_target(instruction: Instruction, query: Mapping[str, str]) -> s
 
 
 def make_default_state(instruction: Instruction) -> PageState:
-    """Make the state of a page whose address says nothing: a warpgroup's four warps, or a warp's lane groups."""
+    """Return the state of a page without a query: a warpgroup's four warps, or a warp's lane groups."""
     return PageState(colour=AUTO) if instruction.family.scope.several else PageState()
 
 
 @fact
 class AutomaticColour:
-    """What AUTO colours by: `whole`, or `within` where no more than one warp's rows of M are shown."""
+    """What AUTO colours by: `whole`, or `within` if at most one warp's rows of M are shown."""
 
     name: str
     whole: str

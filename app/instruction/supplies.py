@@ -1,7 +1,7 @@
 """What lanes supply beside the operands, as matrices: the metadata of a sparse A, the scale factors of A and B.
 
 A cell of the metadata is the nibble of one group of columns of A in one row, PTX ISA 9.1, 9.7.14.6.1; a cell of SFA
-(SFB) the factor of one row of A (column of B) and block of K, 9.7.14.3. No framework.
+(SFB) the factor of one row of A (column of B) and block of K, 9.7.14.3.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class SupplyMatrix:
 
     @property
     def categories(self) -> dict[str, CellCategory]:
-        """What cells may be coloured by: the names of the linked operand's threads."""
+        """Return what cells may be coloured by: the names of the linked operand's threads."""
         return {name: one for name, one in self.grid.categories.items() if one.of == "thread"}
 
     def list_warp_edges(self) -> list[int]:

@@ -1,5 +1,5 @@
 """The parts of a tcgen05.mma's page beside its matrices: the fields of its instruction descriptor, the place of each
-operand in tensor memory, and the pictures of scale factors and metadata. No framework.
+operand in tensor memory, and the pictures of scale factors and metadata.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class TmemOperandView:
     size: str
     columns: int
     pattern: str
-    told: str
+    evidence: str
     inferred: bool
     href: str
     svg: str
@@ -223,7 +223,7 @@ def _build_operand_view(instruction: BoundMma, op: Any, evidence: bound.OperandE
         size=f"{op.row_count} × {op.col_count} {op.element.name}",
         columns=op.registers,
         pattern=str(op.pattern),
-        told=evidence.text,
+        evidence=evidence.text,
         inferred=evidence.inferred,
         href=link_instruction(instruction, op, "svg", make_idesc_query(instruction.word)),
         svg=svg,

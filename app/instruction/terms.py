@@ -1,5 +1,5 @@
 """Texts about the whole picture: the colours of its cells, and the terms of a pinned element of D. The script prints
-the same (static/instruction/legend.js, trace.js); browser tests compare them. No framework.
+the same (static/instruction/legend.js, trace.js); browser tests compare them.
 """
 
 from __future__ import annotations

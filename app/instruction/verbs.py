@@ -1,4 +1,4 @@
-"""The verb show."""
+"""The command show."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Element → lane, register, bits; or lane → elements; or the facts of every operand; the instructions that a
-    shorter name means. Exit status 1 where a pointer or an ldm is illegal.
+    shorter name means. Exit status 1 if a pointer or an ldm is illegal.
     """
     from lanescope.app.instruction import answers
     from lanescope.app.instruction import facts as about

@@ -1,4 +1,4 @@
-"""Whole programs around one instruction: what the API, the page and the command line say of a plan."""
+"""Whole programs around one instruction, for the API, the page and the command line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lanescope.shared.tiling import Tile
 
 FORMS = ("cu", "py")
 SIDES = (*planning.SIDES, SIDE)  # whose options a request may name
-# What an option is, for the form and the help.
+# Descriptions of the options, for the form and the help.
 WHAT = {
     "from": "A comes from",
     "kind": "Stored as",
@@ -54,7 +54,7 @@ WHAT = {
 
 @fact
 class ProgramOptions:
-    """Every option by side, spelled in full: what was given, and the defaults."""
+    """Every option by side, spelled out: those given, and the defaults."""
 
     a: dict[str, str]
     b: dict[str, str]
@@ -64,7 +64,7 @@ class ProgramOptions:
 
 @fact
 class Program:
-    """A program, and what it was made of."""
+    """A program and its options."""
 
     ptx: str
     title: Annotated[tuple[str, ...], Description("What it does and how its operands lie, a line each.")]
@@ -85,34 +85,36 @@ class Program:
 
 
 def has_program(instruction: Instruction) -> bool:
-    """Whether there is a program with A and B: for everything that multiplies."""
+    """Return whether the instruction has a program with A and B: if it multiplies."""
     return is_plannable(instruction)
 
 
-def plan_program(instruction: Instruction, given: Mapping[str, str]) -> ProductPlan | MovePlan:
-    """Plan a product from the options of A, B and D, a load or store from those of its data. LayoutError names an
-    option, or a side that the instruction does not have.
+def plan_program(instruction: Instruction, query: Mapping[str, str]) -> ProductPlan | MovePlan:
+    """Return the plan of a program: a product from the options of A, B and D, a load or store from those of its data.
+
+    LayoutError names an option, or a side that the instruction does not have.
     """
     moves = moves_rows(instruction)
-    for side, text in given.items():
+    for side, text in query.items():
         if text and (side == SIDE) is not moves:
             sides = (SIDE,) if moves else planning.SIDES
             raise LayoutError("unknown_key", f"{instruction.ptx} has no {side}.", f"It has {', '.join(sides)}.", side)
     if moves:
-        return make_move_plan(instruction, given.get(SIDE, ""))
-    return make_plan(instruction, *(given.get(side, "") for side in planning.SIDES))
+        return make_move_plan(instruction, query.get(SIDE, ""))
+    return make_plan(instruction, *(query.get(side, "") for side in planning.SIDES))
 
 
-def write_program(made: ProductPlan | MovePlan, form: str) -> str:
-    """The program as a file: "cu" or "py"."""
-    if isinstance(made, MovePlan):
-        return move_program.render_program(made) if form == "cu" else move_program.render_script_program(made)
-    return kernel.render_program(made) if form == "cu" else kernel.render_script_program(made)
+def write_program(plan: ProductPlan | MovePlan, form: str) -> str:
+    """Return the program as a file: "cu" or "py"."""
+    if isinstance(plan, MovePlan):
+        return move_program.render_program(plan) if form == "cu" else move_program.render_script_program(plan)
+    return kernel.render_program(plan) if form == "cu" else kernel.render_script_program(plan)
 
 
 def parse_options(query: Mapping[str, str]) -> dict[str, str]:
-    """The options of every side from a query: `a=major=MN,swizzle=64B`, or a form's fields `a.major=MN`. LayoutError
-    for other names.
+    """Return the options of every side of a query: `a=major=MN,swizzle=64B`, or a form's `a.major=MN`.
+
+    LayoutError for other names.
     """
     out = {side: query.get(side, "").strip() for side in SIDES}
     fields: dict[str, list[str]] = {}
@@ -124,23 +126,23 @@ def parse_options(query: Mapping[str, str]) -> dict[str, str]:
     return {side: ",".join(filter(None, (out[side], *fields.get(side, ())))) for side in SIDES}
 
 
-def link_program(instruction: Instruction, given: Mapping[str, str], form: str = "") -> str:
-    """The page's address, or that of its .cu, .py or .json."""
-    return links.link_kernel(instruction, {side: text for side, text in given.items() if text}, form)
+def link_program(instruction: Instruction, query: Mapping[str, str], form: str = "") -> str:
+    """Return the page's address, or that of its .cu, .py or .json."""
+    return links.link_kernel(instruction, {side: text for side, text in query.items() if text}, form)
 
 
-def format_options(made: ProductPlan | MovePlan) -> dict[str, str]:
-    """The options that were given, as text by side: what belongs in a link."""
-    return {side: format_plan_options(options) for side, options in made.chosen.items()}
+def format_options(plan: ProductPlan | MovePlan) -> dict[str, str]:
+    """Return the options that were given, as text by side, for a link."""
+    return {side: format_plan_options(options) for side, options in plan.chosen.items()}
 
 
 def build_tile_options(
     instruction: Instruction, operand: str, tile: Tile, first: int = 0, word: str = ""
 ) -> dict[str, str] | None:
-    """The options of a whole product one operand of which lies in a tile, from row `first` on, read through `word`
-    where it is given.
+    """Return the options of a whole product with one operand stored in a tile, from row `first` on, read through `word`
+    if given.
 
-    None without such a product: a slice does not begin there, or the other operand cannot follow its steps of K.
+    None if there is no such product: no slice begins there, or the other operand cannot follow its K steps.
     """
     shape = {
         "major": tile.major,
@@ -161,12 +163,12 @@ def build_tile_options(
 def build_storage_options(
     instruction: Instruction, operand: str, spec: Mapping[str, Any], major: str, word: str = ""
 ) -> dict[str, str] | None:
-    """The same of an operand that lies in rows, panels or a CuTe layout."""
+    """Return the options of a whole product with one operand stored in rows, panels or a CuTe layout."""
     return check_options(instruction, operand, {"kind": spec["kind"], "major": major, **spec, "descriptor": word})
 
 
 def check_options(instruction: Instruction, operand: str, options: Mapping[str, Any]) -> dict[str, str] | None:
-    """One operand's options as text by side, None where they make no product."""
+    """Return one operand's options as text by side, None if they make no product."""
     given = {operand: format_plan_options({name: str(value) for name, value in options.items() if value != ""})}
     try:
         make_plan(instruction, given.get("a", ""), given.get("b", ""))
@@ -175,37 +177,37 @@ def check_options(instruction: Instruction, operand: str, options: Mapping[str, 
     return given
 
 
-def build_program(made: ProductPlan | MovePlan) -> Program:
-    """The program of a plan in every form, and what it was made of."""
-    options = {side: {n: value for n, value in given.items() if value} for side, given in made.options.items()}
+def build_program(plan: ProductPlan | MovePlan) -> Program:
+    """Return the program of a plan in every form, and what it was made of."""
+    options = {side: {n: value for n, value in given.items() if value} for side, given in plan.options.items()}
     k: int | None
-    if isinstance(made, MovePlan):
-        title, stem, k, steps = move_program.render_title(made), move_program.NAME, None, 1
+    if isinstance(plan, MovePlan):
+        title, stem, k, steps = move_program.render_title(plan), move_program.NAME, None, 1
     else:
-        title, stem, k, steps = kernel.render_title(made), "product", made.k, made.steps
+        title, stem, k, steps = kernel.render_title(plan), "product", plan.k, plan.steps
     return Program(
-        ptx=made.instruction.ptx,
+        ptx=plan.instruction.ptx,
         title=tuple(title),
-        target=kernel.get_target(made),
-        build=kernel.render_build(made, stem),
-        command=kernel.format_command(made, f"{stem}.cu"),
+        target=kernel.get_target(plan),
+        build=kernel.render_build(plan, stem),
+        command=kernel.format_command(plan, f"{stem}.cu"),
         options=ProgramOptions(**{side: {} for side in planning.SIDES} | options),
         k=k,
         steps=steps,
-        shared_bytes=made.shared_bytes,
-        immediates={} if isinstance(made, MovePlan) else made.immediates,
-        descriptors={} if isinstance(made, MovePlan) else _list_all_descriptors(made),
-        cu=write_program(made, "cu"),
-        py=write_program(made, "py"),
+        shared_bytes=plan.shared_bytes,
+        immediates={} if isinstance(plan, MovePlan) else plan.immediates,
+        descriptors={} if isinstance(plan, MovePlan) else _list_all_descriptors(plan),
+        cu=write_program(plan, "cu"),
+        py=write_program(plan, "py"),
     )
 
 
-def _list_all_descriptors(made: ProductPlan) -> dict[str, tuple[str, ...]]:
-    """The descriptors of A and B by letter, of those that have some."""
-    sides = [side for side in (made.a, made.b) if isinstance(side, DescribedSide)]
-    return {side.letter: list_descriptors(side, made.steps) for side in sides}
+def _list_all_descriptors(plan: ProductPlan) -> dict[str, tuple[str, ...]]:
+    """Return the descriptors of A and B by letter, for operands that have some."""
+    sides = [side for side in (plan.a, plan.b) if isinstance(side, DescribedSide)]
+    return {side.letter: list_descriptors(side, plan.steps) for side in sides}
 
 
 def list_descriptors(side: DescribedSide, steps: int) -> tuple[str, ...]:
-    """The descriptor of every step, its start counted from shared memory's first byte."""
+    """Return the descriptor of every step, its start relative to the first byte of shared memory."""
     return tuple(str(side.get_descriptor(step)) for step in range(steps))

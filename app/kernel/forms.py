@@ -1,4 +1,4 @@
-"""The form of a whole program's page: its fields, and the links to its tiles. No framework."""
+"""The form of a whole program's page: its fields, and the links to its tiles."""
 
 from __future__ import annotations
 
@@ -15,15 +15,13 @@ from lanescope.product.planning import make_plan
 from lanescope.ptx.instruction import Instruction
 from lanescope.render import move_program
 
-RARE = ("swizzle_by", "mn", "first", "base", "descriptor")  # options that the form keeps folded
+RARE = ("swizzle_by", "mn", "first", "base", "descriptor")  # options that the form shows folded
 
 
 @fact
 class OptionField:
-    """One option of the form.
-
-    words: those to choose from, none where it is typed; value: what was chosen, as typed where the options were
-    refused.
+    """An option of the form. words: the choices, none if it is typed; value: the current one, as typed if the
+    options are wrong.
     """
 
     name: str
@@ -35,7 +33,7 @@ class OptionField:
 
 @fact
 class TileLinks:
-    """A tile of the program: its page, its first descriptor, and where that is verified."""
+    """A tile of the program: its page, its first descriptor, and the page that verifies it."""
 
     letter: str
     smem: str
@@ -43,34 +41,34 @@ class TileLinks:
     verify: str
 
 
-def find_legal_plan(found: Instruction, given: dict[str, str]) -> ProductPlan | MovePlan:
-    """A legal plan to show the form of beside an error; LayoutError where the instruction has none at all."""
-    if moves_rows(found):
-        return make_move_plan(found)
-    for a in ("from=registers" if "from=registers" in given["a"] else "", ""):
+def find_legal_plan(instruction: Instruction, query: dict[str, str]) -> ProductPlan | MovePlan:
+    """Return a legal plan whose form is shown beside an error. LayoutError if the instruction has none."""
+    if moves_rows(instruction):
+        return make_move_plan(instruction)
+    for a in ("from=registers" if "from=registers" in query["a"] else "", ""):
         try:
-            return make_plan(found, a)
+            return make_plan(instruction, a)
         except LayoutError:
             if not a:
                 raise
     raise AssertionError
 
 
-def build_context(made: ProductPlan | MovePlan, given: dict[str, str], error: LayoutError | None) -> dict[str, Any]:
-    """What the page shows."""
-    found, moved = made.instruction, isinstance(made, MovePlan)
-    options = {side: text for side, text in (given if error else programs.format_options(made)).items() if text}
+def build_context(plan: ProductPlan | MovePlan, query: dict[str, str], error: LayoutError | None) -> dict[str, Any]:
+    """Return the template's variables."""
+    found, moved = plan.instruction, isinstance(plan, MovePlan)
+    options = {side: text for side, text in (query if error else programs.format_options(plan)).items() if text}
     return {
         "found": found,
         "evidence": list_evidence(found),
         "error": error,
-        "facts": None if error else programs.build_program(made),
-        "fields": {side: _build_fields(made, side, given[side] if error else "") for side in made.words},
+        "facts": None if error else programs.build_program(plan),
+        "fields": {side: _build_fields(plan, side, query[side] if error else "") for side in plan.words},
         "forms": {form: programs.link_program(found, options, form) for form in (*programs.FORMS, "json")},
         "stem": move_program.NAME if moved else "product",
         "run": "" if moved else links.link_run(found, options),
-        "steps": links.link_steps(found, _build_steps_query(made, options)),
-        "tiles": [] if isinstance(made, MovePlan) else _link_tiles(made),
+        "steps": links.link_steps(found, _build_steps_query(plan, options)),
+        "tiles": [] if isinstance(plan, MovePlan) else _link_tiles(plan),
         "labels": (
             {f"{side}.{name}": what for side in programs.SIDES for name, what in programs.WHAT.items()}
             | {"d.scale": "scale-d", "d.layout": "C and D stored", "data": "Shared memory"}
@@ -78,27 +76,27 @@ def build_context(made: ProductPlan | MovePlan, given: dict[str, str], error: La
     }
 
 
-def _build_fields(made: ProductPlan | MovePlan, side: str, typed: str) -> list[OptionField]:
-    """The form of one side."""
+def _build_fields(plan: ProductPlan | MovePlan, side: str, typed: str) -> list[OptionField]:
+    """Return the form of one side."""
     kept = dict(part.partition("=")[::2] for part in typed.split(",") if "=" in part)
     return [
         OptionField(
             name=name,
             words=tuple(words or ()),
-            value=kept.get(name) or made.chosen[side].get(name, ""),
-            default=made.options[side][name],
+            value=kept.get(name) or plan.chosen[side].get(name, ""),
+            default=plan.options[side][name],
             rare=name in RARE,
         )
-        for name, words in made.words[side].items()
+        for name, words in plan.words[side].items()
     ]
 
 
-def _link_tiles(made: ProductPlan) -> list[TileLinks]:
-    """Links of A and B where they lie in tiles."""
-    return [_link_tile(side, made) for side in (made.a, made.b) if isinstance(side, TiledSide)]
+def _link_tiles(plan: ProductPlan) -> list[TileLinks]:
+    """Return the links of A and B if they are stored in tiles."""
+    return [_link_tile(side, plan) for side in (plan.a, plan.b) if isinstance(side, TiledSide)]
 
 
-def _link_tile(side: TiledSide, made: ProductPlan) -> TileLinks:
+def _link_tile(side: TiledSide, plan: ProductPlan) -> TileLinks:
     """Links to a tile and to its descriptor's verification."""
     tile, name = side.tile, side.letter
     shape = {
@@ -120,7 +118,7 @@ def _link_tile(side: TiledSide, made: ProductPlan) -> TileLinks:
         "s_base": tile.base,
     }
     check = {
-        "instruction": made.instruction.ptx,
+        "instruction": plan.instruction.ptx,
         "operand": name,
         "major": tile.major,
         **storage,
@@ -130,15 +128,15 @@ def _link_tile(side: TiledSide, made: ProductPlan) -> TileLinks:
     return TileLinks(letter=name, smem=links.link_smem(shape), word=word, verify=links.link_descriptor(word, check))
 
 
-def _build_steps_query(made: ProductPlan | MovePlan, options: dict[str, str]) -> dict[str, object]:
-    """What the stepper's address says of the storage: of a load or store its rows, of a wgmma its operands."""
-    if isinstance(made, MovePlan):
-        stored = {"kind": "rows", "pitch_bytes": made.pitch_bytes, "swizzle": made.mode.name, "swizzle_by": "tile"}
-        first = move_program.format_first_byte(made)  # of the two of one element
-        values = f"(-({first} + 1) & 255) | (-({first} + 2) & 255) << 8" if made.fill == "s8" else ""
+def _build_steps_query(plan: ProductPlan | MovePlan, options: dict[str, str]) -> dict[str, object]:
+    """Return the storage in the stepper's query: rows of a load or store, operands of a wgmma."""
+    if isinstance(plan, MovePlan):
+        stored = {"kind": "rows", "pitch_bytes": plan.pitch_bytes, "swizzle": plan.mode.name, "swizzle_by": "tile"}
+        first = move_program.format_first_byte(plan)  # of the two storages for one element
+        values = f"(-({first} + 1) & 255) | (-({first} + 2) & 255) << 8" if plan.fill == "s8" else ""
         return (
             {f"s_{name}": value for name, value in stored.items()}
             | ({"values": values} if values else {})
-            | ({"matrices": "down"} if made.instruction.counts["x"] > 1 else {})
+            | ({"matrices": "down"} if plan.instruction.counts["x"] > 1 else {})
         )
-    return dict(options) if made.instruction.family.by_descriptor else {}
+    return dict(options) if plan.instruction.family.by_descriptor else {}

@@ -37,22 +37,22 @@ OFTEN = (
 @router.get("/kernel")
 @router.get("/kernel/")
 def choose_program(request: Request) -> Response:
-    """List programs that are asked for often; every other one is led to by its instruction's page."""
+    """List popular programs; each instruction's page links to its own."""
     chosen = [(programs.link_program(i, {}), name_form(i)) for i in map(catalog.find, OFTEN)]
     return render_page(request, "kernel/choose.html", {"programs": chosen})
 
 
 @router.get("/kernel/{rest:path}")
 def kernel_page(request: Request, rest: str) -> Response:
-    """The program of an instruction: the page, or with .cu, .py, .json that form."""
+    """Show the program of an instruction, as page or as .cu, .py or .json."""
     stem, dot, form = rest.rpartition(".")
     if not (dot and form in (*programs.FORMS, "json")):
         stem, form = rest, ""
-    found = lookup.find(stem)
+    instruction = lookup.find(stem)
     query = dict(request.query_params)
     given = programs.parse_options(query)
     if form:
-        made = programs.plan_program(found, given)
+        made = programs.plan_program(instruction, given)
         if form == "json":
             return encode_json_body(programs.build_program(made))
         return CachedBody(
@@ -60,11 +60,11 @@ def kernel_page(request: Request, rest: str) -> Response:
             f"text/{'x-python' if form == 'py' else 'plain'}; charset=utf-8",
         )
     try:
-        made, error = programs.plan_program(found, given), None
+        made, error = programs.plan_program(instruction, given), None
     except LayoutError as refused:
-        made, error = find_legal_plan(found, given), refused
-    if error is None and any("." in name for name in query):  # a form was sent: its plain address says the same in less
-        return RedirectResponse(programs.link_program(found, programs.format_options(made)), 303)
+        made, error = find_legal_plan(instruction, given), refused
+    if error is None and any("." in name for name in query):  # redirect a form to the shorter address
+        return RedirectResponse(programs.link_program(instruction, programs.format_options(made)), 303)
     return render_page(
         request, "kernel/page.html", build_context(made, given, error), get_status(error) if error else 200
     )

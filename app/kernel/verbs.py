@@ -1,4 +1,4 @@
-"""The verb kernel: a whole program around one instruction."""
+"""The command kernel: a whole program around one instruction."""
 
 from __future__ import annotations
 

@@ -1,1 +1,3 @@
-"""What all features share: bodies, settings, limits, pictures, links, the one reader of what a request names."""
+"""What all features share: questions, request bodies, settings, limits, pictures, links, and the readers of request
+fields.
+"""

@@ -1,6 +1,7 @@
-"""What a page says first of a pinned place: sentences from templates, which static/instruction/headline.js fills, too.
+"""The first sentences of a page about its pinned cells, from templates that static/instruction/headline.js fills as
+well.
 
-A browser test compares both. No framework.
+A browser test compares both.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from lanescope.render.view import ADDRESS
 
 @fact
 class AnswerWords:
-    """Templates of the sentences. `product`: what an element of each panel meets, "" where nothing is multiplied;
-    `nobody`: of an element that is not held; `shown`: which lanes are shown alone, one or several, with what they hold;
-    `lines`: of whole rows or columns, one or several of each; `most`: other values of a register, and other holders,
-    that are named.
+    """Templates of the sentences.
+
+    `product`: what an element of each panel is multiplied with, "" if nothing is multiplied; `nobody`: for an element
+    that no lane holds; `shown`: which lanes are selected (one, several) and what they hold; `lines`: for whole rows or
+    columns (one, several); `most`: how many other values of a register, and other holders, are named.
     """
 
     nothing: str = "Which element?"
@@ -46,7 +48,7 @@ class AnswerWords:
 
 @fact
 class Answer:
-    """What a page says first: a line for each pin, with `code` between backticks, then sentences."""
+    """The first sentences of a page: a line for each pin, with `code` between backticks, then the text below them."""
 
     lines: tuple[str, ...]
     text: str
@@ -55,7 +57,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class PinnedPlace:
-    """What is said of one pin: its line, its sentences, and who holds it (None: nobody)."""
+    """The description of one pin: its line, its sentences, and its holder (None if nobody holds it)."""
 
     line: str
     text: str
@@ -63,7 +65,7 @@ class PinnedPlace:
 
 
 def join_answer(words: AnswerWords, places: Sequence[PinnedPlace]) -> Answer:
-    """Build the answer about the pins of a page, or the question where nothing is pinned."""
+    """Return the answer for the pins of a page, or the page's question if nothing is pinned."""
     if not places:
         return Answer(lines=(words.nothing,), text=words.invitation, pinned=False)
     holders = {place.holder for place in places}
@@ -72,7 +74,9 @@ def join_answer(words: AnswerWords, places: Sequence[PinnedPlace]) -> Answer:
 
 
 def name_mates(words: AnswerWords, names: Sequence[str], per_register: int) -> str:
-    """Say what else lies in the register of a value; "" where nothing does. names: those that do, in their order."""
+    """Return a sentence that names the other values in the same register, "" if there are none. names: their names, in
+    order.
+    """
     if not names:
         return ""
     half, some, many = words.mates
@@ -82,7 +86,7 @@ def name_mates(words: AnswerWords, names: Sequence[str], per_register: int) -> s
 
 
 def name_holders(words: AnswerWords, holders: Sequence[str]) -> str:
-    """Say who else holds an element; "" where nobody does."""
+    """Return a sentence that names the other holders of an element, "" if there are none."""
     if not holders:
         return ""
     more = len(holders) - words.most
@@ -91,7 +95,7 @@ def name_holders(words: AnswerWords, holders: Sequence[str]) -> str:
 
 
 def count_held(words: AnswerWords, holder: str, counts: Sequence[tuple[str, int]]) -> str:
-    """Say how many values of each matrix a thread holds. counts: (title, how many)."""
+    """Return a phrase that says how many values of each matrix a thread holds. counts: (title, count)."""
     said = [words.count.format(count=count, title=title) for title, count in counts if count]
     return capitalize_first(words.lane.format(holder=holder, counts=join_words(said) or "nothing here"))
 
@@ -103,7 +107,9 @@ def capitalize_first(text: str) -> str:
 
 
 def list_value_bits(op: Operand) -> tuple[str, ...]:
-    """List what the first sentence says of each value's bits in its register; "" if it fills the register."""
+    """Return the bits of each value in its register as the first sentence words them; "" if the value fills the
+    register.
+    """
     bits = op.element.bits
     if bits >= op.register_bits or op.name == ADDRESS:
         return ("",) * op.values

@@ -1,7 +1,6 @@
-"""Routes: where they compute, and what one of the API takes: its query parameters and no others, and a body of strict
-JSON. The readers judge the values.
+"""Routes of the API: they run in worker threads, accept only declared query parameters, and take bodies of strict JSON.
 
-A route documents its body with `describe_body`; the model never runs on a request (kit/schemas).
+A route documents its body with `describe_body`. The model only documents: the project's own readers check the values.
 """
 
 from __future__ import annotations
@@ -31,26 +30,29 @@ from lanescope.app.kit.work import get_request_context, keep_body, run_off_loop
 from lanescope.errors import LayoutError
 from lanescope.inputs import LONGEST_KEY, LONGEST_TEXT, find_nearest_word, shorten_value
 
-PROMISED = "x-model"  # of an answer, until app/apidocs puts the model's schema in its place: the key in ANSWERED
-ANSWERED: dict[str, Any] = {}  # repr → model of what routes answer with
+PROMISED = "x-model"  # stands for an answer's schema until app/apidocs resolves it; the value is a key of ANSWERED
+ANSWERED: dict[str, Any] = {}  # repr → model of an answer
 MOST_DEPTH = 16
 MOST_FIELDS = 64  # of a posted form
-MOST_DIGITS = 40  # of a JSON number; a longer one reaches its reader as text, which names the field
+MOST_DIGITS = 40  # of a JSON number; a longer one is passed on as text, so that the error can name the field
 
 
 class OffLoopRoute(APIRoute):
-    """A route whose plain function runs in the server's threads, and whose answers' models wait for the document:
-    FastAPI would build the schema of each as the server starts, and once more at its first request.
+    """A route whose plain function runs in the server's threads.
+
+    The models of its answers are resolved when /openapi.json is made: FastAPI would build every schema as the server
+    starts, and again at the first request.
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
-        told = {status: _describe_answer(answer) for status, answer in (options.pop("responses", None) or {}).items()}
+        responses = options.pop("responses", None) or {}
+        answers = {status: _describe_answer(answer) for status, answer in responses.items()}
         run = endpoint if inspect.iscoroutinefunction(endpoint) else _run_in_threads(endpoint)
-        super().__init__(path, run, responses=told, **options)
+        super().__init__(path, run, responses=answers, **options)
 
 
 def _describe_answer(answer: Mapping[str, Any]) -> Json:
-    """What the document says of an answer, with the name of its model in the place of the model."""
+    """Return an answer's entry in the OpenAPI document, with the name of its model in place of the model."""
     held = dict(answer)
     model = held.pop("model", None)
     if model is not None:
@@ -65,8 +67,9 @@ def _run_in_threads(endpoint: Callable[..., Any]) -> Callable[..., Any]:
         now = get_request_context()
 
         def make() -> Any:
-            found = now.work.cache.get(now.key) if now.key is not None else None  # made meanwhile, or in another coding
-            return keep_body(found or endpoint(**given), now)
+            # another request may have made it meanwhile, or in another coding
+            cached = now.work.cache.get(now.key) if now.key is not None else None
+            return keep_body(cached or endpoint(**given), now)
 
         now.charge_client()
         async with now.work.limit_time():
@@ -80,7 +83,7 @@ def _run_in_threads(endpoint: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class StrictRoute(OffLoopRoute):
-    """A documented route refuses query parameters that it does not document, and any that is given twice."""
+    """A documented route that refuses query parameters which it does not declare, and repeated ones."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -97,14 +100,14 @@ class StrictRoute(OffLoopRoute):
 
 
 def _list_parameters(dependant: Any) -> Iterator[str]:
-    """The query parameters of a route and of what it depends on."""
+    """Yield the query parameters of a route and of its dependencies."""
     yield from (param.alias for param in dependant.query_params)
     for inner in dependant.dependencies:
         yield from _list_parameters(inner)
 
 
 def require_known(known: tuple[str, ...], request: Request) -> None:
-    """LayoutError for a query parameter that is not known, with the nearest that is, or one that is given twice."""
+    """Raise LayoutError for a query parameter that is unknown (naming the nearest known one) or repeated."""
     for name, times in Counter(name for name, _ in request.query_params.multi_items()).items():
         field = shorten_value(name, LONGEST_KEY)
         if name not in known:
@@ -124,29 +127,30 @@ def require_known(known: tuple[str, ...], request: Request) -> None:
 
 
 def make_word_parameter(known: Iterable[str], says: str) -> Any:
-    """A query parameter that is one of a table's words, or empty."""
+    """Declare a query parameter that is one of a table's words, or empty."""
     return Query(description=says, json_schema_extra={"enum": ["", *map(str, known)]})
 
 
 def make_text_parameter(
     says: str, *examples: str, most: int = LONGEST_TEXT, pattern: str = "", alias: str | None = None
 ) -> Any:
-    """A query parameter of free text."""
+    """Declare a query parameter of free text."""
     extra = {"pattern": pattern} if pattern else {"maxLength": most}
     return Query(description=says, examples=list(examples), json_schema_extra=extra, alias=alias)
 
 
-def parameters_of(asked: type, in_path: Iterable[str] = ()) -> dict[str, Any]:
-    """Query parameters for `make_query_dependency`, from the options of a question; in_path: those that are parts of
-    the path."""
-    return {name: _annotated(name, option, name in in_path) for name, option in options_of(asked).items()}
+def parameters_of(question: type, in_path: Iterable[str] = ()) -> dict[str, Any]:
+    """Return the query parameters of a question for `make_query_dependency`. in_path: the options that are part of the
+    path.
+    """
+    return {name: _annotated(name, option, name in in_path) for name, option in options_of(question).items()}
 
 
-def defaults_of(asked: type, required: Iterable[str] = ()) -> dict[str, Any]:
-    """Defaults for `make_query_dependency`, from the options of a question; none of what is required."""
+def defaults_of(question: type, required: Iterable[str] = ()) -> dict[str, Any]:
+    """Return the defaults of a question's optional fields for `make_query_dependency`."""
     return {
         name: Parameter.empty if option.required or name in required else option.default
-        for name, option in options_of(asked).items()
+        for name, option in options_of(question).items()
     }
 
 
@@ -162,19 +166,20 @@ def _annotated(name: str, option: Option, in_path: bool) -> Any:
 
 
 def make_path_parameter(says: str, *examples: str, known: Iterable[str] = ()) -> Any:
-    """A part of the path: text, or one of the known words."""
+    """Declare a part of the path: text, or one of the known words."""
     extra = {"enum": list(known)} if known else {"maxLength": LONGEST_TEXT}
     return Path(description=says, examples=list(examples), json_schema_extra=extra)
 
 
 def describe_parameters(says: Mapping[str, str]) -> dict[str, Any]:
-    """Return the query parameters of text for `make_query_dependency`, each with what the document says of it."""
+    """Return text parameters for `make_query_dependency`, each with its description."""
     return {name: Annotated[str, Query(description=text, alias=name)] for name, text in says.items()}
 
 
 def make_query_dependency(parameters: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> Any:
-    """A dependency: the query, with the parts of the path that are parameters, as a dict of what was given, and its
-    parameters by name, each an annotated type. Without a default they are required. Python's keywords need their alias.
+    """Return a FastAPI dependency that collects the query (and path parameters) into a dict.
+
+    parameters: an annotated type by name; one without a default is required. Python keywords need an alias.
     """
 
     def collect_query(request: Request, **_: str) -> dict[str, str]:
@@ -208,7 +213,7 @@ Form = Annotated[str, make_path_parameter("The form.", known=FORMS)]
 
 
 async def read_json_body(request: Request) -> Json:
-    """The body as one JSON object. LayoutError where it is of another type, no JSON, or says one key twice."""
+    """Return the body as one JSON object. LayoutError if it has another media type, is not JSON, or repeats a key."""
     kind = request.headers.get("content-type", "application/json").partition(";")[0]
     subtype = kind.strip().lower()
     if subtype != "application/json" and not (subtype.startswith("application/") and subtype.endswith("+json")):
@@ -221,7 +226,7 @@ async def read_json_body(request: Request) -> Json:
 
 
 def parse_json(raw: bytes) -> Json:
-    """Strict JSON: UTF-8, one object, every key once, no NaN or Infinity, nothing that cannot be sent back.
+    """Parse strict JSON: UTF-8, one object, no repeated keys, no NaN or Infinity, nothing that cannot be sent back.
 
     >>> parse_json(b'{"mn": 64}')
     {'mn': 64}
@@ -265,13 +270,13 @@ def parse_json(raw: bytes) -> Json:
 
 
 def is_deeper(value: Any, most: int) -> bool:
-    """Whether lists and objects are nested deeper than `most`."""
+    """Return whether lists and objects are nested deeper than `most` levels."""
     inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return most < 0 or any(is_deeper(item, most - 1) for item in inside)
 
 
 def walk_values(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """(path, value) of everything in an object that is not a list or object itself; keys, too, under their own path."""
+    """Yield (path, value) for every scalar in an object, and for every key under its own path."""
     if isinstance(value, dict | list):
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             if isinstance(key, str):
@@ -298,14 +303,12 @@ def _parse_integer(digits: str) -> int | str:
     return int(digits) if len(digits) <= MOST_DIGITS else digits
 
 
-Given = Annotated[Json, Depends(read_json_body)]
+JsonBody = Annotated[Json, Depends(read_json_body)]
 FORM = "application/x-www-form-urlencoded"
 
 
 async def read_form_body(request: Request) -> dict[str, str]:
-    """A posted form's fields, as the query of an address says them. LayoutError where the body is of another type or no
-    form.
-    """
+    """Return the fields of a posted form, as an address would have them. LayoutError if the body is not a form."""
     kind = request.headers.get("content-type", FORM).partition(";")[0].strip().lower()
     if kind != FORM:
         raise LayoutError("unsupported_media_type", f"The body is '{kind[:60]}'.", f"Send the form: {FORM}.")
@@ -319,12 +322,12 @@ def _parse_form(body: bytes) -> dict[str, str]:
         raise LayoutError("bad_request", "The body is not a form.", f"Send the form: {FORM}.") from None
 
 
-TAKEN: dict[str, Any] = {}  # name → model of every body a route takes
+TAKEN: dict[str, Any] = {}  # name → model of every request body
 
 
 def describe_body(name: str, model: Any) -> Json:
-    """`openapi_extra` of a route whose body is documented by a model; app/apidocs/api.py puts its schema under the
-    name.
+    """Return the `openapi_extra` of a route whose body is documented by a model; app/apidocs/api.py registers its
+    schema.
     """
     TAKEN[name] = model
     schema = {"$ref": f"#/components/schemas/{name}"}
@@ -332,7 +335,7 @@ def describe_body(name: str, model: Any) -> Json:
 
 
 def describe_pictures(model: Any) -> dict[int | str, dict[str, Any]]:
-    """What a route of pictures answers, for the document: a file of each form, or the model as JSON."""
+    """Return the documented answers of a picture route: a file in each format, or the model as JSON."""
     kinds = {media.partition(";")[0]: {"schema": {"type": "string", "format": "binary"}} for media in FORMS.values()}
     return {
         200: {
@@ -365,8 +368,8 @@ def _add_route(router: APIRouter, tool: Tool[Any, Any]) -> None:
 
 
 def _answer_body(tool: Tool[Any, Any]) -> Callable[..., Response]:
-    def answer(given: Given) -> Response:
-        return encode_json_body(tool.answer_body(given))
+    def answer(body: JsonBody) -> Response:
+        return encode_json_body(tool.answer_body(body))
 
     return answer
 
@@ -375,8 +378,8 @@ def _answer_query(tool: Tool[Any, Any]) -> Callable[..., Response]:
     in_path = re.findall(r"{(\w+)", tool.api)
     parameters, defaults = parameters_of(tool.question, in_path), defaults_of(tool.question, in_path)
 
-    def answer(given: dict[str, str]) -> Response:
-        return encode_json_body(tool.ask(given)[1])
+    def answer(query: dict[str, str]) -> Response:
+        return encode_json_body(tool.ask(query)[1])
 
-    answer.__annotations__["given"] = Annotated[dict[str, str], make_query_dependency(parameters, defaults)]
+    answer.__annotations__["query"] = Annotated[dict[str, str], make_query_dependency(parameters, defaults)]
     return answer

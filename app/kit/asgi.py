@@ -1,4 +1,4 @@
-"""The ASGI protocol as types, for what stands before the routes: middleware needs no framework to be written."""
+"""Types of the ASGI protocol, so that middleware needs no web framework."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Static files as pages load them: a script with all that it imports, the style sheets in one, each address with its
-digest.
+"""Static files as pages load them: scripts with everything they import, one style sheet, and addresses with digests.
 
-What belongs together is said once, by the files: a module's import statements, and the @import lines of style.css.
+Dependencies are read from the files: the import statements of modules, and the @import lines of style.css.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def _read_static(name: str) -> str:
 
 
 def find_imports(name: str) -> tuple[str, ...]:
-    """The modules that a script imports, by their paths in static/."""
+    """Return the modules that a script imports, as paths below static/."""
     return tuple(_resolve_import(name, match["path"]) for match in _IMPORT.finditer(_read_static(name)))
 
 
@@ -40,7 +39,7 @@ def _resolve_import(name: str, path: str) -> str:
 
 
 def list_modules(name: str) -> tuple[str, ...]:
-    """A script and all that it imports, each after what it needs.
+    """Return a script and everything that it imports, dependencies first.
 
     >>> list_modules("kit/tool.js")
     ('kit/auto.js', 'kit/copy.js', 'kit/dom.js', 'kit/find.js', 'kit/place.js', 'kit/pictures.js', 'kit/tool.js')
@@ -58,15 +57,15 @@ def list_modules(name: str) -> tuple[str, ...]:
 
 
 def render_bundle(name: str) -> str:
-    """A script and all that it imports as one classic script, for browsers load no modules from file://.
+    """Return a script with everything it imports as one classic script, because browsers load no modules from file://.
 
-    Every module keeps a scope of its own and hands on what it exports, in the order in which browsers run modules.
+    Each module keeps its own scope and is run in the order in which a browser would run it.
     """
     return '"use strict";\n(() => {\n' + _join_scopes(list_modules(name)) + "})();\n"
 
 
 def render_module(name: str, exported: Sequence[str]) -> str:
-    """A script and all that it imports as one module, whose default export has some of the script's own."""
+    """Return a script with everything it imports as one module, whose default export has the given names."""
     parts = list_modules(name)
     handed = ", ".join(f"{each}: module{len(parts) - 1}.{each}" for each in exported)
     return f"{_join_scopes(parts)}export default {{ {handed} }};\n"
@@ -93,13 +92,13 @@ def _join_scopes(parts: Sequence[str]) -> str:
 
 @lru_cache(maxsize=1)
 def render_style_sheet() -> str:
-    """Every style sheet, joined as style.css orders them."""
+    """Return all style sheets joined in the order of style.css."""
     return _SHEET.sub(lambda match: _read_static(match[1]), _read_static(STYLE))
 
 
 @lru_cache(maxsize=512)
 def static_url(name: str) -> str:
-    """/static/name with a digest of all that it is or loads, so that a changed file is a new address."""
+    """Return /static/name with a digest of the file and everything it loads, so that a change gives a new address."""
     digest = hashlib.sha256()
     if name == STYLE:
         digest.update(render_style_sheet().encode())
@@ -110,7 +109,7 @@ def static_url(name: str) -> str:
 
 
 def render_versioned(name: str) -> str:
-    """Render a module whose imports name the digests of what they import: what a browser has of these it keeps."""
+    """Return a module whose imports have digests in their addresses, so that browsers can cache each file."""
 
     def version(match: re.Match[str]) -> str:
         digest = static_url(_resolve_import(name, match["path"])).partition("?")[2]
@@ -120,14 +119,14 @@ def render_versioned(name: str) -> str:
 
 
 def compute_digest(name: str) -> str:
-    """The digest in a file's address; "" where there is no such file."""
+    """Return the digest in a file's address; "" if there is no such file."""
     inside = STATIC.joinpath(name).resolve().is_relative_to(STATIC.resolve())
     return static_url(name).partition("?")[2] if inside and STATIC.joinpath(name).is_file() else ""
 
 
 @lru_cache(maxsize=64)
 def script(name: str, data: str = "") -> Markup:
-    """The elements that load a module: it and what it imports are asked for at once. data: further attributes."""
+    """Return the elements that load a module and preload everything it imports. data: further attributes."""
     from markupsafe import Markup  # of the extra `web`; notebooks read scripts without it
 
     ahead = "".join(f'<link rel="modulepreload" href="{static_url(part)}">' for part in list_modules(name)[:-1])

@@ -1,4 +1,4 @@
-"""The commands of features: what their tools declare, and those that verbs.py writes by hand."""
+"""Commands: those that tools declare, and those that a feature's verbs.py defines."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from lanescope.app.kit.feature import Feature, Tool
     from lanescope.app.kit.question import Option
 
-Commands = partial(typer.Typer, rich_markup_mode=None)  # plain help answers in half the time
+Commands = partial(typer.Typer, rich_markup_mode=None)  # plain help prints in half the time
 
 
 class Verb(NamedTuple):
-    """A verb of the command, or a part of a group of that name."""
+    """A command, or a part of a command group of that name."""
 
     name: str
     group: bool
@@ -30,7 +30,7 @@ class Verb(NamedTuple):
 
 
 def verbs_of(folder: str, feature: Feature, help: str) -> Iterator[Verb]:
-    """Yield the verbs of a feature; help: of the verb, or the group, of its tools."""
+    """Yield the commands of a feature. help: of its tools' command or command group."""
     for tool in feature.tools:
         if tool.command:
             name, _, below = tool.command.partition(" ")
@@ -42,7 +42,7 @@ def verbs_of(folder: str, feature: Feature, help: str) -> Iterator[Verb]:
 
 
 def written_verbs(folder: str) -> Iterator[Verb]:
-    """Yield the verbs of a feature's verbs.py."""
+    """Yield the commands that a feature's verbs.py defines."""
     written = import_module(f"lanescope.app.{folder}.verbs").app
     for command in written.registered_commands:
         made = Commands()
@@ -53,7 +53,7 @@ def written_verbs(folder: str) -> Iterator[Verb]:
 
 
 def add_verbs(command: typer.Typer, verbs: list[Verb]) -> None:
-    """Add the verbs of one name: a command, or the parts of a group."""
+    """Add the verbs that share a name: one command, or the parts of a group."""
     if not verbs[0].group:
         command.add_typer(verbs[0].commands)
         return
@@ -64,21 +64,21 @@ def add_verbs(command: typer.Typer, verbs: list[Verb]) -> None:
 
 
 def verb_of(run: Callable[..., None]) -> Verb:
-    """Return the verb of a function that Typer reads."""
+    """Return the verb for a function that Typer inspects."""
     made = Commands()
     made.command()(run)
     return Verb(run.__name__, False, made, None)
 
 
 def stub_of(name: str, help: str) -> Verb:
-    """Return a verb that says its help and does nothing."""
+    """Return a verb that only has a help text, for `lanescope --help`."""
     made = Commands()
     made.command(name, help=help)(lambda: None)
     return Verb(name, False, made, help)
 
 
 def _function_of(tool: Tool[Any, Any]) -> Callable[..., None]:
-    """Return what Typer makes a command of: a function with an option for each of the question."""
+    """Return a function for Typer, with one option per field of the question."""
     from lanescope.app.kit.question import fields_of, nest_fields, to_python_name
 
     fields = fields_of(tool.question)
@@ -105,7 +105,7 @@ def _function_of(tool: Tool[Any, Any]) -> Callable[..., None]:
 
 
 def _word_of(typed: Any, name: str) -> Any:
-    """Return what an option says as a request says it: 1 for a switch, an object for name=value."""
+    """Return a typed option as a request spells it: 1 for a switch, an object for name=value."""
     if isinstance(typed, bool):
         return "1" * typed
     return parse_pairs(typed, name) if isinstance(typed, list) else typed
@@ -132,7 +132,7 @@ def _left_out(option: Option) -> Any:
 
 
 def _annotation(name: str, option: Option) -> Any:
-    """Return what Typer documents of an option."""
+    """Return the annotation from which Typer builds the option."""
     if option.argument:
         return Annotated[str, typer.Argument(help=option.command_help, metavar=option.metavar)]
     kind: Any = list[str] | None if option.parts else bool if option.flag else str

@@ -1,6 +1,4 @@
-"""A grid of right and wrong cells, and of cells that are held elsewhere: the result of a run, a load or a comparison.
-Every page draws it so, with its legend.
-"""
+"""Grids of cells marked right, wrong or elsewhere: the result of a run, a load or a comparison, with a legend."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ MOST_LABELS = 4200
 
 
 def draw_grid(title: str, wrong: NDArray[np.bool_], texts: list[list[str]]) -> dict[str, str]:
-    """Draw cells with their texts, wrong ones marked; return {"title", "svg"}."""
+    """Return {"title", "svg"} of a grid of labelled cells, with the wrong ones marked."""
     rows, cols = wrong.shape
     longest = max(len(text) for row in texts for text in row)
     width = min(max(18.0, 7.0 * longest + 6), 64.0) if rows * cols <= MOST_LABELS else max(2.6, 1040 / cols)
@@ -43,7 +41,7 @@ def draw_grid(title: str, wrong: NDArray[np.bool_], texts: list[list[str]]) -> d
 
 
 def render_status_panel(panel: FigurePanel, title_width: float, words: dict[str, str] | None = None) -> str:
-    """Render a panel of cells with statuses and its legend; words: status → its words in the legend."""
+    """Render a panel of cells with statuses and its legend. words: status → its text in the legend."""
     assert panel.status is not None
     width = max(LEFT + panel.width + 8, title_width)
     figure = PanelFigure(width, TOP + panel.height + 8, (panel,))
@@ -54,8 +52,8 @@ def render_status_panel(panel: FigurePanel, title_width: float, words: dict[str,
 def draw_statuses(
     grid: OperandGrid, kinds: IntArray, texts: list[list[str]], title: str, words: Mapping[int, str]
 ) -> str:
-    """Draw an operand's matrix with a status for every element; `words` maps palette.STATUSES' numbers to words, in the
-    order of `kinds`.
+    """Draw an operand's matrix with a status for each element. words: number of palette.STATUSES → its text in the
+    legend.
     """
     status = np.array(list(words), np.int32)[kinds]
     figure = make_row_figure([(f"{grid.operand.name.upper()} {grid.rows}×{grid.cols}", grid)])

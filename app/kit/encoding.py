@@ -1,4 +1,4 @@
-"""Answers as JSON bytes, for the server and the command line alike."""
+"""Answers as JSON bytes, for the server and the command line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ except ImportError:  # the command line without the extra `web`
 
 
 def encode_json(content: Any) -> bytes:
-    """Encode JSON bytes; facts become objects (kit/fact.py), NumPy arrays go straight in."""
+    """Return JSON bytes; facts become objects (kit/fact.py), NumPy arrays are written directly."""
     if orjson is None:
         return json.dumps(content, ensure_ascii=False, separators=(",", ":"), default=_convert_to_list).encode()
     return orjson.dumps(
@@ -26,7 +26,7 @@ def encode_json(content: Any) -> bytes:
 
 
 def _convert_value(value: Any) -> Any:
-    if is_dataclass(value):  # checked first: a listing has thousands
+    if is_dataclass(value):  # the most frequent case: a listing has thousands
         return fact_to_json(value)
     import numpy as np
 
@@ -38,6 +38,6 @@ def _convert_value(value: Any) -> Any:
 def _convert_to_list(value: Any) -> Any:
     if is_dataclass(value):
         return fact_to_json(value)
-    if hasattr(value, "tolist"):  # an array or a number of NumPy
+    if hasattr(value, "tolist"):  # an array or scalar of NumPy
         return value.tolist()
     raise TypeError(type(value).__name__)

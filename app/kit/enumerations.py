@@ -1,6 +1,4 @@
-"""Words of the tables as enumerations, numbers, texts and hex words, each under its own name in the OpenAPI document.
-No framework.
-"""
+"""Types that have a name of their own in the OpenAPI document: words of tables, numbers, text, hex words."""
 
 from __future__ import annotations
 
@@ -15,9 +13,7 @@ from lanescope.ptx.table.kinds import KINDS
 
 
 def make_word_enum(name: str, known: Iterable[str], says: str) -> Any:
-    """An enumeration under its own name in the document; its members are a table's words, so no checker
-    knows the type.
-    """
+    """Return an enumeration of a table's words, named in the document. Type checkers see text."""
     enumeration: Any = StrEnum
     made = enumeration(name, {word: word for word in known})
     made.__doc__ = says
@@ -25,7 +21,7 @@ def make_word_enum(name: str, known: Iterable[str], says: str) -> Any:
 
 
 def name_type(name: str, kind: Any) -> Any:
-    """A type under its own name in the document."""
+    """Return a type that is named in the document."""
     try:
         from typing_extensions import TypeAliasType
     except ImportError:  # the command line without the extra `web` makes no document
@@ -34,11 +30,11 @@ def name_type(name: str, kind: Any) -> Any:
 
 
 def make_hex_type(name: str, pattern: str, says: str, *examples: str) -> Any:
-    """Text of hex digits under its own name in the document."""
+    """Return the type of hex digits, named in the document."""
     return name_type(name, Annotated[str, Description(says, examples, {"pattern": pattern})])
 
 
-if TYPE_CHECKING:  # the words are a table's: to a type checker they are text
+if TYPE_CHECKING:  # type checkers see text: the words come from a table
     Family: TypeAlias = str
     Target: TypeAlias = str
     ElementType: TypeAlias = str

@@ -1,5 +1,5 @@
-"""Every way a request can fail, in one shape: its status, {"error": {"code", "message", "hint", "field"}}, and its
-words.
+"""Errors of requests: the HTTP status of each code, and the one JSON shape {"error": {"code", "message", "hint",
+"field"}}.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from lanescope.inputs import shorten_value
 from lanescope.ptx import catalog
 
 RETRY_SECONDS = {"busy": 2, "too_slow": 2}
-# The status of a refusal by its code; 422 for every other.
+# HTTP status by error code; all others are 422.
 STATUS = {
     "unknown_instruction": 404,
     "unknown_operand": 404,
@@ -48,7 +48,7 @@ FILES = (*FORMS, "cu", "py", "css", "js")
 
 @fact
 class ErrorBody:
-    """What was given, why not, what is allowed, and which field it is about ("" for the request as a whole)."""
+    """What was given and why it is wrong, what is allowed, and which field is meant ("" for the request as a whole)."""
 
     code: Annotated[str, Description(examples=("bad_number",), limits={"pattern": "^[a-z0-9_]+$"})]
     message: Annotated[str, Description(limits={"minLength": 1})]
@@ -61,29 +61,29 @@ class ErrorBody:
 
 @fact
 class Error:
-    """Every error of every route."""
+    """The body of every error of every route."""
 
     error: ErrorBody
 
 
 def get_status(error: LayoutError) -> int:
-    """Return the HTTP status of a refusal."""
+    """Return the HTTP status of an error."""
     return STATUS.get(error.code, 422)
 
 
 def is_for_programs(path: str) -> bool:
-    """Return whether an address answers programs: the API, and everything that is a file rather than a page."""
+    """Return whether an address is for programs: the API, and every file that is not a page."""
     return path.startswith(MACHINES) or path.rpartition(".")[2] in FILES
 
 
 def build_retry_headers(error: LayoutError) -> dict[str, str]:
-    """Return when to come back, if waiting helps."""
+    """Return the Retry-After header, if waiting helps."""
     retry = getattr(error, "retry_seconds", RETRY_SECONDS.get(error.code))
     return {"Retry-After": str(retry)} if retry else {}
 
 
 def build_error_body(error: LayoutError) -> ErrorBody:
-    """Build what every route answers under "error"."""
+    """Return the object under "error"."""
     nearest = tuple(error.nearest) or None
     return ErrorBody(code=error.code, message=error.message, hint=error.hint, field=error.field, nearest=nearest)
 
@@ -95,7 +95,7 @@ def make_missing_error(error: dict[str, Any]) -> LayoutError:
 
 
 def make_router_error(status: int, method: str, path: str, allowed: str, detail: str) -> LayoutError:
-    """Make the error for what the router refuses: an address, or a method of one that allows others."""
+    """Return the error for an unknown address, or for a method that the address does not allow."""
     instruction = catalog.find_instruction(path) if status == 404 else None
     path, code = shorten_value(path, 120), CODES.get(status, "http_error")
     if status == 405:

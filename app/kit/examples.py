@@ -1,4 +1,4 @@
-"""A body to send to each route that takes one, and a link to try for each that can be read; the tests send them."""
+"""An example body for each POST route and an example link for each GET route; the tests send them."""
 
 from lanescope.app.features import load_features
 

@@ -1,4 +1,4 @@
-"""The extras of the package: the modules that each brings, and the refusal that says how to install it."""
+"""Optional dependencies (extras): the modules of each, and the error that says how to install it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 from lanescope.errors import LayoutError
 
-# Extra → what is imported of it. tests/test_extras.py holds it against pyproject.toml.
+# Extra → modules that it provides. tests/test_extras.py compares this with pyproject.toml.
 EXTRAS: dict[str, tuple[str, ...]] = {
     "web": (
         "brotli",
@@ -34,9 +34,9 @@ EXTRAS: dict[str, tuple[str, ...]] = {
 
 
 def require_extra(extra: str) -> None:
-    """Raise LayoutError `not_installed` unless every module of an extra is installed; they are looked up, not imported.
+    """Raise LayoutError `not_installed` if a module of an extra is missing.
 
-    Call it before the first import of such a module: `require_extra("mcp")`.
+    Modules are looked up, not imported. Call this before the first import: `require_extra("mcp")`.
     """
     if missing := list_missing(extra):
         raise refuse_extra(extra, missing)

@@ -1,7 +1,7 @@
-"""What facts are made of: frozen dataclasses that pages, JSON, the command line and the OpenAPI document share.
+"""Facts: frozen dataclasses that pages, JSON, the command line and the OpenAPI document share.
 
-A fact's annotations are its documentation: `Description` describes a field, `IntegerArray` and `RealArray` an array.
-pydantic reads them where the document is made; nothing here needs it, so that a command starts without it.
+A fact's annotations document it: `Description` describes a field, `IntegerArray` and `RealArray` an array. pydantic
+reads them when the document is made; nothing here imports it, so that commands start without it.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Numbers: TypeAlias = NDArray[np.integer[Any]]  # whole numbers: NumPy is imported where one is made
+    Numbers: TypeAlias = NDArray[np.integer[Any]]  # integers; NumPy is imported only where arrays are made
 else:
     Numbers = Any
 
 Made = TypeVar("Made")
 Json = dict[str, Any]
-LARGEST = (1 << 64) - 1  # of the whole numbers that documents describe
+LARGEST = (1 << 64) - 1  # largest integer that the document allows
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(dataclasses.field,))
 def fact(made: type[Made]) -> type[Made]:
-    """A frozen dataclass with these fields and no other. A field's trailing `_` is not part of its name: `from_` is
+    """Make a frozen dataclass without undeclared fields. A trailing `_` is not part of a field's name: `from_` is
     "from".
     """
     found = dataclass(frozen=True, slots=True, kw_only=True)(made)
@@ -38,8 +38,8 @@ def fact(made: type[Made]) -> type[Made]:
 
 
 def _build_schema(cls: type, core: Any, handler: Any) -> Json:
-    """The JSON schema of a fact, with its fields as JSON names them; what is left out where it is None is
-    not required.
+    """Return the JSON schema of a fact with its fields as JSON names them; fields that may be left out are not
+    required.
     """
     schema = handler.resolve_ref_schema(handler(core))
     schema["properties"] = {name.rstrip("_"): kind for name, kind in schema.get("properties", {}).items()}
@@ -61,19 +61,19 @@ def _build_schema(cls: type, core: Any, handler: Any) -> Json:
 
 
 def _build_omittable_schema(kind: Json) -> Json:
-    """The schema of a field that is left out where it is None: it is never null."""
+    """Return the schema of a field that is left out when it is None: it is never null."""
     kinds = [one for one in kind.get("anyOf", ()) if one != {"type": "null"}]
     rest = {name: value for name, value in kind.items() if name not in ("default", "anyOf")}
     return {**kinds[0], **rest} if len(kinds) == 1 else {**rest, **({"anyOf": kinds} if kinds else {})}
 
 
 def make_optional_field() -> Any:
-    """A field that an answer leaves out where it is None."""
+    """Declare a field that is left out of the answer when it is None."""
     return dataclasses.field(default=None, metadata={"sometimes": True})
 
 
 def make_spread_field(names: Callable[[], Iterable[str]]) -> Any:
-    """A mapping whose entries stand in the answer as fields of their own; `names`: those it may have, all arrays
+    """Declare a mapping whose entries become fields of the answer. names: returns the possible ones, each
     [thread][value].
     """
     return dataclasses.field(default_factory=dict, metadata={"spread": names})
@@ -106,9 +106,7 @@ def fact_to_json(value: Any) -> Json:
 def _get_json_fields(
     cls: type,
 ) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]], tuple[str, ...], tuple[str, ...]]:
-    """The names of a fact's fields in JSON, what reads their values, and the names that may be left out: once a class,
-    as a listing has thousands.
-    """
+    """Return, once per class: the JSON names, a reader of their values, the optional names, and the spread fields."""
     fields = dataclasses.fields(cls)
     read = attrgetter(*(field.name for field in fields))
     names = tuple(field.name.rstrip("_") for field in fields)
@@ -122,7 +120,7 @@ def _get_json_fields(
 
 
 def extend_fact(begun: Any, made: type[Made], **more: Any) -> Made:
-    """A fact that has another's fields and more.
+    """Return a fact with the fields of another and more.
 
     >>> @fact
     ... class Point: x: int
@@ -134,24 +132,24 @@ def extend_fact(begun: Any, made: type[Made], **more: Any) -> Made:
     return made(**{field.name: getattr(begun, field.name) for field in dataclasses.fields(begun)}, **more)
 
 
-@dataclass(frozen=True, eq=False)  # so that a union of types may hold one: dicts have no hash
+@dataclass(frozen=True, eq=False)  # identity hash, so that a union of types can hold it: dicts are not hashable
 class Description:
-    """What a field means, in the document; with examples, or with limits in JSON Schema's words."""
+    """A field's description in the document, with examples, or with limits in JSON Schema's terms."""
 
     text: str = ""
     examples: tuple[Any, ...] = ()
     limits: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> Json:
-        told: Json = {"description": self.text} if self.text else {}
+        schema: Json = {"description": self.text} if self.text else {}
         if self.examples:
-            told["examples"] = list(self.examples)
-        return {**handler(core), **told, **self.limits}
+            schema["examples"] = list(self.examples)
+        return {**handler(core), **schema, **self.limits}
 
 
 @dataclass(frozen=True)
 class IntegerArray:
-    """An array of whole numbers, NumPy's or a list: its axes, and what stands in it."""
+    """An array of integers, as NumPy array or list: its number of axes, and their meaning."""
 
     axes: int
     text: str = ""
@@ -169,7 +167,7 @@ ByThread: TypeAlias = Annotated[Numbers, IntegerArray(2, "[thread][value]")]
 
 @dataclass(frozen=True)
 class RequestModel:
-    """A value spelled as a request spells it: the document shows the request's model."""
+    """A value with the same schema as a request's model."""
 
     model: Any
 
@@ -179,7 +177,7 @@ class RequestModel:
 
 @dataclass(frozen=True)
 class RealArray:
-    """An array of numbers, NumPy's or lists, of so many axes or of one of several counts; null: NaN or infinite."""
+    """An array of numbers with one of several numbers of axes; null stands for NaN and infinity."""
 
     axes: tuple[int, ...]
     text: str = ""
@@ -194,7 +192,7 @@ class RealArray:
 
 
 def _build_nested_schema(schema: Json, axes: int) -> Json:
-    """The schema of lists of lists of …: so many of them."""
+    """Return the schema of lists nested `axes` deep."""
     for _ in range(axes):
         schema = {"type": "array", "items": schema}
     return schema
@@ -202,8 +200,9 @@ def _build_nested_schema(schema: Json, axes: int) -> Json:
 
 @dataclass(frozen=True)
 class TaggedUnion:
-    """Several facts that one field tells apart, by the word it always has in each; words: these, in their order, where
-    their schemas may not be made yet.
+    """A union of facts that one field distinguishes by a constant word.
+
+    words: these words in the order of the facts; read from the schemas if left out.
     """
 
     field: str

@@ -1,7 +1,8 @@
-"""A feature of the application: a folder whose feature.py says what it adds. The rows of app/features.py name them.
+"""A feature is a folder of app/ whose feature.py declares what it adds; app/features.py lists them.
 
-A Tool is one question with its answer: from it follow the page, the route of the API and the command. What a feature
-writes by hand, its modules api.py, page.py and verbs.py hold; the server and the command import these by name.
+A Tool is a question with its answer: page, API route and command follow from it. Routes, pages and commands that are
+written by hand stand in the feature's api.py, page.py and verbs.py, which the server and the command line import by
+name.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ from typing import Any, Generic, TypeVar, get_type_hints
 from lanescope.app.kit.question import fields_of, form_of, join_types, labels_of, link_to, nest_fields, read_question
 from lanescope.errors import LayoutError
 
-Asked = TypeVar("Asked")
-Answer = TypeVar("Answer")
+QuestionT = TypeVar("QuestionT")
+AnswerT = TypeVar("AnswerT")
 Query = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A link of a menu: the menu's title, its place there, its words, where it leads, and what stands there.
+    """A menu entry: the title of its menu, its position, its text, its link, and a phrase about it.
 
-    badge: the first target that has it, for what only some GPUs have. below: the href of the entry that a rare tool
-    stands with.
+    badge: the first target that has it, if not all GPUs do. below: the href of the entry under which a rarely used tool
+    stands.
     """
 
     menu: str
@@ -36,33 +37,33 @@ class Entry:
 
     @property
     def summary(self) -> str:
-        """Return what stands there, as a sentence."""
+        """Return the phrase about it as a sentence."""
         return f"{self.about[0].upper()}{self.about[1:]}."
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tool(Generic[Asked, Answer]):
-    """One question and everything that asks it."""
+class Tool(Generic[QuestionT, AnswerT]):
+    """A question, its answer, and everything that presents them."""
 
-    question: type[Asked] | type[Any]
-    answer: Callable[[Asked], Answer]  # its docstring describes the route, the type it returns documents the answer
-    api: str = ""  # the route's path below /api/v1; a name in braces is an option
-    body: str = ""  # the schema's name of the JSON body in which the route takes the question, by POST
-    instead: Mapping[str, Tool[Any, Any]] = field(default_factory=dict)  # key of a body → who answers a body with it
-    raw: bool = False  # the answer takes the object as it was given, and reads it: one field depends on another
-    page: str = ""  # the page's path
+    question: type[QuestionT] | type[Any]
+    answer: Callable[[QuestionT], AnswerT]  # its docstring describes the route, its return type documents the answer
+    api: str = ""  # path of the route below /api/v1; an option in braces is part of the path
+    body: str = ""  # the route is a POST with a JSON body; this is the name of its schema
+    instead: Mapping[str, Tool[Any, Any]] = field(default_factory=dict)  # key → tool that answers bodies with this key
+    raw: bool = False  # `answer` takes the request as given and reads it, because one field depends on another
+    page: str = ""  # path of the page
     template: str = ""
-    context: Callable[[Asked, Answer], dict[str, Any]] = lambda asked, answer: {}  # what else the template shows
-    picture: Callable[[Asked, Answer], str] | None = None  # its SVG
-    examples: tuple[tuple[str, Query], ...] = ()  # (title, query) of the page
-    opening: Query = field(default_factory=dict)  # what the page asks where its address asks nothing
-    pointing: tuple[str, ...] = ()  # fields that point into what the page shows and ask nothing else
+    context: Callable[[QuestionT, AnswerT], dict[str, Any]] = lambda question, answer: {}  # further template variables
+    picture: Callable[[QuestionT, AnswerT], str] | None = None  # returns SVG
+    examples: tuple[tuple[str, Query], ...] = ()  # (title, query) of links on the page
+    opening: Query = field(default_factory=dict)  # query that the page shows when its address has none
+    pointing: tuple[str, ...] = ()  # fields that select something on the page and do not change the answer
     command: str = ""  # `scale-factors`, or a group and its verb: `tmem epilogue`
     help: str = ""  # of the command
-    lines: Callable[[Asked, Answer], Iterable[str]] | None = None  # what the command prints
-    run: Callable[..., None] | None = None  # the command, where it is more: its typed options, and options of its own
-    succeeds: Callable[[Answer], bool] = lambda answer: True  # False: the command ends with status 1
-    name: str = ""  # of the operation in the OpenAPI document; the answering function's by default
+    lines: Callable[[QuestionT, AnswerT], Iterable[str]] | None = None  # what the command prints
+    run: Callable[..., None] | None = None  # the command, if it does more: takes the typed options, and its own
+    succeeds: Callable[[AnswerT], bool] = lambda answer: True  # False: the command ends with exit status 1
+    name: str = ""  # operation in the OpenAPI document; the name of `answer` if left out
 
     @property
     def operation(self) -> str:
@@ -70,79 +71,84 @@ class Tool(Generic[Asked, Answer]):
 
     @property
     def model(self) -> Any:
-        """The type of the answer."""
+        """Return the type of the answer."""
         return join_types([get_type_hints(self.answer)["return"], *(tool.model for tool in self.instead.values())])
 
     @property
     def body_type(self) -> Any:
-        """The type of the body."""
+        """Return the type of the body."""
         return join_types([self.question, *(tool.body_type for tool in self.instead.values())])
 
-    def ask(self, given: Mapping[str, Any]) -> tuple[Asked, Answer]:
+    def ask(self, request: Mapping[str, Any]) -> tuple[QuestionT, AnswerT]:
         """Read a request and answer it. LayoutError names the wrong field."""
-        asked = self.read_request(given)
-        return asked, self.answer(asked)
+        question = self.read_request(request)
+        return question, self.answer(question)
 
-    def read_request(self, given: Mapping[str, Any], blank: bool = True) -> Any:
-        """Return what the answer takes. blank: whether blank text is left out, as forms send it."""
-        return given if self.raw else read_question(self.question, given, blank=blank)
+    def read_request(self, request: Mapping[str, Any], blank: bool = True) -> Any:
+        """Return the argument of `answer`. blank: whether blank text counts as left out, as in forms."""
+        return request if self.raw else read_question(self.question, request, blank=blank)
 
-    def answer_body(self, given: Mapping[str, Any]) -> Any:
+    def answer_body(self, body: Mapping[str, Any]) -> Any:
         """Answer a JSON body. LayoutError names the wrong field."""
-        other = next((tool for key, tool in self.instead.items() if key in given), None)
-        return other.answer_body(given) if other else self.answer(self.read_request(given, blank=False))
+        other = next((tool for key, tool in self.instead.items() if key in body), None)
+        return other.answer_body(body) if other else self.answer(self.read_request(body, blank=False))
 
-    def ask_query(self, given: Query) -> tuple[Asked, Answer]:
+    def ask_query(self, query: Query) -> tuple[QuestionT, AnswerT]:
         """Read the fields of an address and answer them. LayoutError names the wrong field."""
-        return self.ask(nest_fields(fields_of(self.question, given), given))
+        return self.ask(nest_fields(fields_of(self.question, query), query))
 
     def link(self, query: Mapping[str, object]) -> str:
         """Return the address of the page for a query."""
         return link_to(self.page, query)
 
     def draw_query(self, query: Query) -> str:
-        """Return the picture of a query, as the guide shows it."""
+        """Return the picture of a query, for the guide."""
         assert self.picture
         return self.picture(*self.ask_query(self.fill_query(query)))
 
     def fill_query(self, query: Query) -> dict[str, str]:
-        """Return the query of a page: its fields, each as it was sent or its default; other parameters are ignored."""
+        """Return the fields of a page, each as sent or its default. Other parameters of the query are ignored."""
         names = [name for name in fields_of(self.question, query) if name not in self.pointing]
         opened = {**self.opening, **{name: query[name] for name in self.pointing if name in query}}
-        asked = query if any(query.get(name) for name in names) else opened
-        return {
-            name: asked.get(name) or field.option.default for name, field in fields_of(self.question, asked).items()
-        }
+        effective = query if any(query.get(name) for name in names) else opened
+        fields = fields_of(self.question, effective)
+        return {name: effective.get(name) or field.option.default for name, field in fields.items()}
 
     def page_context(self, query: Query) -> dict[str, Any]:
-        """Return what the template shows for a query. LayoutError names the wrong field."""
-        given = self.fill_query(query)
-        sent = {name: query[name] for name in given if name in query}
-        asked, answer = self.ask_query(given)
-        return self._context(asked, answer, given) | {"link": lambda **other: self.link(sent | other)}
+        """Return the template's variables for a query. LayoutError names the wrong field."""
+        filled = self.fill_query(query)
+        sent = {name: query[name] for name in filled if name in query}
+        question, answer = self.ask_query(filled)
+        return self._context(question, answer, filled) | {"link": lambda **other: self.link(sent | other)}
 
     def refused_context(self, query: Query, error: LayoutError) -> dict[str, Any]:
-        """Return what the template shows where a field is wrong: the form as it was sent over the default answer."""
-        asked, answer = self.ask_query(self.fill_query({}))
-        return self._context(asked, answer, self.fill_query(query), error) | {"link": lambda **other: self.link(other)}
+        """Return the template's variables if a field is wrong: the form as sent, and the answer to the default
+        question.
+        """
+        question, answer = self.ask_query(self.fill_query({}))
+        return self._context(question, answer, self.fill_query(query), error) | {
+            "link": lambda **other: self.link(other)
+        }
 
     def _context(
-        self, asked: Asked, answer: Answer, given: dict[str, str], error: LayoutError | None = None
+        self, question: QuestionT, answer: AnswerT, given: dict[str, str], error: LayoutError | None = None
     ) -> dict[str, Any]:
-        """`shown` of the feature's own context: what the form shows in place of an empty field; `choices`: see
-        form_of.
+        """Return the template's variables.
+
+        The feature's own context may have `shown`, values that the form shows in empty fields, and `choices` (see
+        form_of).
         """
-        own = self.context(asked, answer)
-        given = given | {name: value for name, value in own.pop("shown", {}).items() if not given[name]}
+        extra = self.context(question, answer)
+        given = given | {name: value for name, value in extra.pop("shown", {}).items() if not given[name]}
         return {
-            "told": answer,
+            "answer": answer,
             "given": given,
-            "form": form_of(self.question, given, own.pop("choices", None), error),
+            "form": form_of(self.question, given, extra.pop("choices", None), error),
             "labels": labels_of(self.question),
-            "svg": self.picture(asked, answer) if self.picture else "",
-            "examples": [{"title": title, "href": self.link(one)} for title, one in self.examples],
+            "svg": self.picture(question, answer) if self.picture else "",
+            "examples": [{"title": title, "href": self.link(query)} for title, query in self.examples],
             "error": error,
-            **own,
+            **extra,
         }
 
 
@@ -151,8 +157,8 @@ class Feature:
     """What a folder of app/ adds to the application."""
 
     tools: tuple[Tool[Any, Any], ...] = ()
-    written: tuple[str, ...] = ()  # its modules of routes and commands: "api", "page", "verbs"
+    written: tuple[str, ...] = ()  # modules with hand-written routes and commands: "api", "page", "verbs"
     menu: tuple[Entry, ...] = ()
     within: Mapping[str, str] = field(default_factory=dict)  # first part of a path without an entry → its menu
-    examples: Mapping[str, str] = field(default_factory=dict)  # route → a link to try
-    bodies: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # route → a body to send
+    examples: Mapping[str, str] = field(default_factory=dict)  # route → example link
+    bodies: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # route → example body

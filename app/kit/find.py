@@ -1,5 +1,6 @@
-"""Places that a text names, as people write them: an element, a row, a value, a register or a thread. A find field
-takes a text that is a place or two; the box takes a question around them. No framework.
+"""Parse places that a text names: an element, row, value, register or thread.
+
+A find field takes one or two places; the paste box takes a question that contains them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from functools import lru_cache
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 
-MOST_TOGETHER = 2  # places that a page compares
+MOST_TOGETHER = 2  # places that a page can compare
 _JOIN = re.compile(r"\s*(?:;|\bvs\.?(?=\s)|\band\b(?!\s*col)|\bversus\b)\s*", re.I)
 _SEVERAL = re.compile(r"\b(lane|thread|row|column|col)s\s+(\d+)\s*,?\s*(?:and|vs\.?|versus)\s+(\d+)\b", re.I)
 _VALUE = r"([a-d]\[?\d{1,9}\]?|r\d{1,9})"
@@ -25,10 +26,10 @@ _ALIASES = {
     "sfb": ("scale_b",),
     "e": ("metadata", "meta"),
 }
-_NUMBER = r"-?\d{1,40}(?:\.\d{1,40})?"  # a number that is not an index is refused by name
+_NUMBER = r"-?\d{1,40}(?:\.\d{1,40})?"  # a number that is not an index gets an error of its own
 _ROW, _COL = rf"(?P<row>{_NUMBER})", rf"(?P<col>{_NUMBER})"
 _PLAIN = rf"{_ROW}\s*[,;]\s*{_COL}"  # 5,9
-_MARKED = (  # spellings of a row and a column that need no other mark
+_MARKED = (  # spellings of (row, column) that need no further context
     rf"\[\s*(?P<row>{_NUMBER}|\w{{1,40}})\s*\]\s*\[\s*(?P<col>{_NUMBER}|\w{{1,40}})\s*\]"
     r"(?P<more>(?:\s*\[[^\]]*\])+)?",
     rf"\[\s*{_ROW}(?:\s*[,;]\s*|\s+){_COL}\s*\]",
@@ -40,7 +41,7 @@ _MARKED = (  # spellings of a row and a column that need no other mark
 _DIMS = {"a": "mk", "b": "kn", "c": "mn", "d": "mn"}
 _BEFORE, _AFTER = r"(?<![\w.:])", r"(?!\w|\.\w)"
 _LINE = rf"(?P<axis>row|col)(?:umn)?\s+(?P<line>{_NUMBER})"
-# Templates of a place in a sentence, the surest first. {m}: a matrix; {M}: one in capitals; {c}: each of _MARKED.
+# Templates of a place in a sentence, the most certain first. {m}: a matrix; {M}: a capital; {c}: one of _MARKED.
 _SEARCHED = (
     rf"{_BEFORE}{{m}}(?:\s+(?:element|at))?\s*{{c}}(?![\w:(\[]|\s+(?:tile|block|box|shape)\b)",
     rf"{_BEFORE}(?:element\s+)?{{c}}\s+(?:of|in)\s+{{m}}{_AFTER}",
@@ -60,7 +61,7 @@ _INDEXED = (  # the number of an element, row by row
     rf"{_BEFORE}{{M}}\s+(?P<index>{_NUMBER}){_AFTER}(?!,)",
     rf"{_BEFORE}{{M}}\[(?P<index>{_NUMBER})\](?![\w.:\[,])",
 )
-_WHOLE = (  # templates of a text that is nothing but a place, beside those above; {o}: a matrix or nothing
+_WHOLE = (  # Templates of a text that is only a place, besides those above; {o}: an optional matrix.
     r"{o}\s*{c}",
     rf"{{o}}\s*{_PLAIN}",
     rf"{{o}}\s*{_ROW}\s+{_COL}",
@@ -68,7 +69,7 @@ _WHOLE = (  # templates of a text that is nothing but a place, beside those abov
 )
 _LONE_LINE = rf"{_BEFORE}{_LINE}{_AFTER}"
 _TAIL = re.compile(r"(?<![\w.:])(?:([A-E])|(accumulator|acc))\s*[?.]?\s*$")
-_ASKING = re.compile(  # the words of a question before a place: `which lane holds`
+_ASKING = re.compile(  # words of a question before a place: `which lane holds`
     r"^(?:(?:who|which|what|whose|where|does|do|is|are|find|show|the|(?:lane|thread|warp|register)s?(?!\s*[#=]?\s*\d)|"
     r"element|holds?|owns?|has|have)\s+)+(?=\S)",
     re.I,
@@ -78,12 +79,12 @@ _JOINING = re.compile(r"(?:\b(?:of|in|on|at|the)\b|[\s,@?])*", re.I)  # between 
 
 @dataclass(frozen=True, slots=True)
 class SoughtPlace:
-    """One place that a text names; what it leaves open is None, and `matrix` "".
+    """A place that a text names. What the text leaves open is None; an unnamed `matrix` is "".
 
-    coords: row and column; index: the number of the element, in an order that the text does not say; line: "row" or
-    "col" and its number; thread, with `warp` a lane of that warp; warp alone: all its lanes; is_lane: whether the
-    thread was called a lane; unit: what it was called, "" for lane and thread; register, value: of that thread; odd:
-    what stands where an index should, and is not one.
+    coords: (row, column). index: number of an element in an unspecified order. line: "row" or "col", and its number.
+    thread: with `warp`, a lane of that warp. warp alone: all its lanes. is_lane: the thread was called a lane. unit:
+    what the holder was called, "" for lane and thread. register, value: of that thread. odd: text that stands in place
+    of an index and is not one.
     """
 
     matrix: str = ""
@@ -100,22 +101,22 @@ class SoughtPlace:
 
     @property
     def is_warp(self) -> bool:
-        """Return whether a whole warp is meant."""
+        """Return whether the place is a whole warp."""
         return self.warp is not None and self.thread is None
 
     @property
     def part(self) -> int | None:
-        """Return which matrix of a load it is, None for an operand."""
+        """Return which matrix of a load the place is in, None for an operand."""
         return int(self.matrix[6:]) if self.matrix[:6] == "matrix" and self.matrix[6:] else None
 
     @property
     def letter(self) -> str:
-        """Return the operand, "" if the text names none."""
+        """Return the operand's letter, "" if the text names none."""
         return "" if self.part is not None else self.matrix
 
     @property
     def text(self) -> str:
-        """Return the place in one spelling, which every find field takes."""
+        """Return the place in the spelling that every find field accepts."""
         letter = self.letter.upper() if self.part is None else f"matrix {self.part}"
         if self.coords:
             return f"{letter or 'element'}[{self.coords[0]}][{self.coords[1]}]"
@@ -136,7 +137,7 @@ class SoughtPlace:
 
 @dataclass(frozen=True, slots=True)
 class FoundPlaces:
-    """The places that a sentence names, and the rest of it."""
+    """The places that a sentence names, and the rest of the sentence."""
 
     places: tuple[SoughtPlace, ...]
     rest: str
@@ -144,8 +145,10 @@ class FoundPlaces:
 
 @dataclass(frozen=True, slots=True)
 class _Grammar:
-    """How the matrices of a page are written. bare: whether they are one, which needs no name; whole: whether the text
-    is a place alone, where small letters name matrices, too; unit: what a holder is called beside lane and thread.
+    """How the matrices of a page are named.
+
+    bare: the page has one matrix, which needs no name. whole: the text is only a place, so that lower-case letters name
+    matrices, too. unit: what a holder is called besides lane and thread.
     """
 
     names: tuple[str, ...]
@@ -179,7 +182,7 @@ def parse_places(
 
 
 def _refuse_part(part: str, place: SoughtPlace | None, names: Sequence[str], example: str) -> LayoutError:
-    """Return the error of a part that lacks its matrix or its lane, or that is not a place at all."""
+    """Return the error for a part that lacks its matrix or lane, or is not a place."""
     if place:
         letters = [name for name in names if len(name) == 1] or names
         titles = [replace(place, matrix=name).text for name in sorted(letters)]
@@ -254,20 +257,20 @@ def _check_index(index: int, rows: int, cols: int, title: str) -> tuple[int, int
 
 
 def _split(text: str) -> list[str]:
-    """Split a text into the parts that it joins: `lane 20 vs lane 21`, `lanes 20 and 21`."""
+    """Split a text into the places that it joins: `lane 20 vs lane 21`, `lanes 20 and 21`."""
     text = _SEVERAL.sub(lambda match: f"{match[1]} {match[2]} and {match[1]} {match[3]}", text.strip())
     text = _SHARED.sub(lambda match: f"{match[1]} of {match[3]} and {match[2]} of {match[3]}", text)
     return [part for part in _JOIN.split(text) if part]
 
 
 def _share_matrix(places: list[SoughtPlace]) -> list[SoughtPlace]:
-    """Give elements and rows without a matrix that of the others: `(3,5) and (3,6) of A`."""
+    """Add the matrix that only one place names to the others: `(3,5) and (3,6) of A`."""
     named = next((place.matrix for place in places if place.matrix and place.thread is None), "")
     return [place if place.matrix or place.thread is not None else replace(place, matrix=named) for place in places]
 
 
 def _find_whole(text: str, grammar: _Grammar) -> SoughtPlace | None:
-    """Find the place that a text is, with or without the words of a question before it."""
+    """Parse a text that is only a place, with or without the words of a question before it."""
     text = text.strip().rstrip("?").rstrip()
     for one in (text, _ASKING.sub("", text, count=1)):
         for form in _compile(grammar):
@@ -280,8 +283,9 @@ def _find_whole(text: str, grammar: _Grammar) -> SoughtPlace | None:
 
 
 def _search(text: str, grammar: _Grammar, joined: bool = False) -> tuple[SoughtPlace, str] | None:
-    """Search a text for its surest place; return it with the rest of the text. joined: whether it is a part beside
-    others, which may name the matrix of a row or an element.
+    """Find the most certain place in a text; return it with the rest of the text.
+
+    joined: the text is one of several joined places, and another may name the matrix.
     """
     for form in _compile(grammar):
         if match := form.search(text):
@@ -305,13 +309,13 @@ def _take(text: str, match: re.Match[str], grammar: _Grammar) -> tuple[SoughtPla
     )
     if place.coords and not place.matrix and (after := _TAIL.search(rest)):
         place, rest = replace(place, matrix=after[1].lower() if after[1] else "d"), rest[: after.start()].strip()
-    holder = _find_holder(rest, grammar)  # `does lane 20 hold A[5][9]`: where it is says so
+    holder = _find_holder(rest, grammar)  # `does lane 20 hold A[5][9]` asks where the element is
     return place, holder[1] if holder and not place.line else rest
 
 
 @lru_cache(maxsize=256)
 def _compile(grammar: _Grammar) -> tuple[re.Pattern[str], ...]:
-    """Compile the templates that a grammar has, the surest first."""
+    """Compile the templates of a grammar, the most certain first."""
     templates = _SEARCHED
     if grammar.whole:
         lines = () if grammar.unit == "row" else (_LONE_LINE, rf"{{m}}\s+{_LINE}")
@@ -321,7 +325,7 @@ def _compile(grammar: _Grammar) -> tuple[re.Pattern[str], ...]:
 
 @lru_cache(maxsize=1024)
 def _expand(template: str, grammar: _Grammar) -> tuple[re.Pattern[str], ...]:
-    """Expand a template into one pattern for each spelling of a coordinate."""
+    """Return a template as one pattern per spelling of a coordinate."""
     named = rf"(?:the\s+)?(?:(?:matrix|operand|fragment)\s+)?(?:the\s+)?(?P<matrix>{_join_names(grammar)})"
     named += r"(?:\s+(?:fragment|matrix|operand))?"
     letters = "".join(name for name in grammar.names if len(name) == 1).upper() or "A"
@@ -335,16 +339,16 @@ def _expand(template: str, grammar: _Grammar) -> tuple[re.Pattern[str], ...]:
 
 
 def _join_names(grammar: _Grammar, least: int = 1) -> str:
-    """Join the spellings of a grammar's matrices into a pattern, the longest first. least: letters of one."""
+    """Return a pattern of a grammar's matrix names, the longest first. least: minimum length of a name."""
     spellings = [*grammar.names, *(alias for name in grammar.names for alias in _ALIASES.get(name, ()))]
     ordered = sorted(filter(lambda name: len(name) >= least, spellings), key=len, reverse=True)
     return "|".join(re.sub(r"(\d+)$", r"\\s*\1", name) for name in ordered)
 
 
 def _find_holder(text: str, grammar: _Grammar, warps: bool = False) -> tuple[SoughtPlace, str] | None:
-    """Find a thread in a text, with the register, the value, the operand and the warp that it names anywhere.
+    """Find a thread in a text, and the register, value, operand and warp named anywhere in it.
 
-    warps: whether a warp without a thread is a holder.
+    warps: whether a warp without a thread counts as a holder.
     """
     said: dict[str, str] = {}
     thread, *others = _compile_holder(grammar)
@@ -363,9 +367,9 @@ def _find_holder(text: str, grammar: _Grammar, warps: bool = False) -> tuple[Sou
 
 @lru_cache(maxsize=256)
 def _compile_holder(grammar: _Grammar) -> tuple[re.Pattern[str], ...]:
-    """Compile what a text says of a thread: first the thread itself, then what else it may name."""
+    """Compile the patterns about a thread: the thread itself, then what may be said about it."""
     unit = rf"|{grammar.unit}" if grammar.unit else ""
-    short = "[TL]" if grammar.whole else r"(?<!\bon )(?<!\ban )(?<!\bfor )(?<!\ba )(?!t4 gpu)(?-i:[TL])"  # not: on L40
+    short = "[TL]" if grammar.whole else r"(?<!\bon )(?<!\ban )(?<!\bfor )(?<!\ba )(?!t4 gpu)(?-i:[TL])"  # but not L40
     letters = "".join(name for name in grammar.names if len(name) == 1) or "a"
     capital = _join_names(grammar) if grammar.whole else rf"(?-i:[{letters.upper()}])|{_join_names(grammar, 2)}"
     number, free = rf"{_NUMBER}(?![\w\]]|\.\w)", r"(?<![\w.:%])"
@@ -388,7 +392,7 @@ def _name_matrix(text: str) -> str:
 
 
 def _build_place(said: dict[str, str]) -> SoughtPlace:
-    """Build a place from what a text says of it, by the names of the groups."""
+    """Return the place for a match; the names of the groups say what was found."""
     said = {name: text.strip("[]") if name == "value" else text for name, text in said.items()}
     indices = ("row", "col", "index", "line", "thread", "warp", "register", "value")
     odd = said.get("more") or next((said[name] for name in indices if not said.get(name, "0").isdecimal()), "")

@@ -1,6 +1,6 @@
-"""A find field: the places that a text names become pins. A page declares what an element of it is and who holds it.
+"""Find fields: the places that a text names become pins.
 
-No framework.
+A page declares its elements and their holders.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from lanescope.ptx.instruction import WARP
 
 @dataclass(frozen=True, slots=True)
 class FindMatrix:
-    """A matrix. panel: its name in a pin; locate: the cell of an element, where another one shows it."""
+    """A matrix of a find field. panel: its name in a pin; locate: maps an element to its cell, if another matrix shows
+    it.
+    """
 
     panel: str
     title: str
@@ -27,7 +29,7 @@ class FindMatrix:
 
 @dataclass(frozen=True, slots=True)
 class HeldCell:
-    """A value of a holder with its register and its cell."""
+    """A value of a holder, with its register and cell."""
 
     panel: str
     title: str
@@ -39,11 +41,11 @@ class HeldCell:
 
 @dataclass(frozen=True, slots=True)
 class FindField:
-    """What a find field knows.
+    """Declaration of a find field.
 
-    matrices: by the names that people give them; absent: names of those without cells, and why; holders: their numbers,
-    empty if no thread holds an element; unit: a holder in a pin; warps: how many count lanes anew; held: what a
-    holder has; bare: whether one matrix needs no name; lanes: threads of a warp.
+    matrices: by the names people use; absent: names of matrices that are not shown, and why; holders: their numbers,
+    empty if no thread holds an element; unit: name of a holder in a pin; warps: number of warps whose lanes are
+    numbered separately; held: the values of a holder; bare: one matrix needs no name; lanes: threads per warp.
     """
 
     matrices: Mapping[str, FindMatrix]
@@ -64,17 +66,17 @@ class FindField:
         return places
 
     def check_matrices(self, places: Sequence[SoughtPlace]) -> None:
-        """Raise LayoutError `bad_find` for a matrix without cells."""
+        """Raise LayoutError `bad_find` for a matrix that is not shown."""
         for place in places:
             if place.matrix in self.absent:
                 raise _refuse(f"{place.matrix.upper()} {self.absent[place.matrix]}.")
 
     def find_pins(self, places: Sequence[SoughtPlace]) -> dict[str, str]:
-        """Find the pins of one place or two, as the parts of an address; LayoutError names the legal range."""
+        """Return the pins of one or two places, as parts of an address. LayoutError names the legal range."""
         return dict(zip(("pin", "pin2"), map(self._find_pin, places), strict=False))
 
     def find_holder(self, place: SoughtPlace) -> int:
-        """Find a holder's number; LayoutError for a lane of several warps without its warp."""
+        """Return a holder's number. LayoutError if a lane needs its warp."""
         number, unit = place.thread, self.unit.capitalize()
         assert number is not None
         if self.unit not in ("lane", "thread") and place.unit != self.unit:
@@ -93,7 +95,7 @@ class FindField:
         return number
 
     def get_matrix(self, place: SoughtPlace) -> FindMatrix:
-        """Return the matrix that a place names, the first where it names none."""
+        """Return the matrix that a place names, or the first."""
         return self.matrices.get(place.matrix) or next(iter(self.matrices.values()))
 
     def _find_pin(self, place: SoughtPlace) -> str:
@@ -126,7 +128,7 @@ class FindField:
 
 
 def split_pin_notices(notices: Sequence[str]) -> tuple[str, list[str]]:
-    """Split off what a find field says beside it of an address: the first pin that does not exist."""
+    """Separate the notices that belong beside the find field: those about the first pin that does not exist."""
     pins = [each for each in notices if each.startswith(("pin ", "pin2 "))]
     refusal = pins[0].replace(" Shown with the default instead.", "") if pins else ""
     return refusal, [each for each in notices if each not in pins]

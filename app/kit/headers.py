@@ -1,8 +1,8 @@
-"""The security headers of every answer, by what it is: a page, a picture, data, or a file of the pages.
+"""Security headers by kind of answer: page, picture, data, or static file.
 
-Pages run no script and take no style but this server's own, and are framed only where the setting says so. Pictures and
-data are for everybody: an <img> in a document elsewhere, a notebook's fetch. No answer depends on who asks, so nothing
-leaks by that.
+Pages may run only scripts and styles of this server, and may be framed only if a setting allows it. Pictures and data
+may be loaded from other sites: <img> in a document, fetch in a notebook. No answer depends on who asks, so this leaks
+nothing.
 """
 
 from __future__ import annotations
@@ -18,16 +18,14 @@ PAGE = (
     "default-src 'self'; style-src {styles}; img-src 'self' data: blob:; object-src 'none'; base-uri 'none';"
     " form-action 'self'; frame-ancestors {frame}"
 )
-# The only page that other sites may show in a frame: it has no form, no script and no menu.
+# The only page that other sites may frame: it has no form, script or menu.
 EMBED = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors *"
-FILE = "default-src 'none'; frame-ancestors *"  # opened by itself, or in a frame: an SVG may load and run nothing
+FILE = "default-src 'none'; frame-ancestors *"  # opened directly or framed: an SVG may load and run nothing
 OWN = ("/static/", "/vendor/", "/palette.css", "/metrics")
 
 
 class SecurityHeaders:
-    """Made once a server; `select` picks. styles: inline styles that pages may have, each as a policy names it:
-    'sha256-…'.
-    """
+    """The security headers of a server. styles: allowed inline styles, as a policy names them: 'sha256-…'."""
 
     def __init__(self, frame_ancestors: str, styles: Iterable[str] = ()) -> None:
         self.always: Pairs = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"same-origin")]
@@ -45,9 +43,9 @@ class SecurityHeaders:
         self.shared: Pairs = [*self.always, file, *anybody, (b"access-control-allow-origin", b"*")]
 
     def select(self, scope: Scope, status: int, given: Iterable[tuple[bytes, bytes]]) -> Pairs:
-        """The headers of one answer, from its media type, the method and the path."""
+        """Return the headers of an answer by media type, method and path."""
         if status == 304:
-            return self.always  # what the client has keeps the headers it came with
+            return self.always  # the client keeps the headers that came with its copy
         kind = next((value for name, value in given if name == b"content-type"), b"")
         if kind.startswith(b"text/html"):
             return self.embed if strip_root(scope).startswith("/embed/") else self.page

@@ -1,4 +1,4 @@
-"""What the server says of its own state. No framework."""
+"""The server's health."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from lanescope.app.kit.fact import Description, fact
 
 @fact
 class Health:
-    """The process answers."""
+    """The process responds."""
 
     status: Literal["ok"]
 
 
 @fact
 class Ready:
-    """The catalogue is loaded, the assembled targets are at hand, and a thread is free or soon will be."""
+    """The catalogue and the assembled targets are loaded, and a thread is free or soon will be."""
 
     status: Literal["ready"]
     instructions: int

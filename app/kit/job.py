@@ -1,10 +1,12 @@
-"""One computation in a thread, which another thread can end.
+"""A computation in a thread that another thread can end.
 
-It ends at its next `check_deadline`. Code that never asks is interrupted: CPython raises OverdueError between two
-instructions of the thread. That is sound for three reasons. A computation returns its result and writes into no state
-that others read (the cache is filled after it); `with lock` and C code cannot be torn; and `_leave` waits for an
-interrupt that comes late, so that it never hits what the thread does next. One call of C code (a regular expression, a
-product of large integers) is not interrupted: the bounds on inputs have to keep these short.
+It ends at its next `check_deadline`. Code without such checks is interrupted: CPython raises OverdueError between two
+instructions of the thread. This is safe for three reasons: a computation changes no shared state (the cache is filled
+afterwards); `with lock` and C code cannot be interrupted half-way; and `_leave` waits for a late interrupt, so that it
+cannot hit the thread's next job.
+
+A single call of C code (a regular expression, a product of large integers) cannot be interrupted: the limits on inputs
+keep these short.
 """
 
 from __future__ import annotations
@@ -22,14 +24,13 @@ from lanescope.errors import refuse_deep_recursion
 
 Result = TypeVar("Result")
 LOG = logging.getLogger("lanescope")
-GRACE = 0.5  # seconds that a computation has to end by itself before it is interrupted
+GRACE = 0.5  # seconds in which a computation may end by itself before it is interrupted
 
 
 class Computation(Generic[Result]):
-    """A computation: when it began (None: it waits), and its result.
+    """A computation, the time it began (None while it waits), and its result.
 
-    overdue: what is raised once it was ended. place: the character of its text that it had reached then, None if that
-    is not known.
+    overdue: the error to raise when it was ended. place: the position in its text that it had reached, None if unknown.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class Computation(Generic[Result]):
         self._lock = threading.Lock()
 
     def run(self) -> Result:
-        """Compute, in this thread."""
+        """Run the computation in this thread."""
         try:
             with end_when(lambda: self._over):
                 return self._run_interruptible()
@@ -64,11 +65,11 @@ class Computation(Generic[Result]):
         finally:
             try:
                 self._leave()
-            except OverdueError:  # it comes only once
+            except OverdueError:  # at most one interrupt arrives
                 self._leave()
 
     def _leave(self) -> None:
-        """Forget the thread, so that no interrupt reaches what it does next."""
+        """Forget the thread, so that no interrupt reaches its next job."""
         with self._lock:
             self._thread = None
         for _ in range(2):  # a thread checks for interrupts in each iteration: a pending one is raised here
@@ -79,9 +80,7 @@ class Computation(Generic[Result]):
         self._over = True
 
     def interrupt(self) -> None:
-        """Interrupt it once between two instructions, if it did not end itself; do nothing if it has not begun or is
-        over.
-        """
+        """Interrupt the computation if it has begun and has not ended by itself."""
         with self._lock:
             if self._thread is not None and not self._interrupted:
                 self._interrupted = True
@@ -90,7 +89,7 @@ class Computation(Generic[Result]):
 
 
 def run_within(seconds: float, make: Callable[[], Result], overdue: Callable[[int | None], Exception]) -> Result:
-    """Compute in this thread, for so long at most; overdue: what is raised then, by the place that was reached."""
+    """Run a function in this thread for at most `seconds`. overdue: makes the error from the place that was reached."""
     job: Computation[Result] = Computation(make, lambda: overdue(job.place))
     timers = [threading.Timer(seconds, job.end), threading.Timer(seconds + GRACE, job.interrupt)]
     for timer in timers:

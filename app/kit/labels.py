@@ -1,6 +1,4 @@
-"""The labels of the forms' fields, by page; an error stands beside its field in these words. Fields without an entry
-use their own name.
-"""
+"""Labels of form fields, by page; error messages use them. Fields without an entry use their own name."""
 
 from lanescope.ptx.table.descriptors import WGMMA
 

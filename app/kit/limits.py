@@ -1,6 +1,4 @@
-"""Checks and headers around every route: the request's id, the host names of this server, the sizes of address and
-body, the headers of every answer, the access log.
-"""
+"""Checks around every route: request id, allowed hosts, sizes of address and body, response headers, access log."""
 
 from __future__ import annotations
 
@@ -20,17 +18,17 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 
 BODIES = ("POST", "PUT", "PATCH", "DELETE")
-PROBES = ("/healthz", "/readyz")  # requested by IP address inside a container, without a host name
-# Addresses whose bodies hold files, or a text that the page keeps even if it is too long.
+PROBES = ("/healthz", "/readyz")  # how a container is probed: by IP address, without a host name
+# Addresses whose bodies contain files, or a text that the page keeps even if it is too long.
 UPLOADS = ("/dump", "/api/v1/dumps/verify", "/read", "/read/files")
-# Those with captures, and with the arrays of a kernel's buffers.
+# Addresses that take captures, or arrays of a kernel's buffers.
 CAPTURES = ("/capture", "/api/v1/captures/verify", "/emulate", "/api/v1/emulate")
 LONGEST_DRAIN, MOST_DRAINED = 2.0, 64 << 20
 _ID = re.compile(rb"[\w.:+/=-]{1,64}\Z")
 
 
 class RequestGuard:
-    """ASGI middleware that refuses what is too large, too slow or meant for another server, before a route sees it."""
+    """ASGI middleware that refuses requests that are too large, too slow or for another server, before routing."""
 
     def __init__(
         self,
@@ -39,7 +37,9 @@ class RequestGuard:
         render_refusal: Callable[[Scope, LayoutError], ASGIApp],
         styles: tuple[str, ...] = (),
     ) -> None:
-        """render_refusal: makes the answer to a refused request, which closes the connection."""
+        """Take the application, the settings, and `render_refusal`, which makes the response to a refused request and
+        closes the connection.
+        """
         self.app, self.settings, self.render_refusal = app, settings, render_refusal
         self.headers = SecurityHeaders(settings.frame_ancestors, styles)
         self.hosts = [] if "*" in settings.trusted_hosts.split(",") else settings.trusted_hosts.lower().split(",")
@@ -82,7 +82,7 @@ class RequestGuard:
                 self.log_access(scope, status, time.perf_counter() - started)
 
     def find_refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> LayoutError | None:
-        """Find why a request is refused before any route sees it, None if it is not."""
+        """Return why a request is refused before routing, None if it is not."""
         host = headers.get(b"host", b"").decode("latin-1")
         name = host.rpartition(":")[0] if re.search(r":\d+\Z", host) else host
         if (
@@ -113,7 +113,7 @@ class RequestGuard:
         return None
 
     def get_body_limit(self, scope: Scope) -> int:
-        """Return the most bytes of a body for an address."""
+        """Return the maximum size of a body for an address, in bytes."""
         body_bytes, path = self.settings.body_bytes, strip_root(scope)
         if path in CAPTURES:
             return max(body_bytes, self.settings.capture_bytes)
@@ -123,8 +123,8 @@ class RequestGuard:
         return LayoutError("body_too_large", f"The body has {shorten_value(str(size))} bytes.", f"At most {most}.")
 
     async def drain_body(self, receive: Receive) -> None:
-        """Read a refused body, within reason: a client that still sends when the connection closes never sees the
-        answer.
+        """Read a refused body up to a limit: a client that is still sending when the connection closes never sees the
+        response.
         """
         byte_count = 0
         with contextlib.suppress(TimeoutError):
@@ -136,7 +136,7 @@ class RequestGuard:
                         return
 
     def limit_receive(self, receive: Receive, most: int) -> Receive:
-        """Wrap receive() so that it counts the body's bytes and waits no longer for them than a request may take."""
+        """Wrap receive() to count the body's bytes and to limit how long it may take."""
         until = asyncio.get_running_loop().time() + self.settings.seconds
         byte_count, more = 0, True
 

@@ -1,4 +1,4 @@
-"""Log lines, as text or as one JSON object a line, each with the id of the request it belongs to."""
+"""Log lines, as text or as one JSON object per line, each with its request id."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from lanescope.app.kit.encoding import encode_json
 
 REQUEST_ID: contextvars.ContextVar[str] = contextvars.ContextVar("request_id", default="")
 ACCESS = logging.getLogger("lanescope.access")
-FACTS = ("client", "method", "path", "status", "ms")  # what an access line says beside its message
+FACTS = ("client", "method", "path", "status", "ms")  # fields of an access line besides its message
 
 
 class JsonFormatter(logging.Formatter):
-    """{"time", "level", "logger", "message", "request_id"} and, for an access line, its FACTS; a traceback under
+    """Format {"time", "level", "logger", "message", "request_id"}, FACTS of an access line, and a traceback under
     "error".
     """
 
@@ -34,7 +34,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """Time, level, message and the request's id."""
+    """Format time, level, message and request id."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)-7s %(message)s")
@@ -46,7 +46,7 @@ class TextFormatter(logging.Formatter):
 
 
 def build_config(log_format: str) -> dict[str, Any]:
-    """A logging configuration for uvicorn and this project alike."""
+    """Return the logging configuration for uvicorn and this project."""
     return {
         "version": 1,
         "disable_existing_loggers": False,

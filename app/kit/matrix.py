@@ -1,4 +1,4 @@
-"""One matrix as a page's script draws it, whatever its owners come from."""
+"""A matrix as scripts draw it, whatever its holders are."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from lanescope.app.kit.fact import fact
 
 @fact
 class MatrixData:
-    """A matrix and the facts of its elements. bits, spoken_bits: of each value of a thread; copies: how many hold an
-    element; digits: names that a label may use; extra: axes beside row and column.
+    """A matrix and its elements.
+
+    bits, spoken_bits: of each value of a thread; copies: holders per element; digits: names that a label may use;
+    extra: axes besides row and column.
     """
 
     name: str

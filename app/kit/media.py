@@ -1,4 +1,4 @@
-"""The forms a diagram is given in: the ending of an address or a file, and its media type."""
+"""Formats of diagrams: file extension and media type."""
 
 from __future__ import annotations
 

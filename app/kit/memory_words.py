@@ -1,6 +1,6 @@
-"""Words about shared memory and layouts as enumerations and texts. No framework.
+"""Words about shared memory and layouts as enumerations and text.
 
-They stand apart from app/kit/enumerations.py because their tables need NumPy, which a command about registers does not.
+Separate from app/kit/enumerations.py because their tables need NumPy, which commands about registers do not load.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lanescope.shared.tiling import DEFAULT_ORDER, SWIZZLED_BY
 
 CuteText = Annotated[str, Description(limits={"maxLength": LONGEST})]
 
-if TYPE_CHECKING:  # the words are a table's: to a type checker they are text
+if TYPE_CHECKING:  # type checkers see text: the words come from a table
     SwizzleMode: TypeAlias = str
     Major: TypeAlias = str
     Order: TypeAlias = str

@@ -1,6 +1,6 @@
-"""The bar above every page: its menus, and which of them the page at hand stands in.
+"""The menu bar: its menus, and the one to which the current page belongs.
 
-The families under "Instructions" are the catalogue's; everything else is an entry of a feature.
+The families under "Instructions" come from the catalogue; all other entries are declared by features.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ def entries() -> dict[str, tuple[Entry, ...]]:
 
 
 def entry_of(page: str) -> Entry:
-    """Return the link to a page that stands in a menu."""
+    """Return the menu entry that leads to a page."""
     return next(entry for links in entries().values() for entry in links if entry.href == page)
 
 
 @cache
 def _places() -> dict[str, str]:
-    """Return the menu that a page belongs to, by the first part of its path."""
+    """Return the menu of each first part of a path."""
     found: dict[str, str] = {}
     for feature in load_features().values():
         found |= feature.within
@@ -40,5 +40,5 @@ def _places() -> dict[str, str]:
 
 
 def menu_of(path: str) -> str:
-    """Return the title of the menu that a page belongs to; "" for the pages outside all menus."""
+    """Return the title of the menu that a page belongs to; "" for pages without a menu."""
     return _places().get(path.strip("/").split("/")[0], "")

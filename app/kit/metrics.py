@@ -1,4 +1,4 @@
-"""Counts for /metrics, kept by prometheus_client: a registry a server, so that tests do not share one."""
+"""Counters for /metrics (prometheus_client), with one registry per server, so that tests share none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lanescope.app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
 
 
 class PoolCounts(Protocol):
-    """What is counted of the pool of GPU workers: runs by (kind, outcome), those that wait, workers killed or lost."""
+    """Counters of the GPU worker pool: runs by (kind, outcome), waiting runs, workers killed or lost."""
 
     @property
     def counts(self) -> Counts[tuple[str, str]]: ...
@@ -28,7 +28,7 @@ class PoolCounts(Protocol):
 
 
 class ServerMetrics:
-    """Requests by route and status and their seconds; runs, queue and restarts are read from the pool when asked."""
+    """Requests by route and status and their seconds; runs, queue and restarts are read from the pool on request."""
 
     def __init__(self, pool: Callable[[], PoolCounts]) -> None:
         self.registry = CollectorRegistry()
@@ -57,7 +57,7 @@ class _PoolCollector(Collector):
 
 
 class CountingMiddleware:
-    """ASGI middleware: counts every answer under its route's template, never under a path somebody typed."""
+    """ASGI middleware that counts responses by the route's template, never by the path that was requested."""
 
     def __init__(self, app: ASGIApp, metrics: ServerMetrics) -> None:
         self.app, self.metrics = app, metrics

@@ -1,5 +1,5 @@
-"""The template environment: what templates may call; a rendered page as an answer, and every error as one: a page for
-people, JSON for programs.
+"""Pages: the template environment, responses of rendered templates, and errors as a page for people or JSON for
+programs.
 """
 
 from __future__ import annotations
@@ -39,16 +39,14 @@ from lanescope.workbench.bench_builder import LONGEST
 
 LOG = logging.getLogger("lanescope")
 HTML = "text/html; charset=utf-8"
-CARD, SHARE = "  <!--card-->\n", "<!--share-->"  # where a template has them
+CARD, SHARE = "  <!--card-->\n", "<!--share-->"  # placeholders in templates
 SHARED = {"link": "Link", "markdown": "Markdown for an issue", "latex": "LaTeX", "embed": "Embed"}
 FORMS = {"link": "Link", "png": "PNG", "svg": "SVG", "markdown": "Markdown", "latex": "LaTeX", "embed": "Embed"}
 templates = Jinja2Templates(directory=find_folder("templates"))
 
 
 def render_palette_css() -> str:
-    """/palette.css: the colours of cells and of the descriptor's fields, in both themes; where a field stands under the
-    64 bits.
-    """
+    """Return /palette.css: colours of cells and of descriptor fields in both themes, and the columns of each field."""
     rules = []
     variants = [(row, f".{on}") for form in FORMATS for on, row in list_variants(form).items()]
     for row, on in [*((form, "") for form in FORMATS), *variants]:
@@ -64,11 +62,11 @@ def render_palette_css() -> str:
     return palette.render_css(dict.fromkeys(field.name for row in ROWS for field in row.fields)) + "".join(rules)
 
 
-NARROW, ROOM = 1, 3  # bits of a field too narrow for its input, and the free bits above it that the input takes
+NARROW, ROOM = 1, 3  # bits of a field too narrow for its input, and reserved bits above it that the input may cover
 
 
 def _count_lead_columns(field: BitField, before: BitField | None) -> int:
-    """Columns of reserved bits above a narrow field that its input takes, too."""
+    """Return how many columns of reserved bits above a narrow field its input covers."""
     return ROOM if before and field.width <= NARROW and before.low - field.high > ROOM + 3 else 0
 
 
@@ -78,7 +76,7 @@ templates.env.lstrip_blocks = True
 
 
 def render_template(request: Request, name: str, context: dict[str, Any], shared: bool = False) -> bytes:
-    """A template's text with its links; shared: with its card and what "Share" copies."""
+    """Return a rendered template with its links prefixed. shared: with the card and the texts of "Share"."""
     text = templates.get_template(name).render({"request": request, **context})
     if CARD in text:
         text = fill_shared(request, text) if shared else text.replace(CARD, "").replace(SHARE, "")
@@ -86,7 +84,7 @@ def render_template(request: Request, name: str, context: dict[str, Any], shared
 
 
 def fill_shared(request: Request, text: str) -> str:
-    """A page with its card for social media, and the menu that shares it: both say what the page says."""
+    """Return a page with its card for social media and its "Share" menu; both repeat what the page says."""
     address = quote_address(strip_root(request.scope) + (f"?{request.url.query}" if request.url.query else ""))
     base = str(request.base_url).rstrip("/")
     card = read_card(text)
@@ -104,8 +102,9 @@ def fill_shared(request: Request, text: str) -> str:
 def render_page(
     request: Request, name: str, context: dict[str, Any], status: int = 200, keep: bool = True
 ) -> CachedBody:
-    """A rendered page; 422 where its find field finds nothing. keep: False if the page depends on more than its URL
-    (this server's host, what runs now).
+    """Return a rendered page; status 422 if its find field finds nothing.
+
+    keep: False if the page depends on more than the URL.
     """
     if context.get("sought", "").strip() and context.get("refusal"):
         status = max(status, 422)
@@ -114,7 +113,7 @@ def render_page(
 
 
 def pattern_names(pattern: str) -> Markup:
-    """A pattern with every name in its own span, so that pointing at it can light its digits."""
+    """Return a pattern with each name in a span of its own, so that pointing at it can highlight its digits."""
     return Markup(
         re.sub(
             r"(?<!&)\b([a-z]\w*)(:\d+)?",
@@ -128,7 +127,7 @@ templates.env.filters["pattern_names"] = pattern_names
 
 
 def ticks(text: str) -> Markup:
-    """Plain text whose `words` between backticks are code."""
+    """Return plain text as markup; `words` between backticks become code."""
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
@@ -139,7 +138,7 @@ _ADDRESS = re.compile(r"(?<![^\s(])(?<!POST )/(?![/\\])(?:[\w./:%?=,+~-]|&amp;)*
 
 
 def link_addresses(text: str) -> Markup:
-    """Plain text whose addresses of this server are links; those that take a POST, or have a placeholder, are not.
+    """Return plain text as markup with links to addresses of this server, except for POST routes and placeholders.
 
     >>> link_addresses("See /docs. POST /chain takes a body.")
     Markup('See <a href="/docs">/docs</a>. POST /chain takes a body.')
@@ -151,7 +150,7 @@ templates.env.filters["link_addresses"] = link_addresses
 
 
 def format_error(error: LayoutError, labels: Mapping[str, str]) -> Markup:
-    """Format an error with the labels of the form: the field's label, what was given and what is allowed."""
+    """Return an error as markup: the field's label, what was given, and what is allowed."""
     name = get_last_name(error.field)
     side, dot, option = error.field.partition(".")
     label = labels.get(error.field) or (f"{labels[side]}, {option}" if dot and side in labels else name)
@@ -169,7 +168,7 @@ templates.env.filters["format_error"] = format_error
 
 
 def render_error(request: Request, status: int, error: LayoutError, headers: dict[str, str] | None = None) -> Response:
-    """One error, as JSON for programs and as a page for people; both keep what was typed."""
+    """Return an error as JSON for programs, or as a page that keeps what the user typed."""
     headers = {**(headers or {}), **errors.build_retry_headers(error)}
     if errors.is_for_programs(strip_root(request.scope)):
         return JSONResponse({"error": fact_to_json(errors.build_error_body(error))}, status, headers)
@@ -184,18 +183,18 @@ def render_error(request: Request, status: int, error: LayoutError, headers: dic
 
 
 def _find_typed_text(request: Request) -> str:
-    """Find the text of a request that the paste box can take; "" if there is none."""
+    """Return the text of a request that the paste box can take, "" if there is none."""
     given = (request.path_params.get("rest"), *(request.query_params.get(name) for name in ("text", "ptx", "q")))
     return next((text for text in given if text), "")
 
 
 def render_closing_error(scope: Scope, error: LayoutError) -> Response:
-    """The answer to a request that is not read to its end."""
+    """Return the response to a request whose body is not read to its end."""
     return render_error(Request(scope), errors.get_status(error), error, {"Connection": "close"})
 
 
 def install_handlers(app: FastAPI) -> None:
-    """The handlers of an application; UnexpectedErrors is its innermost middleware."""
+    """Install the error handlers of an application; UnexpectedErrors becomes its innermost middleware."""
     app.add_middleware(UnexpectedErrors)
 
     @app.exception_handler(LayoutError)
@@ -211,7 +210,7 @@ def install_handlers(app: FastAPI) -> None:
         headers = dict(error.headers or {})
         if "GET" in headers.get("Allow", ""):
             headers["Allow"] += ", HEAD"
-        refused = await run_in_threadpool(  # it looks whether the address is a PTX text
+        refused = await run_in_threadpool(  # it tries to read the address as PTX text
             errors.make_router_error,
             error.status_code,
             request.method,
@@ -223,9 +222,7 @@ def install_handlers(app: FastAPI) -> None:
 
 
 class UnexpectedErrors:
-    """ASGI middleware: an exception that nothing expected is logged with its traceback and answered with 500 in the one
-    shape.
-    """
+    """ASGI middleware that logs an unexpected exception with its traceback and responds with status 500."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -242,18 +239,18 @@ class UnexpectedErrors:
 
         try:
             await self.app(scope, receive, noticed)
-        except ClientDisconnect:  # nobody is left to answer
+        except ClientDisconnect:  # the client is gone
             LOG.info("%s %s: the client left", scope["method"], shorten_value(scope["path"], 120))
         except Exception as error:
             LOG.exception("%s %s failed", scope["method"], shorten_value(scope["path"], 120))
             if begun:
                 raise
-            told = LayoutError(
+            answer = LayoutError(
                 "internal_error",
                 f"The server failed: {type(error).__name__}.",
                 "It is logged there. Please report the address and the body.",
             )
-            await render_error(Request(scope), 500, told)(scope, receive, send)
+            await render_error(Request(scope), 500, answer)(scope, receive, send)
 
 
 def build_page_router(tools: Iterable[Tool[Any, Any]]) -> APIRouter:
@@ -266,7 +263,7 @@ def build_page_router(tools: Iterable[Tool[Any, Any]]) -> APIRouter:
 
 
 def _build_page(tool: Tool[Any, Any]) -> Any:
-    """Return the page of a tool; where a field is wrong, the form as it was sent over what an empty one shows."""
+    """Return the endpoint of a tool's page. If a field is wrong, it shows the form as sent, with the default answer."""
 
     def show(request: Request) -> Response:
         sent = dict(request.query_params)

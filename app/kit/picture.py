@@ -1,8 +1,7 @@
-"""SVG to PNG and PDF: resvg and svg2pdf, with DejaVu Sans Mono from the matplotlib package, so that pictures look alike
-everywhere.
+"""PNG and PDF from SVG by resvg and svg2pdf, with the font DejaVu Sans Mono of the matplotlib package.
 
-Chosen from the comparison in docs/benchmarks.md's sources: both drew these grids exactly, need no system library and
-are MIT. They load no system font: without a named font resvg drops text silently.
+Both were chosen in the comparison of docs/benchmarks.md: they draw these grids exactly, need no system library and are
+MIT licensed. They load no system font: without a named font resvg drops text silently.
 """
 
 from __future__ import annotations
@@ -23,20 +22,20 @@ from lanescope.app.kit.extras import list_missing, say_install
 from lanescope.app.kit.picture_worker import FAMILY
 from lanescope.errors import LayoutError
 
-LARGEST_PIXELS = 12000  # each way
-MOST_PIXELS = 24_000_000  # in all: 170 MB while it is drawn
-SERVED_PIXELS = 8_000_000  # the same for a server: 60 MB
+LARGEST_PIXELS = 12000  # per dimension
+MOST_PIXELS = 24_000_000  # in total: 170 MB while it is drawn
+SERVED_PIXELS = 8_000_000  # in total, for a server: 60 MB
 SERVED_LABELS = {
     "png": 8192,
     "pdf": 4096,
-}  # drawn by a server in a few seconds; a PDF with 16,384 took 13 s and 120 MB
-LAST_GLYPH = "\u2fff"  # the scripts after it are not in the shipped font: Chinese, Japanese, Korean
+}  # a server draws these in a few seconds; a PDF with 16,384 took 13 s and 120 MB
+LAST_GLYPH = "\u2fff"  # from here on the shipped font has no glyphs: Chinese, Japanese, Korean
 HINT = say_install("pictures")
 
 
 @lru_cache(maxsize=1)
 def find_fonts() -> tuple[str, ...]:
-    """Find the files of the shipped font without importing the package that ships it."""
+    """Return the files of the shipped font without importing its package."""
     spec = importlib.util.find_spec("matplotlib")
     folder = Path(spec.origin).parent / "mpl-data" / "fonts" / "ttf" if spec and spec.origin else Path()
     files = [folder / name for name in ("DejaVuSansMono.ttf", "DejaVuSansMono-Bold.ttf")]
@@ -46,16 +45,14 @@ def find_fonts() -> tuple[str, ...]:
 
 
 def explain_missing_renderer() -> str:
-    """Return why PNG and PDF cannot be made here, "" if they can."""
+    """Return why PNG and PDF are not available, "" if they are."""
     missing = list_missing("pictures")
     return f"Not installed: {', '.join(missing)}. {HINT}" if missing else ""
 
 
 @dataclass(frozen=True, slots=True)
 class DrawingJob:
-    """An SVG to draw as PNG (`scale` pixels a unit) or PDF; LayoutError if it cannot be drawn, before anything is
-    drawn.
-    """
+    """An SVG to draw as PNG (`scale` pixels per unit) or PDF. LayoutError, before drawing, if it cannot be drawn."""
 
     form: str
     svg: str
@@ -92,14 +89,14 @@ class DrawingJob:
 
 
 def measure_picture(svg: str) -> tuple[float, float]:
-    """Return width and height of a picture in its own units."""
+    """Return width and height of a picture in user units."""
     width, height = (float(svg.split(f'{side}="', 1)[1].split('"', 1)[0]) for side in ("width", "height"))
     return width, height
 
 
 def limit_scale(svg: str, scale: float) -> float:
-    """Return the scale, or less if the picture would be larger than a server draws; in hundredths, so that it can be
-    written in an address.
+    """Return the scale, reduced if the picture would exceed what a server draws; in hundredths, so that an address can
+    have it.
     """
     width, height = measure_picture(svg)
     return max(
@@ -113,7 +110,7 @@ def limit_scale(svg: str, scale: float) -> float:
 
 
 def check_drawing(drawing: DrawingJob) -> DrawingJob:
-    """Return the drawing; LayoutError if it is more than a server draws for one request."""
+    """Return the drawing. LayoutError if it exceeds what a server draws for one request."""
     width, height = (side * drawing.scale for side in measure_picture(drawing.svg))
     if drawing.form == "png" and width * height > SERVED_PIXELS:
         raise LayoutError(
@@ -136,8 +133,8 @@ def check_drawing(drawing: DrawingJob) -> DrawingJob:
 
 
 class DrawingProcess:
-    """A process that draws for a server, one picture at a time; the first picture starts it, and one that takes too
-    long kills it.
+    """A process that draws one picture at a time for a server. It starts with the first picture and is killed if one
+    takes too long.
     """
 
     def __init__(self, seconds: float = 5.0, waiting: int = 32) -> None:
@@ -145,7 +142,7 @@ class DrawingProcess:
         self._lane: WorkerQueue | None = None
 
     def submit(self, drawing: DrawingJob) -> Future[dict[str, Any]]:
-        """Submit a drawing; the future's answer is for `decode_answer`. LayoutError `busy` if too many wait."""
+        """Submit a drawing; `decode_answer` reads the future's result. LayoutError `busy` if too many wait."""
         if self._lane is None:
             argv = [sys.executable, "-m", "lanescope.app.kit.picture_worker"]
             self._lane = WorkerQueue("pictures", lambda _: argv, self.seconds, self.waiting, start_seconds=20.0)

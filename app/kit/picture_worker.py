@@ -1,8 +1,7 @@
-"""PNG and PDF from SVG, in this process or, run as a program, for a server: a line of JSON in, a line of JSON out, as
-app/hardware/worker.py does.
+"""PNG and PDF from SVG, in this process, or as a program for a server: a line of JSON in, a line of JSON out.
 
-resvg and svg2pdf hold Python's lock as long as they draw, up to seconds: in the server's own process nothing else would
-answer meanwhile. Nothing else of the project is imported here, so that the process stays small.
+resvg and svg2pdf hold Python's lock while they draw, up to seconds: in the server's process nothing else would be
+answered meanwhile. Imports nothing else of the project, so that the process stays small.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ FAMILY = "DejaVu Sans Mono"
 
 
 def render_png(svg: str, scale: float, fonts: Sequence[str]) -> bytes:
-    """The picture as PNG, `scale` pixels a unit."""
+    """Return the picture as PNG, `scale` pixels per unit."""
     import resvg_py
 
     return bytes(
@@ -33,7 +32,7 @@ def render_png(svg: str, scale: float, fonts: Sequence[str]) -> bytes:
 
 
 def render_pdf(svg: str, fonts: Sequence[str]) -> bytes:
-    """The picture as PDF, its text selectable."""
+    """Return the picture as PDF with selectable text."""
     import svg2pdf_py
 
     database = svg2pdf_py.FontDatabase()
@@ -44,7 +43,7 @@ def render_pdf(svg: str, fonts: Sequence[str]) -> bytes:
 
 def serve_requests() -> None:
     """Answer requests until standard input closes."""
-    os.nice(3)  # the server that waits for the picture answers others meanwhile
+    os.nice(3)  # the server answers others while it waits for the picture
     print(json.dumps({"ready": True}), flush=True)
     for line in sys.stdin:
         message = json.loads(line)
@@ -55,10 +54,10 @@ def serve_requests() -> None:
                 if asked["form"] == "png"
                 else render_pdf(asked["svg"], asked["fonts"])
             )
-            told: dict[str, object] = {"result": {"base64": base64.b64encode(raw).decode()}}
+            reply: dict[str, object] = {"result": {"base64": base64.b64encode(raw).decode()}}
         except Exception as error:
             text = f"{type(error).__name__}: {error}"[:600]
-            told = {
+            reply = {
                 "error": {
                     "code": "picture_failed",
                     "message": text,
@@ -66,7 +65,7 @@ def serve_requests() -> None:
                     "field": "form",
                 }
             }
-        print(json.dumps({"id": message["id"], **told}), flush=True)
+        print(json.dumps({"id": message["id"], **reply}), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,4 @@
-"""plotly.js from the installed plotly package: its address, its body, and what of it a page's security policy must
-name.
-"""
+"""plotly.js from the installed plotly package: address, body, and the inline styles a page's policy must allow."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ _STYLE = re.compile(rb"""\.textContent='([^'\\]*)'""")
 
 @lru_cache(maxsize=1)
 def load_plotly() -> tuple[str, CachedBody]:
-    """(digest, plotly.js)."""
+    """Return (digest, plotly.js)."""
     raw = Path(str(files("plotly") / "package_data" / "plotly.min.js")).read_bytes()
     return hashlib.sha256(raw).hexdigest()[:12], CachedBody(raw, "text/javascript", cache=IMMUTABLE)
 
@@ -30,10 +28,10 @@ def plotly_url() -> str:
 
 @lru_cache(maxsize=1)
 def list_style_hashes() -> tuple[str, ...]:
-    """The styles plotly.js puts into a page, as a policy names them: an empty one that it fills by script, and its
-    maps' one.
+    """Return the inline styles of plotly.js as a policy names them: an empty one that a script fills, and that of its
+    maps.
 
-    So no page needs 'unsafe-inline'. Were one missing here, a browser would only leave that style out.
+    With them pages need no 'unsafe-inline'. If one were missing, browsers would only drop that style.
     """
     texts = [b"", *_STYLE.findall(bytes(load_plotly()[1].body))]
     return tuple(f"'sha256-{base64.b64encode(hashlib.sha256(text).digest()).decode()}'" for text in texts)

@@ -1,6 +1,6 @@
-"""Serving under a path of somebody else's server: every address inside a page, a redirect and a script begins with it.
+"""Serve below a path of another server: every address in a page, a redirect or a script begins with that path.
 
-Routes and templates write addresses from the server's root; they are turned here, in one place, when an answer leaves.
+Routes and templates write addresses from the server's root; they are prefixed here, when a response leaves.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _LINK = re.compile(r'(\s(?:href|src|srcset|action|formaction|poster|data-plotly)
 
 
 class PrefixMiddleware:
-    """ASGI middleware: makes `path` begin with the root path, whether the proxy has stripped it or not, and mends
+    """ASGI middleware that makes `path` begin with the root path, whether or not the proxy stripped it, and prefixes
     redirects.
     """
 
@@ -45,12 +45,15 @@ class PrefixMiddleware:
 
 
 class SlashRedirects:
-    """ASGI application for addresses that no route has: a redirect where a slash more or less at the end makes one of a
-    route. It names a path of this server and never a host: the Host header is the client's to choose.
+    """ASGI application for unknown addresses: redirects if adding or removing a trailing slash gives a known one.
+
+    The redirect names a path and never a host, because the client chooses the Host header.
     """
 
     def __init__(self, routed: Callable[[Scope], bool], otherwise: ASGIApp) -> None:
-        """routed: whether a route has a scope's path; otherwise: what answers every other address."""
+        """Take `routed`, which says whether a scope's path has a route, and `otherwise`, which handles every other
+        address.
+        """
         self.routed, self.otherwise = routed, otherwise
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -67,7 +70,7 @@ class SlashRedirects:
 
 
 def make_local_path(path: str) -> str:
-    """A path for Location. One that began with two slashes would name a host.
+    """Return a path for Location. A leading double slash would name a host.
 
     >>> make_local_path("//elsewhere.example/smem"), make_local_path("/a b?c")
     ('/elsewhere.example/smem', '/a%20b%3Fc')
@@ -76,19 +79,19 @@ def make_local_path(path: str) -> str:
 
 
 def get_root_path(scope: Scope) -> str:
-    """The root path of the server, "" for none; a mount within it has one of its own."""
+    """Return the root path of the server, "" for none; a mount inside it has its own."""
     root: str = scope.get("app_root_path", scope.get("root_path", ""))
     return root
 
 
 def strip_root(scope: Scope) -> str:
-    """A request's path without the root path."""
+    """Return a request's path without the root path."""
     path: str = scope["path"]
     return path.removeprefix(get_root_path(scope)) or "/"
 
 
 def prefix_links(scope: Scope, text: str) -> str:
-    """A page's text with its addresses below the root path, which its scripts find in <html data-root>."""
+    """Return a page's text with its addresses below the root path, which scripts read from <html data-root>."""
     root = get_root_path(scope)
     if not root:
         return text

@@ -4,9 +4,9 @@
     class ScaleQuestion:
         m: int = number_field(128, "M", "Rows of D; of both CTAs with cta_group 2.")
 
-From the fields follow the reader with its errors, the parameters or the body in the OpenAPI document, the form of the
-page, the options of the command with their help, and the link. A field may be a question itself, one of several, or a
-list of them. No framework: a command starts without pydantic (docs/adr/0017).
+The fields give the reader and its errors, the parameters or body in the OpenAPI document, the form, the options of the
+command with their help, and the link. A field may be a question, one of several questions, or a list of them. Imports
+no web framework: a command starts without pydantic (docs/adr/0017).
 """
 
 from __future__ import annotations
@@ -35,41 +35,41 @@ from lanescope.inputs import (
     require_text,
 )
 
-Asked = TypeVar("Asked")
+QuestionT = TypeVar("QuestionT")
 Parse = Callable[[Any, str], Any]
 NO_YES = {"0": "no", "1": "yes"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """A field of a question: how it is called, documented, read and drawn."""
+    """A field of a question: its label and help, how it is read, and how its control looks."""
 
-    label: str  # beside the control, and in errors of the page
-    help: str  # in the document and, with the default, in --help
-    parse: Parse  # (what was given, field) → value; LayoutError names the field
-    default: Any = ""  # as a request spells it; "" where nothing stands for it
-    words: tuple[str, ...] = ()  # what it may be
-    called: Mapping[str, str] = dataclasses.field(default_factory=dict)  # word → what the form calls it
+    label: str  # beside the control, and in error messages of the page
+    help: str  # in the document and, followed by the default, in --help
+    parse: Parse  # (value as given, field) → value; LayoutError names the field
+    default: Any = ""  # as a request spells it; "" for none
+    words: tuple[str, ...] = ()  # allowed words
+    called: Mapping[str, str] = dataclasses.field(default_factory=dict)  # word → its text in the form
     numeric: bool = False
-    flag: bool = False  # a word of 0 and 1; a switch of the command
-    required: bool = False  # by the API, whose requests say it; a page takes the default
-    derived: bool = False  # left out it is None, and the answer says what stands for it
-    argument: bool = False  # of the command: stands without its name
-    metavar: str | None = None  # what the command's usage calls an argument, where that is not its name
+    flag: bool = False  # allowed words are 0 and 1; a switch of the command
+    required: bool = False  # in the API; a page uses the default
+    derived: bool = False  # None if left out: the answer derives a value
+    argument: bool = False  # of the command: a positional argument
+    metavar: str | None = None  # name of a positional argument in the usage line, if not its own
     examples: tuple[str, ...] = ()  # in the document
-    size: int = 5  # characters of the control
-    wide: bool = False  # the control takes the whole row
-    rows: int = 0  # lines of the control; 0: it is one line
-    placeholder: str = ""  # in the empty control
-    suggest: str = ""  # the list of words that the control offers
-    split: Callable[[str], Any] | None = None  # text of an address or a command → what a body has
-    type: Any = None  # in the document of a body, where it is not that of a number, a switch, a word or text
-    parts: tuple[type, ...] = ()  # the questions it may be; of several, `kind` chooses
+    size: int = 5  # width of the control in characters
+    wide: bool = False  # the control takes a whole row
+    rows: int = 0  # lines of the control; 0: a single-line input
+    placeholder: str = ""  # of the empty control
+    suggest: str = ""  # id of the list of suggestions
+    split: Callable[[str], Any] | None = None  # text of an address or a command → the value in a body
+    type: Any = None  # type in the document, if not a number, a switch, a word or text
+    parts: tuple[type, ...] = ()  # the questions it may be; `kind` chooses among several
     prefix: str = ""  # of their fields in an address
 
     @property
     def command_help(self) -> str:
-        """Help of the command's option: the words it may be, and what it is when left out."""
+        """Return the help of the command's option: meaning, allowed words, and default."""
         if self.argument:
             return self.help
         says = self.help.rstrip(".")
@@ -84,7 +84,7 @@ class Option:
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
-def question(made: type[Asked]) -> type[Asked]:
+def question(made: type[QuestionT]) -> type[QuestionT]:
     """Make a frozen dataclass whose fields are Options. A field's trailing `_` is not part of its name: `from_` is
     "from".
     """
@@ -94,18 +94,18 @@ def question(made: type[Asked]) -> type[Asked]:
 
 
 def _build_schema(cls: type, source: Any, handler: Any) -> Json:
-    """The schema of a body, for pydantic, which is imported where the document is made and no earlier."""
+    """Return the schema of a body for pydantic, which is imported only where the document is made."""
     return dict(handler.generate_schema(import_module("lanescope.app.kit.schemas").model_of(cls)))
 
 
 def make_question(name: str, says: str, fields: Mapping[str, Any], base: type = object) -> Any:
-    """Make a question of fields that a table names, after those of the base."""
+    """Make a question whose fields a table lists, after those of the base."""
     own = {"__doc__": says, "__annotations__": dict.fromkeys(fields, Any), **fields}
     return question(type(name, (base,), own))
 
 
 def _declared(option: Option, name: str = "") -> Any:
-    """A dataclass's field: its value is the option's default, read when a question is made."""
+    """Return a dataclass field whose default is the option's default, parsed when a question is made."""
 
     def make() -> Any:
         return None if option.derived else option.parse(option.default, name)
@@ -114,19 +114,19 @@ def _declared(option: Option, name: str = "") -> Any:
 
 
 def parsed_field(parse: Parse, label: str, help: str, default: Any = "", **more: Any) -> Any:
-    """Declare an option that is read by a function of its own: (what was given, field) → value."""
+    """Declare an option with its own parser: (value as given, field) → value."""
     return _declared(Option(label=label, help=help, parse=parse, default=default, **more))
 
 
 def given_field(label: str, help: str, default: Any = "", **more: Any) -> Any:
-    """Declare an option that is kept as it is given, for the answer to read."""
+    """Declare an option that is kept as given; the answer reads it."""
     return parsed_field(lambda given, field: given, label, help, default, **more)
 
 
 def number_field(
     default: int | None, label: str, help: str, *, least: int = 0, most: int | None = None, **more: Any
 ) -> Any:
-    """Declare a whole number; where the default is None, it may be left out and is None."""
+    """Declare an integer. With the default None it may be left out and is None."""
 
     def parse(given: Any, field: str) -> int | None:
         if given in ("", None) and default is None:
@@ -147,9 +147,9 @@ def word_field(
     parse: Parse | None = None,
     **more: Any,
 ) -> Any:
-    """Declare one of several words, the first where it is left out; a default of "" stands for none of them.
+    """Declare one of several words; the default is the first. With the default "" it may be left out.
 
-    code: of the error where it is another word; parse: a reader of its own.
+    code: of the error for another word; parse: its own parser.
     """
     allowed = tuple(words)
 
@@ -162,7 +162,7 @@ def word_field(
 
 
 def flag_field(label: str, help: str, parse: Parse | None = None, **more: Any) -> Any:
-    """Declare a switch: 1 or 0 in a request; parse: a reader of its own."""
+    """Declare a switch: 1 or 0 in a request. parse: its own parser."""
     return parsed_field(parse or _parse_flag, label, help, "0", words=tuple(NO_YES), called=NO_YES, flag=True, **more)
 
 
@@ -176,7 +176,7 @@ def text_field(default: str, label: str, help: str, *, most: int = LONGEST_TEXT,
 
 
 def kind_field(kind: str, kinds: Iterable[str], label: str, help: str = "", **more: Any) -> Any:
-    """Declare the word by which a request chooses this one of several questions."""
+    """Declare the word by which a request chooses this question among several."""
     only: Any = Literal
     return word_field(kinds, label, help, kind, required=True, type=only[kind], **more)
 
@@ -191,11 +191,10 @@ def question_field(
     parse: Parse | None = None,
     **more: Any,
 ) -> Any:
-    """Declare a question inside this one: an object of a body; its fields in an address have the `prefix`.
+    """Declare a nested question: an object in a body; in an address its fields have the `prefix`.
 
-    parts: the question, or several that each have a `kind_field`. default: {} where the question's own defaults stand
-    for it, "" where it may be left out and is None. code, hint: of the error if something other than an object is
-    given; parse: a reader of its own.
+    parts: the question, or several that each have a `kind_field`. default: {} for the question's own defaults, "" if it
+    may be left out and is then None. code, hint: of the error for a value that is not an object; parse: its own parser.
     """
     one_of = parts if isinstance(parts, tuple) else (parts,)
 
@@ -218,7 +217,7 @@ def question_field(
 
 
 def tag_kinds(parts: tuple[type, ...]) -> Any:
-    """Return the type of one of several questions, which `kind` chooses."""
+    """Return the type of one of several questions, discriminated by `kind`."""
     return Annotated[join_types(parts), TaggedUnion("kind", tuple(_kind_of(part) for part in parts))]
 
 
@@ -230,7 +229,7 @@ def join_types(kinds: Iterable[Any]) -> Any:
 def list_field(
     item: type, label: str, help: str, *, least: int = 0, most: int, code: str = "bad_list", **more: Any
 ) -> Any:
-    """Declare a list of questions: a tuple of them, `least` to `most`."""
+    """Declare a list of `least` to `most` questions, read as a tuple."""
 
     def parse(given: Any, field: str) -> tuple[Any, ...]:
         if not isinstance(given, list):
@@ -249,41 +248,43 @@ def list_field(
 
 
 def to_python_name(name: str) -> str:
-    """Return the name of an option as Python has it: `from` is `from_`."""
+    """Return the Python name of an option: `from` is `from_`."""
     return f"{name}_" if iskeyword(name) else name
 
 
-def options_of(asked: type) -> dict[str, Option]:
-    """Return the options of a question by the names that requests use."""
-    return {field.name.rstrip("_"): field.metadata["option"] for field in dataclasses.fields(asked)}
+def options_of(question: type) -> dict[str, Option]:
+    """Return the options of a question by their names in requests."""
+    return {field.name.rstrip("_"): field.metadata["option"] for field in dataclasses.fields(question)}
 
 
-def labels_of(asked: type) -> dict[str, str]:
-    """Return what the form calls each field, by its path in a body: `slice.mn` of a question inside."""
+def labels_of(question: type) -> dict[str, str]:
+    """Return the label of each field by its path in a body: `slice.mn` for a nested question."""
     out = {}
-    for name, option in options_of(asked).items():
+    for name, option in options_of(question).items():
         out[name] = option.label
         for part in option.parts:
             out |= {f"{name}.{inner}": label for inner, label in labels_of(part).items()}
     return out
 
 
-def read_question(wanted: type[Asked], given: Mapping[str, Any], field: str = "", *, blank: bool = True) -> Asked:
-    """Read a request: a query, an object or a command's options. LayoutError names the wrong field.
+def read_question(
+    question: type[QuestionT], request: Mapping[str, Any], field: str = "", *, blank: bool = True
+) -> QuestionT:
+    """Read a request: a query, an object or the options of a command. LayoutError names the wrong field.
 
-    What is left out is the default; what the API requires is read as it is. field: where the object stands in a body.
-    blank: whether blank text is left out, too, as forms send it.
+    A field that is left out gets its default, unless the API requires it. field: path of the object in a body. blank:
+    whether blank text counts as left out, as in forms.
     """
-    options = options_of(wanted)
-    check_keys(given, options, field)
+    options = options_of(question)
+    check_keys(request, options, field)
     values: Json = {}
     for name, option in options.items():
-        value = given.get(name)
-        left_out = name not in given or (blank and isinstance(value, str) and not value.strip())
+        value = request.get(name)
+        left_out = name not in request or (blank and isinstance(value, str) and not value.strip())
         if option.required or not left_out or not option.derived:
             value = option.default if left_out and not option.required else value
             values[to_python_name(name)] = option.parse(value, f"{field}.{name}".lstrip("."))
-    return wanted(**values)
+    return question(**values)
 
 
 # questions inside a question ------------------------------------------------------------------------------------------
@@ -297,15 +298,15 @@ class Field(NamedTuple):
 
 
 def fields_of(
-    asked: type, query: Mapping[str, Any] | None = None, prefix: str = "", path: str = ""
+    question: type, query: Mapping[str, Any] | None = None, prefix: str = "", path: str = ""
 ) -> dict[str, Field]:
-    """Return the fields of a question by the names that an address has: those of a question inside have its prefix.
+    """Return the fields of a question by their names in an address: those of a nested question have its prefix.
 
-    Of several questions the query's `kind` chooses one; without a query they stay one field, as the command has it. One
-    that may be left out has no fields unless the query has one of them.
+    Of several nested questions the query's `kind` chooses one; without a query they stay one field, as in a command. An
+    optional nested question has fields only if the query has one of them.
     """
     out = {}
-    for name, option in options_of(asked).items():
+    for name, option in options_of(question).items():
         if not option.parts or (query is None and len(option.parts) > 1):
             out[prefix + name] = Field(path + name, option)
             continue
@@ -315,15 +316,15 @@ def fields_of(
     return out
 
 
-def nest_fields(fields: Mapping[str, Field], given: Mapping[str, Any]) -> Json:
-    """Return the object that an address's fields say.
+def nest_fields(fields: Mapping[str, Field], values: Mapping[str, Any]) -> Json:
+    """Return the nested object for the fields of an address.
 
     >>> part = Option(label="", help="", parse=require_text)
     >>> nest_fields({"s_mn": Field("slice.mn", part), "m": Field("m", part)}, {"s_mn": "8", "m": "64"})
     {'slice': {'mn': '8'}, 'm': '64'}
     """
     out: Json = {}
-    for name, value in given.items():
+    for name, value in values.items():
         found = fields.get(name)
         *outer, last = found.path.split(".") if found else [name]
         within = out
@@ -334,7 +335,7 @@ def nest_fields(fields: Mapping[str, Field], given: Mapping[str, Any]) -> Json:
 
 
 def _choose_part(parts: tuple[type, ...], query: Mapping[str, Any], prefix: str) -> type:
-    """Return the question that a query's `kind` names, the first where it names none."""
+    """Return the question that a query's `kind` names, or the first."""
     if len(parts) == 1:
         return parts[0]
     kind = str(query.get(f"{prefix}kind", "")).strip().lower()
@@ -355,46 +356,46 @@ def link_to(path: str, query: Mapping[str, object]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """A field of a form as templates/kit/form.html draws it."""
+    """A field of a form, as templates/kit/form.html draws it."""
 
     name: str
     label: str
     value: str
-    choices: tuple[tuple[str, str], ...]  # (word, what the form calls it); none for an input
+    choices: tuple[tuple[str, str], ...]  # (word, its text in the form); empty for an input
     error: str
     option: Option
 
 
 def _format_note(error: LayoutError, label: str) -> str:
-    """Return what stands beside a wrong field: what was given, by the field's label, and what is allowed."""
+    """Return the note beside a wrong field: its label, what was given, and what is allowed."""
     given = error.message.removeprefix(f"{get_last_name(error.field)} is ")
     message = error.message if given == error.message else f"{label} is {given}"
     return f"{message} {error.hint}"
 
 
 def _list_words(option: Option) -> tuple[str, ...]:
-    """The words of a control: nothing is one of them where it has a name."""
+    """Return the words of a control; "" is one of them if it has a text of its own."""
     return ("", *option.words) if "" in option.called else option.words
 
 
 def form_of(
-    asked: type,
-    given: Mapping[str, str],
+    question: type,
+    query: Mapping[str, str],
     choices: Mapping[str, Iterable[str]] | None = None,
     error: LayoutError | None = None,
 ) -> dict[str, Control]:
-    """Return the controls of a question by name, with what was given in them.
+    """Return the controls of a question by name, filled with what was given.
 
-    choices: those words of a field that this request may choose from, where they are not all of them.
+    choices: the words that this request may choose from, for fields where these are not all.
     """
     return {
         name: Control(
             name,
             option.label,
-            str(given.get(name, option.default)),
+            str(query.get(name, option.default)),
             tuple((one, option.called.get(one, one)) for one in (choices or {}).get(name, _list_words(option))),
             _format_note(error, option.label) if error and error.field == path else "",
             option,
         )
-        for name, (path, option) in fields_of(asked, given).items()
+        for name, (path, option) in fields_of(question, query).items()
     }

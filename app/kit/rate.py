@@ -1,4 +1,4 @@
-"""How often one client may have something computed."""
+"""Rate limit of computations per client."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lanescope.errors import LayoutError
 
 
 class TooOftenError(LayoutError):
-    """One client asked too often; it may come again after so many seconds."""
+    """Raised if a client asks too often; says after how many seconds it may come again."""
 
     def __init__(self, rate: float, seconds: float) -> None:
         self.retry_seconds = max(1, math.ceil(seconds))
@@ -24,16 +24,16 @@ class TooOftenError(LayoutError):
 
 
 class RateLimit:
-    """A bucket a client: `rate` tokens a second, at most two seconds' worth and never less than one; the clients seen
-    last are remembered.
+    """A token bucket per client: `rate` tokens per second, capacity two seconds' worth and at least one. Old clients
+    are forgotten.
     """
 
     def __init__(self, rate: float, clients: int = 10_000, clock: Callable[[], float] = time.monotonic) -> None:
         self.rate, self.most, self.clients, self.clock = rate, max(1.0, 2 * rate), clients, clock
-        self._held: OrderedDict[str, tuple[float, float]] = OrderedDict()  # client → (tokens, when)
+        self._held: OrderedDict[str, tuple[float, float]] = OrderedDict()  # client → (tokens, time)
 
     def take_token(self, client: str) -> None:
-        """One token; TooOftenError where there is none."""
+        """Take a token of a client. TooOftenError if there is none."""
         if not self.rate:
             return
         now = self.clock()

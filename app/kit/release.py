@@ -1,4 +1,4 @@
-"""What this release says of itself: its version, the PTX document, the assembler, and the devices that ran it."""
+"""Facts about this release: version, PTX document, assembler, and the devices that ran it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lanescope.ptx.role import PTX_ISA
 
 @dataclass(frozen=True, slots=True)
 class DeviceEvidence:
-    """The device and the date of an evidence file (layouts/evidence)."""
+    """Device and date of an evidence file (layouts/evidence)."""
 
     device: str
     date: str
@@ -20,7 +20,7 @@ class DeviceEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A version of Lanescope and what stands behind its catalogue. Dates are those of the files, YYYY-MM-DD."""
+    """A version of Lanescope, with the sources and dates (YYYY-MM-DD) of its catalogue."""
 
     version: str
     document: str
@@ -31,7 +31,7 @@ class Release:
 
 
 def describe_release() -> Release:
-    """Describe the installed release. Loads no NumPy."""
+    """Return the facts of the installed release. Loads no NumPy."""
     assembler = catalog.get_assembler()
     runs = (file["meta"] for file in catalog.load_evidence())
     return Release(
@@ -45,7 +45,7 @@ def describe_release() -> Release:
 
 
 def format_release(release: Release) -> Iterator[str]:
-    """Yield the lines of `lanescope --version`: the version first."""
+    """Yield the lines of `lanescope --version`, the version first."""
     yield f"lanescope {release.version}"
     yield f"  {release.document}"
     yield f"  {release.assembler_build}, asked for every instruction on {release.assembled}"

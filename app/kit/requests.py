@@ -1,4 +1,4 @@
-"""Instructions and operands that a request names: the errors stand beside their field. No framework."""
+"""Read the instructions and operands that a request names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lanescope.ptx.instruction import Instruction, Operand
 
 
 def parse_instruction_field(text: str, field: str) -> Instruction:
-    """The instruction of a query's field; its error keeps its code, for an address that names nothing is not found."""
+    """Return the instruction of a query's field. An error keeps its code: an unknown instruction in a path is a 404."""
     try:
         return lookup.find(text)
     except LayoutError as error:
@@ -17,7 +17,7 @@ def parse_instruction_field(text: str, field: str) -> Instruction:
 
 
 def find_operand(text: str, field: str) -> tuple[Instruction, Operand]:
-    """Instruction and operand of a query's field, written {ptx}/{operand}."""
+    """Return instruction and operand of a query's field, written {ptx}/{operand}."""
     name, slash, letter = text.strip().rpartition("/")
     if not slash:
         raise LayoutError(

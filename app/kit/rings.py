@@ -1,4 +1,4 @@
-"""Rings around pinned cells, as the script of a page draws them. No framework."""
+"""Rings around pinned cells, as a page's script draws them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Protocol
 from lanescope.render.palette import Palette
 from lanescope.render.view import FigurePanel
 
-LEAST_RING = 8.0  # units of the picture: a smaller cell could not be seen
-_RING, _HALO = 2.5, 5.5  # as wide as the style sheet of a page has them
+LEAST_RING = 8.0  # in user units: smaller cells would be invisible
+_RING, _HALO = 2.5, 5.5  # same width as in the style sheet
 
 
 class CellGrid(Protocol):
-    """Where a picture draws cells: the corner of cell (0, 0) and a cell's size."""
+    """The grid of a picture: the corner of cell (0, 0) and the size of a cell."""
 
     @property
     def x(self) -> float: ...
@@ -29,7 +29,7 @@ class CellGrid(Protocol):
 
 
 def draw_ring(grid: CellGrid, row: int, col: int, palette: Palette | None = None) -> str:
-    """Draw the ring of a pinned cell, large enough to be seen; without a palette in the page's colours."""
+    """Return the ring of a pinned cell, with a minimum size; without a palette in the page's colours."""
     wide, high = max(grid.cell_width, LEAST_RING), max(grid.cell_height, LEAST_RING)
     x = grid.x + (col + 0.5) * grid.cell_width - wide / 2
     y = grid.y + (row + 0.5) * grid.cell_height - high / 2
@@ -44,7 +44,7 @@ def draw_ring(grid: CellGrid, row: int, col: int, palette: Palette | None = None
 def draw_rings(
     panels: Iterable[FigurePanel], cells: Iterable[tuple[str, int, int]], palette: Palette | None = None
 ) -> str:
-    """Draw the rings of cells (matrix, row, column) in the panels that show them."""
+    """Return the rings of cells (matrix, row, column) in the panels that show them."""
     shown = {panel.name: panel for panel in panels}
     rings = ""
     for name, row, col in cells:

@@ -1,6 +1,4 @@
-"""A row of the catalogue: the facts with which every list of instructions, and an instruction's own page, begins. No
-framework.
-"""
+"""Rows of the catalogue: the facts that lists of instructions and an instruction's own page share."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from lanescope.ptx.table.umma import VECTOR_WORDS as VECTORS
 
 @fact
 class Shape:
-    """null where the instruction has no such dimension."""
+    """Dimensions; null for one that the instruction does not have."""
 
     m: int | None
     n: int | None
@@ -25,7 +23,7 @@ class Shape:
 
 @fact
 class Types:
-    """The element type of each matrix; null where the instruction has none."""
+    """Element type of each matrix; null for one that the instruction does not have."""
 
     a: ElementType | None
     b: ElementType | None
@@ -35,7 +33,7 @@ class Types:
 
 @fact
 class CatalogueRow:
-    """What every answer about an instruction begins with."""
+    """The facts that every answer about an instruction begins with."""
 
     ptx: Annotated[str, Description("The PTX text in its usual spelling.")]
     family: Family
@@ -48,7 +46,7 @@ class CatalogueRow:
 
 
 def build_row(instruction: Instruction) -> CatalogueRow:
-    """Build the facts with which every answer about an instruction begins."""
+    """Return the facts that every answer about an instruction begins with."""
     support = catalog.get_target_support(instruction)
     types, sizes = instruction.types, instruction.sizes
     return CatalogueRow(
@@ -64,7 +62,7 @@ def build_row(instruction: Instruction) -> CatalogueRow:
 
 
 def describe_shape_and_types(instruction: Instruction) -> tuple[str, str]:
-    """Describe shape and types of a catalogue row as people write them; what moves matrices has no product to name.
+    """Return shape and types of a catalogue row as people write them; instructions that only move data have no product.
 
     >>> describe_shape_and_types(catalog.find("ldmatrix.m8n8.x4.shared.b16"))
     ('8×8 .x4', 'b16')
@@ -85,12 +83,12 @@ def describe_shape_and_types(instruction: Instruction) -> tuple[str, str]:
 
 
 def find_group(instruction: Instruction) -> str:
-    """Find what a list of the catalogue groups an instruction by: the shape, or the kind if the text has none."""
+    """Return the group of an instruction in a catalogue list: its shape, or the kind if the text has no shape."""
     return instruction.shape or (find_issued_kind(instruction) if instruction.family.issue else "")
 
 
 def format_product_types(instruction: Instruction) -> str:
-    """Format the types as the product reads; for instructions that move matrices, the operand and its type.
+    """Return the types as an assignment; for instructions that move matrices, the operand and its type.
 
     >>> (format_product_types(catalog.find("mma.m16n8k16.row.col.f32.f16.f16.f32")),
     ... format_product_types(catalog.find("ldmatrix.m8n8.x4.b16")))

@@ -1,7 +1,6 @@
-"""Facts about a run, for every page and route that shows one: the device, and a product's answer, which steps take
-apart.
+"""Facts about a run for all pages and routes that show one: the device, and the result of a product.
 
-Workers know nothing of these facts: they send plain JSON, from which the server makes them.
+Workers do not know these facts: they send plain JSON, from which the server builds them.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ else:
 
 @fact
 class Device:
-    """A CUDA device, or the simulation that stands for one."""
+    """A CUDA device, or the simulation that replaces it."""
 
     name: str
     compute_capability: str
@@ -34,7 +33,7 @@ class Device:
 
 @fact
 class Options:
-    """Every option by side, spelled in full: what was given, and the defaults."""
+    """Every option by side, spelled out: those given, and the defaults."""
 
     a: dict[str, str]
     b: dict[str, str]
@@ -47,7 +46,7 @@ WorkerName = Annotated[str | None, Description("The device of the fleet that was
 
 @fact
 class RanBy:
-    """Which device of the fleet ran it."""
+    """The device of the fleet that ran it."""
 
     worker: Annotated[str, Description("Its name, host:number.")]
     host: str
@@ -68,14 +67,14 @@ class MmaRequest:
     a: dict[str, str] | None = make_optional_field()
     b: dict[str, str] | None = make_optional_field()
     d: dict[str, str] | None = make_optional_field()
-    data: dict[str, Any] | None = make_optional_field()  # matrices as they are sent: a formula's text, or lists
+    data: dict[str, Any] | None = make_optional_field()  # matrices as sent: the text of a formula, or lists
     architecture: Architecture = make_optional_field()
     worker: WorkerName = make_optional_field()
 
 
 @fact
 class ValueMismatch:
-    """An element of D that came out otherwise."""
+    """An element of D whose measured value differs."""
 
     product: int | None = make_optional_field()
     row: int
@@ -86,7 +85,7 @@ class ValueMismatch:
 
 @fact
 class RunResult:
-    """What every answer of a run begins with."""
+    """The first fields of every run's answer."""
 
     kind: str
     request: object
@@ -98,7 +97,7 @@ class RunResult:
 
 @fact
 class MmaRan(RunResult):
-    """D, predicted and measured: [row][col], or [product][row][col]."""
+    """Predicted and measured D: [row][col], or [product][row][col]."""
 
     kind: Literal["mma"]
     request: MmaRequest
@@ -124,7 +123,7 @@ class MmaRan(RunResult):
 
 
 def parse_mma_result(answer: Json) -> MmaRan:
-    """Parse a worker's answer of kind mma; KeyError or TypeError for another."""
+    """Return a worker's answer of kind mma as a fact; KeyError or TypeError if it is another."""
     options = {"options": Options(**answer["options"])} if "options" in answer else {}
     facts = {
         "device": Device(**answer["device"]),
@@ -135,5 +134,5 @@ def parse_mma_result(answer: Json) -> MmaRan:
 
 
 def parse_ran_by(answer: Json) -> dict[str, RanBy]:
-    """Parse who ran it, if an answer says so."""
+    """Return which device of the fleet ran it, if the answer says so."""
     return {"ran_by": RanBy(**answer["ran_by"])} if "ran_by" in answer else {}

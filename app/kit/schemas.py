@@ -1,4 +1,4 @@
-"""Models of what requests say: pydantic documents them, and never runs on a request."""
+"""pydantic models that document requests. They never run on a request."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ __all__ = ["ClosedModel", "CuteText", "Number", "NumberText", "PtxText", "model_
 
 
 class ClosedModel(BaseModel):
-    """An object that has these keys and no other. Its schema is made with the document, not as the server starts."""
+    """An object without undeclared keys. Its schema is built with the document, not as the server starts."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
 
 @cache
-def model_of(asked: type) -> type[BaseModel]:
-    """Return the model of a question as the body of a request, under the name of its class."""
-    fields: dict[str, Any] = {name: _field_of(option) for name, option in options_of(asked).items()}
-    return create_model(asked.__name__, __base__=ClosedModel, __doc__=asked.__doc__, **fields)
+def model_of(question: type) -> type[BaseModel]:
+    """Return the model of a question as a request body, named as its class."""
+    fields: dict[str, Any] = {name: _field_of(option) for name, option in options_of(question).items()}
+    return create_model(question.__name__, __base__=ClosedModel, __doc__=question.__doc__, **fields)
 
 
 def _field_of(option: Option) -> Any:
     says: dict[str, Any] = {"description": option.help or None, "examples": list(option.examples) or None}
-    if option.derived and option.default == {} and not option.required:  # nothing stands for it
+    if option.derived and option.default == {} and not option.required:  # no default
         return Annotated[_type_of(option, None), Field(default_factory=lambda: None, **says)]
     default = ... if option.required else _default_of(option)
     return Annotated[_type_of(option, default), Field(default=default, **says)], default
 
 
 def _type_of(option: Option, default: Any) -> Any:
-    """Return the type of a field: its own, or that of a number, a switch, one of its words, or text."""
+    """Return the type of a field: its own, or a number, switch, word or text."""
     if option.type is not None:
         return option.type
     if option.numeric:

@@ -1,4 +1,4 @@
-"""`lanescope serve`: an option a setting, each of which is also an environment variable."""
+"""`lanescope serve`: one option per setting, each also an environment variable."""
 
 from __future__ import annotations
 
@@ -13,16 +13,14 @@ from lanescope.app.kit.settings import Settings, name_variable
 
 
 def serve(**given: Any) -> None:
-    """Serve the pages and the API. Every option is also an environment variable; an option stands above its
-    variable.
-    """
+    """Serve the pages and the API. Every option is also an environment variable; options take precedence."""
     settings = Settings(**given)
     os.environ.update(settings.to_environment())  # for create_app, here and in worker processes
     _run_server(settings)
 
 
 def _build_signature() -> inspect.Signature:
-    """What typer builds the options from."""
+    """Return the signature from which Typer builds the options."""
     parameters = []
     for row in dataclasses.fields(Settings):
         flag = isinstance(row.default, bool)
@@ -48,14 +46,14 @@ def _run_server(settings: Settings) -> None:
 
     import uvicorn
 
-    gc.disable()  # until the server has started (kit/work): what is loaded stays, and looking through it takes 0.2 s
+    gc.disable()  # until the server has started (kit/work): what is loaded stays loaded, and scanning it takes 0.2 s
 
     from lanescope.app.kit import logs
 
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection is a file, and shells allow few
-    # uvicorn ends in-flight requests, shuts down, and raises the signal again: here that is the end of the work, not of
-    # a failure. Before uvicorn listens to it the signal ends the process at once.
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # each connection is a file, and shells allow few
+    # uvicorn finishes requests in flight, shuts down, and raises the signal again; that is a normal end here, not a
+    # failure. Until uvicorn handles the signal, it ends the process at once.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     uvicorn.run(
         "lanescope.app.main:create_app",
@@ -63,9 +61,9 @@ def _run_server(settings: Settings) -> None:
         host=settings.host,
         port=settings.port,
         workers=settings.workers,
-        proxy_headers=False,  # create_app believes the proxies that the settings name
+        proxy_headers=False,  # create_app trusts the proxies that the settings name
         server_header=False,
         log_config=logs.build_config(settings.log_format),
-        access_log=False,  # create_app writes its own, with the request's id
+        access_log=False,  # create_app writes its own, with the request id
         timeout_graceful_shutdown=max(1, round(settings.shutdown_seconds)),
     )

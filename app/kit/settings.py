@@ -1,8 +1,8 @@
-"""The settings of a server, one row each: `lanescope serve --help`, LANESCOPE_… and docs/deploy.md are made from it. No
-framework.
+"""The server's settings, one row each: `lanescope serve --help`, LANESCOPE_… variables and docs/deploy.md derive from
+it.
 
 Plain dataclass fields instead of pydantic-settings: the command line builds its options from them, and `lanescope
---help` must not wait for pydantic to be imported.
+--help` must not import pydantic.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import Any
 
 PREFIX = "LANESCOPE_"
 HOST, PORT = "127.0.0.1", 8000
-LOCAL_SITE = f"http://{HOST}:{PORT}"  # where `lanescope serve` listens by default
+LOCAL_SITE = f"http://{HOST}:{PORT}"  # default address of `lanescope serve`
 LOG_FORMATS = ("text", "json")
-Parse = Callable[[Any, str], Any]  # (given value, the setting's name) → the value; LayoutError `bad_setting`
+Parse = Callable[[Any, str], Any]  # (value as given, name of the setting) → value; LayoutError `bad_setting`
 
 
 def _make_error(value: Any, name: str, allowed: str) -> Exception:
-    from lanescope.errors import LayoutError  # imports NumPy, for which --help need not wait
+    from lanescope.errors import LayoutError  # imports NumPy, which --help does not need
     from lanescope.inputs import shorten_value
 
     return LayoutError("bad_setting", f"{name} is '{shorten_value(value)}'.", allowed, name)
@@ -108,13 +108,13 @@ def _parse_scheduler(value: Any, name: str) -> str:
 
 
 def parse_scheduler(text: str) -> str:
-    """Parse a scheduler's address, of an option or LANESCOPE_SCHEDULER."""
+    """Parse a scheduler's address, from an option or LANESCOPE_SCHEDULER."""
     return str(_parse_scheduler(text, "scheduler"))
 
 
 def check_tls_files(address: str, *files: str) -> None:
-    """Raise LayoutError if an address of tls:// lacks a file, if a file has no tls:// to serve, or if no connection can
-    be made with the files.
+    """Raise LayoutError if a tls:// address lacks a file, files are given without tls://, or no connection can be made
+    with them.
     """
     if address.startswith("tls://") and not all(files):
         raise _make_error(address, "scheduler", "tls:// needs tls_ca, tls_cert and tls_key.")
@@ -216,7 +216,7 @@ class Settings:
         return cls(**chosen)
 
     def to_environment(self) -> dict[str, str]:
-        """Return the same as variables, for worker processes."""
+        """Return the settings as environment variables, for worker processes."""
         return {
             name_variable(row.name): str(int(value) if isinstance(value := getattr(self, row.name), bool) else value)
             for row in dataclasses.fields(self)

@@ -1,5 +1,6 @@
-"""What a page says of itself elsewhere: its title, its verdict and its picture, read from the page itself, so that a
-card or a copied text can never say something else; and the texts that "Share" copies. No framework.
+"""What can be shared of a page: title, verdict and picture, read from the rendered page itself, and texts to copy.
+
+Read from the page, a card cannot say anything else.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from urllib.parse import quote, urlencode
 from lanescope.app.kit.fact import Description, fact, make_optional_field
 
 SITE = " · Lanescope"
-EMBED, PICTURE, CARD = "/embed", "/picture", "/card"  # before a page's address: for a frame, its picture, its card
-CARD_SIZE = (1200, 630)  # pixels, as chats and issue trackers ask for
+EMBED, PICTURE, CARD = "/embed", "/picture", "/card"  # prefixes of a page's address: its frame, its picture, its card
+CARD_SIZE = (1200, 630)  # pixels, as chats and issue trackers expect
 _TITLE = re.compile(r"<title>(.*?)</title>", re.S)
 _SUMMARY = re.compile(r'<meta name="description" content="([^"]*)">')
 _VERDICT = re.compile(r'<(?P<tag>div|p|section) class="verdict ?(?P<look>[^"]*)"[^>]*>(?P<inside>.*?)</(?P=tag)>', re.S)
-_ANSWER = re.compile(r'<section class="answer"\s[^>]*>(?P<inside>.*?)</div>', re.S)  # of something pinned
+_ANSWER = re.compile(r'<section class="answer"\s[^>]*>(?P<inside>.*?)</div>', re.S)  # about a pinned place
 _HEAD = re.compile(r"<h2[^>]*>(.*?)</h2>", re.S)
 _DRAWN = (
     re.compile(r'<link rel="alternate" type="image/svg\+xml" href="([^"]+)">'),
@@ -34,10 +35,10 @@ _LOOKS = {"ok": "ok", "bad": "bad", "warn": "warn", "": "plain"}
 
 @dataclass(frozen=True, slots=True)
 class PageCard:
-    """What a page says of itself.
+    """A page's title, verdict and picture.
 
-    look: of the verdict: ok, bad, warn or plain; drawn: the address of its picture, "" for none of its own; svg: the
-    picture where it stands in the page alone.
+    look: ok, bad, warn or plain; drawn: address of its picture, "" if it has none; svg: the picture if it exists only
+    in the page.
     """
 
     title: str
@@ -53,18 +54,18 @@ class PageCard:
 
     @property
     def headline(self) -> str:
-        """The title with the verdict."""
+        """Return the title with the verdict."""
         return f"{self.title}: {self.verdict}" if self.adds_verdict else self.title
 
     @property
     def adds_verdict(self) -> bool:
-        """Whether the verdict says what the title does not."""
+        """Return whether the verdict adds something to the title."""
         return bool(self.verdict) and self.verdict.rstrip(".") not in self.title
 
 
 @fact
 class Share:
-    """What can be copied of a page; picture and embed only where it has a picture."""
+    """What can be copied of a page; picture and embed only if it has a picture."""
 
     title: str
     verdict: Annotated[str, Description("The page's verdict; empty if it has none.")]
@@ -79,7 +80,7 @@ class Share:
 
 
 def read_card(text: str) -> PageCard:
-    """Read what a rendered page says of itself.
+    """Return title, verdict and picture of a rendered page.
 
     >>> read_card('<title>Banks · Lanescope</title><div class="verdict bad"><h2>8-way</h2></div>').headline
     'Banks: 8-way'
@@ -109,14 +110,14 @@ def _read_verdict(text: str) -> tuple[str, str]:
 
 
 def _plain(markup: str) -> str:
-    """Markup as the text that a reader sees."""
+    """Return markup as the text that a reader sees."""
     return " ".join(html.unescape(re.sub(r"<[^>]+>", "", markup)).split())
 
 
 def _find_svg(text: str, ringed: bool = False) -> str:
-    """Find the first picture that needs no style sheet, or the first that rings a pin; "" if there is none.
+    """Return the first picture that needs no style sheet, or the first with a ringed pin; "" if there is none.
 
-    Icons have no role, the rest is drawn with classes.
+    Icons have no role, and other drawings need classes.
     """
     start = text.find("<main")
     for opening in _SVG.finditer(text, max(start, 0)):
@@ -131,9 +132,9 @@ def _find_svg(text: str, ringed: bool = False) -> str:
 
 
 def make_picture_address(card: PageCard, address: str, form: str, theme: str = "") -> str:
-    """Return the address of a page's picture in a form.
+    """Return the address of a page's picture in a format.
 
-    An SVG that has an address of its own keeps it. PNG and PDF are the page's: they are drawn whatever their size.
+    An SVG with an address of its own keeps it. PNG and PDF are drawn through the page's address, whatever their size.
     """
     own = card.drawn if form == "svg" else ""
     return _add_theme(own or _name_file(PICTURE, address, form), theme)
@@ -154,7 +155,7 @@ def _add_theme(address: str, theme: str) -> str:
 
 
 def quote_address(address: str) -> str:
-    """Quote what Markdown, LaTeX and a shell would read as their own."""
+    """Return an address with the characters quoted that Markdown, LaTeX or a shell would interpret."""
     return quote(address, safe="/:?&=%,;+@-._~")
 
 
@@ -162,7 +163,7 @@ def quote_address(address: str) -> str:
 
 
 def build_share(card: PageCard, address: str, base: str) -> Share:
-    """Build what can be copied of the page at an address; base: the server's own, without a slash at the end."""
+    """Return what can be copied of the page at an address. base: the server's address without a trailing slash."""
     link = base + quote_address(address)
     if not card.pictured:
         return Share(
@@ -185,7 +186,7 @@ def build_share(card: PageCard, address: str, base: str) -> Share:
 
 
 def format_markdown(card: PageCard, link: str, picture: str = "") -> str:
-    """Format what an issue takes: the picture at an address, the verdict and the link."""
+    """Return Markdown for an issue: picture, verdict and link."""
     shown = f"![{_escape_markdown(card.title)}]({picture})\n\n" if picture else ""
     verdict = f"**{_escape_markdown(card.verdict)}**\n\n" if card.verdict else ""
     called = card.title if card.adds_verdict or not card.verdict else "Open in Lanescope"

@@ -1,6 +1,5 @@
-"""Pictures whose cells say what they hold: static/kit/sheets.js points at them and pins them, and the server says the
-same of a pin without scripts. No framework.
-"""
+"""Pictures whose cells have texts: static/kit/sheets.js shows and pins them, and the server does the same without
+scripts."""
 
 from __future__ import annotations
 
@@ -20,14 +19,14 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import parse_pair, shorten_value
 
 PINS = ("pin", "pin2")
-ABSENT = -(1 << 30)  # with any number of a row still negative
+ABSENT = -(1 << 30)  # plus any number of a row it stays negative
 
 
 @dataclass(frozen=True, slots=True)
 class SheetGrid:
-    """Where a picture draws a sheet's cells: the selector of its SVG, the corner of cell (0, 0) and a cell's size.
+    """Where a picture draws a sheet's cells: selector of its SVG, corner of cell (0, 0), size of a cell.
 
-    row, col, rows, cols: the cells that it draws, where they are not all: the first one, and how many.
+    row, col, rows, cols: first cell and number of cells, if it does not draw all.
     """
 
     selector: str
@@ -41,16 +40,17 @@ class SheetGrid:
     cols: int = 0
 
     def draws(self, row: int, col: int) -> bool:
-        """Return whether a cell is one of those that are drawn."""
+        """Return whether a cell is drawn."""
         down, across = row - self.row, col - self.col
         return not self.rows or (0 <= down < self.rows and 0 <= across < self.cols)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SheetLayer:
-    """What the cells of a box hold. line: a sentence, the template of row, col and numbers.
+    """Texts of the cells in a box.
 
-    numbers: int64 [rows, cols] each, negative where a cell has nothing of the layer; row, col: the box's first cell.
+    line: template of a sentence with row, col and numbers. numbers: int64 [rows, cols] each, negative for a cell
+    without this layer; row, col: first cell of the box.
     """
 
     line: str
@@ -59,7 +59,7 @@ class SheetLayer:
     col: int = 0
 
     def find_facts(self, row: int, col: int) -> dict[str, int] | None:
-        """Return the numbers of a cell; None where it has nothing of the layer."""
+        """Return the numbers of a cell; None if it has nothing of this layer."""
         rows, cols = next(iter(self.numbers.values())).shape
         down, across = row - self.row, col - self.col
         if not (0 <= down < rows and 0 <= across < cols):
@@ -70,8 +70,10 @@ class SheetLayer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PinSheet:
-    """A grid of cells. name: in a pin; title: in a sentence; empty: the template of a cell that holds nothing; group:
-    the number by which pins of sheets with the same group are compared.
+    """A grid of cells.
+
+    name: in a pin; title: in a sentence; empty: template for a cell that holds nothing; group: the number by which two
+    pins of sheets with this group are compared.
     """
 
     name: str
@@ -84,10 +86,10 @@ class PinSheet:
     group: str = ""
 
     def describe(self, row: int, col: int) -> PinnedPlace:
-        """Describe a cell: its first layer is the answer, the others follow as sentences."""
+        """Return the description of a cell: the first layer gives the line, the others sentences."""
         found = [(layer.line, facts) for layer in self.layers if (facts := layer.find_facts(row, col))]
         lines = [line.format(**facts) for line, facts in found]
-        if not lines or not lines[0].startswith("`"):  # nothing names the cell
+        if not lines or not lines[0].startswith("`"):  # no layer describes the cell
             lines = [self.empty.format(row=row, col=col), *lines]
         line, *more = lines
         holder = next((facts[self.group] for _, facts in found if self.group in facts), None)
@@ -96,7 +98,7 @@ class PinSheet:
 
 @dataclass(frozen=True, slots=True)
 class SheetWords:
-    """What the page says of no pin, and of two whose `group` is one number or two."""
+    """Texts of the page without a pin, and with two pins whose `group` numbers are equal or differ."""
 
     nothing: str
     invitation: str
@@ -106,7 +108,7 @@ class SheetWords:
 
 @dataclass(frozen=True, slots=True)
 class SheetPage:
-    """The sheets of a page, and what its find field takes: a text to pins, or a LayoutError."""
+    """The sheets of a page, and its find field: a function from text to pins, or LayoutError."""
 
     sheets: tuple[PinSheet, ...]
     words: SheetWords
@@ -114,10 +116,10 @@ class SheetPage:
     find: Callable[[str], Sequence[str]] = field(default=lambda text: ())
 
     def build_context(self, query: Mapping[str, str]) -> dict[str, Any]:
-        """Build what a template shows: the answer, the find field, and the data of the script."""
+        """Return the template's variables: the answer, the find field, and the script's data."""
         pins, refusal = self.parse_pins(query)
         return {
-            "answer": self._build_answer(pins),
+            "cell_answer": self._build_answer(pins),
             "pins": pins,
             "refusal": refusal,
             "sought": query.get("find", ""),
@@ -126,7 +128,7 @@ class SheetPage:
         }
 
     def parse_pins(self, query: Mapping[str, str]) -> tuple[list[str], str]:
-        """Return the pins that an address asks for, and why one is not used."""
+        """Return the pins of an address, and why one is ignored."""
         sought = query.get("find", "").strip()
         try:
             if sought:
@@ -135,17 +137,17 @@ class SheetPage:
         except LayoutError as error:
             return [], f"{error.message} {error.hint}".strip()
 
-    def _parse_pin(self, given: str) -> str:
-        name, _, place = given.partition(":")
+    def _parse_pin(self, text: str) -> str:
+        name, _, place = text.partition(":")
         sheet = next((one for one in self.sheets if one.name == name), None)
         if sheet is None:
             hint = f"Write name:row,column with {', '.join(one.name for one in self.sheets)}."
-            raise LayoutError("bad_pin", f"‘{shorten_value(given, 60)}’ is not a cell here.", hint, "pin")
+            raise LayoutError("bad_pin", f"‘{shorten_value(text, 60)}’ is not a cell here.", hint, "pin")
         try:
             row, col = parse_pair(place, "pin", (sheet.rows - 1, sheet.cols - 1))
         except LayoutError:
             hint = f"{sheet.title} has {sheet.rows} rows and {sheet.cols} columns, from 0."
-            raise LayoutError("bad_pin", f"‘{shorten_value(given, 60)}’ is not a cell here.", hint, "pin") from None
+            raise LayoutError("bad_pin", f"‘{shorten_value(text, 60)}’ is not a cell here.", hint, "pin") from None
         return PIN.format(panel=name, row=row, col=col)
 
     def _build_answer(self, pins: Sequence[str]) -> Answer:
@@ -162,11 +164,11 @@ class SheetPage:
 
     def _find_cell(self, pin: str) -> tuple[PinSheet, int, int]:
         name, row, col = split_pin(pin)
-        assert col is not None  # a sheet has cells alone
+        assert col is not None  # sheets have cells only, no holders
         return next(one for one in self.sheets if one.name == name), row, col
 
     def ring(self, svg: str, selector: str, pins: Sequence[str]) -> str:
-        """Draw a ring around each pinned cell of a picture, as the script does."""
+        """Return a picture with a ring around each pinned cell, as the script draws them."""
         rings = ""
         for sheet, row, col in map(self._find_cell, pins):
             rings += "".join(
@@ -197,8 +199,9 @@ class SheetPage:
 
 
 def point_at_sheets(svg: str, sheets: Sequence[PinSheet], group: str = "") -> str:
-    """Return a picture that answers the pointer by itself, as in the guide; group: the number that cells have alike
-    where pointing at one lights the others.
+    """Return a picture that responds to the pointer by itself, as in the guide.
+
+    group: the number that cells share which light up together.
     """
     groups = ""
     for one in sheets:
@@ -214,7 +217,7 @@ def point_at_sheets(svg: str, sheets: Sequence[PinSheet], group: str = "") -> st
 
 
 def make_element_finder(sheets: Sequence[PinSheet], example: str, **alike: str) -> Callable[[str], Sequence[str]]:
-    """Make what finds elements of sheets by their names; alike: other names of them."""
+    """Return a function that finds elements of sheets by name. alike: other names of them."""
     matrices = {one.name: FindMatrix(one.name, one.title, one.rows, one.cols) for one in sheets}
     matrices |= {other: matrices[name] for other, name in alike.items()}
     field = FindField(matrices, example, bare=len(sheets) == 1)
@@ -222,14 +225,14 @@ def make_element_finder(sheets: Sequence[PinSheet], example: str, **alike: str) 
 
 
 def pack_layer(layer: SheetLayer) -> dict[str, Any]:
-    """Pack a layer for static/kit/layers.js."""
+    """Return a layer as static/kit/layers.js reads it."""
     rows, cols = next(iter(layer.numbers.values())).shape
     numbers = {name: _pack_numbers(array) for name, array in layer.numbers.items()}
     return {"line": layer.line, "row": layer.row, "col": layer.col, "rows": rows, "cols": cols, "numbers": numbers}
 
 
 def _pack_numbers(array: Longs) -> dict[str, list[int]]:
-    """Pack numbers as sums of one of the row and one of the column, where they are; maps of digits always are."""
+    """Return numbers as sums of a row term and a column term where possible, as with all maps of digits."""
     there = (array >= 0).all(axis=1)
     if there.any() and (array[~there] < 0).all():
         across = array[there][0]

@@ -1,4 +1,4 @@
-"""The option of questions whose answer depends on the target."""
+"""The `target` option of questions whose answer depends on it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lanescope.ptx.targets import TARGETS, parse_target_name
 
 
 def target_field() -> Any:
-    """Declare the target that ptxas compiles for; any where it is left out."""
+    """Declare the target that ptxas compiles for; any if left out."""
     return word_field(
         TARGETS,
         "Target",
@@ -23,9 +23,9 @@ def target_field() -> Any:
     )
 
 
-def parse_target(given: Mapping[str, Any]) -> str:
+def parse_target(body: Mapping[str, Any]) -> str:
     """Return the target of a request, "" for any; LayoutError lists the targets."""
-    return parse_optional_target(given.get("target", ""), "target")
+    return parse_optional_target(body.get("target", ""), "target")
 
 
 def parse_optional_target(given: Any, field: str) -> str:

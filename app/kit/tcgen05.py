@@ -1,4 +1,4 @@
-"""Options that questions about a tcgen05.mma have in common."""
+"""Options that questions about tcgen05.mma share."""
 
 from __future__ import annotations
 

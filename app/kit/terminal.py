@@ -1,4 +1,4 @@
-"""The parts that the verbs of the command line share: JSON, tables, files, storages, completion."""
+"""Helpers of the command line: JSON, tables, files, storages, completion."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ColumnsOfD = Annotated[str, typer.Option(help="Columns of D; 256 when left out."
 
 
 def make_verb_group(name: str, help_text: str) -> tuple[typer.Typer, typer.Typer]:
-    """Make (a feature's own app, the group of verbs under `name` in it)."""
+    """Return a feature's Typer app, and the command group `name` in it."""
     app = typer.Typer(rich_markup_mode=None)
     group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=help_text)
     app.add_typer(group, name=name)
@@ -28,13 +28,13 @@ def make_verb_group(name: str, help_text: str) -> tuple[typer.Typer, typer.Typer
 
 
 def print_warnings(warnings: Iterable[Any]) -> None:
-    """Print what is to be checked, a line a field."""
+    """Print warnings, one line per field."""
     for warning in warnings:
         print(f"  ! {warning.field}: {warning.message}")
 
 
 def drop_empty(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Drop the options that nobody typed, which are ""."""
+    """Drop the options that were left out, which are ""."""
     return {name: value for name, value in options.items() if value}
 
 
@@ -44,7 +44,7 @@ def parse_sizes(text: str) -> list[str] | None:
 
 
 def print_answer(answer: Any, lines: Callable[[Any], Iterable[str]], as_json: bool, good: bool = True) -> None:
-    """Print an answer as the API has it, or as lines for people; exit status 1 if it is not a good one."""
+    """Print an answer as JSON, or as lines for people. Exit status 1 if it is not good."""
     if as_json:
         print_json(answer)
     else:
@@ -128,7 +128,7 @@ def complete_ptx(incomplete: str) -> list[str]:
 
 
 def parse_picture_form(output: str) -> str:
-    """Parse the form that a file's name asks for."""
+    """Return the format that a file's name asks for."""
     from lanescope.app.kit.media import FORMS
     from lanescope.errors import LayoutError
 
@@ -153,10 +153,10 @@ def read_bytes(
     head: int = 0,
     extent: Callable[[bytes], int] | None = None,
 ) -> bytes:
-    """Read a file's first bytes, one more than `most`, so that a longer one is known.
+    """Read a file's first `most` + 1 bytes, so that the caller can tell whether it is longer.
 
-    If its first `head` bytes tell how many there are, `extent` returns that number, and no more are read. A pipe is
-    read once. LayoutError if the file cannot be read.
+    If the first `head` bytes give its size, `extent` returns that, and no more are read. A pipe is read once.
+    LayoutError if the file cannot be read.
     """
     from pathlib import Path
 
@@ -197,7 +197,7 @@ _NEXT = re.compile(r"[,\s]+(?=[a-z_0-9]+=)")  # a CuTe layout has commas, too, b
 
 
 def parse_pairs(items: Iterable[str], field: str) -> dict[str, str]:
-    """Parse name=value options into an object: one an option, or several with commas between them."""
+    """Parse name=value options into an object: one per option, or several separated by commas."""
     from lanescope.errors import LayoutError
     from lanescope.inputs import shorten_value
 
@@ -233,7 +233,7 @@ def parse_storage_options(items: list[str] | None, major: str) -> dict[str, str]
 
 
 def format_storage_options(spec: Mapping[str, object]) -> str:
-    """Format a storage as the option that `parse_storage_options` reads back, for a shell."""
+    """Return a storage as an option that `parse_storage_options` reads back, quoted for a shell."""
     return "--storage " + shlex.quote(",".join(f"{name}={value}" for name, value in spec.items()))
 
 

@@ -1,4 +1,4 @@
-"""The three files of TLS, tried before anything is asked for with them. No framework."""
+"""Checks of the three TLS files before they are used."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def _make_error(name: str, path: str, why: str, allowed: str) -> Exception:
 
 
 def check_tls(ca: str, cert: str, key: str) -> None:
-    """LayoutError where a file cannot be read, is none of its kind, or where they do not belong together: each side of
-    a connection would refuse the other. The error names the setting.
+    """Raise LayoutError, naming the setting, if a file cannot be read, has the wrong content, or if they do not match
+    each other.
     """
     for name, path in zip(NAMES, (ca, cert, key), strict=True):
         try:
@@ -54,7 +54,7 @@ def check_tls(ca: str, cert: str, key: str) -> None:
 
 
 def _make_context(purpose: ssl.Purpose, ca: str) -> ssl.SSLContext:
-    """As Dask makes it: both sides show a certificate, and no host name is compared."""
+    """Return a context as Dask makes it: both sides show a certificate, and host names are not compared."""
     made = ssl.create_default_context(purpose, cafile=ca)
     made.check_hostname = False
     made.verify_mode = ssl.CERT_REQUIRED
@@ -62,7 +62,7 @@ def _make_context(purpose: ssl.Purpose, ca: str) -> ssl.SSLContext:
 
 
 def _find_unreadable(cert: str, key: str) -> tuple[str, str]:
-    """Which of the two OpenSSL cannot use."""
+    """Return which of the two files OpenSSL cannot use."""
     try:
         ssl.create_default_context(cafile=cert)
     except ssl.SSLError:
@@ -71,10 +71,10 @@ def _find_unreadable(cert: str, key: str) -> tuple[str, str]:
 
 
 def _check_handshake(client: ssl.SSLContext, server: ssl.SSLContext) -> None:
-    """A connection of this side with itself, in memory."""
+    """Connect to itself in memory, to check that certificate, key and CA belong together."""
     up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
     ends: list[Any] = [client.wrap_bio(down, up), server.wrap_bio(up, down, server_side=True)]
-    for _ in range(3):  # a handshake has two flights each way at most
+    for _ in range(3):  # a handshake takes at most two flights per side
         for end in ends:
             try:
                 end.do_handshake()

@@ -1,5 +1,6 @@
-"""Bodies that are made once and sent many times: raw, gzip and brotli bytes with a strong ETag each, 304, and a cache
-bounded in bytes; and the stand-in for a body until a picture is drawn.
+"""Response bodies that are made once and sent many times, and a bounded cache of them.
+
+Each has raw, gzip and brotli bytes, a strong ETag, and answers 304. A PictureSketch stands in until a picture is drawn.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.picture import DrawingJob
 
 SMALLEST_COMPRESSED = 400
-LARGE = 4 << 20  # from this size compressing well takes longer than sending
-CODINGS = ("br", "gzip")  # the better first
-DENSE = ("image/png", "application/pdf")  # compressed already
-OVERHEAD = 2048  # bytes of an entry of the cache besides its bodies: objects, headers, the key
+LARGE = 4 << 20  # larger bodies take longer to compress well than to send
+CODINGS = ("br", "gzip")  # in order of preference
+DENSE = ("image/png", "application/pdf")  # already compressed
+OVERHEAD = 2048  # overhead of a cache entry in bytes: objects, headers, the key
 
 
 class CachedBody(Response):
-    """One representation as a response: it takes the coding the client prefers and answers 304 by itself.
+    """A representation as a response: it selects the coding the client prefers and handles If-None-Match.
 
-    Compressing is work: `prepare` does it where the body is made, in a worker thread. Only prepared codings are sent.
+    Compressing is work: `prepare` does it in a worker thread when the body is made. Only prepared codings are sent.
     """
 
     def __init__(
@@ -41,10 +42,10 @@ class CachedBody(Response):
         keep: bool = True,
         headers: dict[str, str] | None = None,
     ) -> None:
-        """keep: whether the address alone determines the body, so that it may be sent again for it."""
+        """Take the body. keep: whether it depends on the address alone and may be cached."""
         super().__init__(raw, status, headers, media_type)
         self.keep = keep
-        self.route: Any = None  # the route under which metrics count it when it is sent from the cache
+        self.route: Any = None  # the route that metrics count when it is sent from the cache
         self._tag = hashlib.sha256(raw).hexdigest()[:20].encode()
         self._common_headers = [
             *self.raw_headers[: len(headers or {})],
@@ -54,7 +55,7 @@ class CachedBody(Response):
         self._encoded = {"": raw}
 
     def select_coding(self, accepted: str) -> str:
-        """Select the content coding for an Accept-Encoding header, "" for none."""
+        """Return the content coding for an Accept-Encoding header, "" for none."""
         small = len(self.body) < SMALLEST_COMPRESSED or self.media_type in DENSE
         return "" if small else _select_coding(accepted)
 
@@ -62,7 +63,7 @@ class CachedBody(Response):
         return coding in self._encoded
 
     def prepare(self, coding: str) -> CachedBody:
-        """Make a coding's bytes if they are not made yet."""
+        """Make the bytes of a coding, if not yet made."""
         if coding not in self._encoded:
             raw = self._encoded[""]
             self._encoded[coding] = (
@@ -74,7 +75,7 @@ class CachedBody(Response):
 
     @property
     def size(self) -> int:
-        """Return the bytes that it keeps."""
+        """Return its size in the cache, in bytes."""
         return sum(map(len, self._encoded.values())) + OVERHEAD
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -101,7 +102,7 @@ class CachedBody(Response):
 
 
 def _has_tag(known_tags: bytes, tag: bytes) -> bool:
-    """Return whether If-None-Match names a tag, also in a list, as a weak tag (RFC 9110, 13.1.2) or as *."""
+    """Return whether If-None-Match has a tag, also in a list, as a weak tag (RFC 9110, 13.1.2), or is *."""
     return known_tags.strip() == b"*" or tag in (part.strip().removeprefix(b"W/") for part in known_tags.split(b","))
 
 
@@ -111,7 +112,7 @@ def encode_json_body(content: Any) -> CachedBody:
 
 
 class PictureSketch(Response):
-    """The response of a route for a PNG or PDF; drawing it is another process's work."""
+    """Stands in for a PNG or PDF that another process draws."""
 
     def __init__(self, drawing: DrawingJob, media_type: str) -> None:
         super().__init__(media_type=media_type)
@@ -119,12 +120,12 @@ class PictureSketch(Response):
 
 
 def make_picture_body(picture: Any, media_type: str) -> CachedBody | PictureSketch:
-    """Make the body of what `lanescope.app.diagram.forms` rendered, its drawings left for later."""
+    """Return the body of what `lanescope.app.diagram.forms` rendered, or a sketch if it is still to be drawn."""
     return PictureSketch(picture, media_type) if isinstance(picture, DrawingJob) else CachedBody(picture, media_type)
 
 
 def _select_coding(accepted: str) -> str:
-    """Select the coding that a client likes best of br and gzip, "" if it takes neither (RFC 9110, 12.5.3).
+    """Return which of br and gzip a client prefers, "" if it accepts neither (RFC 9110, 12.5.3).
 
     >>> _select_coding("gzip, br;q=0.5"), _select_coding("*"), _select_coding("br;q=0"), _select_coding("gzip, br")
     ('gzip', 'br', '', 'br')
@@ -138,7 +139,7 @@ def _select_coding(accepted: str) -> str:
 
 
 def _parse_weight(options: str) -> float:
-    """Parse the q of an item, 1 if none is given, 0 if it is not a number."""
+    """Return the q of an item: 1 if left out, 0 if malformed."""
     name, _, value = options.partition("=")
     if name.strip() != "q":
         return 1.0
@@ -149,7 +150,7 @@ def _parse_weight(options: str) -> float:
 
 
 class BodyCache:
-    """Bodies by key, the ones used last; never more than `most_bytes` of them. Thread-safe."""
+    """A least-recently-used cache of bodies with at most `most_bytes` bytes. Thread-safe."""
 
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes
@@ -158,7 +159,7 @@ class BodyCache:
         self._lock = threading.Lock()
 
     def get(self, key: Hashable) -> CachedBody | None:
-        """Return the body of a key, None if it is not kept."""
+        """Return the body of a key, None if it is not cached."""
         with self._lock:
             entry = self._bodies.get(key)
             if entry is None:
@@ -167,7 +168,7 @@ class BodyCache:
             return entry[0]
 
     def put(self, key: Hashable, body: CachedBody) -> None:
-        """Keep a body, or count it again if it has grown; one larger than a quarter of the cache is not kept."""
+        """Cache a body, or update its size. One larger than a quarter of the cache is not kept."""
         with self._lock:
             self.held_bytes -= self._bodies.pop(key, (body, 0))[1]
             size = body.size

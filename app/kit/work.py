@@ -1,12 +1,10 @@
 """Where requests compute: a few threads beside the event loop, a bounded queue, a time limit, and a cache of results.
 
-A route written as a plain function runs in these threads (`api.OffLoopRoute` does that); one written `async def` must
-compute nothing itself and gives its computations to `run_off_loop`. If a plain function returns a `wire.CachedBody` for
-a GET, it is kept under the address, so that the next request for the same address is answered from the event loop
-without a thread, a route or a dependency.
+A route written as a plain function runs in these threads (`api.OffLoopRoute`); one written `async def` must compute
+nothing itself and passes its computations to `run_off_loop`. If a plain function returns a `wire.CachedBody` for a GET,
+it is cached under the address: the event loop answers the next request without a thread, a route or a dependency.
 
-A computation ends with its request: when the time limit is over, or the server shuts down, its thread is freed
-(kit/job).
+A computation ends with its request: at the time limit, or when the server shuts down, its thread is freed (kit/job).
 """
 
 from __future__ import annotations
@@ -37,31 +35,30 @@ from lanescope.errors import LayoutError
 Result = TypeVar("Result")
 M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3  # malloc.h
 COME_AGAIN = "Try again in a few seconds."
-MOMENT = 1.0  # after so many seconds with every thread at one computation the server is not ready
+MOMENT = 1.0  # seconds after which, with every thread at one computation, the server is not ready
 
 
 @lru_cache(maxsize=1)
 def freeze_memory() -> None:
-    """Tune memory and threads once a process, when everything permanent is loaded, so that nothing else holds the
-    interpreter for long.
+    """Tune memory and threads once per process, when everything permanent is loaded.
 
-    The catalogue's 150,000 objects leave the garbage collector's sight: a full collection of them took 0.3 s, with
-    every request waiting. And a thread that computes gives way after 1 ms instead of 5: the event loop needs the
-    interpreter several times for one answer. Large arrays are given back to the system when they are freed.
+    The catalogue's 150,000 objects are hidden from the garbage collector: a full collection of them took 0.3 s, during
+    which every request waited. A thread that computes yields after 1 ms instead of 5: the event loop needs the
+    interpreter several times per answer. Large arrays are returned to the system when they are freed.
     """
     gc.freeze()
     gc.enable()  # `lanescope serve` starts without it
     sys.setswitchinterval(0.001)
     with contextlib.suppress(
         AttributeError, OSError
-    ):  # glibc: otherwise each thread keeps the memory of its largest answer, 40 MB in all
+    ):  # glibc: otherwise each thread keeps the memory of its largest answer, 40 MB in total
         malloc = ctypes.CDLL(None).mallopt
         malloc(M_ARENA_MAX, 1)
         malloc(M_MMAP_THRESHOLD, 256 << 10)
 
 
 class WorkThreads:
-    """The threads of one server. `held` jobs are running or waiting; one that outlives its request counts until it
+    """The worker threads of one server. `held`: jobs that run or wait; one that outlives its request counts until it
     ends.
     """
 
@@ -80,9 +77,8 @@ class WorkThreads:
         return len(self._jobs)
 
     async def run(self, make: Callable[[], Result]) -> Result:
-        """Run make() in a thread; LayoutError `busy` if too many wait.
-
-        When this task is cancelled, as at the end of `limit_time`, the computation is ended.
+        """Run make() in a thread. LayoutError `busy` if too many wait. Cancelling this task, as `limit_time` does, ends
+        the computation.
         """
         job = self._submit_job(make)
         try:
@@ -92,7 +88,7 @@ class WorkThreads:
             asyncio.get_running_loop().call_later(GRACE, job.interrupt)
             raise
         finally:
-            if job.future.done():  # its thread may still be on its way to the callback
+            if job.future.done():  # the thread may not have reached the callback yet
                 self._forget_job(job.future)
 
     def check_free(self) -> None:
@@ -104,7 +100,7 @@ class WorkThreads:
             raise LayoutError("busy", f"{subject} been computing for longer than {MOMENT:g} s.", COME_AGAIN)
 
     async def draw_sketch(self, sketch: PictureSketch) -> CachedBody:
-        """Draw a sketch as PNG or PDF."""
+        """Return a sketch drawn as PNG or PDF."""
         try:
             answer = await asyncio.wrap_future(self.easel.submit(sketch.drawing))
         except LayoutError as error:
@@ -113,8 +109,8 @@ class WorkThreads:
 
     @asynccontextmanager
     async def limit_time(self) -> AsyncIterator[None]:
-        """Limit the time of one request; LayoutError `too_slow` after it. A computation that has not begun is dropped,
-        one that has is ended.
+        """Limit the time of a request; LayoutError `too_slow` after it. A waiting computation is dropped, a running one
+        ended.
         """
         try:
             async with asyncio.timeout(self.seconds):
@@ -146,7 +142,7 @@ class WorkThreads:
             self._jobs.pop(future, None)
 
     def close(self) -> None:
-        """Drop what waits and end what runs: its requests are answered."""
+        """Drop waiting jobs and end running ones: their requests are answered."""
         with self._lock:
             pool, self._pool = self._pool, None
             jobs = dict(self._jobs)
@@ -162,9 +158,7 @@ class WorkThreads:
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """The request of this task: its threads, the key under which its body is kept (None: not kept), the coding that it
-    wants.
-    """
+    """The current request: its threads, its cache key (None: not cached), and the coding it wants."""
 
     work: WorkThreads
     key: Hashable | None
@@ -172,7 +166,7 @@ class RequestContext:
     scope: Scope
 
     def charge_client(self) -> None:
-        """Charge one computation to the client's account, once a request; TooOftenError if it has none left."""
+        """Charge the client for one computation, once per request. TooOftenError if it has no tokens left."""
         if self.work.rate.rate and not self.scope.get("charged"):
             self.scope["charged"] = True
             self.work.rate.take_token((self.scope.get("client") or ("",))[0])
@@ -182,14 +176,12 @@ _answering: contextvars.ContextVar[RequestContext] = contextvars.ContextVar("ans
 
 
 def get_request_context() -> RequestContext:
-    """Return the request of this task."""
+    """Return the context of the current request."""
     return _answering.get()
 
 
 async def run_off_loop(make: Callable[..., Result], *args: Any) -> Result:
-    """Run make(*args) in the threads of the server that has this request; if it makes a body, that is compressed there,
-    and not kept.
-    """
+    """Run make(*args) in the threads of the current request's server. A body is compressed there and not cached."""
     context = get_request_context()
     context.charge_client()
     async with context.work.limit_time():
@@ -203,7 +195,7 @@ def _compress_body(result: Result, context: RequestContext) -> Result:
 
 
 def keep_body(result: Any, context: RequestContext) -> Any:
-    """Compress and keep a body, in the thread that made it."""
+    """Compress and cache a body, in the thread that made it."""
     result = _compress_body(result, context)
     if isinstance(result, CachedBody) and context.key is not None and result.keep and result.status_code == 200:
         result.route = context.scope.get("route")
@@ -212,9 +204,9 @@ def keep_body(result: Any, context: RequestContext) -> Any:
 
 
 class CacheMiddleware:
-    """ASGI middleware that sends what the cache has, and tells the task below which request it answers.
+    """ASGI middleware that answers from the cache, and sets the context of the current request.
 
-    `facts()` is what answers depend on besides their address.
+    `facts()`: what answers depend on besides their address.
     """
 
     def __init__(self, app: ASGIApp, work: WorkThreads, facts: Callable[[], Hashable]) -> None:
@@ -224,7 +216,7 @@ class CacheMiddleware:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         accepted = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"accept-encoding"), "")
-        host = next((value for name, value in scope["headers"] if name == b"host"), b"")  # a page's card names it
+        host = next((value for name, value in scope["headers"] if name == b"host"), b"")  # a page's card contains it
         key = None
         if scope["method"] == "GET":
             origin = (scope["scheme"], host, scope.get("root_path", ""))

@@ -1,1 +1,1 @@
-"""Any layout on a page of its own: Triton's and Gluon's, thread-value layouts, CuTe's algebra."""
+"""Layouts on pages of their own: Triton's and Gluon's, thread-value layouts, CuTe's algebra."""

@@ -1,4 +1,4 @@
-"""Swizzle atoms of CUTLASS in an expression of CuTe's algebra: each as the layout of elements that it is. No framework.
+"""Swizzle atoms of CUTLASS in an expression of CuTe's algebra: each as the layout of elements that it is.
 
 Source: CUTLASS 4.7, cute/atom/mma_traits_sm90_gmma.hpp and mma_traits_sm100.hpp.
 """
@@ -18,16 +18,14 @@ _BITS_OF_BYTE = 3  # log2
 
 
 class NamedAtom(NamedTuple):
-    """An atom of an expression, and the layout that it is."""
+    """An atom of an expression, and its layout."""
 
     name: str
     layout: str
 
 
 def expand_atoms(text: str) -> tuple[str, list[NamedAtom]]:
-    """Replace CUTLASS's swizzle atoms with their layouts, whose swizzle counts elements as the layout does.
-
-    LayoutError for an atom without an element type, whose layout is open.
+    """Replace CUTLASS's swizzle atoms with their layouts in elements. LayoutError for an atom without an element type.
 
     >>> expand_atoms("tile_to_shape(GMMA::Layout_K_SW128_Atom<half_t>{}, (128,64))")[0]
     'tile_to_shape(Sw<3,3,3> o (8,64):(64,1), (128,64))'

@@ -1,6 +1,4 @@
-"""A tile on the stage of whole tiles: sheets as maps of threads or of banks, with what the page's look may be. No
-framework.
-"""
+"""Layouts on the stage of whole tiles: sheets as maps of threads or of banks, with the options of the view."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ OF_MEMORY = {"offset": "{offset}", "byte": "{byte}", "bank": "b{bank}", "row,col
 
 
 def build_thread_map(sheet: TileSheet, name: str, title: str, about: str = "", bank: Longs | None = None) -> HolderMap:
-    """A sheet of threads as a map. bank: the byte of each of its cells in shared memory."""
+    """Return a sheet of threads as a map. bank: byte of each cell in shared memory."""
     assert sheet.cell is not None
     threads, values = sheet.cell.shape
     per = max(1, 32 // sheet.element_bits)
@@ -49,7 +47,7 @@ def build_thread_map(sheet: TileSheet, name: str, title: str, about: str = "", b
         "value": TileShade("value", 1, values),
         "vector": TileShade("value", per, -(-values // per)),
     }
-    told = {} if bank is None else {"bank": np.where(bank < 0, -1, bank // BANK_BYTES % BANKS), "byte": bank}
+    fields = {} if bank is None else {"bank": np.where(bank < 0, -1, bank // BANK_BYTES % BANKS), "byte": bank}
     return HolderMap(
         name,
         title,
@@ -61,7 +59,7 @@ def build_thread_map(sheet: TileSheet, name: str, title: str, about: str = "", b
         shades=shades,
         of_cells={} if bank is None else {"bank": colour_by_chunk(bank)},
         group=tuple(range(values)),
-        told=told,
+        fields=fields,
         folded=bool(sheet.row_names),
     )
 
@@ -69,8 +67,8 @@ def build_thread_map(sheet: TileSheet, name: str, title: str, about: str = "", b
 def build_thread_bench(
     path: str, says: str, maps: Sequence[HolderMap], letter: str, of: Mapping[str, str], lanes: int = LANES
 ) -> MapBench:
-    """Maps of threads side by side. letter: V or R of a value; of: further colours that some map has, and their
-    words; lanes: threads of a warp.
+    """Return maps of threads side by side. letter: V or R of a value; of: further colourings and their names; lanes:
+    threads per warp.
     """
     word = "register" if letter == "R" else "value"
     colours = {name: word if name == "value" else WORDS[name] for name in ("warp", "thread", "lane", "value", "vector")}
@@ -98,7 +96,7 @@ def build_thread_bench(
 
 
 def mask_outside_slice(one: HolderMap, outside: Mask) -> HolderMap:
-    """The map with a colour only inside a slice."""
+    """Return the map with colour only inside a slice."""
     held = one.find_first_holders()
     masked = {}
     for name in (*one.shades, *one.of_cells):
@@ -108,11 +106,13 @@ def mask_outside_slice(one: HolderMap, outside: Mask) -> HolderMap:
 
 
 def build_before_after(
-    sheets: Sequence[TileSheet], titles: Sequence[str], found: Conversion
+    sheets: Sequence[TileSheet], titles: Sequence[str], conversion: Conversion
 ) -> tuple[HolderMap, HolderMap]:
-    """The same tile under two layouts: the colour `moves` says where each element of the second comes from."""
+    """Return the same tile under two layouts; the colouring `moves` says where each element of the second comes
+    from.
+    """
     number = np.zeros((sheets[1].rows, sheets[1].cols), dtype=np.int64)
-    for way, mask in enumerate(find_moves(found, sheets[1]), 1):
+    for way, mask in enumerate(find_moves(conversion, sheets[1]), 1):
         number[mask] = way
     assert sheets[1].thread is not None
     own = CellColouring(np.where(sheets[1].thread < 0, -1, number), MOVES)
@@ -124,9 +124,9 @@ def build_before_after(
 
 
 def build_inverse_map(index: Longs, coords: Sequence[Longs], element_bits: int, own: HolderMap) -> HolderMap:
-    """The other direction as a map: a row a thread, a column a value, the element in the cell."""
+    """Return the inverse as a map: a row per thread, a column per value, the element in the cell."""
     threads, values = index.shape
-    told = {f"axis{n}": axis for n, axis in enumerate(coords)}
+    fields = {f"axis{n}": axis for n, axis in enumerate(coords)}
     of_cells = {
         name: CellColouring(np.where(own.cell < 0, -1, one.numbers.reshape(-1)[own.cell]), one.names)
         for name, one in own.of_cells.items()
@@ -142,14 +142,14 @@ def build_inverse_map(index: Longs, coords: Sequence[Longs], element_bits: int, 
         shades=own.shades,
         of_cells=of_cells,
         group=tuple(range(values)),
-        told=told,
-        text=",".join(f"{{{name}}}" for name in told),
+        fields=fields,
+        text=",".join(f"{{{name}}}" for name in fields),
         listed=False,
     )
 
 
 def build_memory_bench(sheet: TileSheet, path: str, says: str) -> MapBench:
-    """A sheet of shared memory: what each bank holds."""
+    """Return a sheet of shared memory as a map of banks."""
     assert sheet.place is not None
     place = sheet.place.reshape(-1)
     byte = np.where(place < 0, -1, place * sheet.element_bits // 8)
@@ -196,7 +196,7 @@ def build_memory_bench(sheet: TileSheet, path: str, says: str) -> MapBench:
 
 
 def build_tensor_bench(sheet: TensorSheet, path: str, says: str) -> MapBench:
-    """A sheet of tensor memory, lanes down and columns across: where each row of the tensor lies."""
+    """Return a sheet of tensor memory, lanes down and columns across, with each row of the tensor."""
     assert sheet.down is not None and sheet.across is not None
     down = sheet.down.reshape(-1)
     rows = [np.flatnonzero(down == row) for row in range(int(down.max(initial=0)) + 1)]
@@ -218,7 +218,7 @@ def build_tensor_bench(sheet: TensorSheet, path: str, says: str) -> MapBench:
         shades={"cell": TileShade("value", 1, cell.shape[1])},
         of_cells=colours,
         group=tuple(range(cell.shape[1])),
-        told={"tensor_row": sheet.down, "tensor_column": sheet.across},
+        fields={"tensor_row": sheet.down, "tensor_column": sheet.across},
         axes=("tensor_row", "tensor_column"),
         height=int(down.max(initial=0)) + 1,
         width=int(sheet.across.max(initial=0)) + 1,
@@ -240,7 +240,7 @@ def build_tensor_bench(sheet: TensorSheet, path: str, says: str) -> MapBench:
 
 
 def parse_look(bench: MapBench, query: Mapping[str, str], colour: str) -> dict[str, str]:
-    """The look of a picture, as the page has it; LayoutError for what is not legal there."""
+    """Return the view of a picture, with the page's options. LayoutError for an illegal option."""
     usual = dict.fromkeys(stage.LOOK, "") | {"colour": colour, "label": next(iter(bench.labels))}
     return stage.require_look(bench, query, usual)
 
@@ -253,8 +253,10 @@ def build_stage(
     colour: str,
     drawn: Mapping[str, str],
 ) -> dict[str, Any]:
-    """What a template shows of a bench. state: the fields of the address that say what is drawn; usual: what those are
-    where an address says nothing; colour: the bench's own; drawn: the fields of the picture's address.
+    """Return the template's variables of a bench.
+
+    state: fields of the address that select what is drawn; usual: their defaults; colour: the bench's default; drawn:
+    fields of the picture's address.
     """
     defaults = dict.fromkeys(stage.LOOK, "") | {"colour": colour, "label": next(iter(bench.labels))}
     look, notices = stage.parse_look(bench, query, defaults)

@@ -1,4 +1,4 @@
-"""/cute: CuTe's algebra, each step drawn and explained, as the page shows it."""
+"""/cute: each step of CuTe's algebra, drawn and explained."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ PATH = "/cute"
 MOST_CELLS = 1 << 12
 
 
-def show_steps(asked: CuteQuestion, told: Sequence[AlgebraStep]) -> dict[str, Any]:
-    """Return what the page shows: each step drawn; a refused one with CuTe's condition and what would do."""
-    steps, refused = [_build_step(step) for step in told], told[-1].error
+def show_steps(question: CuteQuestion, answer: Sequence[AlgebraStep]) -> dict[str, Any]:
+    """Return the template's variables: each step drawn; for a refused one CuTe's condition and legal alternatives."""
+    steps, refused = [_build_step(step) for step in answer], answer[-1].error
     return {
         "steps": steps,
         "refused": refused,
-        "atoms": expand_atoms(asked.expression)[1],
-        "fits": _list_alternatives(told[-1]),
+        "atoms": expand_atoms(question.expression)[1],
+        "fits": _list_alternatives(answer[-1]),
         "operations": {name: row.signature for name, row in OPS.items()},
-        "pictured": urlencode({"expression": asked.expression}) if steps[-1]["pictures"] and not refused else "",
+        "pictured": urlencode({"expression": question.expression}) if steps[-1]["pictures"] and not refused else "",
     }
 
 
 def link_expression(expression: str) -> str:
-    """The page of an expression."""
+    """Link to the page of an expression."""
     return link_to(PATH, {"expression": expression})
 
 
 def _list_alternatives(step: AlgebraStep) -> list[tuple[str, str]]:
-    """Right operands near the refused one that are taken, with the page of each."""
+    """Return legal right operands near the refused one, with the page of each."""
     if step.op not in FITTED or step.error is None or step.error.code != "not_admissible":
         return []
     a, b = step.operands
@@ -65,18 +65,16 @@ def _build_step(step: AlgebraStep) -> dict[str, Any]:
 # pictures -------------------------------------------------------------------------------------------------------------
 
 
-Drawn = tuple[TileSheet, str]  # a table of indices, and its title
+Drawn = tuple[TileSheet, str]  # a table of indices with its title
 
 
 def draw_figure(query: Mapping[str, str], caption: str) -> str:
-    """The last step of an expression as one picture, in the page's colours."""
+    """Return the last step of an expression as one picture in the page's colours."""
     return draw_sheets(build_sheets(query), caption)
 
 
 def build_sheets(query: Mapping[str, str]) -> list[tuple[TileSheet, str, str]]:
-    """What the last step of an expression draws: sheets with their colour and title. LayoutError where nothing can be
-    drawn.
-    """
+    """Return the sheets of an expression's last step with colour and title. LayoutError if nothing can be drawn."""
     last = evaluate_statements(expand_atoms(query.get("expression", ""))[0])[-1]
     found = build_step_sheets(last) if last.error is None else _walk_refused(last)
     if not found:
@@ -85,12 +83,12 @@ def build_sheets(query: Mapping[str, str]) -> list[tuple[TileSheet, str, str]]:
 
 
 def draw_step(step: AlgebraStep) -> list[SheetPicture]:
-    """What a step takes and gives, drawn."""
+    """Return the drawn operand and result of a step."""
     return [_draw_sheet(*one) for one in (build_step_sheets(step) if step.error is None else _walk_refused(step))]
 
 
 def build_step_sheets(step: AlgebraStep) -> list[Drawn]:
-    """The first operand with the elements that the result takes, and the result; one fill is one tile or copy."""
+    """Return the first operand with the elements that the result has, and the result; a fill per tile or copy."""
     a, made = step.operands[0] if step.operands else None, step.result
     if step.op == "create_tma_multicast_mask" and isinstance(a, CuteLayout):
         wide = [mode for mode in a.modes if mode.size > 1] or [algebra.ONE]
@@ -112,7 +110,7 @@ _DIVIDES = {f"{word}_divide" for word in ("logical", "zipped", "tiled", "flat")}
 
 
 def _number_tiles(step: AlgebraStep) -> dict[int, int]:
-    """Index → which tile or copy has it: the second mode of the divide or product in two modes."""
+    """Return, per index, the tile or copy that has it: the second mode of a divide or product."""
     made = step.result
     if step.op == "create_tma_multicast_mask":
         return {rank: 0 for rank in range(16) if int(made) >> rank & 1}
@@ -139,7 +137,7 @@ def _number_tiles(step: AlgebraStep) -> dict[int, int]:
 
 
 def _split_modes(block: CuteLayout, tiler: Any) -> CuteLayout:
-    """(block, copies) in two modes."""
+    """Return (block, copies) of a layout with two modes."""
     if isinstance(tiler, CuteLayout):
         count = max(block.rank, tiler.rank)
         ones = [algebra.ONE] * count
@@ -151,7 +149,7 @@ def _split_modes(block: CuteLayout, tiler: Any) -> CuteLayout:
 
 
 def _walk_refused(step: AlgebraStep) -> list[Drawn]:
-    """A refused composition: the first operand with the elements that the second walks over."""
+    """Return a refused composition: the first operand with the elements that the second would visit."""
     if step.op != "composition" or len(step.operands) != 2:
         return []
     a, b = step.operands
@@ -167,7 +165,7 @@ def _walk_refused(step: AlgebraStep) -> list[Drawn]:
 
 
 def _build_index_sheet(one: CuteLayout, group: Mapping[int, int], title: str) -> Drawn:
-    """The indices of a layout: mode 0 down, the others across; of one mode a row. A long mode 0 runs across."""
+    """Return the indices of a layout: mode 0 down, the others across; a row if it has one mode or mode 0 is long."""
     index = one.list_indices()
     rows = one.modes[0].size if one.rank > 1 else 1
     cells = index.reshape(-1, rows).T
@@ -184,7 +182,7 @@ def _build_index_sheet(one: CuteLayout, group: Mapping[int, int], title: str) ->
 
 
 def _build_target_sheet(a: CuteLayout, rest: CuteLayout) -> list[Drawn]:
-    """Indices in order, each with the copy of A that reaches it: (A, R) over the target."""
+    """Return the indices of the target in order, each with the copy of A that reaches it: (A, R)."""
     own = algebra.filter_layout(a)
     if rest.size * own.size > MOST_CELLS:
         return []

@@ -1,4 +1,4 @@
-"""CuTe's algebra and thread-value layouts, as the API, the pages and the command line say them. No framework."""
+"""CuTe's algebra and thread-value layouts, for the API, the pages and the command line."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class CuteQuestion:
 
 @fact
 class CuteLayoutFacts:
-    """A layout, and what CuTe says of it."""
+    """A layout and its properties."""
 
     cute: Annotated[str, Description("As CuTe prints it, e.g. ((2,2),3):((24,2),8).")]
     shape: str
@@ -63,7 +63,7 @@ class CuteLayoutFacts:
 
 @fact
 class CutePart:
-    """What CuTe makes of an operation: `logical_divide` is a complement and a composition."""
+    """The definition of an operation in CuTe: `logical_divide` is a complement and a composition."""
 
     expression: str
     result: str
@@ -71,7 +71,7 @@ class CutePart:
 
 @fact
 class CuteStep:
-    """One operation, arguments written out."""
+    """One operation with its arguments."""
 
     operation: str
     expression: str
@@ -84,7 +84,7 @@ class CuteStep:
 
 @fact
 class CuteFacts:
-    """An expression computed step by step; `result` is that of the last."""
+    """An expression computed step by step; `result` is that of the last step."""
 
     expression: str
     result: str
@@ -92,26 +92,26 @@ class CuteFacts:
     steps: list[CuteStep]
 
 
-def evaluate_expression(asked: CuteQuestion) -> tuple[AlgebraStep, ...]:
-    """Return the steps; of the last, error says why CuTe refuses it."""
-    return tuple(cutecalls.evaluate_statements(expand_atoms(asked.expression)[0]))
+def evaluate_expression(question: CuteQuestion) -> tuple[AlgebraStep, ...]:
+    """Return the steps; if CuTe refuses the last one, its error says why."""
+    return tuple(cutecalls.evaluate_statements(expand_atoms(question.expression)[0]))
 
 
-def build_cute(asked: CuteQuestion) -> CuteFacts:
-    """CuTe's layout algebra: composition, complement, divides, products, inverses, coalesce, slices, each step with its
-    result. What is not admissible is refused with CuTe's condition and what would do.
+def build_cute(question: CuteQuestion) -> CuteFacts:
+    """CuTe's layout algebra: composition, complement, divides, products, inverses, coalesce, slices; each step with
+    its result. An inadmissible step is refused with CuTe's condition and legal alternatives.
     """
-    made = evaluate_expression(asked)
+    made = evaluate_expression(question)
     for step in made:
         if step.error:
             raise step.error.move_to_field("expression")
-    told = [_build_step(step) for step in made]
-    return CuteFacts(expression=asked.expression, result=told[-1].result, layout=told[-1].layout, steps=told)
+    steps = [_build_step(step) for step in made]
+    return CuteFacts(expression=question.expression, result=steps[-1].result, layout=steps[-1].layout, steps=steps)
 
 
-def format_cute(asked: CuteQuestion, told: CuteFacts) -> Iterator[str]:
+def format_cute(question: CuteQuestion, answer: CuteFacts) -> Iterator[str]:
     """Yield the lines of the command."""
-    for step in told.steps:
+    for step in answer.steps:
         yield f"{step.name + ' = ' if step.name else ''}{step.expression}"
         yield from (f"  {part.expression} = {part.result}" for part in step.parts)
         if step.operation != "layout":
@@ -132,7 +132,7 @@ def _build_step(step: AlgebraStep) -> CuteStep:
 
 
 def build_cute_layout(value: Any) -> CuteLayoutFacts | None:
-    """A layout's facts; None for any other value."""
+    """Return a layout's facts; None for any other value."""
     if not isinstance(value, CuteLayout):
         return None
     return CuteLayoutFacts(
@@ -205,9 +205,9 @@ class TvFacts:
     elements: Annotated[int, Description("Elements of the tile.")]
 
 
-def build_tv(asked: TvBody) -> TvFacts:
-    """Any thread-value layout over a tile of rows × columns, the row running fastest."""
-    found = asked.layout
+def build_tv(question: TvBody) -> TvFacts:
+    """A thread-value layout over a tile of rows × columns, rows varying fastest."""
+    found = question.layout
     bases, why = None, None
     try:
         bases = linear_from_cute(found.layout, (found.row_count, found.col_count)).list_bases()

@@ -19,22 +19,22 @@ from lanescope.triton.gluon import TritonLayout
 BLOCKED = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>"
 
 
-def format_conversion(asked: ConvertBody, found: ConversionFacts) -> Iterator[str]:
+def format_conversion(question: ConvertBody, conversion: ConversionFacts) -> Iterator[str]:
     """Yield the lines of the command convert."""
-    yield f"{found.way}: of {found.places} registers {found.in_thread} find their element in the thread,"
-    yield f"  {found.in_warp} in the warp, {found.in_block} in the block"
-    if found.way == "registers" and found.order:
-        yield f"  registers {' '.join(map(str, found.order))}"
-    if trip := found.trip:
+    yield f"{conversion.way}: of {conversion.places} registers {conversion.in_thread} find their element in the thread,"
+    yield f"  {conversion.in_warp} in the warp, {conversion.in_block} in the block"
+    if conversion.way == "registers" and conversion.order:
+        yield f"  registers {' '.join(map(str, conversion.order))}"
+    if trip := conversion.trip:
         for one in (trip.store, trip.load):
             yield f"  {one.access}: {one.wavefronts} wavefronts, {one.ideal} without conflicts, {one.ways}-way"
         if trip.why:
             yield f"  {trip.why}"
 
 
-def format_feeds(asked: TritonBody, found: FeedsFacts) -> Iterator[str]:
+def format_feeds(question: TritonBody, feeds: FeedsFacts) -> Iterator[str]:
     """Yield the lines of the command feeds."""
-    for one in found.feeds:
+    for one in feeds.feeds:
         order = "in order" if one.in_order else " ".join(map(str, one.registers))
         yield f"{one.operand.upper()} of {one.family} {one.shape}, {one.element_bits}-bit, ×{one.fragments}: {order}"
 
@@ -46,19 +46,19 @@ def run_tv(
     as_json: bool,
 ) -> None:
     """Print what a layout covers, or who holds an element."""
-    asked = read_question(TvBody, words)
+    question = read_question(TvBody, words)
     if at and not as_json:
-        found = asked.layout
+        found = question.layout
         row, col = parse_pair(at, "at", (found.row_count - 1, found.col_count - 1))
         print("\n".join(f"thread {t} value {v}" for t, v in found.owner(row, col)) or "no thread")
         return
-    told = facts.build_tv(asked)
+    answer = facts.build_tv(question)
     if as_json:
-        return print_json(told)
-    covered = f"cover {told.covered} of {told.elements} elements"
-    print(f"{told.cute}: {told.threads} threads × {told.values} values {covered}")
-    if told.copies > 1:
-        print(f"  an element is held up to {told.copies} times")
+        return print_json(answer)
+    covered = f"cover {answer.covered} of {answer.elements} elements"
+    print(f"{answer.cute}: {answer.threads} threads × {answer.values} values {covered}")
+    if answer.copies > 1:
+        print(f"  an element is held up to {answer.copies} times")
 
 
 def run_triton(
@@ -68,36 +68,36 @@ def run_triton(
     as_json: bool,
 ) -> None:
     """Print a layout's bases, or who holds an element."""
-    asked = read_question(TritonBody, words)
+    question = read_question(TritonBody, words)
     if as_json:
-        return print_json(triton_facts.build_triton(asked))
-    print("\n".join(_format_holders(asked.layout, at) if at else _format_triton(asked.layout)))
+        return print_json(triton_facts.build_triton(question))
+    print("\n".join(_format_holders(question.layout, at) if at else _format_triton(question.layout)))
 
 
-def _format_holders(found: TritonLayout, at: str) -> Iterator[str]:
-    place = [parse_integer(part, "at", 0, size - 1) for part, size in zip(at.split(","), found.shape, strict=False)]
-    if found.shared:
-        yield f"offset {found.offset[tuple(place)]}"
-    elif found.tensor_memory:
-        for lane, column in found.owner(*place):
-            yield f"lane {lane} column {column * found.element_bits // 32} bit {column * found.element_bits % 32}"
+def _format_holders(layout: TritonLayout, at: str) -> Iterator[str]:
+    place = [parse_integer(part, "at", 0, size - 1) for part, size in zip(at.split(","), layout.shape, strict=False)]
+    if layout.shared:
+        yield f"offset {layout.offset[tuple(place)]}"
+    elif layout.tensor_memory:
+        for lane, column in layout.owner(*place):
+            yield f"lane {lane} column {column * layout.element_bits // 32} bit {column * layout.element_bits % 32}"
     else:
-        for thread, register in found.owner(*place):
-            yield f"thread {thread} warp {thread // found.lanes} lane {thread % found.lanes} register {register}"
+        for thread, register in layout.owner(*place):
+            yield f"thread {thread} warp {thread // layout.lanes} lane {thread % layout.lanes} register {register}"
 
 
-def _format_triton(found: TritonLayout) -> Iterator[str]:
-    yield f"{found.kind} over {'×'.join(map(str, found.shape))}"
-    if found.tensor_memory:
-        yield f"  {found.columns} columns of tensor memory"
-    if found.of_threads:
-        copies = f", {found.copies} hold each element" if found.copies > 1 else ""
-        yield f"  {found.threads} threads × {found.registers} registers{copies}"
-    for name, bases in found.linear.list_bases().items():
+def _format_triton(layout: TritonLayout) -> Iterator[str]:
+    yield f"{layout.kind} over {'×'.join(map(str, layout.shape))}"
+    if layout.tensor_memory:
+        yield f"  {layout.columns} columns of tensor memory"
+    if layout.of_threads:
+        copies = f", {layout.copies} hold each element" if layout.copies > 1 else ""
+        yield f"  {layout.threads} threads × {layout.registers} registers{copies}"
+    for name, bases in layout.linear.list_bases().items():
         yield f"  {name:8} {' '.join(str(tuple(basis)).replace(' ', '') for basis in bases) or '-'}"
-    yield f"  CuTe     {found.cute or 'none: bits are XORed, or padding is added'}"
-    if found.notice:
-        yield f"  {found.notice}"
+    yield f"  CuTe     {layout.cute or 'none: bits are XORed, or padding is added'}"
+    if layout.notice:
+        yield f"  {layout.notice}"
 
 
 TV = Tool(
@@ -150,7 +150,7 @@ CUTE = Tool(
 )
 CUTE_PAGE = Tool(
     question=CuteQuestion,
-    answer=facts.evaluate_expression,  # a step that CuTe refuses is drawn, too
+    answer=facts.evaluate_expression,  # a refused step is drawn, too
     page=cute.PATH,
     template="layouts/cute.html",
     context=cute.show_steps,

@@ -1,4 +1,4 @@
-"""What a layout is in other words: its bases as a matrix, the operands it feeds, what a conversion needs."""
+"""Other views of a layout: its bases as a matrix, the operands it supplies, and what a conversion moves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WAYS = {
 
 
 def split_sizes(text: str) -> list[str]:
-    """Split the sizes of a tensor or tile, as they are written: 64x128, 64×128, (64,128), [64, 128].
+    """Split the sizes of a tensor or tile: 64x128, 64×128, (64,128), [64, 128].
 
     >>> split_sizes("(64, 128)"), split_sizes("16x8")
     (['64', ' 128'], ['16', '8'])
@@ -33,7 +33,7 @@ def split_sizes(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class IndexBases:
-    """A column group of the matrix: an index, and its bases lowest first."""
+    """A column group of the matrix: an index, and its bases from the lowest bit."""
 
     name: str
     bases: tuple[tuple[int, ...], ...]
@@ -41,7 +41,9 @@ class IndexBases:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperandFeeds:
-    """Operands of one kind that a layout is: instruction names with links, how many fragments, in which order."""
+    """Operands of one kind that a layout supplies: instruction names with links, number of fragments, and their
+    order.
+    """
 
     operand: str
     bits: int
@@ -54,25 +56,25 @@ class OperandFeeds:
     order: str
 
 
-def build_matrix(made: LinearLayout) -> dict[str, Any]:
-    """The layout over F2: a column a bit of an index, a row a bit of a coordinate."""
-    names = [IndexBases(name, bases) for name, bases in made.bases.items() if bases]
+def build_matrix(linear: LinearLayout) -> dict[str, Any]:
+    """Return the layout over F2: a column per bit of an index, a row per bit of a coordinate."""
+    names = [IndexBases(name, bases) for name, bases in linear.bases.items() if bases]
     rows = []
-    for axis, size in enumerate(made.sizes):
+    for axis, size in enumerate(linear.sizes):
         for bit in range(size.bit_length() - 1):
             cells = [[basis[axis] >> bit & 1 for basis in one.bases] for one in names]
             rows.append({"axis": axis, "bit": bit, "value": 1 << bit, "first": bit == 0, "cells": cells})
-    return {"fields": names, "rows": rows, "bits": {axis: n.bit_length() - 1 for axis, n in enumerate(made.sizes)}}
+    return {"fields": names, "rows": rows, "bits": {axis: n.bit_length() - 1 for axis, n in enumerate(linear.sizes)}}
 
 
-def format_bases(made: LinearLayout) -> str:
-    """The bases as Triton prints a linear layout's attribute."""
-    parts = (f"{name} = {[list(b) for b in bases]}" for name, bases in made.bases.items())
+def format_bases(linear: LinearLayout) -> str:
+    """Return the bases as Triton prints a linear layout's attribute."""
+    parts = (f"{name} = {[list(b) for b in bases]}" for name, bases in linear.bases.items())
     return "{" + ", ".join(parts) + "}"
 
 
 def group_feeds(found: Iterable[MatchingOperand], first: str = "") -> list[OperandFeeds]:
-    """Operands that a layout is, alike ones together; those of the operand `first` in front."""
+    """Return the operands that a layout supplies, equal ones grouped; those of the operand `first` in front."""
     groups: dict[tuple[object, ...], list[MatchingOperand]] = {}
     for one in found:
         it = one.fragment

@@ -19,13 +19,13 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 @router.get("/layouts/triton")
 def triton_page(request: Request) -> Response:
-    """A layout of Triton or Gluon, or the layouts of a module."""
+    """Show a layout of Triton or Gluon, or the layouts of a module."""
     return _render_triton(request, dict(request.query_params))
 
 
 @router.post("/layouts/triton")
 async def post_triton(request: Request) -> Response:
-    """A module that no address holds: the same page, by its address where that holds it. Nothing is kept."""
+    """Show a module that is too long for an address; redirect if it fits. Nothing is kept."""
     return await run_off_loop(_redirect_or_render, request, await read_form_body(request))
 
 
@@ -40,13 +40,13 @@ def _render_triton(request: Request, query: dict[str, str]) -> Response:
 
 @router.get("/layouts/tv")
 def tv_page(request: Request) -> Response:
-    """Any thread-value layout over a tile."""
+    """Show a thread-value layout over a tile."""
     query = dict(request.query_params)
     return _render(request, "layouts/tv.html", tv.build_context(query), query)
 
 
 def _render(request: Request, template: str, context: dict[str, Any], query: dict[str, str]) -> Response:
-    """Render a page, or lead to it with what the find field asks for pinned."""
+    """Render a page, or redirect to it with the places of the find field pinned."""
     path, sought = template.replace("layouts", "/layouts").removesuffix(".html"), context.get("sought", "").strip()
     if request.method == "GET" and sought and not context["refusal"]:
         kept = {name: text for name, text in query.items() if name not in ("find", "thread", *PINS)}

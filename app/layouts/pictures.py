@@ -1,4 +1,4 @@
-"""Pictures of layouts for documents: /layouts/triton, /layouts/tv and /cute in every form. No framework."""
+"""Pictures of layouts for documents: /layouts/triton, /layouts/tv and /cute in every format."""
 
 from __future__ import annotations
 
@@ -35,7 +35,17 @@ LOOKS = {
     "pin": "a cell or a thread with a ring: tile:2,6",
     "pin2": "a second one",
 }
-STAGED = ("to", "slice", "label", "warps", "lanes", "view", "legend", "pin", "pin2")  # what only the page's stage draws
+STAGED = (
+    "to",
+    "slice",
+    "label",
+    "warps",
+    "lanes",
+    "view",
+    "legend",
+    "pin",
+    "pin2",
+)  # options that only the page's stage has
 STYLE = {
     "theme": "light, dark or bw (hatches)",
     "title": "text above; that of the layout where left out",
@@ -46,7 +56,7 @@ STYLE = {
 
 @dataclass(frozen=True, slots=True)
 class LayoutPicture:
-    """A page whose pictures are made: its fields, the sheets of a query, the letter of a value, and its JSON."""
+    """A page that has pictures: its fields, the sheets of a query, the letter of a value, and its JSON."""
 
     fields: Mapping[str, str]
     parts: Callable[[Mapping[str, str]], Parts]
@@ -55,10 +65,10 @@ class LayoutPicture:
     staged: Callable[[Mapping[str, str]], tuple[MapBench, dict[str, str]]] | None = None
 
 
-def _read(asked: type[Asked], query: Mapping[str, str]) -> Asked:
-    """Read what the API answers of what a picture is asked."""
-    fields = fields_of(asked)
-    return read_question(asked, nest_fields(fields, {name: query[name] for name in fields if name in query}))
+def _read(question: type[Asked], query: Mapping[str, str]) -> Asked:
+    """Return the API's answer to the fields of a picture."""
+    fields = fields_of(question)
+    return read_question(question, nest_fields(fields, {name: query[name] for name in fields if name in query}))
 
 
 KINDS = {
@@ -98,9 +108,7 @@ KINDS = {
 
 
 def render_layout(name: str, form: str, query: Mapping[str, str], draw: Draw = DrawingJob.render) -> Made:
-    """The picture, the table of its cells, or the facts of what a query names; LayoutError for the first option that
-    does not fit.
-    """
+    """Return the picture, the table of cells, or the facts for a query. LayoutError names the first illegal option."""
     kind = KINDS[name]
     diagrams.check_picture_options(form, query, STYLE, tuple(kind.fields))
     theme = diagrams.get_palette(query)
@@ -119,7 +127,7 @@ def render_layout(name: str, form: str, query: Mapping[str, str], draw: Draw = D
 
 
 def _render_stage(form: str, bench: MapBench, look: Mapping[str, str], query: Mapping[str, str], draw: Draw) -> Made:
-    """What the page of an address shows, in a form."""
+    """Return the stage of a page's address in a format."""
     if form in ("txt", "md"):
         return "\n".join(figure.format_maps(form, bench, look)).encode(), FORMS[form]
     if form == "csv":
@@ -132,7 +140,7 @@ def _render_stage(form: str, bench: MapBench, look: Mapping[str, str], query: Ma
 
 
 def _format_sheet(form: str, sheet: TileSheet, letter: str, title: str) -> str:
-    """What the cells say, row by row."""
+    """Return the texts of the cells, row by row."""
     if sheet.rows * sheet.cols > 1 << 16:
         raise LayoutError("too_large", f"The table has {sheet.rows * sheet.cols} cells.", "At most 65536.", "shape")
     rows = [[sheet.format_cell(row, col, letter) for col in range(sheet.cols)] for row in range(sheet.rows)]

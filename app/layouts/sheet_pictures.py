@@ -1,6 +1,4 @@
-"""How a layout is shown: which axes are drawn, what its cells may be coloured by, and the small pictures of /cute. No
-framework.
-"""
+"""How a layout is drawn: its axes, the colourings of its cells, and the small pictures of /cute."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class AxesLook:
-    """Which axes of a tensor are drawn, down and across, and the index of each other; both text."""
+    """The axes of a tensor that are drawn, down and across, and the indices of the others; as text."""
 
     axes: str = ""
     at: str = ""
@@ -45,15 +43,17 @@ class AxesLook:
 FIELDS = ("axes", "at")
 
 
-def drop_wrong_field(given: Mapping[str, str], error: LayoutError, fields: Sequence[str]) -> dict[str, str] | None:
-    """The fields without the one that an error names, where that is one of the look or of `fields`: what can still be
-    drawn. None where the layout itself is wrong."""
+def drop_wrong_field(query: Mapping[str, str], error: LayoutError, fields: Sequence[str]) -> dict[str, str] | None:
+    """Return the fields without the one that an error names, if that is an option of the view or one of `fields`.
+
+    None if the layout itself is wrong.
+    """
     name = get_last_name(error.field.split("[")[0])
-    return {**given, name: ""} if name in (*FIELDS, *fields) and given.get(name) else None
+    return {**query, name: ""} if name in (*FIELDS, *fields) and query.get(name) else None
 
 
 def build_plane(look: AxesLook, sizes: tuple[int, ...]) -> DrawingPlane:
-    """The axes that are drawn; LayoutError beside axes or at."""
+    """Return the axes that are drawn; LayoutError names `axes` or `at`."""
     axes = None
     if look.axes and len(sizes) > 1:
         parts = look.axes.split(",")
@@ -66,7 +66,7 @@ def build_plane(look: AxesLook, sizes: tuple[int, ...]) -> DrawingPlane:
 
 @dataclass(frozen=True, slots=True)
 class SheetPicture:
-    """A table of indices as a template shows it. data: JSON for static/layouts/sheet.js; rows: which part is drawn."""
+    """A table of indices for a template. data: JSON for static/layouts/sheet.js; rows: the part that is drawn."""
 
     title: str
     svg: str
@@ -77,7 +77,7 @@ class SheetPicture:
 
 
 def draw_sheet(sheet: TileSheet, title: str, room: float) -> SheetPicture:
-    """The picture of a table of indices, its columns in so many pixels."""
+    """Return the picture of a table of indices, its columns within the given width in pixels."""
     made = draw_cells(sheet, sheet.grouped, title, room=room)
     fills = list_fill_variables(made.legend[-1].of if made.legend else 1)
     panel = made.panel
@@ -107,30 +107,30 @@ def draw_sheet(sheet: TileSheet, title: str, room: float) -> SheetPicture:
 
 
 def find_default_colour(sheet: TileSheet) -> str:
-    """The colour of a form that names none: warps where there are several, else values; banks of memory."""
+    """Return the default colouring: warps if there are several, else values; banks for memory."""
     if sheet.thread is None:
         return next(iter(sheet.colours))
     return "warp" if int(sheet.thread.max()) >= sheet.lanes else "value"
 
 
 def select_colour(sheet: TileSheet, asked: str) -> str:
-    """The colour that is asked for, or a sheet's own; LayoutError lists those that it has."""
+    """Return the requested colouring, or the sheet's default. LayoutError lists the allowed ones."""
     return parse_choice(asked or find_default_colour(sheet), "colour", tuple(sheet.colours))
 
 
 def format_field_error(error: LayoutError | None, name: str) -> str:
-    """What stands beside a field: the error that belongs to it, "" where it has none."""
+    """Return the error text beside a field, "" if it has none."""
     if error is None or get_last_name(error.field.split("[")[0]) != name:
         return ""
     return f"{error.message} {error.hint}"
 
 
-def find_moves(found: Conversion, sheet: TileSheet) -> tuple[Mask, Mask]:
-    """Which elements of the second picture come from another lane of the warp, and which from another warp: bool
+def find_moves(conversion: Conversion, sheet: TileSheet) -> tuple[Mask, Mask]:
+    """Return which elements of the second picture come from another lane of the warp, and from another warp: bool
     [rows, cols].
     """
     assert sheet.thread is not None and sheet.value is not None
     held = sheet.thread >= 0
     at = np.where(held, sheet.thread, 0), np.where(held, sheet.value, 0)
-    leaves = held & found.leaves[at]
-    return held & found.moved[at] & ~leaves, leaves
+    leaves = held & conversion.leaves[at]
+    return held & conversion.moved[at] & ~leaves, leaves

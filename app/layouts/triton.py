@@ -1,4 +1,4 @@
-"""/layouts/triton: a layout of Triton or Gluon, or a module with several, as the page shows it."""
+"""/layouts/triton: a layout of Triton or Gluon, or a module with several."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ PICTURED = ("shape", "element_bits", "axes", "at")
 
 
 def build_context(query: Mapping[str, str]) -> dict[str, Any]:
-    """What the template shows. A refusal stands beside its field, and what can still be drawn is drawn."""
+    """Return the template's variables. An error stands beside its field, and everything else is drawn."""
     given = {name: query.get(name, "") for name in KEYS}
     out: dict[str, Any] = {
         "given": given,
@@ -85,15 +85,15 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
     return out
 
 
-def _expand_given(given: dict[str, str]) -> str:
-    """Put the text in the place of its compressed form, or an example in the place of none, and return it."""
-    text = (expand_text(given["z"]) if given["z"] else given["text"]).replace("\r\n", "\n")
+def _expand_given(query: dict[str, str]) -> str:
+    """Expand a compressed text, or take an example if there is none, and return it."""
+    text = (expand_text(query["z"]) if query["z"] else query["text"]).replace("\r\n", "\n")
     if len(text) > LONGEST:
         raise LayoutError("bad_text", f"The text has {len(text)} characters.", f"At most {LONGEST}.", "text")
     if not text.strip():
-        text, given["shape"] = MMA, given["shape"] or "32x32"
-        given["element_bits"] = given["element_bits"] or "32"
-    given["text"] = text
+        text, query["shape"] = MMA, query["shape"] or "32x32"
+        query["element_bits"] = query["element_bits"] or "32"
+    query["text"] = text
     return text
 
 
@@ -104,12 +104,12 @@ def _link_preset(row: tuple[str, str, str, str]) -> tuple[str, str]:
 
 
 def draw_figure(query: Mapping[str, str], caption: str) -> str:
-    """The tile of an address as one picture, in the page's colours."""
+    """Return the tile of an address as one picture in the page's colours."""
     return draw_sheets(build_sheets(query), caption, letter="R")
 
 
 def build_sheets(query: Mapping[str, str]) -> list[tuple[TileSheet, str, str]]:
-    """The sheet of an address with its colour and title."""
+    """Return the sheet of an address with its colour and title."""
     made = triton_layout(query.get("text", ""), split_sizes(query.get("shape", "")) or None, query.get("element_bits"))
     sheet = _build_sheet(made, AxesLook.from_query(query))
     title = f"{made.kind}, {'×'.join(map(str, made.shape))}"
@@ -117,7 +117,7 @@ def build_sheets(query: Mapping[str, str]) -> list[tuple[TileSheet, str, str]]:
 
 
 def build_staged_bench(query: Mapping[str, str]) -> tuple[MapBench, dict[str, str]]:
-    """What the page of an address has on its stage, and its look, for a picture of that."""
+    """Return the stage of an address and its view, for a picture of it."""
     made = triton_layout(query.get("text", ""), split_sizes(query.get("shape", "")) or None, query.get("element_bits"))
     where = AxesLook.from_query(query)
     sheet = _build_sheet(made, where)
@@ -126,13 +126,13 @@ def build_staged_bench(query: Mapping[str, str]) -> tuple[MapBench, dict[str, st
 
 
 def link_form(query: Mapping[str, str]) -> str:
-    """The page of what a form sent; "" where even compressed no address holds it."""
+    """Link to the page of a form; "" if even compressed it does not fit in an address."""
     made = _link_page({name: query.get(name, "") for name in (*KEYS, *LOOK)}, {})
     return made if len(made) <= LONGEST_ADDRESS else ""
 
 
 def _link_page(given: Mapping[str, str], change: Mapping[str, str]) -> str:
-    """This page with some fields changed; a long text goes compressed."""
+    """Link to this page with some fields changed; a long text is compressed."""
     state = {k: v for k, v in ({**given, **change}).items() if v and k != "z"}
     query = urlencode(state)
     if len(query) > LONGEST_ADDRESS and "text" in state:
@@ -140,20 +140,20 @@ def _link_page(given: Mapping[str, str], change: Mapping[str, str]) -> str:
     return f"{PATH}?{query}" if query else PATH
 
 
-def _parse_layout(text: str, given: dict[str, str], chosen: ModuleLayout | None) -> TritonLayout:
+def _parse_layout(text: str, query: dict[str, str], chosen: ModuleLayout | None) -> TritonLayout:
     tensor = _find_tensor(chosen)
     if chosen is not None:
         text = chosen.text
-        given["shape"] = given["shape"] or ("x".join(map(str, tensor.shape)) if tensor else "")
-        given["element_bits"] = given["element_bits"] or (str(tensor.bits) if tensor and tensor.bits else "")
-    shape = split_sizes(given["shape"]) or None
-    made = triton_layout(text, shape, given["element_bits"].strip() or None)
-    given["shape"] = "x".join(map(str, made.shape))
+        query["shape"] = query["shape"] or ("x".join(map(str, tensor.shape)) if tensor else "")
+        query["element_bits"] = query["element_bits"] or (str(tensor.bits) if tensor and tensor.bits else "")
+    shape = split_sizes(query["shape"]) or None
+    made = triton_layout(text, shape, query["element_bits"].strip() or None)
+    query["shape"] = "x".join(map(str, made.shape))
     return made
 
 
 def _find_tensor(used: ModuleLayout | None) -> TensorType | None:
-    """The type that stands for a layout: the first of elements rather than of pointers."""
+    """Return the tensor type for a layout: the first with elements rather than pointers."""
     types = used.tensors if used else ()
     return next((one for one in types if one.element != "ptr"), types[0] if types else None)
 
@@ -169,14 +169,14 @@ def _select_layout(whole: TtgirModule, pick: str) -> ModuleLayout | None:
     return next((one for one in whole.layouts if one.tensors), whole.layouts[0])
 
 
-def _list_layouts(whole: TtgirModule, given: Mapping[str, str]) -> dict[str, Any]:
-    chosen = _select_layout(whole, given["pick"])
+def _list_layouts(whole: TtgirModule, query: Mapping[str, str]) -> dict[str, Any]:
+    chosen = _select_layout(whole, query["pick"])
     number_of = {one.text: n for n, one in enumerate(whole.layouts)}
     clean = {name: "" for name in KEYS if name not in ("text", "z", "colour")}
     rows = [
         {
             "used": one,
-            "href": _link_page(given, {**clean, "pick": str(n)}),
+            "href": _link_page(query, {**clean, "pick": str(n)}),
             "here": one is chosen,
             "kind": one.text.removeprefix("#").split("<")[0].partition(".")[2],
             "short": "" if one.names else _format_params(one.text, whole),
@@ -188,7 +188,7 @@ def _list_layouts(whole: TtgirModule, given: Mapping[str, str]) -> dict[str, Any
     ]
     ways = _ConversionTitles()
     moves = [
-        _build_conversion_row(one, number_of, given, clean, ways)
+        _build_conversion_row(one, number_of, query, clean, ways)
         for one in whole.moves
         if one.source.layout in number_of
     ]
@@ -196,7 +196,7 @@ def _list_layouts(whole: TtgirModule, given: Mapping[str, str]) -> dict[str, Any
 
 
 def _format_params(text: str, whole: TtgirModule) -> str:
-    """A layout's parameters with the module's aliases put back: `opIdx = 0, parent = #mma`."""
+    """Return a layout's parameters with the module's aliases restored: `opIdx = 0, parent = #mma`."""
     for one in whole.layouts:
         if one.names and one.text != text:
             text = text.replace(one.text, one.names[0])
@@ -206,7 +206,7 @@ def _format_params(text: str, whole: TtgirModule) -> str:
 def _build_conversion_row(
     one: LayoutConversion,
     number_of: Mapping[str, int],
-    given: Mapping[str, str],
+    query: Mapping[str, str],
     clean: Mapping[str, str],
     ways: _ConversionTitles,
 ) -> dict[str, Any]:
@@ -217,11 +217,11 @@ def _build_conversion_row(
         "shape": "x".join(map(str, one.source.shape)),
         "element_bits": str(one.source.bits or ""),
     }
-    return {"move": one, "href": _link_page(given, change), "title": ways[one.source, one.target]}
+    return {"move": one, "href": _link_page(query, change), "title": ways[one.source, one.target]}
 
 
 class _ConversionTitles(dict[tuple[TensorType, TensorType], str]):
-    """What each conversion of a module needs, in words; those that recur are worked out once."""
+    """Describes what each conversion of a module moves; repeated ones are computed once."""
 
     def __missing__(self, sides: tuple[TensorType, TensorType]) -> str:
         try:
@@ -237,31 +237,31 @@ class _ConversionTitles(dict[tuple[TensorType, TensorType], str]):
 
 
 def _build_layout(
-    made: TritonLayout, given: dict[str, str], chosen: ModuleLayout | None, query: Mapping[str, str]
+    layout: TritonLayout, given: dict[str, str], chosen: ModuleLayout | None, query: Mapping[str, str]
 ) -> dict[str, Any]:
     look = AxesLook.from_query(given)
-    sheet = _build_sheet(made, look)
-    cute = find_cute_equivalent(made)
+    sheet = _build_sheet(layout, look)
+    cute = find_cute_equivalent(layout)
     known = given["element_bits"].strip()
-    given["element_bits"] = known or str(made.element_bits)
-    to, bench = _build_bench(made, sheet, given, look)
+    given["element_bits"] = known or str(layout.element_bits)
+    to, bench = _build_bench(layout, sheet, given, look)
     colour = "moves" if to else find_default_colour(sheet)
     state = {name: query.get(name, "") for name in KEYS}
-    drawn = {"text": made.text, **{k: v for k, v in given.items() if v and k in PICTURED}}
+    drawn = {"text": layout.text, **{k: v for k, v in given.items() if v and k in PICTURED}}
     out = {
-        "found": made,
+        "found": layout,
         "chosen": chosen,
         **benches.build_stage(
             bench, query, state, dict.fromkeys(KEYS, ""), colour, drawn | ({"to": given["to"]} if to else {})
         ),
-        "matrix": build_matrix(made.linear),
-        "bases": format_bases(made.linear),
+        "matrix": build_matrix(layout.linear),
+        "bases": format_bases(layout.linear),
         "cute": cute,
-        "cute_link": _link_cute(made, cute.layout),
-        "feeds": _find_feeds(made, made.element_bits if known else None) if made.of_threads else [],
-        "hidden": [] if made.tensor_memory else list(build_plane(look, made.shape).fixed),
-        "verdict": _format_verdict(made),
-        "tile": _link_tile(made),
+        "cute_link": _link_cute(layout, cute.layout),
+        "feeds": _find_feeds(layout, layout.element_bits if known else None) if layout.of_threads else [],
+        "hidden": [] if layout.tensor_memory else list(build_plane(look, layout.shape).fixed),
+        "verdict": _format_verdict(layout),
+        "tile": _link_tile(layout),
         "tabled": [(one.name, one.title) for one in bench.maps],
         "to": to,
     }
@@ -271,70 +271,72 @@ def _build_layout(
 
 
 def _build_bench(
-    made: TritonLayout, sheet: TileSheet, given: dict[str, str], look: AxesLook
+    layout: TritonLayout, sheet: TileSheet, query: dict[str, str], look: AxesLook
 ) -> tuple[dict[str, Any] | None, MapBench]:
-    """What the stage shows: the tensor, or the tensor before and after a conversion, and what that says."""
-    says = f"the {made.kind} layout"
-    if given["to"].strip():
-        to, sheets = _build_conversion(made, given, look)
-        maps = benches.build_before_after(sheets, (made.kind, to["target"].kind), to["found"])
-        return to, benches.build_thread_bench(PATH, says, maps, "R", {"moves": "what moves"}, made.lanes)
+    """Return the stage, the tensor or the tensor before and after a conversion, and texts about it."""
+    says = f"the {layout.kind} layout"
+    if query["to"].strip():
+        to, sheets = _build_conversion(layout, query, look)
+        maps = benches.build_before_after(sheets, (layout.kind, to["target"].kind), to["found"])
+        return to, benches.build_thread_bench(PATH, says, maps, "R", {"moves": "what moves"}, layout.lanes)
     if isinstance(sheet, TensorSheet):
         return None, benches.build_tensor_bench(sheet, PATH, says)
-    if made.shared:
+    if layout.shared:
         return None, benches.build_memory_bench(sheet, PATH, says)
     tensor = benches.build_thread_map(sheet, "tile", "Tensor")
-    return None, benches.build_thread_bench(PATH, says, [tensor], "R", {}, made.lanes)
+    return None, benches.build_thread_bench(PATH, says, [tensor], "R", {}, layout.lanes)
 
 
-def _build_sheet(made: TritonLayout, look: AxesLook) -> TileSheet:
-    if made.tensor_memory:
-        return make_tensor_sheet(made.linear, made.element_bits)
-    where = build_plane(look, made.shape)
-    if made.shared:
-        return make_memory_sheet(made.offset, where, made.element_bits)
-    return make_threads_sheet(made.coords, made.shape, where, made.element_bits, made.lanes)
+def _build_sheet(layout: TritonLayout, look: AxesLook) -> TileSheet:
+    if layout.tensor_memory:
+        return make_tensor_sheet(layout.linear, layout.element_bits)
+    where = build_plane(look, layout.shape)
+    if layout.shared:
+        return make_memory_sheet(layout.offset, where, layout.element_bits)
+    return make_threads_sheet(layout.coords, layout.shape, where, layout.element_bits, layout.lanes)
 
 
-def _format_verdict(made: TritonLayout) -> str:
-    tensor = "×".join(map(str, made.shape))
-    if made.tensor_memory:
-        lanes, count = int(held_lanes(made.linear).any(axis=1).sum()), made.columns
+def _format_verdict(layout: TritonLayout) -> str:
+    tensor = "×".join(map(str, layout.shape))
+    if layout.tensor_memory:
+        lanes, count = int(held_lanes(layout.linear).any(axis=1).sum()), layout.columns
         fits = "" if count <= COLUMNS else f" It does not fit: tensor memory has {COLUMNS} columns."
-        each = f" in each of {made.blocks} blocks" if made.blocks > 1 else ""
+        each = f" in each of {layout.blocks} blocks" if layout.blocks > 1 else ""
         size = f"{count} column{'s' * (count > 1)} and {lanes} lanes of tensor memory{each}"
         return f"{size} hold the {tensor} tensor.{fits}"
-    if made.shared:
-        used = int(made.offset.max()) + 1
-        size = f"{used * made.element_bits // 8:,} bytes of shared memory hold the {tensor} tensor"
-        pads = triton.list_paddings(made.params)
+    if layout.shared:
+        used = int(layout.offset.max()) + 1
+        size = f"{used * layout.element_bits // 8:,} bytes of shared memory hold the {tensor} tensor"
+        pads = triton.list_paddings(layout.params)
         return f"{size}, padding included." if pads else f"{size}."
-    blocks = f" in each of {made.blocks} blocks" if made.blocks > 1 else ""
-    held = "every element is held once" if made.copies == 1 else f"every element is held {made.copies} times"
-    wave = f" of {made.lanes} lanes" if made.of_amd else ""
-    warps = f"{made.warps} warp{'s' * (made.warps > 1)}{wave}"
-    per = f"{made.registers} element{'s' * (made.registers != 1)}"
-    return f"{made.threads // made.blocks} threads ({warps}){blocks}, {per} per thread; {held}."
+    blocks = f" in each of {layout.blocks} blocks" if layout.blocks > 1 else ""
+    held = "every element is held once" if layout.copies == 1 else f"every element is held {layout.copies} times"
+    wave = f" of {layout.lanes} lanes" if layout.of_amd else ""
+    warps = f"{layout.warps} warp{'s' * (layout.warps > 1)}{wave}"
+    per = f"{layout.registers} element{'s' * (layout.registers != 1)}"
+    return f"{layout.threads // layout.blocks} threads ({warps}){blocks}, {per} per thread; {held}."
 
 
-def _link_cute(made: TritonLayout, found: object) -> str:
-    if found is None or not made.of_threads or len(made.shape) > 2 or made.of_amd:  # that page has warps of 32 threads
+def _link_cute(layout: TritonLayout, found: object) -> str:
+    if (
+        found is None or not layout.of_threads or len(layout.shape) > 2 or layout.of_amd
+    ):  # that page assumes warps of 32 threads
         return ""
-    tile = "x".join(map(str, (*made.shape, 1)[:2]))
+    tile = "x".join(map(str, (*layout.shape, 1)[:2]))
     return f"/layouts/tv?{urlencode({'cute': str(found), 'tile': tile})}"
 
 
-def _link_tile(made: TritonLayout) -> str:
-    """The page of the same tile in shared memory, where wgmma reads it."""
-    width = made.params.get("swizzlingByteWidth")
-    if made.kind != "nvmma_shared" or len(made.shape) != 2 or made.params.get("fp4Padded") or made.blocks > 1:
+def _link_tile(layout: TritonLayout) -> str:
+    """Link to the same tile in shared memory, if wgmma reads it."""
+    width = layout.params.get("swizzlingByteWidth")
+    if layout.kind != "nvmma_shared" or len(layout.shape) != 2 or layout.params.get("fp4Padded") or layout.blocks > 1:
         return ""
-    turned = bool(made.params.get("transposed"))
-    mn, k = made.shape
+    turned = bool(layout.params.get("transposed"))
+    mn, k = layout.shape
     swizzle = {0: "none"}.get(int(width or 0), f"{width}B")
     return links.link_smem(
         {
-            "element_bits": made.element_bits,
+            "element_bits": layout.element_bits,
             "major": "MN" if turned else "K",
             "swizzle": swizzle,
             "mn": mn,
@@ -343,30 +345,30 @@ def _link_tile(made: TritonLayout) -> str:
     )
 
 
-def _find_feeds(made: TritonLayout, bits: int | None) -> list[OperandFeeds]:
-    """The operands that a layout is; those that it is named after come first."""
-    mine = {"dot_op": {0: "A", 1: "B"}.get(made.params.get("opIdx", -1), ""), "nvidia_mma": "D"}.get(made.kind, "")
-    return group_feeds(find_fed_operands(made.linear, bits), mine)
+def _find_feeds(layout: TritonLayout, bits: int | None) -> list[OperandFeeds]:
+    """Return the operands that a layout supplies, those that it is named after first."""
+    mine = {"dot_op": {0: "A", 1: "B"}.get(layout.params.get("opIdx", -1), ""), "nvidia_mma": "D"}.get(layout.kind, "")
+    return group_feeds(find_fed_operands(layout.linear, bits), mine)
 
 
 def _build_conversion(
-    made: TritonLayout, given: dict[str, str], look: AxesLook
+    layout: TritonLayout, query: dict[str, str], look: AxesLook
 ) -> tuple[dict[str, Any], list[TileSheet]]:
     try:
-        target = triton_layout(given["to"], list(made.shape), made.element_bits)
-        found = convert_layout(made, target)
+        target = triton_layout(query["to"], list(layout.shape), layout.element_bits)
+        conversion = convert_layout(layout, target)
     except LayoutError as error:
         raise error.move_to_field(error.field if error.field in ("shape", "axes") else "to") from None
-    back = _link_page(given, {"text": target.text, "to": made.text, "pick": "", "z": ""})
-    where = build_plane(look, made.shape)
-    sheets = [make_threads_sheet(one.coords, one.shape, where, one.element_bits, one.lanes) for one in (made, target)]
-    title, told = WAYS[found.way]
+    back = _link_page(query, {"text": target.text, "to": layout.text, "pick": "", "z": ""})
+    where = build_plane(look, layout.shape)
+    sheets = [make_threads_sheet(one.coords, one.shape, where, one.element_bits, one.lanes) for one in (layout, target)]
+    title, text = WAYS[conversion.way]
     return {
         "target": target,
-        "found": found,
+        "found": conversion,
         "title": title,
-        "told": told,
+        "text": text,
         "back": back,
         "cute": find_cute_equivalent(target),
-        "percent": round(100 * found.in_thread / found.places),
+        "percent": round(100 * conversion.in_thread / conversion.places),
     }, sheets

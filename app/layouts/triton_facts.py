@@ -1,6 +1,4 @@
-"""Triton's layouts, their conversions and what they feed, as the API, the pages and the command line say them. No
-framework.
-"""
+"""Triton's layouts, their conversions and the operands they supply, for the API, the pages and the command line."""
 
 from __future__ import annotations
 
@@ -56,7 +54,7 @@ class TritonBody:
         type=Annotated[list[Number], Description(limits={"minItems": 1, "maxItems": 8})] | None,
     )
     element_bits: Any = parsed_field(
-        lambda given, field: None if str(given).strip() == "" else given,  # the layout knows what is legal
+        lambda given, field: None if str(given).strip() == "" else given,  # the layout checks its own parameters
         "Element bits",
         "Those of tensor<…> in the text, else 16.",
         type=Number | None,
@@ -145,17 +143,18 @@ class TritonFacts:
     notice: Annotated[str | None, Description("What to know of a layout of AMD's GPUs.")] = make_optional_field()
 
 
-def _place_columns(found: TritonLayout) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _place_columns(layout: TritonLayout) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return the lane, the 32-bit column of tensor memory and the bit in it of each element."""
-    lane, column = found.lane_and_column
-    at = column * found.element_bits
+    lane, column = layout.lane_and_column
+    at = column * layout.element_bits
     return lane, at // 32, at % 32
 
 
-def build_triton(asked: TritonBody) -> TritonFacts:
+def build_triton(question: TritonBody) -> TritonFacts:
     """A layout of Triton (an MLIR attribute, or a module with one) or of Gluon's Python over a tensor: its linear
-    layout, and the coordinates of every thread and register or the offset of every element."""
-    found = asked.layout
+    layout, and the coordinates of every thread and register or the offset of every element.
+    """
+    found = question.layout
     of_threads, tensor = found.of_threads, found.tensor_memory
     lane, column, bit = _place_columns(found) if tensor else (None, None, None)
     return TritonFacts(
@@ -184,7 +183,7 @@ def build_triton(asked: TritonBody) -> TritonFacts:
 
 @fact
 class ScratchAccess:
-    """All warps' stores to the buffer, or their loads from it."""
+    """All stores of the warps to the buffer, or all their loads."""
 
     access: Annotated[str, Description(examples=("st.shared.b128",))]
     elements: Annotated[int, Description("That one access moves.")]
@@ -208,7 +207,7 @@ class ScratchTrip:
 
 @fact
 class ConversionFacts:
-    """What ttg.convert_layout has to move."""
+    """What ttg.convert_layout moves."""
 
     way: Annotated[
         Literal["same", "registers", "warp", "shared", "cluster"],
@@ -228,24 +227,25 @@ class ConversionFacts:
     trip: ScratchTrip | None
 
 
-def build_conversion(asked: ConvertBody) -> ConversionFacts:
-    """What a conversion between two of Triton's layouts moves: what stays in its thread, what in its warp, what goes
-    through shared memory, and what that trip costs in banks."""
-    source = asked.layout
+def build_conversion(question: ConvertBody) -> ConversionFacts:
+    """What a conversion between two layouts of Triton moves: the elements that stay in their thread, in their warp,
+    or go through shared memory, and the bank conflicts of that.
+    """
+    source = question.layout
     try:
-        target = triton_layout(asked.to, list(source.shape), source.element_bits)
+        target = triton_layout(question.to, list(source.shape), source.element_bits)
     except LayoutError as error:
         raise error.move_to_field("to") from None
-    found = convert_layout(source, target)
-    trip = found.trip
+    conversion = convert_layout(source, target)
+    trip = conversion.trip
     solution = trip.solution if trip else None
     return ConversionFacts(
-        way=found.way,
-        places=found.places,
-        in_thread=found.in_thread,
-        in_warp=found.in_warp,
-        in_block=found.in_block,
-        order=list(found.order) if found.order is not None else None,
+        way=conversion.way,
+        places=conversion.places,
+        in_thread=conversion.in_thread,
+        in_warp=conversion.in_warp,
+        in_block=conversion.in_block,
+        order=list(conversion.order) if conversion.order is not None else None,
         trip=None
         if trip is None
         else ScratchTrip(
@@ -280,14 +280,14 @@ class FedOperand:
 
 @fact
 class FeedsFacts:
-    """The operands that a layout of threads feeds without a shuffle, over its last two axes."""
+    """The operands that a layout of threads supplies without a shuffle, over its last two axes."""
 
     feeds: list[FedOperand]
 
 
-def build_feeds(asked: TritonBody) -> FeedsFacts:
-    """The operands of dense mma and wgmma that a layout of threads already is, with the registers of each."""
-    made = asked.layout
+def build_feeds(question: TritonBody) -> FeedsFacts:
+    """Return the operands of dense mma and wgmma that a layout of threads already is, with the registers of each."""
+    made = question.layout
     if not made.of_threads:
         raise LayoutError(
             "bad_conversion",
@@ -295,7 +295,7 @@ def build_feeds(asked: TritonBody) -> FeedsFacts:
             "Give a layout of threads.",
             "text",
         )
-    bits = None if asked.element_bits is None else made.element_bits
+    bits = None if question.element_bits is None else made.element_bits
     return FeedsFacts(feeds=[_build_operand(one) for one in find_fed_operands(made.linear, bits)])
 
 

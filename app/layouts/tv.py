@@ -1,4 +1,4 @@
-"""/layouts/tv: any thread-value layout over a tile, as the page shows it."""
+"""/layouts/tv: a thread-value layout over a tile."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ PATH = "/layouts/tv"
 KEYS = ("cute", "tile", "element_bits", "slice", "stored", "to", "axes", "at")
 PICTURED = ("cute", "tile", "element_bits", "stored", "slice", "to", "axes", "at")
 DEFAULT = ("((4,8),(2,2,2)):((32,1),(16,8,128))", "16x16")
-PRESETS: tuple[tuple[str, str, str, dict[str, str]], ...] = (  # title, layout, tile, more
+PRESETS: tuple[tuple[str, str, str, dict[str, str]], ...] = (  # title, layout, tile, other fields
     ("A of m16n8k16", *DEFAULT, {}),
     ("D of m16n8k16", "((4,8),(2,2)):((32,1),(16,8))", "16x8", {"element_bits": "32"}),
     ("wgmma accumulator", "((4,8,4),(2,2,4)):((128,1,16),(64,8,512))", "64x32", {"element_bits": "32"}),
@@ -74,7 +74,7 @@ MOST_TABLE = 4096  # cells of the picture of threads and values
 
 
 def build_context(query: Mapping[str, str]) -> dict[str, Any]:
-    """What the template shows; a refusal stands beside its field."""
+    """Return the template's variables. An error stands beside its field."""
     given = {name: query.get(name, "").strip() for name in KEYS}
     out: dict[str, Any] = {
         "given": given,
@@ -100,12 +100,12 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
 
 
 def draw_figure(query: Mapping[str, str], caption: str) -> str:
-    """The tile of an address as one picture, in the page's colours."""
+    """Return the tile of an address as one picture in the page's colours."""
     return draw_sheets(build_sheets(query), caption)
 
 
 def build_sheets(query: Mapping[str, str]) -> list[tuple[TileSheet, str, str]]:
-    """The sheet of an address with its colour and title."""
+    """Return the sheet of an address with its colour and title."""
     read = parse_cute_layout(query.get("cute", ""), "cute")
     index, sizes = map_elements(read, _parse_tile(query.get("tile", ""), read))
     bits = parse_integer(query.get("element_bits") or "16", "element_bits", 1, 128)
@@ -116,7 +116,7 @@ def build_sheets(query: Mapping[str, str]) -> list[tuple[TileSheet, str, str]]:
 
 
 def build_staged_bench(query: Mapping[str, str]) -> tuple[MapBench, dict[str, str]]:
-    """What the page of an address has on its stage, and its look, for a picture of that; no other direction."""
+    """Return the stage of an address and its view, for a picture of it, without the inverse."""
     given = {name: query.get(name, "").strip() for name in KEYS}
     read = parse_cute_layout(given["cute"], "cute")
     index, sizes = map_elements(read, _parse_tile(given["tile"], read))
@@ -124,14 +124,14 @@ def build_staged_bench(query: Mapping[str, str]) -> tuple[MapBench, dict[str, st
     where = build_plane(AxesLook.from_query(given), sizes)
     sheet = make_threads_sheet(_split_coords(index, sizes), sizes, where, bits)
     _, outside = _build_slice(read, given["slice"], index, sheet, sizes, where)
-    bench, to = _build_bench(read, index, sizes=sizes, where=where, given=given, bits=bits, outside=outside)
+    bench, to = _build_bench(read, index, sizes=sizes, where=where, query=given, bits=bits, outside=outside)
     bench = replace(bench, maps=tuple(one for one in bench.maps if one.listed))
     return bench, benches.parse_look(bench, query, "moves" if to else find_default_colour(sheet))
 
 
-def link_page(given: Mapping[str, str], change: Mapping[str, str] | None = None) -> str:
-    """This page with some fields changed."""
-    return f"{PATH}?{urlencode({k: v for k, v in {**given, **(change or {})}.items() if v})}"
+def link_page(query: Mapping[str, str], change: Mapping[str, str] | None = None) -> str:
+    """Link to this page with some fields changed."""
+    return f"{PATH}?{urlencode({k: v for k, v in {**query, **(change or {})}.items() if v})}"
 
 
 def _parse_tile(text: str, read: CuteLayout) -> list[str]:
@@ -156,7 +156,7 @@ def _split_coords(index: Longs, sizes: Sequence[int]) -> list[Longs]:
 
 
 def _number_row_major(index: Longs, sizes: Sequence[int]) -> Longs:
-    """The elements numbered with the last axis fastest."""
+    """Return the elements numbered with the last axis varying fastest."""
     out = np.zeros_like(index)
     for axis, size in zip(_split_coords(index, sizes), sizes, strict=True):
         out = out * size + axis
@@ -164,7 +164,7 @@ def _number_row_major(index: Longs, sizes: Sequence[int]) -> Longs:
 
 
 def _compute_cell_bytes(text: str, where: DrawingPlane, sizes: tuple[int, ...], bits: int) -> Longs:
-    """The byte of each cell in shared memory: int64 [rows, cols]; rows after one another where nothing is said."""
+    """Return the byte of each cell in shared memory: int64 [rows, cols]; row-major by default."""
     cell = _number_cells(where, sizes)
     held = np.where(cell < 0, 0, cell)
     if not text:
@@ -183,7 +183,7 @@ def _compute_cell_bytes(text: str, where: DrawingPlane, sizes: tuple[int, ...], 
 
 
 def _number_cells(where: DrawingPlane, sizes: tuple[int, ...]) -> Longs:
-    """The element of each cell that a plane shows, first axis fastest; -1 past the end of a folded axis."""
+    """Return the element of each cell of a plane, first axis varying fastest; -1 past the end of a folded axis."""
     rows, cols = where.get_size(sizes)
     row, col = np.indices((rows, cols), dtype=np.int64)
     if where.down is None:
@@ -208,7 +208,7 @@ def _build_layout(given: dict[str, str], query: Mapping[str, str]) -> dict[str, 
     except LayoutError as error:
         why = error.message
     counts = np.bincount(index.reshape(-1), minlength=prod(sizes))
-    bench, to = _build_bench(read, index, sizes=sizes, where=where, given=given, bits=bits, outside=outside)
+    bench, to = _build_bench(read, index, sizes=sizes, where=where, query=given, bits=bits, outside=outside)
     drawn = {k: v for k, v in given.items() if v and k in PICTURED}
     drawn = {k: v for k, v in drawn.items() if (k, v) != ("element_bits", "16")}
     usual = dict.fromkeys(KEYS, "") | {"element_bits": "16"}
@@ -244,22 +244,21 @@ def _build_bench(
     *,
     sizes: tuple[int, ...],
     where: DrawingPlane,
-    given: Mapping[str, str],
+    query: Mapping[str, str],
     bits: int,
     outside: NDArray[np.bool_] | None,
 ) -> tuple[MapBench, dict[str, Any] | None]:
-    """What the stage shows: the tile with its other direction, or the tile before and after; outside: the cells that a
-    slice leaves."""
+    """Return the stage: the tile with its inverse, or the tile before and after. outside: cells outside the slice."""
     coords = _split_coords(index, sizes)
     sheet = make_threads_sheet(coords, sizes, where, bits)
     says = "the thread-value layout"
-    if given["to"]:
-        to, sheets, found = _build_conversion(read, index, sizes, given, where, bits)
+    if query["to"]:
+        to, sheets, found = _build_conversion(read, index, sizes, query, where, bits)
         maps = benches.build_before_after(sheets, (str(read), str(to["target"])), found)
         if outside is not None:
             maps = (benches.mask_outside_slice(maps[0], outside), maps[1])
         return benches.build_thread_bench(PATH, says, maps, "V", {"moves": "what moves"}), to
-    byte = _compute_cell_bytes(given["stored"], where, sizes, bits)
+    byte = _compute_cell_bytes(query["stored"], where, sizes, bits)
     tile = benches.build_thread_map(sheet, "tile", "Tile", bank=byte)
     parts = [tile]
     if index.size <= MOST_TABLE:
@@ -290,7 +289,7 @@ def _format_verdict(index: Longs, counts: Longs) -> str:
 def _build_slice(
     read: CuteLayout, text: str, index: Longs, sheet: TileSheet, sizes: tuple[int, ...], where: DrawingPlane
 ) -> tuple[dict[str, Any] | None, NDArray[np.bool_] | None]:
-    """The slice in CuTe's words, and the cells outside it."""
+    """Return the slice in CuTe's notation, and the cells outside it."""
     if not text:
         return None, None
     coord = parse_coordinate(text, "slice")
@@ -302,17 +301,17 @@ def _build_slice(
     mask = np.ones((sheet.rows, sheet.cols), dtype=bool)
     keep = inside & shown
     mask[rows[keep], cols[keep]] = False
-    told = {
+    about = {
         "layout": part,
         "start": start,
         "coord": algebra.format_coordinate(coord),
         "count": int(np.unique(held).size),
     }
-    return told, mask
+    return about, mask
 
 
 def _format_inverse(read: CuteLayout, sizes: tuple[int, ...], counts: Longs) -> tuple[str, str]:
-    """(coordinates → thread + threads × value, why there is none)."""
+    """Return (coordinates → thread + threads × value, why there is no inverse)."""
     if int(counts.max()) > 1 or int(counts.min()) < 1:
         return "", "An element with no thread, or with several, has no single thread and value."
     try:
@@ -322,7 +321,7 @@ def _format_inverse(read: CuteLayout, sizes: tuple[int, ...], counts: Longs) -> 
 
 
 def _find_feeds(linear: LinearLayout | None, bits: int) -> list[OperandFeeds]:
-    """A and D of the tile as (m, k) and (m, n), and B as CuTe's (n, k)."""
+    """Return A and D of the tile as (m, k) and (m, n), and B as CuTe's (n, k)."""
     if linear is None or linear.rank != 2:
         return []
     straight = [one for one in find_fed_operands(linear, bits) if one.fragment.operand != "b"]
@@ -331,10 +330,10 @@ def _find_feeds(linear: LinearLayout | None, bits: int) -> list[OperandFeeds]:
 
 
 def _build_conversion(
-    read: CuteLayout, index: Longs, sizes: tuple[int, ...], given: Mapping[str, str], where: DrawingPlane, bits: int
+    read: CuteLayout, index: Longs, sizes: tuple[int, ...], query: Mapping[str, str], where: DrawingPlane, bits: int
 ) -> tuple[dict[str, Any], list[TileSheet], Conversion]:
     try:
-        second = parse_cute_layout(given["to"], "to")
+        second = parse_cute_layout(query["to"], "to")
         target, _ = map_elements(second, sizes)
     except LayoutError as error:
         raise error.move_to_field("to") from None
@@ -342,6 +341,6 @@ def _build_conversion(
     have, want = (_number_row_major(one, sizes) for one in (index, target))
     found = count_moves(have, want, prod(sizes), (LANES, threads), bits)
     sheets = [make_threads_sheet(_split_coords(one, sizes), sizes, where, bits) for one in (index, target)]
-    title, told = WAYS[found.way if found.way != "cluster" else "shared"]
-    back = link_page(given, {"cute": str(second), "to": str(read)})
-    return {"target": second, "found": found, "title": title, "told": told, "back": back}, sheets, found
+    title, text = WAYS[found.way if found.way != "cluster" else "shared"]
+    back = link_page(query, {"cute": str(second), "to": str(read)})
+    return {"target": second, "found": found, "title": title, "text": text, "back": back}, sheets, found

@@ -1,1 +1,1 @@
-"""A language server: what Lanescope knows, where kernels are written."""
+"""A language server: Lanescope in the editor."""

@@ -86,8 +86,8 @@ def _make_edit(edits: Mapping[str, list[types.TextEdit]], store: DocumentStore, 
 
 
 def write_ignore_comment(placed: PlacedText, name: str, line: int, code: str) -> types.TextEdit | None:
-    """Write the comment that accepts a code in a line, from 1: into one that is there, at the line's end, or before the
-    backslash that joins it with the next; None where the line cannot have one.
+    """Write the comment that accepts a code in a line, from 1: into one that is there, at the line's end, or before
+    the backslash that joins it with the next; None if the line cannot have one.
     """
     text = placed.get_line(line)
     if (there := find_ignore_comment(text)) is not None:

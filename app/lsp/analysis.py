@@ -24,11 +24,11 @@ from lanescope.workbench.source_objects import SourceObjects, find_source_object
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """What came of a document.
+    """The result of checking a document.
 
-    versions: of the open documents that were read, by their names; texts: of all files that were read, as they were
-    then; unfound: quoted includes that no file answers; open: what is told even without notes (that it was not read);
-    notes: what it leaves open; builders, maps: where its own text makes them.
+    versions: of the open documents that were read, by name; texts: of all files that were read, as they were then;
+    unfound: quoted includes without a file; open: what is reported even without notes (that it was not read); notes:
+    what it leaves open; builders, maps: where its own text constructs them.
     """
 
     name: str
@@ -58,8 +58,10 @@ def analyse_document(
     root: Path,
     over: Callable[[], bool] = lambda: False,
 ) -> Analysis:
-    """Check a document, with what it includes. opened: the documents whose texts stand in place of files; root: where
-    a baseline's names begin; over: whether the result is no longer wanted. LayoutError if the settings are wrong.
+    """Check a document with its includes.
+
+    opened: documents whose texts replace files; root: folder from which a baseline names files; over: whether the
+    result is no longer needed. LayoutError if the settings are wrong.
     """
     changed = {name: one.placed.plain for name, one in opened.items()}
     commands = _read_commands(settings.compile_commands)

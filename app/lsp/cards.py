@@ -192,10 +192,10 @@ def _write_topic(meaning: TextMeaning, style: CardStyle) -> list[str]:
     if "word" not in facts:
         return [_head(meaning.title), *_list_notices(meaning)]
     try:
-        told = decode_text_of_kind(facts["word"], facts["kind"])
+        answer = decode_text_of_kind(facts["word"], facts["kind"])
     except LayoutError:
         return [_head(meaning.title), *_list_notices(meaning)]
-    lines = [f"{f.high:2}–{f.low:<2}  {f.title:18} {f.encoded:#5x}  {f.says}" for f in told.fields]
+    lines = [f"{f.high:2}–{f.low:<2}  {f.title:18} {f.encoded:#5x}  {f.says}" for f in answer.fields]
     return [_head(meaning.title), _fence("\n".join(lines)), *_list_notices(meaning)]
 
 

@@ -36,18 +36,18 @@ class PlacedText:
 
     @cached_property
     def lines(self) -> list[tuple[int, int]]:
-        """The first and past last character of each line, without its end."""
+        """Return the first and past last character of each line, without its end."""
         ends = [match.span() for match in _LINE_END.finditer(self.text)]
         return list(zip([0, *(past for _, past in ends)], [*(first for first, _ in ends), len(self.text)], strict=True))
 
     @cached_property
     def plain(self) -> str:
-        """The text with LF line ends, as a check takes it."""
+        """Return the text with LF line ends, as a check takes it."""
         return _LINE_END.sub("\n", self.text) if "\r" in self.text else self.text
 
     @property
     def line_end(self) -> str:
-        """How most of the document's lines end: as its first one does."""
+        """Return how most of the document's lines end: as its first one does."""
         match = _LINE_END.search(self.text)
         return match[0] if match else "\n"
 

@@ -20,7 +20,7 @@ from lanescope.reader import RecognisedText, recognise_text
 from lanescope.reader.code.recogniser import make_builder_meaning, make_map_meaning
 from lanescope.reader.meaning import TextMeaning
 
-SECONDS = 0.08  # of processor time; what is not read by then is not shown
+SECONDS = 0.08  # seconds of processor time; what is not read by then is not shown
 MOST_CANDIDATES = 48
 _LANGUAGES = {".py": "python", ".pyi": "python", ".ptx": "ptx"}
 _NAMED = frozenset("instruction layout tiled_mma tiled_copy triton tensor_map".split())
@@ -34,7 +34,7 @@ _ALIAS = re.compile(r"#\w+")
 def describe_place(
     document: OpenDocument, position: types.Position, analysis: Analysis | None, picture: str, site: str
 ) -> types.Hover | None:
-    """Describe what stands at a position; None where nothing is known. analysis: of the document as it is."""
+    """Describe what stands at a position; None if nothing is known. analysis: of the document as it is."""
     placed = document.placed
     language = _LANGUAGES.get(PurePosixPath(document.name).suffix.lower(), "cxx")
     offset, end = placed.find_offset(position), time.thread_time() + SECONDS
@@ -55,7 +55,7 @@ def describe_place(
 
 
 def warm_up() -> None:
-    """Read what the first hover would have to: tables, grammars, and a text of each kind."""
+    """Load what the first hover needs: tables, grammars, and a text of each kind."""
     for text in (
         "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16",
         "SM90_64x128x16_F32BF16BF16_SS",

@@ -58,7 +58,7 @@ def format_meaning(kind: str, facts: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def draw_meaning_svg(kind: str, facts: Mapping[str, Any]) -> str:
-    """Draw a meaning's first tile as SVG; "" where there is none."""
+    """Draw a meaning's first tile as SVG; "" if there is none."""
     drawn = draw_meaning(kind, facts, LIGHT).drawn
     return drawn[0][1] if drawn else ""
 

@@ -37,7 +37,7 @@ LOG = logging.getLogger("lanescope")
 
 
 class _Protocol(LanguageServerProtocol):
-    """pygls's protocol without its copies of documents: documents.py has them."""
+    """pygls's protocol without its own copies of documents, which documents.py keeps."""
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
     def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> Iterator[Any]:
@@ -54,7 +54,7 @@ class LanescopeServer(LanguageServer):
         self.settings = EditorSettings()
         self.workers = Workers()
         self.checks: dict[str, tuple[asyncio.Task[None], threading.Event]] = {}
-        self.told: set[str] = set()
+        self.shown: set[str] = set()
         self.warm = asyncio.Event()  # what hovers need is read
         self.closing = False
 
@@ -104,7 +104,7 @@ class LanescopeServer(LanguageServer):
                 made = self.workers.submit(lambda: analyse_document(document, opened, settings, root, over.is_set))
                 analysis = await asyncio.wrap_future(made)
         except LayoutError as error:
-            self.tell(f"{error.message} {error.hint}")
+            self.show_message(f"{error.message} {error.hint}")
         except Exception:
             LOG.exception("the check of %s failed", name)
         if not over.is_set():
@@ -149,18 +149,18 @@ class LanescopeServer(LanguageServer):
 
     # the editor -------------------------------------------------------------------------------------------------------
 
-    def tell(self, message: str) -> None:
+    def show_message(self, message: str) -> None:
         """Show a message, once."""
-        if message not in self.told:
-            self.told.add(message)
+        if message not in self.shown:
+            self.shown.add(message)
             self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, message))
 
     def take_settings(self, given: object) -> None:
-        """Take up the editor's settings; wrong ones are told, and change nothing."""
+        """Apply the editor's settings; wrong ones are reported and change nothing."""
         try:
             self.settings = parse_settings(given)
         except LayoutError as error:
-            self.tell(f"{error.message} {error.hint}")
+            self.show_message(f"{error.message} {error.hint}")
 
     async def pull_settings(self) -> None:
         """Ask the editor for its settings, where it can be asked."""
@@ -203,7 +203,7 @@ class LanescopeServer(LanguageServer):
 def serve() -> int:
     """Serve until the editor leaves; return the exit status: 0 after a shutdown, as the protocol has it."""
     protocol = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever else is printed is no message
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # anything else on standard output would not be a message
     from lanescope.app.lsp.handlers import register_handlers
 
     server = LanescopeServer()

@@ -1,4 +1,4 @@
-"""The verb lsp."""
+"""The command lsp."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Workers:
                 continue
             try:
                 result = make()
-            except BaseException as error:  # an OverdueError is none of Exception's
+            except BaseException as error:  # OverdueError is not an Exception
                 future.set_exception(error if isinstance(error, Exception) else RuntimeError(repr(error)))
             else:
                 future.set_result(result)

@@ -21,13 +21,13 @@ from lanescope.shared.tile_map import DOWN, NUMBERS, UNITS, list_tile_strides
 from lanescope.shared.tiling import DEFAULT_ORDER, Tile
 
 BITS = (16, 8, 32)
-# (major, mode, mn, k) in 16-bit elements: a tile for each of the four meanings of LBO and SBO.
+# (major, mode, mn, k) in 16-bit elements: a tile for each of the four meanings of LBO and SBO
 CASES = (("K", "none", 16, 64), ("K", "32B", 16, 64), ("MN", "none", 128, 16), ("MN", "128B", 128, 16))
 DEFAULTS = {"element_bits": "16", "down": "mn", "unit": "chunk", "number": "memory"}
 
 
 def build_context(query: Mapping[str, str]) -> Json:
-    """What the page shows: its options, the atoms, the tiles. A wrong option is told and the default shown."""
+    """Return the template's variables: options, atoms and tiles. A wrong option is reported, and the default shown."""
     given = {name: query.get(name) or default for name, default in DEFAULTS.items()}
     error = None
     try:
@@ -63,7 +63,9 @@ def build_context(query: Mapping[str, str]) -> Json:
 
 
 def build_mode(width: Mode, bits: int) -> Json:
-    """One mode in numbers: its atoms, what it changes of an address, and its code in a descriptor and a tensor map."""
+    """Return a swizzle mode in numbers: its atoms, how it changes an address, its codes in a descriptor and a tensor
+    map.
+    """
     terms = width.swizzle().list_terms()
     (low, read), (high, last) = (terms[0], terms[-1]) if terms else ((0, 0), (0, 0))
     spans = (str(low), str(read)) if len(terms) == 1 else (f"{low}–{high}", f"{read}–{last}")
@@ -83,21 +85,21 @@ def build_mode(width: Mode, bits: int) -> Json:
 
 
 def is_readable(major: str, bits: int) -> bool:
-    """Whether wgmma reads elements of this size with this major."""
+    """Return whether wgmma reads elements of this size with this major."""
     return major == "K" or bits == 16
 
 
-def _parse_look(given: Mapping[str, str]) -> tuple[TileLook, int]:
-    bits = parse_integer(given["element_bits"], "element_bits")
+def _parse_look(query: Mapping[str, str]) -> tuple[TileLook, int]:
+    bits = parse_integer(query["element_bits"], "element_bits")
     if bits not in BITS:
         raise LayoutError(
             "bad_option", f"element_bits is {bits}.", f"Allowed: {', '.join(map(str, BITS))}.", "element_bits"
         )
-    return replace(parse_look({name: given[name] for name in ("down", "unit", "number")}), show="tile"), bits
+    return replace(parse_look({name: query[name] for name in ("down", "unit", "number")}), show="tile"), bits
 
 
 def build_atom(tile: Tile, look: TileLook) -> Json:
-    """One atom: its picture and its layout, in chunks as PTX and CUTLASS give it."""
+    """Return an atom: its picture, and its layout in chunks as PTX and CUTLASS give it."""
     return {
         "title": f"{tile.mode.name}, {tile.major}-major",
         "size": f"{tile.mn}×{tile.k}",
@@ -109,7 +111,7 @@ def build_atom(tile: Tile, look: TileLook) -> Json:
 
 
 def format_atom(tile: Tile, unit_bits: int) -> str:
-    """The atom's layout (mn, k), counted in units of some bits."""
+    """Return the atom's layout (mn, k) in units of the given bits."""
     wide = tile.mode.width_bytes * 8 // unit_bits
     return f"{tile.mode.swizzle(unit_bits)} o " + (
         f"(8,{wide}):({wide},1)" if tile.major == "K" else f"({wide},8):(1,{wide})"
@@ -117,7 +119,7 @@ def format_atom(tile: Tile, unit_bits: int) -> str:
 
 
 def build_tile_case(major: str, swizzle: str, mn: int, k: int, bits: int, look: TileLook) -> Json:
-    """One tile in both orders, with what its strides lead to."""
+    """Return a tile in both orders of its atoms, with the strides of each."""
     sides = []
     for order in ("mn", "k"):
         tile = Tile(bits, major, get_mode(swizzle), mn, k, order)
@@ -152,7 +154,7 @@ def _draw_tile(tile: Tile, look: TileLook) -> str:
 
 
 def _link_tile(tile: Tile, look: TileLook) -> str:
-    """The tile explorer on the same tile, drawn in the same way."""
+    """Link to the tile explorer with the same tile, drawn the same way."""
     asked = {
         "element_bits": tile.element_bits,
         "major": tile.major,

@@ -1,4 +1,4 @@
-"""What the pages of tiles offer as one click: common tiles, and each option with the sizes it needs. No framework."""
+"""Choices that the tile pages offer as links: common tiles, and each option with the sizes it needs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Asked = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class OptionChoice:
-    """One of several that exclude each other. href: "" where it cannot be chosen, `why` then says why not."""
+    """One of several exclusive options. href: "" if it cannot be chosen; `why` is the reason."""
 
     text: str
     href: str
@@ -31,7 +31,7 @@ class OptionChoice:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceRow:
-    """A row of segments under the label of its field."""
+    """The options of a field, below its label."""
 
     label: str
     choices: tuple[OptionChoice, ...]
@@ -39,7 +39,7 @@ class ChoiceRow:
 
 @dataclass(frozen=True, slots=True)
 class CommonTile:
-    """A tile that many kernels use: one row a preset."""
+    """A tile that many kernels use; a row per preset."""
 
     title: str
     about: str
@@ -65,7 +65,7 @@ COMMON = (
 
 
 def build_tile_query(tile: Tile) -> Asked:
-    """A tile's parameters as the page's address has them; the order is left out where it is the usual one."""
+    """Return a tile's parameters as the page's address has them; the usual order is left out."""
     order = "" if tile.order == DEFAULT_ORDER[tile.major] else tile.order
     asked = {
         "element_bits": str(tile.element_bits),
@@ -80,7 +80,7 @@ def build_tile_query(tile: Tile) -> Asked:
 
 
 def list_presets(tile: Tile, kept: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The common tiles with their thumbnails. kept: how the picture is drawn, which stays."""
+    """Return the common tiles with thumbnails. kept: parameters of the drawing, which stay."""
     out = []
     for row in COMMON:
         read = row.bits in tile.form.element_bits and tile.form.allows_elements(row.bits, row.major, row.tile.mode)
@@ -98,8 +98,8 @@ def list_presets(tile: Tile, kept: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def resize_tile(tile: Tile, name: str, value: str) -> Asked:
-    """The tile's parameters with one of them changed, the sizes rounded up to whole atoms; LayoutError where there is
-    no such tile.
+    """Return the tile's parameters with one changed and the sizes rounded up to whole atoms. LayoutError if no such
+    tile exists.
     """
     asked = build_tile_query(tile) | {name: value}
     width, bits = tile.form.get_mode_by_name(asked["swizzle"]), int(asked["element_bits"])
@@ -113,7 +113,9 @@ def resize_tile(tile: Tile, name: str, value: str) -> Asked:
 
 
 def list_tile_choices(tile: Tile, rows: int, kept: Mapping[str, str]) -> list[ChoiceRow]:
-    """Element, major and swizzle, each leading to the nearest tile that has it. kept: the rest of the address."""
+    """Return the choices of element, major and swizzle; each links to the nearest tile that has it. kept: other
+    parameters.
+    """
     fields = {
         "element_bits": (
             str(tile.element_bits),
@@ -156,7 +158,7 @@ SHOWN_WORDS = {"memory": "memory"}  # of the option `show`
 def list_look_choices(
     page: str, now: Mapping[str, str], allowed: Mapping[str, Iterable[str]], path: str, kept: Asked
 ) -> list[ChoiceRow]:
-    """How a picture is drawn, one row of segments an option. now: the value of each; kept: the rest of the address."""
+    """Return the choices of the drawing, a row per option. now: the current values; kept: other parameters."""
     out = []
     for name, values in allowed.items():
 

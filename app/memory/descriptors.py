@@ -1,60 +1,39 @@
-"""What the API, the command line and the pages say about matrix descriptors: their fields, what they read,
-and whether that is right.
-
-No framework.
-"""
+"""The fields of matrix descriptors, for the API, the command line and the pages."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from lanescope.app.kit.enumerations import Target, Word64
-from lanescope.app.kit.fact import Description, IntegerArray, Json, Numbers, RequestModel, fact, make_optional_field
+from lanescope.app.kit.fact import Description, Json, fact, make_optional_field
 from lanescope.app.kit.memory_words import FormatName, SwizzleMode
 from lanescope.app.kit.target import parse_target
-from lanescope.app.memory.facts import MAJORS
-from lanescope.app.memory.questions import DecodeQuestion, Slice
-from lanescope.app.memory.storage import StorageSpec
-from lanescope.app.memory.tile_descriptors import DescribedTile, describe_tile
+from lanescope.app.memory.questions import DecodeQuestion
 from lanescope.bits import format_word
-from lanescope.blackwell import idesc, umma
-from lanescope.blackwell.idesc import IdescWord
 from lanescope.cxx.expression import LONGEST, CompilerNote
-from lanescope.descriptor import case
 from lanescope.descriptor import matrix as desc
-from lanescope.descriptor.fits import find_fitting_tiles
 from lanescope.descriptor.format import DescriptorFormat
-from lanescope.descriptor.matrix import Descriptor, View
+from lanescope.descriptor.matrix import Descriptor
 from lanescope.descriptor.notices import (
     FieldNotice,
-    find_outside_reads,
-    find_repeated_reads,
-    find_uncertain_reads,
     find_warnings,
 )
 from lanescope.descriptor.spelling import parse_word
-from lanescope.descriptor.verify import ElementMismatch, Verdict, verify
 from lanescope.errors import LayoutError
-from lanescope.inputs import check_keys, parse_choice, parse_integer, require_object
-from lanescope.names import lookup
-from lanescope.ptx.architectures import get_architecture, require_instruction, require_kind
+from lanescope.inputs import check_keys, parse_choice, parse_integer
+from lanescope.ptx.architectures import require_kind
 from lanescope.ptx.table.descriptors import START, WGMMA, fit_format, get_format
 from lanescope.render.descriptor import render_code
-from lanescope.shared.storage import HINT as STORAGE_HINT
-from lanescope.shared.storage import Storage as StoredTile
-from lanescope.shared.storage import parse_operand_storage, storage
 
-DEFAULT_KIND = "f16"  # which every target with tcgen05.mma has
-SEEN_BY = ("instruction", "operand", "major")
-_CODE = re.compile(r"\breturn\b|[;=]\s*\S|[A-Za-z_]\w*\s*\(\s*&?\s*[A-Za-z_]")  # statements, or a call of a name
+DEFAULT_KIND = "f16"  # every target with tcgen05.mma has it
+_CODE = re.compile(r"\breturn\b|[;=]\s*\S|[A-Za-z_]\w*\s*\(\s*&?\s*[A-Za-z_]")  # statements, or a call
 
 
 @fact
 class DescriptorField:
-    """One bit field."""
+    """One bit field of the descriptor."""
 
     name: str
     low: Annotated[int, Description(limits={"minimum": 0, "maximum": 63})]
@@ -73,7 +52,7 @@ class Encoded:
 
 @fact
 class DescriptorWarning:
-    """A rule across fields to check; not an error in itself."""
+    """A warning about several fields together; not an error by itself."""
 
     code: str
     field: str
@@ -92,7 +71,7 @@ class DescriptorCode:
 
 @fact
 class Decoded:
-    """A descriptor taken apart."""
+    """The fields of a descriptor."""
 
     descriptor: Word64
     start_address: int
@@ -119,119 +98,33 @@ class Decoded:
     )
 
 
-@fact
-class Reads:
-    """The byte the hardware reads for every element."""
-
-    descriptor: Word64
-    address: Annotated[Numbers, IntegerArray(2, "[row][k], absolute byte addresses; row is M for a, N for b.")]
-    first: int
-    last: int
-    unused: Annotated[dict[str, str], Description("Fields that are not read, and why.")]
-    bank_ways: int
-    warnings: Annotated[list[DescriptorWarning], Description("Reads where no block has shared memory.")]
-
-
-@fact
-class ReadMismatch:
-    """The first element that is read from another place: byte addresses."""
-
-    row: int
-    k: int
-    read: int
-    expected: int
-
-
-@fact
-class Change:
-    """Encoded values of a field."""
-
-    from_: int
-    to: int
-
-
-@fact
-class Fix:
-    """The descriptor that verifies, and its fields that differ."""
-
-    descriptor: Word64
-    changes: dict[str, Change]
-
-
-@fact
-class Diagnosis:
-    """A named cause; the true one comes first."""
-
-    code: Annotated[str, Description(examples=("start_wrong",), limits={"pattern": "^[a-z0-9_]+$"})]
-    message: str
-    fix: Fix | None
-    storage: Annotated[
-        StorageSpec | None,
-        Description("How the tile would have to be stored instead, where the data and not the word are at fault."),
-    ]
-
-
-@fact
-class Fit:
-    """A standard tile, one slice of which the word reads."""
-
-    storage: StorageSpec
-    slice: Annotated[Mapping[str, int], RequestModel(Slice)]
-    text: str
-
-
-@fact
-class Verified:
-    """Whether the descriptor reads the tile where the program stored it; unknown where no storage was given."""
-
-    descriptor: Word64
-    verdict: Literal["match", "mismatch", "unknown"]
-    matched: int | None
-    total: int
-    first_mismatch: ReadMismatch | None
-    malformed: Annotated[
-        str, Description("Which bits make the word none of its format, whatever it reads; empty where it is one.")
-    ]
-    diagnoses: list[Diagnosis]
-    fits: Annotated[
-        list[Fit] | None, Description("With the verdict unknown: the tiles whose slices this word reads.")
-    ] = make_optional_field()
-    warnings: list[DescriptorWarning]
-    caution: Annotated[
-        tuple[str, ...],
-        Description("Beside a match: reserved bits that are set, and addresses that no source states. Else empty."),
-    ]
-    described: Annotated[
-        list[DescribedTile] | None,
-        Description("Of a CuTe layout that this word does not read: which descriptor does, or why none."),
-    ] = make_optional_field()
-
-
 # words and their fields -----------------------------------------------------------------------------------------------
 
 
-def find_format(given: Mapping[str, object]) -> DescriptorFormat:
-    """The format that a request names, as its target has it; wgmma's where it names none."""
-    return fit_to_target(get_format(given.get("format", WGMMA.name)), given)
+def find_format(body: Mapping[str, object]) -> DescriptorFormat:
+    """Return the descriptor format that a request names, in its target's version; wgmma's by default."""
+    return fit_to_target(get_format(body.get("format", WGMMA.name)), body)
 
 
-def fit_to_target(form: DescriptorFormat, given: Mapping[str, Any]) -> DescriptorFormat:
-    """A format as the target of a request has it; LayoutError where that has no instruction that reads it."""
-    target = parse_target(given)
+def fit_to_target(form: DescriptorFormat, body: Mapping[str, Any]) -> DescriptorFormat:
+    """Return a format in the version of the request's target. LayoutError if the target has no instruction that
+    reads it.
+    """
+    target = parse_target(body)
     if form.by_idesc:
         require_kind(DEFAULT_KIND, target)
     return fit_format(form, target)
 
 
 def parse_descriptor(given: object, form: DescriptorFormat = WGMMA) -> Descriptor:
-    """A descriptor from any spelling of 64 bits (lanescope.descriptor.spelling), or from code that builds one
+    """Return the descriptor of any spelling of 64 bits (lanescope.descriptor.spelling), or of code that builds one
     (lanescope.reader.code.code_words).
     """
     return read_descriptor(given, None, form)[0]
 
 
-def _parse_with_notes(given: object, form: DescriptorFormat) -> tuple[Descriptor, tuple[CompilerNote, ...]]:
-    """The same, and the warnings of a constant expression."""
+def parse_with_notes(given: object, form: DescriptorFormat) -> tuple[Descriptor, tuple[CompilerNote, ...]]:
+    """Return the descriptor, and the warnings about a constant expression."""
     try:
         read = parse_word(given)
         return Descriptor(read.word, form), read.warnings
@@ -242,8 +135,9 @@ def _parse_with_notes(given: object, form: DescriptorFormat) -> tuple[Descriptor
 def read_descriptor(
     given: object, start: int | None = None, form: DescriptorFormat = WGMMA
 ) -> tuple[Descriptor, list[str]]:
-    """(descriptor, what to look at in its spelling). start: the address to put where code leaves it open; LayoutError
-    where there is none.
+    """Return the descriptor, and what to check in its spelling.
+
+    start: the address for code that leaves it open; LayoutError if there is none.
     """
     try:
         read = parse_word(given)
@@ -251,7 +145,7 @@ def read_descriptor(
     except LayoutError:
         if not (isinstance(given, str) and len(given) <= LONGEST and _CODE.search(given)):
             raise
-    from lanescope.reader.code.code_words import build_word  # half a second that no other request needs
+    from lanescope.reader.code.code_words import build_word  # takes up to half a second of this thread
 
     built = build_word(given)
     if not built.start:
@@ -267,22 +161,24 @@ def read_descriptor(
     return made, [*built.notices, f"The start address is '{built.start}'; {made.start_address:#x} is kept."]
 
 
-def decode_word(asked: DecodeQuestion) -> Decoded:
-    """A descriptor taken apart."""
-    return decode_text(asked.word, fit_to_target(asked.format, {"target": asked.target}))
+def decode_word(question: DecodeQuestion) -> Decoded:
+    """Return the fields of a descriptor."""
+    return decode_text(question.word, fit_to_target(question.format, {"target": question.target}))
 
 
 def decode_text(given: object, form: DescriptorFormat = WGMMA) -> Decoded:
-    """The facts of a descriptor in any spelling; what C++ loses in an expression stands first among the warnings."""
-    descriptor, notes = _parse_with_notes(given, form)
+    """Decode a descriptor in any spelling. What C++ would lose in an expression comes first among the warnings."""
+    descriptor, notes = parse_with_notes(given, form)
     return build_decoded(descriptor, notes)
 
 
 def build_decoded(descriptor: Descriptor, notes: Iterable[CompilerNote] = ()) -> Decoded:
-    """A descriptor taken apart. notes: what was odd about the expression it was written as."""
+    """Return the facts of a descriptor. notes: warnings about the expression it was written as."""
     source = "PTX ISA 9.1, 9.7.8.8 (shl, shr); C++ integer conversions"
     form = descriptor.format
-    told = [DescriptorWarning(code=note.code, field="descriptor", message=note.text, source=source) for note in notes]
+    notices = [
+        DescriptorWarning(code=note.code, field="descriptor", message=note.text, source=source) for note in notes
+    ]
     return Decoded(
         descriptor=str(descriptor),
         start_address=descriptor.start_address,
@@ -292,7 +188,7 @@ def build_decoded(descriptor: Descriptor, notes: Iterable[CompilerNote] = ()) ->
         swizzle=get_mode_name(descriptor),
         fields=build_fields(descriptor),
         reserved=format_word(descriptor.reserved),
-        warnings=told + _build_warnings(find_warnings(descriptor)),
+        warnings=notices + build_warnings(find_warnings(descriptor)),
         code=DescriptorCode(**render_code(descriptor)),
         format=form.query.get("format"),
         version=descriptor.get_amount("version") if form.has_field("version") else None,
@@ -303,12 +199,12 @@ def build_decoded(descriptor: Descriptor, notes: Iterable[CompilerNote] = ()) ->
 
 
 def get_mode_name(descriptor: Descriptor) -> str | None:
-    """The swizzle mode's name; None for a reserved code."""
+    """Return the swizzle mode's name; None for a reserved code."""
     return descriptor.mode.name if descriptor.mode_code in descriptor.format.codes.values() else None
 
 
 def build_fields(descriptor: Descriptor) -> list[DescriptorField]:
-    """Every field with its bits, encoded value and amount."""
+    """Return every field with its bits, encoded value and amount."""
     encoded = [(f, f.get(descriptor.word)) for f in descriptor.format.fields]
     return [
         DescriptorField(
@@ -318,148 +214,16 @@ def build_fields(descriptor: Descriptor) -> list[DescriptorField]:
     ]
 
 
-def _build_warnings(notices: Iterable[FieldNotice]) -> list[DescriptorWarning]:
+def build_warnings(notices: Iterable[FieldNotice]) -> list[DescriptorWarning]:
     return [DescriptorWarning(code=n.code, field=n.field, message=n.message, source=n.source) for n in notices]
 
 
-def encode_descriptor(given: Json) -> Encoded:
-    """A descriptor from its amounts in bytes."""
-    form = find_format(given)
+def encode_descriptor(body: Json) -> Encoded:
+    """Return a descriptor from its amounts in bytes."""
+    form = find_format(body)
     known = [f for f in form.fields if f.name != form.coded]
-    check_keys(
-        given, (*(f.amount for f in known), "swizzle", *(name for name in ("format", "target") if name in given))
-    )
-    said = {f.amount: parse_integer(given[f.amount], f.amount) for f in known if f.amount in given}
-    swizzle = parse_choice(given.get("swizzle", "none"), "swizzle", form.names, "unknown_swizzle")
+    check_keys(body, (*(f.amount for f in known), "swizzle", *(name for name in ("format", "target") if name in body)))
+    said = {f.amount: parse_integer(body[f.amount], f.amount) for f in known if f.amount in body}
+    swizzle = parse_choice(body.get("swizzle", "none"), "swizzle", form.names, "unknown_swizzle")
     made = desc.encode_descriptor(form, said, swizzle)
     return Encoded(descriptor=str(made), fields=build_fields(made))
-
-
-# what an instruction reads through them -------------------------------------------------------------------------------
-
-
-def parse_view(given: Json) -> tuple[str, View]:
-    """The PTX text and its view from "instruction", "operand", "major"; of tcgen05 from "idesc", too, which says M, N,
-    types and majors.
-    """
-    if find_format(given).by_idesc:
-        by = umma.parse_mma_opcode(given.get("instruction"))
-        operand = parse_choice(given.get("operand", "a"), "operand", ("a", "b"), "bad_operand")
-        major = given.get("major") or ""
-        major = major and parse_choice(major, "major", MAJORS, "bad_major")
-        if not given.get("idesc"):
-            hint = "The instruction descriptor says M, N and the types; /idesc builds it."
-            raise LayoutError("bad_idesc", "idesc is missing.", hint, "idesc")
-        return by.ptx, umma.make_view(
-            by, IdescWord(idesc.parse_idesc_word(given["idesc"], "idesc"), by.kind, parse_target(given)), operand, major
-        )
-    if given.get("idesc", "") != "":
-        raise LayoutError("bad_idesc", "idesc is given for a wgmma.", "Leave it out, or say format: tcgen05.", "idesc")
-    instruction = lookup.parse_instruction(given.get("instruction"), "instruction")
-    operand = parse_choice(given.get("operand", "a"), "operand", ("a", "b"), "bad_operand")
-    major = parse_choice(given.get("major", "K"), "major", MAJORS, "bad_major")
-    return instruction.ptx, desc.view(instruction, operand, major)
-
-
-def _list_view_keys(given: Json) -> tuple[str, ...]:
-    """The keys that say how the descriptor is read; format and idesc where the request names a format."""
-    return (*SEEN_BY, "format", "idesc") if {"format", "idesc"} & set(given) else SEEN_BY
-
-
-def build_reads(given: Json) -> Reads:
-    """The absolute byte address the hardware reads for every element."""
-    check_keys(given, ("descriptor", *_list_view_keys(given), "target"))
-    descriptor = parse_descriptor(given.get("descriptor"), find_format(given))
-    _, seen = parse_view(given)
-    address = desc.reads(descriptor, seen)
-    return Reads(
-        descriptor=str(descriptor),
-        address=address,
-        first=int(address.min()),
-        last=int(address.max()) + max(seen.bits // 8, 1) - 1,
-        unused=desc.find_inert_fields(descriptor, seen),
-        bank_ways=desc.count_bank_ways(address, seen),
-        warnings=_build_warnings(
-            find_uncertain_reads(descriptor, seen)
-            + find_repeated_reads(descriptor, seen)
-            + find_outside_reads(descriptor, seen)
-        ),
-    )
-
-
-def verify_request(given: Json) -> tuple[Verdict | None, View, Descriptor]:
-    """Run a verification request, None where it does not say how the tile was stored; LayoutError names the wrong
-    field.
-    """
-    check_keys(given, ("descriptor", *_list_view_keys(given), "storage", "slice", "target"))
-    descriptor, written = _parse_with_notes(given.get("descriptor"), find_format(given))
-    ptx, seen = parse_view(given)
-    target = parse_target(given)
-    require_instruction(lookup.find(ptx), target)
-    part = require_object(given.get("slice", {}), "slice", "Give {'mn': 0, 'k': 0}.", "bad_slice")
-    check_keys(part, ("mn", "k"), "slice")
-    mn, k = (parse_integer(part.get(name, 0), f"slice.{name}", 0, desc.MOST_SHARED * 8 - 1) for name in ("mn", "k"))
-    if "storage" not in given:
-        return None, seen, descriptor
-    spec = require_object(given["storage"], "storage", STORAGE_HINT, "bad_storage")
-    stored = parse_operand_storage(spec, seen)
-    computed = "<<" in str(given["descriptor"]) and not written
-    verdict = verify(descriptor, seen, stored, mn=mn, k=k, notes=written, computed=computed)
-    return replace(verdict, caution=(*verdict.caution, *_list_size_cautions(stored, target))), seen, descriptor
-
-
-def _list_size_cautions(stored: StoredTile, target: str) -> tuple[str, ...]:
-    """Return that a tile is larger than the shared memory of a block on the target."""
-    limit = get_architecture(target).block_shared_memory if target else None
-    if not (limit and stored.tile) or stored.tile.bytes <= limit:
-        return ()
-    return (f"The tile takes {stored.tile.bytes} bytes of shared memory; a block on {target} has at most {limit}.",)
-
-
-def build_verified(given: Json) -> Verified:
-    """Does the descriptor read the tile where the program stored it? With a diagnosis and a repair where it
-    does not.
-    """
-    result, seen, descriptor = verify_request(given)
-    if get_mode_name(descriptor) is None:
-        twice, plain, beyond = [], [], []
-    else:
-        twice, beyond = find_repeated_reads(descriptor, seen), find_outside_reads(descriptor, seen)
-        plain = [notice for notice in find_warnings(descriptor) if not (twice and notice.code == "overlap")]
-        plain += find_uncertain_reads(descriptor, seen)
-    return Verified(
-        descriptor=str(descriptor),
-        verdict="unknown" if result is None else "match" if result.match else "mismatch",
-        matched=result.matched if result else None,
-        total=seen.rows * seen.k,
-        first_mismatch=_build_mismatch(result.first_mismatch) if result else None,
-        malformed=result.malformed if result else "",
-        diagnoses=[build_diagnosis(found) for found in result.diagnoses] if result else [],
-        fits=None if result else _find_fits(descriptor, seen),
-        warnings=_build_warnings([*plain, *twice, *beyond]),
-        caution=result.caution if result else (),
-        described=describe_tile(given["storage"], seen.bits) if _is_undescribed(result, given, seen) else None,
-    )
-
-
-def _is_undescribed(result: Verdict | None, given: Json, seen: View) -> bool:
-    """Whether a CuTe layout is not read by the word of a request, so that another may."""
-    return bool(result and not result.match and given["storage"].get("kind") == "cute" and not seen.form.by_idesc)
-
-
-def _build_mismatch(found: ElementMismatch | None) -> ReadMismatch | None:
-    return ReadMismatch(row=found.row, k=found.k, read=found.read, expected=found.expected) if found else None
-
-
-def _find_fits(descriptor: Descriptor, seen: View) -> list[Fit]:
-    return [
-        Fit(storage=spec, slice=part, text=storage(spec, seen.bits, seen.major, seen.form).text)
-        for spec, part in find_fitting_tiles(descriptor, seen)
-    ]
-
-
-def build_diagnosis(found: case.Diagnosis) -> Diagnosis:
-    """One named cause, its repair and, where the data are at fault, how they would have to be stored."""
-    changed = {name: Change(from_=had, to=want) for name, (had, want) in found.changes.items()}
-    fix = Fix(descriptor=str(found.fix), changes=changed) if found.fix else None
-    return Diagnosis(code=found.code, message=found.message, fix=fix, storage=found.storage)

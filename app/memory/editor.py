@@ -1,4 +1,4 @@
-"""What the descriptor page shows: fields, warnings, and the verification that its address asks for. No framework."""
+"""The template's variables of the descriptor page: fields, warnings, and the verification that its address requests."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from lanescope.app.memory.questions import LABELS, VERDICT
 from lanescope.app.memory.storage import KINDS, build_form, parse_storage, replace_storage
 from lanescope.app.memory.tile_descriptors import DescribedTile, describe_tile
 from lanescope.app.memory.tile_page import link_slice_product
+from lanescope.app.memory.verdicts import build_verified, parse_view
 from lanescope.app.memory.verification import (
     VIEW,
     JudgedRequest,
@@ -58,8 +59,9 @@ from lanescope.shared.tiling import Tile
 
 
 def build_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any]:
-    """Everything the editor shows: fields, warnings, and the verification the query asks for. Until a storage is said
-    there is no verdict: what the word reads, and the standard tiles it fits.
+    """Return the template's variables: fields, warnings, and the verification of the query.
+
+    Without a storage there is no verdict: the page shows what the word reads, and the standard tiles it fits.
     """
     form = descriptor.format
     view, spec, grown, chosen = parse_page_query(form, query)
@@ -116,21 +118,21 @@ def build_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, An
 
 
 def _find_page_query(query: dict[str, str]) -> dict[str, str]:
-    """The query of the whole page, where a script asked for a part of it."""
+    """Return the query of the whole page if a script requested a part of it."""
     return {name: value for name, value in query.items() if name not in ("part", "from")}
 
 
 def _build_reading(
     descriptor: Descriptor, view: dict[str, str], query: dict[str, str], spec: dict[str, str] | None
 ) -> dict[str, Any]:
-    """The presets for this operand, and the picture of what the word reads; where the view is not legal, that of the
-    page's default instruction.
+    """Return the presets of the operand and the picture of what the word reads. An illegal view is replaced by the
+    default one.
     """
     try:
-        _, seen = memory.parse_view(view)
+        _, seen = parse_view(view)
         operand = view["operand"]
     except LayoutError:
-        _, seen = memory.parse_view(make_default_view(descriptor.format))
+        _, seen = parse_view(make_default_view(descriptor.format))
         operand = VIEW["operand"]
     address = desc.reads(make_readable(descriptor), seen)
     made = make_chunks(address, None, seen, operand.upper())
@@ -150,21 +152,21 @@ def _build_reading(
 
 
 def list_offered_presets(
-    asked: PresetRequest, query: dict[str, str], spec: dict[str, str] | None
+    request: PresetRequest, query: dict[str, str], spec: dict[str, str] | None
 ) -> list[dict[str, Any]]:
-    """The presets of an operand: what each is called, its thumbnail, and the page with the tile stored so."""
+    """Return the presets of an operand: name, thumbnail, and a link to the page with the tile stored so."""
     out = []
     current = find_preset(spec) if spec and spec["kind"] in KINDS else None
     for preset in PRESETS:
-        own = adapt_request(preset, asked)
+        own = adapt_request(preset, request)
         if own is None:
             continue
         try:
             made = preset.make(own)
-        except LayoutError:  # no tile of that mode for these elements
+        except LayoutError:  # this mode has no tile for these elements
             continue
         to = query | {"slice_mn": "0", "slice_k": str(find_first_k_step(made, own))}
-        if not own.seen.form.by_idesc:  # which says the major
+        if not own.seen.form.by_idesc:  # the instruction descriptor gives the major
             to["major"] = own.seen.major
         out.append(
             {
@@ -186,19 +188,21 @@ STORE_AT = re.compile(r"[Ss]tore element \(row, k\) at (.+?)(?: for mode none|\.
 
 
 def format_address_code(message: str) -> str:
-    """The address formula that a cause gives, as a line of CUDA C++; "" where it gives none."""
+    """Return the address formula of a cause as a line of CUDA C++; "" if it has none."""
     found = STORE_AT.search(message)
     return f"const unsigned offset = {found[1]};  // bytes from the tile's first byte" if found else ""
 
 
 def _format_assumed(made: dict[str, str], to: dict[str, str]) -> str:
-    """Return which parts of a preset's storage come from the word, as the address names them."""
+    """Return the parameters of a preset's storage that were taken from the word."""
     names = ["swizzle"] if made.get("swizzle", "none") != "none" else []
     return ",".join([*names, "base", *(["slice_k"] if to["slice_k"] != "0" else [])])
 
 
 def _draw_pictures(made: OperandChunks) -> dict[str, Any]:
-    """Both pictures, their legend, and what the script needs to pair an element with the byte it is read from."""
+    """Return both pictures, their legend, and the data with which the script pairs an element and the byte it is
+    read from.
+    """
     low, state = find_chunk_states(made)
     along, down = ("k", "row") if made.seen.major == "K" else ("row", "k")
     pairs = {
@@ -225,9 +229,9 @@ def _draw_pictures(made: OperandChunks) -> dict[str, Any]:
 
 
 def _build_unjudged(descriptor: Descriptor, view: dict[str, str], query: dict[str, str]) -> dict[str, Any]:
-    """What the word reads and the standard tiles it fits; each a link that chooses it."""
-    found = memory.build_verified({"descriptor": str(descriptor), **select_view_fields(view)})
-    _, seen = memory.parse_view(view)
+    """Return what the word reads, and the standard tiles it fits, each a link that selects it."""
+    found = build_verified({"descriptor": str(descriptor), **select_view_fields(view)})
+    _, seen = parse_view(view)
     return {
         "unused": desc.find_inert_fields(descriptor, seen),
         "fits": [
@@ -249,7 +253,7 @@ def _build_unjudged(descriptor: Descriptor, view: dict[str, str], query: dict[st
 
 
 def _build_verdict(descriptor: Descriptor, made: JudgedRequest, query: dict[str, str]) -> dict[str, Any]:
-    """The verdict, its pictures, and where it leads: the tile's own word, the next K step, a whole product."""
+    """Return the verdict, its pictures, and links: the tile's own word, the next K step, a whole product."""
     result, seen, stored, request = made.result, made.seen, made.stored, made.request
     assert result is not None and stored is not None
     mn, k = (parse_integer(at, name) for name, at in request["slice"].items())
@@ -286,7 +290,7 @@ def find_descriptor_link(form: DescriptorFormat, query: dict[str, str]) -> str:
         return ""
     view, spec, _, _ = parse_page_query(form, query)
     try:
-        bits = memory.parse_view(view)[1].bits
+        bits = parse_view(view)[1].bits
     except LayoutError:
         bits = 16
     found = describe_tile(parse_storage(spec, view["major"]), bits)
@@ -294,12 +298,12 @@ def find_descriptor_link(form: DescriptorFormat, query: dict[str, str]) -> str:
 
 
 def _describe_tiles(stored: Storage, seen: View) -> list[DescribedTile]:
-    """Return the descriptors that read a tile; empty for a canonical tile, where the page links to its word."""
+    """Return the descriptors that read a tile; empty for a canonical tile, whose word the page links to."""
     return [] if stored.tile or seen.form.by_idesc else describe_tile(stored.spec, seen.bits)
 
 
 def _build_tile_query(tile: Tile, rows: int) -> dict[str, object]:
-    """The tile page on the same tile."""
+    """Return the query of the tile page for the same tile."""
     return {
         "element_bits": tile.element_bits,
         "major": tile.major,
@@ -322,8 +326,8 @@ def _compare_words(descriptor: Descriptor, word: str) -> dict[str, Any]:
 
 
 def _build_script_data(form: DescriptorFormat) -> dict[str, Any]:
-    """What the script needs: the format's row and its query of the API, the field that holds the start, how numbers are
-    spelled.
+    """Return the script's data: the format's row, its API query, the field of the start address, and the spelling of
+    numbers.
     """
     query = f"?{urlencode(form.query)}" if form.query else ""
     return {
@@ -337,7 +341,7 @@ def _build_script_data(form: DescriptorFormat) -> dict[str, Any]:
 
 
 def list_form_fields(form: DescriptorFormat) -> list[dict[str, Any]]:
-    """A format's fields and what the form calls them."""
+    """Return a format's fields with their labels."""
     return [{"name": f.name, "low": f.low, "high": f.high, "unit": f.unit, "label": f.label} for f in form.fields]
 
 
@@ -350,7 +354,7 @@ def _find_slice_word(tile: Tile | None, mn: int, k: int, reach: int) -> str | No
 
 
 def _format_command(request: dict[str, Any]) -> str:
-    """The same verification in a shell."""
+    """Return the shell command for the same verification."""
     spec = " ".join(f"--storage '{name}={value}'" for name, value in request["storage"].items())
     major = f"--major {request['major']}" if "idesc" not in request else f"--idesc {request['idesc']} --format tcgen05"
     major += f" --target {request['target']}" if request.get("target") else ""

@@ -1,4 +1,4 @@
-"""What the API, the command line and the pages say about a tile in shared memory. No framework."""
+"""Facts about a tile in shared memory, for the API, the command line and the pages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TileQuestion:
 
     element_bits: int = number_field(16, "Element bits", "Bits of an element.")
     major: str = word_field(DEFAULT_ORDER, "Major", "The contiguous dimension.", "K", code="bad_major")
-    swizzle: str = word_field(  # the format of the descriptor says which
+    swizzle: str = word_field(  # depends on the format of the descriptor
         (*NAMES, BASE32B.name),
         "Swizzle",
         "The swizzle mode; the last is tcgen05's alone.",
@@ -65,7 +65,7 @@ class Count:
 
 @fact
 class Atom:
-    """The swizzle pattern's block in elements, and how many of them the tile has each way."""
+    """The unit of the swizzle pattern in elements, and how many the tile has in each dimension."""
 
     mn: int
     k: int
@@ -75,7 +75,7 @@ class Atom:
 
 @fact
 class CuteTexts:
-    """The tile's layout in CuTe's notation, in four units."""
+    """The tile's layout in CuTe's notation, in chunks, elements, bytes and bits."""
 
     chunks: str
     elements: str
@@ -85,7 +85,7 @@ class CuteTexts:
 
 @fact
 class KStep:
-    """The start of one instruction's slice along K."""
+    """Where one instruction's slice along K starts."""
 
     k: int
     start_offset_bytes: int
@@ -95,7 +95,7 @@ class KStep:
 
 @fact
 class MnStep:
-    """The start of one instruction's slice along M or N; nulls where no descriptor reads it, and why."""
+    """Where one instruction's slice along M or N starts; null with a reason if no descriptor reads it."""
 
     mn: int
     start_offset_bytes: Annotated[int | None, Description("null where no instruction can begin there, as why says.")]
@@ -118,7 +118,7 @@ class TmaBox:
 
 @fact
 class Tile:
-    """Where every element of a tile lies, and the descriptor's strides for it."""
+    """Where every element of a tile is stored, and the descriptor's strides for it."""
 
     atom: Atom
     cute: CuteTexts
@@ -139,30 +139,30 @@ class Tile:
 
 
 def find_mode(given: object, form: DescriptorFormat = WGMMA) -> Mode:
-    """The swizzle mode of a request; LayoutError lists them."""
+    """Return the swizzle mode of a request; LayoutError lists the modes."""
     return form.get_mode_by_name(parse_choice(given, "swizzle", form.names, "unknown_swizzle"))
 
 
-def parse_tile(given: Json) -> tuple[tiling.Tile, int]:
-    """(tile, rows of one instruction) from the parameters of GET /smem/tile, among others."""
+def parse_tile(body: Json) -> tuple[tiling.Tile, int]:
+    """Return (tile, rows of one instruction) from the parameters of GET /smem/tile; other parameters are ignored."""
     fields = options_of(TileQuestion)
-    return read_tile(read_question(TileQuestion, {name: given[name] for name in fields if name in given}))
+    return read_tile(read_question(TileQuestion, {name: body[name] for name in fields if name in body}))
 
 
-def read_tile(asked: TileQuestion) -> tuple[tiling.Tile, int]:
-    """Return the tile that is asked for, and the rows of one instruction. LayoutError names the wrong field."""
-    mode = find_mode(asked.swizzle, asked.format)
+def read_tile(question: TileQuestion) -> tuple[tiling.Tile, int]:
+    """Return (tile, rows of one instruction) of a question. LayoutError names the wrong field."""
+    mode = find_mode(question.swizzle, question.format)
     tile = tiling.Tile(
-        asked.element_bits,
-        asked.major,
+        question.element_bits,
+        question.major,
         mode,
-        asked.mn,
-        asked.k,
-        order=asked.order,
-        base=asked.base,
-        form=asked.format,
+        question.mn,
+        question.k,
+        order=question.order,
+        base=question.base,
+        form=question.format,
     )
-    rows = min(tile.mn, 64) if asked.rows is None else asked.rows
+    rows = min(tile.mn, 64) if question.rows is None else question.rows
     if not rows or rows % 8 or rows > tile.mn:
         raise LayoutError(
             "bad_tile",
@@ -173,15 +173,15 @@ def read_tile(asked: TileQuestion) -> tuple[tiling.Tile, int]:
     return tile, rows
 
 
-def tile(asked: TileQuestion) -> Tile:
-    """Where every element of a tile lies, its strides LBO and SBO, and the descriptor of every step along K and M or
-    N.
+def tile(question: TileQuestion) -> Tile:
+    """Return where every element of a tile is stored, its strides LBO and SBO, and the descriptor of every step
+    along K and M or N.
     """
-    return build_tile(*read_tile(asked))
+    return build_tile(*read_tile(question))
 
 
 def build_tile(tile: tiling.Tile, rows: int) -> Tile:
-    """GET /smem/tile."""
+    """Return the answer of GET /smem/tile."""
     (lbo, sbo), (lbo_used, sbo_used) = tile.get_lbo_sbo_bytes(), tile.get_used_strides(rows)
     reasons = desc.find_inert_fields(
         tile.descriptor(), View(rows, tile.step(), tile.element_bits, tile.major, tile.form)
@@ -220,7 +220,7 @@ def _build_mn_step(step: slices.MnStep) -> MnStep:
 
 
 def build_tma_boxes(tile: tiling.Tile) -> TmaBox:
-    """The TMA boxes that write this tile."""
+    """Return the TMA boxes that write this tile."""
     found = tma.make_box_series(tile)
     return TmaBox(
         inner=found.inner,

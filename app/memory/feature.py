@@ -12,6 +12,7 @@ from lanescope.app.memory import descriptors, facts
 from lanescope.app.memory.facts import TileQuestion
 from lanescope.app.memory.options import LOOK
 from lanescope.app.memory.questions import DecodeQuestion, EncodeBody, ReadsBody, VerifyBody
+from lanescope.app.memory.verdicts import build_reads, build_verified
 from lanescope.ptx.table.descriptors import FORMATS
 
 
@@ -31,19 +32,19 @@ def run_smem(
 ) -> None:
     """Print or draw a tile: its atom, strides, CuTe layouts, and the descriptor of every K step."""
     if output:
-        from lanescope.app.diagram import forms as pictures  # which draws what this folder knows
+        from lanescope.app.diagram import forms as pictures  # imports this feature
 
         looks = {"down": down, "unit": unit, "number": number, "show": show, "plain": "1" * plain, "theme": theme}
         return write_output(pictures.render_tile(parse_picture_form(output), drop_empty(words | looks))[0], output)
-    told = TILE.ask(words)[1]
+    answer = TILE.ask(words)[1]
     if as_json:
-        return print_json(told)
-    atom = told.atom
+        return print_json(answer)
+    atom = answer.atom
     print(f"atom {atom.mn}×{atom.k} (mn×k), {atom.bytes} bytes, {atom.count.mn}×{atom.count.k} of them")
-    for name, size, used in (("lbo", told.lbo_bytes, told.lbo_used), ("sbo", told.sbo_bytes, told.sbo_used)):
-        note = "" if used else f"  ({told.unused.get(name, 'not read')})"
+    for name, size, used in (("lbo", answer.lbo_bytes, answer.lbo_used), ("sbo", answer.sbo_bytes, answer.sbo_used)):
+        note = "" if used else f"  ({answer.unused.get(name, 'not read')})"
         print(f"{name.upper()}  {size} bytes, encoded {size // 16:#x}{note}")
-    cute = told.cute
+    cute = answer.cute
     for unit, text in (
         ("chunks", cute.chunks),
         ("elements", cute.elements),
@@ -51,7 +52,7 @@ def run_smem(
         ("bits", cute.bits),
     ):
         print(f"{unit:9} {text}")
-    for step in told.k_steps:
+    for step in answer.k_steps:
         print(f"k {step.k:4}  +{step.start_offset_bytes:<6} {step.descriptor}  {step.why}")
 
 
@@ -69,7 +70,7 @@ FEATURE = Feature(
         ),
         Tool(
             question=ReadsBody,
-            answer=descriptors.build_reads,
+            answer=build_reads,
             api="descriptors/reads",
             body="ReadsBody",
             raw=True,
@@ -77,7 +78,7 @@ FEATURE = Feature(
         ),
         Tool(
             question=VerifyBody,
-            answer=descriptors.build_verified,
+            answer=build_verified,
             api="descriptors/verify",
             body="VerifyBody",
             raw=True,

@@ -1,4 +1,4 @@
-"""Pins and the find field of a tile in shared memory: the byte address and the bank of an element. No framework."""
+"""Pins and the find field of a tile in shared memory: byte address and bank of an element."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ from lanescope.shared.tiling import Tile
 
 EXAMPLE = "[5][9], byte 0x2c2"
 TITLE = "The tile, mn × k,"
-LINE = (
-    "`[{mn}][{k}]` (mn, k) is at byte `0x{byte_hex}`, {offset} bytes into the tile, bank `{bank}`"  # the script's, too
-)
+LINE = "`[{mn}][{k}]` (mn, k) is at byte `0x{byte_hex}`, {offset} bytes into the tile, bank `{bank}`"  # scripts, too
 WORDS = SheetWords(
     nothing="Where is an element?",
     invitation=f"Click a cell, or type one: {EXAMPLE}. Shift and a click pin a second one.",
@@ -31,12 +29,12 @@ _BYTE = re.compile(r"(?:byte\s*)?0x[0-9a-f]{1,9}|byte\s*\d{1,9}", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TileSheet(PinSheet):
-    """The elements of a tile, which `tile` places."""
+    """The elements of a tile."""
 
     tile: Tile | None = None
 
     def describe(self, row: int, col: int) -> PinnedPlace:
-        """Say at which byte and in which bank element [mn][k] lies."""
+        """Return the byte address and bank of element [mn][k]."""
         assert self.tile is not None
         byte = int(self.tile.address(row, col))
         bank = byte // BANK_BYTES % BANKS
@@ -45,19 +43,21 @@ class TileSheet(PinSheet):
 
 
 def make_sheet_page(tile: Tile) -> SheetPage:
-    """Make the page's one sheet: the elements of the tile."""
+    """Return the page's one sheet: the elements of the tile."""
     sheet = TileSheet("tile", TITLE, tile.mn, tile.k, (), (), tile=tile)
     return SheetPage((sheet,), WORDS, EXAMPLE, lambda text: find_pins(sheet, text))
 
 
 def build_script_data(tile: Tile, page: SheetPage) -> dict[str, Any]:
-    """Build what the page's script says of an element, beside its drawings."""
+    """Return the templates with which the page's script describes an element."""
     answer = {"mn": tile.mn, "k": tile.k, "base": tile.base, "bits": tile.element_bits, "line": LINE}
     return {"words": {name: getattr(page.words, name) for name in SheetWords.__slots__}, "answer": answer}
 
 
 def find_pins(sheet: TileSheet, text: str) -> list[str]:
-    """Find elements, or the element that has a byte; LayoutError `bad_find` names the legal range."""
+    """Return the pins of elements, or of the element that contains a byte. LayoutError `bad_find` names the legal
+    range.
+    """
     tile = sheet.tile
     assert tile is not None
     if tile.element_bits < 8:
@@ -68,7 +68,7 @@ def find_pins(sheet: TileSheet, text: str) -> list[str]:
 
 
 def _find_byte(tile: Tile, text: str) -> tuple[int, int]:
-    """Find the element that has a byte of shared memory."""
+    """Return the element that contains a byte of shared memory."""
     wanted = parse_integer(re.sub(r"(?i)^byte\s*", "", text.strip()), "find")
     offsets = tile.compute_offsets() + tile.base
     hit = np.argwhere((offsets <= wanted) & (wanted < offsets + tile.element_bits // 8))

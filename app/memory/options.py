@@ -1,8 +1,8 @@
-"""Options of addresses, forms and the command line, which builds its help from them: no engine is imported here."""
+"""Options of addresses, forms and the command line. Imports no engine module, so that --help stays fast."""
 
 from __future__ import annotations
 
-# How a tile is drawn: query parameter → (default, what it takes). Addresses, the page's form and the command line.
+# How a tile is drawn: query parameter → (default, allowed values). For addresses, the page's form and the command line.
 LOOK = {
     "down": ("", "the dimension that rows run along: mn or k; the one that is not contiguous where it is left out"),
     "unit": ("chunk", "what a cell is: chunk (16 bytes) or element"),

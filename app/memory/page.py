@@ -1,5 +1,5 @@
-"""Pages of shared memory: the tile explorer and the descriptor editor. Everything works by links and forms; scripts
-make it quick.
+"""Pages of shared memory: the tile explorer and the descriptor editor. Both work by links and forms; scripts add
+speed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from lanescope.app.kit import links
-from lanescope.app.kit.api import Given, OffLoopRoute
+from lanescope.app.kit.api import JsonBody, OffLoopRoute
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.wire import encode_json_body
 from lanescope.app.memory import atoms as atom_views
@@ -32,14 +32,14 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 @router.get("/smem")
 def smem_page(request: Request) -> Response:
-    """A tile in shared memory: logical and memory picture, strides, CuTe, steps."""
+    """Show a tile: logical and memory picture, strides, CuTe, steps."""
     context = tile_page.build_context(request.query_params)
     return render_page(request, "memory/tile.html", context, 422 if context["error"] else 200)
 
 
 @router.get("/smem/atoms")
 def atoms_page(request: Request) -> Response:
-    """The eight atoms, and tiles made of them in both orders."""
+    """Show the eight atoms, and tiles made of them in both orders."""
     return render_page(request, "memory/atoms.html", atom_views.build_context(dict(request.query_params)))
 
 
@@ -48,12 +48,12 @@ def atoms_page(request: Request) -> Response:
 
 @router.get("/descriptor")
 def descriptor_entry(request: Request) -> Response:
-    """From a form: a word, or its fields, to the page of that descriptor."""
+    """Redirect a form, with a word or its fields, to the page of that descriptor."""
     return _redirect_to_word(request, USUAL)
 
 
 def _add_format_routes(form: DescriptorFormat) -> None:
-    """The addresses of one format: its form, and a word of it."""
+    """Add the addresses of one format: its form, and the page of a word."""
 
     @router.get(f"/descriptor/{form.name}")
     def entry(request: Request) -> Response:
@@ -88,21 +88,22 @@ def _redirect_to_word(request: Request, form: DescriptorFormat) -> Response:
         standing = memory.parse_descriptor(form.example, form)
         context = build_context(standing, query) | {"word_error": error, "typed": text}
         return render_page(request, "memory/descriptor.html", context, 422)
-    if notices:  # what C++ makes of the expression: said on the page that shows the word
+    if notices:  # what C++ makes of the expression is shown on the page of the word
         query["from"] = text
     return RedirectResponse(links.link_descriptor(str(read), query, form.name), 303)
 
 
 @router.post("/descriptor/read.json")
-def post_descriptor_text(given: Given) -> Response:
-    """For the editor: {"text", "start"} → the word that a text spells or builds, and what to look at in it; of code
-    that only the workbench reads, its page there.
+def post_descriptor_text(body: JsonBody) -> Response:
+    """Read the editor's {"text", "start"}: return the word that the text spells or builds, and what to check in it.
+
+    For code that only the workbench reads, return the workbench's address.
     """
-    check_keys(given, ("text", "start"))
+    check_keys(body, ("text", "start"))
     try:
-        read, notices = memory.read_descriptor(given.get("text"), parse_integer(given.get("start", 0), "start"))
+        read, notices = memory.read_descriptor(body.get("text"), parse_integer(body.get("start", 0), "start"))
     except LayoutError:
-        text = given.get("text")
+        text = body.get("text")
         if isinstance(text, str) and (to := workbench.link_workbench(text)):
             return encode_json_body({"descriptor": None, "notices": [], "leads": to})
         raise
@@ -126,7 +127,7 @@ def _render_descriptor(request: Request, word: str, form: DescriptorFormat) -> R
 
 
 def _format_notes(descriptor: Descriptor, written: str) -> str:
-    """What to look at in the expression the word was read from; nothing where it spells another word."""
+    """Return what to check in the expression from which the word was read; nothing if it spells another word."""
     try:
         read, notices = (
             memory.read_descriptor(written, descriptor.start_address, descriptor.format)

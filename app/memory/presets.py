@@ -1,7 +1,7 @@
-"""How tiles are commonly stored: one row a preset, from which the page, its thumbnails and its tests derive.
+"""Common storages of tiles, a row per preset; the page, its thumbnails and its tests derive from the rows.
 
-Sizes and order are those of CUTLASS's sm90 collectives (lanescope.shared.tiling.DEFAULT_ORDER); what a preset cannot
-know, the swizzle and the first byte, is taken from the word, and the page says so. No framework.
+Sizes and order are those of CUTLASS's sm90 collectives (lanescope.shared.tiling.DEFAULT_ORDER). What a preset cannot
+know, the swizzle and the first byte, is taken from the word, and the page says so.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lanescope.shared.swizzle import Mode, get_mode
 from lanescope.shared.tiling import Tile
 
 Spec = dict[str, str]
-DEPTH = 128  # bytes of K that a stage of the collectives holds: one row of the widest swizzle
+DEPTH = 128  # bytes of K in one stage of the collectives: a row of the widest swizzle
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +31,16 @@ class PresetRequest:
 
     @property
     def mode(self) -> Mode:
-        """The swizzle that the word names; 128B where it names none, or the one that this operand can have."""
+        """Return the swizzle that the word names; otherwise 128B, or the only one that this operand can have."""
         return self.seen.choose_mode(self.word.mode_code)
 
     def compute_base(self, stored: Mode) -> int:
-        """The tile's first byte: the word's start, taken back to its pattern's boundary."""
+        """Return the tile's first byte: the word's start, rounded down to its swizzle pattern."""
         start = self.word.start_address
         return start // stored.pattern_bytes * stored.pattern_bytes if stored.chunks > 1 else start
 
     def build_tile(self, stored: Mode, depth: int = 0) -> Tile:
-        """A canonical tile of whole atoms that holds the operand; depth: bytes of K, one stage's where it is 0."""
+        """Return a canonical tile of whole atoms that holds the operand. depth: bytes of K; 0: those of one stage."""
         seen = self.seen
         atom_mn, atom_k = stored.get_atom_size(seen.bits, seen.major)
         k = lcm(atom_k, seen.k, (depth or DEPTH) * 8 // seen.bits)
@@ -48,29 +48,29 @@ class PresetRequest:
         return Tile(seen.bits, seen.major, stored, mn, k, form=seen.form)
 
 
-def _make_box(asked: PresetRequest) -> Spec:
-    return {"kind": "rows", "inner": "K", "pitch_bytes": str(asked.mode.width_bytes), **_make_swizzle_fields(asked)}
+def _make_box(request: PresetRequest) -> Spec:
+    return {"kind": "rows", "inner": "K", "pitch_bytes": str(request.mode.width_bytes), **_make_swizzle_fields(request)}
 
 
-def _make_panels(asked: PresetRequest) -> Spec:
-    width = asked.mode.width_bytes
+def _make_panels(request: PresetRequest) -> Spec:
+    width = request.mode.width_bytes
     return {
         "kind": "atoms",
         "inner": "MN",
         "width_bytes": str(width),
         "outer8_stride": str(8 * width),
-        "inner_stride": str(asked.build_tile(asked.mode).k * width),
+        "inner_stride": str(request.build_tile(request.mode).k * width),
         "line_stride": str(width),
-        **_make_swizzle_fields(asked),
+        **_make_swizzle_fields(request),
     }
 
 
-def _make_swizzle_fields(asked: PresetRequest) -> Spec:
-    return {"swizzle": asked.mode.name, "swizzle_by": "address", "base": hex(asked.compute_base(asked.mode))}
+def _make_swizzle_fields(request: PresetRequest) -> Spec:
+    return {"swizzle": request.mode.name, "swizzle_by": "address", "base": hex(request.compute_base(request.mode))}
 
 
-def _make_canonical(asked: PresetRequest, stored: Mode, depth: int = 0) -> Spec:
-    tile = asked.build_tile(stored, depth)
+def _make_canonical(request: PresetRequest, stored: Mode, depth: int = 0) -> Spec:
+    tile = request.build_tile(stored, depth)
     return {
         "kind": "canonical",
         "swizzle": stored.name,
@@ -78,20 +78,20 @@ def _make_canonical(asked: PresetRequest, stored: Mode, depth: int = 0) -> Spec:
         "mn": str(tile.mn),
         "k": str(tile.k),
         "order": "",
-        "base": hex(asked.compute_base(stored)),
+        "base": hex(request.compute_base(stored)),
     }
 
 
-def _make_atoms(asked: PresetRequest) -> Spec:
-    return _make_canonical(asked, asked.mode)
+def _make_atoms(request: PresetRequest) -> Spec:
+    return _make_canonical(request, request.mode)
 
 
-def _make_core_matrices(asked: PresetRequest) -> Spec:
-    return _make_canonical(asked, get_mode("none"), 32)
+def _make_core_matrices(request: PresetRequest) -> Spec:
+    return _make_canonical(request, get_mode("none"), 32)
 
 
-def _make_rows(asked: PresetRequest) -> Spec:
-    seen = asked.seen
+def _make_rows(request: PresetRequest) -> Spec:
+    seen = request.seen
     pitch = DEPTH if seen.major == "K" else seen.rows * seen.bits // 8
     return {
         "kind": "rows",
@@ -99,22 +99,22 @@ def _make_rows(asked: PresetRequest) -> Spec:
         "pitch_bytes": str(pitch),
         "swizzle": "none",
         "swizzle_by": "address",
-        "base": hex(asked.word.start_address),
+        "base": hex(request.word.start_address),
     }
 
 
-def _make_cute(asked: PresetRequest) -> Spec:
-    tile = asked.build_tile(asked.mode)
+def _make_cute(request: PresetRequest) -> Spec:
+    tile = request.build_tile(request.mode)
     return {
         "kind": "cute",
         "layout": tile.cute()["elements"],
         "unit": "elements",
-        "base": hex(asked.compute_base(asked.mode)),
+        "base": hex(request.compute_base(request.mode)),
     }
 
 
-def _make_custom(asked: PresetRequest) -> Spec:
-    seen = asked.seen
+def _make_custom(request: PresetRequest) -> Spec:
+    seen = request.seen
     lines = seen.rows if seen.major == "K" else seen.k
     return {
         "kind": "atoms",
@@ -125,14 +125,14 @@ def _make_custom(asked: PresetRequest) -> Spec:
         "line_stride": "16",
         "swizzle": "none",
         "swizzle_by": "address",
-        "base": hex(asked.word.start_address),
+        "base": hex(request.word.start_address),
     }
 
 
 @dataclass(frozen=True, slots=True)
 class StoragePreset:
-    """One common way to store a tile. major: what it fixes, "" where it takes either; is_of: whether a storage's form
-    is of this kind.
+    """A common way to store a tile. major: the one it requires, "" for either; is_of: whether a storage has this
+    form.
     """
 
     name: str
@@ -205,31 +205,32 @@ def find_preset(spec: Mapping[str, str]) -> StoragePreset | None:
     return next((preset for preset in PRESETS if preset.is_of(spec)), None)
 
 
-def adapt_request(preset: StoragePreset, asked: PresetRequest) -> PresetRequest | None:
-    """The same for a preset that fixes the major; None where the element type is not read so."""
-    seen = asked.seen
+def adapt_request(preset: StoragePreset, request: PresetRequest) -> PresetRequest | None:
+    """Return the request with the major that a preset requires; None if the element type cannot be read so."""
+    seen = request.seen
     major = preset.major or seen.major
     if not seen.form.allows_elements(seen.bits, major) or (seen.form.by_idesc and major != seen.major):
-        return None  # of tcgen05 the instruction descriptor says the major
-    return PresetRequest(replace(seen, major=major), asked.word)
+        return None  # for tcgen05 the instruction descriptor gives the major
+    return PresetRequest(replace(seen, major=major), request.word)
 
 
-def find_first_k_step(spec: Mapping[str, str], asked: PresetRequest) -> int:
-    """The K step at which the word starts, as its start address says: 0 unless it lies whole steps of 32 bytes inside
-    the swizzle atom's row.
+def find_first_k_step(spec: Mapping[str, str], request: PresetRequest) -> int:
+    """Return the K step at which the word starts: 0 unless the start is whole steps of 32 bytes inside an atom's
+    row.
     """
-    past = asked.word.start_address - int(spec["base"], 0)
-    if asked.seen.major != "K" or not 0 < past < asked.mode.width_bytes or past % 32:
+    past = request.word.start_address - int(spec["base"], 0)
+    if request.seen.major != "K" or not 0 < past < request.mode.width_bytes or past % 32:
         return 0
-    return past * 8 // asked.seen.bits
+    return past * 8 // request.seen.bits
 
 
-THUMB = 8  # cells each way
+THUMB = 8  # cells in each dimension
 
 
 def compute_thumbnail(spec: Mapping[str, Any], seen: View) -> list[int]:
-    """The first KiB of a tile stored so, 8 chunks of 16 bytes a row: a number for the chunk of the contiguous dimension
-    and the group of 8 rows that lie there, -1 where none do.
+    """Return the first KiB of a tile stored so, 8 chunks of 16 bytes per row.
+
+    Each number combines the chunk along the contiguous dimension and the group of 8 rows; -1 where nothing is stored.
     """
     whole = {**spec, "base": "0"}
     stored = storage(whole, seen.bits, seen.major, seen.form)

@@ -1,5 +1,7 @@
-"""What requests about matrix descriptors ask. Their readers in app/memory/descriptors.py take the object as it was
-given: what a field may be depends on the format and the instruction.
+"""Questions about matrix descriptors.
+
+app/memory/verdicts.py reads the objects as given, because what a field may be depends on the format and the
+instruction.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ DescriptorText = name_type(
 
 @question
 class DecodeQuestion:
-    """A word, and who reads it."""
+    """A descriptor word, its format and target."""
 
     word: str = text_field(
         "",
@@ -89,7 +91,7 @@ EncodeBody = make_question(
 
 @question
 class ReadsBody:
-    """A descriptor and the instruction that reads through it."""
+    """A descriptor, and the instruction that reads through it."""
 
     descriptor: str = text_field("", "word", "", type=DescriptorText, required=True)
     instruction: str = text_field(
@@ -128,11 +130,11 @@ class VerifyBody(ReadsBody):
     slice: Slice = question_field(Slice, "Slice", "", prefix="slice_")
 
 
-# What the page calls the fields of requests, the first of its forms last.
+# Labels of request fields on the page; of several forms the last one counts.
 LABELS = (
     {field.amount: field.label for field in table.WGMMA.fields} | labels_of(VerifyBody) | {"compare": "Compare with"}
 )
-# How a picture of the verdict is asked for, as the page's address has it: query parameter → what it is.
+# Options of a picture of the verdict: query parameter → description.
 VERDICT = {
     "instruction": "the instruction that reads through the word; the page's usual one where it is left out",
     "idesc": "tcgen05: the instruction descriptor, for M, N and the majors",

@@ -1,5 +1,6 @@
-"""A storage as requests say it: a question a kind, from which follow the schema, the forms and their labels. What it
-means, and what is wrong with it, `lanescope.shared.storage` says: that depends on the instruction that reads it.
+"""Storages as requests describe them: a question per kind gives the schema, the forms and their labels.
+
+`lanescope.shared.storage` reads and checks them, because that depends on the instruction that reads the tile.
 """
 
 from __future__ import annotations
@@ -82,8 +83,9 @@ class _Lines(_Swizzled):
 
 @question
 class AtomsStorage(_Lines):
-    """Panels: line n and inner byte b lie at base + (n div 8)·outer8_stride + (n mod 8)·line_stride + (b div
-    width_bytes)·inner_stride + b mod width_bytes, then the XOR."""
+    """Panels: line n and inner byte b are stored at base + (n div 8)·outer8_stride + (n mod 8)·line_stride + (b div
+    width_bytes)·inner_stride + b mod width_bytes, then the XOR.
+    """
 
     kind: str = _kind("atoms")
     width_bytes: int = number_field(128, "Panel width, bytes", "Bytes of a panel's line.", required=True, size=8)
@@ -96,7 +98,7 @@ class AtomsStorage(_Lines):
 
 @question
 class RowsStorage(_Lines):
-    """Line n and inner byte b lie at base + n·pitch_bytes + b, then the XOR."""
+    """Line n and inner byte b are stored at base + n·pitch_bytes + b, then the XOR."""
 
     kind: str = _kind("rows")
     pitch_bytes: int = number_field(128, "Row pitch, bytes", "Bytes from one line to the next.", required=True, size=8)
@@ -123,14 +125,14 @@ class CuteStorage:
 
 STORAGES = dict(zip(KEYS, (CanonicalStorage, AtomsStorage, RowsStorage, CuteStorage), strict=True))
 OPTIONS: dict[str, Option] = {name: option for one in STORAGES.values() for name, option in options_of(one).items()}
-# What the verifier's form begins with: query name → default. `kind` chooses which of them are read.
+# Initial fields of the verifier's form: query name → default. `kind` selects which of them are read.
 STORAGE = {name: str(option.default) for name, option in OPTIONS.items() if name not in ("element_bits", "major")} | {
     "kind": "canonical",
     "swizzle": "128B",
     "base": "0x1000",
     "inner_stride": "8192",
 }
-# The keys of each kind that the forms ask for; the instruction and "read as" say the others.
+# The keys of each kind that the forms have; the instruction and "read as" give the others.
 USED = {kind: tuple(name for name in names if name in STORAGE) for kind, names in KEYS.items()}
 Storage: TypeAlias = Annotated[
     CanonicalStorage | AtomsStorage | RowsStorage | CuteStorage,
@@ -141,7 +143,7 @@ StorageSpec: TypeAlias = Annotated[Mapping[str, object], RequestModel(Storage)] 
 
 
 def storage_field(help: str, **more: Any) -> Any:
-    """Declare a storage in a body: kept as it is given, for the engine to read."""
+    """Declare a storage in a body, kept as given for the engine to read."""
     return question_field(
         tuple(STORAGES.values()),
         "Storage",
@@ -155,7 +157,7 @@ def storage_field(help: str, **more: Any) -> Any:
 
 
 def describe_storage() -> dict[str, str]:
-    """Return what each field of an address says of the storage: the kinds that have it, and its help."""
+    """Return a description of each storage field of an address: the kinds that have it, and its help."""
     out = {"s_kind": f"how the tile is stored: {join_words(tuple(KEYS), 'or')}"}
     for name in STORAGE:
         kinds = ", ".join(kind for kind, used in USED.items() if name in used)
@@ -167,14 +169,14 @@ def describe_storage() -> dict[str, str]:
 def build_form(
     spec: dict[str, str], swizzles: tuple[str, ...] = WGMMA_MODES, but: tuple[str, ...] = ()
 ) -> list[Control]:
-    """Return the controls for the fields that a storage's kind uses, except `but`; an unknown kind has none."""
+    """Return the controls of the fields that a storage's kind uses, except `but`; none for an unknown kind."""
     names = [name for name in USED.get(spec["kind"], ()) if name not in but]
     form = form_of(STORAGES.get(spec["kind"], CuteStorage), spec, {"swizzle": swizzles})
     return [form[name] for name in names]
 
 
 def replace_storage(query: dict[str, str], spec: dict[str, Any]) -> str:
-    """The page's query with another storage in it."""
+    """Return the page's query with another storage in it."""
     kept = {name: value for name, value in query.items() if name != "part" and not name.startswith("s_")}
     return urlencode(
         kept | {f"s_{name}": value for name, value in spec.items() if name in ("kind", *USED[spec["kind"]])}
@@ -182,6 +184,6 @@ def replace_storage(query: dict[str, str], spec: dict[str, Any]) -> str:
 
 
 def parse_storage(spec: dict[str, str], major: str) -> dict[str, str]:
-    """The storage that a form's fields say: the keys its kind has."""
+    """Return the storage that a form's fields describe, with the keys of its kind."""
     fixed = {"major": major} if spec["kind"] == "canonical" else {}
     return {"kind": spec["kind"], **fixed, **{name: spec[name] for name in USED.get(spec["kind"], ())}}

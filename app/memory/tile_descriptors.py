@@ -1,4 +1,4 @@
-"""Which descriptors read a stored tile, as the pages, the API and the command line say it. No framework."""
+"""The descriptors that read a stored tile, for the pages, the API and the command line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class StartWord:
 
 @fact
 class DescribedTile:
-    """The descriptors that read a stored tile, or why none does."""
+    """The descriptors that read a stored tile, or why there are none."""
 
     element_bits: int
     assumed: Annotated[bool, Description("Whether the width of the elements is a guess: the text leaves it open.")]
@@ -52,7 +52,7 @@ class DescribedTile:
 
 
 def format_described(one: DescribedTile) -> list[str]:
-    """The same for a terminal."""
+    """Yield the lines of the command."""
     of = f" as {one.element_bits}-bit elements" if one.assumed else ""
     of += ", the swizzle on byte addresses," if one.on_bytes else ""
     if one.why:
@@ -75,7 +75,7 @@ def format_described(one: DescribedTile) -> list[str]:
 
 
 def describe_tile(spec: Mapping[str, object], element_bits: int | None) -> list[DescribedTile]:
-    """The descriptors of a tile for each width that its elements may have; one with why where none reads it."""
+    """Return the descriptors of a tile for each element width; if there are none, one entry with the reason."""
     try:
         return [_build_described(one) for one in describe_stored_tile(spec, element_bits)]
     except LayoutError:
@@ -111,7 +111,7 @@ def _build_described(one: TileDescriptors) -> DescribedTile:
 
 
 def link_offset(one: TileDescriptors, past: int) -> str:
-    """The page of the first word for the same tile so many bytes further on, with the storage that it reads."""
+    """Link to the first word for the same tile moved by some bytes, with the storage that it reads."""
     seen = one.seen
     query = {"instruction": one.instruction, "operand": "b", "major": seen.major}
     base = int(str(one.spec.get("base", 0)), 0) + past

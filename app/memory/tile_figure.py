@@ -1,6 +1,4 @@
-"""Pictures of tiles: the tile as a grid, memory beside or below it, atoms outlined, LBO and SBO as brackets. No
-framework.
-"""
+"""Pictures of tiles: the tile as a grid, memory beside or below it, atoms outlined, LBO and SBO as brackets."""
 
 from __future__ import annotations
 
@@ -21,14 +19,14 @@ from lanescope.shared.tile_map import DOWN, NUMBERS, UNITS, TileMap, TileStride,
 from lanescope.shared.tiling import Tile
 
 SHOWN = ("both", "tile", "memory")
-LABELLED = 2200  # cells of a picture that are still numbered
+LABELLED = 2200  # cells of a picture that still get numbers
 _LEFT, _TOP, _GAP, _WIDEST = 34.0, 36.0, 150.0, 560.0
 _TOP_UNTITLED = 18.0
 
 
 @dataclass(frozen=True, slots=True)
 class TileLook:
-    """LOOK's values, read."""
+    """The options of LOOK, parsed."""
 
     down: str = ""
     unit: str = "chunk"
@@ -41,7 +39,7 @@ LOOKS = {"down": ("", *DOWN), "unit": UNITS, "number": NUMBERS, "show": SHOWN, "
 
 
 def parse_look(query: Mapping[str, str]) -> TileLook:
-    """Return how a query wants a tile drawn; LayoutError names an unknown option."""
+    """Parse how a query wants a tile drawn. LayoutError names an unknown option."""
     given = {name: query.get(name) or default for name, (default, _) in LOOK.items()}
     for name, value in given.items():
         if value not in LOOKS[name]:
@@ -53,16 +51,16 @@ def parse_look(query: Mapping[str, str]) -> TileLook:
 
 @dataclass(frozen=True)
 class TileDrawing:
-    """A figure, what is drawn on top of it, and the map and places behind its cells."""
+    """A figure, what is drawn on top of it, and the addresses behind its cells."""
 
     figure: PanelFigure
     extra: str
     map: TileMap
-    place: Any  # int64 [rows, cols]: the cell of the memory panel
+    place: Any  # int64 [rows, cols]: cell number in the memory panel
     first: int  # byte address of the memory panel's first cell
 
     def build_script_data(self) -> dict[str, Any]:
-        """For the page's script: the numbers of every cell, row by row, and templates of what is said of one."""
+        """Return the script's data: the numbers of every cell, row by row, and templates that describe a cell."""
         cells, tile = self.map, self.map.tile
         size, swizzle = cells.bits // 8, tile.mode.swizzle()
         before, after = (tile.base + cells.list_cell_offsets(plain) * size for plain in (True, False))
@@ -92,7 +90,7 @@ class TileDrawing:
                 swizzle.base,
                 swizzle.shift,
                 swizzle.shift,
-            ],  # bits of an address from the right: bytes of a chunk, chunks, rows
+            ],  # bits of an address from the right: byte in chunk, chunk, row
             "digits": 12,
             "says": {
                 "place": f"row {{mn}}, k {reach}" if tile.major == "K" else f"k {{k}}, mn {reach}",
@@ -115,8 +113,9 @@ def draw_tile(
     line: str = "var(--ink)",
     titled: bool = True,
 ) -> TileDrawing:
-    """A tile and its memory. rows: those of one instruction, which decide whether a stride is read; 0: of the whole
-    tile, at most 256.
+    """Return the drawing of a tile and its memory.
+
+    rows: of one instruction, which decide whether a stride is read; 0: those of the whole tile, at most 256.
     """
     look = look or TileLook()
     cells = TileMap(tile, look.down, look.unit)
@@ -159,7 +158,7 @@ def _tile_panel(cells: TileMap, numbers: Any, cell: str, titled: bool) -> Figure
 
 
 def _memory_panel(cells: TileMap, place: Any, numbers: Any, title: str, beside: FigurePanel | None) -> FigurePanel:
-    """Return the panel of memory, 128 bytes a row, at the right of a tile's panel or, where that is wide, below it.
+    """Return the panel of memory, 128 bytes per row, to the right of the tile's panel or below it.
 
     place: the cell of this panel that holds each cell of the tile.
     """
@@ -196,12 +195,12 @@ def _colours(cells: TileMap) -> Any:
 
 
 def _held_texts(held: Any, numbers: Any) -> list[list[str]]:
-    """Return the number of the tile's cell that each cell of memory holds, "" where it holds none."""
+    """Return the number of the tile's cell in each cell of memory, "" if it has none."""
     return [["" if n < 0 else str(int(numbers[n])) for n in row] for row in held.tolist()]
 
 
 def _figure_size(panels: list[FigurePanel], cells: TileMap, found: Sequence[TileStride]) -> tuple[float, float]:
-    """Return width and height of a figure with room for its titles and the labels of its strides."""
+    """Return width and height of a figure with room for titles and stride labels."""
     across = any(cells.find_cell(stride.mn, stride.k)[1] for stride in found)
     below = {"logical": 34 if across else 10, "memory": 10}
     titles = max(max(panel.width, 7.3 * len(panel.title)) + panel.x for panel in panels)
@@ -210,7 +209,7 @@ def _figure_size(panels: list[FigurePanel], cells: TileMap, found: Sequence[Tile
 
 
 def _compute_cell_size(rows: int, cols: int) -> tuple[float, float]:
-    """A cell's width and height: large enough for a number where there are not too many of them."""
+    """Return width and height of a cell: large enough for a number unless there are too many cells."""
     wide, tall = min(34.0, 500 / cols), min(19.0, max(3.0, 620 / rows))
     if has_numbers(rows, cols):
         return max(wide, 22.0), max(tall, 11.0)
@@ -218,12 +217,12 @@ def _compute_cell_size(rows: int, cols: int) -> tuple[float, float]:
 
 
 def has_numbers(rows: int, cols: int) -> bool:
-    """Whether so many cells are drawn large enough for a number."""
+    """Return whether so many cells are drawn large enough for a number."""
     return rows * cols <= LABELLED and cols * 22 <= 1500 and rows <= 256
 
 
 def _draw_overlay(panel: FigurePanel, tile: Tile, cells: TileMap, rows: int, ink: str, line: str) -> str:
-    """Edges of the atoms, the first atom's outline, and the strides of one panel."""
+    """Draw the edges of the atoms, the outline of the first, and the strides of one panel."""
     found = list_tile_strides(tile, rows or min(tile.mn, 256))
     if panel.name == "logical":
         high, wide = cells.find_cell(tile.atom[0], tile.atom[1])
@@ -237,7 +236,7 @@ def _draw_overlay(panel: FigurePanel, tile: Tile, cells: TileMap, rows: int, ink
 
 
 def _draw_atoms(panel: FigurePanel, high: int, wide: int, ink: str, line: str) -> str:
-    """Lines between atoms of high × wide cells, and the first one outlined."""
+    """Draw lines between atoms of high × wide cells, and outline the first."""
     steps = [
         f"M{panel.x:.2f} {panel.y + r * panel.cell_height:.2f}h{panel.width:.2f}" for r in range(high, panel.rows, high)
     ]
@@ -250,9 +249,7 @@ def _draw_atoms(panel: FigurePanel, high: int, wide: int, ink: str, line: str) -
 
 
 def _draw_stride_in_tile(panel: FigurePanel, cells: TileMap, stride: TileStride, rows: int, ink: str) -> str:
-    """A stride between the two places of the tile that it joins: to the right where it leads down, below where it leads
-    across.
-    """
+    """Draw a stride between two places of the tile: at the right if it leads down, below if it leads across."""
     row, col = cells.find_cell(stride.mn, stride.k)
     dashed, note = "", ""
     if not stride.read:
@@ -282,7 +279,7 @@ def _draw_stride_in_tile(panel: FigurePanel, cells: TileMap, stride: TileStride,
 
 
 def _draw_bracket(panel: FigurePanel, stride: TileStride, number: int, ink: str) -> str:
-    """A stride in memory, from the first byte to the byte it leads to."""
+    """Draw a stride in memory as a bracket from the first byte to the byte it leads to."""
     start, end = panel.y + 0.5 * panel.cell_height, panel.y + (stride.bytes // 128 + 0.5) * panel.cell_height
     x = panel.x + panel.width + 14 + 58 * number
     path, head = f"M{x - 10:.1f} {start:.1f}h10V{end:.1f}h-10", f"M{x - 5:.1f} {end - 4:.1f}l-6 4 6 4"
@@ -305,7 +302,7 @@ def _draw_label(stride: TileStride, x: float, y: float, note: str, ink: str) -> 
 
 
 def draw_pins(drawing: TileDrawing, pins: Iterable[str], palette: Palette | None = None) -> str:
-    """Draw the rings of pinned elements in each panel; skip those outside the drawn part of the tile."""
+    """Draw rings around pinned elements in each panel; those outside the drawn part of the tile are skipped."""
     cells, rings = drawing.map, ""
     for _, mn, k in map(split_pin, pins):
         if k is None or mn >= cells.tile.mn or k >= cells.tile.k:

@@ -1,6 +1,4 @@
-"""What the tile page shows of a tile: its picture, its cells for the script, its steps, and the programs around it. No
-framework.
-"""
+"""The template's variables of the tile page: picture, cells for the script, steps, and links."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ from lanescope.shared.tiling import Tile
 
 
 def build_context(query: Mapping[str, str]) -> dict[str, Any]:
-    """What /smem shows for a query; a wrong option is told and the default tile, or the usual drawing, shown."""
+    """Return the template's variables. A wrong option is reported, and the default tile or drawing shown."""
     given, looks = _read_fields(query)
     asked = {k: v for k, v in given.items() if v} | {k: v for k, v in looks.items() if v != LOOK[k][0]}
     (tile, rows), wrong_tile = _parse_tile_or_default(given)
@@ -86,7 +84,7 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _read_fields(query: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the fields of the tile and of its drawing, with their defaults where the query has none."""
+    """Return the query's fields of the tile and of its drawing, with defaults."""
     given = {name: query.get(name, "") or default for name, default in memory.TILE_FIELDS.items()}
     if query.get("format", "") not in ("", WGMMA.name):
         given["format"] = query["format"]
@@ -94,26 +92,26 @@ def _read_fields(query: Mapping[str, str]) -> tuple[dict[str, str], dict[str, st
 
 
 def _list_drawn(tile: Tile, look: TileLook, cells: TileMap, kept: dict[str, str]) -> list[choices.ChoiceRow]:
-    """List how the tile may be drawn, and how it is."""
+    """Return the options of the drawing with the current choice."""
     offered = {name: DOWN if name == "down" else values for name, values in LOOKS.items()}
     if tile.mode.chunks == 1:
-        del offered["plain"]  # nothing is swizzled
+        del offered["plain"]  # without a swizzle
     now = {**{name: getattr(look, name) for name in LOOKS}, "plain": str(int(look.plain))}
     now["down"] = "mn" if cells.rows_are_mn else "k"
     return choices.list_look_choices("smem", now, offered, "/smem", choices.build_tile_query(tile) | kept)
 
 
-def _parse_tile_or_default(given: dict[str, str]) -> tuple[tuple[Tile, int], LayoutError | None]:
-    """Return the tile with its rows, or the default one of its format and what is wrong."""
+def _parse_tile_or_default(query: dict[str, str]) -> tuple[tuple[Tile, int], LayoutError | None]:
+    """Return the tile and its rows; for a wrong query the default tile of its format, and the error."""
     try:
-        return memory.parse_tile(given), None
+        return memory.parse_tile(query), None
     except LayoutError as error:
-        known = {"format": given["format"]} if given.get("format") in {form.name for form in FORMATS} else {}
+        known = {"format": query["format"]} if query.get("format") in {form.name for form in FORMATS} else {}
         return memory.parse_tile(known), error
 
 
 def _parse_look_or_default(looks: dict[str, str], tile: Tile) -> tuple[TileLook, TileMap, LayoutError | None]:
-    """Return how a tile is drawn and its cells, or the usual way and what is wrong."""
+    """Return the drawing options and cells; for a wrong query the defaults, and the error."""
     try:
         look = parse_look(looks)
         return look, TileMap(tile, look.down, look.unit), None
@@ -122,12 +120,14 @@ def _parse_look_or_default(looks: dict[str, str], tile: Tile) -> tuple[TileLook,
 
 
 def find_other_format(form: DescriptorFormat) -> DescriptorFormat:
-    """The format that the page offers beside this one: the next row."""
+    """Return the other descriptor format that the page links to: the next row."""
     return FORMATS[(FORMATS.index(form) + 1) % len(FORMATS)]
 
 
 def build_other_format_query(tile: Tile, kept: dict[str, str]) -> str:
-    """The same tile for the other format's instructions; its usual tile where they read none like it."""
+    """Return the query of the same tile for the other format's instructions; its default tile if they cannot read
+    this one.
+    """
     form = find_other_format(tile.form)
     try:
         return links.link_smem(choices.build_tile_query(replace(tile, form=form)) | kept)
@@ -135,18 +135,19 @@ def build_other_format_query(tile: Tile, kept: dict[str, str]) -> str:
         return links.link_smem(form.query)
 
 
-MOST_PLAIN = 256  # cells of a swizzled tile beside which its atom is not drawn again
+MOST_PLAIN = 256  # a swizzled tile with fewer cells does not get a close-up of its atom
 
 
 def is_close_up_useful(cells: TileMap) -> bool:
-    """Whether one atom is drawn larger, with its numbers: where the tile has several and the whole is dense."""
+    """Return whether one atom is drawn enlarged, with numbers: if the tile has several and its cells are too dense."""
     swizzled = cells.tile.mode.chunks > 1 and cells.rows * cells.cols > MOST_PLAIN
     return cells.tile.atoms != (1, 1) and (swizzled or not has_numbers(cells.rows, cells.cols))
 
 
 def draw_tile_panels(name: str, tile: Tile, look: TileLook, rows: int, pins: Sequence[str] = ()) -> dict[str, Any]:
-    """A tile as the page shows it: its cells and its memory, each an SVG of its own with what is said above it, and the
-    numbers for the script. rows: those of one instruction, 0 for the tile's own; pins: elements with a ring.
+    """Return a tile as the page shows it: tile and memory as SVGs with headings, and the script's numbers.
+
+    rows: of one instruction, 0 for the tile's own; pins: elements to ring.
     """
     titles = {"logical": f"Tile, {tile.mn}×{tile.k}", "memory": "Shared memory"}
     if name == "atom":
@@ -179,20 +180,21 @@ def draw_tile_panels(name: str, tile: Tile, look: TileLook, rows: int, pins: Seq
 
 
 def find_reader(tile: Tile, rows: int) -> tuple[str, str]:
-    """(instruction, operand) of these elements that reads `rows` rows of a tile; none where an instruction descriptor
-    says how many it reads, and where the format names none.
+    """Return an (instruction, operand) of these elements that reads `rows` rows of a tile.
+
+    None if an instruction descriptor says how many rows are read, or if the format names none.
     """
     text = tile.form.readers.get(tile.element_bits, "")
     if tile.form.by_idesc or not text:
         return "", "a" if rows in (64, 128) else "b"
     if rows != 64:
-        with suppress(LayoutError):  # where no instruction has so many rows, A's 64 stand for them
+        with suppress(LayoutError):  # if no instruction has so many rows, use A's 64
             return lookup.find(text.format(n=rows)).ptx, "b"
     return text.format(n=64), "a"
 
 
 def link_product(instruction: str, given: dict[str, str] | None) -> dict[str, str] | None:
-    """Links to a whole product with these options: its program, and its run; None where there are none."""
+    """Link to a whole product with these options, as program and as run; None if there are none."""
     if given is None:
         return None
     found = lookup.find(instruction)
@@ -200,7 +202,7 @@ def link_product(instruction: str, given: dict[str, str] | None) -> dict[str, st
 
 
 def link_slice_product(request: dict[str, Any], tile: Tile | None, first: int, k: int) -> dict[str, str] | None:
-    """Links to a whole product with the operand stored and the word given as a verification has them; None for a slice
+    """Link to a whole product with the operand stored and the word as a verification has them; None for a slice
     inside K.
     """
     found, operand, word = lookup.find(request["instruction"]), request["operand"].lower(), request["descriptor"]
@@ -215,7 +217,7 @@ def link_slice_product(request: dict[str, Any], tile: Tile | None, first: int, k
 
 
 def build_step_query(tile: Tile, rows: int, k: int) -> str:
-    """The query under which the descriptor page verifies one K step: an instruction of these elements that reads `rows`
+    """Return the query with which the descriptor page verifies one K step under an instruction that reads `rows`
     rows.
     """
     instruction, operand = find_reader(tile, rows)

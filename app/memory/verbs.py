@@ -1,4 +1,4 @@
-"""The verbs smem and descriptor."""
+"""The commands smem and descriptor."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lanescope.app.kit.terminal import (
 )
 
 if TYPE_CHECKING:
-    from lanescope.app.memory.descriptors import Diagnosis, Fit, Fix, Verified
+    from lanescope.app.memory.verdicts import Diagnosis, Fit, Fix, Verified
 
 app, descriptor_app = make_verb_group("descriptor", "wgmma matrix descriptors: decode, encode, verify.")
 TARGET = "What ptxas compiles for; any when left out."
@@ -120,12 +120,12 @@ def descriptor_verify(
     theme: Annotated[str, typer.Option(help="Drawn: light, dark or bw.")] = "light",
     as_json: AsJson = False,
 ) -> None:
-    """Does the descriptor read the tile where the program stored it? Exit status 1 where it does not, 2 where no
-    storage is given.
+    """Does the descriptor read the tile where the program stored it? Exit status 1 if it does not, 2 if no storage
+    is given.
     """
-    from lanescope.app.memory import descriptors as memory
+    from lanescope.app.memory.verdicts import build_verified, parse_view
 
-    asked: dict[str, object] = {
+    query: dict[str, object] = {
         "descriptor": word,
         "instruction": instruction,
         "operand": operand,
@@ -133,15 +133,15 @@ def descriptor_verify(
         **({"format": format} if format else {}),
         **drop_empty({"idesc": idesc, "target": target}),
     }
-    read_as = memory.parse_view(asked)[1].major
-    asked["slice"] = {"mn": slice_mn, "k": slice_k}
+    read_as = parse_view(query)[1].major
+    query["slice"] = {"mn": slice_mn, "k": slice_k}
     if storage:
-        asked["storage"] = parse_storage_options(storage, read_as)
-    result = memory.build_verified(asked)
+        query["storage"] = parse_storage_options(storage, read_as)
+    result = build_verified(query)
     if output:
         from lanescope.app.diagram import verdicts
 
-        write_output(verdicts.render_verdict(parse_picture_form(output), asked, {"theme": theme})[0], output)
+        write_output(verdicts.render_verdict(parse_picture_form(output), query, {"theme": theme})[0], output)
     if as_json:
         print_json(result)
     else:
@@ -151,7 +151,7 @@ def descriptor_verify(
 
 
 def _describe_verdict(result: Verified) -> str:
-    """Return the verdict in one line, with the bits that make it one."""
+    """Return the verdict in one line, with the bits on which it rests."""
     total, first = result.total, result.first_mismatch
     wrong = total - (result.matched or 0)
     if result.verdict == "match":

@@ -1,4 +1,4 @@
-"""The verification that the descriptor page's address asks for, and what it finds. No framework."""
+"""The verification that the descriptor page's address requests, and its result."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from math import lcm
 from typing import Any
 
 from lanescope.app.kit.enumerations import WGMMA
-from lanescope.app.memory import descriptors as memory
 from lanescope.app.memory.presets import PresetRequest, adapt_request, find_first_k_step, find_preset
 from lanescope.app.memory.storage import KINDS, STORAGE, parse_storage
+from lanescope.app.memory.verdicts import SEEN_BY, parse_view, verify_request
 from lanescope.blackwell import umma
 from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.format import DescriptorFormat
@@ -25,7 +25,7 @@ VIEW = {"instruction": WGMMA, "operand": "a", "major": "K", "slice_mn": "0", "sl
 
 
 def make_default_view(form: DescriptorFormat) -> dict[str, str]:
-    """How a word is read where a query does not say: by which instruction, as which operand, from which slice."""
+    """Return the default view of a word: by which instruction, as which operand, from which slice."""
     if not form.by_idesc:
         return VIEW | form.query
     own = {"instruction": umma.DEFAULT, "idesc": umma.DEFAULT_IDESC, "operand": "a", "slice_mn": "0", "slice_k": "0"}
@@ -35,7 +35,7 @@ def make_default_view(form: DescriptorFormat) -> dict[str, str]:
 def parse_page_query(
     form: DescriptorFormat, query: dict[str, str]
 ) -> tuple[dict[str, str], dict[str, str], dict[str, str], bool]:
-    """(how a query has the word read, the storage it says, which of its fields grew and why, whether it says one)."""
+    """Return (view, storage, fields of the storage that grew and why, whether the query has a storage)."""
     view = {name: query.get(name, default) for name, default in make_default_view(form).items()}
     if form.by_idesc:
         view["major"] = _find_idesc_major(view)
@@ -44,15 +44,17 @@ def parse_page_query(
 
 
 def _find_idesc_major(view: dict[str, str]) -> str:
-    """The major that tcgen05's instruction descriptor says; K where it is illegal."""
+    """Return the major that the instruction descriptor of tcgen05 gives; K if it is illegal."""
     try:
-        return memory.parse_view(view)[1].major
+        return parse_view(view)[1].major
     except LayoutError:
         return "K"
 
 
 def _parse_storage_form(view: dict[str, str], query: dict[str, str]) -> dict[str, str]:
-    """The storage the form says; what it leaves out fits the instruction, or the storage's other fields."""
+    """Return the storage of the form. Fields left out get values that suit the instruction, or the storage's other
+    fields.
+    """
     usual = (
         STORAGE
         | _compute_default_sizes(view, query)
@@ -62,11 +64,11 @@ def _parse_storage_form(view: dict[str, str], query: dict[str, str]) -> dict[str
 
 
 def _compute_default_sizes(view: dict[str, str], query: dict[str, str]) -> dict[str, str]:
-    """The default sizes of a canonical tile: what the instruction reads, in whole atoms. Empty where the view is not
-    legal.
+    """Return default sizes of a canonical tile: what the instruction reads, in whole atoms. Empty if the view is
+    illegal.
     """
     try:
-        _, seen = memory.parse_view(view)
+        _, seen = parse_view(view)
         mn, k = seen.form.get_mode_by_name(query.get("s_swizzle", STORAGE["swizzle"])).get_atom_size(
             seen.bits, seen.major
         )
@@ -76,13 +78,14 @@ def _compute_default_sizes(view: dict[str, str], query: dict[str, str]) -> dict[
 
 
 def _grow_tile(view: dict[str, str], spec: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """A canonical tile that holds the slice the instruction reads, and what was said of it: field → why it grew. A
-    tile that holds it, and one whose fields are wrong, is as given.
+    """Enlarge a canonical tile to hold the slice that the instruction reads. Return it, and field → why it grew.
+
+    A tile that holds the slice, or has wrong fields, stays as it is.
     """
     if spec["kind"] != "canonical":
         return spec, {}
     try:
-        _, seen = memory.parse_view(view)
+        _, seen = parse_view(view)
         mn, k = seen.form.get_mode_by_name(spec["swizzle"]).get_atom_size(seen.bits, seen.major)
         given = {name: parse_integer(spec[name], name) for name in ("mn", "k")}
         first = {name: parse_integer(view[f"slice_{name}"], name) for name in ("mn", "k")}
@@ -98,32 +101,32 @@ def _grow_tile(view: dict[str, str], spec: dict[str, str]) -> tuple[dict[str, st
 
 
 def build_request(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any]:
-    """The verification that a page's address asks for, as the API takes it."""
+    """Return the verification that a page's address requests, as the API takes it."""
     view, spec, _, chosen = parse_page_query(descriptor.format, query)
     return build_view_request(descriptor, view, spec if chosen else None)
 
 
 def build_view_request(descriptor: Descriptor, view: dict[str, str], spec: dict[str, str] | None) -> dict[str, Any]:
-    """The verification that the page's fields ask for; without a storage nothing is judged."""
+    """Return the verification that the page's fields request; without a storage there is no verdict."""
     stored = {"storage": parse_storage(spec, view["major"])} if spec else {}
     part = {"mn": view["slice_mn"], "k": view["slice_k"]}
     return {"descriptor": str(descriptor), **select_view_fields(view), **stored, "slice": part}
 
 
 def select_view_fields(view: dict[str, str]) -> dict[str, str]:
-    """What of a view says how the descriptor is read."""
-    return {name: view[name] for name in (*memory.SEEN_BY, "format", "idesc", "target") if name in view}
+    """Return the fields of a view that say how the descriptor is read."""
+    return {name: view[name] for name in (*SEEN_BY, "format", "idesc", "target") if name in view}
 
 
 def _make_preset(
     descriptor: Descriptor, view: dict[str, str], spec: dict[str, str]
 ) -> tuple[PresetRequest | None, Any]:
-    """Return what the preset of a storage's kind is asked for, and the storage that it makes; None where it cannot."""
+    """Return the request for the preset of a storage's kind, and the storage that it makes; None if it cannot."""
     preset = find_preset(spec)
     if preset is None:
         return None, None
     try:
-        _, seen = memory.parse_view(view)
+        _, seen = parse_view(view)
         own = adapt_request(preset, PresetRequest(seen, descriptor))
         return own, preset.make(own) if own else None
     except LayoutError:
@@ -131,7 +134,7 @@ def _make_preset(
 
 
 def list_assumed_fields(descriptor: Descriptor, query: dict[str, str]) -> tuple[str, ...]:
-    """Return what of a query's storage was taken from the word and not changed since: it cannot confirm the word."""
+    """Return the storage fields that were taken from the word and not changed since: they cannot confirm the word."""
     names = query.get("assumed", "").split(",")
     if "storage" in names:
         return ("the tile itself",)
@@ -151,7 +154,7 @@ def list_assumed_fields(descriptor: Descriptor, query: dict[str, str]) -> tuple[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedRequest:
-    """A verification's answer: what is read and, where a storage is said, whether that is right."""
+    """A verification's answer: what is read and, with a storage, whether that is right."""
 
     request: dict[str, Any]
     seen: View
@@ -159,17 +162,17 @@ class JudgedRequest:
     cells: OperandChunks
     result: Verdict | None
     stored: Storage | None
-    taken: tuple[str, ...] = ()  # of the storage what was taken from the word, in words
-    named: bool = False  # whether the headline says which operand it is about
+    taken: tuple[str, ...] = ()  # storage fields taken from the word, as text
+    named: bool = False  # whether the headline names the operand
 
     @property
     def careful(self) -> bool:
-        """Whether it matches, and a reserved bit or an assumption speaks against calling that right."""
+        """Return whether it matches, although a reserved bit or an assumption leaves doubt."""
         return self.result is not None and self.result.match and bool(self.result.caution or self.taken)
 
     @property
     def headline(self) -> str:
-        """The verdict of a match in a sentence: what it rests on is named there."""
+        """Return the verdict of a match as a sentence that names its assumptions."""
         assert self.result is not None
         about = f"the word is right about {join_words(list(self.taken))}" if self.taken else ""
         if self.result.caution:
@@ -180,8 +183,8 @@ class JudgedRequest:
 
 
 def judge_request(request: dict[str, Any], taken: tuple[str, ...] = ()) -> JudgedRequest:
-    """Return what a verification finds; LayoutError names the wrong field. taken: as JudgedRequest has it."""
-    result, seen, word = memory.verify_request(request)
+    """Return the result of a verification. LayoutError names the wrong field. taken: see JudgedRequest."""
+    result, seen, word = verify_request(request)
     readable_ = result is not None and result.read.min() >= 0
     read = result.read if result and readable_ else desc.reads(make_readable(word), seen)
     made = make_chunks(read, result.expected if result else None, seen, request.get("operand", "a").upper())
@@ -190,7 +193,9 @@ def judge_request(request: dict[str, Any], taken: tuple[str, ...] = ()) -> Judge
 
 
 def make_readable(descriptor: Descriptor) -> Descriptor:
-    """The word itself; where nothing states what it reads, as it would be without a swizzle and with LBO an offset."""
+    """Return the word itself or, if nothing states what it reads, the word without swizzle and with LBO as an
+    offset.
+    """
     known = descriptor.mode_code in descriptor.format.codes.values()
     word = descriptor if known else descriptor.replace(**{descriptor.format.coded: 0})
     return word.replace(**dict.fromkeys(word.open_fields, 0))

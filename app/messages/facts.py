@@ -1,4 +1,4 @@
-"""Facts about messages of ptxas, the driver and CuTe. No framework."""
+"""Facts about messages of ptxas, the driver and CuTe."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXAMPLE = (
 
 @question
 class MessageQuestion:
-    """A text in which a tool's message may stand."""
+    """A text that may contain a tool's message."""
 
     text: str = text_field(
         "",
@@ -65,7 +65,7 @@ class MessageName:
 
 @fact
 class MessageFact(MessageName):
-    """A message: why it comes, what to change, and the smallest programs."""
+    """A message: its reason, the change, and the smallest programs."""
 
     texts: Annotated[tuple[str, ...], Description("As the tool prints it; a name in braces stands for a value.")]
     codes: tuple[MessageNumber, ...]
@@ -90,7 +90,7 @@ class FoundMessageFact:
 
 @fact
 class MessageAnswer:
-    """The messages of a text; where none is known, those most like it."""
+    """The messages of a text; if none is known, the most similar ones."""
 
     count: int
     found: tuple[FoundMessageFact, ...]
@@ -109,13 +109,13 @@ def link_message(slug: str) -> str:
     return f"{PAGE}/{slug}"
 
 
-def answer_message(asked: MessageQuestion) -> MessageAnswer:
-    """The messages of ptxas, cuTensorMapEncode and CuTe in a pasted text: the reason, the change, and the smallest
-    program that raises each.
+def answer_message(question: MessageQuestion) -> MessageAnswer:
+    """Return the messages of ptxas, cuTensorMapEncode and CuTe in a pasted text: the reason, the change, and the
+    smallest program that raises each.
     """
     from lanescope.messages import ROWS
 
-    reading = recognise_messages(asked.text) if asked.text.strip() else MessageReading()
+    reading = recognise_messages(question.text) if question.text.strip() else MessageReading()
     return MessageAnswer(
         count=len(reading.found),
         found=tuple(
@@ -124,7 +124,7 @@ def answer_message(asked: MessageQuestion) -> MessageAnswer:
         ),
         numbers=tuple(name_message(row) for row in reading.numbers),
         nearest=tuple(name_message(row) for row in reading.nearest),
-        listed=() if asked.text.strip() else tuple(name_message(row) for row in ROWS),
+        listed=() if question.text.strip() else tuple(name_message(row) for row in ROWS),
     )
 
 
@@ -155,7 +155,7 @@ def build_message(row: MessageRow) -> MessageFact:
 
 
 def describe_proof(row: MessageRow) -> str:
-    """Return which tool was run on the two programs, and that the first alone raises the message."""
+    """Return which tool was run on the two programs, and that only the first raises the message."""
     if row.source == DRIVER:
         return _describe_driver_runs(row)
     if not row.raised:
@@ -169,7 +169,7 @@ def describe_proof(row: MessageRow) -> str:
 
 
 def _describe_driver_runs(row: MessageRow) -> str:
-    """Say which drivers answered the calls of a row as this project does."""
+    """Return which drivers answered the calls of a row as expected here."""
     if not row.raised:
         return ""
     asked = [
@@ -209,7 +209,7 @@ _TRIED = {  # slug of a rule → the random maps of the part "boxes" that are ab
 
 
 def _describe_random_maps(row: MessageRow, *, is_asked: bool) -> list[str]:
-    """Say which drivers answered random maps around a rule as it says. is_asked: whether one answered its own calls."""
+    """Return which drivers confirmed a rule on random maps. is_asked: whether one answered its own calls."""
     key = f"rule: {_TRIED.get(row.slug, '')}"
     tried = [(data["meta"], data["boxes"][key]) for data in catalog.load_evidence() if key in data.get("boxes", {})]
     said = [

@@ -17,12 +17,12 @@ from lanescope.app.messages.facts import (
 from lanescope.messages import GROUPS
 
 
-def build_index_context(asked: MessageQuestion, told: MessageAnswer) -> dict[str, Any]:
+def build_index_context(question: MessageQuestion, answer: MessageAnswer) -> dict[str, Any]:
     """Return what the index shows beside the answer."""
     return {
         "groups": GROUPS,
         "link_message": link_message,
-        "asked": asked.text.strip(),
+        "asked": question.text.strip(),
         "number_notice": NUMBER_NOTICE,
     }
 

@@ -37,7 +37,7 @@ def format_numbers(row: MessageRow) -> str:
 
 
 def link_readings(row: MessageRow) -> tuple[str, str] | None:
-    """Return where the reader draws the boxes of a rule's calls, the wrong one and the right one; None for others."""
+    """Link to the reader with the boxes of a rule's calls, the wrong one and the right one; None for others."""
     if row.source != DRIVER or not row.raised:
         return None
     wrong, right = (f"/read?{urlencode({'text': text})}" for text in (row.wrong, row.right))
@@ -45,7 +45,7 @@ def link_readings(row: MessageRow) -> tuple[str, str] | None:
 
 
 def mark_changes(program: str, other: str) -> list[tuple[str, bool]]:
-    """Return the lines of a program, each with whether the other one lacks it."""
+    """Return the lines of a program, each with whether the other program lacks it."""
     lines = program.splitlines()
     kept: set[int] = set()
     for block in SequenceMatcher(None, lines, other.splitlines(), autojunk=False).get_matching_blocks():
@@ -60,7 +60,7 @@ def message_page(request: Request, slug: str) -> Response:
     group, rows = next((name, rows) for name, rows in GROUPS if row in rows)
     context = {
         "row": row,
-        "told": build_message(row),
+        "answer": build_message(row),
         "source": SOURCES[row.source],
         "numbers": format_numbers(row),
         "readings": link_readings(row),

@@ -1,4 +1,4 @@
-"""The verb explain."""
+"""The command explain."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """A message of ptxas, cuTensorMapEncode or CuTe: why it comes, what to change, and the smallest program. Exit
-    status 1 where no message is known; those most like it are named.
+    status 1 if no message is known; those most like it are named.
     """
     from lanescope.app.messages.facts import MessageQuestion, answer_message
 
@@ -63,5 +63,5 @@ def format_message(message: MessageFact, code: str) -> Iterator[str]:
 
 
 def format_name(message: MessageName) -> str:
-    """Return a message as a line of a list."""
+    """Return a message as a list item."""
     return f"  {message.title}: {message.page}"

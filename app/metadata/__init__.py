@@ -1,1 +1,1 @@
-"""Sparsity metadata and the dense columns it names."""
+"""Sparsity metadata, and the dense columns it selects."""

@@ -1,4 +1,4 @@
-"""Sparsity metadata: stored A under given words. No framework."""
+"""Sparsity metadata: stored A under given words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lanescope.render.view import OperandGrid
 
 @fact
 class Metadata:
-    """A stored A under given metadata words; the maps are [thread][value]."""
+    """Stored A under given metadata words; maps are [thread][value]."""
 
     ptx: str
     selector: int
@@ -32,10 +32,11 @@ class Metadata:
 
 @fact
 class DenseCell:
-    """An element of dense A: the lane and first bit of its nibble, and who stores it in which column where it is kept.
+    """An element of dense A: the lane and first bit of its group's metadata and, if kept, who stores it in which
+    column.
 
-    The first of a group says what of the group is kept. digit: where its nibble stands in the word as it is written,
-    0x44444444, from the left.
+    The first element of a group has `kept`, what the group keeps. digit: position of the group's nibble in the word as
+    written, 0x44444444, from the left.
     """
 
     lane: int
@@ -48,15 +49,15 @@ class DenseCell:
 
 @fact
 class StoredCell:
-    """An element of stored A: who holds it, and the dense column it stands for."""
+    """An element of stored A: its holder, and its dense column."""
 
     owner: str
     col: int
 
 
 def build_metadata(instruction: Instruction, words_text: str, selector: int) -> Metadata:
-    """Build the dense column of every stored value under the given words; LayoutError names a word or nibble that is
-    not legal.
+    """Return the dense column of every stored value under the given words. LayoutError names an illegal word or
+    nibble.
     """
     op = instruction.operand("a")
     if op.sparsity is None:
@@ -81,9 +82,7 @@ def build_metadata(instruction: Instruction, words_text: str, selector: int) -> 
 
 
 def parse_words(text: str, threads: int) -> list[int]:
-    """Parse hex words: one for every thread, or one for all of them; spaces, commas and `_` between digits are
-    accepted.
-    """
+    """Parse hex words: one per thread, or one for all; blanks, commas and `_` between digits are accepted."""
     tokens = re.split(r"[\s,]+", text.strip()) if text.strip() else [f"0x{FIRST:08X}"]
     words = []
     for number, token in enumerate(tokens):
@@ -107,7 +106,7 @@ def parse_words(text: str, threads: int) -> list[int]:
 
 
 def build_dense_cells(op: Operand, facts: Metadata) -> list[list[DenseCell]]:
-    """Build dense A by row: every cell with its group's metadata place, kept ones with who stores them."""
+    """Return dense A by row: every cell with the place of its group's metadata, kept ones with their holders."""
     assert op.sparsity is not None
     group = op.sparsity.group
     places: dict[
@@ -138,7 +137,7 @@ def build_dense_cells(op: Operand, facts: Metadata) -> list[list[DenseCell]]:
 
 
 def build_stored_cells(op: Operand, facts: Metadata) -> list[list[StoredCell]]:
-    """Build stored A by row: who holds each element and the dense column that it stands for."""
+    """Return stored A by row: the holder and dense column of each element."""
     grid = OperandGrid(op)
     thread, value = grid.thread[:, :, 0], grid.value[:, :, 0]
     columns = facts.col[thread, value]

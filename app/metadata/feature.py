@@ -31,7 +31,9 @@ class MetadataQuestion:
 
 
 def answer_metadata(question: MetadataQuestion) -> Metadata:
-    """A stored A under given metadata words: [thread][value] → dense column, and which lane's e and bit names it."""
+    """Return a stored A under given metadata words: [thread][value] → dense column, and which lane's e and bit names
+    it.
+    """
     return build_metadata(question.ptx, question.words, question.selector)
 
 

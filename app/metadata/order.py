@@ -1,6 +1,4 @@
-"""The facts and texts of /metadata/order: sparsity metadata in the order that CUTLASS's compressors write. No
-framework.
-"""
+"""Facts and texts of /metadata/order: sparsity metadata in the order of CUTLASS's compressors."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ SHOWN_WORDS = 4  # words shown in each direction, including the selected one
 
 @question
 class OrderQuestion:
-    """A sparse A, and the index of it that is looked at."""
+    """A sparse A, and the selected index of it."""
 
     opcode: str = word_field(OPCODES, "Instruction", "Who reads the metadata.", "tcgen05.mma.sp", parse=require_text)
     element: str = word_field(
@@ -40,7 +38,7 @@ class OrderQuestion:
 
 @fact
 class MetadataOrder:
-    """Sparsity metadata in global memory as CUTLASS's compressor writes them."""
+    """Sparsity metadata in global memory, as CUTLASS's compressors write it."""
 
     opcode: str
     element: str
@@ -58,7 +56,7 @@ class MetadataOrder:
 
 
 def make_order(question: OrderQuestion) -> CompressedOrder:
-    """Return the order of a request; LayoutError names the wrong field."""
+    """Return the metadata order of a question. LayoutError names the wrong field."""
     tile = question.tile_k or 0
     least = compressed_metadata.get_atom_size(question.opcode, question.element, tile)
     return compressed_metadata.make_metadata_order(
@@ -67,7 +65,7 @@ def make_order(question: OrderQuestion) -> CompressedOrder:
 
 
 def find_index(question: OrderQuestion) -> MetadataOrder:
-    """Sparsity metadata in global memory as CUTLASS's compressors write them for mma.sp, wgmma.sp and tcgen05."""
+    """Sparsity metadata in global memory as CUTLASS's compressors write it for mma.sp, wgmma.sp and tcgen05."""
     compressed = make_order(question)
     rows, groups = compressed.coords
     word, bit = compressed.locate_index(question.row, question.group)
@@ -89,7 +87,7 @@ def find_index(question: OrderQuestion) -> MetadataOrder:
 
 
 def show_index(question: OrderQuestion, answer: MetadataOrder) -> dict[str, Any]:
-    """Return what the page shows beside the answer."""
+    """Return the template's variables."""
     compressed = make_order(question)
     rows, groups = compressed.coords
     first = answer.word // 8 * 8

@@ -1,4 +1,4 @@
-"""The picture of metadata in memory: the word and bits of each row and group of A. No framework."""
+"""The picture of metadata in memory: word and bits of each row and group of A."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from lanescope.render.svg import render_svg
 from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
 
 ROWS, GROUPS, FILLS = 16, 32, 8  # rows and groups that are drawn, colours of words
-WIDE, HIGH = 38.0, 19.0  # pixels of a cell
+WIDE, HIGH = 38.0, 19.0  # size of a cell in pixels
 INDEX_BITS = 4
 
 
 def draw_order(one: CompressedOrder, row: int, group: int) -> str:
-    """Draw the rows and groups around one, each with its word and first bit there; that one has a frame."""
+    """Draw the rows and groups around the selected one, each with its word and first bit; the selected one is
+    framed.
+    """
     first = row // ROWS * ROWS, group // GROUPS * GROUPS
     size = min(ROWS, one.rows - first[0]), min(GROUPS, one.groups - first[1])
     rows, groups = one.coords

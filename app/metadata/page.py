@@ -1,4 +1,4 @@
-"""/metadata: the words of every lane, dense A beside stored A."""
+"""/metadata: the metadata words of every lane, dense A beside stored A."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 @router.get("/metadata")
 def bare_page() -> Response:
-    """Lead to the page that needs no instruction."""
+    """Redirect to the page that needs no instruction."""
     return RedirectResponse("/metadata/order", 303)
 
 
 @router.get("/metadata/{ptx}")
 def metadata_page(request: Request, ptx: str) -> Response:
-    """Show the metadata editor: type the words, or click the kept positions; dense A beside stored A."""
+    """Show the metadata editor: type words, or click the positions to keep; dense A beside stored A."""
     instruction = lookup.find(ptx)
     typed = request.query_params.get("words", "")
     selector = request.query_params.get("selector", "0")
@@ -59,5 +59,5 @@ def metadata_page(request: Request, ptx: str) -> Response:
 
 
 def _format_cycle(nibbles: tuple[int, ...]) -> str:
-    """Format the hex digits of the legal nibbles, the first once more at the end: each leads to the next choice."""
+    """Return the hex digits of the legal nibbles, ending with the first again: each leads to the next choice."""
     return "".join(f"{nibble:X}" for nibble in (*nibbles, nibbles[0]))

@@ -1,4 +1,4 @@
-"""Which lane of a load or store supplies the address of which row. No framework."""
+"""Which lane of a load or store supplies the address of which row."""
 
 from __future__ import annotations
 

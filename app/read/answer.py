@@ -37,14 +37,15 @@ class ReadBody:
     )
 
 
-def answer_read(given: Json) -> Reading:
-    """What any text is: PTX, a descriptor or code that builds one, a CuTe layout, a CUTLASS atom, a wmma fragment,
-    SASS, or a word; the page that shows it, and what else it may mean. With descriptors, tensor maps and instructions
-    in one text `bench` has them verified together; `assume` gives values for what the text leaves open.
+def answer_read(body: Json) -> Reading:
+    """What a text is: PTX, a descriptor or code that builds one, a CuTe layout, a CUTLASS atom, a wmma fragment,
+    SASS, or a word; the page that shows it, and other possible meanings. If one text has descriptors, tensor maps
+    and instructions, `bench` has the result of verifying them together; `assume` gives values that the text leaves
+    open.
     """
-    check_keys(given, options_of(ReadBody))
-    text = require_text(given.get("text"), "text", LONGEST)
-    assumed = require_object(given.get("assume", {}), "assume", "Give {key: value}, by the keys of bench.assumed.")
+    check_keys(body, options_of(ReadBody))
+    text = require_text(body.get("text"), "text", LONGEST)
+    assumed = require_object(body.get("assume", {}), "assume", "Give {key: value}, by the keys of bench.assumed.")
     return read_and_verify(text, {key: str(value) for key, value in assumed.items()})
 
 

@@ -59,7 +59,7 @@ def build_offset_table(text: str | None) -> OffsetTable | None:
 
 
 def _apply_swizzle(layout: cute.CuteLayout, index: int) -> int:
-    """Return where an index of a layout leads; with smem_ptr the XOR is on the byte address."""
+    """Return the swizzled index of a layout; with smem_ptr the XOR applies to the byte address."""
     bits = layout.unit_bits
     if layout.swizzle is None:
         return int(index)
@@ -75,8 +75,9 @@ SIDES = (32, 64, 128)  # rows and columns of the tensor that a Triton layout is 
 
 @dataclass(frozen=True, slots=True)
 class HeldTile:
-    """Which thread and value hold each element of a tile: rows, cols [threads, values]; ids: the thread of each row of
-    the arrays, where it is not its number; lanes: of a warp.
+    """The thread and value that hold each element of a tile: rows, cols [threads, values].
+
+    ids: the thread of each row of the arrays, if it is not the row's number; lanes: threads per warp.
     """
 
     label: str
@@ -107,8 +108,8 @@ class MeaningPictures:
 
 
 def draw_meaning(kind: str, facts: Mapping[str, Any], palette: Palette | None = None) -> MeaningPictures:
-    """Draw which thread holds which element, if the text says enough and the tile is small; no pictures otherwise.
-    palette: None takes the page's colours.
+    """Draw which thread holds which element, if the text says enough and the tile is small; otherwise nothing.
+    palette: None uses the page's colours.
     """
     made = find_tiles(kind, facts)
     drawn = (
@@ -182,7 +183,7 @@ def _find_triton(facts: Mapping[str, Any]) -> MeaningTiles | None:
 
 
 def find_whole_layout(text: str, bits: int) -> Any:
-    """Return a Triton layout over the smallest tensor in which no larger one tells more threads apart."""
+    """Return a Triton layout over the smallest tensor that distinguishes all its threads."""
     shapes = sorted(((rows, cols) for rows in SIDES for cols in SIDES), key=lambda one: (one[0] * one[1], one))
     layouts = [triton_layout(text, list(shape), bits) for shape in shapes]
     if not layouts[0].of_threads:
@@ -191,7 +192,7 @@ def find_whole_layout(text: str, bits: int) -> Any:
 
 
 def _count_holders(layout: Any) -> int:
-    """Return how many threads begin at an element where no other begins."""
+    """Return how many threads hold an element as their first that no other thread holds first."""
     first = {(int(row), int(col)) for row, col in zip(layout.rows[:, 0], layout.cols[:, 0], strict=True)}
     return len(first)
 

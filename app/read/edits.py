@@ -1,7 +1,7 @@
-"""Repairs that a reader applied to a text, as the address holds them: the text as it was pasted, and `fix`.
+"""Repairs that a reader applied to a text, as the address has them: the text as pasted, and `fix`.
 
-`fix=502-505:1024` puts 1024 in place of characters 502 to 504; edits of one repair are joined by commas, repairs by ~,
-each of which counts the characters of the text after those before it. Undo leaves the last one out.
+`fix=502-505:1024` replaces characters 502 to 504 by 1024. Edits of one repair are joined by commas, repairs by ~; each
+counts characters of the text after the repairs before it. Undo drops the last one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOST_REPAIRS = 32
 
 @dataclass(frozen=True, slots=True)
 class AppliedEdit:
-    """A place of the repaired text, (first, past last) characters, and what stood there before."""
+    """An edit of the repaired text: (first, past last) characters, and the text before."""
 
     span: tuple[int, int]
     before: str
@@ -39,17 +39,17 @@ class RepairedText:
 
     @property
     def undone(self) -> str:
-        """The repairs without the last one."""
+        """Return the repairs without the last one."""
         return self.fix.rpartition("~")[0]
 
     def extend(self, edits: Iterable[TextEdit]) -> str | None:
-        """Return the repairs with one more; None where its edits cannot be written so."""
+        """Return the repairs with one more; None if its edits cannot be written so."""
         written = format_edits(edits)
         return None if written is None else "~".join(filter(None, (self.fix, written)))
 
 
 def format_edits(edits: Iterable[TextEdit]) -> str | None:
-    """Format the edits of one repair; None where a text has a comma, a ~ or a line break."""
+    """Format the edits of one repair; None if a text has a comma, a ~ or a line break."""
     parts = [f"{edit.span[0]}-{edit.span[1]}:{edit.text}" for edit in edits]
     return ",".join(parts) if all(_EDIT.fullmatch(part) for part in parts) else None
 

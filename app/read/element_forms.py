@@ -1,6 +1,4 @@
-"""The forms of which a question about an element, a lane or a register asks: those that the rest of its text names. No
-framework.
-"""
+"""The instruction forms that a question about an element, a lane or a register names."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ _SHORTEST = 6  # characters of a name that a recogniser takes: SM80_16x8x16_F32F
 
 @dataclass(frozen=True, slots=True)
 class NamedForms:
-    """The forms that a text names, its words that say nothing, and whether it says that A is in shared memory."""
+    """The forms that a text names, the words that name nothing, and whether A is said to be in shared memory."""
 
     forms: tuple[Instruction, ...] = ()
     unused: tuple[str, ...] = ()
@@ -27,7 +25,7 @@ class NamedForms:
 
 
 def needs_instruction(question: ElementQuestion) -> bool:
-    """Return whether a question says everything but its instruction."""
+    """Return whether only the instruction is missing from a question."""
     return not _list_words(" ".join(re.findall(r"[\w']+", question.rest)))
 
 

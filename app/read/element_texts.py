@@ -1,5 +1,5 @@
-"""Texts that ask for an element, a row, a lane or a register: what they ask for, and the rest, which names the
-instruction or the tile. No framework.
+"""Parse questions about an element, a row, a lane or a register: the places, and the rest of the text, which names
+the instruction or the tile.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from lanescope.errors import LayoutError
 LONGEST = 400  # characters of a question
 SCALES = ("sfa", "sfb")
 MATRICES = ("a", "b", "c", "d", *SCALES, "e", *(f"matrix{number}" for number in range(10)))
-_CODE = re.compile(r"[{};\"\\$@<>\n]|%\w|(?<!\+)(?<!\b[mnkMNK])(?<!\brow)(?<!\bcol)=|->")  # a question has none of it
+_CODE = re.compile(
+    r"[{};\"\\$@<>\n]|%\w|(?<!\+)(?<!\b[mnkMNK])(?<!\brow)(?<!\bcol)=|->"
+)  # characters that no question has
 _EDGE = re.compile(r"\s*(?:\s(?:of|in)\b|[:;]|\s)\s*", re.I)  # between places and code
 _START = re.compile(r"(?:[abcd]\b|[(\[]|element|row|col|lane|thread|warp|acc|the|matrix|[tlr]\d)", re.I)
 _LONGEST_EDGE = 80  # characters of places before or after code

@@ -1,5 +1,5 @@
 """Questions about an element, a lane or a register of an instruction: `A[5][9] of mma.m16n8k16 bf16`, `R2 of lane 20`.
-The engine answers; the link opens the page with the answer pinned. No framework.
+The engine answers; the link opens the page with the answer pinned.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ElementAnswers:
     """The answers for each form that fits, the plain one first, or why there is none.
 
     certain: whether the first is right for every form with its opcode; more: how many other forms fit; unused: words
-    that the answers do not use; elsewhere: pages that show a place which no thread holds.
+    that the answers ignore; elsewhere: pages with a place that no thread holds.
     """
 
     question: ElementQuestion
@@ -58,7 +58,7 @@ def asks_for_scales(text: str) -> bool:
 
 
 def _names_scales(text: str, question: ElementQuestion) -> bool:
-    """Return whether scale factors or metadata are meant by a word beside the place, not by the place itself."""
+    """Return whether a word beside the place, and not the place itself, means scale factors or metadata."""
     return any(place.letter not in (*SCALES, "e") for place in question.places) and _SCALES.search(text) is not None
 
 

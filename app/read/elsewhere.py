@@ -1,4 +1,4 @@
-"""Texts that Lanescope has no map for and knows where they belong: instructions of other makers. No framework."""
+"""Instructions of other vendors, which Lanescope does not cover."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from lanescope.ptx import catalog
 from lanescope.reader.triton import recognise_triton_layouts
 
-LONGEST = 4096  # characters of a text that is looked at
+LONGEST = 4096  # characters of a text that are searched
 MOST_NAME = 200  # characters of a name or a line
 
 
 @dataclass(frozen=True, slots=True)
 class OtherMaker:
-    """A maker of matrix instructions: the beginnings of their names, and who covers them."""
+    """A vendor of matrix instructions: prefixes of their names, and where they are documented."""
 
     title: str
     names: re.Pattern[str]
@@ -78,12 +78,12 @@ _MAKER = re.compile(r"(?<![A-Za-z0-9])(?:[cr]dna ?\d?\b|mi\d{3}[ax]?\b|gfx\d+|am
 
 
 def find_maker(text: str) -> OtherMaker | None:
-    """Find the maker whose matrix instructions a text names, if it is not NVIDIA."""
+    """Return the vendor other than NVIDIA whose matrix instructions a text names."""
     return next((maker for maker in MAKERS if maker.names.search(text)), None) if len(text) <= LONGEST else None
 
 
 def is_other_maker(text: str) -> bool:
-    """Return whether a text is another maker's name or line, not a layout of Triton or code for NVIDIA."""
+    """Return whether a text is a name or line of another vendor, rather than a layout of Triton or code for NVIDIA."""
     short = len(text) <= MOST_NAME and "\n" not in text.strip()
     if not (short or "rocwmma::" in text) or find_maker(text) is None or recognise_triton_layouts(text):
         return False

@@ -1,4 +1,4 @@
-"""Facts about a pasted text. No framework."""
+"""Facts about a pasted text."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Meaning:
 
 @fact
 class BenchPiece:
-    """One thing that a text holds."""
+    """A part of a text."""
 
     kind: Literal["tensor_map", "descriptor", "instruction", "layout"]
     title: str
@@ -147,7 +147,7 @@ class BenchAssumed:
 
 @fact
 class BenchEdit:
-    """What has to stand at a place of the text: characters first to before past, at line and column from 1."""
+    """A replacement in the text: characters from first to before past, at line and column from 1."""
 
     first: int
     past: int
@@ -159,7 +159,7 @@ class BenchEdit:
 
 @fact
 class BenchRepair:
-    """Edits that were tried: with all of them every step of these operands is right, and nothing else is worse."""
+    """Edits that were tried: with all of them every step of these operands is right, and no other is worse."""
 
     edits: tuple[BenchEdit, ...]
     operands: Annotated[tuple[str, ...], Description("Those that become right.")]

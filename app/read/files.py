@@ -1,4 +1,4 @@
-"""Several source files at once, each checked with those of them that it includes. No framework."""
+"""Several source files at once, each checked with those of them that it includes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECONDS = 4.0  # for all files of a request, which a server ends after 5 by itse
 
 @dataclass(frozen=True, slots=True)
 class CheckedFile:
-    """A file with what came of it. fits: whether the workbench takes its text; texts: of all files, by their names."""
+    """A file with its findings. fits: whether the workbench takes its text; texts: of all files, by name."""
 
     source: SourceText
     report: CheckReport
@@ -25,7 +25,7 @@ class CheckedFile:
 
     @property
     def included(self) -> list[str]:
-        """The names of the files that were read with it."""
+        """Return the names of the files that were read with it."""
         return [name for name in dict.fromkeys(piece.name for piece in self.source.pieces) if name != self.source.name]
 
     @property
@@ -33,7 +33,7 @@ class CheckedFile:
         return fits_workbench(self.source)
 
     def quote_place(self, place: SourceSpan) -> str:
-        """Return what stands at a place of one line."""
+        """Return the text at a place in one line."""
         lines = self.texts[place.file].split("\n")
         return lines[place.line - 1][place.column - 1 : place.end_column - 1] if place.line == place.end_line else "…"
 
@@ -52,9 +52,7 @@ def fits_workbench(source: SourceText) -> bool:
 
 
 def check_files(sources: Sequence[SourceText], target: str = "") -> list[CheckedFile]:
-    """Check each file with those that it includes; what is wrong comes first. target: what ptxas compiles for, "" for
-    any.
-    """
+    """Check each file with those that it includes; findings come first. target: what ptxas compiles for, "" for any."""
     end = time.monotonic() + SECONDS
     texts = {source.name: source.text for source in sources}
     checked = [

@@ -1,6 +1,4 @@
-"""Names of CUTLASS and CuTe, messages of ptxas, the driver and CuTe's assertions: the page for each, with one sentence.
-No framework.
-"""
+"""Names of CUTLASS and CuTe, messages of ptxas, the driver and CuTe: the page for each, with one sentence."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ from dataclasses import dataclass
 from lanescope.inputs import shorten_value
 from lanescope.shared import tma
 
-LONGEST = 4096  # characters of a text that is looked at
+LONGEST = 4096  # characters of a text that are searched
 _MAP_RULES = (
     "cuTensorMapEncodeTiled returns CUDA_ERROR_INVALID_VALUE for any invalid argument, and does not say which.",
     f"Address: a multiple of {tma.GRAIN} bytes. Strides: multiples of {tma.GRAIN} bytes, the innermost left out."
@@ -263,5 +261,5 @@ def find_name(text: str) -> KnownMessage | None:
 
 
 def is_outside(text: str) -> bool:
-    """Return whether a text names what Lanescope does not cover."""
+    """Return whether a text names something that Lanescope does not cover."""
     return len(text) <= LONGEST and _OUTSIDE.fullmatch(text.strip()) is not None

@@ -1,4 +1,4 @@
-"""Chinese and Korean words for the subjects of the pages, each with the English words that find it. No framework."""
+"""Chinese and Korean words for the subjects of the pages, each with the English words that find it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions about a coordinate of a CuTe layout: `index of (5, 9) in Sw<3,4,3> o (8,64):(64,1)`. No framework."""
+"""Questions about a coordinate of a CuTe layout: `index of (5, 9) in Sw<3,4,3> o (8,64):(64,1)`."""
 
 from __future__ import annotations
 

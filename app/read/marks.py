@@ -1,4 +1,4 @@
-"""The pasted text, cut where a piece, a field of the shown descriptor or a repair begins or ends."""
+"""The pasted text, split at the boundaries of pieces, of fields of the shown descriptor, and of repairs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ FIELDS = ("start_address", "lbo", "sbo", "base_offset", "swizzle")
 
 @dataclass(frozen=True, slots=True)
 class TextRun:
-    """A run of characters of one line.
+    """Consecutive characters of one line with the same marks.
 
-    piece: its number, -1 outside all; first: whether it is the first of its piece; wrong: whether it causes the first
-    wrong step; field: of the shown descriptor that it sets; becomes: what a repair writes instead; before: what stood
-    here before a repair was applied; suspect: whether something about it is unusual.
+    piece: its number, -1 for none; first: whether it is the first run of its piece; wrong: whether it causes the first
+    wrong step; field: the field of the shown descriptor that it sets; becomes: the text of a repair; before: the text
+    before an applied repair; suspect: whether something about it is unusual.
     """
 
     text: str
@@ -51,8 +51,8 @@ class TextLine:
 
 @dataclass(frozen=True, slots=True)
 class TextMarks:
-    """What is marked beside the pieces. origins: field of the shown descriptor → where the text sets it; applied: the
-    repairs that were made.
+    """Marks besides the pieces. origins: field of the shown descriptor → where the text sets it; applied: the
+    applied repairs.
     """
 
     origins: Mapping[str, Sequence[Span]] = field(default_factory=dict)
@@ -70,7 +70,7 @@ def _assign_pieces(size: int, pieces: Sequence[TextPiece]) -> list[int]:
 
 
 def mark_text(text: str, bench: Bench, marks: TextMarks) -> list[TextLine]:
-    """Cut a text into lines of runs; of nested pieces the smaller has the characters."""
+    """Split a text into lines of runs; of nested pieces the smaller one gets the characters."""
     size = len(text)
     owner = _assign_pieces(size, bench.pieces)
     fields = _place_fields(size, marks.origins)
@@ -124,7 +124,7 @@ def _cover(size: int, spans: Iterable[Span]) -> list[bool]:
 
 
 def _place_fields(size: int, origins: Mapping[str, Sequence[Span]]) -> list[str]:
-    """Return the field that each character sets; of nested places the smaller field's, but never a mere part of one."""
+    """Return the field that each character sets; of nested places the smaller one, but no fragment of a place."""
     out = [""] * size
     spans = [(b - a, a, b, name) for name, places in origins.items() if name in FIELDS for a, b in places]
     whole = [one for one in spans if not any(_is_within(one, other) for other in spans)]
@@ -138,8 +138,8 @@ def _is_within(one: tuple[int, int, int, str], other: tuple[int, int, int, str])
 
 
 def _place_tags(text: str, pieces: Sequence[TextPiece], owner: Sequence[int]) -> list[int]:
-    """Find where the tag of each piece stands: at the first of its places, which is where it is used, unless that is
-    far to the right of its line and another is not; -1 if none of its characters is its own.
+    """Return where the tag of each piece stands: at its first place, unless that is far to the right in its line and
+    another is not; -1 if the piece has no characters of its own.
     """
     tags = []
     for n, piece in enumerate(pieces):

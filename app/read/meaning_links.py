@@ -1,4 +1,4 @@
-"""The pages that show what a text means. No framework."""
+"""The pages that show what a text means."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def link_text(text: str) -> str:
 
 
 def link_meaning(meaning: TextMeaning, text: str) -> str:
-    """Link the page that shows a meaning: its own, or that of the text."""
+    """Link to the page that shows a meaning: its own, or that of the text."""
     facts = meaning.facts
     if meaning.kind == "instruction" and facts["ptx"] and len(set(facts["all"])) == 1:
         pin_query = {"pin": f"{facts['operand']}:0,0"} if facts["operand"] else {}
@@ -61,10 +61,9 @@ def format_major_query(facts: Mapping[str, Any]) -> str:
 
 
 def link_stages(facts: Mapping[str, Any]) -> list[str]:
-    """Link the descriptor page of every stage of a shared-memory layout that a descriptor reads, or of the only one.
+    """Link to the descriptor page of each stage of a shared-memory layout that a descriptor reads.
 
-    Each has the word that reads the layout where the stage begins, the first stage at FIRST. [] if no descriptor reads
-    it.
+    Each has the word that reads the layout from the stage's start, the first at FIRST. [] if no descriptor reads it.
     """
     readable = (
         [width for width in describe_stored_tile(spec, facts["element_bits"]) if width.words]

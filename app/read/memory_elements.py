@@ -1,5 +1,5 @@
 """Questions about an element in shared or tensor memory: `byte of A[5][9] with the 128B swizzle`, `row 70 of D in
-tensor memory`. The page of the tile, or of tensor memory, has the answer in its find field. No framework.
+tensor memory`. The page of the tile, or of tensor memory, has the answer in its find field.
 """
 
 from __future__ import annotations

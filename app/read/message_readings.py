@@ -1,4 +1,4 @@
-"""Messages of ptxas, the driver and CuTe as readings: the page of each that a text holds. No framework."""
+"""Messages of ptxas, the driver and CuTe as readings: the page of each that a text holds."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from lanescope.messages.map_rules import find_rules
 from lanescope.messages.row import DRIVER, PTXAS
 from lanescope.reader.assembler import recognise_ptxas_message
 
-MOST_TITLED = 10  # messages that share all words of a text: more are a subject, not a message
+MOST_TITLED = 10  # if more messages have all words of a text, it names a subject and not a message
 _PROGRAM = re.compile(r"__global__\s|^\s*\.version\s+\d|^\s*#\s*include\b", re.M)
 
 
 def read_message(text: str) -> Reading | None:
-    """Read the messages that a tool printed; None for other texts, for programs, and for what the driver refuses, of
-    which the arguments say more.
+    """Read the messages that a tool printed.
+
+    None for other texts, for programs, and for refused driver calls, whose arguments say more.
     """
     if _PROGRAM.search(text):
         return None
@@ -86,10 +87,10 @@ def add_rules(meanings: Sequence[Meaning], text: str) -> list[Meaning]:
     return [*meanings, *(build_page(row) for row in rows), *said]
 
 
-def _build_refusal(found: FoundMessage) -> Meaning:
+def _build_refusal(message: FoundMessage) -> Meaning:
     """Build the meaning of the driver's message, with what its result says."""
-    page = build_page(found.row)
-    result = dict(found.values).get("result", "1")
+    page = build_page(message.row)
+    result = dict(message.values).get("result", "1")
     if result == "1":
         return page
     notice = f"The result is {result}, not 1: an earlier kernel failed, and the tensor map may well be right."

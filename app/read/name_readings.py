@@ -1,4 +1,4 @@
-"""Names of instructions among texts: as PTX spells them, in words, with something left out, or of no form."""
+"""Names of instructions: as PTX spells them, in words, shortened, or of no existing form."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from lanescope.names.forms import FormMatches, is_opcode
 
 
 def is_worded(text: str, named: FormMatches) -> bool:
-    """Return whether a text names instructions by words, not as PTX spells them."""
+    """Return whether a text names instructions in words rather than as PTX spells them."""
     return " " in text.strip() and (named.exact or lookup.is_name(named))
 
 
 def is_opcode_alone(text: str, named: FormMatches) -> bool:
-    """Return whether a text is an opcode with several forms and nothing that asks for more: `register layout of wgmma`.
+    """Return whether a text is only an opcode with several forms: `register layout of wgmma`.
 
-    Of tcgen05 alone the page explains more.
+    tcgen05 alone is excluded: its page explains more.
     """
     words = [word for word in text.strip().rstrip("?").lower().split() if word not in vocabulary.SILENT]
     is_explained = words == ["tcgen05"] or (len(text.split()) > 1 and tool_words.EXPLAINING.match(text) is not None)
@@ -30,7 +30,7 @@ def is_opcode_alone(text: str, named: FormMatches) -> bool:
 
 
 def is_name_of_topic(named: FormMatches, recognised: reader.RecognisedText) -> bool:
-    """Return whether a text is a whole name that recognisers take for a subject at most: tcgen05.mma.ws.kind::f16."""
+    """Return whether a text is a complete name that recognisers read as a subject at most: tcgen05.mma.ws.kind::f16."""
     return named.exact and all(meaning.kind == "topic" for meaning in recognised.found)
 
 
@@ -83,6 +83,6 @@ def _read_refused_name(text: str, named: FormMatches) -> Reading:
 
 
 def _is_complete(text: str, refused: LayoutError) -> bool:
-    """Return whether a refused line of PTX has every part that a legal one has: it is wrong, and no shorter name."""
+    """Return whether a refused line of PTX has every part of a legal one, so that it is wrong rather than shortened."""
     parts = text.strip().count(".")
     return lookup.is_spelled_out(text) and any(parts >= ptx.count(".") > 0 for ptx in refused.nearest)

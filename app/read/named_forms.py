@@ -1,5 +1,5 @@
-"""Names of instructions as people type them → the meanings of a text: the forms that have all its words, or which word
-no form has beside the others. No framework.
+"""Names of instructions as people type them: the forms that have all their words, or the words that no form
+combines.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def _link_list(text: str, words: str, ordered: bool = False) -> str:
     return f"/instructions?q={quote(words)}"
 
 
-def _build_list(title: str, link: str, found: tuple[Instruction, ...], notices: tuple[str, ...]) -> Meaning:
-    facts = {"ptx": None, "candidates": [form.ptx for form in found[:MOST_LISTED]], "operand": None, "all": []}
-    if len(found) > MOST_LISTED:
+def _build_list(title: str, link: str, instructions: tuple[Instruction, ...], notices: tuple[str, ...]) -> Meaning:
+    facts = {"ptx": None, "candidates": [form.ptx for form in instructions[:MOST_LISTED]], "operand": None, "all": []}
+    if len(instructions) > MOST_LISTED:
         notices = (*notices, f"The first {MOST_LISTED} are listed, the plainest first.")
     return Meaning(kind="instruction", title=title, link=link, facts=facts, notices=notices)
 

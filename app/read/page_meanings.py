@@ -1,4 +1,4 @@
-"""Pages as meanings of a text: by its words, by a message that it holds. No framework."""
+"""Pages as meanings of a text: by its words, by a message that it holds."""
 
 from __future__ import annotations
 

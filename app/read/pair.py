@@ -1,7 +1,7 @@
-"""The picture beside a pasted text: the operand of one step by chunks of 16 bytes, and the shared memory that it reads.
+"""The picture beside a pasted text: the operand of one step in 16-byte chunks, and the shared memory that it reads.
 
-Everything that a pointer may ask is in the picture: the cells carry their addresses, and a guide of each field of the
-descriptor lies there hidden until its token, its bits or its name is pointed at (static/read/bench.css).
+Everything that a pointer can reveal is part of the picture: cells have their addresses, and the guide of each
+descriptor field is hidden until its token, bits or name is pointed at (static/read/bench.css).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Rect = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class PairPicture:
-    """The picture, what its legend names (class, words), and what each field's guide says."""
+    """The picture, its legend (class, text), and the text of each field's guide."""
 
     svg: str
     legend: tuple[tuple[str, str], ...]
@@ -32,7 +32,9 @@ class PairPicture:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Where a cell of the operand and a chunk of memory are drawn. rows: 128-byte lines of memory, in their order."""
+    """Positions of the operand's cells and of memory's chunks. rows: the 128-byte lines of memory that are drawn, in
+    order.
+    """
 
     chunks: OperandChunks
     rows: dict[int, int]
@@ -54,7 +56,7 @@ class _Places:
         return LEFT + chunk * self.wide, TOP + line * self.tall, self.wide, self.tall
 
     def locate_chunk(self, chunk: int) -> Rect | None:
-        """Locate 16 bytes of memory, by their number; None where they are not drawn."""
+        """Locate 16 bytes of memory, by their number; None if they are not drawn."""
         row = self.rows.get(chunk >> 3)
         return None if row is None else (self.memory_left + (chunk & 7) * WIDE, TOP + row * self.tall, WIDE, self.tall)
 
@@ -129,7 +131,7 @@ def _draw_operand(places: _Places, name: Callable[[int, int], str]) -> Iterable[
 
 
 def _name_wrong_state(is_read: bool, is_needed: bool) -> str:
-    """Return what a chunk of memory is that is not read once for the row it holds."""
+    """Return the state of a chunk of memory that is not read exactly once for the row it holds."""
     if not is_read:
         return "stored"
     return "other" if is_needed else "read"

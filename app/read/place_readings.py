@@ -1,6 +1,4 @@
-"""What a place of a question leaves open: of which matrix an element or a row is, and in which order one number counts
-elements. No framework.
-"""
+"""What a place leaves open: the matrix of an element or row, and the order in which a single number counts elements."""
 
 from __future__ import annotations
 
@@ -41,7 +39,7 @@ def list_readings(form: Instruction, places: Sequence[SoughtPlace], a_shared: bo
 
 
 def find_operand(form: Instruction, name: str) -> Operand:
-    """Find an operand by its letter, D or the only one without; C where D takes its place."""
+    """Return an operand by its letter; without one D, or the only operand. C if it takes the place of D."""
     if not name:
         name = "d" if "d" in form.operands else next(iter(form.operands))
     if name == "c" and "c" not in form.operands and "d" in form.operands:

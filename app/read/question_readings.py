@@ -1,4 +1,4 @@
-"""Questions about places as readings: the answer with its page, or why there is none. No framework."""
+"""Questions about places as readings: the answer with its page, or why there is none."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def build_unknown(text: str, title: str, notices: Sequence[str], also: Sequence[
 
 
 def read_place_question(text: str) -> Reading | None:
-    """Read a question about an element, a lane or a register, or say why it has no answer; None for any other text."""
+    """Read a question about an element, a lane or a register, or explain why it has no answer; None for any other
+    text.
+    """
     cleaned = pasted_text.clean_text(text[: tile_elements.LONGEST + 1])
     if (laid := layout_elements.answer_question(cleaned)) is not None:
         return _read_refused_place(text, laid) if isinstance(laid, LayoutError) else extend_fact(laid, Reading, also=())

@@ -1,5 +1,5 @@
-"""Who supplies a scale factor, SFA[row][block] or SFB[column][block], or the metadata of a group of A, E[row][group].
-No framework.
+"""The lane of a scale factor, SFA[row][block] or SFB[column][block], or of the metadata of a group of A,
+E[row][group].
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from lanescope.workbench.results import Assumption, Repair, Span, TextPiece
 
 @dataclass(frozen=True, slots=True)
 class SheetRepair:
-    """A repair as a button. fix: all repairs with this one, as the address holds them; "" where it cannot."""
+    """A repair as a button. fix: all repairs with this one, as the address holds them; "" if it cannot."""
 
     label: str
     line: int
@@ -48,7 +48,7 @@ class SheetVerdict:
 
 @dataclass(frozen=True, slots=True)
 class FactChip:
-    """What the text says; line: where."""
+    """A fact that the text states, and its line."""
 
     text: str
     line: int
@@ -56,7 +56,7 @@ class FactChip:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """All of the page that is not the text."""
+    """Everything on the page except the text."""
 
     verdict: SheetVerdict
     storages: tuple[StorageRow, ...]
@@ -140,7 +140,7 @@ def _judge(
     suspects: list[tuple[str, TextPiece, Span]],
     asks: bool,
 ) -> SheetVerdict:
-    """Return the verdict. It is green only where nothing is open."""
+    """Return the verdict. It is green only if nothing is undetermined."""
     if bench.verdict == "mismatch":
         return _judge_wrong(bench, repaired, shown)
     if any(operand.verdict == "match" for operand in bench.operands):

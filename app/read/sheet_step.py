@@ -1,5 +1,5 @@
 """One step of a workbench: its word with the fields, the picture of what it reads, and a card for every step of the
-operand. No framework.
+operand.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """How the operands of a workbench are stored: what the text says, what else could be chosen, and the outcome of each
-choice. No framework.
+choice.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class StorageOption:
 
 @dataclass(frozen=True, slots=True)
 class StorageRow:
-    """How one operand is stored. chosen: the value of an option; source: where that storage comes from."""
+    """How one operand is stored. chosen: value of the selected option; source: where the storage comes from."""
 
     name: str
     key: str
@@ -56,7 +56,9 @@ def _find_source(bench: Bench, text: str, operand: VerifiedOperand, given: str) 
 
 
 def list_storages(bench: Bench, text: str, assumptions: Mapping[str, str]) -> Iterator[StorageRow]:
-    """Yield one row for each operand. The first that is stored nowhere asks, with the outcome of every answer."""
+    """Yield a row for each operand. The first operand without a storage gets a question, with the outcome of each
+    option.
+    """
     is_settled = bench.verdict == "mismatch"
     names = set()
     for operand in bench.operands:
@@ -109,7 +111,7 @@ def _try_storage(
 
 
 def _describe_way_out(operand: VerifiedOperand) -> str:
-    """Describe the word that would read a storage, or say that no descriptor does."""
+    """Return the word that would read a storage, or that no descriptor does, as a sentence."""
     first = operand.first_wrong
     fix = first.causes[0].fix if first and first.causes else None
     if first is None or fix is None:

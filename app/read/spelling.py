@@ -1,4 +1,4 @@
-"""Words of a short text that are nearly words that Lanescope knows. No framework."""
+"""Correct near misses in short texts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WORD = re.compile(r"[A-Za-z]+")
 
 
 def respell(text: str) -> str:
-    """Respell the words of a short text that are nearly known ones; "" if it has none.
+    """Return a short text with misspelled words replaced by known ones; "" if there are none.
 
     >>> respell("ldmatirx x4")
     'ldmatrix x4'

@@ -1,6 +1,4 @@
-"""Targets and GPUs that a text names: the page of what they have, and how many of the instructions that stand beside
-them. No framework.
-"""
+"""Targets and GPUs that a text names: the page of their features, and how many of the named instructions they have."""
 
 from __future__ import annotations
 
@@ -74,9 +72,9 @@ def _name_targets(match: re.Match[str]) -> tuple[str, ...]:
 
 
 def _find_asked(text: str, rest: str) -> forms.FormMatches | None:
-    """Find the instructions that a question is about; None if it names none, or narrows a list: `wgmma h100`.
+    """Return the instructions that a question is about; None if it names none, or filters a list: `wgmma h100`.
 
-    rest: the text without the targets and what asks for them.
+    rest: the text without the targets and the words of the question.
     """
     matches, whole = forms.find_forms(rest), forms.find_forms(text)
     if whole.forms and not (whole.ignored or _ASKING.match(text)):
@@ -122,11 +120,11 @@ def describe_target(name: str, first: str = "") -> list[Meaning]:
     return [unknown, meaning]
 
 
-def _count_forms(name: str, words: tuple[str, ...], found: tuple[Instruction, ...]) -> str:
+def _count_forms(name: str, words: tuple[str, ...], instructions: tuple[Instruction, ...]) -> str:
     """Say how many of these forms a target has, and where the others are; "" for a target that ptxas does not list."""
     if name not in TARGETS:
         return ""
-    every = [(form, catalog.get_target_support(form).targets) for form in found]
+    every = [(form, catalog.get_target_support(form).targets) for form in instructions]
     what = f"{len(every):,} instruction{'s' * (len(every) != 1)} with '{' '.join(words)}'"
     own = sum(name in targets for _, targets in every)
     if own:

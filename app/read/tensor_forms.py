@@ -1,5 +1,6 @@
-"""Names of tcgen05.mma with M, N, K and types, which stand in the instruction descriptor and not in the opcode: the
-forms that take them, each with the descriptor that says so. No framework.
+"""Names of tcgen05.mma with M, N, K and types, which are in the instruction descriptor and not in the opcode.
+
+They give the forms, each with its descriptor.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _CODE = re.compile(r"[<>{}()\[\];%]|umma::", re.I)
 
 
 def _list_words(text: str) -> list[str]:
-    """Return the words that say which tcgen05.mma is meant; none of a whole name, or another text."""
+    """Return the words that select a tcgen05.mma; none for a complete name, or another text."""
     if not _OPCODE.search(text) or _CODE.search(text) or len(text) > forms.LONGEST or forms.find_forms(text).exact:
         return []
     plain = re.sub(r"\b([mnk])\s*=\s*(\d+)", r"\1\2", _OPCODE.sub(" ", text).lower())
@@ -88,11 +89,11 @@ def _bind(form: Instruction, sizes: dict[str, int], types: list[tuple[str, ...]]
     return made if sizes.get("k", made.sizes.get("k")) == made.sizes.get("k") else None
 
 
-def _build_meaning(made: bound.BoundMma, form_count: int) -> Meaning:
-    size = made.sizes
-    title = f"{name_form(made).text}: M {size['m']}, N {size['n']}, K {size['k']}"
-    link = links.link_instruction(made, query={"idesc": f"0x{made.word.word:08x}"})
-    facts = {"ptx": made.listed_ptx, "candidates": [], "operand": None, "all": [made.listed_ptx]}
+def _build_meaning(instruction: bound.BoundMma, form_count: int) -> Meaning:
+    size = instruction.sizes
+    title = f"{name_form(instruction).text}: M {size['m']}, N {size['n']}, K {size['k']}"
+    link = links.link_instruction(instruction, query={"idesc": f"0x{instruction.word.word:08x}"})
+    facts = {"ptx": instruction.listed_ptx, "candidates": [], "operand": None, "all": [instruction.listed_ptx]}
     notices: tuple[str, ...] = ("M, N and the types stand in the instruction descriptor, not in the opcode.",)
     if form_count > MOST_LISTED:
         notices = (*notices, f"{form_count} forms take them; the first {MOST_LISTED} are listed.")

@@ -1,4 +1,6 @@
-"""A text's meanings with the pages that show them: the engine's recognisers, then the guide's topics and the search."""
+"""The meanings of a text, with the pages that show them: the engine's recognisers, then the guide's topics and the
+search.
+"""
 
 from __future__ import annotations
 
@@ -166,8 +168,8 @@ def _join_pages(text: str, meanings: list[Meaning], recognised: Sequence[TextMea
 
 
 def _read_plain_words(text: str) -> Reading | None:
-    """Read what is known as a whole: another maker's name, a common question, a name of a library, a tcgen05.mma with
-    its shape or types; None for any other text.
+    """Read a text that is known as a whole: another vendor's name, a common question, a library's name, a
+    tcgen05.mma with shape or types; None for any other text.
     """
     if thread := thread_names.find_thread(text[: meaning_links.MOST_NAMED]):
         return _read_thread(text, thread)
@@ -239,7 +241,7 @@ def _read_named_part(text: str, refused: LayoutError) -> Reading | None:
 def _explain_unknown(
     text: str, refused: Sequence[LayoutError], addresses: Sequence[int], pages: Sequence[Meaning]
 ) -> Reading:
-    """Return the reading of a text that means nothing, with the first reason why, or what would be accepted."""
+    """Return the reading of a text without a meaning, with the first reason, or what would be accepted."""
     if refused:
         error = refused[0]
         title = _TITLES.get(error.code, "Not understood")
@@ -256,7 +258,7 @@ def _explain_unknown(
 
 
 def _drop_shown(meant: Meaning, pages: Sequence[Meaning]) -> tuple[Meaning, ...]:
-    """Return what a respelled text means, then the pages that are not the same."""
+    """Return the meanings of a respelled text, then the pages that differ from them."""
     return (meant, *(page for page in pages if page.link != meant.link))
 
 
@@ -271,7 +273,7 @@ def _explain_unrecognised(text: str, addresses: Sequence[int]) -> str:
 
 
 def _read_bare_number(text: str, meanings: list[Meaning]) -> Reading:
-    """Return the readings of a text that does not say what its number is: each that fits, and none chosen."""
+    """Return the readings of a number without context: every one that fits, none preferred."""
     count_text = f"{len(meanings)} readings fit" if len(meanings) > 1 else "One reading fits"
     notice = f"The text does not say what this number is. {count_text}; a label such as desc_a or idesc decides."
     return question_readings.build_unknown(text, "A number that the text does not name", [notice], meanings)

@@ -1,4 +1,4 @@
-"""Threads of GitHub as people write them: `flash-attention 456`, `CUTLASS issue #1199`, an address. No framework."""
+"""Threads of GitHub as people write them: `flash-attention 456`, `CUTLASS issue #1199`, an address."""
 
 from __future__ import annotations
 

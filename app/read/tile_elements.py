@@ -1,4 +1,4 @@
-"""Questions about places of a whole tile: `C(37,50)` or `T13` before or after the text of a TiledMMA. No framework."""
+"""Questions about places of a whole tile: `C(37,50)` or `T13` before or after the text of a TiledMMA."""
 
 from __future__ import annotations
 
@@ -50,24 +50,24 @@ def answer_question(text: str) -> Meaning | LayoutError | None:
         return None
     question, body = asked
     try:
-        made = questions.parse_mma({name: value for name, value in body.items() if value})
+        tiled_mma = questions.parse_mma({name: value for name, value in body.items() if value})
         places = [replace(place, matrix=place.matrix.replace("d", "c")) for place in question.places]
-        return _build_meaning(made, places, body)
+        return _build_meaning(tiled_mma, places, body)
     except LayoutError as error:
         return error
 
 
-def _build_meaning(made: TiledMMA, places: list[SoughtPlace], body: dict[str, Any]) -> Meaning:
-    holders = [_list_holders(made, place) for place in places]
+def _build_meaning(tiled_mma: TiledMMA, places: list[SoughtPlace], body: dict[str, Any]) -> Meaning:
+    holders = [_list_holders(tiled_mma, place) for place in places]
     query = {
         "atom": body["atom"],
         "atom_layout": body.get("atom_layout") or "",
         "permutation": body.get("permutation") or "",
         "tile": "x".join(map(str, body.get("tile") or [])),
     }
-    pins = find.pin_places(made, places)
-    chosen, _ = state.parse_state(made, state.BenchState(), pins)
-    lines = answer.build_answer(made, chosen).lines
+    pins = find.pin_places(tiled_mma, places)
+    chosen, _ = state.parse_state(tiled_mma, state.BenchState(), pins)
+    lines = answer.build_answer(tiled_mma, chosen).lines
     names = [f"{place.matrix.upper()}({place.coords[0]},{place.coords[1]})" if place.coords else "" for place in places]
     notices = [
         f"{name} is in {format_holders(held)}." if held else f"{line.replace('`', '')}."
@@ -75,25 +75,25 @@ def _build_meaning(made: TiledMMA, places: list[SoughtPlace], body: dict[str, An
     ]
     titles = [name or place.text for name, place in zip(names, places, strict=True)]
     facts = {
-        "atom_mnk": list(made.atom.instruction.sizes.values()),
+        "atom_mnk": list(tiled_mma.atom.instruction.sizes.values()),
         "permutation": None,
         "candidates": [],
         "body": body,
-        "threads": made.threads,
-        "tile_mnk": list(made.tile),
+        "threads": tiled_mma.threads,
+        "tile_mnk": list(tiled_mma.tile),
         "operand": places[0].matrix or None,
         "holders": [one for held in holders for one in held],
     }
     return Meaning(
         kind="tiled_mma",
-        title=f"{join_words(titles)} of a tile of {' × '.join(map(str, made.tile))}",
+        title=f"{join_words(titles)} of a tile of {' × '.join(map(str, tiled_mma.tile))}",
         link="/tiles/mma?" + urlencode({name: value for name, value in (query | pins).items() if value}, safe=":,()"),
         facts=facts,
         notices=tuple(dict.fromkeys(notices)),
     )
 
 
-def _list_holders(made: TiledMMA, place: SoughtPlace) -> list[dict[str, Any]]:
+def _list_holders(tiled_mma: TiledMMA, place: SoughtPlace) -> list[dict[str, Any]]:
     """List who holds an element; [] for any other place. LayoutError if nobody does."""
     check_whole(place, "bad_coordinate", "text")
     if not (place.matrix or place.is_warp) and place.thread is None:
@@ -102,7 +102,7 @@ def _list_holders(made: TiledMMA, place: SoughtPlace) -> list[dict[str, Any]]:
         raise LayoutError("bad_find", f"A TiledMMA has no {place.matrix.upper()}.", "It has A, B and C.", "text")
     if place.coords is None:
         return []
-    (row, col), op = place.coords, made.operand(place.matrix)
+    (row, col), op = place.coords, tiled_mma.operand(place.matrix)
     if op.shared:
         raise LayoutError(
             "operand_not_in_registers",
@@ -117,7 +117,7 @@ def _list_holders(made: TiledMMA, place: SoughtPlace) -> list[dict[str, Any]]:
             f"Its rows go from 0 to {op.row_count - 1} and its columns from 0 to {op.col_count - 1}.",
             "text",
         )
-    atom = made.atom.instruction.operands.get(place.matrix if place.matrix != "c" else "d")
+    atom = tiled_mma.atom.instruction.operands.get(place.matrix if place.matrix != "c" else "d")
     return [_describe_holder(atom, thread, value) for thread, value in op.owner(row, col)]
 
 

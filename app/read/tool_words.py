@@ -1,4 +1,4 @@
-"""Words that find a tool's page, and questions that one page answers. Data."""
+"""Words that find a tool's page, and questions that one page answers."""
 
 from __future__ import annotations
 

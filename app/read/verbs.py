@@ -1,4 +1,4 @@
-"""The verb read."""
+"""The command read."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def read(
     as_json: AsJson = False,
 ) -> None:
     """Any text: PTX, a descriptor or its code, a CuTe layout, a CUTLASS atom, SASS; several in one are verified
-    together; a question such as "A[5][9] of mma.m16n8k16 bf16". Exit status 1 where it is unknown, where no operand
-    has the map of a formula, where ptxas refuses a line, where there is no verdict, and where a descriptor reads the
-    wrong bytes. Code that only builds a descriptor, and an instruction's bare name, ask for none.
+    together; a question such as "A[5][9] of mma.m16n8k16 bf16". Exit status 1 if it is unknown, if no operand has
+    the map of a formula, if ptxas refuses a line, if there is no verdict, or if a descriptor reads the wrong bytes.
+    Code that only builds a descriptor, and an instruction's bare name, ask for none.
     """
     print_reading(_read_argument(file), as_json, assume or ())
 
@@ -146,7 +146,7 @@ def find_first_wrong(operand: BenchOperand) -> BenchStep | None:
 
 
 def _print_bench(bench: BenchFacts) -> None:
-    """Print the verdict, what was assumed, and a line a step."""
+    """Print the verdict, what was assumed, and a line per step."""
     print(f"{bench.verdict}: {bench.headline}")
     if bench.detail and not (bench.verdict == "match" and bench.caution):  # a match would repeat it
         print(f"  {bench.detail}")

@@ -1,4 +1,4 @@
-"""Questions about prepacked weights: the page of the format that a text names, with its element. No framework."""
+"""Questions about prepacked weights: the page of the format that a text names, with its element."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""An accumulator as the next A."""
+"""An accumulator as the next A operand."""

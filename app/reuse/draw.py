@@ -1,4 +1,4 @@
-"""The picture of A in a reuse: the origin of each of its elements. No framework."""
+"""The picture of a reuse: where each element of A comes from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lanescope.render.view import OperandGrid
 
 
 def draw_reuse(second: Instruction, facts: Reuse) -> str:
-    """Draw A of one K step, its elements from another lane marked, each cell with the D that holds it."""
+    """Draw A of one K step: each cell with its place in D, marked if it is in another lane."""
     op = second.operand("a")
     grid = OperandGrid(op)
     t, v = grid.thread[:, :, 0], grid.value[:, :, 0]

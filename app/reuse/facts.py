@@ -1,4 +1,4 @@
-"""An accumulator as the next A: facts for the API, the page and the command line. No framework."""
+"""Facts about an accumulator as the next A operand, for the API, the page and the command line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INSTRUCTION_FIELD: Json = {"required": True, "examples": (FLASH,), "size": 58, "
 
 @question
 class ReuseQuestion:
-    """Two instructions, of which the second takes what the first made."""
+    """Two instructions; the second takes D of the first as A."""
 
     from_: Instruction = parsed_field(
         parse_instruction_field, "D of", "The instruction whose D is reused.", FLASH, **INSTRUCTION_FIELD
@@ -33,8 +33,8 @@ class ReuseQuestion:
 
 @fact
 class Reuse:
-    """Which of A's values are already in their lane; `tile`, `thread`, `value`: [thread][value] of A in one K step →
-    the D that holds the element.
+    """Which values of A are already in their lane. `tile`, `thread`, `value`: [thread][value] of A in one K step →
+    the place in D.
     """
 
     from_: str
@@ -62,8 +62,8 @@ class Reuse:
 
 
 def find_reuse(question: ReuseQuestion) -> Reuse:
-    """Reuse of D of `from` as A of `to`: [thread][value] of A in one K `step` → the D tile, thread and value that hold
-    the element.
+    """D of `from` as A of `to`. `tile`, `thread`, `value`: [thread][value] of A in one K `step` → tile of D, thread
+    and value that hold the element.
     """
     first, second = question.from_, question.to
     reuse = match_accumulator(first, second)

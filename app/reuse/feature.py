@@ -11,7 +11,7 @@ from lanescope.app.reuse.facts import Reuse, ReuseQuestion, find_reuse
 
 
 def show_reuse(question: ReuseQuestion, answer: Reuse) -> dict[str, Any]:
-    """Return what the page shows beside the answer."""
+    """Return the template's variables."""
     first, second = question.from_, question.to
     sizes = [(op.row_count, op.col_count) for op in (first.operand("d"), second.operand("a"))]
     compare_link = links.link_compare(f"{first.ptx}/d", f"{second.ptx}/a") if sizes[0] == sizes[1] else ""
@@ -25,7 +25,7 @@ REUSE = Tool(
     page="/reuse",
     template="reuse/page.html",
     context=show_reuse,
-    picture=lambda asked, told: draw_reuse(asked.to, told),
+    picture=lambda question, answer: draw_reuse(question.to, answer),
     name="reuse_api",
 )
 FEATURE = Feature(

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from lanescope.app.hardware import runs
-from lanescope.app.kit.api import Given, StrictRoute, describe_body
+from lanescope.app.kit.api import JsonBody, StrictRoute, describe_body
 from lanescope.app.kit.wire import encode_json_body
 from lanescope.app.kit.work import run_off_loop
 from lanescope.app.runs.facts import GpuStatus, RunAnswer
@@ -23,11 +23,11 @@ async def gpu_api(request: Request) -> Response:
 
 
 @router.post("/gpu/runs", responses={200: {"model": RunAnswer}}, openapi_extra=describe_body("RunBody", RunBody))
-async def run_api(request: Request, given: Given) -> Response:
+async def run_api(request: Request, body: JsonBody) -> Response:
     """Execute on the device (or, with backend numpy, simulate) and compare: kind mma {instruction, a_from, seed, or a,
     b, d of a whole product}, fragment {instruction, operand}, descriptor {descriptor, instruction, operand, major},
     banks {access, address}. 503 where there is no device.
     """
     return await run_off_loop(
-        encode_json_body, await get_hardware(request).execute_run(await run_off_loop(runs.parse_run, given))
+        encode_json_body, await get_hardware(request).execute_run(await run_off_loop(runs.parse_run, body))
     )

@@ -1,6 +1,6 @@
-"""What runs answer, kind by kind; the state of the devices; and the stored evidence. No framework.
+"""Answers of runs by kind, the state of devices, and the stored evidence.
 
-A worker sends plain JSON: `parse_answer` makes facts of it, on the server's side and in the command line.
+A worker sends plain JSON: `parse_answer` converts it to facts, in the server and in the command line.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Recent:
 
 @fact
 class FleetWorker:
-    """One worker of the fleet: its device, and whether it is asked."""
+    """One worker of the fleet: its device, and whether it gets runs."""
 
     name: Annotated[str, Description("As a run may name it: host:number.")]
     host: str
@@ -91,7 +91,7 @@ class FleetStatus:
     workers: list[FleetWorker]
 
     def named(self, what: str, chosen: str = "") -> list[str]:
-        """What a form offers: the names or architectures of the workers that are asked, and what was chosen."""
+        """Return the choices of a form: names or architectures of the workers that get runs, and the current choice."""
         held = {getattr(worker, what) for worker in self.workers if worker.ready}
         return sorted(held | {chosen} - {""})
 
@@ -106,7 +106,7 @@ class GpuStatus(DeviceList):
 
 
 def build_fleet_status(scheduler: str, known: Sequence[FleetMember], reason: str = "") -> FleetStatus:
-    """A fleet as its scheduler told it; reason: why it told nothing."""
+    """Return a fleet as its scheduler reports it. reason: why it reports nothing."""
     workers = [
         FleetWorker(
             name=member.name,
@@ -230,7 +230,7 @@ class BanksRequest:
 
 @fact
 class Wavefronts:
-    """What an access costs by the model."""
+    """The predicted cost of an access."""
 
     wavefronts: int
     ideal: int
@@ -239,7 +239,7 @@ class Wavefronts:
 
 @fact
 class Clocks:
-    """What an access took."""
+    """The measured clocks of an access."""
 
     cycles: float
     cycles_one_address: float
@@ -248,7 +248,7 @@ class Clocks:
 
 @fact
 class ClockMismatch:
-    """Clocks that the wavefronts do not explain."""
+    """Clocks that do not match the wavefronts."""
 
     expected: float
     got: float
@@ -273,39 +273,39 @@ class BanksRan(RunResult):
 RunAnswer: TypeAlias = Annotated[MmaRan | FragmentRan | DescriptorRan | BanksRan, TaggedUnion("kind")]
 
 
-def parse_answer(told: Json) -> RunAnswer:
+def parse_answer(result: Json) -> RunAnswer:
     """Return a worker's answer as a fact; raise LayoutError if it has another shape."""
     try:
-        return _MADE[told["kind"]](told)
+        return _MADE[result["kind"]](result)
     except (KeyError, TypeError) as error:
         raise LayoutError(
             "worker_garbage", f"The worker's answer fits no kind of run: {error}.", "See the server's log."
         ) from None
 
 
-def _parse_fragment(told: Json) -> FragmentRan:
+def _parse_fragment(result: Json) -> FragmentRan:
     made = {
-        "request": FragmentRequest(**told["request"]),
-        "mismatches": [PlaceMismatch(**row) for row in told["mismatches"]],
+        "request": FragmentRequest(**result["request"]),
+        "mismatches": [PlaceMismatch(**row) for row in result["mismatches"]],
     }
-    return FragmentRan(**told | made | {"device": Device(**told["device"])} | parse_ran_by(told))
+    return FragmentRan(**result | made | {"device": Device(**result["device"])} | parse_ran_by(result))
 
 
-def _parse_descriptor(told: Json) -> DescriptorRan:
+def _parse_descriptor(result: Json) -> DescriptorRan:
     made = {
-        "request": DescriptorRequest(**told["request"]),
-        "mismatches": [AddressMismatch(**row) for row in told["mismatches"]],
+        "request": DescriptorRequest(**result["request"]),
+        "mismatches": [AddressMismatch(**row) for row in result["mismatches"]],
     }
-    return DescriptorRan(**told | made | {"device": Device(**told["device"])} | parse_ran_by(told))
+    return DescriptorRan(**result | made | {"device": Device(**result["device"])} | parse_ran_by(result))
 
 
-def _parse_banks(told: Json) -> BanksRan:
+def _parse_banks(result: Json) -> BanksRan:
     made = {
-        "request": BanksRequest(**told["request"]),
-        "mismatches": [ClockMismatch(**row) for row in told["mismatches"]],
+        "request": BanksRequest(**result["request"]),
+        "mismatches": [ClockMismatch(**row) for row in result["mismatches"]],
     }
-    seen = {"predicted": Wavefronts(**told["predicted"]), "measured": Clocks(**told["measured"])}
-    return BanksRan(**told | made | seen | {"device": Device(**told["device"])} | parse_ran_by(told))
+    seen = {"predicted": Wavefronts(**result["predicted"]), "measured": Clocks(**result["measured"])}
+    return BanksRan(**result | made | seen | {"device": Device(**result["device"])} | parse_ran_by(result))
 
 
 _MADE: dict[str, Callable[[Json], RunAnswer]] = {
@@ -321,7 +321,7 @@ _MADE: dict[str, Callable[[Json], RunAnswer]] = {
 
 @fact
 class EvidenceCase:
-    """How often one descriptor, access, chain or program ran, and how often it did as predicted."""
+    """How often one descriptor, access, chain or program ran, and how often the result was as predicted."""
 
     ran: int
     agreed: int
@@ -333,7 +333,7 @@ class EvidenceCase:
 
 @fact
 class DeviceEvidence:
-    """One stored file: what is said of it, its summary by family, and the cases of its other parts."""
+    """One stored file: its head, its summary by family, and the cases of its other parts."""
 
     meta: dict[str, Any]  # device, driver, date, method, …: text; dates by part, where parts were run apart
     rows: list[SummaryRow]
@@ -342,7 +342,7 @@ class DeviceEvidence:
 
 @lru_cache(maxsize=1)
 def load_evidence() -> tuple[DeviceEvidence, ...]:
-    """The stored evidence of every device."""
+    """Return the stored evidence of every device."""
     return tuple(
         DeviceEvidence(
             meta=data["meta"],
@@ -355,7 +355,7 @@ def load_evidence() -> tuple[DeviceEvidence, ...]:
 
 @fact
 class FamilyRuns:
-    """How many forms of a family ran on every device as predicted, of all that assemble."""
+    """How many forms of a family every device ran with the predicted result, of all that assemble."""
 
     name: str
     family: str
@@ -365,7 +365,7 @@ class FamilyRuns:
 
 @lru_cache(maxsize=1)
 def count_family_runs() -> tuple[FamilyRuns, ...]:
-    """Count the forms of each family that every device of the evidence ran and found as predicted."""
+    """Count the forms of each family that every device of the evidence ran with the predicted result."""
     devices = len(catalog.load_evidence())
     counts: dict[str, list[int]] = {}
     names: dict[str, str] = {}
@@ -382,7 +382,7 @@ def count_family_runs() -> tuple[FamilyRuns, ...]:
 
 @lru_cache(maxsize=1)
 def list_contradictions() -> tuple[Contradiction, ...]:
-    """Cases on which the stored evidence of two devices differs."""
+    """Return the cases in which the stored evidence of two devices differs."""
     return tuple(find_contradictions(catalog.load_evidence()))
 
 

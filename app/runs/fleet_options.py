@@ -1,4 +1,4 @@
-"""The options that name a fleet, stated once: a verb that asks one has a parameter `contact`."""
+"""The options that name a fleet, declared once: a command that uses one has a parameter `contact`."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ Verb = TypeVar("Verb", bound=Callable[..., None])
 
 @dataclass(frozen=True, slots=True)
 class FleetContact:
-    """Where a fleet is, and the files of TLS: what the command line and LANESCOPE_… say of it."""
+    """Where a fleet is, and the TLS files: from the command line and LANESCOPE_…."""
 
     scheduler: str = ""
     files: tuple[str, str, str] = ("", "", "")
 
     @property
     def given(self) -> bool:
-        """Whether a fleet is to be asked."""
+        """Return whether a fleet is requested."""
         return bool(self.scheduler)
 
     @property
     def tls(self) -> TlsFiles:
-        """The files, as a connection takes them."""
+        """Return the files, as a connection takes them."""
         from lanescope.app.hardware.connection import TlsFiles
 
         return TlsFiles(*self.files)
 
     def check(self) -> FleetContact:
-        """Return the same; raise LayoutError for a wrong address, or for TLS files that do not fit it."""
+        """Return the contact; raise LayoutError for a wrong address, or for TLS files that do not match it."""
         check_tls_files(address_of(self.scheduler), *self.files)
         return self
 
 
 def add_fleet_options(*names: str) -> Callable[[Verb], Verb]:
-    """A verb whose parameter `contact` is told by the options --scheduler, --tls-ca, --tls-cert and --tls-key, or by
-    those that are named.
+    """Give a command the options --scheduler, --tls-ca, --tls-cert and --tls-key, or the named ones, in place of its
+    parameter `contact`.
     """
     names = names or ("scheduler", *NAMES)
 
@@ -78,7 +78,7 @@ def add_fleet_options(*names: str) -> Callable[[Verb], Verb]:
 
 @contextmanager
 def open_fleet(contact: FleetContact) -> Iterator[Fleet]:
-    """A fleet, for as long as a verb asks it."""
+    """Open a fleet for the duration of a command."""
     from lanescope.app.hardware.fleet import Fleet
 
     found = Fleet(contact.check().scheduler, contact.tls)

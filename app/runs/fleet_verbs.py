@@ -1,4 +1,4 @@
-"""The verbs of a fleet: gpu scheduler, gpu worker; and what a verification says."""
+"""Commands of a fleet: gpu scheduler, gpu worker; and the output of a verification."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ Running = Callable[[str, str, int, int], None]  # (what, "agrees" or what differ
 
 @contextmanager
 def show_progress() -> Iterator[Running]:
-    """A progress bar on a terminal; what differs is told anywhere."""
+    """Show a progress bar on a terminal; differences are printed in any case."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    told = Console(stderr=True)
+    answer = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=told, disable=not told.is_terminal) as bar:
+    with Progress(*columns, console=answer, disable=not answer.is_terminal) as bar:
         task = bar.add_task("counting what there is to run", total=None)
 
         def progress(what: str, result: str, part: int, total: int) -> None:
@@ -43,7 +43,9 @@ def show_progress() -> Iterator[Running]:
 
 
 def make_stage_printer() -> Callable[[str], None]:
-    """A line on standard error for every stage of a verification that begins, with the seconds until then."""
+    """Return a function that prints a line to standard error for each stage of a verification, with the seconds so
+    far.
+    """
     begun = time.monotonic()
 
     def begins(stage: str) -> None:
@@ -53,7 +55,7 @@ def make_stage_printer() -> Callable[[str], None]:
 
 
 def format_worker(worker: FleetWorker) -> str:
-    """A worker in a line of text."""
+    """Return a worker in a line of text."""
     device = worker.device.name if worker.device else "no device"
     about = f"{worker.name}: {device}, {worker.architecture}, Lanescope {worker.program}"
     jobs = "1 job" if worker.queue == 1 else f"{worker.queue} jobs"
@@ -87,7 +89,7 @@ def worker(
     name: Annotated[str, typer.Option(help="This host's name in the fleet; its host name when left out.")] = "",
     host: Annotated[str, typer.Option(help="Address to listen on; the one that reaches the scheduler.")] = "",
 ) -> None:
-    """Put this host's GPUs into a fleet: a worker a device, each under a nanny that starts it anew when it ends."""
+    """Put this host's GPUs into a fleet: a worker per device, each under a nanny that restarts it when it ends."""
     from lanescope.app.hardware.connection import parse_devices, require_dask, require_scheduler
     from lanescope.app.hardware.runs import PLACES
     from lanescope.errors import LayoutError
@@ -109,7 +111,9 @@ def worker(
 def verify_on_fleet(
     contact: FleetContact, chosen: dict[str, str], kept: PieceJournal, progress: Running
 ) -> list[dict[str, Any]]:
-    """The evidence of every kind of device of a fleet; what an interrupted verification left is not done again."""
+    """Return the evidence of every kind of device of a fleet; pieces finished by an interrupted verification are not
+    repeated.
+    """
     from lanescope.app.hardware import evidence, fleet_verification, runs
     from lanescope.errors import LayoutError
 
@@ -132,7 +136,7 @@ def verify_on_fleet(
 
 
 def write_report(every: list[dict[str, Any]], part: str, write: bool, spread: bool, as_json: bool) -> bool:
-    """Write the evidence of each device where that is wished, and print it; whether all of it agrees."""
+    """Write the evidence of each device if requested, and print it. Return whether all of it agrees."""
     from lanescope.app.hardware import evidence
     from lanescope.app.hardware.pieces import find_contradictions
 
@@ -158,7 +162,7 @@ def write_report(every: list[dict[str, Any]], part: str, write: bool, spread: bo
 
 
 def _print_summary(found: dict[str, Any]) -> None:
-    """The device, then a row a family with what each method saw."""
+    """Print the device, then a row per family with the result of each method."""
     from rich.console import Console
     from rich.table import Table
 
@@ -171,8 +175,8 @@ def _print_summary(found: dict[str, Any]) -> None:
     table = Table("what", "ran", "mma agrees", "fragment agrees", "agrees")
     for row in summarize(found):
         counts = [row.methods.get(method, (0, 0)) for method in ("mma", "fragment")]
-        told = [f"{agreed} of {judged}" if judged else "" for agreed, judged in (*counts, (row.agreed, row.ran))]
-        table.add_row(row.what, str(row.ran), *told)
+        shares = [f"{agreed} of {judged}" if judged else "" for agreed, judged in (*counts, (row.agreed, row.ran))]
+        table.add_row(row.what, str(row.ran), *shares)
     Console().print(table)
     for part, why in found.get("skipped", {}).items():
         print(f"{part} skipped: {why}")

@@ -1,4 +1,4 @@
-"""What this server has to run on: the pool of workers and what is known of the devices. No framework."""
+"""The hardware of this server: the worker pool, and the known devices."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ KNOWN_SECONDS = 60.0
 
 
 def explain_missing_cupy() -> str:
-    """Why no worker could run CUDA here, "" where CuPy is installed; looked up, not imported."""
+    """Return why no worker could run CUDA here, "" if CuPy is installed; looked up, not imported."""
     return "" if importlib.util.find_spec("cupy") else NO_CUPY
 
 
 def make_no_devices(reason: str) -> DeviceList:
-    """No device, and why."""
+    """Return a report without devices, with the reason."""
     return DeviceList(available=False, reason=reason, devices=[])
 
 
 @dataclass(frozen=True)
 class DeviceReport:
-    """The devices that a worker named, and when. If there was none, ask again after a minute."""
+    """The devices that a worker reported, and when. If there were none, ask again after a minute."""
 
     devices: DeviceList
     at: float
@@ -54,7 +54,7 @@ class DeviceReport:
 
 
 class ServerHardware:
-    """The pool of workers, the fleet if there is one, and what is known of the devices. One a server, in app.state."""
+    """The worker pool, the fleet if there is one, and the known devices. One per server, in app.state."""
 
     def __init__(self, pool: WorkerPool | None = None, why_not: str | None = None, fleet: Fleet | None = None) -> None:
         """why_not: why no worker of this machine is ever asked; None looks whether CuPy is there."""
@@ -67,29 +67,29 @@ class ServerHardware:
 
     @classmethod
     def from_settings(cls, settings: Settings) -> ServerHardware:
-        """This machine's, and the fleet of LANESCOPE_SCHEDULER."""
+        """Return the hardware of this machine, and the fleet of LANESCOPE_SCHEDULER."""
         tls = TlsFiles(settings.tls_ca, settings.tls_cert, settings.tls_key)
         return cls(fleet=Fleet(settings.scheduler, tls) if settings.scheduler else None)
 
     @property
     def reason(self) -> str:
-        """Why no run can go to a GPU as far as is known without asking one; "" where nothing speaks against it."""
+        """Return why no run can go to a GPU as far as is known without asking one; "" if nothing speaks against it."""
         own = self.why_not or (self._hello.devices.reason if self._hello else "")
         return "" if self.fleet else own
 
     @property
     def counts(self) -> Counter[tuple[str, str]]:
-        """Runs by kind and outcome."""
+        """Return the number of runs by kind and outcome."""
         return self.pool.ledger.counts
 
     @property
     def waiting(self) -> int:
-        """Runs that wait, here and for the fleet."""
+        """Return the number of waiting runs, here and for the fleet."""
         return self.pool.waiting + (self.fleet.waiting if self.fleet else 0)
 
     @property
     def restarts(self) -> int:
-        """Workers killed or lost."""
+        """Return the number of workers killed or lost."""
         return self.pool.restarts + (self.fleet.retries if self.fleet else 0)
 
     def close(self) -> None:
@@ -108,10 +108,10 @@ class ServerHardware:
 
     async def _request_devices(self) -> DeviceList:
         try:
-            told = await asyncio.wrap_future(self.pool.submit({"kind": "hello"}))
+            answer = await asyncio.wrap_future(self.pool.submit({"kind": "hello"}))
         except LayoutError as error:
             return make_no_devices(error.message)
-        return DeviceList(available=True, reason="", devices=[Device(**device) for device in told["devices"]])
+        return DeviceList(available=True, reason="", devices=[Device(**device) for device in answer["devices"]])
 
     async def get_fleet_status(self) -> FleetStatus | None:
         """Return the fleet as it is now, None without one."""
@@ -124,13 +124,13 @@ class ServerHardware:
             return build_fleet_status(self.fleet.address, (), error.message)
 
     async def execute_run(self, request: dict[str, Any]) -> RunAnswer:
-        """Have a request run that `runs.check` gave back; LayoutError says why it cannot run here."""
-        told = (
+        """Execute a request that `runs.parse_run` returned; LayoutError says why it cannot run here."""
+        answer = (
             await asyncio.wrap_future(self.pool.submit(request))
             if request["backend"] == "numpy"
             else (await self._run_on_device(request))
         )
-        return await asyncio.to_thread(parse_answer, told)
+        return await asyncio.to_thread(parse_answer, answer)
 
     async def _run_on_device(self, request: dict[str, Any]) -> dict[str, Any]:
         """Run on the fleet; without one, or if its scheduler is away, on this machine's device."""
@@ -170,7 +170,7 @@ def check_device(devices: Sequence[Device], request: dict[str, Any]) -> None:
 
 
 def get_hardware(request: Any) -> ServerHardware:
-    """This server's hardware."""
+    """Return this server's hardware."""
     found: ServerHardware = request.app.state.hardware
     return found
 
@@ -192,7 +192,7 @@ async def build_status(request: Any) -> GpuStatus:
 
 
 def _build_devices(fleet: FleetStatus) -> DeviceList:
-    """The fleet's devices that are asked."""
+    """Return the fleet's devices that get runs."""
     ready = [worker.device for worker in fleet.workers if worker.ready and worker.device]
     reason = "" if ready else fleet.reason or "No worker of the fleet is ready."
     return DeviceList(available=bool(ready), reason=reason, devices=ready)

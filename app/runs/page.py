@@ -1,4 +1,4 @@
-"""/gpu and /gpu/run: the device of this server, a run, and the stored evidence of others."""
+"""/gpu and /gpu/run: this server's device, a run, and the stored evidence of other devices."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TITLES = {
     "banks": "Time an access",
 }
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
-MOST_LISTED = 40  # elements that differ; the JSON has all
+MOST_LISTED = 40  # mismatches listed on the page; the JSON has all of them
 
 
 @router.get("/gpu")
@@ -86,7 +86,7 @@ async def run_page(request: Request) -> Response:
 
 
 def _parse_run(query: dict[str, str]) -> dict[str, Any]:
-    """The run a form asks for; it carries every kind's fields."""
+    """Return the run that a form requests; the form has the fields of every kind."""
     given: dict[str, Any] = {name: value for name, value in query.items() if value}
     wanted = {"kind", "backend", "device", *runs.PLACES, *runs.FIELDS.get(given.get("kind", ""), ())}
     given = {name: value for name, value in given.items() if name in wanted}

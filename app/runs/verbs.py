@@ -1,4 +1,4 @@
-"""The verbs that execute: steps, gpu status, run, verify. They import no server package."""
+"""Commands that execute: steps, gpu status, run, verify. They import no server package."""
 
 from __future__ import annotations
 
@@ -62,18 +62,18 @@ def steps(
     asked = {"kind": "mma", "instruction": found.ptx, "seed": seed, "backend": backend} | options
     request = runs.parse_run(asked | ({"data": matrices} if matrices else {}))
     device: RunDevice = NumpyDevice() if request["backend"] == "numpy" else CudaDevice(0)
-    told = trace.trace_steps(found, parse_mma_result(runs.execute_run(device, request)), row, col)
-    print_json(told) if as_json else print(render_steps(told), end="")
+    answer = trace.trace_steps(found, parse_mma_result(runs.execute_run(device, request)), row, col)
+    print_json(answer) if as_json else print(render_steps(answer), end="")
 
 
-def _parse_matrix_option(given: str, name: str) -> Any:
-    """A matrix from an option: the numbers of a file, or the text itself."""
+def _parse_matrix_option(text: str, name: str) -> Any:
+    """Return a matrix from an option: the numbers of a file, or the text itself."""
     from lanescope.app.hardware import user_matrices
 
-    path = Path(given)
+    path = Path(text)
     if path.suffix.lower() not in (".npy", ".txt", ".csv"):
-        return given
-    raw = read_bytes(given, name, user_matrices.MOST_BYTES, "bad_matrix", "Name a .npy, .txt or .csv file.")
+        return text
+    raw = read_bytes(text, name, user_matrices.MOST_BYTES, "bad_matrix", "Name a .npy, .txt or .csv file.")
     return (
         user_matrices.read_npy(raw, name)
         if path.suffix.lower() == ".npy"
@@ -82,7 +82,7 @@ def _parse_matrix_option(given: str, name: str) -> Any:
 
 
 def make_scheduler_error(option: str) -> Exception:
-    """An option that a fleet alone has."""
+    """Return the error for an option that only a fleet has."""
     from lanescope.errors import LayoutError
 
     return LayoutError("bad_usage", f"--{option} needs a --scheduler.", "This machine has one device.", option)
@@ -103,11 +103,11 @@ def gpu_status(
 
     if contact.given:
         with open_fleet(contact) as fleet:
-            told = build_fleet_status(fleet.address, fleet.members().result())
+            fleet_status = build_fleet_status(fleet.address, fleet.members().result())
         return (
-            print_json(told)
+            print_json(fleet_status)
             if as_json
-            else print("\n".join(map(fleet_verbs.format_worker, told.workers)) or "No workers.")
+            else print("\n".join(map(fleet_verbs.format_worker, fleet_status.workers)) or "No workers.")
         )
     try:
         answer = DeviceList(available=True, reason="", devices=[Device(**device) for device in list_devices()])
@@ -148,7 +148,7 @@ def gpu_run(
     source: Annotated[bool, typer.Option("--source", help="Print the kernel that ran.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Execute one instruction and compare with the map. Exit status 1 where hardware differs."""
+    """Execute one instruction and compare with the map. Exit status 1 if hardware differs."""
     from lanescope.app.hardware import runs
     from lanescope.app.runs.facts import parse_answer
     from lanescope.shared.banks import parse_addresses
@@ -201,22 +201,21 @@ def _run_here(request: dict[str, Any]) -> RunAnswer:
     return parse_answer(runs.execute_run(device, request))
 
 
-def _print_run(found: RunAnswer) -> None:
+def _print_run(result: RunAnswer) -> None:
     """Print whether hardware agrees, the descriptors, and the first mismatches."""
     from lanescope.app.kit.fact import fact_to_json
     from lanescope.app.kit.run_results import MmaRan
 
-    how = "SIMULATION, no GPU" if found.simulation else found.device.name
-    if found.ran_by:
-        how += f" of {found.ran_by.worker}"
-    agreed = found.compared - len(found.mismatches)
-    print(
-        f"{'agrees' if found.agrees else 'differs'}: {agreed} of {found.compared} · {how} · {found.duration_ms:.1f} ms"
-    )
-    if isinstance(found, MmaRan):
-        for name, words in (found.descriptors or {}).items():
+    how = "SIMULATION, no GPU" if result.simulation else result.device.name
+    if result.ran_by:
+        how += f" of {result.ran_by.worker}"
+    agreed = result.compared - len(result.mismatches)
+    verdict = "agrees" if result.agrees else "differs"
+    print(f"{verdict}: {agreed} of {result.compared} · {how} · {result.duration_ms:.1f} ms")
+    if isinstance(result, MmaRan):
+        for name, words in (result.descriptors or {}).items():
             print(f"  descriptor {name}: {' '.join(words)}")
-    for row in found.mismatches[:20]:
+    for row in result.mismatches[:20]:
         print("  " + ", ".join(f"{key} {value}" for key, value in fact_to_json(row).items()))
 
 
@@ -243,7 +242,7 @@ def gpu_verify(
     as_json: AsJson = False,
 ) -> None:
     """Run everything the device supports and compare with the maps; with a scheduler, on every device of its fleet.
-    Exit status 1 where hardware differs.
+    Exit status 1 if hardware differs.
     """
     from lanescope.app.hardware import fleet_verification
     from lanescope.app.hardware import verification as gpu
@@ -270,7 +269,7 @@ def gpu_verify(
 
 
 def _check_scope(family: str, write: bool, quick: bool, fleet: bool) -> None:
-    """Refuse to write evidence, or to use a fleet, for less than everything."""
+    """Refuse to write evidence, or to use a fleet, for a part of the verification."""
     from lanescope.errors import LayoutError
 
     if write and family:

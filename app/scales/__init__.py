@@ -1,1 +1,1 @@
-"""Scale factors: from rows of global memory to tensor memory, and the id that every step of K takes."""
+"""Scale factors: from rows in global memory to tensor memory, and the ids of each K step."""

@@ -1,4 +1,4 @@
-"""What the cells of a scale factor's picture say: a factor lights in all three memories. No framework."""
+"""Texts of the cells in a scale factor's picture; the same factor lights up in all three memories."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from lanescope.blackwell import tmem
 from lanescope.blackwell.scales import COLUMNS, GROUPS, ROWS
 from lanescope.blackwell.scaling import FactorLocation
 
-SELECTOR, GROUP = ".scale-way", "place"  # factors are alike by their byte in row-major factors
+SELECTOR, GROUP = ".scale-way", "place"  # the same factor: the same byte in row-major order
 NUMBERS = ("place", "row_of", "factor", "atoms", "column", "byte", "step")
 
 
 def list_sheets(window: ScaleWindow, name: str, row: int, factor: int) -> tuple[PinSheet, ...]:
-    """List the sheets of the three panels. name: A or B; row, factor: the selected ones, whose atom is drawn."""
+    """Return the sheets of the three panels. name: A or B; row, factor: the selected ones, whose atom is drawn."""
     places = _locate_factors(window)
     lanes = len(next(iter(places.values())).lanes)
     line = _make_line(name, lanes)
@@ -61,7 +61,7 @@ def list_sheets(window: ScaleWindow, name: str, row: int, factor: int) -> tuple[
 
 
 def _locate_factors(window: ScaleWindow) -> dict[tuple[int, int], FactorLocation]:
-    """Locate every factor that is drawn, without padding."""
+    """Return the positions of all factors that are drawn, without padding."""
     side = window.side
     first_row, first_factor = window.first_r * ROWS, window.first_k * COLUMNS
     last_row = min(side.rows, first_row + window.row_atoms * ROWS)

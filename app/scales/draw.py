@@ -1,5 +1,6 @@
-"""The picture of a factor's way: rows as they are stored, atoms of 512 bytes, columns of tensor memory. Rows of a fill
-are 32 rows; the selected factor has a frame in each.
+"""The picture of a factor's way: rows as stored, atoms of 512 bytes, columns of tensor memory.
+
+A fill marks 32 rows; the selected factor is framed in each panel.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from lanescope.blackwell.scaling import FactorLocation, ScaleOperand
 
 HIGH, TOP, CELL = 224.0, 44.0, 13.0  # pixels: height of 128 rows, space above them, width of a factor
 GAP, LEFT = 76.0, 52.0
-UNIT = 2.2 * CELL  # a column of tensor memory
+UNIT = 2.2 * CELL  # width of a column of tensor memory
 BANDS = ROWS // GROUPS
-MOST_ROWS, MOST_WORDS = 2, 4  # drawn atoms along the rows and along K
+MOST_ROWS, MOST_WORDS = 2, 4  # atoms drawn along the rows and along K
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleWindow:
-    """The atoms of an operand that are drawn, and where: their first row and column of atoms, how many each way."""
+    """The atoms of an operand that are drawn: first row and column of atoms, and their numbers."""
 
     side: ScaleOperand
     first_r: int
@@ -35,18 +36,18 @@ class ScaleWindow:
 
     @property
     def lefts(self) -> tuple[float, float, float]:
-        """The left edge of each panel."""
+        """Return the left edge of each panel."""
         rows, atom, _ = self.widths
         return LEFT, LEFT + rows + GAP, LEFT + rows + atom + 2 * GAP
 
     @property
     def columns(self) -> list[int]:
-        """The columns of tensor memory that are drawn, counted from the operand's first."""
+        """Return the columns of tensor memory that are drawn, relative to the operand's first."""
         return _list_shown_columns(self.side, self.row_atoms, self.k_atoms, self.first_r, self.first_k)
 
 
 def find_window(side: ScaleOperand, row: int, factor: int) -> ScaleWindow:
-    """Find the atoms that are drawn: those around the selected factor, of a large tile not all."""
+    """Return the atoms to draw: those around the selected factor if the tile is large."""
     row_atoms, k_atoms = (min(n, most) for n, most in zip(side.atoms, (MOST_ROWS, MOST_WORDS), strict=True))
     first_r = min(row // ROWS, side.atoms[0] - row_atoms)
     return ScaleWindow(side, first_r, min(factor // COLUMNS, side.atoms[1] - k_atoms), row_atoms, k_atoms)
@@ -109,7 +110,7 @@ def _draw_box(x: float, y: float, w: float, h: float, band: int, tooltip: str) -
 
 
 def _draw_rows(left: float, row_atoms: int, k_atoms: int, first_r: int, first_k: int) -> Iterator[str]:
-    """Draw row-major factors: a band of 32 rows by 4 factors a box."""
+    """Draw row-major factors: a box is 32 rows by 4 factors."""
     band_height = HIGH / BANDS
     for band in range(row_atoms * BANDS):
         row = first_r * ROWS + band * GROUPS
@@ -136,7 +137,7 @@ def _draw_atom(left: float, row_atoms: int, first_r: int) -> Iterator[str]:
 
 
 def _list_shown_columns(side: ScaleOperand, row_atoms: int, k_atoms: int, first_r: int, first_k: int) -> list[int]:
-    """List the columns that are drawn, counted from the operand's first."""
+    """Return the columns that are drawn, relative to the operand's first."""
     if side.split:
         return list(range(side.group_columns * k_atoms))
     return [
@@ -150,7 +151,7 @@ def _list_shown_columns(side: ScaleOperand, row_atoms: int, k_atoms: int, first_
 def _draw_columns(
     left: float, side: ScaleOperand, row_atoms: int, k_atoms: int, first_r: int, first_k: int
 ) -> Iterator[str]:
-    """Draw tensor memory: a column a band of rows, the same in all four quarters."""
+    """Draw tensor memory: a column per 32 rows, repeated in all four quarters."""
     unit, quarter_height = UNIT, row_atoms * HIGH / 4
     for position, column in enumerate(_list_shown_columns(side, row_atoms, k_atoms, first_r, first_k)):
         for quarter in range(4):

@@ -1,4 +1,4 @@
-"""Facts of the API and the page about the scale factors of a tile. No framework."""
+"""Facts about the scale factors of a tile, for the API and the page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KINDS_SCALED = tuple(row.name for row in KINDS if row.scaled)
 
 @question
 class ScaleQuestion:
-    """A block-scaled tile, and the factor of it that is followed."""
+    """A block-scaled tile, and the selected factor."""
 
     kind: str = word_field(KINDS_SCALED, "Kind", "The kind of the MMA.")
     scale_vec: str = word_field(
@@ -90,7 +90,7 @@ class ScaleStep:
 
 @fact
 class ScaleHeld:
-    """Where one factor is."""
+    """The positions of one factor in each memory."""
 
     operand: str
     row: int
@@ -108,7 +108,7 @@ class ScaleHeld:
 
 @fact
 class ScaleFactors:
-    """The way of the scale factors of one tile."""
+    """The scale factors of one tile."""
 
     kind: str
     scale_vec: str
@@ -143,12 +143,12 @@ class ScaleTile:
 
     @property
     def open(self) -> bool:
-        """Return whether the copies are open."""
+        """Return whether the copies are undetermined."""
         return self.a.split
 
 
 def parse_tile(question: ScaleQuestion) -> ScaleTile:
-    """Return the tile that is asked for; LayoutError names the wrong field."""
+    """Return the tile of a question. LayoutError names the wrong field."""
     require_kind(question.kind, question.target)
     form = idesc.get_form(question.cta_group, "0")
     mma = TmemMma(
@@ -163,7 +163,9 @@ def parse_tile(question: ScaleQuestion) -> ScaleTile:
 
 
 def scale_factors(question: ScaleQuestion) -> ScaleFactors:
-    """The scale factors of a block-scaled tile: their atoms, copies, columns of tensor memory, and each MMA's ids."""
+    """Return the scale factors of a block-scaled tile: their atoms, copies, columns of tensor memory, and each MMA's
+    ids.
+    """
     tile = parse_tile(question)
     mma = tile.mma
     location = tile.looked.locate_factor(tile.row, tile.factor)
@@ -207,7 +209,7 @@ def _build_side(operand: ScaleOperand) -> ScaleSide:
 
 
 def list_copies(tile: ScaleTile) -> list[ScaleCopy]:
-    """List the copies of both operands; [] if they are open."""
+    """Return the copies of both operands; [] if they are undetermined."""
     return [
         ScaleCopy(
             operand=name,
@@ -224,7 +226,7 @@ def list_copies(tile: ScaleTile) -> list[ScaleCopy]:
 
 
 def list_steps(tile: ScaleTile) -> list[ScaledMmaStep]:
-    """List the MMAs of the tile."""
+    """Return the MMAs of the tile."""
     return scaling.list_mma_steps(tile.a, tile.b)
 
 

@@ -1,4 +1,4 @@
-"""Scale factors: one factor followed from global memory to tensor memory, and the copies and MMAs of a tile."""
+"""Scale factors: one factor from global memory to tensor memory, and the copies and MMAs of a tile."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lanescope.render import scaling as code
 
 
 def build_factor_context(question: ScaleQuestion, answer: ScaleFactors) -> dict[str, Any]:
-    """Return what the page shows beside the answer."""
+    """Return the template's variables."""
     tile = facts.parse_tile(question)
     issue_code = (
         ""

@@ -1,6 +1,4 @@
-"""The picture of a link in chats and issue trackers: 1200 × 630 pixels with a page's title, verdict and picture. No
-framework.
-"""
+"""The preview picture of a link in chats and issue trackers: 1200 × 630 pixels with title, verdict and picture."""
 
 from __future__ import annotations
 
@@ -16,9 +14,9 @@ from lanescope.app.share.draw import FONT, drop_labels, list_colours
 from lanescope.render.palette import PALETTES
 
 WIDTH, HEIGHT = CARD_SIZE
-EDGE, ADVANCE = 50.0, 0.602  # of the content; a letter's width in its size
-FOOT = 586.0  # top of the line at the bottom
-SMALLEST, CROPPED = 0.45, 0.7  # a picture that would be drawn smaller than the first is cropped, at the second scale
+EDGE, ADVANCE = 50.0, 0.602  # of the content; width of a letter relative to its size
+FOOT = 586.0  # top of the bottom line
+SMALLEST, CROPPED = 0.45, 0.7  # below the first scale a picture is cropped and drawn at the second
 MARKS = {"ok": "✓ ", "bad": "✗ ", "warn": "! ", "plain": ""}
 _RING = re.compile(r'class="ringed" x="([-\d.]+)" y="([-\d.]+)" width="([\d.]+)" height="([\d.]+)"')
 INKS = {"ok": "--ok", "bad": "--bad", "warn": "--warn", "plain": "--ink"}
@@ -46,11 +44,11 @@ def draw_card(card: PageCard, picture: str, theme: str = "light") -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
         f' role="img" font-family="{FONT}"><title>{escape(card.headline)}</title>{"".join(out)}</svg>\n'
     )
-    return "".join(letter if letter <= LAST_GLYPH else "·" for letter in text)  # what the font does not have
+    return "".join(letter if letter <= LAST_GLYPH else "·" for letter in text)  # characters that the font lacks
 
 
 def _draw_lines(text: str, y: float, size: float, most: int, ink: str, bold: bool = False) -> Iterator[str]:
-    """Draw a text in lines as wide as the card; the last ends with … where more would follow."""
+    """Draw a text in lines as wide as the card; the last ends with … if the text is longer."""
     room = int((WIDTH - 2 * EDGE) / (size * ADVANCE))
     weight = ' font-weight="700"' if bold else ""
     for n, line in enumerate(textwrap.wrap(text, room, max_lines=most, placeholder=" …")):
@@ -59,8 +57,9 @@ def _draw_lines(text: str, y: float, size: float, most: int, ink: str, bold: boo
 
 
 def _place_picture(picture: str, top: float, high: float) -> str:
-    """Place a picture in the middle of a box as wide as the card. Where the whole is too small, its upper left part, or
-    the part around a pinned cell.
+    """Place a picture in the middle of a box as wide as the card.
+
+    If the whole would be too small, show its upper left part, or the part around a pinned cell.
     """
     if picture.count("<text") + picture.count("<tspan") > SERVED_LABELS["png"] - 64:
         picture = drop_labels(picture)
@@ -86,7 +85,7 @@ def _place_picture(picture: str, top: float, high: float) -> str:
 
 
 def _draw_foot(colours: dict[str, str]) -> Iterator[str]:
-    """Draw the name of the site with its sign."""
+    """Draw the name and the logo of the site."""
     yield f'<path d="M{EDGE:g} {FOOT:g}H{WIDTH - EDGE:g}" stroke="{colours["--rule"]}" stroke-width="1.5"/>'
     sign = (STATIC / "kit" / "icon.svg").read_text().split(">", 1)[1]
     yield f'<svg x="{EDGE:g}" y="{FOOT + 10:g}" width="26" height="26" viewBox="0 0 16 16">{sign.strip()}'

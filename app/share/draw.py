@@ -1,6 +1,4 @@
-"""A picture that stands in a page, as a file: with a theme's colours in place of the page's variables, and a paper
-behind it. No framework.
-"""
+"""A page's picture as a file: with a theme's colours instead of CSS variables, and a background."""
 
 from __future__ import annotations
 
@@ -49,7 +47,7 @@ def draw_alone(svg: str, theme: str, title: str) -> str:
         start = f'{start[:-1]} viewBox="0 0 {width} {height}">'
     if "<title>" not in rest:
         start += f"<title>{title.replace('&', '&amp;').replace('<', '&lt;')}</title>"
-    text = start + paper + re.sub(r' data-cells="[^"]*"', "", rest)  # which answers a pointer on the page
+    text = start + paper + re.sub(r' data-cells="[^"]*"', "", rest)  # which responds to the pointer on the page
     return _USED.sub(lambda used: colours.get(used[1]) or used[2] or colours["--ink"], text) + "\n"
 
 
@@ -64,8 +62,9 @@ def drop_labels(svg: str) -> str:
 
 
 def make_drawing(form: str, svg: str) -> DrawingJob:
-    """Return the job that draws a file as PNG or PDF. A picture with more labels than are drawn for one request is
-    drawn without them: its cells say enough in a card.
+    """Return the job that draws a file as PNG or PDF.
+
+    A picture with too many labels for one request is drawn without them; its cells suffice for a card.
     """
     if svg.count("<text") + svg.count("<tspan") > SERVED_LABELS[form]:
         svg = drop_labels(svg)

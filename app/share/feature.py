@@ -1,4 +1,4 @@
-"""Sharing: what a page says elsewhere."""
+"""Sharing: what other sites show of a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of this server, as it would send them: what is shared of a page is read from the page."""
+"""Fetch pages of this server as it would send them: what is shared of a page is read from the page."""
 
 from __future__ import annotations
 
@@ -42,9 +42,8 @@ def make_address(path: str, query: str) -> str:
 
 
 async def fetch_page(asking: Scope, address: str) -> FetchedPage:
-    """Fetch the page at an address of this server. asking: the request that asks.
-
-    LayoutError where there is none, or its question is wrong.
+    """Fetch the page at an address of this server. asking: the current request. LayoutError if there is no such
+    page, or its query is wrong.
     """
     path, _, _ = address.partition("?")
     if path.startswith(OWN):
@@ -53,8 +52,9 @@ async def fetch_page(asking: Scope, address: str) -> FetchedPage:
 
 
 async def fetch_text(asking: Scope, address: str, media: str, hops: int = 1) -> FetchedPage:
-    """Fetch what this server answers at an address of its own, through its cache; a redirect is followed. LayoutError
-    if it is not a text of this type. A link that a page below a prefix has begins with the prefix.
+    """Fetch what this server answers at an address of its own, through its cache and following redirects.
+
+    LayoutError if it is not text of this type. A link that a page below a prefix has begins with the prefix.
     """
     root = get_root_path(asking)
     address = address.removeprefix(root) if address.startswith(f"{root}/") else address

@@ -1,5 +1,5 @@
-"""/embed/…: a page for a frame of another site: its picture, verdict and a link back; /picture/…: the picture of a page
-that has no address of its own; /card/…: the picture of a link to it.
+"""/embed/…: a page's picture and verdict in a frame; /picture/…: the picture of a page; /card/…: the preview of a
+link.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DRAWN = ("svg", "png", "pdf")
 
 
 def split_theme(request: Request) -> tuple[str, str]:
-    """Return (theme, the rest of the query): the theme is the frame's or the picture's, the rest is the page's."""
+    """Return (theme, rest of the query): the theme is for the frame or picture, the rest for the page."""
     pairs = parse_qsl(request.url.query, keep_blank_values=True)
     theme = next((value for name, value in pairs if name == "theme"), "")
     rest = [(name, value) for name, value in pairs if name != "theme"]
@@ -80,7 +80,7 @@ def _sketch_card(card: PageCard, picture: str) -> PictureSketch:
 
 
 def _draw_picture(page: FetchedPage, form: str, theme: str) -> Response | str:
-    """Return the picture, or the address of the SVG that it is drawn from, where it has one of its own."""
+    """Return the picture, or the address of its SVG if it has one."""
     card = read_card(page.text)
     if not card.pictured:
         raise LayoutError("not_found", f"{page.address} has no picture.", f"The page itself: {page.address}")

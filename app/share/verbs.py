@@ -1,4 +1,4 @@
-"""The verb share."""
+"""The command share."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Everything one product does, step by step."""
+"""The steps of one product."""

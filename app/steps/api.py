@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from lanescope.app.hardware import runs
-from lanescope.app.kit.api import Given, StrictRoute, describe_body
+from lanescope.app.kit.api import JsonBody, StrictRoute, describe_body
 from lanescope.app.kit.run_results import MmaRan
 from lanescope.app.kit.wire import encode_json_body
 from lanescope.app.kit.work import run_off_loop
@@ -28,25 +28,26 @@ router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=StrictRoute)
 @router.post(
     "/steps", responses={200: {"model": Steps | WgmmaSteps}}, openapi_extra=describe_body("StepsBody", StepsBody)
 )
-async def steps_api(request: Request, given: Given) -> Response:
-    """Everything one mma does: memory, the addresses lanes give ldmatrix or the descriptors of a wgmma, registers, the
-    terms of one element, D; with random matrices or those of `data`."""
-    found, asked = await run_off_loop(find_instruction, given)
-    return await run_off_loop(encode_json_body, await trace_run(request, found, given, asked))
+async def steps_api(request: Request, body: JsonBody) -> Response:
+    """The steps of one mma or wgmma: memory, the addresses that lanes give ldmatrix or the descriptors of a wgmma,
+    registers, the terms of one element, D; with random matrices or those of `data`.
+    """
+    instruction, run_options = await run_off_loop(find_instruction, body)
+    return await run_off_loop(encode_json_body, await trace_run(request, instruction, body, run_options))
 
 
 async def trace_run(
-    request: Request, found: Instruction, given: Mapping[str, Any], asked: Mapping[str, Any]
+    request: Request, instruction: Instruction, body: Mapping[str, Any], run_options: Mapping[str, Any]
 ) -> Steps | WgmmaSteps:
-    """One run and its steps; asked: storage and matrices of the run. LayoutError names the parameter that is wrong."""
-    at = await run_off_loop(parse_element, found, given)
-    sides = dict.fromkeys(SIDES, "") if found.family.by_descriptor else {}
+    """Return the steps of one run. run_options: storage and matrices. LayoutError names the wrong field."""
+    at = await run_off_loop(parse_element, instruction, body)
+    sides = dict.fromkeys(SIDES, "") if instruction.family.by_descriptor else {}
     job = {
         "kind": "mma",
-        "instruction": found.ptx,
+        "instruction": instruction.ptx,
         "seed": at["seed"],
-        "backend": given.get("backend", OPTIONS["backend"]),
+        "backend": body.get("backend", OPTIONS["backend"]),
     }
-    run = await get_hardware(request).execute_run(await run_off_loop(runs.parse_run, {**job, **sides, **asked}))
+    run = await get_hardware(request).execute_run(await run_off_loop(runs.parse_run, {**job, **sides, **run_options}))
     assert isinstance(run, MmaRan)
-    return await run_off_loop(steps.trace_steps, found, run, at["row"], at["col"], at["product"])
+    return await run_off_loop(steps.trace_steps, instruction, run, at["row"], at["col"], at["product"])

@@ -1,4 +1,4 @@
-"""The timeline of a product: its phases and steps, and one sentence for each."""
+"""The timeline of a product: phases and steps, each with a caption."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class StepperPhase:
 
 @fact
 class StepperStep:
-    """One step: what happens (kind), of which operand, which of its kind, and a sentence that says it."""
+    """One step: its kind, its operand, its number among steps of that kind, and its caption."""
 
     phase: int
     kind: Annotated[
@@ -42,7 +42,7 @@ class StepperStep:
 
 @dataclass(frozen=True)
 class Product:
-    """What the captions read: the instruction, the loads of A and B, and the k of each step."""
+    """Input of the captions: the instruction, the loads of A and B, and the k of each step."""
 
     instruction: Instruction
     loaded: dict[str, LoadedOperand]
@@ -51,7 +51,7 @@ class Product:
 
 @fact
 class StepperMismatch:
-    """A slot that gets another element than the product needs; value: null where it is not known."""
+    """A slot that gets the wrong element; value: null if it is not known."""
 
     slot: int
     expected: str
@@ -60,16 +60,16 @@ class StepperMismatch:
 
 
 Step = TypeVar("Step", bound=StepperStep)
-Phase = tuple[str, float, list[Step]]  # its name, its share of the scrubber, its steps
+Phase = tuple[str, float, list[Step]]  # name, share of the scrubber, steps
 
 
 def make_step(kind: str, index: int, at: str, caption: str, operand: str = "") -> StepperStep:
-    """Make a step; place_steps gives it its phase."""
+    """Return a step; place_steps assigns its phase."""
     return StepperStep(phase=0, kind=kind, operand=operand, index=index, at=at, caption=caption)
 
 
 def place_steps(parts: Iterable[Phase[Step]]) -> tuple[list[StepperPhase], list[Step]]:
-    """Put the steps of all phases one after the other."""
+    """Concatenate the steps of all phases."""
     phases: list[StepperPhase] = []
     steps: list[Step] = []
     for number, (name, weight, own) in enumerate(parts):
@@ -78,11 +78,11 @@ def place_steps(parts: Iterable[Phase[Step]]) -> tuple[list[StepperPhase], list[
     return phases, steps
 
 
-def build_timeline(found: Product, further: list[Phase[StepperStep]]) -> tuple[list[StepperPhase], list[StepperStep]]:
-    """Build the phases and steps of a product, in order, and those that come after it."""
-    parts: list[Phase[StepperStep]] = [("Memory as stored", 2.7, _list_memory_steps(found))]
-    for name, loaded in found.loaded.items():
-        steps = [make_step("addresses", 0, "addresses", _say_addresses(found, loaded), name)]
+def build_timeline(product: Product, further: list[Phase[StepperStep]]) -> tuple[list[StepperPhase], list[StepperStep]]:
+    """Return the phases and steps of a product, followed by those after it."""
+    parts: list[Phase[StepperStep]] = [("Memory as stored", 2.7, _list_memory_steps(product))]
+    for name, loaded in product.loaded.items():
+        steps = [make_step("addresses", 0, "addresses", _say_addresses(product, loaded), name)]
         for n, move in enumerate(loaded.moves):
             at = f"phase {move.phase + 1} · row {move.row}" if loaded.is_matrix_load else f"load {n + 1}"
             if len({m.turn for m in loaded.moves}) > 1:
@@ -90,13 +90,13 @@ def build_timeline(found: Product, further: list[Phase[StepperStep]]) -> tuple[l
             steps.append(make_step("move", n, at, _say_move(loaded, n), name))
         weight = 5.6 if len(steps) > 20 else 3.4
         parts.append((f"{format_load(loaded.load)} · {name.upper()}", weight, steps))
-    parts.append(("Multiply", 3.4, [_make_k_step(found, n) for n in range(len(found.groups))]))
-    parts.append(("D in registers", 2.0, _list_out_steps(found.instruction.operands["d"], found.instruction.types)))
+    parts.append(("Multiply", 3.4, [_make_k_step(product, n) for n in range(len(product.groups))]))
+    parts.append(("D in registers", 2.0, _list_out_steps(product.instruction.operands["d"], product.instruction.types)))
     return place_steps(parts + further)
 
 
 def format_load(load: str) -> str:
-    """Format a load as people say it: ldmatrix.x4.trans, ldmatrix.m16n16.x1.trans."""
+    """Return a short name of a load: ldmatrix.x4.trans, ldmatrix.m16n16.x1.trans."""
     named = load.replace(".sync.aligned", "").replace(".m8n8", "")
     return named.replace(".shared.b16", "").replace(".shared.b8x16", "").replace(".shared.b8", "")
 
@@ -106,7 +106,7 @@ def format_element(operand: str, row: int, col: int) -> str:
 
 
 def format_stored(loaded: LoadedOperand, index: int) -> str:
-    """Format an element of the tile, with its K step where it is not the one that is loaded."""
+    """Return an element of the tile, with its K step if that is not the loaded one."""
     step = loaded.get_k_step(index)
     return format_element(loaded.operand.name, *loaded.get_element(index)) + (
         "" if step is None else f" of K step {step}"
@@ -118,7 +118,7 @@ def format_range(first: int, last: int) -> str:
 
 
 def format_lanes(lanes: list[int]) -> str:
-    """Format lanes: one range where they follow one another, else a list with its step.
+    """Return lanes as text: a range if they are consecutive, else a list.
 
     >>> format_lanes([4, 5, 6, 7]), format_lanes([1, 5, 9, 13])
     ('4–7', '1, 5, 9, 13')
@@ -132,9 +132,9 @@ def format_lanes(lanes: list[int]) -> str:
 # memory ---------------------------------------------------------------------------------------------------------------
 
 
-def _list_memory_steps(found: Product) -> list[StepperStep]:
-    swizzled = [one for one in found.loaded.values() if one.where.placed and one.where.placed.xor.bits]
-    plain = make_step("plain", 0, "before the XOR" if swizzled else "no swizzle", _say_plain(found))
+def _list_memory_steps(product: Product) -> list[StepperStep]:
+    swizzled = [one for one in product.loaded.values() if one.where.placed and one.where.placed.xor.bits]
+    plain = make_step("plain", 0, "before the XOR" if swizzled else "no swizzle", _say_plain(product))
     return [plain, *(make_xor_step(one) for one in swizzled[:1])]
 
 
@@ -143,8 +143,8 @@ def format_swizzle(loaded: LoadedOperand) -> str:
     return f"{mode.name} swizzle" if mode.name != "none" else str(loaded.where.placed and loaded.where.placed.xor)
 
 
-def _say_plain(found: Product) -> str:
-    a, b = found.loaded["a"], found.loaded["b"]
+def _say_plain(product: Product) -> str:
+    a, b = product.loaded["a"], product.loaded["b"]
     first, last = a.k_first, a.k_first + (a.operand.col_count) - 1
     stored = "stored columns" if a.operand.sparsity else "k"
     return (
@@ -159,7 +159,7 @@ def _say_major(loaded: LoadedOperand) -> str:
 
 
 def make_xor_step(loaded: LoadedOperand) -> StepperStep:
-    """Make the step in which the chunks of an operand move to their places."""
+    """Return the step in which an operand's chunks move to their swizzled places."""
     return make_step("xor", 1, format_swizzle(loaded), _say_xor(loaded))
 
 
@@ -179,7 +179,7 @@ def _say_xor(loaded: LoadedOperand) -> str:
 # loads ----------------------------------------------------------------------------------------------------------------
 
 
-def _say_addresses(found: Product, loaded: LoadedOperand) -> str:
+def _say_addresses(product: Product, loaded: LoadedOperand) -> str:
     name = loaded.operand.name.upper()
     if not loaded.is_matrix_load:
         size = loaded.moves[0].size
@@ -190,7 +190,7 @@ def _say_addresses(found: Product, loaded: LoadedOperand) -> str:
     rows = {lane: describe_row(loaded, move) for move in loaded.moves if move.turn == 0 for lane in move.lanes}
     lanes = format_range(givers[0], givers[-1])
     turned = ".trans hands out the columns of each 8 × 8 matrix. " if ".trans" in loaded.load else ""
-    is_open = not found.instruction.family.specified
+    is_open = not product.instruction.family.specified
     measured = "PTX leaves wmma's registers open; this map was measured. " if is_open else ""
     rest = "" if len(givers) == 32 else f" The addresses of lanes {format_range(len(givers), 31)} are not used."
     seconds = f", lane 8 at {rows[8]}" if 8 in rows else ""
@@ -201,7 +201,7 @@ def _say_addresses(found: Product, loaded: LoadedOperand) -> str:
 
 
 def describe_row(loaded: LoadedOperand, move: StepperMove) -> str:
-    """Name the elements that one address brings."""
+    """Return the elements that one address loads, as text."""
     return _format_elements(loaded, [int(loaded.got[slot]) for slot in move.slots])
 
 
@@ -220,7 +220,7 @@ def _format_elements(loaded: LoadedOperand, indexes: list[int]) -> str:
 
 
 def format_span(numbers: Iterable[int]) -> str:
-    """Format the rows or columns of a block of elements.
+    """Return the rows or columns of a block as text.
 
     >>> format_span([7]), format_span([8, 9, 10, 11]), format_span([1, 0, 4])
     ('7', '8…11', '0, 1, 4')
@@ -245,7 +245,7 @@ def _say_move(loaded: LoadedOperand, number: int) -> str:
 
 
 def say_row(loaded: LoadedOperand, move: StepperMove) -> str:
-    """Say which elements one address brings, and where they go."""
+    """Return a sentence about the elements that one address loads, and where they go."""
     return (
         f"Lane {move.lanes[0]} gives `{format_address(move.addresses[0])}`: the 16 bytes there are"
         f" {describe_row(loaded, move)}, and they go to {describe_holders(loaded, move)}."
@@ -253,7 +253,7 @@ def say_row(loaded: LoadedOperand, move: StepperMove) -> str:
 
 
 def describe_holders(loaded: LoadedOperand, move: StepperMove) -> str:
-    """Name the registers and lanes of a row, and how many elements each lane has of it."""
+    """Return the registers and lanes that hold a row, and the number of elements in each lane."""
     lanes = {slot // loaded.operand.values for slot in move.slots}
     each = format_count(len(move.slots) // len(lanes), "element")
     return f"{_format_registers(loaded, move)} of lanes {format_lanes(list(lanes))}, {each} each"
@@ -266,7 +266,9 @@ def _format_registers(loaded: LoadedOperand, move: StepperMove) -> str:
 
 
 def say_banks(loaded: LoadedOperand, number: int, called: str) -> str:
-    """Say what 8 rows cost, at their last one; nothing where that has not been measured. called: what they make."""
+    """Return a sentence about the bank conflicts of 8 rows, at the last of them; "" if not measured. called: what
+    the 8 rows form.
+    """
     move, after = loaded.moves[number], loaded.moves[number + 1 : number + 2]
     if not move.wavefronts or any((one.turn, one.phase) == (move.turn, move.phase) for one in after):
         return ""
@@ -276,7 +278,7 @@ def say_banks(loaded: LoadedOperand, number: int, called: str) -> str:
 
 
 def list_mismatches(loaded: LoadedOperand, numbers: Any) -> list[StepperMismatch]:
-    """List the slots that get another element than theirs. numbers: of the elements of the tile, NaN if not known."""
+    """Return the slots that get a wrong element. numbers: of the tile's elements, NaN if not known."""
     found = []
     for slot in np.flatnonzero(loaded.got != loaded.holds).tolist():
         got = int(loaded.got[slot])
@@ -315,9 +317,9 @@ def format_count(count: int, word: str) -> str:
 # multiply, D ----------------------------------------------------------------------------------------------------------
 
 
-def _make_k_step(found: Product, number: int) -> StepperStep:
-    first, end = found.groups[number]
-    i = found.instruction
+def _make_k_step(product: Product, number: int) -> StepperStep:
+    first, end = product.groups[number]
+    i = product.instruction
     span = format_range(first, end - 1)
     elements = i.sizes["m"] * i.sizes["n"]
     what = f"k = {span}: column {span} of A times row {span} of B"
@@ -343,7 +345,7 @@ def _make_k_step(found: Product, number: int) -> StepperStep:
 
 
 def list_row_steps(d: Operand, name: str, operand: str) -> list[StepperStep]:
-    """List the steps that show which lanes hold the rows of an accumulator, eight at a time."""
+    """Return the steps that show which lanes hold an accumulator's rows, eight at a time."""
     size = min(8, d.row_count)
     steps = []
     for n, first in enumerate(range(0, d.row_count, size)):

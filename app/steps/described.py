@@ -1,5 +1,5 @@
-"""What a wgmma reads of one operand through its descriptors: the byte of every element in every K step, the element
-that lies there, and the core matrices in the order of the picture.
+"""The bytes that a wgmma reads of one operand through its descriptors: the byte of every element in every K step,
+the element stored there, and the core matrices in the order of the picture.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_LINES = 40  # of shared memory that one operand's picture shows
 
 @dataclass(frozen=True)
 class AddressTerms:
-    """How one address comes about, in bytes: start + lbos · LBO + sbos · SBO + inside; then the XOR."""
+    """The terms of an address in bytes: start + lbos · LBO + sbos · SBO + inside, then the XOR."""
 
     start: int
     lbos: int
@@ -37,14 +37,15 @@ class AddressTerms:
 
     @property
     def xor(self) -> int:
-        """What the XOR changes, counted in chunks of 16 bytes."""
+        """Return the change made by the XOR, in chunks of 16 bytes."""
         return (self.before ^ self.address) // ROW_BYTES
 
 
 @dataclass(frozen=True)
 class DescribedOperand:
-    """One operand and everything that its K steps read. An element of the tile is mn · K + k. whole: the operand
-    itself, where an element of `side` stands for several of its own.
+    """An operand and everything that its K steps read.
+
+    Element (mn, k) has number mn · K + k. whole: the operand itself, if an element of `side` stands for several.
     """
 
     side: DescribedSide
@@ -53,7 +54,7 @@ class DescribedOperand:
 
     @cached_property
     def stored(self) -> tuple[Storage, int]:
-        """The storage, and the line of it in which the product begins."""
+        """Return the storage, and the line of it at which the product begins."""
         side = self.side
         if isinstance(side, PlacedSide):
             return side.where, 0
@@ -76,26 +77,26 @@ class DescribedOperand:
 
     @cached_property
     def addresses(self) -> Ints:
-        """[mn, k] → the byte where the program stored each element."""
+        """Return the byte at which the program stored each element: [mn, k]."""
         mn, k = np.arange(self.side.mn)[:, None], np.arange(self.side.k)[None, :]
         return np.asarray(self.side.address(mn, k), np.int64)
 
     @cached_property
     def addresses_before_xor(self) -> Ints:
-        """[mn, k] → the same without the XOR."""
+        """Return the byte of each element without the XOR: [mn, k]."""
         return np.asarray(undo_xor(self.placed, self.addresses * 8), np.int64) >> 3
 
     @cached_property
     def reads(self) -> Ints:
-        """[K step, mn, k of the step] → the byte that is read."""
+        """Return the byte that is read for each element: [K step, mn, k of the step]."""
         return np.stack([desc.reads(word, self.view) for word in self.words])
 
     @cached_property
     def cores(self) -> Ints:
-        """[core matrix, line, element] → mn · (K of a step) + k, core matrices in the order of the picture.
+        """Return mn · (K of a step) + k of each element: [core matrix, line, element].
 
-        A line is the 16 bytes that lie side by side. Two groups of 8 rows together, which are a warp's in A; of these
-        first all with the smallest k.
+        Core matrices are in the order of the picture: in pairs of 8 rows (a warp's rows of A), those with the smallest
+        k first. A line is 16 contiguous bytes.
         """
         seen, per = self.view, self.view.per
         line, inside = np.arange(LINES_OF_CORE)[:, None], np.arange(per)[None, :]
@@ -115,9 +116,9 @@ class DescribedOperand:
         return int(mn.min()), int(mn.max()), int(k.min()), int(k.max())
 
     def find_sources(self, other: DescribedOperand | None) -> Ints:
-        """Return [K step, mn, k]: the element that lies where each one is read.
+        """Return the number of the element that is stored where each one is read: [K step, mn, k].
 
-        −1 where none lies there, −2 − n for element n of the other operand.
+        −1 if none is stored there, −2 − n for element n of the other operand.
         """
         found = _find_elements(self.addresses, self.reads)
         if other is None:
@@ -126,13 +127,13 @@ class DescribedOperand:
         return np.where((found < 0) & (theirs >= 0), -2 - theirs, found)
 
     def get_expected(self) -> Ints:
-        """Return [K step, mn, k]: the element that should be read."""
+        """Return the number of the element that should be read: [K step, mn, k]."""
         mn, k = np.arange(self.side.mn)[:, None], np.arange(self.side.k)[None, :]
         element = mn * self.side.k + k
         return np.stack(np.split(element, self.steps, axis=1))
 
     def explain_address(self, mn: int, k: int, step: int) -> AddressTerms:
-        """Return how the address of an element of a K step comes about."""
+        """Return the terms of the address of an element of a K step."""
         word = self.words[step]
 
         def offset(lbo: int, sbo: int) -> int:
@@ -155,15 +156,15 @@ class DescribedOperand:
         return AddressTerms(word.start_address, lbos, sbos, inside, before, int(self.reads[step, mn, k]))
 
     def check_step(self, step: int) -> Verdict:
-        """Compare what a K step reads with where the program stored it, and diagnose a difference."""
+        """Compare what a K step reads with what the program stored, and diagnose a difference."""
         if self.whole and self.whole is not self.side:
             return DescribedOperand(self.whole, self.steps).check_step(step)
         where, first = self.stored
         return verify(self.words[step], self.view, where, mn=first, k=step * self.side.step)
 
     def list_lines(self, rows: slice, step: int) -> Ints:
-        """Return the addresses of the lines of 128 bytes that hold these rows, of all K steps where they are few, else
-        of one; and the lines that this K step reads instead.
+        """Return the 128-byte lines of these rows, of all K steps if they are few, else of one; and the lines that
+        this K step reads instead.
         """
         size = max(1, self.side.element.bits // 8)
         stored = np.stack([self.addresses[rows], self.addresses_before_xor[rows]])
@@ -179,17 +180,17 @@ class DescribedOperand:
 
     @property
     def origin(self) -> int:
-        """Where the lines of 128 bytes are counted from: a XOR of offsets counts from the base."""
+        """Return the address from which 128-byte lines are counted: the base, if the XOR applies to offsets."""
         return self.placed.base % LINE_BYTES if self.placed.by == "tile" else 0
 
     def list_chunks(self, lines: Ints) -> tuple[Ints, Ints]:
-        """Return (address without the XOR, address) of every chunk of 16 bytes of these lines."""
+        """Return (address without the XOR, address) of every 16-byte chunk of these lines."""
         before = (lines[:, None] + np.arange(0, LINE_BYTES, ROW_BYTES)).ravel()
         return before, np.asarray(apply_xor(self.placed, before * 8), np.int64) >> 3
 
 
 def _find_elements(at: Ints, reads: Ints) -> Ints:
-    """Return the element that begins at each address, −1 where none does."""
+    """Return the element that begins at each address, −1 for none."""
     flat = at.ravel()
     order = np.argsort(flat, kind="stable")
     place = np.minimum(np.searchsorted(flat[order], reads), len(flat) - 1)

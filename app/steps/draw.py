@@ -12,27 +12,27 @@ from lanescope.app.hardware.user_matrices import format_number
 from lanescope.app.steps.facts import Load, Steps
 from lanescope.app.steps.wgmma import StepDescriptor, TracedRun, WgmmaSteps
 
-MOST_SHOWN = 16  # values of a lane that are spelled beside its registers
+MOST_SHOWN = 16  # values of a lane that are printed beside its registers
 
 
-def render_steps(found: Steps | WgmmaSteps) -> str:
-    """All of it, a section a step."""
-    lines = _render_wgmma(found) if isinstance(found, WgmmaSteps) else _render_warp(found)
-    return "\n".join((*_render_head(found), *lines)) + "\n"
+def render_steps(steps: Steps | WgmmaSteps) -> str:
+    """Return all steps as text, a section each."""
+    lines = _render_wgmma(steps) if isinstance(steps, WgmmaSteps) else _render_warp(steps)
+    return "\n".join((*_render_head(steps), *lines)) + "\n"
 
 
-def _render_head(found: TracedRun) -> list[str]:
-    how = "NumPy simulation, no GPU" if found.simulation else f"ran on {found.device.name}"
-    verdict = "agrees with" if found.agrees else "DIFFERS from"
+def _render_head(run: TracedRun) -> list[str]:
+    how = "NumPy simulation, no GPU" if run.simulation else f"ran on {run.device.name}"
+    verdict = "agrees with" if run.agrees else "DIFFERS from"
     return [
-        found.ptx,
-        f"{how}; {user_matrices.describe_inputs(found.data, found.seed)}; D {verdict} NumPy's product",
+        run.ptx,
+        f"{how}; {user_matrices.describe_inputs(run.data, run.seed)}; D {verdict} NumPy's product",
         "",
     ]
 
 
 def _render_matrix(matrix: Any, numbered: str = "3") -> list[str]:
-    """A line a row, its number in front, all cells of one width."""
+    """Return a line per row with its number, all cells equally wide."""
     cells = [[format_number(value) for value in line] for line in np.asarray(matrix).tolist()]
     wide = max(3, *(len(cell) for line in cells for cell in line))
     return [f"   {n:{numbered}}  " + " ".join(cell.rjust(wide) for cell in line) for n, line in enumerate(cells)]
@@ -41,27 +41,27 @@ def _render_matrix(matrix: Any, numbered: str = "3") -> list[str]:
 # a warp's mma ---------------------------------------------------------------------------------------------------------
 
 
-def _render_warp(found: Steps) -> Iterator[str]:
-    for name, memory in found.memory.items():
+def _render_warp(steps: Steps) -> Iterator[str]:
+    for name, memory in steps.memory.items():
         yield f"1. memory of {name.upper()}: {memory.element}, {memory.order}, {memory.pitch_bytes} bytes per line"
         for product, matrix in enumerate(memory.lines):
             if len(memory.lines) > 1:
                 yield f"   product {product}"
             yield from _render_matrix(matrix)
     yield ""
-    for name, load in found.loads.items():
+    for name, load in steps.loads.items():
         yield from _render_load(name, load)
     yield ""
-    if found.metadata:
-        yield "   metadata e: " + _format_by_lane(found.metadata)
+    if steps.metadata:
+        yield "   metadata e: " + _format_by_lane(steps.metadata)
         yield ""
     yield "3. registers, lane by lane"
     for lane in range(32):
-        yield f"   T{lane:<3} " + "  ".join(f"{name} {_format_registers(found, name, lane)}" for name in "abc")
-    yield from ("", *_render_terms(found))
+        yield f"   T{lane:<3} " + "  ".join(f"{name} {_format_registers(steps, name, lane)}" for name in "abc")
+    yield from ("", *_render_terms(steps))
     yield from ("", "5. D's registers, lane by lane")
     for lane in range(32):
-        yield f"   T{lane:<3} {_format_registers(found, 'd', lane)}"
+        yield f"   T{lane:<3} {_format_registers(steps, 'd', lane)}"
 
 
 def _render_load(name: str, load: Load | None) -> Iterator[str]:
@@ -75,8 +75,8 @@ def _render_load(name: str, load: Load | None) -> Iterator[str]:
         yield f"   {f'turn {turn}  ' if several else ''}" + " ".join(given)
 
 
-def _render_terms(found: Steps) -> Iterator[str]:
-    e = found.element
+def _render_terms(steps: Steps) -> Iterator[str]:
+    e = steps.element
     yield f"4. D[{e.row},{e.col}] = C + sum over k of A[{e.row},k]·B[k,{e.col}]"
     for term in e.terms:
         scaled = f" × {term.scale:g}" if term.scale != 1 else ""
@@ -85,9 +85,9 @@ def _render_terms(found: Steps) -> Iterator[str]:
     yield f"   + C {format_number(e.c)} ({e.c_at}) = {format_number(e.sum)}; D holds {format_number(e.d)} ({e.d_at})"
 
 
-def _format_registers(found: Steps, name: str, lane: int) -> str:
-    """A lane's registers of one operand, and what they hold where that is not too much."""
-    words, values = found.registers[name][lane], found.values[name][lane]
+def _format_registers(steps: Steps, name: str, lane: int) -> str:
+    """Return a lane's registers of one operand, with their values if these are few."""
+    words, values = steps.registers[name][lane], steps.values[name][lane]
     return " ".join(words) + (f" ({' '.join(map(format_number, values))})" if len(values) <= MOST_SHOWN else "")
 
 
@@ -102,26 +102,26 @@ def _format_by_lane(words: list[str]) -> str:
 # a wgmma's whole product ----------------------------------------------------------------------------------------------
 
 
-def _render_wgmma(found: WgmmaSteps) -> Iterator[str]:
-    for name, memory in found.memory.items():
+def _render_wgmma(steps: WgmmaSteps) -> Iterator[str]:
+    for name, memory in steps.memory.items():
         yield f"1. global memory of {name.upper()}: {memory.element}, {memory.order}"
         yield from _render_matrix(memory.lines)
     yield ""
-    for name, tile in found.shared.items():
+    for name, tile in steps.shared.items():
         down = "M" if name == "a" else "N"
         how = f"{tile.major}-major, {tile.how}"
         yield f"2. {name.upper()} in shared memory, the byte of each element ({down} down, K across): {how}"
         for n, line in enumerate(tile.address):
             yield f"   {n:3}  " + " ".join(f"{int(at):5}" for at in line)
     yield from ("", "3. fence.proxy.async, barrier, wgmma.fence; the descriptors of each step")
-    for name, descriptors in found.descriptors.items():
+    for name, descriptors in steps.descriptors.items():
         for descriptor in descriptors:
             yield f"   {name.upper()} {_format_descriptor(descriptor)}"
-    yield "   immediates: " + (", ".join(f"{name} {value}" for name, value in found.immediates.items()) or "none")
-    for step, words in enumerate(found.metadata or ()):
+    yield "   immediates: " + (", ".join(f"{name} {value}" for name, value in steps.immediates.items()) or "none")
+    for step, words in enumerate(steps.metadata or ()):
         yield f"   metadata e, step {step}: {_format_by_lane(words)}"
-    yield from ("", *_render_read_terms(found))
-    held = found.registers
+    yield from ("", *_render_read_terms(steps))
+    held = steps.registers
     yield from ("", f"5. registers of thread {held.thread} after wait_group 0")
     for step, words in enumerate(held.a or ()):
         yield f"   a step {step}  {' '.join(words)}"
@@ -136,8 +136,8 @@ def _format_descriptor(descriptor: StepDescriptor) -> str:
     return f"step {descriptor.step}  {descriptor.descriptor}  {fields} {descriptor.swizzle}{unread}"
 
 
-def _render_read_terms(found: WgmmaSteps) -> Iterator[str]:
-    e = found.element
+def _render_read_terms(steps: WgmmaSteps) -> Iterator[str]:
+    e = steps.element
     yield f"4. D[{e.row},{e.col}]: C + sum over k of A[{e.row},k]·B[k,{e.col}], each factor with where it is read"
     for t in e.terms:
         factors = f"{_format_factor(t.a)} ({t.a_at}) × {_format_factor(t.b)} ({t.b_at})"

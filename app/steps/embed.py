@@ -1,4 +1,4 @@
-"""A stepper inside another page: what the template takes, from the address of its own page. No framework."""
+"""A stepper embedded in another page."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ STEPS = "/steps/"
 
 
 def build_embed(address: str, state: Mapping[str, str]) -> dict[str, Any]:
-    """Build what steps/embedded.html shows of /steps/{ptx}?query. state: the query of the page around it, of which the
-    step, the pin and the speed count.
+    """Return the variables of steps/embedded.html for /steps/{ptx}?query. state: the query of the embedding page,
+    which has the step, the pin and the speed.
     """
     parts = urlsplit(address)
     name = unquote(parts.path).removeprefix(STEPS)

@@ -1,4 +1,4 @@
-"""Everything one mma does, step by step: memory, the addresses lanes give ldmatrix, registers, product terms, D."""
+"""The steps of one mma: memory, the addresses that lanes give ldmatrix, registers, product terms, D."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from lanescope.shared import chain
 
 @fact
 class PlainMatrix:
-    """A matrix as it lies in memory."""
+    """A matrix as stored in memory."""
 
     order: str
     element: str
@@ -36,7 +36,7 @@ class PlainMatrix:
 
 @fact
 class Load:
-    """The ldmatrix that fills an operand, and the byte offset each lane gives."""
+    """The ldmatrix that loads an operand, and the byte offset that each lane gives."""
 
     ptx: str
     turns: int
@@ -48,7 +48,7 @@ class Load:
 
 @fact
 class ProductTerm:
-    """One term of an element: its factors, who holds each, and what it adds."""
+    """One term of an element: its factors, who holds each, and its contribution."""
 
     k: int
     a: Value
@@ -61,7 +61,7 @@ class ProductTerm:
 
 @fact
 class Element:
-    """One element of D: its terms, who holds each factor, and the sum."""
+    """One element of D: its terms, the holder of each factor, and the sum."""
 
     row: int
     col: int
@@ -76,7 +76,7 @@ class Element:
 
 @fact
 class Steps(TracedRun):
-    """Everything one mma of a warp does."""
+    """The steps of one warp's mma."""
 
     memory: dict[str, PlainMatrix]
     loads: dict[str, Load | None]
@@ -90,7 +90,7 @@ class Steps(TracedRun):
 
 
 def require_steps(i: Instruction) -> None:
-    """LayoutError where an instruction cannot be stepped through."""
+    """Raise LayoutError if an instruction has no steps."""
     if not is_multiply(i):
         hint = "Choose an mma, wmma.mma or wgmma."
         if moves_rows(i):
@@ -98,23 +98,23 @@ def require_steps(i: Instruction) -> None:
         raise LayoutError("no_steps", f"{i.ptx} is not a multiply instruction.", hint, "instruction")
 
 
-_STORAGE = re.compile(r"\s*[a-z_]+\s*=(?!=)")  # name=value, as in major=MN,swizzle=64B; no formula begins so
+_STORAGE = re.compile(r"\s*[a-z_]+\s*=(?!=)")  # name=value, as in major=MN,swizzle=64B; no formula looks like this
 
 
-def parse_inputs(i: Instruction, given: Mapping[str, Any]) -> tuple[Json, Json]:
-    """(how a wgmma's operands are stored, matrices of one's own) from texts a, b, c, d, data_a and data_b; blank
-    ones left out.
+def parse_inputs(i: Instruction, body: Mapping[str, Any]) -> tuple[Json, Json]:
+    """Return (storage options of a wgmma's operands, the user's matrices) from the texts a, b, c, d, data_a and data_b.
 
-    A warp's mma takes matrices in a, b and c. In a and b of a wgmma, name=value is storage and anything else a matrix.
+    A warp's mma takes matrices in a, b and c. For a wgmma, name=value in a and b is storage, and anything else a
+    matrix.
     """
     data = {
         name.removeprefix("data_"): text
-        for name, text in given.items()
+        for name, text in body.items()
         if name in ("data_a", "data_b", "c") and text != ""
     }
     options: Json = dict.fromkeys(SIDES, "") if i.family.by_descriptor else {}
     for name in SIDES:
-        text = given.get(name, "")
+        text = body.get(name, "")
         stored = isinstance(text, str) and _STORAGE.match(text)
         if text == "" or (options and (stored or name == "d")):
             options |= {name: text} if options else {}
@@ -138,8 +138,8 @@ def parse_inputs(i: Instruction, given: Mapping[str, Any]) -> tuple[Json, Json]:
 
 
 def trace_steps(i: Instruction, run: MmaRan, row: int, col: int, product: int = 0) -> Steps | WgmmaSteps:
-    """The steps of one run of kind mma, whose inputs are made again from its seed; a wgmma's are those of its whole
-    product.
+    """Return the steps of a run of kind mma; its inputs are made again from the seed. For a wgmma, the steps of its
+    whole product.
     """
     require_steps(i)
     if i.family.by_descriptor:
@@ -173,7 +173,7 @@ def trace_steps(i: Instruction, run: MmaRan, row: int, col: int, product: int = 
 
 
 def _format_register(word: int, op: Operand) -> str:
-    """A register in as many digits as it has."""
+    """Return a register in hex with the digits of its width."""
     return f"0x{int(word):0{op.register_bits // 4}X}"
 
 
@@ -184,7 +184,7 @@ def _require_inside(row: int, col: int, product: int, shape: tuple[int, ...]) ->
 
 
 def _build_matrix(op: Operand, values: Any) -> PlainMatrix:
-    """The matrix as it lies in memory: A and C row by row, B column by column, K side by side."""
+    """Return the matrix as stored: A and C row-major, B column-major, so that K is contiguous."""
     by_column = op.name == "b"
     lines = np.swapaxes(values, 1, 2) if by_column else values
     return PlainMatrix(
@@ -196,8 +196,8 @@ def _build_matrix(op: Operand, values: Any) -> PlainMatrix:
 
 
 def find_ldmatrix(op: Operand) -> Load | None:
-    """The ldmatrix that fills an operand from K-major memory without padding: its text, each lane's line and byte;
-    None where none does.
+    """Return the ldmatrix that loads an operand from K-major memory without padding: its text, and each lane's line
+    and byte; None if there is none.
     """
     try:
         found = chain.list_best_chains(op, "K")
@@ -222,23 +222,23 @@ def find_ldmatrix(op: Operand) -> Load | None:
 
 
 def _format_offset(formula: dict[str, str], pitch: int) -> str:
-    """Bytes from the matrix's start as a C expression of the lane."""
+    """Return the byte offset from the matrix's start as a C expression of the lane."""
     along = "" if formula["byte"] == "0" else f" + {formula['byte']}"
     return f"({formula['line']}) * {pitch}{along}"
 
 
 def _build_element(
-    i: Instruction, given: product_inputs.ProductInputs, d: Any, row: int, col: int, product: int
+    i: Instruction, inputs: product_inputs.ProductInputs, d: Any, row: int, col: int, product: int
 ) -> Element:
-    """One element of D: its terms, who holds each factor, and the sum."""
+    """Return one element of D: its terms, the holder of each factor, and the sum."""
     ops = i.operands
-    a_row, b_col = given.a[product, row], given.b[product, :, col]
+    a_row, b_col = inputs.a[product, row], inputs.b[product, :, col]
     third = (product,) if len(ops["d"].axes) == 3 else ()
     scale = {
-        name: fragment_words.decode_bits(codes.astype(np.uint64), i.types["s"]) for name, codes in given.scales.items()
+        name: fragment_words.decode_bits(codes.astype(np.uint64), i.types["s"]) for name, codes in inputs.scales.items()
     }
-    stored = _map_stored_columns(i, given, row) if ops["a"].sparsity else None
-    terms, total = [], float(given.c[product, row, col])
+    stored = _map_stored_columns(i, inputs, row) if ops["a"].sparsity else None
+    terms, total = [], float(inputs.c[product, row, col])
     for k in range(i.sizes["k"]):
         factor = 1.0
         for name, values in scale.items():
@@ -268,7 +268,7 @@ def _build_element(
         col=col,
         product=product,
         terms=terms,
-        c=user_matrices.drop_point(given.c[product, row, col]),
+        c=user_matrices.drop_point(inputs.c[product, row, col]),
         c_at=_format_owner("c", c_op.owner(row, col, *third)[0]),
         sum=total,
         d=float(d[product, row, col]),
@@ -276,9 +276,9 @@ def _build_element(
     )
 
 
-def _map_stored_columns(i: Instruction, given: product_inputs.ProductInputs, row: int) -> dict[int, int]:
+def _map_stored_columns(i: Instruction, inputs: product_inputs.ProductInputs, row: int) -> dict[int, int]:
     """Map the dense columns of one row of a sparse A to the stored ones."""
-    dense = find_dense_columns(i.operands["a"], given.metadata[0])[row].tolist()
+    dense = find_dense_columns(i.operands["a"], inputs.metadata[0])[row].tolist()
     return {column: stored for stored, column in enumerate(dense)}
 
 

@@ -1,4 +1,4 @@
-"""Everything one mma does, step by step."""
+"""The steps of one product."""
 
 from __future__ import annotations
 

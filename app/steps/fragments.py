@@ -1,4 +1,4 @@
-"""What A, B and D of a product have in common where it is stepped through: who holds each element."""
+"""The matrices of a product in registers, for all steppers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Ints = NDArray[np.int64]
 
 @fact
 class StepperFragment:
-    """A matrix in registers. An element is row · cols + col, a slot lane · values + value."""
+    """A matrix in registers. Element (row, col) has number row · cols + col; slot: lane · values + value."""
 
     rows: int
     cols: int
@@ -41,9 +41,8 @@ def describe_fragment(operand: Operand) -> dict[str, Any]:
 
 
 def find_dense_columns(operand: Operand, words: Sequence[Any] | None, selector: int = 0) -> Ints:
-    """Return [row][column]: the column of A that a stored one stands for, which the metadata words say if it is sparse.
-
-    words: e of each thread, of a sparse A.
+    """Return the column of A for each stored one, [row][column]; of a sparse A as the metadata say. words: e of each
+    thread.
     """
     found = np.tile(np.arange(operand.col_count), (operand.row_count, 1))
     if operand.sparsity:
@@ -55,7 +54,7 @@ def find_dense_columns(operand: Operand, words: Sequence[Any] | None, selector: 
 
 @fact
 class StepperResult(StepperFragment):
-    """D: who holds each element, and its sum after every step of K; null where it depends on unknown bytes."""
+    """D: the holder of each element, and its sum after every K step; null if it depends on unknown bytes."""
 
     sums: Annotated[Any, RealArray((2,), "[step of K][element], the first before any product: C.")]
     expected: Annotated[Any, RealArray((1,), "[element]: D of the matrices as they were stored.")]
@@ -63,7 +62,7 @@ class StepperResult(StepperFragment):
 
 
 def build_result(i: Instruction, sums: Any, expected: Any) -> StepperResult:
-    """Build D from its sums [step of K][row][col] and what the stored matrices give."""
+    """Return D from its sums [K step][row][col] and the result of the stored matrices."""
     return StepperResult(
         **describe_fragment(i.operands["d"]),
         sums=sums.reshape(len(sums), -1),

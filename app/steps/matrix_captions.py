@@ -1,4 +1,4 @@
-"""The timeline of one ldmatrix or stmatrix: its phases and steps, and one sentence for each."""
+"""The timeline of one ldmatrix or stmatrix: phases and steps, each with a caption."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from lanescope.app.steps.captions import (
 from lanescope.app.steps.matrix_moves import MovedTile
 from lanescope.app.steps.stored import StepperMove
 
-EXAMPLE_LANE = 5  # whose registers the sentences name
+EXAMPLE_LANE = 5  # lane whose registers the captions name
 
 
 def build_timeline(moved: MovedTile) -> tuple[list[StepperPhase], list[StepperStep]]:
-    """Build the phases and steps of one move, in order: to the registers of a load, or from those of a store."""
+    """Return the phases and steps of one instruction: to the registers of a load, or from those of a store."""
     memory: Phase[StepperStep] = ("S in memory", 2.7, _list_memory_steps(moved))
     travel = (format_load(moved.load), 5.6, _list_travel_steps(moved))
     registers = ("Registers", 2.0, _list_register_steps(moved))
@@ -128,7 +128,7 @@ def _say_move(moved: MovedTile, number: int) -> str:
 
 
 def _format_held(moved: MovedTile, slots: list[int]) -> str:
-    """Name the elements of S that these slots hold, row by row."""
+    """Return the elements of S that these slots hold, row by row."""
     named = [moved.get_element(int(moved.holds[slot])) for slot in slots]
     runs = groupby(named, key=lambda element: element[0])
     return ", ".join(f"S[{row}][{format_span(col for _, col in run)}]" for row, run in runs)

@@ -1,6 +1,7 @@
-"""One ldmatrix or stmatrix: which tile its matrices make, where that lies, and what each address brings or stores.
+"""The data movement of one ldmatrix or stmatrix: the tile that its matrices form, where it is stored, and what each
+address loads or stores.
 
-The maps of the data and of the addresses are the instruction's; where an element lies, the storage says.
+Maps of data and addresses come from the instruction, positions of elements from the storage.
 """
 
 from __future__ import annotations
@@ -25,27 +26,28 @@ from lanescope.shared.pieces import ROW_BYTES
 from lanescope.shared.storage import BitPlacement, Storage
 
 Ints = NDArray[np.int64]
-# How the matrices of one instruction make a tile: word → what people call it.
+# Arrangements of an instruction's matrices in a tile: word → description.
 ARRANGEMENTS = {
     "down_first": "2 × 2, down first",
     "across_first": "2 × 2, across first",
     "down": "one below the other",
     "across": "side by side",
 }
-MOST_COLS = 512  # of a stored tile whose storage ends nowhere nearer
+MOST_COLS = 512  # columns of a stored tile, if its storage does not limit them
 
 
 @dataclass(frozen=True)
 class MovedTile(LoadedOperand):
-    """The block of a stored tile S that one instruction moves. For a store `reads` is where a slot's bits go, and
-    `got` the element whose place that is.
+    """The block of a stored tile S that one instruction moves.
+
+    For a store, `reads` is where a slot's bits go, and `got` the element stored there.
     """
 
     instruction: Instruction
     placed: BitPlacement
     first_col: int
     addresses: Ints  # [matrix, row]
-    measured: bool  # whether wavefronts are known
+    measured: bool  # whether the wavefronts are known
 
     @property
     def stores(self) -> bool:
@@ -53,12 +55,12 @@ class MovedTile(LoadedOperand):
 
     @property
     def memory_bits(self) -> int:
-        """Bits of an element in memory; in a register a packed one has 8."""
+        """Return the bits of an element in memory; a packed one has 8 in a register."""
         return get_memory_bits(self.instruction)
 
     @property
     def cols(self) -> int:
-        """Columns of the stored tile."""
+        """Return the number of columns of the stored tile."""
         return self.k_extent
 
     def get_element(self, index: int) -> tuple[int, int]:
@@ -71,12 +73,12 @@ class MovedTile(LoadedOperand):
 
     @property
     def wrong_slots(self) -> Ints:
-        """The slots that get another element than theirs, or go to another place."""
+        """Return the slots that get or store a wrong element."""
         return np.flatnonzero(self.got != self.holds)
 
     @property
     def shared_addresses(self) -> list[int]:
-        """Addresses that several lanes give."""
+        """Return the addresses that several lanes give."""
         at, count = np.unique(self.addresses, return_counts=True)
         return [int(one) for one in at[count > 1]]
 
@@ -87,7 +89,7 @@ def get_memory_bits(i: Instruction) -> int:
 
 
 def map_givers(i: Instruction) -> Ints:
-    """Map [matrix, row] to the lane that gives its address."""
+    """Return the lane that gives the address of each [matrix, row]."""
     assert i.address is not None
     matrix, row = (np.asarray(i.address.coords[axis][:, 0], np.int64) for axis in ("matrix", "row"))
     lanes = np.empty((matrix.max() + 1, row.max() + 1), np.int64)
@@ -96,7 +98,7 @@ def map_givers(i: Instruction) -> Ints:
 
 
 def list_arrangements(i: Instruction) -> tuple[str, ...]:
-    """List how the matrices of an instruction may make a tile, the usual one first."""
+    """Return the arrangements of an instruction's matrices in a tile, the usual one first."""
     return {4: tuple(ARRANGEMENTS), 2: ("down", "across")}.get(i.counts["x"], ("down",))
 
 
@@ -121,7 +123,7 @@ def make_tile_operand(i: Instruction, arrangement: str) -> Operand:
 
 
 def _check_block(first_col: int, per_row: int, width: int, cols: int) -> None:
-    """Require that a block of this width begins at a whole row of a matrix, and lies within the columns of S."""
+    """Raise LayoutError unless a block of this width begins at a whole row of a matrix and fits in the columns of S."""
     if first_col % per_row or first_col + width > cols:
         hint = f"A multiple of {per_row} up to {cols - width}: S has {cols} columns."
         raise LayoutError("bad_block", f"No block begins at column {first_col}.", hint, "first_col")
@@ -130,11 +132,11 @@ def _check_block(first_col: int, per_row: int, width: int, cols: int) -> None:
 def move_tile(
     i: Instruction, operand: Operand, where: Storage, first_col: int = 0, addresses: str = "", xor: bool = True
 ) -> MovedTile:
-    """Move one block of a stored tile: from memory to registers, or back.
+    """Move one block of a stored tile from memory to registers, or back.
 
-    first_col: of the block; addresses: what each lane gives, as a formula of `lane` or numbers, "" for where the
-    storage puts its row; xor: False if the lanes compute them without the swizzle. LayoutError where an address is
-    not a multiple of 16.
+    first_col: of the block; addresses: what each lane gives, as a formula of `lane` or numbers, "" for the addresses of
+    the storage; xor: False if the lanes compute them without the swizzle. LayoutError if an address is not a multiple
+    of 16.
     """
     data, bits = i.operands["data"], get_memory_bits(i)
     placed = get_placed(where)
@@ -157,7 +159,7 @@ def move_tile(
     _require_aligned(i, given, lanes, "addresses" if addresses else "storage")
     reads = 8 * given[matrix, row] + col * bits
     granules = np.arange(max(1, data.container_bits // 8)) * 8
-    shares = i.family.stores and len(np.unique(given)) < given.size  # what that costs has not been measured
+    shares = i.family.stores and len(np.unique(given)) < given.size  # its cost has not been measured
     counted = data.container_bits == 16 and not shares
     kind = banks.ACCESSES[f"{i.syntax.opcode}.x{i.counts['x']}"] if counted else None
     cost = banks.compute_cost(kind, [int(at) for at in given.ravel()]) if kind else None
@@ -196,7 +198,7 @@ def move_tile(
 
 
 def _pack_rows(placed: BitPlacement, bits: int) -> BitPlacement:
-    """Return a placement of bytes as one of packed elements: 16 of them begin every 16 bytes, and padding ends them."""
+    """Return a placement of bytes as one of packed elements: 16 begin every 16 bytes, followed by padding."""
 
     def before(mn: Any, k: Any, bit: Any) -> Any:
         return placed.before(mn, k // ROW_BYTES * ROW_BYTES, 0) + k % ROW_BYTES * bits + bit
@@ -213,7 +215,7 @@ def _pack_rows(placed: BitPlacement, bits: int) -> BitPlacement:
 
 
 def count_cols(where: Storage, operand: Operand) -> int:
-    """Count the columns of the stored tile: as many as its lines hold, of a long line 128 bytes or the block."""
+    """Return the number of columns of the stored tile: those of a line, at most 128 bytes or the block."""
     block, wide = operand.col_count, LINE_BYTES * 8 // operand.container_bits
     if where.k is not None:
         return min(where.k, MOST_COLS)
@@ -223,7 +225,7 @@ def count_cols(where: Storage, operand: Operand) -> int:
 
 
 def _place_elements(placed: BitPlacement, rows: int, cols: int) -> Ints:
-    """Return the bit address of each element of S; LayoutError where two share one or one is outside shared memory."""
+    """Return the bit address of each element of S. LayoutError if two share one, or one is outside shared memory."""
     at = np.asarray(placed.locate_bits(placed.before(*np.divmod(np.arange(rows * cols), cols), 0)), np.int64)
     order = np.argsort(at, kind="stable")
     same = np.flatnonzero(np.diff(at[order]) == 0)
@@ -246,7 +248,7 @@ def _place_elements(placed: BitPlacement, rows: int, cols: int) -> Ints:
 
 
 def _parse_addresses(text: str, lanes: Ints) -> Ints:
-    """Return [matrix, row]: the address its lane gives, by a formula of `lane` or by numbers, one per lane."""
+    """Return the address for each [matrix, row], from a formula of `lane` or from numbers, one per lane."""
     field, count = "addresses", lanes.size
     value = parse_matrix(text, field)
     if isinstance(value, str):

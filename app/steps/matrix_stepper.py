@@ -1,6 +1,4 @@
-"""One ldmatrix or stmatrix to step through: shared memory with its numbers, the address of each lane, the rows that
-travel, and what the registers or the memory hold.
-"""
+"""Steps of one ldmatrix or stmatrix: shared memory, the address of each lane, the rows that move, and the result."""
 
 from __future__ import annotations
 
@@ -26,12 +24,12 @@ from lanescope.inputs import parse_choice
 from lanescope.names import lookup
 from lanescope.product.move_plan import MODULI, moves_rows
 
-Numbers = Any  # float array, NaN where a number is not known
+Numbers = Any  # float array, NaN for unknown numbers
 
 
 @question
 class MatrixStepperQuestion:
-    """One ldmatrix or stmatrix, what it moves, and from or to where."""
+    """One ldmatrix or stmatrix, its data, and their storage."""
 
     instruction: str = text_field(
         "", "Instruction", "PTX of an ldmatrix or stmatrix.", type=PtxText, required=True, argument=True, metavar="ptx"
@@ -67,7 +65,9 @@ class MatrixStepperQuestion:
 
 @fact
 class MatrixTile(StepperFragment):
-    """The block of S that is moved, and the tile around it. An element of the block is row · cols + col."""
+    """The block of S that is moved, and the tile around it. Element (row, col) of the block has number row · cols +
+    col.
+    """
 
     first_col: int
     stored_cols: Annotated[int, Description("Columns of S as it is stored.")]
@@ -91,7 +91,7 @@ class MatrixTile(StepperFragment):
 
 @fact
 class MatrixStepper:
-    """Everything that the stepper of one ldmatrix or stmatrix shows."""
+    """The data of a stepper of one ldmatrix or stmatrix."""
 
     ptx: str
     title: str
@@ -113,20 +113,21 @@ class MatrixStepper:
     note: Annotated[str, Description("What has not been executed on hardware.")]
 
 
-def build_matrix_stepper(asked: MatrixStepperQuestion) -> MatrixStepper:
-    """Everything that the stepper shows of one ldmatrix or stmatrix: shared memory with its numbers, the address that
-    each lane gives, the rows that travel, the registers or what is stored, and a sentence for each step."""
-    i = lookup.parse_instruction(asked.instruction, "instruction")
+def build_matrix_stepper(question: MatrixStepperQuestion) -> MatrixStepper:
+    """Return the stepper of one ldmatrix or stmatrix: shared memory, the address of each lane, the rows that move,
+    the registers or stored bytes, and a caption for each step.
+    """
+    i = lookup.parse_instruction(question.instruction, "instruction")
     if not moves_rows(i):
         raise LayoutError(
             "no_stepper", f"{i.ptx} is not an ldmatrix or stmatrix.", "Choose one of them.", "instruction"
         )
     known = matrix_moves.list_arrangements(i)
-    arrangement = parse_choice(asked.matrices or known[0], "matrices", known)
+    arrangement = parse_choice(question.matrices or known[0], "matrices", known)
     operand = matrix_moves.make_tile_operand(i, arrangement)
-    where = stored.find_storage(operand, asked.storage, "K", 0)
-    moved = matrix_moves.move_tile(i, operand, where, asked.first_col, asked.addresses, not asked.no_xor)
-    numbers, whole = _make_numbers(moved, asked.values)
+    where = stored.find_storage(operand, question.storage, "K", 0)
+    moved = matrix_moves.move_tile(i, operand, where, question.first_col, question.addresses, not question.no_xor)
+    numbers, whole = _make_numbers(moved, question.values)
     phases, steps = build_timeline(moved)
     held = numbers if moved.stores else _collect_arrived(moved, whole)
     per_row = i.operands["data"].extents["col"]
@@ -149,7 +150,7 @@ def build_matrix_stepper(asked: MatrixStepperQuestion) -> MatrixStepper:
 
 
 def _make_numbers(moved: MovedTile, text: str) -> tuple[Numbers, Numbers]:
-    """Return (what each slot holds by the map, what each element of S holds before the instruction)."""
+    """Return (number in each slot by the map, number of each element of S before the instruction)."""
     op, cols = moved.operand, moved.cols
     count = op.row_count * cols
     default = "i" if moved.memory_bits == 16 else f"i % {MODULI[moved.memory_bits]}"
@@ -170,7 +171,7 @@ def _make_numbers(moved: MovedTile, text: str) -> tuple[Numbers, Numbers]:
 
 
 def _place_numbers(moved: MovedTile, value: Any) -> Numbers:
-    """Return numbers that were listed: of S or of its block row by row, or of the registers lane by lane."""
+    """Return the listed numbers in place: row by row for S or its block, lane by lane for registers."""
     op = moved.operand
     lines = value if value and isinstance(value[0], list) else [value]
     if any(not isinstance(one, int | float) for line in lines for one in line):
@@ -216,7 +217,7 @@ def _collect_arrived(moved: MovedTile, whole: Numbers) -> Numbers:
 
 
 def _collect_written(moved: MovedTile, numbers: Numbers) -> Numbers:
-    """Return [element of the block]: what a store leaves in its place; NaN where that is nothing, or not defined."""
+    """Return what a store leaves at each element of the block; NaN for nothing, or if it is undefined."""
     op = moved.operand
     out = np.full(op.row_count * op.col_count, np.nan)
     if not moved.stores:
@@ -233,7 +234,7 @@ def _count_wavefronts(moved: MovedTile) -> int | None:
 
 
 def _format_registers(moved: MovedTile, held: Numbers) -> list[list[str | None]]:
-    """Return [lane][register] in hex; None where part of it is not known."""
+    """Return [lane][register] in hex; None if part of it is not known."""
     op = moved.operand
     per, bits = op.register_bits // op.container_bits, moved.memory_bits
     out: list[list[str | None]] = []

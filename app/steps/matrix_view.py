@@ -1,4 +1,4 @@
-"""The page of one ldmatrix or stmatrix to step through. No framework."""
+"""The page of the steps of one ldmatrix or stmatrix."""
 
 from __future__ import annotations
 
@@ -24,74 +24,74 @@ from lanescope.ptx.instruction import Instruction
 FIELDS = tuple(name for name in options_of(MatrixStepperQuestion) if name not in ("instruction", "storage"))
 LABELS = labels_of(MatrixStepperQuestion)
 STORAGE = CHAIN_STORAGE | {"pitch_bytes": "128", "swizzle": "128B", "swizzle_by": "address"}
-OF_ONE_FORM = ("matrices", "first_col", "addresses", "values", "pin", "step")  # what another form's tile may not have
+OF_ONE_FORM = ("matrices", "first_col", "addresses", "values", "pin", "step")  # fields that another form may not have
 
 
-def answer_query(found: Instruction, query: Mapping[str, str]) -> MatrixStepper:
-    """Answer an address. LayoutError names the wrong field."""
+def answer_query(instruction: Instruction, query: Mapping[str, str]) -> MatrixStepper:
+    """Return the answer to an address. LayoutError names the wrong field."""
     given: dict[str, Any] = {name: query[name] for name in FIELDS if query.get(name)}
     if query.get("s_kind"):
         given["storage"] = parse_storage(collect_storage(query, STORAGE), "K")
-    return build_matrix_stepper(read_question(MatrixStepperQuestion, given | {"instruction": found.ptx}))
+    return build_matrix_stepper(read_question(MatrixStepperQuestion, given | {"instruction": instruction.ptx}))
 
 
-def build_matrix_view(found: Instruction, query: Mapping[str, str]) -> dict[str, Any]:
-    """Build what the template shows."""
+def build_matrix_view(instruction: Instruction, query: Mapping[str, str]) -> dict[str, Any]:
+    """Return the template's variables."""
     spec = collect_storage(query, STORAGE)
     kept = {name: value for name, value in query.items() if value and name not in ("step", "more")}
     context: dict[str, Any] = {
-        "found": found,
-        "title": wording.format_title(found),
+        "found": instruction,
+        "title": wording.format_title(instruction),
         "labels": LABELS,
         "asked": {name: query.get(name, "") for name in FIELDS} | {"s_kind": query.get("s_kind") or spec["kind"]},
         "carried": {name: query.get(name, "") for name in STATE},
         "kinds": tuple(STORAGES),
         "storage_form": build_form(spec, but=("inner",)),
         "arrangements": ARRANGEMENTS,
-        "inverse": _link_inverse(found),
-        "forms": list(_list_forms(found, kept | {name: query[name] for name in ("step",) if query.get(name)})),
-        "program": _link_program(found, spec),
+        "inverse": _link_inverse(instruction),
+        "forms": list(_list_forms(instruction, kept | {name: query[name] for name in ("step",) if query.get(name)})),
+        "program": _link_program(instruction, spec),
         "query": urlencode(kept),
         "error": None,
     }
     try:
-        stepper = answer_query(found, query)
+        stepper = answer_query(instruction, query)
     except LayoutError as error:
         context["error"] = error
-        stepper = answer_query(found, {})
+        stepper = answer_query(instruction, {})
     return context | build_stage(stepper, query) | {"held": _format_values(stepper)}
 
 
-def _format_values(found: MatrixStepper) -> list[str]:
-    """Format what each lane's registers hold, value by value."""
-    tile = found.s
-    wrong = {one.slot: one.value for one in tile.wrong} if not found.stores else {}
+def _format_values(steps: MatrixStepper) -> list[str]:
+    """Return the values of each lane's registers as text."""
+    tile = steps.s
+    wrong = {one.slot: one.value for one in tile.wrong} if not steps.stores else {}
     numbers = [wrong.get(slot, tile.numbers[element]) for slot, element in enumerate(tile.holds.tolist())]
     shown = ["?" if number is None or number != number else format_number(number) for number in numbers]
     return [" ".join(shown[first : first + tile.values]) for first in range(0, len(shown), tile.values)]
 
 
-def _list_forms(found: Instruction, query: dict[str, str]) -> Iterator[list[tuple[str, str, bool]]]:
-    """Yield the switches of the page, each a list of (words, address, whether it is this form)."""
+def _list_forms(instruction: Instruction, query: dict[str, str]) -> Iterator[list[tuple[str, str, bool]]]:
+    """Yield the switches of the page: (text, address, whether it is the current form) each."""
     others = {name: value for name, value in query.items() if name not in OF_ONE_FORM}
-    plain, count = found.ptx.replace(".trans", ""), f".x{found.counts['x']}"
+    plain, count = instruction.ptx.replace(".trans", ""), f".x{instruction.counts['x']}"
     turned = plain.replace(count, f"{count}.trans")
     yield [
-        (words, links.link_steps(one, query), one.ptx == found.ptx)
+        (words, links.link_steps(one, query), one.ptx == instruction.ptx)
         for words, ptx in (("without .trans", plain), (".trans", turned))
         if (one := _find(ptx))
     ]
     yield [
-        (f"x{n}", links.link_steps(one, query if one.ptx == found.ptx else others), one.ptx == found.ptx)
+        (f"x{n}", links.link_steps(one, query if one.ptx == instruction.ptx else others), one.ptx == instruction.ptx)
         for n in (1, 2, 4)
-        if (one := _find(found.ptx.replace(count, f".x{n}")))
+        if (one := _find(instruction.ptx.replace(count, f".x{n}")))
     ]
 
 
-def _link_inverse(found: Instruction) -> tuple[str, str] | None:
+def _link_inverse(instruction: Instruction) -> tuple[str, str] | None:
     """Return the (name, address) of the store of a load, or the load of a store."""
-    opcode = "stmatrix" if found.family.loads else "ldmatrix"
-    other = _find(found.ptx.replace(found.syntax.opcode, opcode))
+    opcode = "stmatrix" if instruction.family.loads else "ldmatrix"
+    other = _find(instruction.ptx.replace(instruction.syntax.opcode, opcode))
     return (format_load(other.ptx), links.link_steps(other, {})) if other else None
 
 
@@ -102,8 +102,8 @@ def _find(ptx: str) -> Instruction | None:
         return None
 
 
-def _link_program(found: Instruction, spec: dict[str, str]) -> str:
-    """Link a whole program around the instruction, with this pitch and swizzle where its rows may have them."""
+def _link_program(instruction: Instruction, spec: dict[str, str]) -> str:
+    """Link to a whole program around the instruction, with the same pitch and swizzle if it supports them."""
     named = {"pitch_bytes": spec["pitch_bytes"], "swizzle": spec["swizzle"]}
     text = ",".join(f"{name}={value}" for name, value in named.items()) if spec["kind"] == "rows" else ""
-    return programs.link_program(found, {"data": text} if text else {})
+    return programs.link_program(instruction, {"data": text} if text else {})

@@ -1,4 +1,4 @@
-"""/steps: everything one mma does, as a page and text, with random matrices or with a user's own."""
+"""/steps: the steps of a product as a page and as text, with random matrices or the user's own."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 @router.post("/steps/file.json")
 async def post_matrix_file(request: Request) -> Response:
-    """For the page's form: a .npy file as rows of numbers."""
+    """Return a .npy file as rows of numbers, for the page's form."""
     raw = await request.body()
     return await run_off_loop(
         lambda: encode_json_body({"text": user_matrices.format_matrix(user_matrices.read_npy(raw, "file"))})
@@ -41,21 +41,19 @@ async def post_matrix_file(request: Request) -> Response:
 
 @router.get("/steps")
 def choose_page(request: Request) -> Response:
-    """Lead to the product that most people step through; its page leads to the others."""
+    """Redirect to a default product; its page links to the others."""
     return RedirectResponse(link_steps(lookup.find(PTX), {}), 303)
 
 
 @router.get("/steps/{rest:path}")
 async def steps_page(request: Request, rest: str) -> Response:
-    """The page; .txt and .json are the same."""
+    """Show the steps; .txt and .json have the same content."""
     return await _render_steps(request, rest, dict(request.query_params))
 
 
 @router.post("/steps/{rest:path}")
 async def post_steps(request: Request, rest: str) -> Response:
-    """The same page for matrices that are too long for an address: what its form would put into the query
-    is the body.
-    """
+    """Show the steps for matrices that are too long for an address: the body is what the form's query would be."""
     return await _render_steps(request, rest, await read_form_body(request))
 
 
@@ -82,7 +80,7 @@ async def _render_steps(request: Request, rest: str, query: dict[str, str]) -> R
         return await run_off_loop(_render_form, form, context["s"])
     view = build_wgmma_view if found.family.by_descriptor else build_view
     context |= await run_off_loop(view, found, query, context["error"])
-    refused = context.get("stepper_error")  # `no_stepper`: the tables alone
+    refused = context.get("stepper_error")  # `no_stepper`: only the tables
     status_code = 422 if refused and refused.code != "no_stepper" else status_code
     return await run_off_loop(
         render_page,
@@ -98,22 +96,22 @@ def _names_matrix_move(ptx: str) -> bool:
 
 
 def _render_matrices(request: Request, ptx: str, form: str, query: dict[str, str]) -> CachedBody:
-    """One ldmatrix or stmatrix: no run, no matrices of a product."""
-    found = lookup.find(ptx)
+    """Show one ldmatrix or stmatrix, which needs no run."""
+    instruction = lookup.find(ptx)
     if form:
-        stepper = answer_query(found, query)
+        stepper = answer_query(instruction, query)
         return (
             encode_json_body(stepper)
             if form == "json"
             else CachedBody(render_text(stepper).encode(), "text/plain; charset=utf-8")
         )
-    context = build_matrix_view(found, query)
+    context = build_matrix_view(instruction, query)
     return render_page(request, "steps/matrices.html", context, 422 if context["error"] else 200)
 
 
-def _render_form(form: str, found: Steps | WgmmaSteps) -> CachedBody:
+def _render_form(form: str, steps: Steps | WgmmaSteps) -> CachedBody:
     return (
-        encode_json_body(found)
+        encode_json_body(steps)
         if form == "json"
-        else CachedBody(render_steps(found).encode(), "text/plain; charset=utf-8")
+        else CachedBody(render_steps(steps).encode(), "text/plain; charset=utf-8")
     )

@@ -1,4 +1,4 @@
-"""What a request of steps asks for: an instruction, an element of D, and matrices of one's own. No framework."""
+"""Fields of a request for steps: an instruction, an element of D, and the user's matrices."""
 
 from __future__ import annotations
 
@@ -19,53 +19,53 @@ from lanescope.product.planning import SIDES
 from lanescope.ptx.instruction import Instruction
 
 OPTIONS = {"row": "0", "col": "0", "product": "0", "seed": "1", "backend": "numpy"}
-TEXTS = ("a", "b", "c", "d", "data_a", "data_b")  # what a form or an address says of storage and matrices
+TEXTS = ("a", "b", "c", "d", "data_a", "data_b")  # fields of storage and matrices
 
 
-def find_instruction(given: Mapping[str, Any]) -> tuple[Instruction, dict[str, Any]]:
-    """The instruction of a body, and what it says of storage and matrices."""
-    check_keys(given, ("instruction", *OPTIONS, *SIDES, "data"))
-    found = lookup.parse_instruction(given.get("instruction"), "instruction")
-    stored = [side for side in SIDES if side in given]
+def find_instruction(body: Mapping[str, Any]) -> tuple[Instruction, dict[str, Any]]:
+    """Return the instruction of a body, and its options of storage and matrices."""
+    check_keys(body, ("instruction", *OPTIONS, *SIDES, "data"))
+    found = lookup.parse_instruction(body.get("instruction"), "instruction")
+    stored = [side for side in SIDES if side in body]
     if stored and not found.family.by_descriptor:
         hint = "A warp's mma is stepped through from plain rows; matrices are in data."
         raise LayoutError("bad_usage", f"{stored[0]} is for wgmma.", hint, stored[0])
-    return found, {name: given[name] for name in (*SIDES, "data") if name in given}
+    return found, {name: body[name] for name in (*SIDES, "data") if name in body}
 
 
-def parse_element(found: Instruction, given: Mapping[str, Any]) -> dict[str, int]:
-    steps.require_steps(found)
-    return {name: parse_integer(given.get(name, OPTIONS[name]), name) for name in ("row", "col", "product", "seed")}
+def parse_element(instruction: Instruction, body: Mapping[str, Any]) -> dict[str, int]:
+    steps.require_steps(instruction)
+    return {name: parse_integer(body.get(name, OPTIONS[name]), name) for name in ("row", "col", "product", "seed")}
 
 
-def parse_inputs(found: Instruction, texts: Mapping[str, str]) -> dict[str, Any]:
-    options, data = steps.parse_inputs(found, texts)
+def parse_inputs(instruction: Instruction, texts: Mapping[str, str]) -> dict[str, Any]:
+    options, data = steps.parse_inputs(instruction, texts)
     return options | ({"data": data} if data else {})
 
 
-def place_error(error: LayoutError, found: Instruction, texts: Mapping[str, str]) -> LayoutError:
-    """The error under the name of the form's input."""
+def place_error(error: LayoutError, instruction: Instruction, texts: Mapping[str, str]) -> LayoutError:
+    """Return the error under the name of the form's input."""
     name = error.field.removeprefix("data.")
-    if found.family.by_descriptor and error.field.startswith("data.") and texts.get(f"data_{name}"):
+    if instruction.family.by_descriptor and error.field.startswith("data.") and texts.get(f"data_{name}"):
         name = f"data_{name}"
     return error.move_to_field(name)
 
 
 def build_context(ptx: str, query: Mapping[str, str], reason: str) -> dict[str, Any]:
-    found = lookup.find(ptx)
+    instruction = lookup.find(ptx)
     given = {name: query.get(name) or default for name, default in OPTIONS.items()}
     texts = {name: query.get(name, "") for name in TEXTS}
     kept = {name: value for name, value in given.items() if value != OPTIONS[name]} | {
         name: value for name, value in texts.items() if value
     }
-    lies = {side: texts[side] for side in SIDES if texts[side]} if found.family.by_descriptor else {}
+    lies = {side: texts[side] for side in SIDES if texts[side]} if instruction.family.by_descriptor else {}
     return {
-        "program": programs.link_program(found, lies) if programs.has_program(found) else "",
-        "found": found,
-        "title": wording.format_title(found),
+        "program": programs.link_program(instruction, lies) if programs.has_program(instruction) else "",
+        "found": instruction,
+        "title": wording.format_title(instruction),
         "given": given | texts,
-        "matrices": ("data_a", "data_b", "c") if found.family.by_descriptor else user_matrices.OPERANDS,
-        "shapes": _format_shapes(found),
+        "matrices": ("data_a", "data_b", "c") if instruction.family.by_descriptor else user_matrices.OPERANDS,
+        "shapes": _format_shapes(instruction),
         "most_shown": MOST_SHOWN,
         "shown": user_matrices.format_number,
         "error": None,
@@ -74,13 +74,15 @@ def build_context(ptx: str, query: Mapping[str, str], reason: str) -> dict[str, 
         "query": urlencode(kept),
         "too_long": len(urlencode(kept)) > MOST_QUERY,
         "query_but": urlencode({k: v for k, v in kept.items() if k not in ("row", "col")}),
-        "several": found.operands.get("d") and found.operands["d"].extents.get("product", 1) > 1,
+        "several": instruction.operands.get("d") and instruction.operands["d"].extents.get("product", 1) > 1,
     }
 
 
-def _format_shapes(found: Instruction) -> dict[str, str]:
+def _format_shapes(instruction: Instruction) -> dict[str, str]:
     """Return rows × columns of each matrix that a user may give."""
-    held = set(found.operands) | ({"b"} if found.family.by_descriptor else set())
-    if not {"a", "b", "d"} <= held or "k" not in found.sizes:
+    held = set(instruction.operands) | ({"b"} if instruction.family.by_descriptor else set())
+    if not {"a", "b", "d"} <= held or "k" not in instruction.sizes:
         return {}
-    return {name: " × ".join(map(str, user_matrices.get_matrix_shape(found, name))) for name in user_matrices.OPERANDS}
+    return {
+        name: " × ".join(map(str, user_matrices.get_matrix_shape(instruction, name))) for name in user_matrices.OPERANDS
+    }

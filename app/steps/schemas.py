@@ -1,4 +1,4 @@
-"""The steps of one mma: the body."""
+"""The body of a request for the steps of an mma."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lanescope.app.runs.schemas import MmaData, SideOptions
 
 
 class StepsBody(ClosedModel):
-    """One mma and the element of D to take apart; matrices of your own in place of random ones."""
+    """An mma and the element of D to explain; your own matrices instead of random ones."""
 
     instruction: PtxText
     data: MmaData = MmaData()

@@ -1,4 +1,4 @@
-"""A second product after the first: D, converted to 16 bits, is A of the second mma, as P is in flash attention."""
+"""A second product after the first: D, converted to 16 bits, is A of the second MMA, as P in flash attention."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lanescope.render.reuse import find_conversion
 from lanescope.tiles.reuse import AccumulatorReuse, match_accumulator
 
 SIXTEEN_BITS = ("f16", "bf16")
-OTHER_SEED = 1000  # added to the seed: matrices that the first product does not have
+OTHER_SEED = 1000  # added to the seed, for matrices that the first product does not have
 
 
 @fact
@@ -35,14 +35,14 @@ class ConvertedOperand(StepperFragment):
 
 @fact
 class SecondOperand(StepperFragment):
-    """B of the second product, which is loaded as any B."""
+    """B of the second product, loaded like any B."""
 
     numbers: Annotated[Any, RealArray((1,), "[element]")]
 
 
 @fact
 class SecondProduct:
-    """Whether D is A of a second mma without moving between lanes, and if so that product; else it has no matrices."""
+    """Whether D is A of a second MMA without moving between lanes; if so, that product, otherwise no matrices."""
 
     ptx: str
     title: str
@@ -62,7 +62,7 @@ class SecondProduct:
 
 @dataclass(frozen=True)
 class SecondMatch:
-    """The two instructions, and which registers of D are those of A."""
+    """The two instructions, and the registers of D for each register of A."""
 
     first: Instruction
     second: Instruction
@@ -70,12 +70,12 @@ class SecondMatch:
 
     @property
     def is_drawn(self) -> bool:
-        """Whether every value stays in its lane."""
+        """Return whether every value stays in its lane."""
         return self.reuse.verdict == "registers"
 
 
 def match_second(first: Instruction, text: str) -> SecondMatch:
-    """Match D of the first product with A of the one that follows. LayoutError names the field then."""
+    """Match D of the first product with A of the next. LayoutError names the field `then`."""
     second = lookup.parse_instruction(text, "then")
     if not _is_plain(second):
         raise LayoutError("no_reuse", f"{second.ptx} {_explain_refusal(second)}", "Choose a dense mma.", "then")
@@ -101,7 +101,7 @@ def match_second(first: Instruction, text: str) -> SecondMatch:
 
 
 def _explain_refusal(i: Instruction) -> str:
-    """Say why D of another product is not A of this one."""
+    """Return why D of another product is not A of this one."""
     a = i.operands.get("a")
     if a and a.sparsity and not i.family.by_descriptor:
         return (
@@ -122,8 +122,8 @@ def _is_plain(i: Instruction) -> bool:
 
 
 def list_seconds(first: Instruction) -> list[Instruction]:
-    """List the mmas whose A this D becomes without moving between lanes, the most like the first one first; and the
-    first one itself, whatever becomes of it.
+    """Return the MMAs whose A this D is without moving between lanes, the most similar first; and the first MMA
+    itself, in any case.
     """
     opcode = first.syntax.opcode.split(".sp")[0]
     found = []
@@ -145,7 +145,7 @@ def list_seconds(first: Instruction) -> list[Instruction]:
 
 
 def _compare(i: Instruction, first: Instruction) -> tuple[bool, ...]:
-    """Return what differs from the first product, the most important first."""
+    """Return the differences from the first product, the most important first."""
     last = first.ptx.split(".")[-1]
     differs = (i.types["a"] != first.types["a"], i.types["a"] != "f16", i.sizes["k"] != first.sizes["k"])
     return (*differs, i.sizes["k"] < 16, not i.ptx.endswith(f".{last}"))
@@ -163,8 +163,8 @@ def _meets(i: Instruction) -> bool:
 
 
 def make_tile_inputs(i: Instruction, inputs: list[ProductInputs], tile: int, seed: int) -> ProductInputs:
-    """Make the matrices of D's tile in the last of these K steps: tile 0 is the product itself, the others have its A,
-    and random B.
+    """Return the matrices of a tile of D in the last of these K steps: tile 0 is the product itself; others have its
+    A, and random B.
     """
     if not tile:
         return inputs[-1]
@@ -177,8 +177,8 @@ def make_tile_inputs(i: Instruction, inputs: list[ProductInputs], tile: int, see
 
 
 def build_second(match: SecondMatch, tiles: list[tuple[Any, Any]], seed: int) -> SecondProduct:
-    """Build the second product. tiles: (D as the registers have it, D of the stored matrices) of each tile, both
-    [row][col]; none where lanes would have to exchange values.
+    """Return the second product. tiles: (D in registers, D of the stored matrices) of each tile, both [row][col];
+    empty if lanes would have to exchange values.
     """
     i, reuse = match.second, match.reuse
     a = i.operands["a"]
@@ -223,6 +223,6 @@ def build_second(match: SecondMatch, tiles: list[tuple[Any, Any]], seed: int) ->
 
 
 def _convert(values: Any, operand: Operand) -> Any:
-    """Round to the operand's type, to nearest even; what is not known stays so."""
+    """Round to the operand's type, to nearest even; unknown values stay unknown."""
     name = operand.element.name
     return fragment_words.decode_bits(fragment_words.encode_values(values, name), name)

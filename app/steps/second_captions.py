@@ -1,4 +1,4 @@
-"""The timeline of a second product: a sentence for each step from D to the next D."""
+"""The timeline of a second product: a caption for each step from D to the next D."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ EXAMPLE_LANE = 5
 
 
 def list_second_phases(first: Instruction, then: SecondProduct) -> list[Phase[StepperStep]]:
-    """List the phases after the first product's; one step that says why, where values would have to change lanes."""
+    """Return the phases after the first product's; a single step with the reason if values would have to change
+    lanes.
+    """
     second = catalog.find(then.ptx)
     meet = _make_step("meet", 0, "lanes", _say_meeting(first, second, then))
     if not then.a:
@@ -64,7 +66,7 @@ def _say_meeting(first: Instruction, second: Instruction, then: SecondProduct) -
 
 
 def _say_register(d: Operand, a: Operand, then: SecondProduct, made: ConvertedOperand, number: int) -> str:
-    """Say which registers of D a register of A is packed from, with one lane's numbers."""
+    """Return a sentence that names the registers of D from which a register of A is packed, for one lane."""
     mine = [value for value in range(a.values) if a.register_of(value)[0] == number]
     slots = [EXAMPLE_LANE * a.values + value for value in mine]
     tile = int(made.tile[slots[0]])

@@ -1,4 +1,4 @@
-"""What the pages of all steppers show of one: its data for the script, the step in view, addresses of other steps."""
+"""Common template variables of all steppers: script data, the current step, links to other steps."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from lanescope.app.kit.encoding import encode_json
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_digits
 
-MOST_QUERY = 7000  # characters: a longer one is posted, and no link can hold it
-STATE = ("step", "pin", "one", "speed", "more")  # what the script keeps in the address
+MOST_QUERY = 7000  # characters; a longer query is posted, and cannot be linked
+STATE = ("step", "pin", "one", "speed", "more")  # fields that the script keeps in the address
 
 
 def build_stage(stepper: Any, query: Mapping[str, str]) -> dict[str, Any]:
-    """Build what every stepper's template takes."""
+    """Return the template's variables that all steppers share."""
     kept = urlencode({name: value for name, value in query.items() if value and name != "step"})
     return {
         "stepper": stepper,
@@ -29,14 +29,15 @@ def build_stage(stepper: Any, query: Mapping[str, str]) -> dict[str, Any]:
 
 
 def find_step(query: Mapping[str, str]) -> int:
-    """Return the step that an address shows, from 1; 1 where it says none."""
+    """Return the step number of an address, from 1; 1 by default."""
     step = parse_digits(query.get("step", ""))
     return max(step[0], 1) if step else 1
 
 
 def place_refusal(error: LayoutError, tables_error: LayoutError | None, in_tables: Collection[str]) -> dict[str, Any]:
-    """Return what the template shows of a refused question, and whether it stands in the panel of the options: not if
-    it is of a field of the form above the tables, or if the tables are refused for another reason.
+    """Return the template's variables for a refused question, and whether it is shown in the panel of options.
+
+    It is not if the field belongs to the form above the tables, or if the tables are refused for another reason.
     """
     own = error.field.partition(".")[0] not in in_tables
     return {
@@ -46,5 +47,7 @@ def place_refusal(error: LayoutError, tables_error: LayoutError | None, in_table
 
 
 def collect_storage(query: Mapping[str, str], usual: Mapping[str, str] = CHAIN_STORAGE) -> dict[str, str]:
-    """Collect the fields of a storage form, s_kind, s_pitch_bytes …, where it is left out those of the usual one."""
+    """Return the fields of a storage form (s_kind, s_pitch_bytes …), with those of the default storage if they are
+    left out.
+    """
     return {name: query.get(f"s_{name}") or default for name, default in usual.items()} | {"inner": "K"}

@@ -1,5 +1,5 @@
-"""A product to step through: where A and B lie, which lane gives which address, what arrives in which register, and D
-after every step of K.
+"""Steps of a warp's product: where A and B are stored, the address of each lane, what arrives in each register, and
+D after every K step.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ from lanescope.shared.pieces import make_operand_granules
 from lanescope.shared.storage import Storage
 from lanescope.shared.tiling import DEFAULT_ORDER
 
-MOST_K_STEPS = 32  # of the multiplication: longer products take several k at once
-ALIGNMENT = 1024  # of the second operand's tile
+MOST_K_STEPS = 32  # steps of the multiplication; longer products take several k at once
+ALIGNMENT = 1024  # base of the second operand's tile
 
 
 @question
@@ -88,7 +88,7 @@ class StepperQuestion:
 
 @fact
 class StepperOperand(StepperFragment):
-    """A or B: its numbers, where they lie, and how they travel."""
+    """A or B: its numbers, where they are stored, and how they move."""
 
     numbers: Annotated[Any, RealArray((1,), "[element]")]
     at: Annotated[Any, IntegerArray(1, "[element]: bit address.")]
@@ -107,7 +107,7 @@ class StepperOperand(StepperFragment):
 
 @fact
 class Stepper:
-    """Everything that the stepper of one product shows."""
+    """The data of a product's stepper."""
 
     ptx: str
     title: str
@@ -124,16 +124,17 @@ class Stepper:
 
 
 def can_step(i: Instruction) -> bool:
-    """Return whether the stepper shows an instruction: one product of one warp."""
+    """Return whether an instruction has a stepper: a product of one warp."""
     return (
         i.family.multiplies and i.family.scope is WARP and not i.family.by_descriptor and len(i.operands["d"].axes) == 2
     )
 
 
-def build_stepper(asked: StepperQuestion) -> Stepper:
-    """Everything that the stepper shows of one product: stored chunks with and without the XOR, lane addresses, moves
-    from memory to registers, sums after every step of K, and a sentence for each step."""
-    i = lookup.parse_instruction(asked.instruction, "instruction")
+def build_stepper(question: StepperQuestion) -> Stepper:
+    """Return the stepper of one product: stored chunks with and without the XOR, lane addresses, moves from memory
+    to registers, sums after every K step, and a caption for each step.
+    """
+    i = lookup.parse_instruction(question.instruction, "instruction")
     if not can_step(i):
         raise LayoutError(
             "no_stepper",
@@ -141,9 +142,9 @@ def build_stepper(asked: StepperQuestion) -> Stepper:
             "Choose an mma or a wmma.mma; POST /stepper/matrices takes ldmatrix and stmatrix.",
             "instruction",
         )
-    loaded, count = _load_operands(i, asked)
-    inputs = _make_inputs(i, asked, count)
-    this = inputs[asked.k_step]
+    loaded, count = _load_operands(i, question)
+    inputs = _make_inputs(i, question, count)
+    this = inputs[question.k_step]
     k = i.sizes["k"]
     size = -(-k // MOST_K_STEPS)
     groups = [(first, min(k, first + size)) for first in range(0, k, size)]
@@ -154,12 +155,12 @@ def build_stepper(asked: StepperQuestion) -> Stepper:
     arrived = {name: _collect_arrived(one, tiles[name]) for name, one in loaded.items()}
     sums = _add_up(i, this, arrived, groups)
     expected = this.compute_expected(i)[0]
-    then = _build_second(i, asked, inputs, arrived, groups) if asked.then else None
+    then = _build_second(i, question, inputs, arrived, groups) if question.then else None
     timeline = build_timeline(Product(i, loaded, groups), list_second_phases(i, then) if then else [])
     return Stepper(
         ptx=i.ptx,
         title=wording.format_title(i),
-        k_step=asked.k_step,
+        k_step=question.k_step,
         k_steps=count,
         phases=timeline[0],
         steps=timeline[1],
@@ -173,51 +174,50 @@ def build_stepper(asked: StepperQuestion) -> Stepper:
 
 
 def _build_second(
-    i: Instruction, asked: StepperQuestion, inputs: list[ProductInputs], arrived: dict[str, Any], groups: list[Any]
+    i: Instruction, question: StepperQuestion, inputs: list[ProductInputs], arrived: dict[str, Any], groups: list[Any]
 ) -> SecondProduct:
-    """Build the second product; D's tiles beside the first one are of the same A, as it arrived, and further columns
-    of B.
-    """
-    match = match_second(i, asked.then)
+    """Return the second product. Further tiles of D have the same A, as it arrived, and further columns of B."""
+    match = match_second(i, question.then)
     tiles = []
     for number in range(match.reuse.tiles if match.is_drawn else 0):
-        one = make_tile_inputs(i, inputs[: asked.k_step + 1], number, asked.seed)
+        one = make_tile_inputs(i, inputs[: question.k_step + 1], number, question.seed)
         b = (one.b[0], np.ones(one.b[0].shape, bool)) if number else arrived["b"]
         tiles.append((_add_up(i, one, {"a": arrived["a"], "b": b}, groups)[-1], one.compute_expected(i)[0]))
-    return build_second(match, tiles, asked.seed)
+    return build_second(match, tiles, question.seed)
 
 
-def _load_operands(i: Instruction, asked: StepperQuestion) -> tuple[dict[str, LoadedOperand], int]:
-    """Return the loads of A and B, and how many K steps their storages hold. The operand whose storage is given lies
-    where it says, the other one after it.
+def _load_operands(i: Instruction, question: StepperQuestion) -> tuple[dict[str, LoadedOperand], int]:
+    """Return the loads of A and B, and the number of K steps in their storages.
+
+    An operand with a storage is placed there, the other one after it.
     """
     named = find_majors(i)
-    majors = {"a": asked.major_a or named["a"], "b": asked.major_b or named["b"]}
-    where = _place_operands(i, asked, majors)
-    own = bool(asked.a or asked.b)
+    majors = {"a": question.major_a or named["a"], "b": question.major_b or named["b"]}
+    where = _place_operands(i, question, majors)
+    own = bool(question.a or question.b)
     count = 1 if own else min(stored.count_k_steps(where[name], i.operands[name], majors[name]) for name in "ab")
-    if asked.k_step >= count:
+    if question.k_step >= count:
         hint = "Own matrices have one step of K." if own else f"The stored tiles hold {count} steps of K, from 0."
-        raise LayoutError("bad_step", f"K step {asked.k_step} is not stored.", hint, "k_step")
-    loads = {"a": asked.load_a, "b": asked.load_b}
+        raise LayoutError("bad_step", f"K step {question.k_step} is not stored.", hint, "k_step")
+    loads = {"a": question.load_a, "b": question.load_b}
     loaded = {}
     for name in "ab":
         try:
             loaded[name] = stored.load_operand(
-                i.operands[name], where[name], loads[name], asked.k_step, count, not asked.no_xor
+                i.operands[name], where[name], loads[name], question.k_step, count, not question.no_xor
             )
         except LayoutError as error:
             raise error.move_to_field(f"load_{name}" if error.field in ("load", "mma") else error.field) from None
     return loaded, count
 
 
-def _place_operands(i: Instruction, asked: StepperQuestion, majors: dict[str, str]) -> dict[str, Storage]:
-    """Return where A and B lie: as the question says, one after the other."""
+def _place_operands(i: Instruction, question: StepperQuestion, majors: dict[str, str]) -> dict[str, Storage]:
+    """Return where A and B are stored: as the question says, one after the other."""
     where: dict[str, Storage] = {}
     end = 0
-    for name in ("b", "a") if asked.operand == "b" and asked.storage else ("a", "b"):
-        spec = asked.storage if asked.storage and name in asked.operand else None
-        if spec and where:  # the second of two operands stored alike
+    for name in ("b", "a") if question.operand == "b" and question.storage else ("a", "b"):
+        spec = question.storage if question.storage and name in question.operand else None
+        if spec and where:  # the second of two equal storages
             spec = {**spec, "base": end}
         spec = _fit_major(spec, majors[name])
         where[name] = stored.find_storage(i.operands[name], spec, majors[name], end)
@@ -232,7 +232,7 @@ def find_majors(i: Instruction) -> dict[str, str]:
 
 
 def _fit_major(spec: Json | None, major: str) -> Json | None:
-    """Return a storage with the operand's contiguous dimension, where its kind has one."""
+    """Return a storage with the operand's contiguous dimension, if its kind has one."""
     field = {"rows": "inner", "atoms": "inner", "canonical": "major"}.get(str((spec or {}).get("kind")))
     return {**spec, field: major} if spec and field else spec
 
@@ -246,19 +246,19 @@ def _find_end(where: Storage, operand: Operand) -> int:
     )
 
 
-def _make_inputs(i: Instruction, asked: StepperQuestion, count: int) -> list[ProductInputs]:
-    """Make the matrices of every K step; C of one is D of the step before."""
-    texts = {"a": asked.a, "b": asked.b, "c": asked.c}
+def _make_inputs(i: Instruction, question: StepperQuestion, count: int) -> list[ProductInputs]:
+    """Return the matrices of every K step; C of one is D of the previous."""
+    texts = {"a": question.a, "b": question.b, "c": question.c}
     data = {name: user_matrices.parse_matrix(text, name) for name, text in texts.items() if text}
     inputs: list[ProductInputs] = []
     for step in range(count):
-        one = product_inputs.make_random_inputs(i, asked.seed + step, data=user_matrices.check_matrices(i, data))
+        one = product_inputs.make_random_inputs(i, question.seed + step, data=user_matrices.check_matrices(i, data))
         inputs.append(replace(one, c=inputs[-1].compute_expected(i)) if inputs else one)
     return inputs
 
 
 def _collect_arrived(loaded: LoadedOperand, tile: Any) -> tuple[Any, Any]:
-    """Return the operand's matrix as the registers hold it, and where it is known: [row][col] of one K step."""
+    """Return the operand's matrix as held in the registers, and which elements are known: [row][col] of one K step."""
     op = loaded.operand
     known = loaded.got >= 0
     values = np.where(known, tile.ravel()[loaded.got], 0)
@@ -270,14 +270,12 @@ def _collect_arrived(loaded: LoadedOperand, tile: Any) -> tuple[Any, Any]:
 
 
 def _find_dense_columns(i: Instruction, inputs: ProductInputs) -> Any:
-    """Return [element of A]: the column of the matrix that it stands for."""
+    """Return the matrix column of each element of A."""
     return find_dense_columns(i.operands["a"], inputs.metadata[0] if i.operands["a"].sparsity else None).ravel()
 
 
 def _add_up(i: Instruction, inputs: ProductInputs, arrived: dict[str, Any], groups: list[tuple[int, int]]) -> Any:
-    """Return [step of K][row][col]: C, then the sums after each step, of what the registers hold; NaN where that is
-    not known.
-    """
+    """Return C and the sums after each step, as computed from the registers: [K step][row][col]; NaN if unknown."""
     op, k = i.operands["a"], i.sizes["k"]
     stored_a, sure_a = arrived["a"]
     b, sure_b = arrived["b"]
@@ -287,7 +285,7 @@ def _add_up(i: Instruction, inputs: ProductInputs, arrived: dict[str, Any], grou
     a[rows, columns], open_a[rows, columns] = stored_a.ravel(), ~sure_a.ravel()
     if i.types["a"] == "b1":
         a, b = a.astype(np.int64), b.astype(np.int64)
-    met = np.zeros((op.row_count, k), bool)  # a position that a sparse A does not store meets nothing
+    met = np.zeros((op.row_count, k), bool)  # a position that a sparse A does not store contributes nothing
     met[rows, columns] = True
     sums = []
     for end in (0, *(last for _, last in groups)):
@@ -330,7 +328,7 @@ def _build_operand(loaded: LoadedOperand, tile: Any, k: Any) -> StepperOperand:
 
 
 def _list_loads(operand: Operand) -> list[str]:
-    """List what may load an operand: every ldmatrix whose registers fit, but those of bytes."""
+    """Return the possible loads of an operand: every ldmatrix whose registers fit, except those of bytes."""
     try:
         make_operand_granules(operand)
     except LayoutError:

@@ -1,5 +1,5 @@
-"""An operand of a warp's mma in shared memory, and how it reaches the registers: the 16-byte chunks with and without
-the XOR, every address that a lane gives, and the element that each register gets.
+"""An operand of a warp's MMA in shared memory, and its way to the registers: 16-byte chunks with and without the
+XOR, the address that each lane gives, and the element that each register gets.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from lanescope.shared.pieces import ROW_BYTES
 from lanescope.shared.storage import BitPlacement, Storage
 
 Ints = NDArray[np.int64]
-LINE_BYTES = 128  # of a line of the picture: 32 banks
-MOST_STEPS = 4  # K steps of a tile that are offered
+LINE_BYTES = 128  # bytes of a line of the picture: 32 banks
+MOST_STEPS = 4  # K steps of a tile that can be selected
 MOST_LINES = 96  # that are drawn
 PLAIN = "ld.shared"
 
 
 @fact
 class StoredChunk:
-    """16 bytes of shared memory: their address without the XOR and with it, and whether this product reads them."""
+    """16 bytes of shared memory: the address without and with the XOR, and whether this product reads them."""
 
     before: int
     after: int
@@ -37,9 +37,7 @@ class StoredChunk:
 
 @fact
 class StepperMove:
-    """What travels in one step: the lanes that give an address, and the slots that their bytes fill, in the order of
-    memory.
-    """
+    """What moves in one step: the lanes that give an address, and the slots that their bytes fill, in memory order."""
 
     turn: int
     phase: int
@@ -53,9 +51,10 @@ class StepperMove:
 
 @dataclass(frozen=True)
 class LoadedOperand:
-    """One operand of one K step. holds, got: the element (row · columns + column of the whole tile) that each slot
-    should hold and that it gets, −1 where the bytes are no element; reads: the bit address that it reads; at: the bit
-    address of each element of the tile.
+    """One operand of one K step.
+
+    holds, got: the element number (row · columns + column of the whole tile) that each slot should get, and gets, −1 if
+    the bytes are no element; reads: the bit address that a slot reads; at: the bit address of each element of the tile.
     """
 
     operand: Operand
@@ -75,7 +74,7 @@ class LoadedOperand:
 
     @property
     def major(self) -> str:
-        """K where neighbours along K lie side by side, else MN."""
+        """Return K if elements along K are contiguous, else MN."""
         placed = get_placed(self.where)
         beside = placed.before(0, 1, 0) - placed.before(0, 0, 0)
         return "K" if beside == self.operand.container_bits else "MN"
@@ -87,19 +86,19 @@ class LoadedOperand:
         return (along, mn) if self.operand.name == "b" else (mn, along)
 
     def get_k_step(self, index: int) -> int | None:
-        """Return the K step that an element belongs to; None for the one that is loaded."""
+        """Return the K step of an element; None for the loaded one."""
         step, own = (k // get_k_extent(self.operand) for k in (index % self.k_extent, self.k_first))
         return None if step == own else step
 
     @property
     def origin(self) -> int:
-        """Where the lines of 128 bytes are counted from: a XOR of offsets counts from the base."""
+        """Return the address from which 128-byte lines are counted: the base, if the XOR applies to offsets."""
         placed = get_placed(self.where)
         return placed.base % LINE_BYTES if placed.by == "tile" else 0
 
     def list_chunks(self, also: Ints | None = None) -> list[StoredChunk]:
-        """List every chunk of 16 bytes in all lines of 128 bytes that the operand touches; also: bit addresses of
-        further lines.
+        """Return every 16-byte chunk in all 128-byte lines that the operand touches. also: bit addresses of further
+        lines.
         """
         placed, origin = get_placed(self.where), self.origin
         mine = self.at[np.unique(self.holds)]
@@ -125,18 +124,18 @@ class LoadedOperand:
 
 
 def get_placed(where: Storage) -> BitPlacement:
-    """Return where a storage puts each bit: an operand's storage always says so."""
+    """Return the position of each bit in a storage; an operand's storage always defines it."""
     assert where.placed is not None
     return where.placed
 
 
 def apply_xor(placed: BitPlacement, bits: Any) -> Any:
-    """Return the bit address of what would lie at `bits` without the XOR."""
+    """Return the bit address, after the XOR, of a position without it."""
     return placed.locate_bits(bits - 8 * placed.base)
 
 
 def undo_xor(placed: BitPlacement, bits: Any) -> Any:
-    """Return where a bit address would lie without the XOR, which is its own inverse."""
+    """Return the bit address without the XOR, which is its own inverse."""
     before = apply_xor(placed, bits)
     if not np.array_equal(apply_xor(placed, before), bits):
         raise LayoutError(
@@ -146,7 +145,7 @@ def undo_xor(placed: BitPlacement, bits: Any) -> Any:
 
 
 def count_k_steps(where: Storage, operand: Operand, major: str) -> int:
-    """Count the K steps that one storage holds, at most MOST_STEPS."""
+    """Return the number of K steps in a storage, at most MOST_STEPS."""
     k = get_k_extent(operand)
     if where.k is not None:
         return max(1, min(MOST_STEPS, where.k // k))
@@ -157,7 +156,7 @@ def count_k_steps(where: Storage, operand: Operand, major: str) -> int:
 
 
 def get_k_extent(operand: Operand) -> int:
-    """Return how many elements along K one mma takes; of a sparse A as it is stored."""
+    """Return the number of elements along K that one MMA takes; for a sparse A, the stored ones."""
     return operand.row_count if operand.name == "b" else operand.col_count
 
 
@@ -166,8 +165,8 @@ def load_operand(
 ) -> LoadedOperand:
     """Load one K step of an operand from its storage.
 
-    load: PTX text of an ldmatrix, "ld.shared", or "" for the best: an ldmatrix that feeds the operand, else ld.shared.
-    xor: False if the lanes compute their addresses without the swizzle that the data are stored with.
+    load: PTX text of an ldmatrix, "ld.shared", or "" for an ldmatrix that supplies the operand, otherwise ld.shared.
+    xor: False if the lanes compute their addresses without the swizzle of the data.
     """
     k = get_k_extent(operand)
     whole, first = get_placed(where), k_step * k
@@ -201,12 +200,12 @@ def load_operand(
 
 
 def _get_axes(operand: Operand) -> tuple[str, str]:
-    """Return the axes that M or N, and K, run along."""
+    """Return the axes along which M or N, and K, run."""
     return ("col", "row") if operand.name == "b" else ("row", "col")
 
 
 def _choose_load(operand: Operand, where: Storage, load: str) -> chain.Chain | None:
-    """Return what the chosen ldmatrix does, None for ld.shared."""
+    """Return the result of the chosen ldmatrix, None for ld.shared."""
     if load == PLAIN:
         return None
     if load:
@@ -226,7 +225,7 @@ def _parse_load(text: str) -> Instruction:
 
 
 def find_elements(whole: BitPlacement, at: Ints, reads: Ints, extent: int, bits: int) -> Ints:
-    """Return the element whose bits each slot reads, all of them in order; −1 where none. reads: [slot, granule]."""
+    """Return the element whose bits each slot reads completely and in order; −1 for none. reads: [slot, granule]."""
     size = min(8, bits)
     order = np.argsort(at, kind="stable")
     place = np.minimum(np.searchsorted(at[order], reads[:, 0]), len(at) - 1)
@@ -237,23 +236,23 @@ def find_elements(whole: BitPlacement, at: Ints, reads: Ints, extent: int, bits:
     return np.where((wanted == reads).all(axis=1), element, -1)
 
 
-def _load_matrices(found: chain.Chain, placed: BitPlacement, xor: bool) -> tuple[Ints, list[StepperMove]]:
+def _load_matrices(chain_result: chain.Chain, placed: BitPlacement, xor: bool) -> tuple[Ints, list[StepperMove]]:
     """Return ([slot, granule] → bit address that is read, the moves) of an ldmatrix."""
-    operand, gives = found.want.operand, found.load
+    operand, gives = chain_result.want.operand, chain_result.load
     bits, size = operand.container_bits, min(8, operand.container_bits)
     per, values = 32 // bits, operand.values
     lane, value = np.divmod(np.arange(32 * values), values)
     register, first_byte = value // per, value % per * bits // 8
     turn, within = np.divmod(register, gives.registers)
     matrix, row, byte = (array[lane, within, first_byte] for array in (gives.matrix, gives.row, gives.byte))
-    rows = found.rows[0]  # [turn, matrix, row]
+    rows = chain_result.rows[0]  # [turn, matrix, row]
     given = rows if xor else undo_xor(placed, rows * 8) >> 3
-    reads = found.read[0].reshape(32 * values, bits // size) + ((given - rows)[turn, matrix, row] * 8)[:, None]
-    givers = {(int(m), int(r)): n for n, (m, r) in enumerate(zip(*found.lane_rows, strict=True))}
+    reads = chain_result.read[0].reshape(32 * values, bits // size) + ((given - rows)[turn, matrix, row] * 8)[:, None]
+    givers = {(int(m), int(r)): n for n, (m, r) in enumerate(zip(*chain_result.lane_rows, strict=True))}
     kind = banks.ACCESSES[f"ldmatrix.x{gives.matrices}"] if gives.rows == 8 else None
     moves = []
-    for t in range(found.count):
-        lanes = found.spread_over_lanes(given[None])[0, t]
+    for t in range(chain_result.count):
+        lanes = chain_result.spread_over_lanes(given[None])[0, t]
         cost = banks.compute_cost(kind, lanes[: kind.lanes].tolist()) if kind else None
         for (m, r), giver in sorted(givers.items(), key=lambda item: item[1]):
             slots = np.flatnonzero((turn == t) & (matrix == m) & (row == r))
@@ -274,7 +273,7 @@ def _load_matrices(found: chain.Chain, placed: BitPlacement, xor: bool) -> tuple
 
 
 def _load_plainly(operand: Operand, placed: BitPlacement, at: Ints, xor: bool) -> tuple[Ints, list[StepperMove]]:
-    """Return what ld.shared reads: as many bytes at once as lie side by side for all lanes, a register at the most."""
+    """Return what ld.shared reads: as many bytes at once as are contiguous for all lanes, at most a register."""
     bits, size = operand.container_bits, min(8, operand.container_bits)
     given = at if xor else undo_xor(placed, at)
     reads = given[:, None] + np.arange(bits // size) * size
@@ -282,7 +281,7 @@ def _load_plainly(operand: Operand, placed: BitPlacement, at: Ints, xor: bool) -
     unit = operand.register_bits
     while unit > max(8, bits) and not _lie_together(by_lane, unit, bits):
         unit //= 2
-    count = unit // bits if _lie_together(by_lane, unit, bits) else 1  # of a byte's elements one may be wanted
+    count = unit // bits if _lie_together(by_lane, unit, bits) else 1  # only one of a byte's elements may be needed
     kind = banks.ACCESSES[f"ld.shared.b{unit}"]
     moves = []
     for n, first in enumerate(range(0, operand.values, count)):
@@ -305,7 +304,7 @@ def _load_plainly(operand: Operand, placed: BitPlacement, at: Ints, xor: bool) -
 
 
 def _lie_together(by_lane: Ints, unit: int, bits: int) -> bool:
-    """Return whether the values of every `unit` bits of a lane lie side by side, aligned."""
+    """Return whether the values in every `unit` bits of a lane are contiguous and aligned."""
     groups = by_lane.reshape(32, -1, unit // bits)
     return bool(
         (groups == groups[..., :1] + np.arange(unit // bits) * bits).all() and (groups[..., 0] % unit == 0).all()
@@ -315,9 +314,7 @@ def _lie_together(by_lane: Ints, unit: int, bits: int) -> bool:
 def find_storage(
     operand: Operand, spec: Mapping[str, Any] | None, major: str, base: int, field: str = "storage"
 ) -> Storage:
-    """Return where an operand is stored: as the user says, or in rows of 128 bytes with the 128B swizzle from `base`
-    on.
-    """
+    """Return the storage of an operand: the user's, or rows of 128 bytes with the 128B swizzle from `base` on."""
     given = {"kind": "rows", "inner": major, "pitch_bytes": LINE_BYTES, "swizzle": "128B", "base": base}
     try:
         return chain.make_operand_storage(dict(spec) if spec else given, operand, major)

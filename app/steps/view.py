@@ -1,4 +1,4 @@
-"""What the page of the stepper shows: the product as the address asks for it, and its options. No framework."""
+"""The page of a product's stepper, and its options."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from lanescope.ptx.instruction import Instruction
 
 FIELDS = tuple(name for name in options_of(StepperQuestion) if name not in ("instruction", "storage"))
 LABELS = labels_of(StepperQuestion)
-IN_TABLES = ("row", "col", "product", "seed", "backend", "a", "b", "c")  # what the form above the tables asks
+IN_TABLES = ("row", "col", "product", "seed", "backend", "a", "b", "c")  # fields of the form above the tables
 
 
-def build_view(found: Instruction, query: Mapping[str, str], tables_error: LayoutError | None = None) -> dict[str, Any]:
-    """Build what the template shows of the stepper; nothing for an instruction that it does not show. tables_error:
-    why the tables cannot be shown.
+def build_view(
+    instruction: Instruction, query: Mapping[str, str], tables_error: LayoutError | None = None
+) -> dict[str, Any]:
+    """Return the template's variables of the stepper; nothing for an instruction without one. tables_error: why
+    there are no tables.
     """
-    if not can_step(found):
+    if not can_step(instruction):
         return {}
     spec = collect_storage(query)
     given: dict[str, Any] = {name: query[name] for name in FIELDS if query.get(name)}
@@ -30,10 +32,10 @@ def build_view(found: Instruction, query: Mapping[str, str], tables_error: Layou
     try:
         if query.get("s_kind"):
             given["storage"] = parse_storage(spec, "K")
-        stepper = build_stepper(read_question(StepperQuestion, given | {"instruction": found.ptx}))
+        stepper = build_stepper(read_question(StepperQuestion, given | {"instruction": instruction.ptx}))
     except LayoutError as error:
         context |= place_refusal(error, tables_error, IN_TABLES)
-        stepper = build_stepper(read_question(StepperQuestion, {"instruction": found.ptx}))
+        stepper = build_stepper(read_question(StepperQuestion, {"instruction": instruction.ptx}))
     return (
         context
         | build_stage(stepper, query)
@@ -41,8 +43,8 @@ def build_view(found: Instruction, query: Mapping[str, str], tables_error: Layou
             "asked": {name: query.get(name, "") for name in FIELDS} | {"s_kind": query.get("s_kind", "")},
             "carried": dict.fromkeys(STATE, "")
             | {name: value for name, value in query.items() if name in STATE or (value and name in IN_TABLES)},
-            "seconds": [one.ptx for one in list_seconds(found)],
-            "majors": find_majors(found),
+            "seconds": [one.ptx for one in list_seconds(instruction)],
+            "majors": find_majors(instruction),
             "kinds": tuple(STORAGES),
             "storage_form": build_form(spec, but=("inner",)) if query.get("s_kind") else [],
             "tables_open": any(query.get(name) for name in IN_TABLES),

@@ -1,7 +1,7 @@
-"""Everything one wgmma product does, step by step: memory, tiles, descriptors, the bytes each term is read from, D.
+"""The steps of a wgmma product: memory, tiles, descriptors, the bytes from which each term is read, D.
 
-A factor is what its descriptor reads, not what the matrix holds: a wrong descriptor shows where it reads and what
-that does to D.
+A factor is what its descriptor reads, not what the matrix has: a wrong descriptor shows where it reads, and the effect
+on D.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from lanescope.ptx.product_values import read_elements
 
 @fact
 class TracedRun:
-    """What every trace says of the run it takes apart."""
+    """The first facts of every trace: the run that it explains."""
 
     ptx: str
     seed: int
@@ -41,7 +41,7 @@ class TracedRun:
 
 @fact
 class Lines:
-    """A matrix in global memory: lines of its contiguous dimension."""
+    """A matrix in global memory: lines along its contiguous dimension."""
 
     order: str
     element: str
@@ -50,8 +50,8 @@ class Lines:
 
 @fact
 class SharedTile:
-    """An operand in shared memory, from byte `base` to before byte `end`: address [mn][k], bytes from the kernel's
-    first one.
+    """An operand in shared memory, from byte `base` up to `end`: address [mn][k], relative to the kernel's first
+    byte.
     """
 
     major: Major
@@ -87,7 +87,7 @@ class Registers:
 
 @fact
 class ReadTerm:
-    """One term of an element: its factors, where each is read, and what it adds."""
+    """One term of an element: its factors, where each is read, and its contribution."""
 
     k: int
     step: int
@@ -115,7 +115,7 @@ class ReadElement:
 
 @fact
 class WgmmaSteps(TracedRun):
-    """Everything one product with a wgmma does."""
+    """The steps of one wgmma product."""
 
     options: dict[str, dict[str, str]]
     steps: int
@@ -130,7 +130,7 @@ class WgmmaSteps(TracedRun):
 
 
 def trace_steps(i: Instruction, run: MmaRan, row: int, col: int) -> WgmmaSteps:
-    """The steps of one run of kind mma with the options of a whole product, whose inputs are made again from its
+    """Return the steps of a run of kind mma with the options of a whole product; its inputs are made again from the
     seed.
     """
     made = make_plan(i, *(getattr(run.request, side) or {} for side in SIDES))
@@ -158,32 +158,32 @@ def trace_steps(i: Instruction, run: MmaRan, row: int, col: int) -> WgmmaSteps:
 
 
 def trace_fields(i: Instruction, run: MmaRan) -> dict[str, Any]:
-    """The fields of Traced."""
+    """Return the fields of TracedRun."""
     same = {"backend": run.backend, "simulation": run.simulation, "device": run.device, "agrees": run.agrees}
     return {"ptx": i.ptx, "seed": run.request.seed, "data": user_matrices.describe_matrices(run.request.data), **same}
 
 
-def _build_memory(made: ProductPlan, given: ProductInputs) -> dict[str, Lines]:
-    """A, B and C as global memory holds them: lines of the contiguous dimension."""
+def _build_memory(plan: ProductPlan, inputs: ProductInputs) -> dict[str, Lines]:
+    """Return A, B and C as stored in global memory: lines along the contiguous dimension."""
     out = {}
-    for side, matrix in ((made.a, given.stored_a[0]), (made.b, given.b[0].T)):  # both [mn, k]
+    for side, matrix in ((plan.a, inputs.stored_a[0]), (plan.b, inputs.b[0].T)):  # both [mn, k]
         along = "K" if side.major == "K" else "MN"[side.letter == "b"]
         lines = matrix if side.major == "K" else matrix.T
         out[side.letter] = Lines(order=f"lines of {along}", element=side.element.name, lines=lines)
-    if made.accumulate:
-        out["c"] = Lines(order="lines of N", element=made.instruction.operands["d"].element.name, lines=given.c[0])
+    if plan.accumulate:
+        out["c"] = Lines(order="lines of N", element=plan.instruction.operands["d"].element.name, lines=inputs.c[0])
     return out
 
 
 def _build_tile(side: DescribedSide) -> SharedTile:
-    """Where each element of the product lies in shared memory: address [mn][k], bytes from its start."""
+    """Return where each element of the product is in shared memory: address [mn][k], relative to its start."""
     mn, k = np.arange(side.mn)[:, None], np.arange(side.k)[None, :]
     address = np.asarray(side.address(mn, k))
     return SharedTile(major=side.major, how=describe_storage(side), base=side.base, end=side.end, address=address)
 
 
 def describe_storage(side: DescribedSide) -> str:
-    """How an operand is stored, in a few words."""
+    """Return how an operand is stored, in a few words."""
     return (
         f"swizzle {side.tile.mode.name}"
         if isinstance(side, TiledSide)
@@ -208,7 +208,7 @@ def _build_descriptor(side: DescribedSide, step: int) -> StepDescriptor:
 
 
 def read_operand(side: DescribedSide, step: int, image: Any) -> tuple[Any, Any]:
-    """(byte address, value) of every element [mn, k] that a step's descriptor reads."""
+    """Return (byte address, value) of every element [mn, k] that a step's descriptor reads."""
     at = desc.reads(side.get_descriptor(step), side.view)
     bits = side.element.bits
     if bits == 1:
@@ -219,24 +219,24 @@ def read_operand(side: DescribedSide, step: int, image: Any) -> tuple[Any, Any]:
 
 
 def _build_element(
-    made: ProductPlan, given: ProductInputs, staged: whole_product.StagedProduct, d: Any, row: int, col: int
+    plan: ProductPlan, inputs: ProductInputs, staged: whole_product.StagedProduct, d: Any, row: int, col: int
 ) -> ReadElement:
-    """One element of D: its terms in order, where each factor is read, and the sum."""
-    i, image = made.instruction, whole_product.build_shared_image(made, staged)
+    """Return one element of D: its terms in order, where each factor is read, and the sum."""
+    i, image = plan.instruction, whole_product.build_shared_image(plan, staged)
     op, k = i.operands["a"], i.sizes["k"]
-    bit = made.a.element.bits == 1 if isinstance(made.a, DescribedSide) else op.element.bits == 1
-    sign = -1 if made.a.negated != made.b.negated else 1
-    c = user_matrices.drop_point(given.c[0, row, col]) if made.accumulate else 0
+    bit = plan.a.element.bits == 1 if isinstance(plan.a, DescribedSide) else op.element.bits == 1
+    sign = -1 if plan.a.negated != plan.b.negated else 1
+    c = user_matrices.drop_point(inputs.c[0, row, col]) if plan.accumulate else 0
     terms, total = [], float(c)
-    for step in range(made.steps):
-        column = _map_stored_columns(made, given, step, row)
+    for step in range(plan.steps):
+        column = _map_stored_columns(plan, inputs, step, row)
         a_at, a = (
-            read_operand(made.a, step, image)
-            if isinstance(made.a, DescribedSide)
-            else (None, given.stored_a[0][:, step * op.col_count :])
+            read_operand(plan.a, step, image)
+            if isinstance(plan.a, DescribedSide)
+            else (None, inputs.stored_a[0][:, step * op.col_count :])
         )
-        assert isinstance(made.b, DescribedSide)
-        b_at, b = read_operand(made.b, step, image)
+        assert isinstance(plan.b, DescribedSide)
+        b_at, b = read_operand(plan.b, step, image)
         for n in range(k):
             stored = column.get(n, -1)
             left = float(a[row, stored]) if stored >= 0 else 0.0
@@ -262,7 +262,7 @@ def _build_element(
         d=float(d[row, col]),
         d_at=f"T{thread}:d{value_index}",
         thread=thread,
-        expected=float(whole_product.compute_expected(made, given)[0, row, col]),
+        expected=float(whole_product.compute_expected(plan, inputs)[0, row, col]),
     )
 
 
@@ -272,28 +272,28 @@ def _format_owner(op: Any, row: int, stored: int) -> str:
 
 
 def _format_byte(address: Any, k: int, bit: bool) -> str:
-    """A byte of shared memory, and the bit in it where eight elements share one."""
+    """Return a byte of shared memory, with the bit if eight elements share it."""
     return str(int(address)) + (f".{k % 8}" if bit else "")
 
 
-def _map_stored_columns(made: ProductPlan, given: ProductInputs, step: int, row: int) -> dict[int, int]:
-    """Map the dense columns of a step to the stored ones, of one row of A."""
-    op = made.instruction.operands["a"]
-    words = given.metadata[step] if op.sparsity else None
-    dense = find_dense_columns(op, words, made.selector)[row].tolist()
+def _map_stored_columns(plan: ProductPlan, inputs: ProductInputs, step: int, row: int) -> dict[int, int]:
+    """Return the stored column for each dense column of a step, in one row of A."""
+    op = plan.instruction.operands["a"]
+    words = inputs.metadata[step] if op.sparsity else None
+    dense = find_dense_columns(op, words, plan.selector)[row].tolist()
     return {column: stored for stored, column in enumerate(dense)}
 
 
-def _build_registers(made: ProductPlan, given: ProductInputs, d: Any, thread: int) -> Registers:
-    """One thread's registers: A of every step where it comes from registers, D before and after."""
-    i = made.instruction
+def _build_registers(plan: ProductPlan, inputs: ProductInputs, d: Any, thread: int) -> Registers:
+    """Return one thread's registers: A of every step if it comes from registers, D before and after."""
+    i = plan.instruction
     d_op, a = i.operands["d"], i.operands["a"]
-    parts = (given.stored_a[:, :, step * a.col_count : (step + 1) * a.col_count] for step in range(made.steps))
-    start = given.c if made.accumulate else 0 * given.c
+    parts = (inputs.stored_a[:, :, step * a.col_count : (step + 1) * a.col_count] for step in range(plan.steps))
+    start = inputs.c if plan.accumulate else 0 * inputs.c
     return Registers(
         thread=thread,
         a=[_format_words(product_inputs.pack_values(a, part)[thread]) for part in parts]
-        if made.a_from == "registers"
+        if plan.a_from == "registers"
         else None,
         c=_format_words(product_inputs.pack_values(d_op, start)[thread]),
         d=_format_words(product_inputs.pack_values(d_op, d[None])[thread]),

@@ -1,4 +1,4 @@
-"""The timeline of a wgmma: its phases and steps, what each step reads, and one sentence for each."""
+"""The timeline of a wgmma: phases and steps, what each step reads, and a caption for each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WARP_ROWS = 16
 
 @fact
 class WgmmaStep(StepperStep):
-    """A step, for which warp and in which K step."""
+    """A step with its warp and K step."""
 
     kind: Annotated[str, Description("plain, xor, hold, field, line, core, k, advance, read, out or done.")]
     warp: Annotated[int, Description("−1: of no warp alone.")]
@@ -41,7 +41,7 @@ class WgmmaStep(StepperStep):
 
 @fact
 class WgmmaMove:
-    """What is read in one step: core matrices of a K step, all lines of them or one."""
+    """What is read in one step: core matrices of a K step, with all their lines or one."""
 
     k_step: int
     warp: Annotated[int, Description("Which takes it; −1: all four.")]
@@ -51,9 +51,10 @@ class WgmmaMove:
 
 @dataclass(frozen=True)
 class DescribedProduct:
-    """What the captions read: the operands with descriptors (A may come from registers), the element that is read in
-    the place of each ([K step, mn, k]), the k of each step of the multiplication, and the columns shown of all n; per:
-    elements along K that each k counted here stands for.
+    """Input of the captions: the operands with descriptors (A may come from registers), the element read for each ([K
+    step, mn, k]), the k of each step of the multiplication, and the columns shown.
+
+    n: all columns; per: elements along K for each k counted here.
     """
 
     instruction: Instruction
@@ -66,15 +67,15 @@ class DescribedProduct:
 
     @property
     def k(self) -> int:
-        """Cells along K of one K step."""
+        """Return the cells along K of one K step."""
         return self.instruction.sizes["k"] // self.per
 
     def format_k(self, first: int, last: int) -> str:
-        """Format the k from the first cell to the last one."""
+        """Return the k from the first cell to the last as text."""
         return format_range(first * self.per, (last + 1) * self.per - 1)
 
     def name_cell(self, name: str, mn: int, k: int) -> str:
-        """Name what a cell holds as it stands in the matrix: A[m][k], B[k][n]."""
+        """Return a cell's element as in the matrix: A[m][k], B[k][n]."""
         along = str(k) if self.per == 1 else f"{k * self.per}…{(k + 1) * self.per - 1}"
         return f"A[{mn}][{along}]" if name == "a" else f"B[{along}][{mn}]"
 
@@ -84,7 +85,7 @@ class DescribedProduct:
 
     @property
     def register_operand(self) -> Operand | None:
-        """A, if it comes from registers."""
+        """Return A if it comes from registers."""
         return None if "a" in self.operands else self.instruction.operands["a"]
 
     @property
@@ -93,34 +94,34 @@ class DescribedProduct:
 
 
 def build_timeline(
-    found: DescribedProduct,
+    product: DescribedProduct,
 ) -> tuple[list[StepperPhase], list[WgmmaStep], dict[str, list[WgmmaMove]]]:
     """Build the phases and steps of a product, in order, and what each step reads of A and of B."""
-    moves: dict[str, list[WgmmaMove]] = {name: _list_first_moves(found, name) for name in found.operands}
-    parts: list[Phase[WgmmaStep]] = [("Memory", 1.7, _list_memory_steps(found))]
-    if found.register_operand:
-        parts.append(("A in registers", 1.7, _list_hold_steps(found, found.register_operand)))
-    for name in found.operands:
+    moves: dict[str, list[WgmmaMove]] = {name: _list_first_moves(product, name) for name in product.operands}
+    parts: list[Phase[WgmmaStep]] = [("Memory", 1.7, _list_memory_steps(product))]
+    if product.register_operand:
+        parts.append(("A in registers", 1.7, _list_hold_steps(product, product.register_operand)))
+    for name in product.operands:
         letter = name.upper()
-        parts.append((f"Descriptor {letter}", 2.4, _list_field_steps(found, name)))
-        reads = [_make_read_step(found, name, n, move) for n, move in enumerate(moves[name])]
+        parts.append((f"Descriptor {letter}", 2.4, _list_field_steps(product, name)))
+        reads = [_make_read_step(product, name, n, move) for n, move in enumerate(moves[name])]
         parts.append((f"Core matrices {letter}", 4.2 if name == "a" else 2.8, reads))
-    first = [n for n, (_, end) in enumerate(found.groups) if end <= found.k]
-    parts.append(("Multiply", 3.0, [_make_k_step(found, n) for n in first]))
+    first = [n for n, (_, end) in enumerate(product.groups) if end <= product.k]
+    parts.append(("Multiply", 3.0, [_make_k_step(product, n) for n in first]))
     later: list[WgmmaStep] = []
-    for step in range(1, found.k_steps):
-        for name in found.operands:
+    for step in range(1, product.k_steps):
+        for name in product.operands:
             moves[name].append(
-                WgmmaMove(k_step=step, warp=-1, cores=list(range(len(_list_cores(found, name)))), line=-1)
+                WgmmaMove(k_step=step, warp=-1, cores=list(range(len(_list_cores(product, name)))), line=-1)
             )
         later += [
-            _make_advance_step(found, step),
-            _make_whole_read_step(found, step),
-            _make_k_step(found, len(first) + step - 1),
+            _make_advance_step(product, step),
+            _make_whole_read_step(product, step),
+            _make_k_step(product, len(first) + step - 1),
         ]
     if later:
         parts.append(("Next K steps", 2.7, later))
-    parts.append(("D in lanes", 1.9, _list_out_steps(found)))
+    parts.append(("D in lanes", 1.9, _list_out_steps(product)))
     return *place_steps(parts), moves
 
 
@@ -148,17 +149,17 @@ def _make_step(
     )
 
 
-def _list_cores(found: DescribedProduct, name: str) -> list[int]:
-    """List the core matrices of an operand that are shown: of B those in the columns shown."""
-    one = found.operands[name]
-    rows = range(found.columns.start, found.columns.stop) if name == "b" else range(one.side.mn)
+def _list_cores(product: DescribedProduct, name: str) -> list[int]:
+    """Return the core matrices of an operand that are shown: for B those in the visible columns."""
+    one = product.operands[name]
+    rows = range(product.columns.start, product.columns.stop) if name == "b" else range(one.side.mn)
     return [n for n in range(len(one.cores)) if one.get_corner(n)[0] in rows]
 
 
-def _list_first_moves(found: DescribedProduct, name: str) -> list[WgmmaMove]:
-    """List what the first K step reads: the first core matrix line by line, the others at once."""
-    one, moves = found.operands[name], []
-    for n, core in enumerate(_list_cores(found, name)):
+def _list_first_moves(product: DescribedProduct, name: str) -> list[WgmmaMove]:
+    """Return the reads of the first K step: the first core matrix line by line, the others at once."""
+    one, moves = product.operands[name], []
+    for n, core in enumerate(_list_cores(product, name)):
         warp = one.get_corner(core)[0] // WARP_ROWS if name == "a" else -1
         lines: Iterable[int] = range(LINES_OF_CORE) if n == 0 else (-1,)
         moves += [WgmmaMove(k_step=0, warp=warp, cores=[n], line=line) for line in lines]
@@ -168,22 +169,19 @@ def _list_first_moves(found: DescribedProduct, name: str) -> list[WgmmaMove]:
 # memory ---------------------------------------------------------------------------------------------------------------
 
 
-def _list_memory_steps(found: DescribedProduct) -> list[WgmmaStep]:
-    swizzled = [one for one in found.operands.values() if one.placed.xor.bits]
-    stored = [f"{name.upper()} lies {_describe_storage(one)}" for name, one in found.operands.items()]
-    first = next(iter(found.operands.values())).side.step
+def _list_memory_steps(product: DescribedProduct) -> list[WgmmaStep]:
+    swizzled = [one for one in product.operands.values() if one.placed.xor.bits]
+    stored = [f"{name.upper()} lies {_describe_storage(one)}" for name, one in product.operands.items()]
+    first = next(iter(product.operands.values())).side.step
     text = (
         f"Shared memory in lines of 128 bytes, 8 chunks of 16 bytes. {', '.join(stored).replace(', B lies', ', B')};"
-        f" the coloured chunks hold k {found.format_k(0, first - 1)}, the first of {found.k_steps} K steps."
+        f" the coloured chunks hold k {product.format_k(0, first - 1)}, the first of {product.k_steps} K steps."
     )
-    if found.per > 1:
-        text += (
-            f" A number of A or B is a byte in hex: {found.per} elements along K, of which the first is the lowest bit."
-        )
-    if found.is_window:
-        text += (
-            f" Of N = {found.n} columns the picture shows {format_range(found.columns.start, found.columns.stop - 1)}."
-        )
+    if product.per > 1:
+        text += f" A number of A or B is a byte in hex: {product.per} elements along K, the first in the lowest bit."
+    if product.is_window:
+        columns = format_range(product.columns.start, product.columns.stop - 1)
+        text += f" Of N = {product.n} columns the picture shows {columns}."
     steps = [_make_step("plain", "before the XOR" if swizzled else "no swizzle", text)]
     if swizzled:
         modes = {one.stored[0].mode.name: one for one in swizzled}
@@ -191,7 +189,7 @@ def _list_memory_steps(found: DescribedProduct) -> list[WgmmaStep]:
     return steps
 
 
-def _list_hold_steps(found: DescribedProduct, operand: Operand) -> list[WgmmaStep]:
+def _list_hold_steps(product: DescribedProduct, operand: Operand) -> list[WgmmaStep]:
     warps = range(operand.threads // WARP.threads)
     return [_make_step("hold", f"warp {warp}", say_warp(operand, warp), "a", warp, warp=warp) for warp in warps]
 
@@ -217,8 +215,8 @@ def _say_xor(one: DescribedOperand) -> str:
 # descriptor -----------------------------------------------------------------------------------------------------------
 
 
-def _list_field_steps(found: DescribedProduct, name: str) -> list[WgmmaStep]:
-    one = found.operands[name]
+def _list_field_steps(product: DescribedProduct, name: str) -> list[WgmmaStep]:
+    one = product.operands[name]
     word = one.words[0]
     unread = find_inert_fields(word, one.view)
     return [
@@ -237,20 +235,20 @@ def _list_field_steps(found: DescribedProduct, name: str) -> list[WgmmaStep]:
 # core matrices --------------------------------------------------------------------------------------------------------
 
 
-def _make_read_step(found: DescribedProduct, name: str, number: int, move: WgmmaMove) -> WgmmaStep:
-    one = found.operands[name]
-    core = _list_cores(found, name)[move.cores[0]]
+def _make_read_step(product: DescribedProduct, name: str, number: int, move: WgmmaMove) -> WgmmaStep:
+    one = product.operands[name]
+    core = _list_cores(product, name)[move.cores[0]]
     first, last, low, high = one.get_corner(core)
     line = max(0, move.line)
     terms = explain_line(one, core, line, 0)
     rows = f"{'rows' if name == 'a' else 'columns'} {first}–{last}"
     takes = f"for warp {move.warp}" if name == "a" else "for all four warps"
     elements = one.cores[core, move.line] if move.line >= 0 else one.cores[core]
-    what = _format_block(found, name, elements, one.view.k)
-    span = found.format_k(low, high)
+    what = _format_block(product, name, elements, one.view.k)
+    span = product.format_k(low, high)
     where = _format_terms(terms)
     xored = f", and the XOR with {terms.xor} makes `{format_address(terms.address)}`" if terms.xor else ""
-    wrong = _say_wrong(found, name, elements, 0)
+    wrong = _say_wrong(product, name, elements, 0)
     if move.line >= 0:
         begins = f"Line {line} of the core matrix of {rows} and k {span}: {where}{xored}."
         gives = (
@@ -272,53 +270,55 @@ def _format_terms(terms: AddressTerms) -> str:
     return " + ".join(parts) + (f" = `{format_address(terms.before)}`" if len(parts) > 1 else "")
 
 
-def _format_block(found: DescribedProduct, name: str, elements: Any, k: int) -> str:
-    """Name the elements of a block as they stand in the matrix: A[m][k], B[k][n]."""
+def _format_block(product: DescribedProduct, name: str, elements: Any, k: int) -> str:
+    """Return the elements of a block as in the matrix: A[m][k], B[k][n]."""
     mn, along = np.divmod(np.asarray(elements).ravel(), k)
-    inside = (along[:, None] * found.per + np.arange(found.per)).ravel()
+    inside = (along[:, None] * product.per + np.arange(product.per)).ravel()
     spans = [format_span(mn.tolist()), format_span(inside.tolist())]
     row, col = spans if name == "a" else spans[::-1]
     return f"{name.upper()}[{row}][{col}]"
 
 
-def _say_wrong(found: DescribedProduct, name: str, elements: Any, step: int) -> str:
-    """Say which of these elements of a K step are read from elsewhere, and what the first of them gets."""
-    one = found.operands[name]
+def _say_wrong(product: DescribedProduct, name: str, elements: Any, step: int) -> str:
+    """Return a sentence about the elements of a K step that are read from elsewhere, and what the first of them
+    gets.
+    """
+    one = product.operands[name]
     mn, k = np.divmod(np.asarray(elements).ravel(), one.view.k)
-    got, expected = found.sources[name][step, mn, k], one.get_expected()[step, mn, k]
+    got, expected = product.sources[name][step, mn, k], one.get_expected()[step, mn, k]
     wrong = np.flatnonzero(got != expected)
     if not len(wrong):
         return ""
     at = wrong[0]
     count = (
-        f"{found.per * len(wrong)} of {found.per * len(got)} elements are wrong"
+        f"{product.per * len(wrong)} of {product.per * len(got)} elements are wrong"
         if len(wrong) < len(got)
         else "All of them are wrong"
     )
     return (
-        f" ✗ {count}: {name_source(found, name, int(expected[at]))} should arrive,"
-        f" {name_source(found, name, int(got[at]))} arrives."
+        f" ✗ {count}: {name_source(product, name, int(expected[at]))} should arrive,"
+        f" {name_source(product, name, int(got[at]))} arrives."
     )
 
 
-def name_source(found: DescribedProduct, name: str, source: int) -> str:
-    """Name the element that is read; −1 where the bytes are none, −2 − n for element n of the other operand."""
+def name_source(product: DescribedProduct, name: str, source: int) -> str:
+    """Return the name of the element that is read; −1 means none, −2 − n element n of the other operand."""
     if source == -1:
         return "no element"
     if source < -1:
         name, source = ("b" if name == "a" else "a"), -2 - source
-    mn, k = divmod(source, found.operands[name].side.k)
-    return found.name_cell(name, mn, k)
+    mn, k = divmod(source, product.operands[name].side.k)
+    return product.name_cell(name, mn, k)
 
 
 # K --------------------------------------------------------------------------------------------------------------------
 
 
-def _make_k_step(found: DescribedProduct, number: int) -> WgmmaStep:
-    first, end = found.groups[number]
-    i = found.instruction
-    span, step = found.format_k(first, end - 1), first // found.k
-    size, products = f"{i.sizes['m']} × {i.sizes['n']}", (end - first) * found.per
+def _make_k_step(product: DescribedProduct, number: int) -> WgmmaStep:
+    first, end = product.groups[number]
+    i = product.instruction
+    span, step = product.format_k(first, end - 1), first // product.k
+    size, products = f"{i.sizes['m']} × {i.sizes['n']}", (end - first) * product.per
     count = format_count(products, "product")
     if i.operands["a"].sparsity:
         count = "the product of each element that the metadata put there"
@@ -337,14 +337,14 @@ def _make_k_step(found: DescribedProduct, number: int) -> WgmmaStep:
     elif step:
         text += f" D of K step {step - 1} is where this `wgmma` begins."
     return _make_step(
-        "k", f"k = {span} of {found.format_k(0, found.k_steps * found.k - 1)}", text, index=number, k_step=step
+        "k", f"k = {span} of {product.format_k(0, product.k_steps * product.k - 1)}", text, index=number, k_step=step
     )
 
 
-def _make_advance_step(found: DescribedProduct, step: int) -> WgmmaStep:
+def _make_advance_step(product: DescribedProduct, step: int) -> WgmmaStep:
     parts: list[str] = []
     same = True
-    for name, one in found.operands.items():
+    for name, one in product.operands.items():
         before, now = one.words[step - 1], one.words[step]
         on = now.start_address - before.start_address
         same = same and _has_same_strides(before, now)
@@ -352,10 +352,10 @@ def _make_advance_step(found: DescribedProduct, step: int) -> WgmmaStep:
         parts.append(f"{name.upper()}’s {start}" if parts else f"{name.upper()}’s start address advances {start}")
     rest = "; the other fields stay as they are" if same else "; other fields change, too"
     text = f"The next `wgmma` takes K step {step}. {', '.join(parts)}{rest}."
-    if found.register_operand:
-        text += f" {say_next(found.register_operand, step)}."
+    if product.register_operand:
+        text += f" {say_next(product.register_operand, step)}."
     return _make_step(
-        "advance", f"K step {step} · descriptor{'s' * (len(found.operands) > 1)}", text, index=step, k_step=step
+        "advance", f"K step {step} · descriptor{'s' * (len(product.operands) > 1)}", text, index=step, k_step=step
     )
 
 
@@ -363,29 +363,31 @@ def _has_same_strides(before: Descriptor, now: Descriptor) -> bool:
     return before.replace(start_address_encoded=0) == now.replace(start_address_encoded=0)
 
 
-def _make_whole_read_step(found: DescribedProduct, step: int) -> WgmmaStep:
-    span = found.format_k(step * found.k, (step + 1) * found.k - 1)
+def _make_whole_read_step(product: DescribedProduct, step: int) -> WgmmaStep:
+    span = product.format_k(step * product.k, (step + 1) * product.k - 1)
     text = (
         f"All core matrices of K step {step} are read the same way: k {span} of A, 16 rows per warp, and of B, for all."
-        if "a" in found.operands
+        if "a" in product.operands
         else f"All core matrices of K step {step} are read the same way: k {span} of B, for all four warps."
     )
-    for name, one in found.operands.items():
+    for name, one in product.operands.items():
         elements = np.arange(one.side.mn * one.view.k)
-        text += _say_wrong(found, name, elements, step)
+        text += _say_wrong(product, name, elements, step)
     return _make_step("read", f"K step {step} · core matrices", text, index=step, k_step=step)
 
 
 # D --------------------------------------------------------------------------------------------------------------------
 
 
-def _list_out_steps(found: DescribedProduct) -> list[WgmmaStep]:
-    d, steps = found.instruction.operands["d"], []
-    last = found.k_steps - 1
+def _list_out_steps(product: DescribedProduct) -> list[WgmmaStep]:
+    d, steps = product.instruction.operands["d"], []
+    last = product.k_steps - 1
     for warp in range(d.threads // 32):
         rows = d.rows[32 * warp : 32 * warp + 32]
         thread = 32 * warp
-        held = [v for v in range(d.values) if found.columns.start <= int(d.cols[thread, v]) < found.columns.start + 8]
+        held = [
+            v for v in range(d.values) if product.columns.start <= int(d.cols[thread, v]) < product.columns.start + 8
+        ]
         own = [format_element("d", int(d.rows[thread, v]), int(d.cols[thread, v])) for v in held]
         registers = sorted({d.register_of(v)[0] for v in held})
         names = f"R{format_range(registers[0], registers[-1])}"
@@ -393,7 +395,7 @@ def _list_out_steps(found: DescribedProduct) -> list[WgmmaStep]:
             f"Rows {int(rows.min())}–{int(rows.max())} of D are in warp {warp}, threads {thread}–{thread + 31}:"
             f" thread {thread} holds {', '.join(own[:-1])} and {own[-1]} in {names}"
         )
-        text += ", the next 8 columns in the registers that follow." if found.n > 8 else "."
+        text += ", the next 8 columns in the registers that follow." if product.n > 8 else "."
         steps.append(_make_step("out", f"warp {warp}", text, "d", warp, warp=warp, k_step=last))
     done = (
         f"No value had to move: these {d.registers} registers of each thread were the accumulators of every K step, and"

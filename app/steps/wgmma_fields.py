@@ -1,4 +1,4 @@
-"""What the fields of a descriptor say: how far each leads in shared memory, one sentence for each."""
+"""Captions of the descriptor's fields: the distance of each in shared memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lanescope.bits import BitField
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.shared.swizzle import Mode
 
-# what a stride leads from and to, by (major, swizzled): K-major and MN-major differ, and so does mode none
+# what a stride connects, by (major, swizzled): K-major, MN-major and mode none differ
 STRIDES: dict[tuple[str, bool, str], str] = {
     ("K", False, "lbo"): "from one core matrix to the next along K",
     ("K", False, "sbo"): "from 8 rows of {mn} to the next 8",
@@ -22,7 +22,7 @@ STRIDES: dict[tuple[str, bool, str], str] = {
 
 
 def say_field(one: DescribedOperand, word: Descriptor, field: BitField, unread: str) -> str:
-    """Say what a field holds and does. unread: why it does not count."""
+    """Return a sentence about a field's value and effect. unread: why it is not read."""
     encoded, bits = field.get(word.word), f"Bits {format_range(field.low, field.high)}"
     letter = one.side.letter.upper()
     if field.name == "start_address":
@@ -59,7 +59,7 @@ def _say_mode(mode: Mode) -> str:
 
 
 def mark_field(one: DescribedOperand, name: str) -> tuple[int, ...]:
-    """Return the addresses that a field of the first K step leads to."""
+    """Return the addresses that a field of the first K step points to."""
     first = explain_line(one, 0, 0, 0)
     if name == "start_address":
         return (first.address,)

@@ -1,4 +1,4 @@
-"""Where the operands of a wgmma to step through lie, from the options of its page; and elements of 1 bit as bytes."""
+"""Where the operands of a wgmma stepper are stored, from the options of its page; 1-bit elements as bytes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from lanescope.ptx.table.descriptors import START
 
 MOST_K_STEPS = 8
 BYTE = 8
-USUAL = "128B"  # the swizzle where the user says nothing: what CUTLASS's collectives choose
+USUAL = "128B"  # default swizzle: that of CUTLASS's collectives
 
 
 def plan_product(i: Instruction, a: str, b: str, d: str) -> ProductPlan:
-    """Plan a product of at least two K steps, with the 128B swizzle where nothing else is said; a tile whose
-    descriptor is given begins where the word points.
+    """Return a plan of at least two K steps, by default with the 128B swizzle; a tile with a given descriptor begins
+    where the word points.
     """
     options = {"a": parse_options(a, "a"), "b": parse_options(b, "b"), "d": parse_options(d, "d")}
     for name in "ab" if options["a"].get("from", "shared") == "shared" else "b":
@@ -42,7 +42,7 @@ def plan_product(i: Instruction, a: str, b: str, d: str) -> ProductPlan:
 
 
 def _find_bases(options: dict[str, Options]) -> dict[str, int]:
-    """Return the pattern's boundary below the start of each given descriptor whose tile has no place."""
+    """Return, for each given descriptor whose tile has no place, its start rounded down to the swizzle pattern."""
     bases = {}
     for name in "ab":
         if (text := options[name].get("descriptor")) and "base" not in options[name]:
@@ -52,8 +52,8 @@ def _find_bases(options: dict[str, Options]) -> dict[str, int]:
 
 
 def _place_given(i: Instruction, options: dict[str, Options]) -> dict[str, Options]:
-    """Put the tiles of given descriptors at the pattern's boundary below their start addresses, and the other operand
-    where it does not overlap.
+    """Place the tiles of given descriptors at their start addresses, rounded down to the swizzle pattern, and the
+    other operand where it does not overlap.
     """
     bases = _find_bases(options)
     if len(bases) != 1 or options["a"].get("from", "shared") != "shared":
@@ -71,12 +71,12 @@ def _place_given(i: Instruction, options: dict[str, Options]) -> dict[str, Optio
 
 
 def count_per_cell(i: Instruction) -> int:
-    """Count the elements along K that a cell of the picture stands for: the eight of a byte, or one."""
+    """Return the elements along K per cell of the picture: the eight of a byte, or one."""
     return max(1, BYTE // i.operands["a"].element.bits)
 
 
 def view_cells(side: DescribedSide, per: int) -> DescribedSide:
-    """View an operand as cells along K: elements of 1 bit as the bytes that hold eight of them."""
+    """Return an operand in cells along K: eight 1-bit elements are one byte."""
     if per == 1:
         return side
     if not isinstance(side, TiledSide):
@@ -90,7 +90,7 @@ def view_cells(side: DescribedSide, per: int) -> DescribedSide:
 
 
 def pack_cells(matrix: Any, per: int) -> Any:
-    """Pack a matrix [mn, k] as cells [mn, k / per]: of a byte's eight bits the first one is the lowest."""
+    """Return a matrix [mn, k] in cells [mn, k / per]; the first of a byte's eight bits is the lowest."""
     if per == 1:
         return matrix
     bits = np.asarray(matrix, np.int64).reshape(len(matrix), -1, per)

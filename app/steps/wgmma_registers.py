@@ -1,4 +1,4 @@
-"""A of a wgmma from registers: which thread holds which element in a K step, and a sentence for each warp."""
+"""A of a wgmma from registers: which thread holds which element in a K step, with a caption for each warp."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lanescope.ptx.instruction import WARP, Operand
 
 @fact
 class HeldOperand:
-    """A in registers; each K step has further ones of every thread. Element [row][k], k over all K steps."""
+    """A in registers; each K step has further registers of every thread. Element [row][k], k over all K steps."""
 
     rows: int
     k: int
@@ -28,7 +28,7 @@ class HeldOperand:
 
 
 def build_held_operand(operand: Operand, per: int, numbers: Any, meets: Any) -> HeldOperand:
-    """Build A from its fragment and its numbers of all K steps. per: elements along K that one number stands for."""
+    """Return A from its fragment and its numbers of all K steps. per: elements along K per number."""
     deep = operand.col_count // per
     return HeldOperand(
         rows=operand.row_count,
@@ -45,7 +45,7 @@ def build_held_operand(operand: Operand, per: int, numbers: Any, meets: Any) -> 
 
 
 def say_warp(operand: Operand, warp: int) -> str:
-    """Say which rows a warp holds, and what its first thread has in each register."""
+    """Return a sentence about a warp's rows, and the registers of its first thread."""
     first = WARP.threads * warp
     rows = operand.rows[first : first + WARP.threads]
     held = []
@@ -61,6 +61,6 @@ def say_warp(operand: Operand, warp: int) -> str:
 
 
 def say_next(operand: Operand, step: int) -> str:
-    """Say which registers hold A in a later K step."""
+    """Return a sentence about the registers that hold A in a later K step."""
     first, count = step * operand.registers, operand.registers
     return f"Its A is in {count} further registers of each thread, R{format_range(first, first + count - 1)} here"

@@ -1,5 +1,5 @@
-"""A wgmma to step through: its tiles in shared memory, the fields of its descriptors, which bytes they read for which
-warp, and D after every step of K.
+"""Steps of a wgmma: its tiles in shared memory, the fields of its descriptors, the bytes they read for each warp,
+and D after every K step.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from lanescope.names import lookup
 from lanescope.product.plan import DescribedSide, ProductPlan
 from lanescope.ptx.instruction import Instruction, Operand
 
-COLUMNS = 16  # of D and B that the picture shows at once
-MOST_K_GROUPS = 16  # that the first K step is multiplied in
+COLUMNS = 16  # columns of D and B that the picture shows at once
+MOST_K_GROUPS = 16  # steps in which the first K step is multiplied
 WARPS = 4
 
 
 @question
 class WgmmaStepperQuestion:
-    """A wgmma, where A and B lie, and how they are described."""
+    """A wgmma, where A and B are stored, and their descriptors."""
 
     instruction: str = text_field("", "Instruction", "A wgmma.", type=PtxText, required=True)
     seed: int = number_field(1, "Random seed", "Of the matrices that are not given.", least=0)
@@ -61,7 +61,7 @@ class WgmmaStepperQuestion:
 
 @fact
 class ReadWord:
-    """The descriptor of one K step, and the byte that each line of a core matrix is read from."""
+    """The descriptor of one K step, and the byte from which each line of a core matrix is read."""
 
     descriptor: Word64
     fields: list[DescriptorField]
@@ -75,8 +75,9 @@ class ReadWord:
 
 @fact
 class WgmmaOperand:
-    """A, or the columns of B that are shown: its numbers, where they lie, and what its descriptors read in their
-    place. Element [row][k], k over all K steps; first: the row of the whole operand that row 0 is.
+    """A, or the visible columns of B: its numbers, where they are stored, and what its descriptors read instead.
+
+    Element [row][k], k over all K steps; first: number of row 0 in the whole operand.
     """
 
     first: int
@@ -112,7 +113,7 @@ class WgmmaOperand:
 
 @fact
 class WgmmaResult:
-    """The columns of D that are shown: who holds them, and their sums."""
+    """The visible columns of D: the holders and the sums."""
 
     first: int
     columns: int
@@ -129,7 +130,7 @@ class WgmmaResult:
 
 @fact
 class WgmmaStepper:
-    """Everything that the stepper of one wgmma shows."""
+    """The data of a wgmma's stepper."""
 
     ptx: str
     title: str
@@ -147,22 +148,22 @@ class WgmmaStepper:
 
 
 def can_step_wgmma(i: Instruction) -> bool:
-    """Return whether this stepper shows an instruction: a wgmma."""
+    """Return whether this stepper supports an instruction: a wgmma."""
     return i.family.multiplies and i.family.by_descriptor and not i.family.tensor
 
 
-def build_wgmma_stepper(asked: WgmmaStepperQuestion) -> WgmmaStepper:
-    """Everything that the stepper shows of one wgmma: stored chunks with and without the XOR, the fields of every
-    descriptor, the core matrices that it reads for each warp, sums after every step of K, and a sentence for each step.
+def build_wgmma_stepper(question: WgmmaStepperQuestion) -> WgmmaStepper:
+    """Return the stepper of one wgmma: stored chunks with and without the XOR, the fields of every descriptor, the
+    core matrices that it reads for each warp, sums after every K step, and a caption for each step.
     """
-    i = lookup.parse_instruction(asked.instruction, "instruction")
+    i = lookup.parse_instruction(question.instruction, "instruction")
     if not can_step_wgmma(i):
         hint = "Choose a wgmma; /api/v1/stepper takes an mma or a wmma.mma."
         raise LayoutError("no_stepper", f"{i.ptx} is not a wgmma.", hint, "instruction")
-    plan = plan_product(i, asked.a, asked.b, asked.d)
-    data = {"a": asked.data_a, "b": asked.data_b, "c": asked.c}
-    given = whole_product.build_inputs(plan, asked.seed, _parse_data(i, data))
-    columns, per = _choose_columns(i, asked.n), count_per_cell(i)
+    plan = plan_product(i, question.a, question.b, question.d)
+    data = {"a": question.data_a, "b": question.data_b, "c": question.c}
+    given = whole_product.build_inputs(plan, question.seed, _parse_data(i, data))
+    columns, per = _choose_columns(i, question.n), count_per_cell(i)
     sides = [side for side in (plan.a, plan.b) if isinstance(side, DescribedSide)]
     operands = {side.letter: DescribedOperand(view_cells(side, per), plan.steps, side) for side in sides}
     image = whole_product.build_shared_image(plan, whole_product.stage_inputs(plan, given))
@@ -215,7 +216,7 @@ def build_wgmma_stepper(asked: WgmmaStepperQuestion) -> WgmmaStepper:
 
 
 def _read_numbers(one: DescribedOperand, image: Any) -> Any:
-    """Return [K step, mn, k]: the number that the bytes read are."""
+    """Return the numbers that the read bytes represent: [K step, mn, k]."""
     return np.stack([wgmma.read_operand(one.side, step, image)[1] for step in range(one.steps)])
 
 
@@ -228,7 +229,7 @@ def _choose_columns(i: Instruction, first: int) -> slice:
 
 
 def _parse_data(i: Instruction, texts: Mapping[str, str]) -> dict[str, Any]:
-    """Parse the matrices that are given. LayoutError names data_a or data_b: a and b say how they are stored."""
+    """Return the user's matrices. LayoutError names data_a or data_b, because a and b are storage options."""
     try:
         given = {name: user_matrices.parse_matrix(text, name) for name, text in texts.items() if text}
         return user_matrices.check_matrices(i, given)
@@ -237,33 +238,33 @@ def _parse_data(i: Instruction, texts: Mapping[str, str]) -> dict[str, Any]:
         raise error.move_to_field(f"data_{name}" if name in ("a", "b") else name) from None
 
 
-def _find_meets(plan: ProductPlan, given: ProductInputs) -> Any:
-    """Return [row][stored k]: the k of the product that a stored element of A stands for."""
+def _find_meets(plan: ProductPlan, inputs: ProductInputs) -> Any:
+    """Return the k of the product for each stored element of A: [row][stored k]."""
     op, k = plan.instruction.operands["a"], plan.instruction.sizes["k"]
     parts = []
     for step in range(plan.steps):
-        words = given.metadata[step] if op.sparsity else None
+        words = inputs.metadata[step] if op.sparsity else None
         parts.append(find_dense_columns(op, words, plan.selector) + step * k)
     return np.concatenate(parts, axis=1)
 
 
 def _list_groups(k: int, steps: int) -> list[tuple[int, int]]:
-    """List the steps of the multiplication: the first K step k by k, the others at once."""
+    """Return the steps of the multiplication: the first K step k by k, the others at once."""
     size = -(-k // MOST_K_GROUPS)
     first = [(at, min(k, at + size)) for at in range(0, k, size)]
     return first + [(step * k, (step + 1) * k) for step in range(1, steps)]
 
 
 def _add_up(
-    plan: ProductPlan, given: ProductInputs, arrived: Mapping[str, Any], meets: Any, groups: Any, columns: slice
+    plan: ProductPlan, inputs: ProductInputs, arrived: Mapping[str, Any], meets: Any, groups: Any, columns: slice
 ) -> Any:
-    """Return [step of K][row][column]: C, then the sums after each step, of what is read; NaN where it is unknown."""
+    """Return C and the sums after each step, as computed from what is read: [K step][row][column]; NaN if unknown."""
     stored = np.concatenate(list(arrived["a"]), axis=1)
     b = np.concatenate(list(arrived["b"]), axis=1)[columns].T
     a = np.zeros((stored.shape[0], len(b)))
     np.put_along_axis(a, meets, stored, axis=1)
     sign = -1 if plan.a.negated != plan.b.negated else 1
-    total = np.asarray(given.c[0, :, columns], np.float64) * plan.accumulate
+    total = np.asarray(inputs.c[0, :, columns], np.float64) * plan.accumulate
     sums = [total]
     multiply = np.multiply if plan.instruction.types["a"] != "b1" else _count_common_ones
     for first, end in groups:
@@ -271,7 +272,7 @@ def _add_up(
         np.put_along_axis(met, meets, True, axis=1)
         with np.errstate(invalid="ignore"):
             terms = multiply(a[:, first:end, None], b[None, first:end]) * met[:, first:end, None]
-        if plan.instruction.operands["a"].sparsity:  # a k that A does not store meets nothing
+        if plan.instruction.operands["a"].sparsity:  # a k that A does not store contributes nothing
             terms = np.where(met[:, first:end, None], terms, 0)
         total = total + sign * terms.sum(axis=1)
         sums.append(total)
@@ -279,7 +280,7 @@ def _add_up(
 
 
 def _count_common_ones(a: Any, b: Any) -> Any:
-    """Count the ones of two bytes, ANDed; NaN where one is unknown."""
+    """Return the number of ones in the AND of two bytes; NaN if one is unknown."""
     unknown = np.isnan(a) | np.isnan(b)
     common = np.nan_to_num(a).astype(np.uint8) & np.nan_to_num(b).astype(np.uint8)
     return np.where(unknown, np.nan, np.bitwise_count(common))
@@ -291,7 +292,7 @@ def _count_common_ones(a: Any, b: Any) -> Any:
 def _build_operand(
     one: DescribedOperand,
     rows: slice,
-    given: Mapping[str, Any],
+    body: Mapping[str, Any],
     source: Any,
     arrived: Any,
     moves: list[WgmmaMove],
@@ -312,7 +313,7 @@ def _build_operand(
         major="K" if side.major == "K" else "MN",
         swizzle=one.stored[0].mode.name,
         stored=wgmma.describe_storage(side),
-        numbers=given["numbers"][rows],
+        numbers=body["numbers"][rows],
         at=one.addresses[rows],
         before=one.addresses_before_xor[rows],
         source=np.concatenate(list(source), axis=1)[rows],
@@ -323,12 +324,12 @@ def _build_operand(
         cores=cores - rows.start * side.step,
         words=[_build_word(one, step, cores) for step in range(one.steps)],
         moves=moves,
-        meets=given["meets"][rows],
+        meets=body["meets"][rows],
     )
 
 
 def _list_lines(one: DescribedOperand, rows: slice) -> list[Any]:
-    """Return the lines of every K step, once where they are the same."""
+    """Return the lines of every K step, each once."""
     found = [one.list_lines(rows, step) for step in range(one.steps)]
     return found[:1] if all(np.array_equal(found[0], each) for each in found) else found
 

@@ -1,4 +1,4 @@
-"""What the page of a wgmma shows above its tables: the product step by step, and its options. No framework."""
+"""The stepper of a wgmma above its tables, and its options."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from lanescope.shared.swizzle import NAMES
 FIELDS = tuple(name for name in options_of(WgmmaStepperQuestion) if name != "instruction")
 LABELS = labels_of(WgmmaStepperQuestion)
 OWN_STATE = (*STATE, "warp")
-IN_TABLES = ("row", "col", "seed", "backend", "d", "data_a", "data_b", "c")  # what the form above the tables asks
-CARRIED = (*IN_TABLES, "a", "b")  # by the form of the options
-CHOICES = {"major": ("K", "MN"), "swizzle": NAMES, "descriptor": ()}  # of each operand, as a_major, b_swizzle …
+IN_TABLES = ("row", "col", "seed", "backend", "d", "data_a", "data_b", "c")  # fields of the form above the tables
+CARRIED = (*IN_TABLES, "a", "b")  # fields of the form of options
+CHOICES = {"major": ("K", "MN"), "swizzle": NAMES, "descriptor": ()}  # fields per operand: a_major, b_swizzle …
 IN_REGISTERS = "registers"  # among the swizzles of A's form
 
 
 def fill_storage(rest: str, query: Mapping[str, str]) -> dict[str, str]:
-    """Return the query of a page with how A and B are stored in `a` and `b`, as the options beside the title say it;
-    with the 128B swizzle where nothing does.
+    """Return the query of a page with the storages of A and B in `a` and `b`, from the options beside the title; by
+    default with the 128B swizzle.
     """
     filled = dict(query)
     try:
@@ -44,7 +44,7 @@ def fill_storage(rest: str, query: Mapping[str, str]) -> dict[str, str]:
         for side in "ab":
             options = _choose_options(parse_options(query.get(side, ""), side), side, query)
             filled[side] = ",".join(f"{name}={value}" for name, value in options.items())
-    except LayoutError:  # the page says what is wrong with the text as it was given
+    except LayoutError:  # the page reports the error of the text itself
         return dict(query)
     for side in "ab":
         for name in CHOICES:
@@ -72,30 +72,30 @@ def _choose_options(options: Options, side: str, query: Mapping[str, str]) -> Op
 
 
 def build_wgmma_view(
-    found: Instruction, query: Mapping[str, str], tables_error: LayoutError | None = None
+    instruction: Instruction, query: Mapping[str, str], tables_error: LayoutError | None = None
 ) -> dict[str, Any]:
-    """Build what the template shows of the stepper; nothing for a wgmma that it does not show. tables_error: why the
-    tables cannot be shown.
+    """Return the template's variables of the stepper; nothing for a wgmma without one. tables_error: why there are
+    no tables.
     """
-    if not can_step_wgmma(found):
+    if not can_step_wgmma(instruction):
         return {}
     given: dict[str, Any] = {name: query[name] for name in FIELDS if query.get(name)}
     context: dict[str, Any] = {"stepper_labels": LABELS}
     try:
-        stepper = build_wgmma_stepper(read_question(WgmmaStepperQuestion, given | {"instruction": found.ptx}))
+        stepper = build_wgmma_stepper(read_question(WgmmaStepperQuestion, given | {"instruction": instruction.ptx}))
     except LayoutError as error:
         context |= place_refusal(error, tables_error, IN_TABLES)
         if error.code == "no_stepper":
             return context
-        stepper = build_wgmma_stepper(read_question(WgmmaStepperQuestion, {"instruction": found.ptx}))
-    n = found.sizes["n"]
+        stepper = build_wgmma_stepper(read_question(WgmmaStepperQuestion, {"instruction": instruction.ptx}))
+    n = instruction.sizes["n"]
     return (
         context
         | build_stage(stepper, query)
         | _judge_words(stepper, {name: value for name, value in query.items() if value and name != "step"})
         | {
             "stored": {side: _read_stored(query, side) for side in "ab"},
-            "turned": found.operands["a"].element.bits == 16,  # may be MN-major
+            "turned": instruction.operands["a"].element.bits == 16,  # may be MN-major
             "swizzles": NAMES,
             "windows": [(first, min(n, first + COLUMNS) - 1) for first in range(0, n, COLUMNS)] if n > COLUMNS else [],
             "asked": {name: query.get(name, "") for name in FIELDS},
@@ -107,7 +107,7 @@ def build_wgmma_view(
 
 
 def _judge_words(stepper: Any, kept: Mapping[str, str]) -> dict[str, Any]:
-    """Return which operands have descriptors, what is wrong with these and the words that read the data."""
+    """Return which operands have descriptors, their errors, and the words that read the data."""
     operands = _list_operands(stepper)
     return {
         "described": [name for name, _ in operands],
@@ -117,7 +117,7 @@ def _judge_words(stepper: Any, kept: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _read_stored(query: Mapping[str, str], side: str) -> Options:
-    """Read how the form stores an operand; a text that is not a list of options stands there as it was typed."""
+    """Return the storage of an operand in the form; a text that is not a list of options is kept as typed."""
     try:
         return parse_options(query.get(side, ""), side)
     except LayoutError:
@@ -130,7 +130,7 @@ def _list_operands(stepper: Any) -> list[tuple[str, Any]]:
 
 
 def _find_repair(name: str, word: ReadWord, query: Mapping[str, str]) -> dict[str, str] | None:
-    """Return the word that reads the first K step in place of the given one, and the page's query with it."""
+    """Return the word that reads the first K step, and the page's query with it."""
     if word.repair is None:
         return None
     options = parse_options(query.get(name, ""), name) | {"descriptor": word.repair}

@@ -1,4 +1,4 @@
-"""What the API, the command and the page say about targets. No framework."""
+"""What the API, the command and the page say about targets."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class UnmappedForm:
 
 @fact
 class TargetLimits:
-    """A target: since when it exists, what it has, and the limits of a block."""
+    """A target: its first CUDA release, its features, and the limits of a block."""
 
     target: Target
     gpus: Annotated[tuple[str, ...], Description("Some GPUs of this architecture.")]
@@ -82,7 +82,7 @@ class TargetLimits:
 
 @fact
 class FamilySupport:
-    """A family on a target: how many of its forms, with which types and shapes; or what to take in its place."""
+    """A family on a target: number of forms, types and shapes; or what to use instead."""
 
     family: str
     called: str
@@ -97,7 +97,7 @@ class FamilySupport:
 
 
 def list_targets(question: TargetQuestion) -> tuple[TargetLimits, ...]:
-    """Every target that ptxas lists, with its families and the limits of a block."""
+    """Return every target that ptxas lists, with its families and the limits of a block."""
     return tuple(_describe_target(name) for name in ([question.target] if question.target else TARGETS))
 
 
@@ -124,7 +124,7 @@ def _describe_target(name: str) -> TargetLimits:
 
 
 def list_support(target: str) -> tuple[FamilySupport, ...]:
-    """Return every family, in the catalogue's order, as a target has it."""
+    """Return every family as a target has it, in the catalogue's order."""
     forms: dict[str, list[Instruction]] = {name: [] for name in catalog.FAMILY_NAMES}
     for instruction in catalog.instructions():
         forms[instruction.family.name].append(instruction)
@@ -152,5 +152,5 @@ def _describe_family(name: str, every: list[Instruction], target: str) -> Family
 
 
 def _name_type(i: Instruction) -> str:
-    """Return the kind of an issued product, the type of A of another, the shape of what moves a matrix."""
+    """Return the kind of a tcgen05.mma, the type of A of another product, or the shape of a data movement."""
     return find_issued_kind(i) if i.family.issue else i.types.get("a") or next(iter(i.types.values()), i.shape)

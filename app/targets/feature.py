@@ -16,12 +16,12 @@ from lanescope.inputs import join_words
 from lanescope.ptx import catalog
 
 DEFAULT = "sm_90a"
-OVERSIZED = "cudaSharedMemoryModeAllowOversizedSharedMemory"  # a mode of the kernel or of its launch
+OVERSIZED = "cudaSharedMemoryModeAllowOversizedSharedMemory"  # depends on the kernel or its launch
 
 
 def build_target_context(question: TargetQuestion, answer: tuple[TargetLimits, ...]) -> dict[str, Any]:
-    """Return what the page shows beside the limits: every family, and every target in one table."""
-    (limits,) = answer  # the page asks for one target
+    """Return the template's variables: every family, and every target in one table."""
+    (limits,) = answer  # the page shows one target
     support = facts.list_support(limits.target)
     sections = {row.family: row.called for row in support}
     return {

@@ -1,4 +1,4 @@
-"""What the page of a TiledMMA says first of its pins, in the templates that its script fills. No framework."""
+"""The first sentences of a TiledMMA page about its pins, from templates that its script fills as well."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ LINE = f"`{ELEMENT}` is in `thread {{thread}}`, register `R{{register}}`{{bits}}
 SHARED = f"`{ELEMENT}` is in shared memory: no thread holds it, a descriptor reads it"
 
 
-def get_atom_operand(made: TiledMMA, op: TileOperand) -> Operand:
+def get_atom_operand(tiled_mma: TiledMMA, op: TileOperand) -> Operand:
     """Return an operand of the atom, whose registers repeat over the tile."""
-    return made.atom.instruction.operands.get(op.name) or made.atom.instruction.operands["d"]
+    return tiled_mma.atom.instruction.operands.get(op.name) or tiled_mma.atom.instruction.operands["d"]
 
 
-def build_words(made: TiledMMA) -> AnswerWords:
+def build_words(tiled_mma: TiledMMA) -> AnswerWords:
     """Build the templates of one TiledMMA."""
     return AnswerWords(
         invitation=f"Click a cell, or type one: {EXAMPLE}.",
@@ -46,15 +46,15 @@ def build_words(made: TiledMMA) -> AnswerWords:
         groups=f"It is thread {{thread}}; {OF_LANE}",
         together="Both are in the same thread.",
         apart="They are in different threads.",
-        product=_build_product_texts(made),
+        product=_build_product_texts(tiled_mma),
     )
 
 
-def _build_product_texts(made: TiledMMA) -> dict[str, str]:
-    """Build what an element of A, B and C meets in the product of the whole tile."""
-    if any(op.kept_of_group for op in made.atom.instruction.operands.values()):
-        return {}  # the metadata say what meets
-    m, n, k = (size - 1 for size in made.tile)
+def _build_product_texts(tiled_mma: TiledMMA) -> dict[str, str]:
+    """Return what an element of A, B and C is multiplied with in the product of the whole tile."""
+    if any(op.kept_of_group for op in tiled_mma.atom.instruction.operands.values()):
+        return {}  # depends on the metadata
+    m, n, k = (size - 1 for size in tiled_mma.tile)
     return {
         "a": f"It multiplies B({{col}},0…{n}) and goes into C({{row}},0…{n}).",
         "b": f"It multiplies A(0…{m},{{row}}) and goes into C(0…{m},{{col}}).",
@@ -62,11 +62,13 @@ def _build_product_texts(made: TiledMMA) -> dict[str, str]:
     }
 
 
-def build_answer(made: TiledMMA, chosen: BenchState) -> Answer:
-    """Build what the page says first of its pins, or of none."""
-    words = build_words(made)
+def build_answer(tiled_mma: TiledMMA, chosen: BenchState) -> Answer:
+    """Return the first sentences about the pins, or the page's question."""
+    words = build_words(tiled_mma)
     places = [
-        _describe_thread(made, words, first) if col is None else _describe_element(made, words, name, (first, col))
+        _describe_thread(tiled_mma, words, first)
+        if col is None
+        else _describe_element(tiled_mma, words, name, (first, col))
         for name, first, col in chosen.list_pins()
     ]
     return join_answer(words, places)
@@ -76,10 +78,10 @@ def _format_holder(thread: int) -> str:
     return f"warp {thread // WARP.threads}, lane {thread % WARP.threads}"
 
 
-def _describe_thread(made: TiledMMA, words: AnswerWords, thread: int) -> PinnedPlace:
+def _describe_thread(tiled_mma: TiledMMA, words: AnswerWords, thread: int) -> PinnedPlace:
     counts = [
         (op.name.upper(), op.values)
-        for op in map(made.operand, SIDES)
+        for op in map(tiled_mma.operand, SIDES)
         if not op.shared and thread in op.thread_ids.tolist()
     ]
     lane = thread % WARP.threads
@@ -87,14 +89,14 @@ def _describe_thread(made: TiledMMA, words: AnswerWords, thread: int) -> PinnedP
     return PinnedPlace(count_held(words, _format_holder(thread), counts), text, thread)
 
 
-def _describe_element(made: TiledMMA, words: AnswerWords, name: str, place: tuple[int, int]) -> PinnedPlace:
-    op, (row, col) = made.operand(name), place
+def _describe_element(tiled_mma: TiledMMA, words: AnswerWords, name: str, place: tuple[int, int]) -> PinnedPlace:
+    op, (row, col) = tiled_mma.operand(name), place
     facts = {"title": op.name.upper(), "row": row, "col": col}
     owners = op.owner(row, col)
     if op.shared:
         return PinnedPlace(SHARED.format(**facts), words.product.get(name, "").format(**facts), owners[0][0])
-    (thread, value), own = owners[0], get_atom_operand(made, op)
-    registers, bits = shades.map_registers(made, op), list_value_bits(own)[value % op.modes[0]]
+    (thread, value), own = owners[0], get_atom_operand(tiled_mma, op)
+    registers, bits = shades.map_registers(tiled_mma, op), list_value_bits(own)[value % op.modes[0]]
     line = LINE.format(**facts, thread=thread, register=registers[value], bits=bits)
     at = op.thread_ids.tolist().index(thread)
     mates = [

@@ -1,4 +1,4 @@
-"""The bench: what a TiledMMA's page shows, and what its script draws from. No framework."""
+"""The template's variables of a TiledMMA page, and the data of its script."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SLIDERS = {"k": "K iteration", "m": "Repeat in M", "n": "Repeat in N"}
 
 @fact
 class StepSlider:
-    """A step of one dimension that the page may show alone; the last position is all of them."""
+    """Selects one step of a dimension; the last position is all of them."""
 
     name: str
     text: str
@@ -53,45 +53,45 @@ class MatrixView:
     svg: str
 
 
-def build_context(made: TiledMMA, chosen: BenchState, default: BenchState) -> dict[str, Any]:
-    """Everything the page of a TiledMMA shows."""
-    whole = state.get_extents(made)
+def build_context(tiled_mma: TiledMMA, chosen: BenchState, default: BenchState) -> dict[str, Any]:
+    """Return everything the page of a TiledMMA shows."""
+    whole = state.get_extents(tiled_mma)
     shown = window.parse_ranges(chosen.view, whole)
-    ops = (made.b, made.a, made.c)  # B first: what lies below it would move when it arrives
+    ops = (tiled_mma.b, tiled_mma.a, tiled_mma.c)  # B first: matrices below it would move when it appears
     return {
-        "found": made,
+        "found": tiled_mma,
         "state": chosen,
-        "atom_name": code.get_atom_name(made) or made.atom.instruction.ptx,
-        "atoms": code.format_compact(made.atom_layout),
-        "code": build_code_parts(made, chosen.atom),
-        "following": list_next_pages(made, chosen),
-        "layouts": list_layouts(made),
+        "atom_name": code.get_atom_name(tiled_mma) or tiled_mma.atom.instruction.ptx,
+        "atoms": code.format_compact(tiled_mma.atom_layout),
+        "code": build_code_parts(tiled_mma, chosen.atom),
+        "following": list_next_pages(tiled_mma, chosen),
+        "layouts": list_layouts(tiled_mma),
         "pictures": list_pictures(chosen, default),
-        "colours": shades.list_shades(made),
+        "colours": shades.list_shades(tiled_mma),
         "labels": state.LABEL_WORDS,
-        "sliders": list_sliders(made, chosen),
-        "matrices": [_build_matrix(made, op, chosen, shown) for op in ops],
+        "sliders": list_sliders(tiled_mma, chosen),
+        "matrices": [_build_matrix(tiled_mma, op, chosen, shown) for op in ops],
         "share": format_shares(shown),
-        "legend": number_legend(made, chosen),
-        "tabled": [(op.name, op.name.upper()) for op in (made.a, made.b, made.c) if not op.shared],
-        "notes": facts.list_notes(made, chosen.target),
-        "threads": build_threads(made, chosen),
-        "answer": answer.build_answer(made, chosen),
-        "warps": state.count_warps(made),
-        "figures": list_figures(made),
-        "data": encode_json(build_page_data(made, chosen, default)).decode().replace("</", "<\\/"),
+        "legend": number_legend(tiled_mma, chosen),
+        "tabled": [(op.name, op.name.upper()) for op in (tiled_mma.a, tiled_mma.b, tiled_mma.c) if not op.shared],
+        "notes": facts.list_notes(tiled_mma, chosen.target),
+        "threads": build_threads(tiled_mma, chosen),
+        "cell_answer": answer.build_answer(tiled_mma, chosen),
+        "warps": state.count_warps(tiled_mma),
+        "figures": list_figures(tiled_mma),
+        "data": encode_json(build_page_data(tiled_mma, chosen, default)).decode().replace("</", "<\\/"),
     }
 
 
 def format_shares(shown: Mapping[str, tuple[float, float]]) -> tuple[str, str]:
-    """How wide A stands beside C and how high B above it, as words of the style sheet."""
+    """Return the relative width of A and height of B as CSS."""
     m, n, k = (shown[dim][1] - shown[dim][0] for dim in "mnk")
     wide = "wide" if k >= 2 * n else "even" if k >= n else "narrow"
     return wide, "tall" if k >= m else "even" if 2 * k >= m else "low"
 
 
 def _build_matrix(
-    made: TiledMMA, op: TileOperand, chosen: BenchState, shown: Mapping[str, tuple[float, float]]
+    tiled_mma: TiledMMA, op: TileOperand, chosen: BenchState, shown: Mapping[str, tuple[float, float]]
 ) -> MatrixView:
     rows, cols = DIMS[op.name]
     about = f"{rows} × {cols}, {op.row_count} × {op.col_count}"
@@ -100,12 +100,12 @@ def _build_matrix(
         name=op.name,
         about=f"{about} · {describe_holders(op)}",
         modes=modes,
-        svg=draw.draw_operand(made, op, chosen, shown),
+        svg=draw.draw_operand(tiled_mma, op, chosen, shown),
     )
 
 
 def describe_holders(op: TileOperand) -> str:
-    """Where an operand lies, and how many hold each of its elements."""
+    """Return where an operand is, and how many threads hold each element."""
     if op.shared:
         return f"in shared memory{f', read by {op.copies} warpgroups' if op.copies > 1 else ''}"
     if op.copies == 1:
@@ -118,14 +118,14 @@ def describe_holders(op: TileOperand) -> str:
 
 
 def _format_warps(team: tuple[int, ...]) -> str:
-    """Warps as a reader says them: 0–3 where they follow one another, else 0 and 2."""
+    """Return warps as text: 0–3 if they are consecutive, else 0 and 2."""
     if len(team) > 2 and team[-1] - team[0] == len(team) - 1:
         return f"{team[0]}–{team[-1]}"
     return join_words(list(map(str, team)), "and")
 
 
 def group_sharing_warps(op: TileOperand) -> list[tuple[int, ...]]:
-    """The sets of warps that hold the same elements of an operand in registers, ascending."""
+    """Return the sets of warps that hold the same elements of an operand in registers, ascending."""
     cells = op.rows.astype(np.int64) * op.col_count + op.cols
     warps: dict[int, set[int]] = {}
     for thread, first in zip(op.thread_ids.tolist(), cells.min(axis=1).tolist(), strict=True):
@@ -133,9 +133,9 @@ def group_sharing_warps(op: TileOperand) -> list[tuple[int, ...]]:
     return sorted({tuple(sorted(team)) for team in warps.values()})
 
 
-def list_sliders(made: TiledMMA, chosen: BenchState) -> list[StepSlider]:
-    """The dimensions along which a thread repeats its atom."""
-    counts = dict(zip("mnk", made.rests, strict=True))
+def list_sliders(tiled_mma: TiledMMA, chosen: BenchState) -> list[StepSlider]:
+    """Return the dimensions along which a thread repeats its atom."""
+    counts = dict(zip("mnk", tiled_mma.rests, strict=True))
     return [
         StepSlider(name=dim, text=text, count=counts[dim], value=getattr(chosen, dim))
         for dim, text in SLIDERS.items()
@@ -143,11 +143,11 @@ def list_sliders(made: TiledMMA, chosen: BenchState) -> list[StepSlider]:
     ]
 
 
-def build_legend(made: TiledMMA, chosen: BenchState) -> list[tuple[str, list[str]]]:
-    """(what a colour is, its classes in order) of every colouring in use."""
+def build_legend(tiled_mma: TiledMMA, chosen: BenchState) -> list[tuple[str, list[str]]]:
+    """Return (name of a colouring, its classes in order) for every colouring in use."""
     counts: dict[str, int] = {}
-    for op in (made.a, made.b, made.c):
-        names = shades.list_operand_shades(made, op)
+    for op in (tiled_mma.a, tiled_mma.b, tiled_mma.c):
+        names = shades.list_operand_shades(tiled_mma, op)
         name = chosen.colour if chosen.colour in names else "warp"
         counts[name] = max(counts.get(name, 0), names[name].count)
     out = []
@@ -158,22 +158,22 @@ def build_legend(made: TiledMMA, chosen: BenchState) -> list[tuple[str, list[str
     return out
 
 
-def number_legend(made: TiledMMA, chosen: BenchState) -> list[tuple[str, list[tuple[str, str]]]]:
-    """The legend with the number of each class."""
-    return [(text, [(fill, str(n)) for n, fill in enumerate(fills)]) for text, fills in build_legend(made, chosen)]
+def number_legend(tiled_mma: TiledMMA, chosen: BenchState) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return the legend with the number of each class."""
+    return [(text, [(fill, str(n)) for n, fill in enumerate(fills)]) for text, fills in build_legend(tiled_mma, chosen)]
 
 
-def list_figures(made: TiledMMA) -> list[tuple[str, str]]:
-    """(number, what it counts): what people ask of a tile."""
-    ops = {"A": made.a, "B": made.b, "C": made.c}
+def list_figures(tiled_mma: TiledMMA) -> list[tuple[str, str]]:
+    """Return (number, what it counts) for the tile."""
+    ops = {"A": tiled_mma.a, "B": tiled_mma.b, "C": tiled_mma.c}
     held = [f"{name} {op.registers}" for name, op in ops.items() if not op.shared]
-    m, n, k = made.steps
-    who = "warp" if made.atom.threads.size <= WARP.threads else "warpgroup"
-    opcode = made.atom.instruction.family.opcode
-    idle = f"threads, {made.idle} idle" if made.idle else "threads, none idle"
+    m, n, k = tiled_mma.steps
+    who = "warp" if tiled_mma.atom.threads.size <= WARP.threads else "warpgroup"
+    opcode = tiled_mma.atom.instruction.family.opcode
+    idle = f"threads, {tiled_mma.idle} idle" if tiled_mma.idle else "threads, none idle"
     out = [
-        (str(made.threads), idle),
-        (str(made.registers), f"registers per thread: {', '.join(held)}"),
+        (str(tiled_mma.threads), idle),
+        (str(tiled_mma.registers), f"registers per thread: {', '.join(held)}"),
         (str(m * n * k), f"{opcode.short or opcode.text} per {who}: {m} × {n} × {k} (M × N × K)"),
     ]
     for name in "AB":
@@ -187,25 +187,26 @@ def list_figures(made: TiledMMA) -> list[tuple[str, str]]:
     return out
 
 
-def build_threads(made: TiledMMA, chosen: BenchState) -> list[dict[str, Any]]:
-    """Each pinned thread, or that of a pinned cell, and what it holds; else thread 0."""
+def build_threads(tiled_mma: TiledMMA, chosen: BenchState) -> list[dict[str, Any]]:
+    """Return each pinned thread, or that of a pinned cell, with its elements; otherwise thread 0."""
     pins = [
-        first if col is None else made.operand(name).owner(first, col)[0][0] for name, first, col in chosen.list_pins()
+        first if col is None else tiled_mma.operand(name).owner(first, col)[0][0]
+        for name, first, col in chosen.list_pins()
     ]
-    return [_build_thread(made, own, bool(pins)) for own in pins or [int(made.thread_ids[0])]]
+    return [_build_thread(tiled_mma, own, bool(pins)) for own in pins or [int(tiled_mma.thread_ids[0])]]
 
 
-def _build_thread(made: TiledMMA, own: int, pinned: bool) -> dict[str, Any]:
+def _build_thread(tiled_mma: TiledMMA, own: int, pinned: bool) -> dict[str, Any]:
     out: list[dict[str, Any]] = []
     for name in SIDES:
-        op = made.operand(name)
+        op = tiled_mma.operand(name)
         if op.shared:
             out.append({"title": name.upper(), "count": "", "rows": []})
             continue
         at = int((op.thread_ids == own).argmax())
         places = list(zip(op.rows[at].tolist(), op.cols[at].tolist(), strict=True))
         rows: dict[int, list[str]] = {}
-        for number, (row, col) in zip(shades.map_registers(made, op), places, strict=True):
+        for number, (row, col) in zip(shades.map_registers(tiled_mma, op), places, strict=True):
             rows.setdefault(number, []).append(f"({row},{col})")
         listed = [(f"R{number}", " ".join(said)) for number, said in rows.items()]
         out.append({"title": name.upper(), "count": f"{op.values} values", "rows": listed[:256]})
@@ -213,38 +214,46 @@ def _build_thread(made: TiledMMA, own: int, pinned: bool) -> dict[str, Any]:
     return {"who": f"Thread {own}", "small": small, "pinned": pinned, "operands": out}
 
 
-def build_code_parts(made: TiledMMA, atom: str) -> list[tuple[str, str]]:
-    """(title, text) of the code that makes it."""
+def build_code_parts(tiled_mma: TiledMMA, atom: str) -> list[tuple[str, str]]:
+    """Return (title, text) of the code that constructs it."""
     parts = [
-        ("CuTe, C++", code.render_cute_cpp(made)),
-        ("CuTe DSL, Python", code.render_cute_python(made)),
-        ("Lanescope, Python", code.render_lanescope_python(made, atom)),
+        ("CuTe, C++", code.render_cute_cpp(tiled_mma)),
+        ("CuTe DSL, Python", code.render_cute_python(tiled_mma)),
+        ("Lanescope, Python", code.render_lanescope_python(tiled_mma, atom)),
     ]
     return [(title, text) for title, text in parts if text]
 
 
-def list_layouts(made: TiledMMA) -> list[tuple[str, str]]:
-    """(what, CuTe text): the layouts that print(tiled_mma) shows."""
-    out = [("ThrLayoutVMNK", str(made.thread_layout)), ("PermutationMNK", algebra.format_tiler(made.permutation))]
-    for op, over in ((made.a, "(m, k)"), (made.b, "(n, k)"), (made.c, "(m, n)")):
+def list_layouts(tiled_mma: TiledMMA) -> list[tuple[str, str]]:
+    """Return (name, CuTe text) of the layouts that print(tiled_mma) shows."""
+    out = [
+        ("ThrLayoutVMNK", str(tiled_mma.thread_layout)),
+        ("PermutationMNK", algebra.format_tiler(tiled_mma.permutation)),
+    ]
+    for op, over in ((tiled_mma.a, "(m, k)"), (tiled_mma.b, "(n, k)"), (tiled_mma.c, "(m, n)")):
         out.append((f"LayoutTV_{op.name.upper()} over {over}", str(op.layout or "none: the threads have gaps")))
     return out
 
 
-def list_next_pages(made: TiledMMA, chosen: BenchState) -> list[tuple[str, str]]:
-    """(text, address) of where people go from here."""
-    out = [(f"The instruction {name_form(made.atom.instruction).text}", links.link_instruction(made.atom.instruction))]
-    n = made.tile[1]
+def list_next_pages(tiled_mma: TiledMMA, chosen: BenchState) -> list[tuple[str, str]]:
+    """Return (text, address) of related pages."""
+    out = [
+        (
+            f"The instruction {name_form(tiled_mma.atom.instruction).text}",
+            links.link_instruction(tiled_mma.atom.instruction),
+        )
+    ]
+    n = tiled_mma.tile[1]
     chained = {
         "first": chosen.atom,
-        "second": code.get_atom_name(made).replace("_SS", "_RS"),
+        "second": code.get_atom_name(tiled_mma).replace("_SS", "_RS"),
         "atom_layout": chosen.atom_layout,
-        "tile": "x".join(map(str, made.tile)),
+        "tile": "x".join(map(str, tiled_mma.tile)),
         "width": str(n),
     }
-    if made.atoms[2] == 1:
+    if tiled_mma.atoms[2] == 1:
         out.append(("Back-to-back GEMM", "/tiles/mma/chain?" + urlencode(chained, safe="(),:")))
-    if filled := _link_load_chain(made, chosen):
+    if filled := _link_load_chain(tiled_mma, chosen):
         out.append(("TiledCopy into this A", filled))
     return [
         *out,
@@ -253,19 +262,19 @@ def list_next_pages(made: TiledMMA, chosen: BenchState) -> list[tuple[str, str]]
     ]
 
 
-def _link_load_chain(made: TiledMMA, chosen: BenchState) -> str:
-    """The page of ldmatrix.x4 into A, from rows with the 128B swizzle; "" where it does not load this operand."""
+def _link_load_chain(tiled_mma: TiledMMA, chosen: BenchState) -> str:
+    """Return the page of ldmatrix.x4 into A, from rows with the 128B swizzle; "" if it does not load this operand."""
     fields = {
         **tiled_copy_page.EMPTY,
         "atom": tiled_copy_page.LDSM,
-        "tile": f"{made.tile[0]}x{made.tile[2]}",
+        "tile": f"{tiled_mma.tile[0]}x{tiled_mma.tile[2]}",
         "mma": chosen.atom,
-        "element_bits": str(made.a.element_bits),
+        "element_bits": str(tiled_mma.a.element_bits),
         "atom_layout": chosen.atom_layout,
         "permutation": chosen.permutation,
         "stored": "rows",
         "swizzle": "128B",
-        "pitch_bytes": str(max(128, made.tile[2] * made.a.element_bits // 8)),
+        "pitch_bytes": str(max(128, tiled_mma.tile[2] * tiled_mma.a.element_bits // 8)),
     }
     try:
         tiled_copy_facts.build_cost_sides(
@@ -277,24 +286,24 @@ def _link_load_chain(made: TiledMMA, chosen: BenchState) -> str:
 
 
 def list_pictures(chosen: BenchState, default: BenchState) -> list[tuple[str, str, str]]:
-    """(form, text, address) of every form of the picture."""
-    query = chosen.format_query(default, sel="", target="")  # which changes nothing that is drawn
+    """Return (format, text, address) of every form of the picture."""
+    query = chosen.format_query(default, sel="", target="")  # which does not change the picture
     return drawing.link_forms(PATH, query)
 
 
 # what the script draws from -------------------------------------------------------------------------------------------
 
 
-def build_page_data(made: TiledMMA, chosen: BenchState, default: BenchState) -> dict[str, Any]:
-    """The same names as an instruction's page has (app/instruction/context.py), for the same scripts."""
-    whole = state.get_extents(made)
-    edges = {dim: list(range(size, whole[dim], size)) for dim, size in zip("mnk", made.shape, strict=True)}
+def build_page_data(tiled_mma: TiledMMA, chosen: BenchState, default: BenchState) -> dict[str, Any]:
+    """Return the page's data under the names that an instruction's page has (app/instruction/context.py)."""
+    whole = state.get_extents(tiled_mma)
+    edges = {dim: list(range(size, whole[dim], size)) for dim, size in zip("mnk", tiled_mma.shape, strict=True)}
     return {
         "ptx": "the TiledMMA",
         "path": PATH,
         "threads": 32,
         "warp": WARP.threads,
-        "warps": state.count_warps(made),
+        "warps": state.count_warps(tiled_mma),
         "unit": "lane",
         "state": asdict(chosen),
         "defaults": asdict(default),
@@ -305,10 +314,10 @@ def build_page_data(made: TiledMMA, chosen: BenchState, default: BenchState) -> 
         "spoken": {"cell": SPOKEN, "owner": OWNER, "between": BETWEEN_OWNERS},
         "extents": whole,
         "opening": {dim: (0, count) for dim, count in whole.items()},
-        "colours": shades.list_shades(made),
+        "colours": shades.list_shades(tiled_mma),
         "result": "c",
         "holder": "R",
-        "words": answer.build_words(made),
+        "words": answer.build_words(tiled_mma),
         "panels": [
             {
                 "name": name,
@@ -322,17 +331,17 @@ def build_page_data(made: TiledMMA, chosen: BenchState, default: BenchState) -> 
             }
             for name in SIDES
         ],
-        "operands": {name: _build_tile_data(made, made.operand(name)) for name in SIDES},
+        "operands": {name: _build_tile_data(tiled_mma, tiled_mma.operand(name)) for name in SIDES},
     }
 
 
-def _build_tile_data(made: TiledMMA, op: TileOperand) -> TileData:
+def _build_tile_data(tiled_mma: TiledMMA, op: TileOperand) -> TileData:
     cells = op.rows.astype("int64") * op.col_count + op.cols
-    own = answer.get_atom_operand(made, op)
+    own = answer.get_atom_operand(tiled_mma, op)
     each = range(op.modes[0] if not op.shared else 0)
     bits = [own.register_of(value)[1] for value in each]
     size = own.element.bits
-    names = shades.list_operand_shades(made, op)
+    names = shades.list_operand_shades(tiled_mma, op)
     return TileData(
         name=op.name,
         title=op.name.upper(),
@@ -371,12 +380,12 @@ def _build_shade(shade: TileShade) -> ShadeData:
     )
 
 
-def make_base_state(asked: Mapping[str, str]) -> BenchState:
-    """The state of the fields that say which TiledMMA it is."""
+def make_base_state(query: Mapping[str, str]) -> BenchState:
+    """Return the state with only the fields that define the TiledMMA."""
     return BenchState(
-        atom=asked["atom"],
-        atom_layout=asked["atom_layout"],
-        permutation=asked["permutation"],
-        tile=asked["tile"],
-        target=asked.get("target", ""),
+        atom=query["atom"],
+        atom_layout=query["atom_layout"],
+        permutation=query["permutation"],
+        tile=query["tile"],
+        target=query.get("target", ""),
     )

@@ -1,4 +1,4 @@
-"""What the cells of a chain's picture say, for pointing, pins and the find field. No framework."""
+"""Texts of the cells of a chain's picture, for pointing, pins and the find field."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORDS = SheetWords(
 
 
 def make_sheet_page(panels: tuple[FigurePanel, ...], c: CellHolders, a: CellHolders) -> SheetPage:
-    """Make the sheet of all elements, of which C's panel and A's draw the same ones."""
+    """Return the sheet of all elements, which the panels of C and A share."""
     high, wide = c.thread.shape
     numbers = {"thread": c.thread, "value": c.value, "wanted": a.thread, "place": a.value}
     held = {name: array.astype(np.int64) for name, array in numbers.items()}
@@ -38,7 +38,9 @@ def _make_grid(panel: FigurePanel) -> SheetGrid:
 
 
 def find_pins(sheet: PinSheet, text: str) -> list[str]:
-    """Find the elements that a text names, a thread by its first value; LayoutError names the legal range."""
+    """Return the pins of the elements that a text names (a thread: its first value). LayoutError names the legal
+    range.
+    """
     threads = range(int(sheet.layers[0].numbers["thread"].max()) + 1)
     matrices = dict.fromkeys("acd", FindMatrix(sheet.name, sheet.title, sheet.rows, sheet.cols))
     field = FindField(matrices, EXAMPLE, threads, held=partial(_list_held, sheet))
@@ -50,7 +52,7 @@ def find_pins(sheet: PinSheet, text: str) -> list[str]:
 
 
 def _list_held(sheet: PinSheet, thread: int) -> list[HeldCell]:
-    """What a thread has of C."""
+    """Return a thread's values of C."""
     numbers = sheet.layers[0].numbers
     cells = [(int(numbers["value"][row, col]), row, col) for row, col in np.argwhere(numbers["thread"] == thread)]
     return [HeldCell(sheet.name, "C", value, value, int(row), int(col)) for value, row, col in sorted(cells)]

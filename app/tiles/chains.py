@@ -1,4 +1,4 @@
-"""The accumulator of one TiledMMA as A of the next: verdict, registers and picture. No framework."""
+"""The accumulator of one TiledMMA as A of the next: verdict, registers and picture."""
 
 from __future__ import annotations
 
@@ -55,26 +55,26 @@ WINDOW = {"row": 16, "col": 16}  # rows and columns of the picture
 LISTED = 32  # values of the table
 
 
-def build_body(asked: Mapping[str, str]) -> Json:
-    """The body of POST /tiles/mma/chain: N of the first tile is K of the second."""
-    first: Json = {"atom": asked["first"]}
-    second: Json = {"atom": asked["second"] or asked["first"]}
-    if asked["atom_layout"]:
-        first["atom_layout"] = second["atom_layout"] = asked["atom_layout"]
-    if asked["tile"]:
-        first["tile"] = questions.parse_sizes(asked["tile"])
+def build_body(query: Mapping[str, str]) -> Json:
+    """Return the body of POST /tiles/mma/chain: N of the first tile is K of the second."""
+    first: Json = {"atom": query["first"]}
+    second: Json = {"atom": query["second"] or query["first"]}
+    if query["atom_layout"]:
+        first["atom_layout"] = second["atom_layout"] = query["atom_layout"]
+    if query["tile"]:
+        first["tile"] = questions.parse_sizes(query["tile"])
         m, n = (*first["tile"], "", "")[:2]
-        second["tile"] = [m, asked["width"] or n, n]
+        second["tile"] = [m, query["width"] or n, n]
     return {"first": first, "second": second}
 
 
-def build_context(asked: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, Any]:
-    """Everything the page shows; LayoutError where a field does not fit. sent: the address with its pins."""
-    given = build_body(asked)
+def build_context(query: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, Any]:
+    """Return the template's variables; LayoutError if a field does not fit. sent: the address with its pins."""
+    given = build_body(query)
     first, second = (questions.parse_mma(given[name], name) for name in ("first", "second"))
     found = facts.build_chain(questions.TiledChainBody(first=first, second=second))
     held = draw.list_first_holders(first.c), draw.list_first_holders(second.a)
-    # pins are of all elements, and the first one says what is drawn
+    # any element may be pinned; the first pin selects what is drawn
     pins, _ = chain_sheets.make_sheet_page((), *held).parse_pins(sent)
     corner = choose_corner(first.c, sent, pins)
     panels = place_panels(first, second, corner)
@@ -98,7 +98,7 @@ def build_context(asked: Mapping[str, str], sent: Mapping[str, str]) -> dict[str
 
 
 def draw_inline(query: Mapping[str, str]) -> str:
-    """The picture of an address in a page's colours, for the guide."""
+    """Return the picture of an address in the page's colours, for the guide."""
     given = build_body(parse_form(query))
     first, second = (questions.parse_mma(given[name], name) for name in ("first", "second"))
     panels = place_panels(first, second, choose_corner(first.c, query, ()))
@@ -107,7 +107,7 @@ def draw_inline(query: Mapping[str, str]) -> str:
 
 
 def choose_corner(c: TileOperand, query: Mapping[str, str], pins: Sequence[str]) -> tuple[int, int]:
-    """Choose the first row and column of the picture: those of the address, else those around the first pin."""
+    """Return the first row and column of the picture: from the address, or around the first pin."""
     at = dict(zip(WINDOW, map(int, pins[0].partition(":")[2].split(",")), strict=True)) if pins else {}
     corner = []
     for (name, size), count in zip(WINDOW.items(), (c.row_count, c.col_count), strict=True):
@@ -118,7 +118,9 @@ def choose_corner(c: TileOperand, query: Mapping[str, str], pins: Sequence[str])
 
 
 def list_windows(c: TileOperand, corner: tuple[int, int]) -> list[tuple[str, list[tuple[int, int, bool]]]]:
-    """List the parts of each axis that the picture can show: (first, last, shown). Omit one shown in full."""
+    """Return the parts of each axis that the picture can show: (first, last, shown). Omit an axis that is shown in
+    full.
+    """
     return [
         (name, [(n, min(n + size, count) - 1, n == at) for n in range(0, count, size)])
         for (name, size), count, at in zip(WINDOW.items(), (c.row_count, c.col_count), corner, strict=True)
@@ -126,22 +128,22 @@ def list_windows(c: TileOperand, corner: tuple[int, int]) -> list[tuple[str, lis
     ]
 
 
-def link_bench(given: Json) -> str:
-    """The bench of one of the two."""
-    query = {**given, "tile": "x".join(given["tile"])} if "tile" in given else given
+def link_bench(body: Json) -> str:
+    """Link to one of the two TiledMMAs."""
+    query = {**body, "tile": "x".join(body["tile"])} if "tile" in body else body
     return f"/tiles/mma?{urlencode(query, safe='(),:')}"
 
 
-def list_presets(asked: Mapping[str, str]) -> list[tuple[str, str, bool]]:
-    """(text, address, chosen)."""
+def list_presets(query: Mapping[str, str]) -> list[tuple[str, str, bool]]:
+    """Return (text, address, chosen)."""
     return [
-        (text, f"{PATH}?{urlencode({k: v for k, v in fields.items() if v}, safe='(),:')}", dict(fields) == dict(asked))
+        (text, f"{PATH}?{urlencode({k: v for k, v in fields.items() if v}, safe='(),:')}", dict(fields) == dict(query))
         for text, fields in PRESETS.items()
     ]
 
 
 def list_moves(first: TiledMMA, second: TiledMMA, found: ChainedFacts) -> list[tuple[str, str, str, str]]:
-    """(value of A, its element, who has that element of C, the C value) of thread 0."""
+    """Return (value of A, its element, holder of that element in C, value of C) of thread 0."""
     a, c = second.a, first.c
     held = draw.list_first_holders(c)
     rows = []
@@ -155,9 +157,7 @@ def list_moves(first: TiledMMA, second: TiledMMA, found: ChainedFacts) -> list[t
 
 
 def place_panels(first: TiledMMA, second: TiledMMA, corner: tuple[int, int]) -> tuple[FigurePanel, ...]:
-    """Place the rows and columns of C and of A from a corner on: who holds each element, and whether it is there
-    already.
-    """
+    """Place the rows and columns of C and A from a corner on: who holds each element, and whether it has to move."""
     c, a = first.c, second.a
     top, left = corner
     high, wide = min(WINDOW["row"], c.row_count - top), min(WINDOW["col"], c.col_count - left)
@@ -208,7 +208,7 @@ def draw_panels(panels: tuple[FigurePanel, ...]) -> str:
 
 
 def render_code(found: ChainedFacts, second: TiledMMA) -> str:
-    """What the kernel writes between the two products, as CuTe code."""
+    """Return the CuTe code between the two products."""
     m, _, k = second.tile
     if found.verdict == "same":
         return (
@@ -233,5 +233,5 @@ def render_code(found: ChainedFacts, second: TiledMMA) -> str:
 
 
 def parse_form(query: Mapping[str, str]) -> dict[str, str]:
-    """The form's fields."""
+    """Return the form's fields."""
     return forms.parse_fields(query, FIELDS)

@@ -1,4 +1,4 @@
-"""A, B and C of a whole tile as pictures: cells coloured by a digit of their thread or value. No framework."""
+"""A, B and C of a whole tile as pictures: cells coloured by a digit of their thread or value."""
 
 from __future__ import annotations
 
@@ -20,30 +20,32 @@ Longs = NDArray[np.int64]
 
 
 def list_first_holders(op: TileOperand) -> CellHolders:
-    """The first holder of every element of an operand."""
+    """Return the first holder of every element of an operand."""
     return find_first_holders(op.rows, op.cols, (op.row_count, op.col_count), op.copies, op.thread_ids)
 
 
 def find_first_holders(
     rows: NDArray[Any], cols: NDArray[Any], size: tuple[int, int], copies: int, ids: NDArray[Any] | None = None
 ) -> CellHolders:
-    """The first holder of every element, -1 where none holds it. rows, cols: [threads, values]; ids: the thread of each
-    of their rows, where it is not its number."""
+    """Return the first holder of every element, -1 for none.
+
+    rows, cols: [threads, values]; ids: the thread of each row, if it is not the row's number.
+    """
     values = rows.shape[1]
     flat = (rows.astype(np.int64) * size[1] + cols).reshape(-1)
     first = np.full(size[0] * size[1], -1, dtype=np.int64)
-    first[flat[::-1]] = np.arange(flat.size)[::-1]  # of several the first stays
+    first[flat[::-1]] = np.arange(flat.size)[::-1]  # the first of several stays
     held: Longs = first.reshape(size)
     thread = held // values if ids is None else np.where(held < 0, -1, np.asarray(ids)[held // values])
     return CellHolders(thread, np.where(held < 0, -1, held % values), copies)
 
 
 def build_panel(
-    made: TiledMMA, op: TileOperand, chosen: BenchState, shown: frozenset[int] | None
+    tiled_mma: TiledMMA, op: TileOperand, chosen: BenchState, shown: frozenset[int] | None
 ) -> tuple[FigurePanel, CellHolders]:
-    """An operand as a panel: coloured as chosen, other threads' elements without a colour."""
+    """Return an operand as a panel in the selected colouring; elements of hidden threads have no colour."""
     held = list_first_holders(op)
-    names = shades.list_operand_shades(made, op)
+    names = shades.list_operand_shades(tiled_mma, op)
     shade = names.get(chosen.colour, names["warp"])
     category = shade.number_cells(held.thread, held.value)
     if shown is not None:
@@ -66,7 +68,7 @@ def build_panel(
 
 
 def _mask_held(op: TileOperand, shown: frozenset[int]) -> NDArray[np.bool_]:
-    """Which elements one of these threads holds, a warpgroup's operand in shared memory by any of its threads."""
+    """Return which elements these threads hold; any thread of a warpgroup holds its operand in shared memory."""
     ids = op.thread_ids.tolist()
     ends = [*ids[1:], ids[-1] + (shades.WARPGROUP if op.shared else 1)]
     teams = [any(t in shown for t in range(a, b)) if op.shared else a in shown for a, b in zip(ids, ends, strict=True)]
@@ -77,30 +79,30 @@ def _mask_held(op: TileOperand, shown: frozenset[int]) -> NDArray[np.bool_]:
 
 
 def mask_other_steps(
-    made: TiledMMA, op: TileOperand, held: CellHolders, chosen: BenchState
+    tiled_mma: TiledMMA, op: TileOperand, holders: CellHolders, chosen: BenchState
 ) -> NDArray[np.bool_] | None:
-    """The elements that belong to another step of K, M or N than the chosen one; None where none is chosen."""
-    names = shades.list_operand_shades(made, op)
+    """Return which elements belong to another step of K, M or N than the selected one; None if none is selected."""
+    names = shades.list_operand_shades(tiled_mma, op)
     picked = {dim: getattr(chosen, dim) for dim in "kmn" if getattr(chosen, dim) != ALL and names[dim].step}
     if not picked:
         return None
-    masks = [names[dim].number_cells(held.thread, held.value) != step for dim, step in picked.items()]
+    masks = [names[dim].number_cells(holders.thread, holders.value) != step for dim, step in picked.items()]
     return np.asarray(np.logical_or.reduce(masks))
 
 
 def format_cells(
-    made: TiledMMA, op: TileOperand, held: CellHolders, label: str, rows: range, cols: range
+    tiled_mma: TiledMMA, op: TileOperand, holders: CellHolders, label: str, rows: range, cols: range
 ) -> list[list[str]]:
-    """The text of every cell of a window; other rows and columns stay empty."""
+    """Return the texts of a window's cells; other rows and columns are empty."""
     out: list[list[str]] = [[] for _ in range(op.row_count)]
-    number = shades.map_registers(made, op) if label == "register" and not op.shared else ()
-    more = "+" * (held.copies > 1)
+    number = shades.map_registers(tiled_mma, op) if label == "register" and not op.shared else ()
+    more = "+" * (holders.copies > 1)
     for row in rows:
         line = [""] * op.col_count
         for col in cols if not op.shared else ():
-            value = int(held.value[row, col])
+            value = int(holders.value[row, col])
             line[col] = LABELS[label].format(
-                thread=held.thread[row, col],
+                thread=holders.thread[row, col],
                 more=more,
                 values=value,
                 row=row,
@@ -111,15 +113,15 @@ def format_cells(
     return out
 
 
-def draw_operand(made: TiledMMA, op: TileOperand, chosen: BenchState, shown: Mapping[str, Range]) -> str:
-    """The operand as SVG that fills its box, for readers without scripts."""
-    drawn, held = build_panel(made, op, chosen, chosen.find_threads(made))
+def draw_operand(tiled_mma: TiledMMA, op: TileOperand, chosen: BenchState, shown: Mapping[str, Range]) -> str:
+    """Return the operand as an SVG that fills its box, for pages without scripts."""
+    drawn, held = build_panel(tiled_mma, op, chosen, chosen.find_threads(tiled_mma))
     rows, cols = (shown[dim] for dim in DIMS[op.name])
     area = (rows[1] - rows[0]) * (cols[1] - cols[0])
     few = area <= MOST_LABELS and chosen.label != "none"
     spans = [range(int(a), -int(-b // 1)) for a, b in (rows, cols)]
-    said = format_cells(made, op, held, chosen.label, *spans) if few else None
-    away = mask_other_steps(made, op, held, chosen)
+    said = format_cells(tiled_mma, op, held, chosen.label, *spans) if few else None
+    away = mask_other_steps(tiled_mma, op, held, chosen)
     drawn = FigurePanel(
         drawn.name,
         drawn.title,

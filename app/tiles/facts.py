@@ -1,4 +1,4 @@
-"""Whole tiles as the API, the pages and the command line say them. No framework."""
+"""Whole tiles for the API, the pages and the command line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lanescope.tiles.umma import TiledUmma
 
 @fact
 class OperandOfTile:
-    """A, B or C of a whole tile. Values stand in the order of CuTe's partition_A, partition_B and partition_C."""
+    """A, B or C of a whole tile. Values are in the order of CuTe's partition_A, partition_B and partition_C."""
 
     rows: int
     cols: int
@@ -79,41 +79,45 @@ class TiledMmaFacts:
     ] = make_optional_field()
 
 
-def answer_mma(asked: TiledUmmaBody) -> TiledMmaFacts:
-    """A, B and C of a whole tile: which thread and value hold which element. atom as PTX or CUTLASS's name,
-    AtomLayoutMNK and PermutationMNK as CuTe writes them, tile [M, N, K]. B is (k, n). Of an UMMA atom (SM100_MMA_…,
-    tcgen05.mma) the CTAs of the pair are the threads, and `umma` says shared and tensor memory and every MMA."""
-    return build_mma(asked.tiled_mma, asked.target)
+def answer_mma(question: TiledUmmaBody) -> TiledMmaFacts:
+    """A, B and C of a whole tile: which thread and value hold which element. atom: PTX or CUTLASS's name;
+    AtomLayoutMNK and PermutationMNK as CuTe writes them; tile: [M, N, K]. B is (k, n). For an UMMA atom
+    (SM100_MMA_…, tcgen05.mma) the CTAs of the pair take the place of threads, and `umma` has shared memory, tensor
+    memory and every MMA.
+    """
+    return build_mma(question.tiled_mma, question.target)
 
 
-def build_mma(made: TiledMMA, target: str = "") -> TiledMmaFacts:
-    """Return what a TiledMMA's tile is, and of a target whether its shared memory holds it."""
-    ids = made.thread_ids.tolist()
+def build_mma(tiled_mma: TiledMMA, target: str = "") -> TiledMmaFacts:
+    """Return the facts of a TiledMMA's tile and, for a target, whether its shared memory is large enough."""
+    ids = tiled_mma.thread_ids.tolist()
     return TiledMmaFacts(
-        threads=made.threads,
-        atom=made.atom.instruction.ptx,
-        cutlass=umma_code.get_atom_name(made.umma) if isinstance(made, TiledUmma) else made.atom.cutlass.split(" (")[0],
-        shape=list(made.shape),
-        tile=list(made.tile),
-        atom_layout=str(made.atom_layout),
-        permutation=algebra.format_tiler(made.permutation),
-        steps=list(made.steps),
-        registers=made.registers,
-        idle=made.idle,
+        threads=tiled_mma.threads,
+        atom=tiled_mma.atom.instruction.ptx,
+        cutlass=umma_code.get_atom_name(tiled_mma.umma)
+        if isinstance(tiled_mma, TiledUmma)
+        else tiled_mma.atom.cutlass.split(" (")[0],
+        shape=list(tiled_mma.shape),
+        tile=list(tiled_mma.tile),
+        atom_layout=str(tiled_mma.atom_layout),
+        permutation=algebra.format_tiler(tiled_mma.permutation),
+        steps=list(tiled_mma.steps),
+        registers=tiled_mma.registers,
+        idle=tiled_mma.idle,
         thread_ids=ids if ids != list(range(len(ids))) else None,
         operands=OperandsOfTile(
-            **{name: _build_operand(made.operand(name), find_operand_place(made, name)) for name in SIDES}
+            **{name: _build_operand(tiled_mma.operand(name), find_operand_place(tiled_mma, name)) for name in SIDES}
         ),
-        notes=list_notes(made, target),
-        umma=umma_facts.build_umma(made) if isinstance(made, TiledUmma) else None,
+        notes=list_notes(tiled_mma, target),
+        umma=umma_facts.build_umma(tiled_mma) if isinstance(tiled_mma, TiledUmma) else None,
     )
 
 
-def find_operand_place(made: TiledMMA, name: str) -> Literal["registers", "shared", "tensor"]:
-    """Where an operand lies."""
-    if isinstance(made, TiledUmma):
-        return "shared" if name == "b" or (name == "a" and not made.umma.tensor_a) else "tensor"
-    return "shared" if made.operand(name).shared else "registers"
+def find_operand_place(tiled_mma: TiledMMA, name: str) -> Literal["registers", "shared", "tensor"]:
+    """Return where an operand is."""
+    if isinstance(tiled_mma, TiledUmma):
+        return "shared" if name == "b" or (name == "a" and not tiled_mma.umma.tensor_a) else "tensor"
+    return "shared" if tiled_mma.operand(name).shared else "registers"
 
 
 def _build_operand(op: TileOperand, place: Literal["registers", "shared", "tensor"]) -> OperandOfTile:
@@ -131,21 +135,23 @@ def _build_operand(op: TileOperand, place: Literal["registers", "shared", "tenso
     )
 
 
-def _list_spill_notes(made: TiledMMA) -> list[str]:
-    """What a tile needs that no thread has."""
-    if made.registers <= MOST_REGISTERS:
+def _list_spill_notes(tiled_mma: TiledMMA) -> list[str]:
+    """Return notes about registers that exceed a thread's limit."""
+    if tiled_mma.registers <= MOST_REGISTERS:
         return []
-    head = f"A, B and C of the tile take {made.registers} registers per thread, which has at most {MOST_REGISTERS}"
-    if made.c.registers > MOST_REGISTERS:
-        return [f"{head}; C alone takes {made.c.registers}, so the compiler spills: use more atoms or a smaller tile."]
-    return [f"{head}. C takes {made.c.registers}: keep the A and B of a few K steps at a time, or it spills."]
+    head = f"A, B and C of the tile take {tiled_mma.registers} registers per thread, which has at most {MOST_REGISTERS}"
+    if tiled_mma.c.registers > MOST_REGISTERS:
+        return [
+            f"{head}; C alone takes {tiled_mma.c.registers}, so the compiler spills: use more atoms or a smaller tile."
+        ]
+    return [f"{head}. C takes {tiled_mma.c.registers}: keep the A and B of a few K steps at a time, or it spills."]
 
 
-def _list_shared_memory_notes(made: TiledMMA, target: str) -> list[str]:
-    """Whether the operands of a tile that lie in shared memory fit a block of the target."""
+def _list_shared_memory_notes(tiled_mma: TiledMMA, target: str) -> list[str]:
+    """Return a note if the operands in shared memory exceed a block of the target."""
     limit = get_architecture(target).block_shared_memory if target else None
-    shared = [name for name in ("a", "b") if find_operand_place(made, name) == "shared"]
-    parts = [made.operand(name) for name in shared]
+    shared = [name for name in ("a", "b") if find_operand_place(tiled_mma, name) == "shared"]
+    parts = [tiled_mma.operand(name) for name in shared]
     size = sum(op.row_count * op.col_count * op.element_bits // 8 for op in parts)
     if limit is None or size <= limit:
         return []
@@ -153,38 +159,38 @@ def _list_shared_memory_notes(made: TiledMMA, target: str) -> list[str]:
     return [f"{names} take {size} bytes of shared memory; a block on {target} has at most {limit}."]
 
 
-def list_notes(made: TiledMMA, target: str = "") -> list[str]:
-    """What a reader of the maps should know; of a target whether its shared memory holds the tile."""
-    return [*_list_shared_memory_notes(made, target), *_list_map_notes(made)]
+def list_notes(tiled_mma: TiledMMA, target: str = "") -> list[str]:
+    """Return notes about the maps and, for a target, about its shared memory."""
+    return [*_list_shared_memory_notes(tiled_mma, target), *_list_map_notes(tiled_mma)]
 
 
-def _list_map_notes(made: TiledMMA) -> list[str]:
-    if isinstance(made, TiledUmma):
+def _list_map_notes(tiled_mma: TiledMMA) -> list[str]:
+    if isinstance(tiled_mma, TiledUmma):
         who = (
             "the threads of CuTe's layouts are the CTAs of the pair"
-            if made.ctas > 1
+            if tiled_mma.ctas > 1
             else "CuTe's one thread is the CTA"
         )
-        return [f"ThrID is {made.ctas}: {who}.", *made.inferred]
+        return [f"ThrID is {tiled_mma.ctas}: {who}.", *tiled_mma.inferred]
     out = []
-    shared = [op.name.upper() for op in (made.a, made.b) if op.shared]
+    shared = [op.name.upper() for op in (tiled_mma.a, tiled_mma.b) if op.shared]
     if shared:
         out.append(
             f"{' and '.join(shared)} {'are' if len(shared) > 1 else 'is'} read from shared memory by matrix"
             " descriptors: every thread of a warpgroup stands for the whole operand of its atom."
         )
-    if "a" in made.atom.shared and "registers" in made.atom.instruction.family.forms:
+    if "a" in tiled_mma.atom.shared and "registers" in tiled_mma.atom.instruction.family.forms:
         out.append("The same instruction takes A from registers: CUTLASS calls that atom _RS.")
-    if made.value_layout:
+    if tiled_mma.value_layout:
         out.append(
-            f"The third argument {made.value_layout} is the value layout of older CuTe: the permutation is the atoms'"
-            " tile times it. In CuTe of today write Tile<…>."
+            f"The third argument {tiled_mma.value_layout} is the value layout of older CuTe: the permutation is the"
+            " atoms' tile times it. In current CuTe write Tile<…>."
         )
-    out += list_closing_notes(made)
-    out += _list_spill_notes(made)
-    if made.idle or made.atom.threads.size < 32:
+    out += list_closing_notes(tiled_mma)
+    out += _list_spill_notes(tiled_mma)
+    if tiled_mma.idle or tiled_mma.atom.threads.size < 32:
         out.append(
-            f"The atom's {made.atom.threads.size} threads are a quad pair: {made.atom.threads} of the warp."
+            f"The atom's {tiled_mma.atom.threads.size} threads are a quad pair: {tiled_mma.atom.threads} of the warp."
             " Four of them use every thread."
         )
     return out
@@ -217,10 +223,11 @@ class ChainedFacts:
     message: str
 
 
-def build_chain(asked: TiledChainBody) -> ChainedFacts:
-    """Is C of the first TiledMMA A of the second in registers, as FlashAttention's P? N of the first tile is K of the
-    second."""
-    found = chain_mmas(asked.first, asked.second)
+def build_chain(question: TiledChainBody) -> ChainedFacts:
+    """Is C of the first TiledMMA A of the second in registers, as P of FlashAttention? N of the first tile is K of
+    the second.
+    """
+    found = chain_mmas(question.first, question.second)
     return ChainedFacts(
         verdict=_find_verdict(found),  # type: ignore[arg-type]  # one of the words
         elements=found.elements,
@@ -243,7 +250,7 @@ _SAID = {
 _REORDER = " Reordered along K, every element stays in its thread: the rows of B follow the same order."
 
 
-def _find_verdict(found: MmaChain) -> str:
-    if found.same_thread:
-        return "same" if found.identity else "reordered"
-    return "in_warp" if found.in_warp == found.elements else "across_warps"
+def _find_verdict(chain_result: MmaChain) -> str:
+    if chain_result.same_thread:
+        return "same" if chain_result.identity else "reordered"
+    return "in_warp" if chain_result.in_warp == chain_result.elements else "across_warps"

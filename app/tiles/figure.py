@@ -1,4 +1,4 @@
-"""A TiledMMA as a picture for documents, in every form. No framework."""
+"""A TiledMMA as a picture for documents, in every format."""
 
 from __future__ import annotations
 
@@ -43,9 +43,7 @@ OPTIONS = {
 
 
 def render_tiled_mma(form: str, query: Mapping[str, str], draw_: Draw = DrawingJob.render) -> Made:
-    """The picture, table or text of a TiledMMA that a query names; LayoutError for the first option that does not
-    fit.
-    """
+    """Return the picture, table or text of a TiledMMA for a query. LayoutError names the first illegal option."""
     asked = forms.parse_fields(query, forms.MMA)
     if is_umma(asked["atom"]):
         return umma_figure.render_umma(form, query, draw_)
@@ -72,42 +70,43 @@ def render_tiled_mma(form: str, query: Mapping[str, str], draw_: Draw = DrawingJ
     return diagrams.render_svg(form, drawing, query, draw_)
 
 
-def _find_spans(found: TiledMMA, op: TileOperand, chosen: BenchState) -> tuple[range, range]:
-    shown = window.parse_ranges(chosen.view, state.get_extents(found))
+def _find_spans(tiled_mma: TiledMMA, op: TileOperand, chosen: BenchState) -> tuple[range, range]:
+    shown = window.parse_ranges(chosen.view, state.get_extents(tiled_mma))
     first, last = (range(floor(shown[dim][0]), ceil(shown[dim][1])) for dim in state.DIMS[op.name])
     return first, last
 
 
 def draw_tiled_mma(
-    found: TiledMMA,
+    tiled_mma: TiledMMA,
     ops: list[TileOperand],
     chosen: BenchState,
     theme: Palette | None,
     title: str = "",
     legend: bool = False,
 ) -> str:
-    """The SVG of A, B and C as in a product, or of one of them; theme None takes the page's colours."""
-    panels, labelled = _place_panels(found, ops, chosen, title)
-    said = f"{found.atom.instruction.ptx}, atoms {found.atom_layout}, tile {'×'.join(map(str, found.tile))}"
-    told = [
-        (text, [(fill, str(n)) for n, fill in enumerate(fills)]) for text, fills in bench.build_legend(found, chosen)
+    """Return the SVG of A, B and C as in a product, or of one of them; theme None uses the page's colours."""
+    panels, labelled = _place_panels(tiled_mma, ops, chosen, title)
+    said = f"{tiled_mma.atom.instruction.ptx}, atoms {tiled_mma.atom_layout}, tile {'×'.join(map(str, tiled_mma.tile))}"
+    swatches = [
+        (text, [(fill, str(n)) for n, fill in enumerate(fills)])
+        for text, fills in bench.build_legend(tiled_mma, chosen)
     ]
     return drawing.draw_panels(
         panels,
         theme,
         title=title,
         said=said,
-        legend=told if legend else [],
+        legend=swatches if legend else [],
         labelled=labelled,
-        extra=draw_rings(panels, _list_pinned(found, chosen), theme),
+        extra=draw_rings(panels, _list_pinned(tiled_mma, chosen), theme),
     )
 
 
 def _place_panels(
-    found: TiledMMA, ops: list[TileOperand], chosen: BenchState, title: str = ""
+    tiled_mma: TiledMMA, ops: list[TileOperand], chosen: BenchState, title: str = ""
 ) -> tuple[tuple[FigurePanel, ...], bool]:
-    """Place the operands, and tell whether their cells are labelled."""
-    spans = {op.name: _find_spans(found, op, chosen) for op in ops}
+    """Place the operands. Return the panels and whether their cells are labelled."""
+    spans = {op.name: _find_spans(tiled_mma, op, chosen) for op in ops}
     total = sum(len(rows) * len(cols) for rows, cols in spans.values())
     labelled = chosen.label != "none" and total <= drawing.MOST_LABELS
     width, height = drawing.compute_cell_size(
@@ -119,7 +118,7 @@ def _place_panels(
     place = {"a": (LEFT, below), "b": (right, above + TOP), "c": (right, below)}
     panels = tuple(
         _build_panel(
-            found,
+            tiled_mma,
             op,
             chosen=chosen,
             spans=spans[op.name],
@@ -133,7 +132,7 @@ def _place_panels(
 
 
 def _make_sheet(op: TileOperand, panel: FigurePanel) -> PinSheet:
-    """Make what a panel says under the pointer: the first holder of each element, and how many there are."""
+    """Return the texts of a panel's cells: the first holder of each element, and the number of holders."""
     held = draw.list_first_holders(op)
     down, across = panel.window
     rows, cols = np.meshgrid(np.arange(down.start, down.stop), np.arange(across.start, across.stop), indexing="ij")
@@ -149,20 +148,20 @@ def _make_sheet(op: TileOperand, panel: FigurePanel) -> PinSheet:
     return PinSheet(op.name, panel.title, panel.rows, panel.cols, (SheetLayer(line, numbers),), (grid,), "`Nothing`")
 
 
-def _list_pinned(found: TiledMMA, chosen: BenchState) -> Iterator[tuple[str, int, int]]:
-    """Yield the cells of each pin: its element, or all that its thread holds."""
+def _list_pinned(tiled_mma: TiledMMA, chosen: BenchState) -> Iterator[tuple[str, int, int]]:
+    """Yield the cells of each pin: its element, or all elements of its thread."""
     for name, row, col in chosen.list_pins():
         if col is not None:
             yield name, row, col
             continue
-        for op in (found.a, found.b, found.c):
+        for op in (tiled_mma.a, tiled_mma.b, tiled_mma.c):
             if not op.shared and row in op.thread_ids.tolist():
                 at = op.thread_ids.tolist().index(row)
                 yield from ((op.name, r, c) for r, c in zip(op.rows[at].tolist(), op.cols[at].tolist(), strict=True))
 
 
 def draw_inline(query: Mapping[str, str]) -> str:
-    """The picture of a page's address in a page's colours, for the guide; LayoutError if it is not legal."""
+    """Return the picture of a page's address in the page's colours, for the guide. LayoutError if it is not legal."""
     asked = forms.parse_fields(query, forms.MMA)
     found = questions.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
     if isinstance(found, TiledUmma):
@@ -177,7 +176,7 @@ def draw_inline(query: Mapping[str, str]) -> str:
 
 
 def _build_panel(
-    found: TiledMMA,
+    tiled_mma: TiledMMA,
     op: TileOperand,
     *,
     chosen: BenchState,
@@ -186,13 +185,13 @@ def _build_panel(
     cell: tuple[float, float],
     labelled: bool,
 ) -> FigurePanel:
-    """An operand's window; elements of other steps than the chosen one have no colour."""
-    drawn, held = draw.build_panel(found, op, chosen, chosen.find_threads(found))
+    """Return an operand's window; elements of other steps than the selected one have no colour."""
+    drawn, held = draw.build_panel(tiled_mma, op, chosen, chosen.find_threads(tiled_mma))
     category = drawn.category
-    away = draw.mask_other_steps(found, op, held, chosen)
+    away = draw.mask_other_steps(tiled_mma, op, held, chosen)
     if category is not None and away is not None:
         category = np.where(away, -1, category).astype(np.int32)
-    texts = draw.format_cells(found, op, held, chosen.label, *spans) if labelled else None
+    texts = draw.format_cells(tiled_mma, op, held, chosen.label, *spans) if labelled else None
     if texts:
         texts = [row or [""] * op.col_count for row in texts]
     rows, cols = spans
@@ -212,12 +211,12 @@ def _build_panel(
     )
 
 
-def _format_csv(found: TiledMMA, ops: list[TileOperand], chosen: BenchState) -> str:
-    """Every value of every thread that is shown: one a line."""
-    shown = chosen.find_threads(found)
+def _format_csv(tiled_mma: TiledMMA, ops: list[TileOperand], chosen: BenchState) -> str:
+    """Return a line for every value of every visible thread."""
+    shown = chosen.find_threads(tiled_mma)
     lines = ["operand,thread,warp,lane,value,register,row,col"]
     for op in ops:
-        number = [""] * op.values if op.shared else [str(n) for n in shades.map_registers(found, op)]
+        number = [""] * op.values if op.shared else [str(n) for n in shades.map_registers(tiled_mma, op)]
         rows, cols = op.rows.tolist(), op.cols.tolist()
         for at, thread in enumerate(op.thread_ids.tolist()):
             if shown is not None and thread not in shown:
@@ -230,14 +229,14 @@ def _format_csv(found: TiledMMA, ops: list[TileOperand], chosen: BenchState) -> 
     return "\n".join(lines) + "\n"
 
 
-def _format_text(form: str, found: TiledMMA, ops: list[TileOperand], chosen: BenchState) -> str:
-    """Each matrix with its row and column numbers."""
+def _format_text(form: str, tiled_mma: TiledMMA, ops: list[TileOperand], chosen: BenchState) -> str:
+    """Return each matrix with row and column numbers."""
     parts = []
     for op in ops:
-        rows, cols = _find_spans(found, op, chosen)
+        rows, cols = _find_spans(tiled_mma, op, chosen)
         drawing.check_text_size(
             f"Operand {op.name.upper()}", rows, cols, "Give a window, e.g. view=m:0-32,n:0-32,k:0-16."
         )
-        body = draw.format_cells(found, op, draw.list_first_holders(op), chosen.label, rows, cols)
+        body = draw.format_cells(tiled_mma, op, draw.list_first_holders(op), chosen.label, rows, cols)
         parts.append(drawing.format_matrix(form, f"{op.name.upper()} {op.row_count}×{op.col_count}", body, rows, cols))
     return "\n".join(parts)

@@ -1,4 +1,4 @@
-"""What the pages of whole tiles are asked by their addresses: each query parameter in its API's words. No framework."""
+"""Query parameters of the pages of whole tiles, and the API's names for them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lanescope.app.tiles import questions
 from lanescope.app.tiles.questions import parse_sizes
 from lanescope.errors import LayoutError
 
-# The fields of a request → those of the forms that are called otherwise.
+# Fields of a request → names in the forms, where these differ.
 FIELDS = {
     "tiled_mma.atom": "mma",
     "storage": "stored",
@@ -29,35 +29,35 @@ MMA = {
 }
 
 
-UMMA = dict.fromkeys(questions.UMMA, "")  # beside MMA's, of a tcgen05.mma
+UMMA = dict.fromkeys(questions.UMMA, "")  # fields of a tcgen05.mma besides those of an MMA
 
 
 def parse_fields(query: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
-    """The form's fields: what the address says, else the page's example; an address that names an atom says all."""
+    """Return the form's fields: from the address, or the page's example. An address with an atom defines all fields."""
     usual = get_defaults(query, names)
     return {name: query.get(name, usual[name]).strip() for name in names}
 
 
 def get_defaults(query: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
-    """What stands where the address says nothing: the example's fields, or nothing beside an atom that it names."""
+    """Return the defaults of fields: those of the example, or empty if the address names an atom."""
     first = next(iter(names))
     return dict(names) if not query.get(first) else {name: names[name] if name == first else "" for name in names}
 
 
-def build_mma_body(asked: Mapping[str, str]) -> Json:
-    """The body of POST /tiles/mma."""
-    body: Json = {name: asked[name] for name in ("atom", "atom_layout", "permutation") if asked[name]}
-    if asked["tile"]:
-        body["tile"] = parse_sizes(asked["tile"])
-    return body | {name: asked[name] for name in (*UMMA, "target") if asked.get(name)}
+def build_mma_body(query: Mapping[str, str]) -> Json:
+    """Return the body of POST /tiles/mma."""
+    body: Json = {name: query[name] for name in ("atom", "atom_layout", "permutation") if query[name]}
+    if query["tile"]:
+        body["tile"] = parse_sizes(query["tile"])
+    return body | {name: query[name] for name in (*UMMA, "target") if query.get(name)}
 
 
 def add_umma_fields(query: Mapping[str, str]) -> dict[str, str]:
-    """The fields of a TiledMMA's form, and those of an UMMA that the address says."""
+    """Return the fields of a TiledMMA's form, and the UMMA fields of the address."""
     return parse_fields(query, MMA) | {name: query[name].strip() for name in (*UMMA, "target") if query.get(name)}
 
 
 def find_form_field(error: LayoutError | None, names: Mapping[str, str]) -> str:
-    """The field of a form that an error stands beside; "" where it is of none."""
+    """Return the form's field for an error, "" if it has none."""
     path = error.field.split("[")[0] if error else ""
     return next((name for name in (FIELDS.get(path, ""), path, path.rpartition(".")[2]) if name in names), "")

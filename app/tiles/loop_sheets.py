@@ -1,4 +1,4 @@
-"""What the cells of a main loop's pictures say, for pointing, pins and the find field. No framework."""
+"""Texts of the cells of a main loop's pictures, for pointing, pins and the find field."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORDS = SheetWords(
 
 
 def make_sheet_page(drawn: Mapping[str, DrawnCopy]) -> SheetPage | None:
-    """Make a sheet of each operand, which all pictures of its stages show; None where none is drawn.
+    """Return a sheet for each operand, shared by the pictures of its stages; None if none is drawn.
 
     drawn: by operand and stage, as in `a.store`.
     """
@@ -39,7 +39,7 @@ def _make_sheet(name: str, drawn: Mapping[str, DrawnCopy]) -> PinSheet | None:
     grids: list[SheetGrid] = []
     for stage, one in stages.items():
         maps = {each.name: each for each in one.maps}
-        if "destination" not in maps:  # TMA copies boxes, and no thread moves an element
+        if "destination" not in maps:  # TMA copies boxes: no thread moves an element
             continue
         layers.append(_make_layer(name, stage, maps["destination"], first=not layers))
         grids += [
@@ -53,7 +53,7 @@ def _make_sheet(name: str, drawn: Mapping[str, DrawnCopy]) -> PinSheet | None:
 
 
 def _make_layer(name: str, stage: str, one: HolderMap, first: bool) -> SheetLayer:
-    """Which thread stores an element to shared memory, or receives it from there."""
+    """Return which thread stores an element to shared memory, or loads it."""
     held = one.find_first_holders()
     count: Longs = np.bincount(one.cell[one.cell >= 0].reshape(-1), minlength=one.rows * one.cols)
     numbers = {"thread": held.thread, "warp": held.thread // 32, "lane": held.thread % 32, "value": held.value}

@@ -1,4 +1,4 @@
-"""A whole main loop as the API, the page and the command line say it: global → shared → registers. No framework."""
+"""A main loop for the API, the page and the command line: global memory → shared memory → registers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COPY_HINT = "{'atom': 'cp.async', 'bits': 128, 'thr_layout': …, 'val_layout': 
 
 @fact
 class WrongElement:
-    """A value of the operand that gets another element than it should."""
+    """A value of the operand that gets the wrong element."""
 
     thread: int
     value: int
@@ -37,7 +37,7 @@ class WrongElement:
 
 @fact
 class LoopStep:
-    """What one warp loads for one K iteration."""
+    """The loads of one warp in one K iteration."""
 
     warp: int
     step: int
@@ -90,7 +90,7 @@ class WholeStage:
 
 @fact
 class WholeLoop:
-    """The main loop over all of K: its tiles one after another, each as the first."""
+    """The main loop over all of K: its tiles one after another, each like the first."""
 
     k: int
     tiles: Annotated[int, Description("Iterations of the main loop.")]
@@ -118,7 +118,7 @@ class LoopFacts:
 
 @fact
 class LoopAccess:
-    """What all warps, or one warp for one K iteration, pay for their accesses to shared memory."""
+    """The cost in shared memory of all warps, or of one warp in one K iteration."""
 
     operand: Literal["a", "b"]
     stage: Literal["store", "load"]
@@ -145,9 +145,9 @@ class LoopBanks:
     faults: Annotated[list[str], Description("Accesses that are not executed at all.")]
 
 
-def build_loop_banks(given: Json) -> LoopBanks:
-    """POST /banks of a whole main loop."""
-    _, feeds = _parse_request(given)
+def build_loop_banks(body: Json) -> LoopBanks:
+    """Return the answer of POST /banks for a whole main loop."""
+    _, feeds = _parse_request(body)
     rows = [row for found in feeds.values() for row in _list_accesses(found)]
     paid, least = sum(row.wavefronts for row in rows), sum(row.ideal for row in rows)
     faults = [f"{name}: {found.fault}" for name, found in feeds.items() if found.fault]
@@ -161,12 +161,12 @@ def build_loop_banks(given: Json) -> LoopBanks:
     )
 
 
-def _list_accesses(found: LoopFeed) -> list[LoopAccess]:
+def _list_accesses(feed: LoopFeed) -> list[LoopAccess]:
     out = []
-    if store := found.store:
+    if store := feed.store:
         out.append(
             LoopAccess(
-                operand=found.operand,
+                operand=feed.operand,
                 stage="store",
                 access=store.access,
                 warp=None,
@@ -178,24 +178,24 @@ def _list_accesses(found: LoopFeed) -> list[LoopAccess]:
         )
     return out + [
         LoopAccess(
-            operand=found.operand,
+            operand=feed.operand,
             stage="load",
-            access=found.access,
+            access=feed.access,
             warp=step.warp,
             step=step.step,
             accesses=step.loads,
             wavefronts=step.wavefronts,
             ideal=step.ideal,
         )
-        for step in found.steps
+        for step in feed.steps
     ]
 
 
-def _parse_request(given: Json) -> tuple[TiledMMA, dict[str, LoopFeed]]:
-    """The TiledMMA of a request, and the way of each operand that it names."""
-    check_keys(given, options_of(LoopBody))
-    mma = parse_mma(given.get("tiled_mma"), "tiled_mma")
-    sides = {name: given[name] for name in ("a", "b") if given.get(name) is not None}
+def _parse_request(body: Json) -> tuple[TiledMMA, dict[str, LoopFeed]]:
+    """Return the TiledMMA of a request, and the way of each operand that it names."""
+    check_keys(body, options_of(LoopBody))
+    mma = parse_mma(body.get("tiled_mma"), "tiled_mma")
+    sides = {name: body[name] for name in ("a", "b") if body.get(name) is not None}
     if not sides:
         raise LayoutError("bad_operand", "Neither a nor b is given.", "Say how one of them is stored and loaded.", "a")
     feeds = {}
@@ -205,20 +205,21 @@ def _parse_request(given: Json) -> tuple[TiledMMA, dict[str, LoopFeed]]:
             feeds[name] = _parse_feed(mma, name, asked)
         except LayoutError as error:
             raise error.move_to_field(f"{name}.{error.field}".strip(".")) from None
-    if get_given(given, "k", None) is not None and parse_integer(given["k"], "k", 1, MOST_K) % mma.tile[2]:
+    if get_given(body, "k", None) is not None and parse_integer(body["k"], "k", 1, MOST_K) % mma.tile[2]:
         raise LayoutError(
             "bad_tile",
-            f"k = {given['k']} is not a multiple of the tile's K = {mma.tile[2]}.",
+            f"k = {body['k']} is not a multiple of the tile's K = {mma.tile[2]}.",
             f"Multiples of {mma.tile[2]}.",
             "k",
         )
     return mma, feeds
 
 
-def build_loop(given: Json) -> LoopFacts:
-    """A whole main loop: a TiledCopy into a storage of shared memory, ldmatrix from it, a TiledMMA. Does every element
-    reach its register, and what does each warp pay in each K iteration?"""
-    mma, feeds = _parse_request(given)
+def build_loop(body: Json) -> LoopFacts:
+    """A whole main loop: a TiledCopy into shared memory, ldmatrix, a TiledMMA. Whether every element reaches its
+    register, and what each warp's accesses cost in each K iteration.
+    """
+    mma, feeds = _parse_request(body)
     m, n, k = mma.steps
     stages = [stage for found in feeds.values() for stage in _list_stages(found)]
     paid = [stage for stage in stages if stage.units == "wavefronts"]
@@ -231,13 +232,13 @@ def build_loop(given: Json) -> LoopFacts:
         mma=m * n * k,
         a=_build_operand(feeds["a"]) if "a" in feeds else None,
         b=_build_operand(feeds["b"]) if "b" in feeds else None,
-        whole=None if get_given(given, "k", None) is None else _build_whole_loop(given["k"], mma, stages),
+        whole=None if get_given(body, "k", None) is None else _build_whole_loop(body["k"], mma, stages),
         notes=_list_notes(mma, feeds),
     )
 
 
 def _build_whole_loop(given: Any, mma: TiledMMA, stages: list[LoopStage]) -> WholeLoop:
-    """The stages times the tiles that K has."""
+    """Return the stages multiplied by the number of tiles along K."""
     whole, each = parse_integer(given, "k", 1, MOST_K), mma.tile[2]
     tiles, (m, n, k) = whole // each, mma.steps
     rows = [
@@ -265,7 +266,7 @@ def _parse_feed(mma: TiledMMA, name: str, side: Mapping[str, Any]) -> LoopFeed:
     if side.get("store") is not None:
         body = require_object(side["store"], "store", COPY_HINT)
         try:
-            for field in ("bits", "element_bits"):  # a form may leave them blank, a body may not
+            for field in ("bits", "element_bits"):  # a form may leave these blank, a body may not
                 if body.get(field) is not None:
                     parse_integer(body[field], field, 1, 128)
             store = parse_tiled_copy({"element_bits": op.element_bits, **body, "tile": size})
@@ -292,37 +293,37 @@ def _parse_storage(side: Mapping[str, Any], name: str, bits: int) -> Storage | N
     return storage(require_object(side[name], name, STORAGE_HINT, "bad_storage"), bits, major)
 
 
-def _list_stages(found: LoopFeed) -> list[LoopStage]:
+def _list_stages(feed: LoopFeed) -> list[LoopStage]:
     out: list[tuple[Literal["global", "store", "load"], str, Literal["sectors", "wavefronts"], int, int, str]] = []
-    if across := found.sectors:
+    if across := feed.sectors:
         why = across.why if across.vector_bits < WIDEST_BITS else ""
         out.append(("global", f"{across.vector_bits} bits", "sectors", across.sectors, across.ideal, why))
-    if store := found.store:
+    if store := feed.store:
         why = store.why if store.vector_bits < WIDEST_BITS else ""
         out.append(("store", store.access, "wavefronts", store.wavefronts, store.ideal, why))
-    if found.load:
-        out.append(("load", found.access, "wavefronts", found.wavefronts, found.ideal, found.fault))
+    if feed.load:
+        out.append(("load", feed.access, "wavefronts", feed.wavefronts, feed.ideal, feed.fault))
     return [
-        LoopStage(operand=found.operand, stage=stage, access=access, units=units, count=count, ideal=ideal, note=note)
+        LoopStage(operand=feed.operand, stage=stage, access=access, units=units, count=count, ideal=ideal, note=note)
         for stage, access, units, count, ideal, note in out
     ]
 
 
-def _build_operand(found: LoopFeed) -> LoopOperand:
+def _build_operand(feed: LoopFeed) -> LoopOperand:
     return LoopOperand(
-        verdict="match" if found.good else "mismatch",
-        place="registers" if found.load else "shared",
-        wrong=found.wrong,
-        uncovered=found.uncovered,
-        overlaps=found.overlaps,
-        fault=found.fault,
-        swizzle=_format_swizzle(found),
-        steps=[_build_step(step) for step in found.steps],
+        verdict="match" if feed.good else "mismatch",
+        place="registers" if feed.load else "shared",
+        wrong=feed.wrong,
+        uncovered=feed.uncovered,
+        overlaps=feed.overlaps,
+        fault=feed.fault,
+        swizzle=_format_swizzle(feed),
+        steps=[_build_step(step) for step in feed.steps],
     )
 
 
-def _format_swizzle(found: LoopFeed) -> str | None:
-    solution = found.solution
+def _format_swizzle(feed: LoopFeed) -> str | None:
+    solution = feed.solution
     return str(solution.swizzle) if solution and solution.free else None
 
 
@@ -361,14 +362,14 @@ def _list_notes(mma: TiledMMA, feeds: Mapping[str, LoopFeed]) -> list[str]:
     return out
 
 
-def format_loop(found: LoopFacts) -> list[str]:
-    """The answer as a terminal shows it."""
-    out = [f"{found.verdict}: {found.wavefronts} wavefronts of shared memory, {found.ideal} ideal, {found.mma} mma"]
+def format_loop(loop: LoopFacts) -> list[str]:
+    """Return the lines of the command."""
+    out = [f"{loop.verdict}: {loop.wavefronts} wavefronts of shared memory, {loop.ideal} ideal, {loop.mma} mma"]
     out += [
         f"  {stage.operand} {stage.stage:6} {stage.access:15} {stage.count} {stage.units}, {stage.ideal} ideal"
-        for stage in found.stages
+        for stage in loop.stages
     ]
-    for name, one in (("a", found.a), ("b", found.b)):
+    for name, one in (("a", loop.a), ("b", loop.b)):
         wrong = next((step for step in one.steps if step.first_wrong), None) if one else None
         if wrong and (first := wrong.first_wrong):
             got = f"({first.reads[0]},{first.reads[1]})" if first.reads else "nothing stored"
@@ -380,7 +381,7 @@ def format_loop(found: LoopFacts) -> list[str]:
             out.append(f"  {name} {one.fault}")
         if one and one.swizzle:
             out.append(f"  {name} {one.swizzle} on byte addresses leaves its store and load without bank conflicts")
-    if whole := found.whole:
+    if whole := loop.whole:
         out.append(
             f"  K = {whole.k}: {whole.tiles} tiles, {whole.wavefronts} wavefronts, {whole.ideal} ideal, {whole.mma} mma"
         )
@@ -388,11 +389,11 @@ def format_loop(found: LoopFacts) -> list[str]:
             f"  {stage.operand} {stage.stage:6} {stage.count} {stage.units}, {stage.ideal} ideal"
             for stage in whole.stages
         ]
-    return out + [f"  {note}" for note in found.notes]
+    return out + [f"  {note}" for note in loop.notes]
 
 
 def format_banks(found: LoopBanks) -> list[str]:
-    """What the accesses pay as a terminal shows it: a line for each that pays alike."""
+    """Return the cost of the accesses as lines; equal costs share a line."""
     out = [f"{found.wavefronts} wavefronts, {found.ideal} without conflicts"]
     seen: dict[tuple[str, str, str, int, int, int], list[LoopAccess]] = {}
     for row in found.accesses:

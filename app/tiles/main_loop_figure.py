@@ -1,4 +1,4 @@
-"""A main loop as a picture for documents, in every form: what each warp pays in each K iteration. No framework."""
+"""A main loop as a picture for documents, in every format: the cost of each warp in each K iteration."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ TITLE = "wavefronts of each warp’s loads in each K iteration"
 
 
 def render_loop(form: str, query: Mapping[str, str], draw_: Draw = DrawingJob.render) -> Made:
-    """The picture, tables or facts of a main loop that a query names; LayoutError for the first option that does not
-    fit.
-    """
+    """Return the picture, tables or facts of a main loop for a query. LayoutError names the first illegal option."""
     diagrams.check_picture_options(form, query, OPTIONS, tuple(main_loop_page.FIELDS))
     found = main_loop_facts.build_loop(main_loop_page.build_body(main_loop_page.parse_form(query)))
     if form == "json":
@@ -42,15 +40,17 @@ def render_loop(form: str, query: Mapping[str, str], draw_: Draw = DrawingJob.re
 
 
 def draw_inline(query: Mapping[str, str]) -> str:
-    """The picture of a page's address in a page's colours, for the guide."""
+    """Return the picture of a page's address in the page's colours, for the guide."""
     return draw_loop(main_loop_facts.build_loop(main_loop_page.build_body(main_loop_page.parse_form(query))), None)
 
 
-def draw_loop(found: LoopFacts, theme: Palette | None, title: str = "") -> str:
-    """The SVG: a line a stage, then for each operand that is loaded a row a warp, a column a K iteration."""
+def draw_loop(loop: LoopFacts, theme: Palette | None, title: str = "") -> str:
+    """Return the SVG: a line per stage, then for each operand that is loaded a row per warp, a column per K
+    iteration.
+    """
     y = drawing.ABOVE if title else 0.0
-    lines = [_format_stage(one) for one in found.stages]
-    lines.append(("ok", f"A × B: registers → {found.mma} mma, {found.k_steps} K iteration{'s' * (found.k_steps > 1)}"))
+    lines = [_format_stage(one) for one in loop.stages]
+    lines.append(("ok", f"A × B: registers → {loop.mma} mma, {loop.k_steps} K iteration{'s' * (loop.k_steps > 1)}"))
     extra = []
     for mark, text in lines:
         y += LINE
@@ -61,10 +61,10 @@ def draw_loop(found: LoopFacts, theme: Palette | None, title: str = "") -> str:
             f"{sign}</tspan> {escape(text, quote=False)}</text>"
         )
     panels, x = [], LEFT + 12
-    for name, one in _list_operands(found):
+    for name, one in _list_operands(loop):
         panels.append(_build_panel(name, main_loop_page.build_step_table(one), (x, y + TOP + 10)))
         x += max(panels[-1].width, 6.9 * len(panels[-1].title)) + GAP + LEFT
-    said = f"Main loop: {main_loop_page.format_cost(found)}"
+    said = f"Main loop: {main_loop_page.format_cost(loop)}"
     wide = max(len(text) for _, text in lines) * 7.4 + 24
     return drawing.draw_panels(
         tuple(panels),
@@ -79,8 +79,8 @@ def draw_loop(found: LoopFacts, theme: Palette | None, title: str = "") -> str:
     )
 
 
-def _list_operands(found: LoopFacts) -> list[tuple[str, LoopOperand]]:
-    return [(name, one) for name, one in (("A", found.a), ("B", found.b)) if one and one.steps]
+def _list_operands(loop: LoopFacts) -> list[tuple[str, LoopOperand]]:
+    return [(name, one) for name, one in (("A", loop.a), ("B", loop.b)) if one and one.steps]
 
 
 def _format_stage(one: main_loop_facts.LoopStage) -> tuple[str, str]:
@@ -112,22 +112,22 @@ def _is_bad(step: LoopStep) -> bool:
 
 
 def _format_cell(step: LoopStep) -> str:
-    """16; 128, 16 needed; 12 wrong."""
+    """Return a cell's text: 16; 128, 16 needed; 12 wrong."""
     if step.wrong:
         return f"{step.wrong} wrong"
     return str(step.wavefronts) if step.wavefronts == step.ideal else f"{step.wavefronts}, {step.ideal} needed"
 
 
-def _format_csv(found: LoopFacts) -> str:
-    """What every warp pays in every K iteration: one a line."""
+def _format_csv(loop: LoopFacts) -> str:
+    """Return a line for every warp and K iteration."""
     lines = ["operand,warp,k_iteration,loads,wavefronts,ideal,wrong"]
-    for name, one in _list_operands(found):
+    for name, one in _list_operands(loop):
         lines += [f"{name.lower()},{s.warp},{s.step},{s.loads},{s.wavefronts},{s.ideal},{s.wrong}" for s in one.steps]
     return "\n".join(lines) + "\n"
 
 
-def _format_text(form: str, found: LoopFacts) -> list[str]:
-    rows = [[getattr(one, name) for name in HEAD] for one in found.stages]
+def _format_text(form: str, loop: LoopFacts) -> list[str]:
+    rows = [[getattr(one, name) for name in HEAD] for one in loop.stages]
     table = [[str(cell).upper() if n == 0 else str(cell) for n, cell in enumerate(row)] for row in rows]
     if form == "md":
         lines = [f"| {' | '.join(HEAD)} |", "|" + "---|" * len(HEAD), *(f"| {' | '.join(row)} |" for row in table)]
@@ -136,7 +136,7 @@ def _format_text(form: str, found: LoopFacts) -> list[str]:
         each = [list(HEAD), *table]
         lines = [" ".join(cell.ljust(n) for cell, n in zip(row, wide, strict=True)).rstrip() for row in each]
     out = ["\n".join(lines) + "\n"]
-    for name, one in _list_operands(found):
+    for name, one in _list_operands(loop):
         body = [[_format_cell(step) for step in row] for row in main_loop_page.build_step_table(one)]
         out.append(drawing.format_matrix(form, f"{name}: {TITLE}", body, range(len(body)), range(len(body[0]))))
     return out

@@ -1,4 +1,4 @@
-"""The page of a main loop: what it is asked, and its tables. No framework."""
+"""The page of a main loop: its fields and tables."""
 
 from __future__ import annotations
 
@@ -78,24 +78,24 @@ STAGES = {"global": "global memory", "store": "→ shared memory", "load": "→ 
 
 
 def parse_form(query: Mapping[str, str]) -> dict[str, str]:
-    """The form's fields."""
+    """Return the form's fields."""
     usual = EMPTY if query.get("atom") else FIELDS
     return {name: query.get(name, usual[name]).strip() for name in FIELDS}
 
 
 def link_loop(fields: Mapping[str, str]) -> str:
-    """The page with these fields."""
+    """Link to the page with these fields."""
     usual = EMPTY if fields.get("atom") else FIELDS
     return f"{PATH}?{urlencode({k: v for k, v in fields.items() if v != usual[k]}, safe='(),:')}"
 
 
-def build_body(asked: Mapping[str, str]) -> Json:
-    """The body of POST /tiles/loop."""
-    return {"tiled_mma": forms.build_mma_body(asked), "a": _build_side(asked, "a"), "b": _build_side(asked, "b")}
+def build_body(query: Mapping[str, str]) -> Json:
+    """Return the body of POST /tiles/loop."""
+    return {"tiled_mma": forms.build_mma_body(query), "a": _build_side(query, "a"), "b": _build_side(query, "b")}
 
 
-def _build_side(asked: Mapping[str, str], name: str) -> Json:
-    own = {key: asked[f"{name}_{key}"] for key in SIDE}
+def _build_side(query: Mapping[str, str], name: str) -> Json:
+    own = {key: query[f"{name}_{key}"] for key in SIDE}
     rows = {"kind": "rows", "inner": own["major"], "pitch_bytes": own["pitch"]}
     out: Json = {"storage": {**rows, "swizzle": own["swizzle"]}}
     if own["copy"]:
@@ -109,13 +109,13 @@ def _build_side(asked: Mapping[str, str], name: str) -> Json:
     return out
 
 
-def build_context(asked: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, Any]:
-    """Everything the page shows; LayoutError where a field does not fit. sent: the address with its pins."""
-    given = build_body(asked)
-    made = questions.parse_mma(given["tiled_mma"], "tiled_mma")
+def build_context(query: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, Any]:
+    """Return the template's variables; LayoutError if a field does not fit. sent: the address with its pins."""
+    given = build_body(query)
+    tiled_mma = questions.parse_mma(given["tiled_mma"], "tiled_mma")
     found = main_loop_facts.build_loop(given)
     feeds = [(name, one) for name, one in (("A", found.a), ("B", found.b)) if one]
-    pages = {f"{side}.{stage}": link_copy(asked, side, stage) for side in "ab" for stage in ("store", "load")}
+    pages = {f"{side}.{stage}": link_copy(query, side, stage) for side in "ab" for stage in ("store", "load")}
     drawn = draw_stages(pages)
     sheets = loop_sheets.make_sheet_page(drawn)
     pinned = sheets.build_context(sent) if sheets else {}
@@ -126,37 +126,37 @@ def build_context(asked: Mapping[str, str], sent: Mapping[str, str]) -> dict[str
     return {
         **pinned,
         "found": found,
-        "made": made,
+        "made": tiled_mma,
         "feeds": feeds,
         "said": format_cost(found),
         "stages": STAGES,
         "tables": [(name, one, build_step_table(one)) for name, one in feeds if one.steps],
         "causes": [format_cause(name, one) for name, one in feeds if one.verdict == "mismatch"],
-        "pictures": drawing.link_forms(PATH, link_loop(asked).partition("?")[2]),
+        "pictures": drawing.link_forms(PATH, link_loop(query).partition("?")[2]),
         "copies": pages,
         "moved": [
             (name, TITLES[name[2:]].format(name[0].upper()), pages[name], ring(one.svg, name))
             for name, one in drawn.items()
         ],
-        "swatches": number_legend(made, BenchState()),
-        "bench": link_bench(made, asked),
-        "opcode": format_short_name(made.atom.instruction),
+        "swatches": number_legend(tiled_mma, BenchState()),
+        "bench": link_bench(tiled_mma, query),
+        "opcode": format_short_name(tiled_mma.atom.instruction),
     }
 
 
-def format_cost(found: LoopFacts) -> str:
-    """The cost in one sentence."""
-    faulty = [name for name, one in (("A", found.a), ("B", found.b)) if one and one.fault]
+def format_cost(loop: LoopFacts) -> str:
+    """Return the cost in one sentence."""
+    faulty = [name for name, one in (("A", loop.a), ("B", loop.b)) if one and one.fault]
     if faulty:
         return f"Wavefronts are not counted: an access of {' and of '.join(faulty)} faults."
-    if found.wavefronts == found.ideal:
-        return f"{found.wavefronts} wavefronts of shared memory for the tile, no bank conflicts."
-    times = found.wavefronts / found.ideal
-    return f"{found.wavefronts} wavefronts of shared memory for the tile, {times:.3g} times the {found.ideal} needed."
+    if loop.wavefronts == loop.ideal:
+        return f"{loop.wavefronts} wavefronts of shared memory for the tile, no bank conflicts."
+    times = loop.wavefronts / loop.ideal
+    return f"{loop.wavefronts} wavefronts of shared memory for the tile, {times:.3g} times the {loop.ideal} needed."
 
 
 def format_cause(name: str, one: LoopOperand) -> str:
-    """Why an operand does not arrive: its first wrong element."""
+    """Return why an operand does not arrive: its first wrong element."""
     if one.fault:
         return f"{name}: {one.fault}"
     if one.overlaps:
@@ -179,13 +179,13 @@ def draw_stages(pages: Mapping[str, str]) -> dict[str, tiled_copy_figure.DrawnCo
     out = {}
     for name, page in pages.items():
         if page:
-            with suppress(LayoutError):  # a tile that is too large for one picture
+            with suppress(LayoutError):  # the tile is too large for a picture
                 out[name] = tiled_copy_figure.draw_copy(dict(parse_qsl(page.partition("?")[2])))
     return out
 
 
 def build_step_table(one: LoopOperand) -> list[list[Any]]:
-    """[warp][K iteration] of the steps."""
+    """Return [warp][K iteration] of the steps."""
     warps = max(step.warp for step in one.steps) + 1
     rows: list[list[Any]] = [[] for _ in range(warps)]
     for step in one.steps:
@@ -193,27 +193,27 @@ def build_step_table(one: LoopOperand) -> list[list[Any]]:
     return rows
 
 
-def link_bench(made: TiledMMA, asked: Mapping[str, str]) -> str:
-    """The TiledMMA on the bench."""
+def link_bench(tiled_mma: TiledMMA, asked: Mapping[str, str]) -> str:
+    """Link to the TiledMMA."""
     query = {name: asked[name] for name in forms.MMA if asked[name]}
     return f"/tiles/mma?{urlencode(query, safe='(),:')}"
 
 
-def link_copy(asked: Mapping[str, str], side: str, stage: str) -> str:
-    """The TiledCopy of a stage by itself: the store from global memory, or the load to the TiledMMA's operand."""
-    own = {key: asked[f"{side}_{key}"] for key in SIDE}
+def link_copy(query: Mapping[str, str], side: str, stage: str) -> str:
+    """Link to the TiledCopy of a stage: the store from global memory, or the load to the TiledMMA's operand."""
+    own = {key: query[f"{side}_{key}"] for key in SIDE}
     try:
-        made = questions.parse_mma(forms.build_mma_body(asked))
+        tiled_mma = questions.parse_mma(forms.build_mma_body(query))
     except LayoutError:
         return ""
-    m, n, k = made.tile
+    m, n, k = tiled_mma.tile
     out = {
         **tiled_copy_page.EMPTY,
         "tile": f"{m if side == 'a' else n}x{k}",
         "stored": "rows",
         "pitch_bytes": own["pitch"],
         "major": own["major"],
-        "element_bits": str(made.operand(side).element_bits),
+        "element_bits": str(tiled_mma.operand(side).element_bits),
     }
     if stage == "store":
         out |= {
@@ -227,21 +227,21 @@ def link_copy(asked: Mapping[str, str], side: str, stage: str) -> str:
     else:
         out |= {
             "atom": own["load"],
-            "mma": asked["atom"],
-            "atom_layout": asked["atom_layout"],
+            "mma": query["atom"],
+            "atom_layout": query["atom_layout"],
             "operand": side,
-            "permutation": asked["permutation"],
+            "permutation": query["permutation"],
             "swizzle": own["read"] or own["swizzle"],
         }
     try:
         tiled_copy_facts.build_cost_sides(
             tiled_copy_facts.parse_tiled_copy(tiled_copy_page.build_body(out)), tiled_copy_page.build_body(out)
         )
-    except LayoutError:  # the loop says why an access faults
+    except LayoutError:  # the loop reports why an access is illegal
         return ""
     return tiled_copy_page.link_copy(out)
 
 
-def list_presets(asked: Mapping[str, str]) -> list[tuple[str, str, bool]]:
-    """(text, address, chosen)."""
-    return [(text, link_loop(fields), dict(fields) == dict(asked)) for text, fields in PRESETS.items()]
+def list_presets(query: Mapping[str, str]) -> list[tuple[str, str, bool]]:
+    """Return (text, address, chosen)."""
+    return [(text, link_loop(fields), dict(fields) == dict(query)) for text, fields in PRESETS.items()]

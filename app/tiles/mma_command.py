@@ -1,4 +1,4 @@
-"""What the command tiles mma prints and draws."""
+"""Output of the command tiles mma."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from lanescope.tiles.umma import TiledUmma, is_umma
 
 
 def print_mma(words: dict[str, Any], operand: str, at: str, thread: str, as_json: bool) -> None:
-    """Print threads, values, registers; of an UMMA atom descriptors and tensor memory. Exit status 1 where the tile
+    """Print threads, values, registers; for an UMMA atom descriptors and tensor memory. Exit status 1 if the tile
     does not fit tensor memory.
     """
-    asked = read_question(TiledUmmaBody, words)
-    made = asked.tiled_mma
+    question = read_question(TiledUmmaBody, words)
+    made = question.tiled_mma
     umma = made if isinstance(made, TiledUmma) else None
     if as_json:
-        print_json(facts.build_mma(made, asked.target))
+        print_json(facts.build_mma(made, question.target))
     elif umma and not (at or thread):
         print("\n".join(umma_page.format_tile(umma)))
     else:
         sides = [made.operand(operand)] if operand else [made.a, made.b, made.c]
-        for line in _format_holders(made, sides, at) if at else _format_mma(made, sides, thread, asked.target):
+        for line in _format_holders(made, sides, at) if at else _format_mma(made, sides, thread, question.target):
             print(line)
     if umma and umma.faults:
         raise typer.Exit(1)
@@ -41,24 +41,26 @@ def draw_mma(words: dict[str, Any], output: str) -> None:
     write_output(figure.render_tiled_mma(parse_picture_form(output), words | more)[0], output)
 
 
-def _format_holders(made: TiledMMA, sides: list[TileOperand], at: str) -> Iterator[str]:
-    """Yield who holds an element of each operand."""
+def _format_holders(tiled_mma: TiledMMA, sides: list[TileOperand], at: str) -> Iterator[str]:
+    """Yield the holders of an element in each operand."""
     for op in sides:
         row, col = parse_pair(at, "at", (op.row_count - 1, op.col_count - 1))
         for held, value in op.owner(row, col):
             holder = f"thread {held} warp {held // 32} lane {held % 32}"
-            yield f"{op.name}[{row},{col}] {f'CTA {held}' if isinstance(made, TiledUmma) else holder} value {value}"
+            if isinstance(tiled_mma, TiledUmma):
+                holder = f"CTA {held}"
+            yield f"{op.name}[{row},{col}] {holder} value {value}"
 
 
-def _format_mma(made: TiledMMA, sides: list[TileOperand], thread: str, target: str) -> Iterator[str]:
-    yield f"{made.atom.instruction.ptx}, atoms {made.atom_layout}, tile {'×'.join(map(str, made.tile))}"
-    repeated = "×".join(map(str, made.steps))
-    yield f"  {made.threads} threads, {made.registers} registers per thread, atom repeated {repeated}"
+def _format_mma(tiled_mma: TiledMMA, sides: list[TileOperand], thread: str, target: str) -> Iterator[str]:
+    yield f"{tiled_mma.atom.instruction.ptx}, atoms {tiled_mma.atom_layout}, tile {'×'.join(map(str, tiled_mma.tile))}"
+    repeated = "×".join(map(str, tiled_mma.steps))
+    yield f"  {tiled_mma.threads} threads, {tiled_mma.registers} registers per thread, atom repeated {repeated}"
     for op in sides:
         yield f"  {_format_operand(op)}"
         if thread:
-            yield "    " + _format_thread(op, parse_integer(thread, "thread", 0, int(made.thread_ids[-1])))
-    yield from (f"  {note}" for note in facts.list_notes(made, target))
+            yield "    " + _format_thread(op, parse_integer(thread, "thread", 0, int(tiled_mma.thread_ids[-1])))
+    yield from (f"  {note}" for note in facts.list_notes(tiled_mma, target))
 
 
 def _format_operand(op: TileOperand) -> str:
@@ -69,7 +71,7 @@ def _format_operand(op: TileOperand) -> str:
 
 
 def _format_thread(op: TileOperand, thread: int) -> str:
-    """The elements of one thread, in the order of its values."""
+    """Yield the elements of one thread, in the order of its values."""
     ids = op.thread_ids.tolist()
     each = thread - thread % 128 if op.shared else thread
     if each not in ids:

@@ -1,4 +1,4 @@
-"""/tiles/mma and its siblings: whole tiles on one bench. Every page's state is its address."""
+"""/tiles/mma and other pages of whole tiles. Every page's state is its address."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 @router.get("/tiles/mma")
 def mma_page(request: Request) -> Response:
-    """A TiledMMA: A, B and C of a whole tile by thread, warp and value."""
+    """Show a TiledMMA: A, B and C of a whole tile by thread, warp and value."""
     query = request.query_params
     asked = forms.parse_fields(query, forms.MMA) | {"target": query.get("target", "").strip()}
     umma = is_umma(asked["atom"])
@@ -50,20 +50,20 @@ def mma_page(request: Request) -> Response:
     found: list[str] = []
 
     def build() -> dict[str, Any]:
-        made = questions.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
-        if isinstance(made, TiledUmma):
-            return umma_page.build_context(made, asked, query)
-        chosen, notices = state.parse_state(made, bench.make_base_state(asked), query)
+        tiled_mma = questions.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
+        if isinstance(tiled_mma, TiledUmma):
+            return umma_page.build_context(tiled_mma, asked, query)
+        chosen, notices = state.parse_state(tiled_mma, bench.make_base_state(asked), query)
         base = bench.make_base_state(forms.get_defaults(query, forms.MMA))
         refusal, notices = split_pin_notices(notices)
         if sought := query.get("find", "").strip():
             try:
-                pins = find.find_pins(made, sought)
+                pins = find.find_pins(tiled_mma, sought)
                 found.append(f"{bench.PATH}?{chosen.format_query(base, **pins, sel='')}")
             except LayoutError as error:
                 refusal = f"{error.message} {error.hint}".strip()
         context = {"notices": notices, "sought": sought, "refusal": refusal, "example": find.EXAMPLE}
-        return context | bench.build_context(made, chosen, base)
+        return context | bench.build_context(tiled_mma, chosen, base)
 
     page = _render_form(
         request,
@@ -80,7 +80,7 @@ def mma_page(request: Request) -> Response:
 
 @router.get("/tiles/mma/chain")
 def chain_page(request: Request) -> Response:
-    """C of one TiledMMA as A of the next: what stays in its thread, and what has to move."""
+    """Show C of one TiledMMA as A of the next: what stays in its thread, and what moves."""
     asked = chains.parse_form(request.query_params)
     build = partial(chains.build_context, asked, request.query_params)
     return _render_form(request, "tiles/chain.html", asked, build, presets=chains.list_presets(asked))
@@ -88,7 +88,7 @@ def chain_page(request: Request) -> Response:
 
 @router.get("/tiles/copy")
 def copy_page(request: Request) -> Response:
-    """A TiledCopy: source and destination, vector width, bank conflicts and sectors."""
+    """Show a TiledCopy: source and destination, vector width, bank conflicts and sectors."""
     query = request.query_params
     asked = tiled_copy_page.parse_form(query)
     found: list[str] = []
@@ -116,7 +116,7 @@ def copy_page(request: Request) -> Response:
 
 @router.get("/tiles/loop")
 def loop_page(request: Request) -> Response:
-    """A whole main loop: global memory, shared memory, registers; what arrives, and what it costs."""
+    """Show a main loop: global memory, shared memory, registers; whether every element arrives, and the cost."""
     asked = main_loop_page.parse_form(request.query_params)
     build = partial(main_loop_page.build_context, asked, request.query_params)
     return _render_form(
@@ -125,14 +125,14 @@ def loop_page(request: Request) -> Response:
 
 
 def _render_form(
-    request: Request, template: str, asked: dict[str, str], build: Callable[[], dict[str, Any]], **more: Any
+    request: Request, template: str, query: dict[str, str], build: Callable[[], dict[str, Any]], **more: Any
 ) -> Response:
-    """Render a form with what it asks for, or with what is wrong beside its field."""
-    context: dict[str, Any] = {"given": asked, "error": None, "at": "", "found": None, **more}
+    """Render a page with its answer, or with the error beside its field."""
+    context: dict[str, Any] = {"given": query, "error": None, "at": "", "found": None, **more}
     code = 200
     try:
         context |= build()
     except LayoutError as error:
-        context |= {"error": error, "at": forms.find_form_field(error, asked)}
+        context |= {"error": error, "at": forms.find_form_field(error, query)}
         code = 422
     return render_page(request, template, context, code)

@@ -1,4 +1,4 @@
-"""TiledMMAs of real kernels, a row each. No framework.
+"""TiledMMAs of real kernels, a row each.
 
 Read in CUTLASS 7107b05 (examples/cute/tutorial/sgemm_sm80.cu, test/unit/gemm/device/default_gemm_configuration.hpp,
 include/cutlass/gemm/collective/builders/sm90_gmma_builder.inl), FlashAttention 0a4755e (kernel_traits.h of
@@ -16,12 +16,12 @@ from lanescope.app.kit.fact import fact
 
 PATH = "/tiles/mma"
 K_K = "UMMA::Major::K, UMMA::Major::K"
-MARLIN = "(_,(8,4,8):(1,64,8),_)"  # a warp's 64 columns lie side by side
+MARLIN = "(_,(8,4,8):(1,64,8),_)"  # the 64 columns of a warp are adjacent
 
 
 @fact
 class MmaPreset:
-    """The fields of a TiledMMA under the name of the kernel that makes it."""
+    """A TiledMMA by the name of the kernel that uses it."""
 
     name: str
     kernel: str
@@ -204,7 +204,7 @@ PRESETS = (
 
 @fact
 class PresetLink:
-    """A preset as a link of the page."""
+    """A preset as a link."""
 
     text: str
     about: str
@@ -212,19 +212,19 @@ class PresetLink:
     chosen: bool
 
 
-def list_presets(asked: Mapping[str, str]) -> list[PresetLink]:
-    """The presets as links; the one that the page shows is marked."""
+def list_presets(query: Mapping[str, str]) -> list[PresetLink]:
+    """Return the presets as links; the current one is marked."""
     return [
         PresetLink(
             text=one.kernel,
             about=one.about,
             href=link_preset(one),
-            chosen=all(asked[k] == v for k, v in one.fields.items()),
+            chosen=all(query[k] == v for k, v in one.fields.items()),
         )
         for one in PRESETS
     ]
 
 
 def link_preset(one: MmaPreset) -> str:
-    """The page of a preset."""
+    """Link to the page of a preset."""
     return f"{PATH}?{urlencode({k: v for k, v in one.fields.items() if v}, safe='(),:<>')}"

@@ -1,5 +1,7 @@
-"""What requests about whole tiles ask, each under its name in the document. The bodies of a TiledCopy and a main loop
-are kept as given: most of their defaults follow from another part of the request.
+"""Questions about whole tiles, each with its name in the OpenAPI document.
+
+The bodies of a TiledCopy and a main loop are kept as given: most of their defaults follow from another part of the
+request.
 """
 
 from __future__ import annotations
@@ -33,12 +35,12 @@ HINT = "{'atom': …, 'atom_layout': …, 'tile': [M, N, K]}."
 
 
 def parse_sizes(text: str) -> list[str]:
-    """64x64x32, 64 × 64 × 32, (64, 64, 32): the parts, whole numbers or not."""
+    """Return the parts of 64x64x32, 64 × 64 × 32 or (64, 64, 32), whether or not they are numbers."""
     return [part.removeprefix("_") for part in re.split(r"\s*[x×*,;]\s*|\s+", text.strip(" ()[]")) if part]
 
 
 def parse_layout_text(given: Any, field: str) -> str | None:
-    """CuTe text; a list of sizes is a shape."""
+    """Return CuTe text; a list of sizes is a shape."""
     if isinstance(given, list) and all(isinstance(n, int) and not isinstance(n, bool) for n in given):
         return f"({','.join(map(str, given[:8]))})"
     return _parse_text(given, field)
@@ -97,7 +99,7 @@ class TiledMmaBody:
 
 @question
 class TiledUmmaBody(TiledMmaBody):
-    """make_tiled_mma(atom, atom_layout, permutation) over a tile; and what a tcgen05.mma takes beside."""
+    """make_tiled_mma(atom, atom_layout, permutation) over a tile, with the options of a tcgen05.mma."""
 
     idesc: str | None = parsed_field(
         _parse_text,
@@ -137,7 +139,7 @@ class TiledUmmaBody(TiledMmaBody):
 
     @property
     def tiled_mma(self) -> TiledMMA:
-        """The TiledMMA, of a tcgen05.mma a TiledUmma; LayoutError names the wrong field."""
+        """Return the TiledMMA of a question, for a tcgen05.mma a TiledUmma. LayoutError names the wrong field."""
         made = self._make_tiled_mma()
         if isinstance(made, TiledUmma):
             require_kind(made.umma.mma.kind.name, self.target)
@@ -169,10 +171,10 @@ UMMA = tuple(name for name in options_of(TiledUmmaBody) if name not in options_o
 
 
 def parse_mma(given: Any, field: str = "") -> TiledMMA:
-    """The TiledMMA of an object; LayoutError names the wrong field, behind `field.` where that is given."""
-    asked = read_question(TiledUmmaBody, require_object(given, field, HINT), field)
+    """Return the TiledMMA of an object. LayoutError names the wrong field, with the prefix `field.` if given."""
+    question = read_question(TiledUmmaBody, require_object(given, field, HINT), field)
     try:
-        return asked.tiled_mma
+        return question.tiled_mma
     except LayoutError as error:
         raise error.move_to_field(f"{field}.{error.field}".strip(".")) from None
 
@@ -262,7 +264,7 @@ class TiledCopyBody:
 
 @question
 class StoreOfLoop:
-    """The TiledCopy that fills shared memory; its tile is the operand's."""
+    """The TiledCopy that fills shared memory; its tile is that of the operand."""
 
     atom: Any = given_field("Atom", "cp.async or universal.", "universal")
     bits: Any = _number("Bits", "Of one access.")
@@ -275,7 +277,7 @@ class StoreOfLoop:
 
 @question
 class OperandOfLoop:
-    """How A or B is stored in shared memory and loaded from it; rows are m or n."""
+    """How A or B is stored in shared memory and loaded from it; rows are M or N."""
 
     store: Any = given_field("Store", "Left out: the tile is there.", type=StoreOfLoop | None)
     storage: Any = given_field("Storage", "Where shared memory has (row, k).", required=True, type=Storage)

@@ -1,4 +1,4 @@
-"""The state of a TiledMMA's page and its address. Scripts receive SPEC and the defaults, and follow them."""
+"""State of a TiledMMA page in its address. Scripts read SPEC and the defaults."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LABELS = {
 }
 LABEL_WORDS = {"thread:value": "thread : value", "register": "register", "row,col": "row, column", "none": "none"}
 DIMS = {"a": ("m", "k"), "b": ("k", "n"), "c": ("m", "n")}
-ALL = -1  # of a slider: every step
+ALL = -1  # position of a slider for all steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +51,21 @@ class BenchState:
     view: str = ""
 
     def format_query(self, default: BenchState, **instead: str | int) -> str:
-        """The part after '?': only what differs from the defaults, with `instead` in place of what is here."""
+        """Return the query with the fields that differ from the defaults. instead: fields to replace."""
         own, usual = {**asdict(self), **instead}, asdict(default)
         return urlencode({name: value for name, value in own.items() if value != usual[name]}, safe=":,()")
 
-    def find_threads(self, made: TiledMMA) -> frozenset[int] | None:
-        """The threads that warps and lanes leave, None for all."""
+    def find_threads(self, tiled_mma: TiledMMA) -> frozenset[int] | None:
+        """Return the threads of the selected warps and lanes, None for all."""
         if not self.warps and not self.lanes:
             return None
         warps = _parse_numbers(self.warps) if self.warps else None
         lanes = _parse_numbers(self.lanes) if self.lanes else None
-        ids = made.thread_ids.tolist()
+        ids = tiled_mma.thread_ids.tolist()
         return frozenset(t for t in ids if (warps is None or t // 32 in warps) and (lanes is None or t % 32 in lanes))
 
     def list_pins(self) -> list[tuple[str, int, int | None]]:
-        """(matrix, row, column) of each pin; of a pinned thread ("thread", its number, None)."""
+        """Return (matrix, row, column) of each pin; for a thread ("thread", number, None)."""
         return [split_pin(pin) for pin in (self.pin, self.pin2) if pin]
 
 
@@ -73,25 +73,25 @@ def _parse_numbers(text: str) -> frozenset[int]:
     return frozenset(n for first, last in parse_ranges(text, "lanes", 1024) for n in range(first, last + 1))
 
 
-def count_warps(made: TiledMMA) -> int:
-    """How many warps there are up to the last one that works."""
-    return int(made.thread_ids[-1]) // 32 + 1
+def count_warps(tiled_mma: TiledMMA) -> int:
+    """Return the number of warps up to the last one that works."""
+    return int(tiled_mma.thread_ids[-1]) // 32 + 1
 
 
-def get_extents(made: TiledMMA) -> dict[str, int]:
-    """How many cells each dimension has."""
-    return dict(zip("mnk", made.tile, strict=True))
+def get_extents(tiled_mma: TiledMMA) -> dict[str, int]:
+    """Return the number of cells in each dimension."""
+    return dict(zip("mnk", tiled_mma.tile, strict=True))
 
 
-def parse_state(made: TiledMMA, base: BenchState, query: Mapping[str, str]) -> tuple[BenchState, list[str]]:
-    """The state that a query asks for over the fields of `base`, and a notice for each value that is not legal here."""
+def parse_state(tiled_mma: TiledMMA, base: BenchState, query: Mapping[str, str]) -> tuple[BenchState, list[str]]:
+    """Return the state of a query over the fields of `base`, and a notice for each illegal value."""
     chosen, notices = asdict(base), []
     for name in ("colour", "label", "warps", "lanes", "k", "m", "n", "pin", "pin2", "sel", "view"):
         given = query.get(name, "").strip()
         if not given:
             continue
         try:
-            chosen[name] = _parse_option(made, name, given)
+            chosen[name] = _parse_option(tiled_mma, name, given)
         except LayoutError as error:
             notices.append(
                 f"{name} ‘{shorten_value(given, 60)}’ is not used: {error.hint} Shown with the default instead."
@@ -101,22 +101,22 @@ def parse_state(made: TiledMMA, base: BenchState, query: Mapping[str, str]) -> t
     return BenchState(**chosen), notices
 
 
-def _parse_option(made: TiledMMA, name: str, given: str) -> str | int:
+def _parse_option(tiled_mma: TiledMMA, name: str, text: str) -> str | int:
     if name == "colour":
-        return parse_choice(given, name, list(list_shades(made)))
+        return parse_choice(text, name, list(list_shades(tiled_mma)))
     if name == "label":
-        return parse_choice(given, name, list(LABELS))
+        return parse_choice(text, name, list(LABELS))
     if name in ("warps", "lanes"):
-        spans = parse_ranges(given, name, count_warps(made) if name == "warps" else 32)
+        spans = parse_ranges(text, name, count_warps(tiled_mma) if name == "warps" else 32)
         return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
     if name in "mnk":
-        return ALL if given == str(ALL) else parse_integer(given, name, 0, made.rests["mnk".index(name)] - 1)
+        return ALL if text == str(ALL) else parse_integer(text, name, 0, tiled_mma.rests["mnk".index(name)] - 1)
     if name == "view":
-        return given if given == window.WHOLE else window.format_ranges(window.parse_ranges(given, get_extents(made)))
-    if name != "sel" and given.startswith("thread:"):
-        thread = parse_integer(given.removeprefix("thread:"), name, 0, int(made.thread_ids[-1]))
-        if thread not in made.thread_ids.tolist():
+        return text if text == window.WHOLE else window.format_ranges(window.parse_ranges(text, get_extents(tiled_mma)))
+    if name != "sel" and text.startswith("thread:"):
+        thread = parse_integer(text.removeprefix("thread:"), name, 0, int(tiled_mma.thread_ids[-1]))
+        if thread not in tiled_mma.thread_ids.tolist():
             raise LayoutError("bad_pin", f"Thread {thread} holds nothing.", "Some threads are idle here.", name)
         return f"thread:{thread}"
-    whole = get_extents(made)
-    return parse_place(name, given, {each: (whole[DIMS[each][0]], whole[DIMS[each][1]]) for each in SIDES})
+    whole = get_extents(tiled_mma)
+    return parse_place(name, text, {each: (whole[DIMS[each][0]], whole[DIMS[each][1]]) for each in SIDES})

@@ -1,4 +1,4 @@
-"""A TiledCopy as the API, the page and the command line say it: its maps, and what it costs in memory. No framework."""
+"""A TiledCopy for the API, the page and the command line: its maps, and its cost in memory."""
 
 from __future__ import annotations
 
@@ -30,12 +30,18 @@ from lanescope.tiles.copy_layouts import OPERANDS
 from lanescope.tiles.memory import SectorCount, SharedCopySide
 from lanescope.tiles.mma import TiledMMA
 
-MADE_OF = ("layout_tv", "like", "tiled_mma", "thr_layout", "val_layout")  # one of them; the last two go together
+MADE_OF = (
+    "layout_tv",
+    "like",
+    "tiled_mma",
+    "thr_layout",
+    "val_layout",
+)  # exclusive, except that the last two belong together
 
 
 @fact
 class CopySide:
-    """The source or the destination, in the order of CuTe's partition_S or partition_D. Of operand B rows are n."""
+    """The source or destination, in the order of CuTe's partition_S or partition_D. Rows of operand B are n."""
 
     row: ByThread
     col: ByThread
@@ -43,7 +49,7 @@ class CopySide:
 
 @fact
 class GlobalCost:
-    """What the copy costs in global memory."""
+    """The cost of the copy in global memory."""
 
     sectors: Annotated[int, Description("Sectors of 32 bytes that all warps' accesses touch.")]
     ideal: Annotated[int, Description("The least that hold as many bytes.")]
@@ -53,7 +59,7 @@ class GlobalCost:
 
 @fact
 class TiledCopyFacts:
-    """Which thread copies which element of a tile, from where in the order of the source to the destination."""
+    """Which thread copies which element of a tile, and where in source and destination order."""
 
     threads: int
     atom: str
@@ -89,7 +95,7 @@ class TiledCopyFacts:
 
 @fact
 class BrokenRule:
-    """A rule of TMA or of CuTe that the copy breaks."""
+    """A rule of TMA or CuTe that the copy violates."""
 
     code: str
     message: str
@@ -97,7 +103,9 @@ class BrokenRule:
 
 @fact
 class TmaPart:
-    """What one CTA of the cluster brings of each box; begins: of its part in the box, elements, innermost first."""
+    """The part of each box that one CTA of the cluster copies. begins: its offset in the box in elements, innermost
+    first.
+    """
 
     cta: int
     begins: list[int]
@@ -106,7 +114,7 @@ class TmaPart:
 
 @fact
 class TmaCopyFacts:
-    """A tile that TMA copies: its boxes, and where each element lands in shared memory."""
+    """A tile that TMA copies: its boxes, and where each element is stored in shared memory."""
 
     verdict: Annotated[
         Literal["match", "mismatch"],
@@ -134,16 +142,18 @@ class TmaCopyFacts:
     notes: list[str]
 
 
-def answer_copy(given: Json) -> TiledCopyFacts | TmaCopyFacts:
+def answer_copy(body: Json) -> TiledCopyFacts | TmaCopyFacts:
     """Source and destination of a TiledCopy, from layouts of threads and values or from a TiledMMA's operand; with a
-    storage the addresses, vector width and bank conflicts of shared memory, with a global layout its sectors. Of an
-    atom of TMA (SM90_TMA_LOAD …) the boxes, where they land, what each CTA brings, and the rules that are broken."""
-    return build_tma_copy(given) if is_tma(str(given.get("atom"))) else build_tiled_copy(given)
+    storage the addresses, vector width and bank conflicts in shared memory, with a global layout the sectors. For a
+    TMA atom (SM90_TMA_LOAD …) the boxes, where they are stored, the part of each CTA, and the rules that are
+    violated.
+    """
+    return build_tma_copy(body) if is_tma(str(body.get("atom"))) else build_tiled_copy(body)
 
 
-def build_tma_copy(given: Json) -> TmaCopyFacts:
-    """POST /tiles/copy with an atom of TMA."""
-    made = parse_tma_copy(given)
+def build_tma_copy(body: Json) -> TmaCopyFacts:
+    """Return the answer of POST /tiles/copy for a TMA atom."""
+    made = parse_tma_copy(body)
     parts = [np.argwhere((made.cta == cta) & (made.number == 0)) for cta in range(made.multicast)]
     begins = [at[0].tolist() for at in parts if at.size] if all(at.size for at in parts) else []
     return TmaCopyFacts(
@@ -172,43 +182,43 @@ def build_tma_copy(given: Json) -> TmaCopyFacts:
     )
 
 
-def parse_tma_copy(given: Mapping[str, Any]) -> TmaCopy:
-    """The TMA copy of a request; LayoutError names the wrong field."""
-    check_keys(given, ("atom", "element_bits", "tile", "storage", "major", "global", "multicast"))
-    element = parse_integer(get_given(given, "element_bits", 16), "element_bits", 1, 128)
-    major = parse_choice(get_given(given, "major", "K"), "major", ("K", "MN"), "bad_major")
-    where = storage(require_object(given.get("storage"), "storage", STORAGE_HINT, "bad_storage"), element, major)
-    across = get_given(given, "global", None)
-    tile = given.get("tile")
+def parse_tma_copy(body: Mapping[str, Any]) -> TmaCopy:
+    """Return the TMA copy of a request. LayoutError names the wrong field."""
+    check_keys(body, ("atom", "element_bits", "tile", "storage", "major", "global", "multicast"))
+    element = parse_integer(get_given(body, "element_bits", 16), "element_bits", 1, 128)
+    major = parse_choice(get_given(body, "major", "K"), "major", ("K", "MN"), "bad_major")
+    where = storage(require_object(body.get("storage"), "storage", STORAGE_HINT, "bad_storage"), element, major)
+    across = get_given(body, "global", None)
+    tile = body.get("tile")
     if not isinstance(tile, list):
         why = "missing" if tile is None else shorten_value(tile)
         raise LayoutError("bad_tile", f"tile is {why}.", "A list of two sizes: [rows, columns].", "tile")
     return tma_copy(
-        require_text(given["atom"], "atom"),
+        require_text(body["atom"], "atom"),
         tile=tile,
         where=where,
         element_bits=element,
         major=major,
-        multicast=get_given(given, "multicast", 1),
+        multicast=get_given(body, "multicast", 1),
         layout=None if across is None else parse_cute_layout(require_text(across, "global"), "global"),
     )
 
 
-def list_tma_notes(made: TmaCopy) -> list[str]:
-    """What an answer says of a TMA copy in words."""
+def list_tma_notes(tma_copy: TmaCopy) -> list[str]:
+    """Return notes about a TMA copy."""
     out = []
-    if made.multicast > 1 and not made.rules:
+    if tma_copy.multicast > 1 and not tma_copy.rules:
         out.append(
-            f"Each of {made.multicast} CTAs brings {made.bytes_per_cta} bytes and all of them receive all {made.bytes}:"
-            f" the barrier of each expects {made.bytes}."
+            f"Each of {tma_copy.multicast} CTAs brings {tma_copy.bytes_per_cta} bytes, and all of them receive all"
+            f" {tma_copy.bytes}: the barrier of each expects {tma_copy.bytes}."
         )
-    if made.boxes > 1:
-        out.append(f"{made.boxes} instructions, one per box, down the lines of the storage first.")
+    if tma_copy.boxes > 1:
+        out.append(f"{tma_copy.boxes} instructions, one per box, down the lines of the storage first.")
     return out
 
 
 def format_tma_copy(found: TmaCopyFacts) -> list[str]:
-    """The answer as a terminal shows it."""
+    """Return the lines of the command."""
     box = " × ".join(map(str, found.box))
     out = [
         f"{found.verdict}: {found.atom}, {found.boxes} box{'es' * (found.boxes > 1)} of {box} (innermost first),"
@@ -222,16 +232,16 @@ def format_tma_copy(found: TmaCopyFacts) -> list[str]:
     return out + [f"  {rule.code}: {rule.message}" for rule in found.rules] + [f"  {note}" for note in found.notes]
 
 
-def parse_tiled_copy(given: Mapping[str, Any]) -> TiledCopy:
-    """The TiledCopy of a request; LayoutError names the wrong field."""
-    check_keys(given, options_of(TiledCopyBody))
-    atom = require_text(get_given(given, "atom", "universal"), "atom")
-    if get_given(given, "multicast", None) is not None:
+def parse_tiled_copy(body: Mapping[str, Any]) -> TiledCopy:
+    """Return the TiledCopy of a request. LayoutError names the wrong field."""
+    check_keys(body, options_of(TiledCopyBody))
+    atom = require_text(get_given(body, "atom", "universal"), "atom")
+    if get_given(body, "multicast", None) is not None:
         raise LayoutError(
             "bad_atom", f"multicast with {shorten_value(atom, 60)}.", "SM90_TMA_LOAD_MULTICAST.", "multicast"
         )
-    made = given.get("tiled_mma")
-    named = [name for name in MADE_OF if get_given(given, name, None) is not None]
+    made = body.get("tiled_mma")
+    named = [name for name in MADE_OF if get_given(body, name, None) is not None]
     if len(set(named) - {"val_layout"}) > 1 or (len(named) > 1 and "thr_layout" not in named):
         raise LayoutError(
             "bad_layout",
@@ -239,70 +249,70 @@ def parse_tiled_copy(given: Mapping[str, Any]) -> TiledCopy:
             "Two layouts, a TiledMMA's operand, layout_tv over tiler_mn, or another TiledCopy.",
             named[1],
         )
-    tile = given.get("tile")
+    tile = body.get("tile")
     if not isinstance(tile, list):
         why = "missing" if tile is None else shorten_value(tile)
         raise LayoutError("bad_tile", f"tile is {why}.", "A list of two sizes: [rows, columns].", "tile")
     hint = "{'atom': …, 'atom_layout': …}."
     mma = None if made is None else parse_mma(require_object(made, "tiled_mma", hint), "tiled_mma")
-    operand = parse_choice(get_given(given, "operand", "a"), "operand", OPERANDS, "bad_operand")
-    bits = get_given(given, "bits", None)
-    element = get_given(given, "element_bits", None if mma is None else _get_default_bits(mma, operand))
+    operand = parse_choice(get_given(body, "operand", "a"), "operand", OPERANDS, "bad_operand")
+    bits = get_given(body, "bits", None)
+    element = get_given(body, "element_bits", None if mma is None else _get_default_bits(mma, operand))
     return tiled_copy(
         atom,
         tile=tile,
         bits=None if bits is None else parse_integer(bits, "bits", 1, 128),
         element_bits=None if element is None else parse_integer(element, "element_bits", 1, 128),
-        thr_layout=_parse_optional_layout(given, "thr_layout"),
-        val_layout=_parse_optional_layout(given, "val_layout"),
+        thr_layout=_parse_optional_layout(body, "thr_layout"),
+        val_layout=_parse_optional_layout(body, "val_layout"),
         tiled_mma=mma,
         operand=operand,
-        layout_tv=_parse_optional_layout(given, "layout_tv"),
-        tiler_mn=_parse_optional_layout(given, "tiler_mn"),
-        like=_build_matching_copy(given),
-        side=parse_choice(get_given(given, "side", "S"), "side", ("S", "D"), "bad_side"),
+        layout_tv=_parse_optional_layout(body, "layout_tv"),
+        tiler_mn=_parse_optional_layout(body, "tiler_mn"),
+        like=_build_matching_copy(body),
+        side=parse_choice(get_given(body, "side", "S"), "side", ("S", "D"), "bad_side"),
     )
 
 
-def _build_matching_copy(given: Mapping[str, Any]) -> TiledCopy | None:
-    """The TiledCopy whose source or destination another has; its tile is the other's."""
-    if get_given(given, "like", None) is None:
+def _build_matching_copy(body: Mapping[str, Any]) -> TiledCopy | None:
+    """Return the TiledCopy that matches another's source or destination; both have the same tile."""
+    if get_given(body, "like", None) is None:
         return None
-    other = require_object(given["like"], "like", "{'atom': …, 'thr_layout': …}.")
+    other = require_object(body["like"], "like", "{'atom': …, 'thr_layout': …}.")
     try:
-        return parse_tiled_copy({"tile": given.get("tile"), **{k: v for k, v in other.items() if k != "like"}})
+        return parse_tiled_copy({"tile": body.get("tile"), **{k: v for k, v in other.items() if k != "like"}})
     except LayoutError as error:
         raise error.move_to_field(f"like.{error.field}".strip(".")) from None
 
 
-def _get_default_bits(made: TiledMMA, operand: str) -> int:
-    return made.atom.bits[operand.removesuffix("_atom")]
+def _get_default_bits(tiled_mma: TiledMMA, operand: str) -> int:
+    return tiled_mma.atom.bits[operand.removesuffix("_atom")]
 
 
-def _parse_optional_layout(given: Mapping[str, Any], name: str) -> str | None:
-    found = get_given(given, name, None)
+def _parse_optional_layout(body: Mapping[str, Any], name: str) -> str | None:
+    found = get_given(body, name, None)
     return None if found is None else parse_layout_text(found, name)
 
 
-def build_cost_sides(made: TiledCopy, given: Json) -> tuple[SharedCopySide | None, SectorCount | None]:
-    """What the copy costs in shared and in global memory, where the request names them."""
-    side = get_given(given, "shared", "")
+def build_cost_sides(tiled_copy: TiledCopy, body: Json) -> tuple[SharedCopySide | None, SectorCount | None]:
+    """Return the cost of the copy in shared and in global memory, if the request describes them."""
+    side = get_given(body, "shared", "")
     side = side and parse_choice(side, "shared", memory.SIDES, "bad_side")
     held = across = None
-    if given.get("storage") is not None:
-        spec = require_object(given["storage"], "storage", STORAGE_HINT, "bad_storage")
-        major = parse_choice(get_given(given, "major", "K"), "major", ("K", "MN"), "bad_major")
-        held = memory.make_shared_side(made, storage(spec, made.element_bits, major), side)
-    if get_given(given, "global", None) is not None:
-        found = parse_cute_layout(require_text(given["global"], "global"), "global")
-        across = memory.count_global_sectors(made, found, _get_other_side(side))
+    if body.get("storage") is not None:
+        spec = require_object(body["storage"], "storage", STORAGE_HINT, "bad_storage")
+        major = parse_choice(get_given(body, "major", "K"), "major", ("K", "MN"), "bad_major")
+        held = memory.make_shared_side(tiled_copy, storage(spec, tiled_copy.element_bits, major), side)
+    if get_given(body, "global", None) is not None:
+        found = parse_cute_layout(require_text(body["global"], "global"), "global")
+        across = memory.count_global_sectors(tiled_copy, found, _get_other_side(side))
     return held, across
 
 
-def build_tiled_copy(given: Json) -> TiledCopyFacts:
-    """POST /tiles/copy."""
-    made = parse_tiled_copy(given)
-    held, found = build_cost_sides(made, given)
+def build_tiled_copy(body: Json) -> TiledCopyFacts:
+    """Return the answer of POST /tiles/copy."""
+    made = parse_tiled_copy(body)
+    held, found = build_cost_sides(made, body)
     across = None
     if found:
         across = GlobalCost(sectors=found.sectors, ideal=found.ideal, vector_bits=found.vector_bits, why=found.why)
@@ -327,7 +337,7 @@ def build_tiled_copy(given: Json) -> TiledCopyFacts:
         ways=held.ways if held else None,
         swizzle=str(solution.swizzle) if solution and solution.free else None,
         global_=across,
-        notes=list_copy_notes(made, given),
+        notes=list_copy_notes(made, body),
     )
 
 
@@ -339,24 +349,24 @@ def _build_side(side: TransferSide) -> CopySide:
     return CopySide(row=side.rows, col=side.cols)
 
 
-def list_copy_notes(made: TiledCopy, given: Json) -> list[str]:
+def list_copy_notes(tiled_copy: TiledCopy, body: Json) -> list[str]:
     out = []
-    if given.get("tiled_mma") is not None and given.get("operand") == "b":
+    if body.get("tiled_mma") is not None and body.get("operand") == "b":
         out.append("Rows are n and columns k, as CuTe partitions B.")
-    mma = given.get("tiled_mma")
-    if mma is not None and given.get("operand") in ("c", "c_atom") and parse_mma(mma).atoms[2] > 1:
+    mma = body.get("tiled_mma")
+    if mma is not None and body.get("operand") in ("c", "c_atom") and parse_mma(mma).atoms[2] > 1:
         out.append("The atoms in K hold copies of C; CuTe's get_layoutC_TV numbers them past the tile instead.")
-    if made.source.values != made.destination.values:
-        some, most = sorted((made.source.values, made.destination.values))
+    if tiled_copy.source.values != tiled_copy.destination.values:
+        some, most = sorted((tiled_copy.source.values, tiled_copy.destination.values))
         out.append(
             f"A lane gives the address of a whole row and receives part of it: {most} values beside {some}; lanes whose"
             " address is not used repeat another's."
         )
-    if given.get("bits") is None and (limit := get_vector_limit(str(given.get("atom", "")))):
+    if body.get("bits") is None and (limit := get_vector_limit(str(body.get("atom", "")))):
         out.append(
             f"AutoVectorizingCopy moves at most {limit} bits at once, and fewer where the layouts or their alignment"
-            f" do not allow it: shown are {made.atom.bits}."
+            f" do not allow it: shown are {tiled_copy.atom.bits}."
         )
-    if made.atom.name == "cp.async" and given.get("storage") is not None:
+    if tiled_copy.atom.name == "cp.async" and body.get("storage") is not None:
         out.append("cp.async is counted as a store of the same width; its phases have not been measured.")
     return out

@@ -1,4 +1,4 @@
-"""A TiledCopy as a picture for documents, in every form. No framework."""
+"""A TiledCopy as a picture for documents, in every format."""
 
 from __future__ import annotations
 
@@ -38,9 +38,7 @@ OPTIONS = {
 
 
 def render_tiled_copy(form: str, query: Mapping[str, str], draw_: Draw = DrawingJob.render) -> Made:
-    """The picture, table or text of a TiledCopy that a query names; LayoutError for the first option that does not
-    fit.
-    """
+    """Return the picture, table or text of a TiledCopy for a query. LayoutError names the first illegal option."""
     diagrams.check_picture_options(form, query, OPTIONS, tuple(tiled_copy_page.FIELDS))
     given = tiled_copy_page.build_body(tiled_copy_page.parse_form(query))
     if form == "json":
@@ -62,7 +60,7 @@ def render_tiled_copy(form: str, query: Mapping[str, str], draw_: Draw = Drawing
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DrawnCopy:
-    """A copy's picture in a page's colours, with its maps and where it draws them."""
+    """The picture of a copy in the page's colours, its maps, and their positions."""
 
     svg: str
     maps: tuple[HolderMap, ...]
@@ -70,13 +68,13 @@ class DrawnCopy:
 
 
 def draw_copy(query: Mapping[str, str]) -> DrawnCopy:
-    """Draw the picture of a page's address; LayoutError if it is not legal."""
+    """Draw the picture of a page's address. LayoutError if it is not legal."""
     _, _, bench, look = _parse_query(query)
     return DrawnCopy(figure.draw_bench(bench, look, None), bench.maps, figure.place_panels(bench, look)[0])
 
 
 def draw_inline(query: Mapping[str, str]) -> str:
-    """The picture of a page's address in a page's colours, for the guide; LayoutError if it is not legal."""
+    """Return the picture of a page's address in the page's colours, for the guide. LayoutError if it is not legal."""
     _, _, bench, look = _parse_query(query)
     svg = figure.draw_bench(bench, look, None, legend=query.get("legend") == "1")
     return point_at_sheets(svg, figure.list_sheets(bench, look), "thread")
@@ -102,27 +100,37 @@ def _parse_query(
     return found, held, bench, look
 
 
-def _format_csv(found: TiledCopy, held: SharedCopySide | None, bench: MapBench, look: Mapping[str, str]) -> str:
-    """Every value of every thread that is shown: one a line; the byte and bank where shared memory is described."""
+def _format_csv(tiled_copy: TiledCopy, shared: SharedCopySide | None, bench: MapBench, look: Mapping[str, str]) -> str:
+    """Return a line for every value of every visible thread, with byte and bank if shared memory is described."""
     keep = stage.select_holders(bench, look)
-    lines = ["side,thread,warp,lane,value,access,row,col" + ",byte,bank" * (held is not None)]
+    lines = ["side,thread,warp,lane,value,access,row,col" + ",byte,bank" * (shared is not None)]
     for one in bench.maps:
-        side: TransferSide = getattr(found, one.name)
-        byte = one.told.get("byte")
+        side: TransferSide = getattr(tiled_copy, one.name)
+        byte = one.fields.get("byte")
         for thread in range(side.threads) if keep is None else np.flatnonzero(keep).tolist():
             head = f"{one.name},{thread},{thread // 32},{thread % 32}"
             for value, (row, col) in enumerate(
                 zip(side.rows[thread].tolist(), side.cols[thread].tolist(), strict=True)
             ):
-                at = "" if byte is None else f",{byte[row, col]},{one.told['bank'][row, col]}"
+                at = "" if byte is None else f",{byte[row, col]},{one.fields['bank'][row, col]}"
                 lines.append(f"{head},{value},{value // side.access},{row},{col}{at}")
     return "\n".join(lines) + "\n"
 
 
-def _format_boxes_csv(found: TmaCopy) -> str:
-    """Every element of the tile: its box, the CTA that brings it, the byte it lands at and the one it is stored at."""
+def _format_boxes_csv(tma_copy: TmaCopy) -> str:
+    """Return a line for every element: its box, the CTA that copies it, and the bytes where it arrives and where it
+    is stored.
+    """
     lines = ["row,col,box,cta,byte,bank,stored"]
-    for (row, col), byte in np.ndenumerate(found.address):
-        told = (row, col, found.number[row, col], found.cta[row, col], byte, byte // 4 % 32, found.expected[row, col])
-        lines.append(",".join(map(str, told)))
+    for (row, col), byte in np.ndenumerate(tma_copy.address):
+        columns = (
+            row,
+            col,
+            tma_copy.number[row, col],
+            tma_copy.cta[row, col],
+            byte,
+            byte // 4 % 32,
+            tma_copy.expected[row, col],
+        )
+        lines.append(",".join(map(str, columns)))
     return "\n".join(lines) + "\n"

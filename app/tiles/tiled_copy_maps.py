@@ -1,5 +1,7 @@
-"""The maps of a copy on the stage. A TiledCopy has its two sides, with the bank of every element; a copy by TMA has the
-tile by its boxes and CTAs, and shared memory by its rows of 128 bytes. No framework.
+"""The maps of a copy on the stage.
+
+A TiledCopy has its two sides, with the bank of every element. A TMA copy has the tile by boxes and CTAs, and shared
+memory in rows of 128 bytes.
 """
 
 from __future__ import annotations
@@ -52,12 +54,12 @@ COPY_TEXTS = {
 # TiledCopy ------------------------------------------------------------------------------------------------------------
 
 
-def build_copy_bench(made: TiledCopy, held: SharedCopySide | None) -> MapBench:
-    """Source and destination; with a shared side the banks, too."""
-    byte = compute_bytes(made, held) if held else None
-    maps = tuple(_build_side_map(made, name, byte) for name in ("source", "destination"))
+def build_copy_bench(tiled_copy: TiledCopy, shared: SharedCopySide | None) -> MapBench:
+    """Return source and destination, with banks if one side is shared memory."""
+    byte = compute_bytes(tiled_copy, shared) if shared else None
+    maps = tuple(_build_side_map(tiled_copy, name, byte) for name in ("source", "destination"))
     colours, labels, texts = (
-        {name: said for name, said in row.items() if name != "bank" or held}
+        {name: said for name, said in row.items() if name != "bank" or shared}
         for row in (COPY_COLOURS, COPY_LABELS, COPY_TEXTS)
     )
     return MapBench(
@@ -70,29 +72,29 @@ def build_copy_bench(made: TiledCopy, held: SharedCopySide | None) -> MapBench:
         letter="#",
         owner="{holder}, value {value}, access {register}",
         answer="`{element}` is moved by `thread {thread}`, access `#{register}`"
-        + ", at byte `{byte}`, bank `{bank}`" * bool(held),
+        + ", at byte `{byte}`, bank `{bank}`" * bool(shared),
         together="The same access moves",
     )
 
 
-def compute_bytes(made: TiledCopy, held: SharedCopySide) -> Longs:
-    """Where each element lies in shared memory: int64 [rows, cols], -1 where nothing is copied."""
-    side: TransferSide = getattr(made, held.side)
-    out = np.full(made.tile, -1, dtype=np.int64)
-    out[side.rows, side.cols] = held.address
+def compute_bytes(tiled_copy: TiledCopy, shared: SharedCopySide) -> Longs:
+    """Return the byte address of each element in shared memory: int64 [rows, cols], -1 where nothing is copied."""
+    side: TransferSide = getattr(tiled_copy, shared.side)
+    out = np.full(tiled_copy.tile, -1, dtype=np.int64)
+    out[side.rows, side.cols] = shared.address
     return out
 
 
-def _build_side_map(made: TiledCopy, name: str, byte: Longs | None) -> HolderMap:
-    side: TransferSide = getattr(made, name)
-    rows, cols = made.tile
+def _build_side_map(tiled_copy: TiledCopy, name: str, byte: Longs | None) -> HolderMap:
+    side: TransferSide = getattr(tiled_copy, name)
+    rows, cols = tiled_copy.tile
     accesses = side.values // side.access
     about = (
         f"{rows} × {cols} · {accesses} access{'es' * (accesses != 1)} of {side.access} value{'s' * (side.access != 1)}"
         " per thread"
     )
-    edges = [list(range(step, size, step)) for step, size in zip(made.tiler, made.tile, strict=True)]
-    told = {} if byte is None else {"byte": byte, "bank": np.where(byte < 0, -1, byte // BANK_BYTES % BANKS)}
+    edges = [list(range(step, size, step)) for step, size in zip(tiled_copy.tiler, tiled_copy.tile, strict=True)]
+    fields = {} if byte is None else {"byte": byte, "bank": np.where(byte < 0, -1, byte // BANK_BYTES % BANKS)}
     return HolderMap(
         name,
         name.capitalize(),
@@ -100,9 +102,9 @@ def _build_side_map(made: TiledCopy, name: str, byte: Longs | None) -> HolderMap
         rows=rows,
         cols=cols,
         cell=side.rows.astype(np.int64) * cols + side.cols,
-        element_bits=made.element_bits,
+        element_bits=tiled_copy.element_bits,
         shades={
-            "warp": TileShade("thread", 32, -(-made.threads // 32)),
+            "warp": TileShade("thread", 32, -(-tiled_copy.threads // 32)),
             "group": TileShade("thread", 4, 8),
             "lane": TileShade("thread", 1, 4),
             "value": TileShade("value", 1, side.values),
@@ -110,15 +112,15 @@ def _build_side_map(made: TiledCopy, name: str, byte: Longs | None) -> HolderMap
         },
         of_cells={} if byte is None else {"bank": colour_by_chunk(byte)},
         group=tuple(v // side.access for v in range(side.values)),
-        told=told,
+        fields=fields,
         edges=(edges[0], edges[1]),
     )
 
 
 # TMA ------------------------------------------------------------------------------------------------------------------
 
-LINE, CHUNK = 128, 16  # bytes: a row of shared memory's picture; what a swizzle moves as one
-MOST_CELLS = 1 << 16  # of shared memory's picture
+LINE, CHUNK = 128, 16  # bytes of a drawn row of shared memory, and of a chunk, which a swizzle moves as a unit
+MOST_CELLS = 1 << 16  # rows of the picture of shared memory
 TMA_COLOURS = {
     "chunk": "chunk of 16 bytes in the tile, mod 8",
     "box": "box (instruction)",
@@ -136,20 +138,22 @@ TMA_LABELS = {
 TMA_TEXTS = {"element": "{r},{c}", "byte": "{byte}", "chunk": "{box}:{chunk}", "bank": "b{bank}", "none": ""}
 
 
-def build_tma_bench(made: TmaCopy) -> MapBench:
-    """The tile, shared memory as TMA fills it (a store: as it reads it), and the storage where that has an element
-    elsewhere. What lights up together are 16 bytes."""
-    maps = [_build_tile_map(made)]
-    base = int(min(made.address.min(), made.expected.min())) // LINE * LINE
-    written = "TMA writes" if made.loads else "TMA reads"
-    places = [("shared", "Shared memory", written, made.address)]
-    if made.wrong:
-        places.append(("storage", "Storage", "described", made.expected))
+def build_tma_bench(tma_copy: TmaCopy) -> MapBench:
+    """Return the tile, shared memory as TMA fills it (or reads it, for a store), and the storage where it differs.
+
+    The 16 bytes of a chunk light up together.
+    """
+    maps = [_build_tile_map(tma_copy)]
+    base = int(min(tma_copy.address.min(), tma_copy.expected.min())) // LINE * LINE
+    written = "TMA writes" if tma_copy.loads else "TMA reads"
+    places = [("shared", "Shared memory", written, tma_copy.address)]
+    if tma_copy.wrong:
+        places.append(("storage", "Storage", "described", tma_copy.expected))
     for name, title, says, address in places:
-        one = _build_shared_map(made, name, title, says, address, base)
+        one = _build_shared_map(tma_copy, name, title, says, address, base)
         if one is not None:
             maps.append(one)
-    colours = {name: text for name, text in TMA_COLOURS.items() if name != "cta" or made.multicast > 1}
+    colours = {name: text for name, text in TMA_COLOURS.items() if name != "cta" or tma_copy.multicast > 1}
     return MapBench(
         PATH,
         "the tile of a TMA copy",
@@ -166,64 +170,66 @@ def build_tma_bench(made: TmaCopy) -> MapBench:
     )
 
 
-def make_tma_look(made: TmaCopy) -> dict[str, str]:
-    """What the page shows where an address says nothing: what tells most apart."""
-    return {**COPY_LOOK, "colour": "cta" if made.multicast > 1 else "chunk", "label": "element"}
+def make_tma_look(tma_copy: TmaCopy) -> dict[str, str]:
+    """Return the default view: the colouring that distinguishes most."""
+    return {**COPY_LOOK, "colour": "cta" if tma_copy.multicast > 1 else "chunk", "label": "element"}
 
 
 def _build_address_colours(address: Longs) -> dict[str, CellColouring]:
-    """Colours that follow from where an element lies."""
+    """Return the colourings by byte address."""
     return {"phase": CellColouring(address // LINE % 8, tuple(map(str, range(8)))), "bank": colour_by_chunk(address)}
 
 
-def _build_tile_colours(made: TmaCopy) -> dict[str, CellColouring]:
-    """Colours that follow from where it lies in the tile, and from who brings it."""
-    row, col = np.indices(made.tile, dtype=np.int64)
-    chunk = (col if made.inner == "K" else row) * made.element_bits // (8 * CHUNK) % 8
-    counted = {"chunk": (chunk, 8), "box": (made.number, made.boxes), "cta": (made.cta, made.multicast)}
+def _build_tile_colours(tma_copy: TmaCopy) -> dict[str, CellColouring]:
+    """Return the colourings by place in the tile and by CTA."""
+    row, col = np.indices(tma_copy.tile, dtype=np.int64)
+    chunk = (col if tma_copy.inner == "K" else row) * tma_copy.element_bits // (8 * CHUNK) % 8
+    counted = {"chunk": (chunk, 8), "box": (tma_copy.number, tma_copy.boxes), "cta": (tma_copy.cta, tma_copy.multicast)}
     return {name: CellColouring(number, tuple(map(str, range(count)))) for name, (number, count) in counted.items()}
 
 
-def _build_tile_map(made: TmaCopy) -> HolderMap:
-    rows, cols = made.tile
-    chunk = _number_chunks(made)
-    own = _build_tile_colours(made) | _build_address_colours(made.address)
-    row, col = np.indices(made.tile, dtype=np.int64)
-    told = _build_fields(made, row, col, chunk)
-    wide, tall = made.box if made.inner == "K" else made.box[::-1]
-    about = f"{rows} × {cols} · {made.boxes} box{'es' * (made.boxes != 1)} of {' × '.join(map(str, made.box))}"
+def _build_tile_map(tma_copy: TmaCopy) -> HolderMap:
+    rows, cols = tma_copy.tile
+    chunk = _number_chunks(tma_copy)
+    own = _build_tile_colours(tma_copy) | _build_address_colours(tma_copy.address)
+    row, col = np.indices(tma_copy.tile, dtype=np.int64)
+    fields = _build_fields(tma_copy, row, col, chunk)
+    wide, tall = tma_copy.box if tma_copy.inner == "K" else tma_copy.box[::-1]
+    about = (
+        f"{rows} × {cols} · {tma_copy.boxes} box{'es' * (tma_copy.boxes != 1)} of {' × '.join(map(str, tma_copy.box))}"
+    )
     return HolderMap(
         "tile",
         "Tile",
         about,
         rows=rows,
         cols=cols,
-        cell=_group_by_chunk(chunk, np.arange(rows * cols).reshape(made.tile)),
-        element_bits=made.element_bits,
+        cell=_group_by_chunk(chunk, np.arange(rows * cols).reshape(tma_copy.tile)),
+        element_bits=tma_copy.element_bits,
         shades={},
         of_cells=own,
-        group=_list_bank_lines(made),
-        told=told,
+        group=_list_bank_lines(tma_copy),
+        fields=fields,
         edges=(list(range(tall, rows, tall)), list(range(wide, cols, wide))),
     )
 
 
-def _list_bank_lines(made: TmaCopy) -> tuple[int, ...]:
-    per = max(1, 8 * CHUNK // made.element_bits)
-    return tuple(value * made.element_bits // (8 * BANK_BYTES) for value in range(per))
+def _list_bank_lines(tma_copy: TmaCopy) -> tuple[int, ...]:
+    per = max(1, 8 * CHUNK // tma_copy.element_bits)
+    return tuple(value * tma_copy.element_bits // (8 * BANK_BYTES) for value in range(per))
 
 
-def _number_chunks(made: TmaCopy) -> Longs:
-    """The number of the 16 bytes that each element belongs to, along the contiguous dimension of the tile."""
-    row, col = np.indices(made.tile, dtype=np.int64)
-    line, along = (row, col) if made.inner == "K" else (col, row)
-    per = max(1, 8 * CHUNK // made.element_bits)
-    each = -(-made.tile[1 if made.inner == "K" else 0] // per)
+def _number_chunks(tma_copy: TmaCopy) -> Longs:
+    """Return the number of each element's 16-byte chunk along the contiguous dimension of the tile."""
+    row, col = np.indices(tma_copy.tile, dtype=np.int64)
+    line, along = (row, col) if tma_copy.inner == "K" else (col, row)
+    per = max(1, 8 * CHUNK // tma_copy.element_bits)
+    each = -(-tma_copy.tile[1 if tma_copy.inner == "K" else 0] // per)
     return np.asarray(line * each + along // per)
 
 
 def _group_by_chunk(chunk: Longs, number: Longs) -> Longs:
-    """[chunk][value]: the cells of each."""
+    """Return the cells of each chunk: [chunk][value]."""
     flat, cells = chunk.reshape(-1), number.reshape(-1)
     order = np.argsort(flat, kind="stable")
     counts = np.bincount(flat)
@@ -233,15 +239,24 @@ def _group_by_chunk(chunk: Longs, number: Longs) -> Longs:
     return out
 
 
-def _build_fields(made: TmaCopy, row: Longs, col: Longs, chunk: Longs) -> dict[str, Longs]:
-    byte = made.address
-    return {"r": row, "c": col, "byte": byte, "bank": byte // BANK_BYTES % BANKS, "box": made.number, "chunk": chunk}
+def _build_fields(tma_copy: TmaCopy, row: Longs, col: Longs, chunk: Longs) -> dict[str, Longs]:
+    byte = tma_copy.address
+    return {
+        "r": row,
+        "c": col,
+        "byte": byte,
+        "bank": byte // BANK_BYTES % BANKS,
+        "box": tma_copy.number,
+        "chunk": chunk,
+    }
 
 
-def _build_shared_map(made: TmaCopy, name: str, title: str, says: str, address: Longs, base: int) -> HolderMap | None:
-    """Rows of 128 bytes with the element that each place holds; None where they are too many to draw."""
-    per = 8 * LINE // made.element_bits
-    place = (address - base) * 8 // made.element_bits
+def _build_shared_map(
+    tma_copy: TmaCopy, name: str, title: str, says: str, address: Longs, base: int
+) -> HolderMap | None:
+    """Return rows of 128 bytes with the element stored at each place; None if there are too many to draw."""
+    per = 8 * LINE // tma_copy.element_bits
+    place = (address - base) * 8 // tma_copy.element_bits
     lines = int(place.max()) // per + 1
     if lines * per > MOST_CELLS or place.min() < 0:
         return None
@@ -251,12 +266,12 @@ def _build_shared_map(made: TmaCopy, name: str, title: str, says: str, address: 
         out[place.reshape(-1)] = value.reshape(-1)
         return out.reshape(lines, per)
 
-    chunk = _number_chunks(made)
-    row, col = np.indices(made.tile, dtype=np.int64)
-    colours = _build_address_colours(address) | _build_tile_colours(made)
+    chunk = _number_chunks(tma_copy)
+    row, col = np.indices(tma_copy.tile, dtype=np.int64)
+    colours = _build_address_colours(address) | _build_tile_colours(tma_copy)
     own = {key: CellColouring(spread_values(one.numbers), one.names) for key, one in colours.items()}
-    told = {key: spread_values(value) for key, value in _build_fields(made, row, col, chunk).items()}
-    told["byte"] = spread_values(address)
+    fields = {key: spread_values(value) for key, value in _build_fields(tma_copy, row, col, chunk).items()}
+    fields["byte"] = spread_values(address)
     at = f" from byte {base}" if base else ""
     return HolderMap(
         name,
@@ -265,13 +280,13 @@ def _build_shared_map(made: TmaCopy, name: str, title: str, says: str, address: 
         rows=lines,
         cols=per,
         cell=_group_by_chunk(chunk, place),
-        element_bits=made.element_bits,
+        element_bits=tma_copy.element_bits,
         shades={},
         of_cells=own,
-        group=_list_bank_lines(made),
-        told=told,
+        group=_list_bank_lines(tma_copy),
+        fields=fields,
         edges=(list(range(8, lines, 8)), []),
         axes=("r", "c"),
-        height=made.tile[0],
-        width=made.tile[1],
+        height=tma_copy.tile[0],
+        width=tma_copy.tile[1],
     )

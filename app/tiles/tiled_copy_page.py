@@ -1,4 +1,4 @@
-"""The page of a TiledCopy: its source and destination on the bench, and what it costs in memory. No framework."""
+"""The page of a TiledCopy: source and destination, and the cost in memory."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ STORED = {
     "canonical": "CUTLASS’s swizzle atoms, TMA boxes",
     "cute": "a CuTe layout",
 }
-MOST_LISTED = 16  # boxes of a table
+MOST_LISTED = 16  # boxes listed in the table
 LDSM = "SM75_U32x4_LDSM_N"
 _ROWS = {"stored": "rows", "pitch_bytes": "128", "swizzle": "128B", "major": "K"}
 _LOAD = {
@@ -135,62 +135,62 @@ PRESETS = {
 
 
 def parse_form(query: Mapping[str, str]) -> dict[str, str]:
-    """The form's fields: the example, or what an address says that names an atom."""
+    """Return the form's fields: the example, or those of an address that names an atom."""
     usual = get_defaults(query)
     return {name: query.get(name, usual[name]).strip() for name in FIELDS}
 
 
 def get_defaults(query: Mapping[str, str]) -> dict[str, str]:
-    """What stands where the address says nothing."""
+    """Return the defaults of fields."""
     atom = query.get("atom", "")
     return BULK if is_tma(atom) else EMPTY if atom else FIELDS
 
 
-def build_body(asked: Mapping[str, str]) -> Json:
-    """The body of POST /tiles/copy."""
+def build_body(query: Mapping[str, str]) -> Json:
+    """Return the body of POST /tiles/copy."""
     names: tuple[str, ...] = ("atom", "element_bits", "global", "multicast")
-    if not is_tma(asked["atom"]):
-        names += ("bits",) if asked["mma"] else ("bits", "thr_layout", "val_layout", "layout_tv", "tiler_mn")
-    out: Json = {name: asked[name] for name in names if asked[name]}
-    out["tile"] = questions.parse_sizes(asked["tile"])
-    if asked["mma"] and not is_tma(asked["atom"]):
-        named = {"atom": asked["mma"], "atom_layout": asked["atom_layout"], "permutation": asked["permutation"]}
-        out |= {"tiled_mma": {name: text for name, text in named.items() if text}, "operand": asked["operand"]}
-    if asked["stored"] == "rows":
+    if not is_tma(query["atom"]):
+        names += ("bits",) if query["mma"] else ("bits", "thr_layout", "val_layout", "layout_tv", "tiler_mn")
+    out: Json = {name: query[name] for name in names if query[name]}
+    out["tile"] = questions.parse_sizes(query["tile"])
+    if query["mma"] and not is_tma(query["atom"]):
+        named = {"atom": query["mma"], "atom_layout": query["atom_layout"], "permutation": query["permutation"]}
+        out |= {"tiled_mma": {name: text for name, text in named.items() if text}, "operand": query["operand"]}
+    if query["stored"] == "rows":
         out["storage"] = {
             "kind": "rows",
-            "inner": asked["major"],
-            "pitch_bytes": _parse_integer(asked["pitch_bytes"]),
-            "swizzle": asked["swizzle"],
+            "inner": query["major"],
+            "pitch_bytes": _parse_integer(query["pitch_bytes"]),
+            "swizzle": query["swizzle"],
         }
-    elif asked["stored"] == "canonical":
+    elif query["stored"] == "canonical":
         mn, k = [*map(_parse_integer, out["tile"]), "", ""][:2]
-        out["storage"] = {"kind": "canonical", "swizzle": asked["swizzle"], "mn": mn, "k": k}
-        out["major"] = asked["major"]
-    elif asked["stored"] == "cute":
-        out["storage"] = {"kind": "cute", "layout": asked["layout"], "unit": "elements"}
+        out["storage"] = {"kind": "canonical", "swizzle": query["swizzle"], "mn": mn, "k": k}
+        out["major"] = query["major"]
+    elif query["stored"] == "cute":
+        out["storage"] = {"kind": "cute", "layout": query["layout"], "unit": "elements"}
     return out
 
 
 def _parse_integer(text: str) -> int | str:
-    """A plain number as one, any other text as it is."""
+    """Return a decimal number as int, any other text unchanged."""
     return int(text) if text.isdecimal() and len(text) < 10 else text
 
 
 def link_copy(fields: Mapping[str, str]) -> str:
-    """The page with these fields."""
+    """Link to the page with these fields."""
     usual = get_defaults(fields)
     changed = {k: v for k, v in fields.items() if v != usual[k]} | {"atom": fields["atom"]}
     return f"{PATH}?{urlencode(changed, safe='(),:')}"
 
 
-def list_presets(asked: Mapping[str, str]) -> list[tuple[str, str, bool]]:
-    """(text, address, chosen)."""
-    return [(text, link_copy(fields), dict(fields) == dict(asked)) for text, fields in PRESETS.items()]
+def list_presets(query: Mapping[str, str]) -> list[tuple[str, str, bool]]:
+    """Return (text, address, chosen)."""
+    return [(text, link_copy(fields), dict(fields) == dict(query)) for text, fields in PRESETS.items()]
 
 
 def build_context(asked: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any]:
-    """Everything the page shows; LayoutError where a field does not fit."""
+    """Return the template's variables; LayoutError if a field does not fit."""
     given = build_body(asked)
     if is_tma(asked["atom"]):
         return _build_tma_context(asked, query, given)
@@ -211,7 +211,7 @@ def build_context(asked: Mapping[str, str], query: Mapping[str, str]) -> dict[st
 
 
 def _build_stage(bench: MapBench, own: Mapping[str, str], asked: Mapping[str, str], query: Mapping[str, str]) -> Json:
-    """What the page shows of a bench; own: its look where the address says nothing."""
+    """Return the template's variables of a bench. own: its default view."""
     look, notices = stage.parse_look(bench, query, own)
     refusal, others = stage.split_notices(notices)
     defaults = {**get_defaults(query), **own, "atom": FIELDS["atom"]}
@@ -228,13 +228,13 @@ def _build_stage(bench: MapBench, own: Mapping[str, str], asked: Mapping[str, st
     }
 
 
-def _build_tma_context(asked: Mapping[str, str], query: Mapping[str, str], given: Json) -> dict[str, Any]:
-    """The page of an atom of TMA: boxes, and where they land."""
-    if "storage" not in given:
+def _build_tma_context(asked: Mapping[str, str], query: Mapping[str, str], body: Json) -> dict[str, Any]:
+    """Return the template's variables of a TMA atom: boxes, and where they are stored."""
+    if "storage" not in body:
         raise LayoutError(
             "bad_storage", "TMA needs to know how the tile is stored.", "Choose atoms, rows or a layout.", "storage"
         )
-    made = tiled_copy_facts.parse_tma_copy(given)
+    made = tiled_copy_facts.parse_tma_copy(body)
     bench = build_tma_bench(made)
     where = parse_cute_layout(asked["global"], "global") if asked["global"] else None
     code = [bulk_code.render_tensor_map(made, where), bulk_code.render_instructions(made)] if not made.rules else []
@@ -247,55 +247,55 @@ def _build_tma_context(asked: Mapping[str, str], query: Mapping[str, str], given
         "notes": tiled_copy_facts.list_tma_notes(made),
         "figures": _list_box_figures(made),
         "code": "\n".join(code),
-        "python": bulk_code.render_python(made, given["storage"], asked["major"]),
+        "python": bulk_code.render_python(made, body["storage"], asked["major"]),
         "lands": bulk_code.list_box_starts(made)[:MOST_LISTED] if not made.rules else [],
     }
 
 
-def _list_box_figures(made: TmaCopy) -> list[tuple[str, str, str]]:
-    """(number, what it counts, why)."""
+def _list_box_figures(tma_copy: TmaCopy) -> list[tuple[str, str, str]]:
+    """Return (number, what it counts, why)."""
     out = [
-        (" × ".join(map(str, made.box)), "elements in one box, innermost first", ""),
-        (str(made.boxes), f"instruction{'s' * (made.boxes != 1)} that each CTA issues", ""),
-        (str(made.bytes), "bytes of the tile" + ": what each CTA’s barrier expects" * made.loads, ""),
+        (" × ".join(map(str, tma_copy.box)), "elements in one box, innermost first", ""),
+        (str(tma_copy.boxes), f"instruction{'s' * (tma_copy.boxes != 1)} that each CTA issues", ""),
+        (str(tma_copy.bytes), "bytes of the tile" + ": what each CTA’s barrier expects" * tma_copy.loads, ""),
     ]
-    if made.multicast > 1:
-        out.append((str(made.bytes_per_cta), f"bytes that each of {made.multicast} CTAs brings", ""))
+    if tma_copy.multicast > 1:
+        out.append((str(tma_copy.bytes_per_cta), f"bytes that each of {tma_copy.multicast} CTAs brings", ""))
     return out
 
 
 def build_page_data(bench: MapBench, state: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, Any]:
-    """What the script draws from."""
+    """Return the data of the script."""
     return script_data.build_page_data(bench, state, defaults, defaults) | {"unpictured": stage.UNPICTURED}
 
 
-def _suggest_swizzle(held: SharedCopySide | None, asked: Mapping[str, str]) -> tuple[str, str]:
-    """(name of the swizzle mode that frees the accesses, the page with it), empty where there is none."""
-    if not held or not held.solution or not held.solution.free or asked["stored"] != "rows":
+def _suggest_swizzle(shared: SharedCopySide | None, query: Mapping[str, str]) -> tuple[str, str]:
+    """Return (swizzle mode that removes the bank conflicts, the page with it), empty if there is none."""
+    if not shared or not shared.solution or not shared.solution.free or query["stored"] != "rows":
         return "", ""
-    name = next((mode.name for mode in MODES if mode.swizzle() == held.solution.swizzle), "")
-    return (name, link_copy({**asked, "swizzle": name})) if name else ("", "")
+    name = next((mode.name for mode in MODES if mode.swizzle() == shared.solution.swizzle), "")
+    return (name, link_copy({**query, "swizzle": name})) if name else ("", "")
 
 
-def _render_code(made: TiledCopy, asked: Mapping[str, str]) -> str:
-    if asked["mma"]:
-        return code.render_copy_cpp(made, None, None, asked["operand"])
-    if not asked["thr_layout"]:
-        return code.render_copy_cpp(made, None, None)
+def _render_code(tiled_copy: TiledCopy, query: Mapping[str, str]) -> str:
+    if query["mma"]:
+        return code.render_copy_cpp(tiled_copy, None, None, query["operand"])
+    if not query["thr_layout"]:
+        return code.render_copy_cpp(tiled_copy, None, None)
     return code.render_copy_cpp(
-        made, parse_cute_layout(asked["thr_layout"]), parse_cute_layout(asked["val_layout"] or "(1,1)")
+        tiled_copy, parse_cute_layout(query["thr_layout"]), parse_cute_layout(query["val_layout"] or "(1,1)")
     )
 
 
 def list_figures(
-    made: TiledCopy, held: SharedCopySide | None, across: SectorCount | None
+    tiled_copy: TiledCopy, shared: SharedCopySide | None, across: SectorCount | None
 ) -> list[tuple[str, str, str]]:
-    """(number, what it counts, why)."""
-    rows, cols = made.tiler
-    out = [(str(made.threads), f"threads; one TiledCopy covers {rows} × {cols}", "")]
-    if held:
-        out.append((f"{held.vector_bits} bits", "one access of shared memory", held.why))
-        out.append((str(held.wavefronts), f"wavefronts of shared memory; {held.ideal} without conflicts", ""))
+    """Return (number, what it counts, why)."""
+    rows, cols = tiled_copy.tiler
+    out = [(str(tiled_copy.threads), f"threads; one TiledCopy covers {rows} × {cols}", "")]
+    if shared:
+        out.append((f"{shared.vector_bits} bits", "one access of shared memory", shared.why))
+        out.append((str(shared.wavefronts), f"wavefronts of shared memory; {shared.ideal} without conflicts", ""))
     if across:
         out.append((f"{across.vector_bits} bits", "one access of global memory", across.why))
         out.append((str(across.sectors), f"sectors of 32 bytes; {across.ideal} at the least", ""))

@@ -1,4 +1,4 @@
-"""What the API, the command line and the page say of a TiledMMA in tensor memory. No framework."""
+"""A TiledMMA in tensor memory, for the API, the page and the command line."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class UmmaStep:
 
 @fact
 class UmmaFacts:
-    """What is more of a TiledMMA whose accumulator lies in tensor memory. Of a pair every CTA is alike."""
+    """Further facts of a TiledMMA whose accumulator is in tensor memory. The CTAs of a pair are alike."""
 
     kind: str
     ctas: Annotated[int, Description("CTAs that issue the atom: CuTe's ThrID. threads counts them, too.")]
@@ -84,9 +84,9 @@ class UmmaFacts:
     evidence: str
 
 
-def build_umma(made: TiledUmma) -> UmmaFacts:
-    """What POST /tiles/mma says beside the maps."""
-    atom = made.umma
+def build_umma(tiled_umma: TiledUmma) -> UmmaFacts:
+    """Return what POST /tiles/mma has besides the maps."""
+    atom = tiled_umma.umma
     return UmmaFacts(
         kind=atom.mma.kind.name,
         ctas=atom.ctas,
@@ -97,15 +97,15 @@ def build_umma(made: TiledUmma) -> UmmaFacts:
         atom_text=umma_code.format_template(atom),
         idesc=str(atom.word),
         scale_vec=atom.factors or None,
-        shared={name: _build_shared(one) for name, one in made.shared.items()},
-        tensor=[_build_tensor(made, name) for name in made.places],
-        columns=made.columns,
-        allocation=made.allocation or None,
-        steps=[build_step(one) for one in made.mmas],
-        faults=[fault.message for fault in made.faults],
-        inferred=made.inferred,
-        open={NAMES[name]: why for name, why in made.open.items()},
-        epilogue=link_epilogue(made),
+        shared={name: _build_shared(one) for name, one in tiled_umma.shared.items()},
+        tensor=[_build_tensor(tiled_umma, name) for name in tiled_umma.places],
+        columns=tiled_umma.columns,
+        allocation=tiled_umma.allocation or None,
+        steps=[build_step(one) for one in tiled_umma.mmas],
+        faults=[fault.message for fault in tiled_umma.faults],
+        inferred=tiled_umma.inferred,
+        open={NAMES[name]: why for name, why in tiled_umma.open.items()},
+        epilogue=link_epilogue(tiled_umma),
         evidence=EVIDENCE,
     )
 
@@ -125,8 +125,8 @@ def _build_shared(one: SharedOperand) -> SharedTile:
     )
 
 
-def _build_tensor(made: TiledUmma, name: str) -> TensorTile:
-    every = made.places[name]
+def _build_tensor(tiled_umma: TiledUmma, name: str) -> TensorTile:
+    every = tiled_umma.places[name]
     first = every[0].layout
     last = max(one.column + one.layout.columns for one in every)
     return TensorTile(
@@ -140,7 +140,7 @@ def _build_tensor(made: TiledUmma, name: str) -> TensorTile:
 
 
 def format_address(one: PlacedOperand) -> str:
-    """An address in tensor memory."""
+    """Return an address in tensor memory."""
     return f"0x{one.lane << 16 | one.column:08x}"
 
 
@@ -156,9 +156,9 @@ def build_step(one: UmmaTileStep) -> UmmaStep:
     )
 
 
-def build_mma_query(made: TiledUmma) -> dict[str, str]:
-    """The MMA as the pages of tensor memory are asked for it."""
-    mma = made.umma.mma
+def build_mma_query(tiled_umma: TiledUmma) -> dict[str, str]:
+    """Return the query of the tensor-memory pages for the MMA."""
+    mma = tiled_umma.umma.mma
     return {
         "kind": mma.kind.name,
         "cta_group": str(mma.ctas),
@@ -168,23 +168,23 @@ def build_mma_query(made: TiledUmma) -> dict[str, str]:
     }
 
 
-def link_epilogue(made: TiledUmma) -> str | None:
-    """The page of D's way to registers and out; None where no load of it is known."""
-    mma = made.umma.mma
+def link_epilogue(tiled_umma: TiledUmma) -> str | None:
+    """Link to D's way to registers and memory; None if no load is known."""
+    mma = tiled_umma.umma.mma
     if mma.sparse and mma.place.letter == "C":
         return None
-    halves = made.umma.word.types["d"] == "f16"
-    query = build_mma_query(made) | {"access": epilogue.choose_load(mma, halves).ptx}
+    halves = tiled_umma.umma.word.types["d"] == "f16"
+    query = build_mma_query(tiled_umma) | {"access": epilogue.choose_load(mma, halves).ptx}
     if halves:
         query |= {"d": "f16", "element": "f16"}
     return f"/tmem/epilogue?{urlencode(query, safe=':')}"
 
 
-def link_placement(made: TiledUmma) -> str:
-    """/tmem with one MMA of the tile as the tile places it."""
-    query = build_mma_query(made) | {"sparse": "1" if made.umma.mma.sparse else "0", "access": ""}
-    if made.umma.factors:
-        query["scale_vec"] = made.umma.factors
-    for name, every in made.places.items():
+def link_placement(tiled_umma: TiledUmma) -> str:
+    """Link to /tmem with one MMA of the tile in its place."""
+    query = build_mma_query(tiled_umma) | {"sparse": "1" if tiled_umma.umma.mma.sparse else "0", "access": ""}
+    if tiled_umma.umma.factors:
+        query["scale_vec"] = tiled_umma.umma.factors
+    for name, every in tiled_umma.places.items():
         query[f"{name}_at"] = str(every[0].column)
     return f"/tmem?{urlencode({key: value for key, value in query.items() if value or key == 'access'}, safe=':')}"

@@ -1,6 +1,4 @@
-"""A TiledMMA in tensor memory as a picture for pages and documents: A, B and D as in a product, by CTA and by MMA, and
-tensor memory beside them. No framework.
-"""
+"""A TiledMMA in tensor memory as a picture: A, B and D as in a product, by CTA and MMA, and tensor memory."""
 
 from __future__ import annotations
 
@@ -26,17 +24,17 @@ from lanescope.render.svg import render_hatches
 from lanescope.tiles.umma import NAMES, TiledUmma
 
 OPTIONS = {"part": "product or tensor alone", **drawing.STYLE}
-SIDE, K_LEAST, K_MOST = 300.0, 88.0, 190.0  # pixels: the longer side of D; K of A and B
+SIDE, K_LEAST, K_MOST = 300.0, 88.0, 190.0  # pixels: longer side of D; length of K
 LEFT, TOP, GAP = 64.0, 46.0, 40.0
-BETWEEN = 12.0  # the product and tensor memory below it
-SECOND = 5  # the fill of the second CTA of a pair
-DRAWN = {"scale_a": "SFA", "scale_b": "SFB", "metadata": "E"}  # as CUTLASS calls them
+BETWEEN = 12.0  # space between the product and tensor memory
+SECOND = 5  # fill of the second CTA of a pair
+DRAWN = {"scale_a": "SFA", "scale_b": "SFB", "metadata": "E"}  # CUTLASS's names
 _NAMED = re.compile(r"var\(--([\w-]+)\)")
 _ROLES = {"raised": "paper", "soft": "paper", "rule": "line", "edge": "line", "cell-line": "line", "cell-ink": "ink"}
 
 
 def render_umma(form: str, query: Mapping[str, str], draw_: Draw = DrawingJob.render) -> Made:
-    """The picture, table or text of a tile that a query names; LayoutError for the first option that does not fit."""
+    """Return the picture, table or text of a tile for a query. LayoutError names the first illegal option."""
     diagrams.check_picture_options(form, query, OPTIONS, (*forms.MMA, *forms.UMMA))
     found = questions.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
     assert isinstance(found, TiledUmma)
@@ -49,25 +47,25 @@ def render_umma(form: str, query: Mapping[str, str], draw_: Draw = DrawingJob.re
     return diagrams.render_svg(form, drawing, query, draw_)
 
 
-def draw_umma(found: TiledUmma, theme: Palette | None, title: str = "", parts: list[str] | None = None) -> str:
-    """The product, and tensor memory below it; theme None takes the page's colours."""
+def draw_umma(tiled_umma: TiledUmma, theme: Palette | None, title: str = "", parts: list[str] | None = None) -> str:
+    """Return the product with tensor memory below it; theme None uses the page's colours."""
     above = drawing.ABOVE if title else 0.0
     inside, width, height = [], 200.0, above
     for part in parts or ["product", "tensor"]:
-        text, wide, high = draw_product(found) if part == "product" else draw_tensor_memory(found)
+        text, wide, high = draw_product(tiled_umma) if part == "product" else draw_tensor_memory(tiled_umma)
         inside.append(f'<g transform="translate(0 {height:.0f})">{text}</g>')
         width, height = max(width, wide), height + high + BETWEEN
     head = f'<text x="8" y="17" font-size="14" font-weight="600" fill="var(--ink)">{escape(title)}</text>'
     drawn = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}"'
         f' height="{height:.0f}" role="img" font-family="\'DejaVu Sans Mono\', ui-monospace, monospace">'
-        f"<title>{escape(describe_tile(found))}</title>{head if title else ''}{''.join(inside)}</svg>"
+        f"<title>{escape(describe_tile(tiled_umma))}</title>{head if title else ''}{''.join(inside)}</svg>"
     )
     return apply_theme(drawn, theme) if theme else drawn
 
 
 def apply_theme(drawn: str, theme: Palette) -> str:
-    """A picture in a page's colours as one in a theme's."""
+    """Return a picture with a theme's colours instead of the page's."""
 
     def colour(match: re.Match[str]) -> str:
         name = match[1]
@@ -82,66 +80,66 @@ def apply_theme(drawn: str, theme: Palette) -> str:
     return f"{head}</title>{''.join(render_hatches())}{rest}"
 
 
-def describe_tile(found: TiledUmma) -> str:
-    """The tile in a sentence."""
-    m, n, k = found.tile
-    who = "a pair of CTAs" if found.ctas > 1 else "one CTA"
-    where = "A in tensor memory, B" if found.umma.tensor_a else "A and B"
+def describe_tile(tiled_umma: TiledUmma) -> str:
+    """Return the tile in a sentence."""
+    m, n, k = tiled_umma.tile
+    who = "a pair of CTAs" if tiled_umma.ctas > 1 else "one CTA"
+    where = "A in tensor memory, B" if tiled_umma.umma.tensor_a else "A and B"
     return f"{m} × {n} × {k} tile of {who}: {where} in shared memory, D in tensor memory"
 
 
 # A, B and D as in a product -------------------------------------------------------------------------------------------
 
 
-def place_matrices(found: TiledUmma) -> dict[str, tuple[float, float, float, float]]:
-    """(x, y, width, height) of A, B and D (as c): A at the left, B above, D between them."""
-    m, n, _ = found.tile
+def place_matrices(tiled_umma: TiledUmma) -> dict[str, tuple[float, float, float, float]]:
+    """Return (x, y, width, height) of A, B and D (as c): A left of D, B above it."""
+    m, n, _ = tiled_umma.tile
     scale = SIDE / max(m, n)
     high, wide = max(m * scale, 92.0), max(n * scale, 92.0)
-    deep = min(max(26.0 * found.repeats[2], K_LEAST), K_MOST)
+    deep = min(max(26.0 * tiled_umma.repeats[2], K_LEAST), K_MOST)
     left, top = LEFT + deep + GAP + 30, TOP + deep + GAP
     return {"a": (LEFT, top, deep, high), "b": (left, TOP, wide, deep), "c": (left, top, wide, high)}
 
 
-def draw_product(found: TiledUmma) -> tuple[str, float, float]:
-    """(shapes, width, height) of A, B and D; a fill a CTA, a line an MMA."""
-    m, n, k = found.tile
-    boxes = place_matrices(found)
+def draw_product(tiled_umma: TiledUmma) -> tuple[str, float, float]:
+    """Return (shapes, width, height) of A, B and D; a fill per CTA, a line per MMA."""
+    m, n, k = tiled_umma.tile
+    boxes = place_matrices(tiled_umma)
     left, top, wide, high = boxes["c"]
-    stored = " (half is stored)" if found.umma.word.sparse else ""
-    a_in = "tensor memory" if found.umma.tensor_a else "shared memory"
+    stored = " (half is stored)" if tiled_umma.umma.word.sparse else ""
+    a_in = "tensor memory" if tiled_umma.umma.tensor_a else "shared memory"
     out = [
-        *_draw_matrix(found, "a", f"A {m} × {k}", f"{a_in}{stored}", boxes["a"]),
-        *_draw_matrix(found, "b", f"B {k} × {n}", "shared memory", boxes["b"]),
-        *_draw_matrix(found, "c", f"D {m} × {n}", "tensor memory", boxes["c"]),
+        *_draw_matrix(tiled_umma, "a", f"A {m} × {k}", f"{a_in}{stored}", boxes["a"]),
+        *_draw_matrix(tiled_umma, "b", f"B {k} × {n}", "shared memory", boxes["b"]),
+        *_draw_matrix(tiled_umma, "c", f"D {m} × {n}", "tensor memory", boxes["c"]),
     ]
     return "".join(out), left + wide + 12, top + high + 12
 
 
 def _draw_matrix(
-    found: TiledUmma, name: str, title: str, place: str, box: tuple[float, float, float, float]
+    tiled_umma: TiledUmma, name: str, title: str, place: str, box: tuple[float, float, float, float]
 ) -> list[str]:
     x, y, wide, high = box
     at, size = (x, y), (wide, high)
-    m, n, k = found.tile
+    m, n, k = tiled_umma.tile
     rows, cols = {"a": (m, k), "b": (k, n), "c": (m, n)}[name]
     across, down = wide / cols, high / rows
     out, words = [], []
-    for cta, (r0, r1, c0, c1) in find_cta_shares(found, name):
+    for cta, (r0, r1, c0, c1) in find_cta_shares(tiled_umma, name):
         corner = f'x="{x + c0 * across:.1f}" y="{y + r0 * down:.1f}" width="{(c1 - c0) * across:.1f}"'
         out.append(
             f'<rect {corner} height="{(r1 - r0) * down:.1f}" fill="var(--fill-{cta * SECOND})"'
             ' stroke="var(--cell-line)" stroke-width="1.4"/>'
         )
         texts = [f"rows {r0}–{r1 - 1}" if name != "b" else f"columns {c0}–{c1 - 1}"]
-        texts = [f"CTA {cta}", *texts] if found.ctas > 1 else texts
+        texts = [f"CTA {cta}", *texts] if tiled_umma.ctas > 1 else texts
         middle = y + (r0 + r1) / 2 * down + (4 if len(texts) == 1 else -3)
         words += [
             _draw_text(x + (c0 + c1) / 2 * across, middle + 13 * line, text, size=10, anchor="middle", ink="cell-ink")
             for line, text in enumerate(texts)
             if (c1 - c0) * across >= 6.3 * len(text) and (r1 - r0) * down >= 13 * len(texts)
         ]
-    if lines := _draw_mma_edges(found, name, at, (across, down), size):
+    if lines := _draw_mma_edges(tiled_umma, name, at, (across, down), size):
         out.append(
             f'<path d="{lines}" fill="none" stroke="var(--cell-line)" stroke-width="0.8"'
             ' stroke-dasharray="4 3" opacity="0.55"/>'
@@ -151,15 +149,15 @@ def _draw_matrix(
         _draw_text(x, y - lead, title, size=12, anchor="start", ink="ink", bold=True),
         _draw_text(x, y - lead + 12, place, size=9.5, anchor="start", ink="muted"),
     ]
-    return [*out, *words, *_marks(found, name, at, (across, down))]
+    return [*out, *words, *_marks(tiled_umma, name, at, (across, down))]
 
 
-def _marks(found: TiledUmma, name: str, at: tuple[float, float], scale: tuple[float, float]) -> list[str]:
-    """The rows of A, or columns of B, at which the CTAs' shares begin and end."""
+def _marks(tiled_umma: TiledUmma, name: str, at: tuple[float, float], scale: tuple[float, float]) -> list[str]:
+    """Return the rows of A, or columns of B, at which the shares of the CTAs begin and end."""
     (x, y), (across, down) = at, scale
     if name == "c":
         return []
-    shares = [share for _, share in find_cta_shares(found, name)]
+    shares = [share for _, share in find_cta_shares(tiled_umma, name)]
     if name == "b":
         columns = sorted({edge for _, _, *edges in shares for edge in edges})
         return [_draw_text(x + c * across, y - 5, str(c), size=9, anchor="middle", ink="muted") for c in columns]
@@ -168,12 +166,12 @@ def _marks(found: TiledUmma, name: str, at: tuple[float, float], scale: tuple[fl
 
 
 def _draw_mma_edges(
-    found: TiledUmma, name: str, at: tuple[float, float], scale: tuple[float, float], size: tuple[float, float]
+    tiled_umma: TiledUmma, name: str, at: tuple[float, float], scale: tuple[float, float], size: tuple[float, float]
 ) -> str:
-    """The edges of MMAs inside a matrix, as a path."""
+    """Return the edges of MMAs inside a matrix, as a path."""
     (x, y), (across, down), (wide, high) = at, scale, size
     out = ""
-    for step, count, vertical in _find_mma_edges(found, name):
+    for step, count, vertical in _find_mma_edges(tiled_umma, name):
         for n in range(1, count):
             out += (
                 f"M{x + n * step * across:.1f} {y:.1f}v{high:.1f}"
@@ -183,28 +181,30 @@ def _draw_mma_edges(
     return out
 
 
-def find_cta_shares(found: TiledUmma, name: str) -> list[tuple[int, tuple[int, int, int, int]]]:
-    """(CTA, (first row, end, first column, end)) of what each CTA holds of a matrix: a piece an MMA in M or N."""
-    _, n, k = found.tile
+def find_cta_shares(tiled_umma: TiledUmma, name: str) -> list[tuple[int, tuple[int, int, int, int]]]:
+    """Return (CTA, (first row, end, first column, end)) of a matrix: a piece per MMA in M or N."""
+    _, n, k = tiled_umma.tile
     out = []
-    own_m, own_n, _ = found.umma.shape
-    for cta in range(found.ctas):
+    own_m, own_n, _ = tiled_umma.umma.shape
+    for cta in range(tiled_umma.ctas):
         if name == "b":
-            own = own_n // found.ctas
+            own = own_n // tiled_umma.ctas
             out += [
-                (cta, (0, k, at * own_n + cta * own, at * own_n + (cta + 1) * own)) for at in range(found.repeats[1])
+                (cta, (0, k, at * own_n + cta * own, at * own_n + (cta + 1) * own))
+                for at in range(tiled_umma.repeats[1])
             ]
         else:
-            own, cols = own_m // found.ctas, k if name == "a" else n
+            own, cols = own_m // tiled_umma.ctas, k if name == "a" else n
             out += [
-                (cta, (at * own_m + cta * own, at * own_m + (cta + 1) * own, 0, cols)) for at in range(found.repeats[0])
+                (cta, (at * own_m + cta * own, at * own_m + (cta + 1) * own, 0, cols))
+                for at in range(tiled_umma.repeats[0])
             ]
     return sorted(out, key=lambda one: one[1])
 
 
-def _find_mma_edges(found: TiledUmma, name: str) -> list[tuple[int, int, bool]]:
-    """(elements of one MMA, how many, whether its edges are vertical) of both dimensions."""
-    (m, n, k), (i, j, l) = found.umma.shape, found.repeats
+def _find_mma_edges(tiled_umma: TiledUmma, name: str) -> list[tuple[int, int, bool]]:
+    """Return (elements of one MMA, number of MMAs, whether its edges are vertical) for both dimensions."""
+    (m, n, k), (i, j, l) = tiled_umma.umma.shape, tiled_umma.repeats
     return {"a": [(k, l, True), (m, i, False)], "b": [(k, l, False), (n, j, True)], "c": [(m, i, False), (n, j, True)]}[
         name
     ]
@@ -221,31 +221,31 @@ def _draw_text(x: float, y: float, text: str, *, size: float, anchor: str, ink: 
 # tensor memory --------------------------------------------------------------------------------------------------------
 
 
-def draw_tensor_memory(found: TiledUmma) -> tuple[str, float, float]:
-    """(shapes, width, height) of the map of tensor memory, of both CTAs of a pair."""
-    drawn = draw_tensor_map(found)
+def draw_tensor_memory(tiled_umma: TiledUmma) -> tuple[str, float, float]:
+    """Return (shapes, width, height) of the map of tensor memory, for both CTAs of a pair."""
+    drawn = draw_tensor_map(tiled_umma)
     size = re.search(r'viewBox="0 0 (\d+) (\d+)"', drawn)
     assert size
     inside = drawn[drawn.index("</title>") + len("</title>") : drawn.rindex("</svg>")]
     return inside, float(size[1]), float(size[2])
 
 
-def draw_tensor_map(found: TiledUmma) -> str:
-    """The map of tensor memory as a picture of its own, in a page's colours; the CTAs of a pair are alike."""
-    placed = [one for name, every in found.places.items() for one in join_places(found, name, every)]
+def draw_tensor_map(tiled_umma: TiledUmma) -> str:
+    """Return the map of tensor memory as a picture in the page's colours; the CTAs of a pair are alike."""
+    placed = [one for name, every in tiled_umma.places.items() for one in join_places(tiled_umma, name, every)]
     none = np.zeros((tmem.LANES, tmem.COLUMNS), bool)
     who = "CTA"
-    if found.ctas > 1:
-        rows = found.umma.mma.place.rows
+    if tiled_umma.ctas > 1:
+        rows = tiled_umma.umma.mma.place.rows
         who = f"Each CTA of the pair, alike: CTA 0 rows 0–{rows - 1} of D, CTA 1 rows {rows}–{2 * rows - 1}"
-        who += ", of each MMA" * (found.repeats[0] > 1)
+        who += ", of each MMA" * (tiled_umma.repeats[0] > 1)
     said_ = [(one, f"{one.name}: from column {one.column}, lane {one.lane}") for one in placed]
-    return memory.draw_tmem([(who, said_)], Allocation(found.allocation or tmem.COLUMNS), None, none)
+    return memory.draw_tmem([(who, said_)], Allocation(tiled_umma.allocation or tmem.COLUMNS), None, none)
 
 
 @dataclass(frozen=True, slots=True)
 class TensorRegion(PlacedOperand):
-    """Neighbouring places of one operand as one region, of so many columns."""
+    """Adjacent columns of one operand, drawn as one region."""
 
     wide: int = 0
 
@@ -257,8 +257,8 @@ class TensorRegion(PlacedOperand):
         return out
 
 
-def join_places(found: TiledUmma, name: str, every: list[PlacedOperand]) -> list[PlacedOperand]:
-    """The places of an operand as they are drawn: each D by its number; of the others one region."""
+def join_places(tiled_umma: TiledUmma, name: str, every: list[PlacedOperand]) -> list[PlacedOperand]:
+    """Return the regions of an operand as drawn: each D by its number; of other operands one."""
     called = DRAWN.get(name, NAMES[name])
     if name == "d":
         return [replace(one, name=f"{called} {at}" if len(every) > 1 else called) for at, one in enumerate(every)]
@@ -267,10 +267,10 @@ def join_places(found: TiledUmma, name: str, every: list[PlacedOperand]) -> list
     return [TensorRegion(called, first.layout, first.lane, first.column, last - first.column)]
 
 
-def format_columns(found: TiledUmma) -> str:
-    """Which columns each operand takes, in a line."""
+def format_columns(tiled_umma: TiledUmma) -> str:
+    """Return a line that says which columns each operand takes."""
     out = []
-    for name, every in found.places.items():
+    for name, every in tiled_umma.places.items():
         last = max(one.column + one.layout.columns for one in every) - 1
         out.append(f"{DRAWN.get(name, NAMES[name])} {every[0].column}–{last}")
     return ", ".join(out)
@@ -279,9 +279,9 @@ def format_columns(found: TiledUmma) -> str:
 # the MMAs -------------------------------------------------------------------------------------------------------------
 
 
-def _format_steps(form: str, found: TiledUmma) -> str:
-    """Every MMA of the tile: its descriptors and addresses, a line each."""
-    names = list(found.places)
+def _format_steps(form: str, tiled_umma: TiledUmma) -> str:
+    """Return a line for every MMA of the tile: its descriptors and addresses."""
+    names = list(tiled_umma.places)
     head = ["m", "n", "k", "a", "b", *names, "idesc"]
     lines = [
         [
@@ -293,7 +293,7 @@ def _format_steps(form: str, found: TiledUmma) -> str:
             *(f"0x{one.addresses[name]:08x}" for name in names),
             str(one.word),
         ]
-        for one in found.mmas
+        for one in tiled_umma.mmas
     ]
     if form == "csv":
         return "\n".join(",".join(line) for line in [head, *lines]) + "\n"
@@ -301,7 +301,7 @@ def _format_steps(form: str, found: TiledUmma) -> str:
         return (
             "\n".join(
                 [
-                    f"### {describe_tile(found)}",
+                    f"### {describe_tile(tiled_umma)}",
                     "",
                     f"| {' | '.join(head)} |",
                     "|" + "---|" * len(head),
@@ -314,4 +314,4 @@ def _format_steps(form: str, found: TiledUmma) -> str:
     rows = [
         "  ".join(text.ljust(size) for text, size in zip(line, wide, strict=True)).rstrip() for line in [head, *lines]
     ]
-    return "\n".join([describe_tile(found), *rows]) + "\n"
+    return "\n".join([describe_tile(tiled_umma), *rows]) + "\n"

@@ -1,4 +1,4 @@
-"""What the page of a TiledMMA in tensor memory shows. No framework."""
+"""The template's variables of a TiledMMA in tensor memory."""
 
 from __future__ import annotations
 
@@ -14,122 +14,124 @@ from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.tiles import umma_code
 from lanescope.tiles.umma import NAMES, TiledUmma, UmmaTileStep
 
-SHOWN = 64  # MMAs that the page lists; the CSV has all
+SHOWN = 64  # MMAs that the page lists; the CSV has all of them
 SWIZZLES = ("", *TCGEN05.names)
 ORDERS = {"": "as CUTLASS", "mn": "M or N first", "k": "K first"}
 
 
-def build_context(made: TiledUmma, asked: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, Any]:
-    """Everything the page shows; sent: the address with its pins."""
-    atom = made.umma
-    told = umma_facts.build_umma(made)
+def build_context(tiled_umma: TiledUmma, asked: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, Any]:
+    """Return the template's variables; sent: the address with its pins."""
+    atom = tiled_umma.umma
+    answer = umma_facts.build_umma(tiled_umma)
     name = umma_code.get_atom_name(atom) or atom.bound.ptx
     query = urlencode({key: value for key, value in asked.items() if value and key != "target"}, safe="(),:<>")
-    product, wide, high = umma_figure.draw_product(made)
+    product, wide, high = umma_figure.draw_product(tiled_umma)
     product = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:.0f} {high:.0f}" class="umma-product"'
-        f' role="img"><title>{umma_figure.describe_tile(made)}</title>{product}</svg>'
+        f' role="img"><title>{umma_figure.describe_tile(tiled_umma)}</title>{product}</svg>'
     )
-    tensor = umma_figure.draw_tensor_map(made) if made.columns <= 512 else ""
-    sheets = umma_sheets.make_sheet_page(made)
+    tensor = umma_figure.draw_tensor_map(tiled_umma) if tiled_umma.columns <= 512 else ""
+    sheets = umma_sheets.make_sheet_page(tiled_umma)
     pinned = sheets.build_context(sent)
     return {
         **pinned,
-        "found": made,
-        "told": told,
+        "found": tiled_umma,
+        "answer": answer,
         "atom_name": name,
         "ptx": atom.bound.ptx,
-        "said": umma_figure.describe_tile(made),
-        "verdict": format_verdict(made),
-        "numbers": list_figures(made),
+        "said": umma_figure.describe_tile(tiled_umma),
+        "verdict": format_verdict(tiled_umma),
+        "numbers": list_figures(tiled_umma),
         "pictures": drawing.link_forms(PATH, query),
         "product": sheets.ring(product, umma_sheets.PRODUCT, pinned["pins"]),
         "tensor": sheets.ring(tensor, umma_sheets.TENSOR, pinned["pins"]),
-        "spans": umma_figure.format_columns(made),
-        "columns": [NAMES[one] for one in made.places],
-        "steps": [_build_step(made, one) for one in made.mmas[:SHOWN]],
-        "more": max(len(made.mmas) - SHOWN, 0),
-        "tiles": [_build_tile(made, name) for name in made.shared],
+        "spans": umma_figure.format_columns(tiled_umma),
+        "columns": [NAMES[one] for one in tiled_umma.places],
+        "steps": [_build_step(tiled_umma, one) for one in tiled_umma.mmas[:SHOWN]],
+        "more": max(len(tiled_umma.mmas) - SHOWN, 0),
+        "tiles": [_build_tile(tiled_umma, name) for name in tiled_umma.shared],
         "places": [
             {
                 "name": NAMES[one.operand],
-                "told": one,
+                "place": one,
                 "first": one.addresses[0],
                 "last": one.addresses[-1],
                 "count": len(one.addresses),
             }
-            for one in told.tensor
+            for one in answer.tensor
         ],
-        "notes": facts.list_notes(made, asked.get("target", "")),
+        "notes": facts.list_notes(tiled_umma, asked.get("target", "")),
         "layouts": [
             (text.replace("LayoutTV_", "Layout") if "over" in text else text, value)
-            for text, value in list_layouts(made)
+            for text, value in list_layouts(tiled_umma)
         ],
-        "code": build_code_parts(made, asked),
-        "following": list_next_pages(made, told),
+        "code": build_code_parts(tiled_umma, asked),
+        "following": list_next_pages(tiled_umma, answer),
         "swizzles": SWIZZLES,
         "orders": ORDERS,
         "by_ptx": not umma_code.get_atom_name(atom) or asked["atom"].lstrip().startswith("tcgen05"),
     }
 
 
-def format_verdict(made: TiledUmma) -> tuple[bool, str, str]:
-    """(whether it fits, in a line, in a sentence)."""
-    faults = made.faults
+def format_verdict(tiled_umma: TiledUmma) -> tuple[bool, str, str]:
+    """Return (whether it fits, headline, sentence)."""
+    faults = tiled_umma.faults
     if faults:
         return False, "The tile does not fit tensor memory", " ".join(fault.message for fault in faults)
-    count = len(made.mmas)
-    shared = sum(one.tile.bytes for one in made.shared.values())
-    m, n, k = made.repeats
-    each = "each CTA" if made.ctas > 1 else "the CTA"
+    count = len(tiled_umma.mmas)
+    shared = sum(one.tile.bytes for one in tiled_umma.shared.values())
+    m, n, k = tiled_umma.repeats
+    each = "each CTA" if tiled_umma.ctas > 1 else "the CTA"
     reads = f"They read {shared} bytes of shared memory of {each} and" if shared else "They"
     return (
         True,
-        f"{count} MMA{'s' if count > 1 else ''}, {made.columns} of 512 columns of tensor memory",
-        f"{m} × {n} × {k} MMAs (M × N × K), issued by one thread. {reads} need an allocation of {made.allocation}"
+        f"{count} MMA{'s' if count > 1 else ''}, {tiled_umma.columns} of 512 columns of tensor memory",
+        f"{m} × {n} × {k} MMAs (M × N × K), issued by one thread. {reads} need an allocation of {tiled_umma.allocation}"
         " columns.",
     )
 
 
-def list_figures(made: TiledUmma) -> list[tuple[str, str]]:
-    """(number, what it counts)."""
-    m, n, k = made.umma.shape
-    word = made.umma.word
+def list_figures(tiled_umma: TiledUmma) -> list[tuple[str, str]]:
+    """Return (number, what it counts)."""
+    m, n, k = tiled_umma.umma.shape
+    word = tiled_umma.umma.word
     return [
-        (f"{m} × {n} × {k}", f"one MMA, {made.umma.bound.ptx}"),
-        (str(made.ctas), "CTA issues it" if made.ctas == 1 else "CTAs issue it together: ThrID is 2"),
-        (str(word), "instruction descriptor" + (" of the first MMA" if made.umma.factors else "")),
+        (f"{m} × {n} × {k}", f"one MMA, {tiled_umma.umma.bound.ptx}"),
+        (str(tiled_umma.ctas), "CTA issues it" if tiled_umma.ctas == 1 else "CTAs issue it together: ThrID is 2"),
+        (str(word), "instruction descriptor" + (" of the first MMA" if tiled_umma.umma.factors else "")),
         (
             f"{word.types['d']} += {word.types['a']} × {word.types['b']}",
-            f"A {made.umma.get_major('a')}-major, B {made.umma.get_major('b')}-major",
+            f"A {tiled_umma.umma.get_major('a')}-major, B {tiled_umma.umma.get_major('b')}-major",
         ),
     ]
 
 
-def link_descriptor(made: TiledUmma, operand: str, word: str) -> str:
-    """The page of one matrix descriptor: what it reads under this MMA."""
+def link_descriptor(tiled_umma: TiledUmma, operand: str, word: str) -> str:
+    """Link to a matrix descriptor, read under this MMA."""
     query = {
-        "instruction": made.umma.issued.ptx,
-        "idesc": str(made.umma.word),
+        "instruction": tiled_umma.umma.issued.ptx,
+        "idesc": str(tiled_umma.umma.word),
         "operand": operand,
-        "major": made.umma.get_major(operand),
+        "major": tiled_umma.umma.get_major(operand),
     }
     return links.link_descriptor(word, query, TCGEN05.name)
 
 
-def _build_step(made: TiledUmma, one: UmmaTileStep) -> dict[str, Any]:
-    told = umma_facts.build_step(one)
+def _build_step(tiled_umma: TiledUmma, one: UmmaTileStep) -> dict[str, Any]:
+    step = umma_facts.build_step(one)
     return {
-        "told": told,
-        "k": one.k * made.umma.shape[2],
-        "pages": {name: link_descriptor(made, name, word) for name, word in (("a", told.a), ("b", told.b)) if word},
-        "idesc": f"/idesc/{told.idesc}?kind={made.umma.mma.kind.name}",
-        "addresses": [told.tensor[name] for name in made.places],
+        "step": step,
+        "k": one.k * tiled_umma.umma.shape[2],
+        "pages": {
+            name: link_descriptor(tiled_umma, name, word) for name, word in (("a", step.a), ("b", step.b)) if word
+        },
+        "idesc": f"/idesc/{step.idesc}?kind={tiled_umma.umma.mma.kind.name}",
+        "addresses": [step.tensor[name] for name in tiled_umma.places],
     }
 
 
-def _build_tile(made: TiledUmma, name: str) -> dict[str, Any]:
-    one = made.shared[name]
+def _build_tile(tiled_umma: TiledUmma, name: str) -> dict[str, Any]:
+    one = tiled_umma.shared[name]
     tile = one.tile
     query = {
         "format": TCGEN05.name,
@@ -154,31 +156,31 @@ def _build_tile(made: TiledUmma, name: str) -> dict[str, Any]:
     }
 
 
-def build_code_parts(made: TiledUmma, asked: Mapping[str, str]) -> list[tuple[str, str]]:
-    """(title, text) of the code that makes it."""
+def build_code_parts(tiled_umma: TiledUmma, query: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return (title, text) of the code that constructs it."""
     parts = [
-        ("CuTe, C++", umma_code.render_cute_cpp(made)),
-        ("CuTe DSL, Python", umma_code.render_cute_python(made)),
+        ("CuTe, C++", umma_code.render_cute_cpp(tiled_umma)),
+        ("CuTe DSL, Python", umma_code.render_cute_python(tiled_umma)),
         (
             "Lanescope, Python",
-            umma_code.render_lanescope_python(made, umma_code.format_template(made.umma) or asked["atom"]),
+            umma_code.render_lanescope_python(tiled_umma, umma_code.format_template(tiled_umma.umma) or query["atom"]),
         ),
     ]
     return [(title, text) for title, text in parts if text]
 
 
-def list_next_pages(made: TiledUmma, told: umma_facts.UmmaFacts) -> list[tuple[str, str]]:
-    """(text, address) of where people go from here."""
-    atom = made.umma
+def list_next_pages(tiled_umma: TiledUmma, answer: umma_facts.UmmaFacts) -> list[tuple[str, str]]:
+    """Return (text, address) of related pages."""
+    atom = tiled_umma.umma
     out = [
         ("The instruction with this descriptor", links.link_instruction(atom.bound, query={"idesc": str(atom.word)}))
     ]
     out.append(("Its instruction descriptor", f"/idesc/{atom.word}?kind={atom.mma.kind.name}"))
-    if told.epilogue:
-        out.append(("D’s epilogue", told.epilogue))
-    out.append(("One MMA in tensor memory", umma_facts.link_placement(made)))
-    if atom.factors and made.sides:
-        a, _ = made.sides
+    if answer.epilogue:
+        out.append(("D’s epilogue", answer.epilogue))
+    out.append(("One MMA in tensor memory", umma_facts.link_placement(tiled_umma)))
+    if atom.factors and tiled_umma.sides:
+        a, _ = tiled_umma.sides
         query = {
             "kind": atom.mma.kind.name,
             "scale_vec": atom.factors,
@@ -186,40 +188,40 @@ def list_next_pages(made: TiledUmma, told: umma_facts.UmmaFacts) -> list[tuple[s
             "sparse": int(atom.word.sparse),
             "m": atom.mma.m,
             "n": atom.mma.n,
-            "tile_k": made.tile[2],
+            "tile_k": tiled_umma.tile[2],
             "column": a.column,
         }
         out.append(("Scale factors to tensor memory", f"/scale-factors?{urlencode(query)}"))
     return [*out, ("Guide: three descriptors of one MMA", "/guide/three-descriptors")]
 
 
-def format_tile(made: TiledUmma) -> list[str]:
-    """The tile as the command line says it."""
-    told = umma_facts.build_umma(made)
-    m, n, k = made.repeats
-    fits, title, _ = format_verdict(made)
+def format_tile(tiled_umma: TiledUmma) -> list[str]:
+    """Return the lines of the command."""
+    answer = umma_facts.build_umma(tiled_umma)
+    m, n, k = tiled_umma.repeats
+    fits, title, _ = format_verdict(tiled_umma)
     out = [
-        f"{told.atom_text or made.umma.bound.ptx}",
-        f"  {umma_figure.describe_tile(made)}; {umma_facts.EVIDENCE}",
-        f"  {made.umma.bound.ptx}, instruction descriptor {made.umma.word}, {m}×{n}×{k} MMAs",
+        f"{answer.atom_text or tiled_umma.umma.bound.ptx}",
+        f"  {umma_figure.describe_tile(tiled_umma)}; {umma_facts.EVIDENCE}",
+        f"  {tiled_umma.umma.bound.ptx}, instruction descriptor {tiled_umma.umma.word}, {m}×{n}×{k} MMAs",
         f"  {'' if fits else 'does not fit: '}{title}",
     ]
-    for name, one in told.shared.items():
+    for name, one in answer.shared.items():
         out.append(
             f"  {name.upper()} of each CTA: {one.mn}×{one.k}, {one.major}-major, swizzle {one.swizzle}, bytes"
             f" {one.base} to {one.base + one.bytes - 1}, {one.layout}"
         )
-    for place in told.tensor:
+    for place in answer.tensor:
         out.append(
             f"  {NAMES[place.operand]} in tensor memory: {place.columns} columns from {place.addresses[0]},"
             f" layout {place.id}"
         )
-    out += [f"  {says}" for says in (*made.inferred, *told.open.values())]
-    head = ["m", "n", "k", "a", "b", *made.places, "idesc"]
+    out += [f"  {says}" for says in (*tiled_umma.inferred, *answer.open.values())]
+    head = ["m", "n", "k", "a", "b", *tiled_umma.places, "idesc"]
     out.append("  " + " ".join(head))
-    for step in told.steps[:SHOWN]:
+    for step in answer.steps[:SHOWN]:
         cells = [step.m, step.n, step.k, step.a or "-", step.b or "-", *step.tensor.values(), step.idesc]
         out.append("  " + " ".join(map(str, cells)))
-    if told.steps[SHOWN:]:
-        out.append(f"  … {len(told.steps) - SHOWN} more, with --json")
+    if answer.steps[SHOWN:]:
+        out.append(f"  … {len(answer.steps) - SHOWN} more, with --json")
     return out

@@ -1,4 +1,4 @@
-"""What the cells of a tcgen05 tile's pictures say, for pointing, pins and the find field. No framework."""
+"""Texts of the cells of a tcgen05 tile's pictures, for pointing, pins and the find field."""
 
 from __future__ import annotations
 
@@ -23,100 +23,100 @@ WORDS = SheetWords(
 )
 
 
-def list_figure_sheets(found: TiledUmma) -> list[PinSheet]:
-    """List the sheets of the picture for documents, where tensor memory lies below the product."""
-    below = umma_figure.draw_product(found)[2] + umma_figure.BETWEEN
+def list_figure_sheets(tiled_umma: TiledUmma) -> list[PinSheet]:
+    """Return the sheets of the picture for documents, with tensor memory below the product."""
+    below = umma_figure.draw_product(tiled_umma)[2] + umma_figure.BETWEEN
     return [
         replace(sheet, grids=tuple(replace(one, y=one.y + below * (one.selector == TENSOR)) for one in sheet.grids))
-        for sheet in make_sheet_page(found).sheets
+        for sheet in make_sheet_page(tiled_umma).sheets
     ]
 
 
-def make_sheet_page(found: TiledUmma) -> SheetPage:
-    """Make a sheet of A, of B and of D, and of tensor memory where it is drawn."""
-    sheets = tuple(_make_matrix_sheet(found, name) for name in ("a", "b", "c"))
+def make_sheet_page(tiled_umma: TiledUmma) -> SheetPage:
+    """Return sheets of A, B and D, and of tensor memory if it is drawn."""
+    sheets = tuple(_make_matrix_sheet(tiled_umma, name) for name in ("a", "b", "c"))
     find = make_element_finder(sheets, EXAMPLE, c="d")
-    if found.columns <= tmem.COLUMNS:
-        sheets += (_make_tensor_sheet(found),)
+    if tiled_umma.columns <= tmem.COLUMNS:
+        sheets += (_make_tensor_sheet(tiled_umma),)
     return SheetPage(sheets, WORDS, EXAMPLE, find)
 
 
-def _make_matrix_sheet(found: TiledUmma, name: str) -> PinSheet:
-    """The elements of A, B or D of the tile: who holds them, and which MMA reads or adds to them."""
-    m, n, k = found.tile
+def _make_matrix_sheet(tiled_umma: TiledUmma, name: str) -> PinSheet:
+    """Return the elements of A, B or D: who holds them, and which MMA reads or accumulates them."""
+    m, n, k = tiled_umma.tile
     rows, cols = {"a": (m, k), "b": (k, n), "c": (m, n)}[name]
-    numbers = _number_mmas(found, name, rows, cols) | {"cta": _number_ctas(found, name, rows, cols)}
+    numbers = _number_mmas(tiled_umma, name, rows, cols) | {"cta": _number_ctas(tiled_umma, name, rows, cols)}
     element = f"`{name.upper() if name != 'c' else 'D'}[{{row}}][{{col}}]`"
-    cta = " of CTA {cta}" if found.ctas > 1 else ""
+    cta = " of CTA {cta}" if tiled_umma.ctas > 1 else ""
     steps = {"a": "m {i}, k {l}, for every n", "b": "n {j}, k {l}, for every m", "c": "m {i}, n {j}, in every k"}[name]
     verb = "adds to it" if name == "c" else "reads it"
     if name == "c":
-        numbers |= _locate_d(found, rows, cols)
+        numbers |= _locate_d(tiled_umma, rows, cols)
         line = f"{element} is in tensor memory{cta}: `lane {{lane}}`, `column {{column}}`"
     else:
-        where = "tensor memory" if name == "a" and found.umma.tensor_a else "shared memory"
+        where = "tensor memory" if name == "a" and tiled_umma.umma.tensor_a else "shared memory"
         line = f"{element} is in the {where}{cta}"
-    x, y, wide, high = umma_figure.place_matrices(found)[name]
+    x, y, wide, high = umma_figure.place_matrices(tiled_umma)[name]
     grid = SheetGrid(PRODUCT, x, y, wide / cols, high / rows)
     layers = (SheetLayer(line, numbers), SheetLayer(f"The MMA of {steps} {verb}", numbers))
     sheet = "d" if name == "c" else name
     return PinSheet(sheet, sheet.upper(), rows, cols, layers, (grid,), group=f"mma_{name}")
 
 
-def _number_mmas(found: TiledUmma, name: str, rows: int, cols: int) -> dict[str, Longs]:
-    """The repeat in each dimension whose MMAs read an element, and one number of the pair."""
-    own = dict(zip("ijl", found.umma.shape, strict=True))
+def _number_mmas(tiled_umma: TiledUmma, name: str, rows: int, cols: int) -> dict[str, Longs]:
+    """Return, per dimension, the MMA repeat that reads an element, and one number for each pair of repeats."""
+    own = dict(zip("ijl", tiled_umma.umma.shape, strict=True))
     down, across = {"a": ("i", "l"), "b": ("l", "j"), "c": ("i", "j")}[name]
     row, col = np.indices((rows, cols), dtype=np.int64)
     first, second = row // own[down], col // own[across]
     return {down: first, across: second, f"mma_{name}": first * (int(second.max()) + 1) + second}
 
 
-def _number_ctas(found: TiledUmma, name: str, rows: int, cols: int) -> Longs:
+def _number_ctas(tiled_umma: TiledUmma, name: str, rows: int, cols: int) -> Longs:
     out = np.full((rows, cols), -1, dtype=np.int64)
-    for cta, (r0, r1, c0, c1) in umma_figure.find_cta_shares(found, name):
+    for cta, (r0, r1, c0, c1) in umma_figure.find_cta_shares(tiled_umma, name):
         out[r0:r1, c0:c1] = cta
     return out
 
 
-def _locate_d(found: TiledUmma, rows: int, cols: int) -> dict[str, Longs]:
-    """Lane and column of every element of D, in the CTA that holds it."""
-    own_m, own_n, _ = found.umma.shape
-    held = own_m // found.ctas  # rows of one MMA in one CTA
+def _locate_d(tiled_umma: TiledUmma, rows: int, cols: int) -> dict[str, Longs]:
+    """Return lane and column of every element of D, in the CTA that holds it."""
+    own_m, own_n, _ = tiled_umma.umma.shape
+    held = own_m // tiled_umma.ctas  # rows of one MMA in one CTA
     lane, column = (np.full((rows, cols), -1, dtype=np.int64) for _ in range(2))
-    for at, one in enumerate(found.places["d"]):
-        j, i = divmod(at, found.repeats[0])
+    for at, one in enumerate(tiled_umma.places["d"]):
+        j, i = divmod(at, tiled_umma.repeats[0])
         row, col = list(one.layout.coords.values())[:2]
         wide = row.shape[1] * one.layout.bits // 32
         there = np.argwhere(one.mask[:, one.column : one.column + wide])
         lanes, units = there[:, 0], there[:, 1]
-        for cta in range(found.ctas):
+        for cta in range(tiled_umma.ctas):
             rows_of, cols_of = i * own_m + cta * held + row[lanes, units], j * own_n + col[lanes, units]
             lane[rows_of, cols_of], column[rows_of, cols_of] = lanes, one.column + units
     return {"lane": lane, "column": column}
 
 
-def _make_tensor_sheet(found: TiledUmma) -> PinSheet:
-    """The lanes and columns of CTA 0, and the operand that each cell holds."""
-    m, n, _ = found.tile
-    numbers = _locate_d(found, m, n)
-    mine = _number_ctas(found, "c", m, n) == 0
+def _make_tensor_sheet(tiled_umma: TiledUmma) -> PinSheet:
+    """Return the lanes and columns of CTA 0, with the operand that each cell holds."""
+    m, n, _ = tiled_umma.tile
+    numbers = _locate_d(tiled_umma, m, n)
+    mine = _number_ctas(tiled_umma, "c", m, n) == 0
     row, col = np.indices((m, n), dtype=np.int64)
     held = {name: np.full((tmem.LANES, tmem.COLUMNS), -1, dtype=np.int64) for name in ("r", "c", "mma_c")}
     at = numbers["lane"][mine], numbers["column"][mine]
-    mmas = _number_mmas(found, "c", m, n)["mma_c"]
+    mmas = _number_mmas(tiled_umma, "c", m, n)["mma_c"]
     for name, values in (("r", row), ("c", col), ("mma_c", mmas)):
         held[name][at] = values[mine]
     wide = int(numbers["column"].max()) + 1
-    where = " of CTA 0" if found.ctas > 1 else ""
+    where = " of CTA 0" if tiled_umma.ctas > 1 else ""
     layers = [
         SheetLayer(
             f"`D[{{r}}][{{c}}]` is in `lane {{row}}`, `column {{col}}`{where}",
             {name: array[:, :wide] for name, array in held.items()},
         )
     ]
-    for name, every in found.places.items():
-        for one in umma_figure.join_places(found, name, every) if name != "d" else []:
+    for name, every in tiled_umma.places.items():
+        for one in umma_figure.join_places(tiled_umma, name, every) if name != "d" else []:
             mask = one.mask.astype(np.int64) - 1
             layers.append(SheetLayer(f"`lane {{row}}`, `column {{col}}` holds {one.name}", {"there": mask}))
     (grid,) = memory.list_grids(1)

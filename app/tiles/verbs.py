@@ -1,4 +1,4 @@
-"""The verbs tiles mma, tiles chain, tiles copy and tiles loop."""
+"""The commands tiles mma, tiles chain, tiles copy and tiles loop."""
 
 from __future__ import annotations
 
@@ -54,8 +54,9 @@ def mma(
     target: Annotated[str, typer.Option(help="What ptxas compiles for; any when left out.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """A, B and C of a whole tile: threads, values, registers; of an UMMA atom descriptors and tensor memory. Exit
-    status 1 where the tile does not fit tensor memory."""
+    """A, B and C of a whole tile: threads, values, registers; for an UMMA atom descriptors and tensor memory. Exit
+    status 1 if the tile does not fit tensor memory.
+    """
     from lanescope.app.tiles import mma_command
 
     more = {"idesc": idesc, "a_from": a_from, "swizzle_a": swizzle_a, "swizzle_b": swizzle_b, "order": order}
@@ -75,7 +76,7 @@ def chain(
     second_tile: Annotated[str, typer.Option(help="M,N,K of the second tile; M, its own N, and N of the first.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Is C of the first product A of the second in registers? Exit status 1 where elements move between threads."""
+    """Is C of the first product A of the second in registers? Exit status 1 if elements move between threads."""
     from lanescope.app.kit.question import read_question
     from lanescope.app.tiles import facts
     from lanescope.app.tiles.questions import TiledChainBody
@@ -120,8 +121,9 @@ def copy(
     multicast: Annotated[str, typer.Option(help="Of SM90_TMA_LOAD_MULTICAST: the CTAs that share the tile.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Source and destination of a TiledCopy; what it costs in memory. Exit status 1 where there are bank conflicts, or
-    where TMA breaks a rule."""
+    """Source and destination of a TiledCopy; what it costs in memory. Exit status 1 if there are bank conflicts, or
+    if TMA breaks a rule.
+    """
     from lanescope.app.tiles import tiled_copy_facts
     from lanescope.tiles.bulk import is_tma
 
@@ -135,8 +137,8 @@ def copy(
             "storage": parse_storage_options(storage, major) if storage else None,
             "multicast": multicast,
         }
-        told = tiled_copy_facts.build_tma_copy(drop_empty(asked))
-        return print_answer(told, tiled_copy_facts.format_tma_copy, as_json, told.verdict == "match")
+        answer = tiled_copy_facts.build_tma_copy(drop_empty(asked))
+        return print_answer(answer, tiled_copy_facts.format_tma_copy, as_json, answer.verdict == "match")
 
     asked = {
         "atom": atom,

@@ -1,1 +1,1 @@
-"""Tensor memory: what an MMA keeps where, and what an access touches."""
+"""Tensor memory: where an MMA keeps its operands, and what an access touches."""

@@ -1,4 +1,4 @@
-"""The picture of tensor memory: 128 lanes down, 512 columns across, an operand a fill, an access an outline."""
+"""The picture of tensor memory: 128 lanes down, 512 columns across, a fill per operand, an outline for the access."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 
 from lanescope.blackwell.tmem import COLUMNS, LANES, QUARTER, Allocation, Mask, PlacedOperand
 
-LEFT, TOP, LANE = 58.0, 30.0, 2.7  # pixels: left of the columns, above the lanes, a lane's height
-WIDE, NARROW = 2.0, 1.05  # a column's width: of one CTA, of each of a pair
+LEFT, TOP, LANE = 58.0, 30.0, 2.7  # pixels: space left of the columns and above the lanes, height of a lane
+WIDE, NARROW = 2.0, 1.05  # width of a column: for one CTA, and for each of a pair
 GAP = 70.0
 FILLS = 8
 
 
 def find_rectangles(mask: Mask) -> list[tuple[int, int, int, int]]:
-    """(first lane, last lane, first column, last column) of rectangles that cover a mask, top down."""
+    """Return (first lane, last lane, first column, last column) of rectangles that cover a mask, from the top."""
     out: list[tuple[int, int, int, int]] = []
     open_: dict[tuple[int, int], int] = {}
     for lane in range(LANES + 1):
@@ -33,7 +33,7 @@ def _find_runs(row: Mask) -> set[tuple[int, int]]:
 
 
 def list_grids(count: int) -> list[tuple[float, float, float, float]]:
-    """(x, y, cell width, cell height) of the lanes and columns of each of so many panels."""
+    """Return (x, y, cell width, cell height) of each panel's lanes and columns."""
     wide = WIDE if count == 1 else NARROW
     return [(LEFT + n * (LEFT + COLUMNS * wide + GAP), TOP, wide, LANE) for n in range(count)]
 
@@ -41,7 +41,7 @@ def list_grids(count: int) -> list[tuple[float, float, float, float]]:
 def draw_tmem(
     panels: list[tuple[str, list[tuple[PlacedOperand, str]]]], given: Allocation, touched: Mask | None, overlap: Mask
 ) -> str:
-    """The memory of one CTA or of both: (title, operands with the words of their tooltip) a panel."""
+    """Draw the memory of one CTA or a pair. Each panel: its title, and operands with their tooltips."""
     wide = WIDE if len(panels) == 1 else NARROW
     across = LEFT + COLUMNS * wide + GAP
     width, height = across * len(panels) - GAP + 8, TOP + LANES * LANE + 26
@@ -89,9 +89,9 @@ def _draw_panel(
     for n, (one, said) in enumerate(placed):
         boxes = find_rectangles(one.mask)
         for lane, last, column, to in boxes:
-            told = f"<title>{escape(said)}</title></rect>"
+            answer = f"<title>{escape(said)}</title></rect>"
             look = f'fill="var(--fill-{n % FILLS})" stroke="var(--cell-line)" stroke-width=".6">'
-            out.append(box(lane, last, column, to, look + told))
+            out.append(box(lane, last, column, to, look + answer))
         for lane, last, column, to in boxes[:1]:
             high = TOP + (lane + min(last - lane, QUARTER) / 2) * LANE + 4
             room = (to - column + 1) * wide

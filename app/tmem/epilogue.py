@@ -1,4 +1,4 @@
-"""What the API and /tmem/epilogue say about D's way from tensor memory to shared or global memory. No framework."""
+"""Facts about D's way from tensor memory to shared or global memory, for the API and /tmem/epilogue."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lanescope.render import epilogue as code
 
 @question
 class EpilogueQuestion:
-    """D's way out of tensor memory, and the thread that is looked at."""
+    """D's way out of tensor memory, and the selected thread."""
 
     kind: str = word_field(idesc.NAMES, "Kind", "The kind of the MMA.", "f16")
     cta_group: str = cta_group()
@@ -39,13 +39,13 @@ class EpilogueQuestion:
 
     @property
     def bits(self) -> int:
-        """Bits of the element that is stored."""
+        """Return the bits of the element that is stored."""
         return 32 if self.element == "f32" else 16
 
 
 @fact
 class ToShared:
-    """stmatrix into one storage of D: instructions of the CTA, wavefronts, the least possible."""
+    """stmatrix into one storage of D: instructions per CTA, wavefronts, and the minimum."""
 
     stored: str
     instructions: int
@@ -78,30 +78,30 @@ class TmemEpilogue:
     )
 
 
-def make_epilogue(asked: EpilogueQuestion) -> Epilogue:
-    """Return the epilogue that is asked for; LayoutError names the wrong field."""
-    if asked.d == "f16" and asked.element != "f16":
-        says = f"D is f16; it is stored as {asked.element}."
+def make_epilogue(question: EpilogueQuestion) -> Epilogue:
+    """Return the epilogue of a question. LayoutError names the wrong field."""
+    if question.d == "f16" and question.element != "f16":
+        says = f"D is f16; it is stored as {question.element}."
         raise LayoutError("bad_choice", says, "An f16 D is stored as f16.", "element")
-    require_kind(asked.kind, asked.target)
-    form = idesc.get_form(asked.cta_group, int(asked.ws))
-    mma = TmemMma(idesc.get_kind(asked.kind), form, False, asked.m, asked.n)
-    return Epilogue(mma, tmem.parse_access(asked.access), asked.d == "f16")
+    require_kind(question.kind, question.target)
+    form = idesc.get_form(question.cta_group, int(question.ws))
+    mma = TmemMma(idesc.get_kind(question.kind), form, False, question.m, question.n)
+    return Epilogue(mma, tmem.parse_access(question.access), question.d == "f16")
 
 
-def list_costs(made: Epilogue) -> list[ToShared]:
-    """Every storage of D, and what stmatrix costs there; none where it cannot take the registers."""
-    if not made.matrices:
+def list_costs(epilogue: Epilogue) -> list[ToShared]:
+    """Return every storage of D with the cost of stmatrix; none if stmatrix cannot take the registers."""
+    if not epilogue.matrices:
         return []
-    told = [(name, made.count_wavefronts(made.place_in_shared(name))) for name in STORED]
-    return [ToShared(stored=name, instructions=n, wavefronts=w, ideal=i) for name, (n, w, i) in told]
+    counts = [(name, epilogue.count_wavefronts(epilogue.place_in_shared(name))) for name in STORED]
+    return [ToShared(stored=name, instructions=n, wavefronts=w, ideal=i) for name, (n, w, i) in counts]
 
 
-def answer_epilogue(asked: EpilogueQuestion) -> TmemEpilogue:
-    """What every thread holds of D after its loads, and what storing it to shared or global memory costs."""
-    made = make_epilogue(asked)
+def answer_epilogue(question: EpilogueQuestion) -> TmemEpilogue:
+    """Return what every thread holds of D after its loads, and what storing it to shared or global memory costs."""
+    made = make_epilogue(question)
     row, col = made.locate_first_load()
-    wide, requests, sectors = made.count_sectors(asked.bits)
+    wide, requests, sectors = made.count_sectors(question.bits)
     return TmemEpilogue(
         id=made.d.letter,
         access=made.access.ptx,
@@ -119,39 +119,41 @@ def answer_epilogue(asked: EpilogueQuestion) -> TmemEpilogue:
     )
 
 
-def show_epilogue(asked: EpilogueQuestion, told: TmemEpilogue) -> dict[str, Any]:
+def show_epilogue(question: EpilogueQuestion, answer: TmemEpilogue) -> dict[str, Any]:
     """Return what the page shows beside the answer."""
-    made = make_epilogue(asked)
-    per = made.per_register
-    at = asked.warp * tmem.QUARTER + asked.thread
+    epilogue = make_epilogue(question)
+    per = epilogue.per_register
+    at = question.warp * tmem.QUARTER + question.thread
     held = [
         (
             value // per,
             ("low", "high")[value % per] if per > 1 else "",
-            int(told.row[at, value]),
-            int(told.col[at, value]),
+            int(answer.row[at, value]),
+            int(answer.col[at, value]),
         )
-        for value in range(told.row.shape[1])
+        for value in range(answer.row.shape[1])
     ]
-    fits = made.matrices and asked.element != "f32"
-    shared = code.render_shared_store(made, made.place_in_shared(asked.stored), asked.element) if fits else ""
+    fits = epilogue.matrices and question.element != "f32"
+    shared = (
+        code.render_shared_store(epilogue, epilogue.place_in_shared(question.stored), question.element) if fits else ""
+    )
     return {
-        "made": made,
-        "load": draw_load(made, asked.warp, asked.thread),
+        "made": epilogue,
+        "load": draw_load(epilogue, question.warp, question.thread),
         "held": held[:16],
         "more": max(len(held) - 16, 0),
         "fits": fits,
         "shared": shared,
-        "global": code.render_global_store(made, asked.bits, asked.element),
+        "global": code.render_global_store(epilogue, question.bits, question.element),
         "map": link_to(
             "/tmem",
             {
-                "kind": asked.kind,
-                "cta_group": asked.cta_group,
-                "ws": int(asked.ws),
-                "m": asked.m,
-                "n": asked.n,
-                "access": made.access.ptx,
+                "kind": question.kind,
+                "cta_group": question.cta_group,
+                "ws": int(question.ws),
+                "m": question.m,
+                "n": question.n,
+                "access": epilogue.access.ptx,
                 "at": "0:0",
                 "warp": "0",
             },
@@ -159,26 +161,26 @@ def show_epilogue(asked: EpilogueQuestion, told: TmemEpilogue) -> dict[str, Any]
     }
 
 
-def format_epilogue(asked: EpilogueQuestion, told: TmemEpilogue) -> Iterator[str]:
+def format_epilogue(question: EpilogueQuestion, answer: TmemEpilogue) -> Iterator[str]:
     """Yield the lines of the command."""
-    shown = show_epilogue(asked, told)
-    yield f"D, layout {told.id}: {told.loads} loads of {told.registers} registers, {told.access}"
-    yield f"warp {asked.warp}, thread {asked.thread}, after the warp's first load:"
+    shown = show_epilogue(question, answer)
+    yield f"D, layout {answer.id}: {answer.loads} loads of {answer.registers} registers, {answer.access}"
+    yield f"warp {question.warp}, thread {question.thread}, after the warp's first load:"
     for register, half, row, col in shown["held"]:
         yield f"  r{register}{' ' + half if half else ''}: {f'D[{row}, {col}]' if row >= 0 else 'none of D'}"
     if shown["more"]:
         yield f"  … {shown['more']} more"
-    for cost in (told.to_shared or []) if shown["fits"] else []:
+    for cost in (answer.to_shared or []) if shown["fits"] else []:
         ideal = f"{cost.wavefronts} wavefronts, {cost.ideal} ideal"
         yield f"stmatrix, {cost.stored}: {cost.instructions} instructions, {ideal}"
-    if asked.element == "f32":
+    if question.element == "f32":
         yield "stmatrix stores 16-bit elements; f32 goes to global memory."
-    elif not told.to_shared:
-        yield f"stmatrix cannot store these registers as they are; those of {told.fitting} it can."
-    stores = "store" if told.requests == 1 else "stores"
+    elif not answer.to_shared:
+        yield f"stmatrix cannot store these registers as they are; those of {answer.fitting} it can."
+    stores = "store" if answer.requests == 1 else "stores"
     yield (
-        f"global memory: {told.requests} {stores} of {told.store_bytes} bytes per thread for one load,"
-        f" {told.sectors} sectors each"
+        f"global memory: {answer.requests} {stores} of {answer.store_bytes} bytes per thread for one load,"
+        f" {answer.sectors} sectors each"
     )
-    yield told.evidence
+    yield answer.evidence
     yield shown["shared"] or shown["global"]

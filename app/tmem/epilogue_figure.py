@@ -1,4 +1,4 @@
-"""The picture of an epilogue's load: which lane and register has each element of D. No framework."""
+"""The picture of an epilogue's load: the lane and register of each element of D."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ from lanescope.blackwell.epilogue import Epilogue
 from lanescope.render.svg import render_svg
 from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
 
-MOST_COLUMNS = 32  # of D, that are drawn of one load
-GROUP, FILLS = 4, 8  # lanes of a colour, colours
-WIDE, HIGH = 40.0, 19.0  # pixels of a cell
+MOST_COLUMNS = 32  # rows and columns of D that are drawn of one load
+GROUP, FILLS = 4, 8  # lanes per colour, number of colours
+WIDE, HIGH = 40.0, 19.0  # size of a cell in pixels
 
 
-def draw_load(made: Epilogue, warp: int, thread: int) -> str:
-    """Draw D's rows and first columns that a warp's first load brings; one thread's elements have a frame."""
-    load = next(one for one in made.loads if one.warp == warp)
-    row, col = made.locate_elements(load)
+def draw_load(epilogue: Epilogue, warp: int, thread: int) -> str:
+    """Draw the rows and first columns of D that a warp's first load returns; the selected thread's elements are
+    framed.
+    """
+    load = next(one for one in epilogue.loads if one.warp == warp)
+    row, col = epilogue.locate_elements(load)
     rows, cols = np.unique(row[row >= 0]), np.unique(col[row >= 0])
     drawn = cols[:MOST_COLUMNS]
     texts = [[""] * len(drawn) for _ in rows]
     lane_of = np.full((len(rows), len(drawn)), -1, np.int32)
     for lane, value in np.argwhere((row >= 0) & np.isin(col, drawn)).tolist():
         at = int(np.searchsorted(rows, row[lane, value])), int(np.searchsorted(drawn, col[lane, value]))
-        texts[at[0]][at[1]] = f"T{lane}:r{value // made.per_register}"
+        texts[at[0]][at[1]] = f"T{lane}:r{value // epilogue.per_register}"
         lane_of[at] = lane
     part = f", its first {len(drawn)} columns of {len(cols)}" if len(drawn) < len(cols) else ""
     title = f"Rows and columns of D that warp {warp}'s first load brings{part}: lane and register of each"

@@ -1,4 +1,4 @@
-"""What the API, the command line and the page say about tensor memory. No framework."""
+"""Facts about tensor memory for the API, the command line and the page."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class OperandQuestion:
 
 @question
 class LayoutQuestion(MmaQuestion, OperandQuestion):
-    """Where an operand of an MMA lies; it is asked before the MMA."""
+    """Where an operand of an MMA is; `operand` comes before the MMA's options."""
 
 
 @question
@@ -75,7 +75,7 @@ class AccessQuestion:
 
 @fact
 class TmemLayout:
-    """Where an operand of one MMA lies in the tensor memory of one CTA."""
+    """Where an operand of one MMA is in the tensor memory of one CTA."""
 
     operand: str
     id: Annotated[str, Description("PTX's letter of the data-path layout.", ("D",))]
@@ -95,7 +95,7 @@ class TmemLayout:
 
 @fact
 class TmemAccess:
-    """What an access touches, counted from its address."""
+    """The lanes and columns of an access, relative to its address."""
 
     ptx: str
     pattern: str
@@ -113,29 +113,29 @@ class TmemAccess:
     )
 
 
-def parse_mma(asked: MmaQuestion) -> TmemMma:
-    """Return the MMA that is asked for; LayoutError names the field that is illegal."""
-    require_kind(asked.kind.name, asked.target)
-    form = idesc.get_form(asked.cta_group, int(asked.ws))
+def parse_mma(question: MmaQuestion) -> TmemMma:
+    """Return the MMA of a question. LayoutError names the illegal field."""
+    require_kind(question.kind.name, question.target)
+    form = idesc.get_form(question.cta_group, int(question.ws))
     return TmemMma(
-        asked.kind,
+        question.kind,
         form,
-        asked.sparse,
-        asked.m,
-        asked.n,
-        k=asked.k or 0,
-        bits=asked.bits or 0,
-        scale_vec=asked.scale_vec,
+        question.sparse,
+        question.m,
+        question.n,
+        k=question.k or 0,
+        bits=question.bits or 0,
+        scale_vec=question.scale_vec,
     )
 
 
-def layout(asked: LayoutQuestion) -> TmemLayout:
-    """Which lane and column of tensor memory holds which element of an operand of one tcgen05.mma."""
-    mma = parse_mma(asked)
-    found = tmem.make_tmem_layout(mma, asked.operand)
+def layout(question: LayoutQuestion) -> TmemLayout:
+    """Return which lane and column of tensor memory holds which element of an operand of one tcgen05.mma."""
+    mma = parse_mma(question)
+    found = tmem.make_tmem_layout(mma, question.operand)
     coords = list(found.coords.values())
     return TmemLayout(
-        operand=asked.operand,
+        operand=question.operand,
         id=found.letter,
         pattern=str(found.pattern),
         axes=found.axes,
@@ -149,10 +149,10 @@ def layout(asked: LayoutQuestion) -> TmemLayout:
     )
 
 
-def access(asked: AccessQuestion) -> TmemAccess:
-    """Which lanes and columns an access touches, counted from its address, and which register holds which."""
-    found = tmem.parse_access(asked.access, asked.split)
-    require_instruction(catalog.find(found.ptx), asked.target)
+def access(question: AccessQuestion) -> TmemAccess:
+    """Return the lanes and columns that an access touches, relative to its address, and the register of each."""
+    found = tmem.parse_access(question.access, question.split)
+    require_instruction(catalog.find(found.ptx), question.target)
     first, second = found.pattern.evaluate()[:2]
     second = tmem.place_columns(found, second)
     moved = found.by_warp or found.verb == "shift"

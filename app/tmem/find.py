@@ -1,4 +1,4 @@
-"""What the cells of tensor memory hold, for pointing, pins and the find field. No framework."""
+"""Texts of the cells of tensor memory, for pointing, pins and the find field."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ WORDS = SheetWords(
     together="The same warp of a warpgroup reaches both.",
     apart="No warp reaches both: each reaches its own 32 lanes.",
 )
-_LINE = re.compile(r"lane\s*(?P<lane>\d{1,6})|col(?:umn)?\s*(?P<column>\d{1,6})", re.IGNORECASE)  # a whole one
+_LINE = re.compile(r"lane\s*(?P<lane>\d{1,6})|col(?:umn)?\s*(?P<column>\d{1,6})", re.IGNORECASE)
 _CELL = re.compile(r"lane\s*(\d{1,6})\s*,?\s*col(?:umn)?\s*(\d{1,6})|(\d{1,6})\s*:\s*(\d{1,6})", re.IGNORECASE)
 
 
-def make_sheet_page(told: Placement) -> SheetPage:
-    """Make the page's sheets: the tensor memory of each CTA."""
+def make_sheet_page(answer: Placement) -> SheetPage:
+    """Return the page's sheets: the tensor memory of each CTA."""
     sheets = tuple(
         PinSheet(
             f"cta{cta}",
             "Tensor memory",
             tmem.LANES,
             tmem.COLUMNS,
-            tuple(_list_layers(told, cta)),
+            tuple(_list_layers(answer, cta)),
             (SheetGrid(SELECTOR, *grid),),
             empty="Nothing is placed in `lane {row}`, `column {col}`",
             group="reader",
         )
-        for cta, grid in enumerate(draw.list_grids(told.mma.ctas))
+        for cta, grid in enumerate(draw.list_grids(answer.mma.ctas))
     )
-    return SheetPage(sheets, WORDS, EXAMPLE, lambda text: find_pins(told, sheets, text))
+    return SheetPage(sheets, WORDS, EXAMPLE, lambda text: find_pins(answer, sheets, text))
 
 
-def _list_layers(told: Placement, cta: int) -> list[SheetLayer]:
+def _list_layers(answer: Placement, cta: int) -> list[SheetLayer]:
     out = []
-    for one, mma in told.placed:
+    for one, mma in answer.placed:
         element, whole = _make_operand_layers(one, mma, cta)
         out += [element, *whole]
-    if told.access and told.access.by_warp:
-        out.append(_make_access_layer(told.access, *told.where))
+    if answer.access and answer.access.by_warp:
+        out.append(_make_access_layer(answer.access, *answer.where))
     return [
         *(layer for layer in out if layer.line.startswith("`")),
         *(layer for layer in out if not layer.line.startswith("`")),
@@ -61,7 +61,7 @@ def _list_layers(told: Placement, cta: int) -> list[SheetLayer]:
 
 
 def _make_operand_layers(one: PlacedOperand, mma: TmemMma, cta: int) -> tuple[SheetLayer, list[SheetLayer]]:
-    """What the columns of an operand hold, and the sentence about its row where a lane has one row."""
+    """Return what an operand's columns hold, and the sentence about its row if each lane has one row."""
     numbers, counted = _number_elements(one, mma, cta)
     names = [
         f"{{{name}}}" if (numbers[name] == numbers[f"{name}_last"]).all() else f"{{{name}}}–{{{name}_last}}"
@@ -85,7 +85,9 @@ def _make_operand_layers(one: PlacedOperand, mma: TmemMma, cta: int) -> tuple[Sh
 
 
 def _number_elements(one: PlacedOperand, mma: TmemMma, cta: int) -> tuple[dict[str, Longs], bool]:
-    """Return both coordinates of the first and the last unit of each cell, and whether rows are counted in the pair."""
+    """Return both coordinates of the first and last unit of each cell, and whether rows are numbered across the
+    pair.
+    """
     rows, seconds = list(one.layout.coords.values())[:2]
     per = 32 // one.layout.bits
     columns = min(one.layout.columns, tmem.COLUMNS - one.column)
@@ -107,7 +109,7 @@ def _number_elements(one: PlacedOperand, mma: TmemMma, cta: int) -> tuple[dict[s
 
 
 def _make_access_layer(access: TensorAccess, lane: int, column: int) -> SheetLayer:
-    """Which thread and register a load or store moves each cell to or from."""
+    """Return the thread and register between which a load or store moves each cell."""
     lanes, columns = access.pattern.evaluate()[:2]
     lanes, columns = lanes + lane, tmem.place_columns(access, columns) + column
     at_thread, at_value = (np.arange(size) for size in lanes.shape)
@@ -126,16 +128,16 @@ def _make_access_layer(access: TensorAccess, lane: int, column: int) -> SheetLay
 
 
 def _pin_cell(sheets: Sequence[PinSheet], lane: int, column: int) -> str:
-    """Return the pin of a cell of the first CTA; LayoutError `bad_find` names the legal range."""
+    """Return the pin of a cell of the first CTA. LayoutError `bad_find` names the legal range."""
     if lane >= tmem.LANES or column >= tmem.COLUMNS:
         hint = f"Lanes run from 0 to {tmem.LANES - 1}, columns from 0 to {tmem.COLUMNS - 1}."
         raise LayoutError("bad_find", f"There is no lane {lane}, column {column}.", hint, "find")
     return PIN.format(panel=sheets[0].name, row=lane, col=column)
 
 
-def find_pins(told: Placement, sheets: Sequence[PinSheet], text: str) -> list[str]:
-    """Find the cells that a text names: an element, a row's first element, or a lane and column; of a
-    lane or a column alone, its first cell.
+def find_pins(answer: Placement, sheets: Sequence[PinSheet], text: str) -> list[str]:
+    """Return the cells that a text names: an element, a row's first element, or a lane and column (the other is 0 if
+    left out).
 
     LayoutError `bad_find` names the legal range.
     """
@@ -145,17 +147,17 @@ def find_pins(told: Placement, sheets: Sequence[PinSheet], text: str) -> list[st
     if line := _LINE.fullmatch(text.strip()):
         lane, column = (int(line["lane"] or 0), int(line["column"] or 0))
         return [_pin_cell(sheets, lane, column)]
-    operands = [one.name.lower().replace(" ", "") for one in told.operands]
+    operands = [one.name.lower().replace(" ", "") for one in answer.operands]
     found = []
     places = parse_places(text, {*operands, "a", "d"}, EXAMPLE, bare=True)
     for place in places:
-        cells = _find_cells(told, sheets, place.matrix or "d", _find_element(place))
-        found += cells[: 3 - len(places)]  # of one place, its first two copies
+        cells = _find_cells(answer, sheets, place.matrix or "d", _find_element(place))
+        found += cells[: 3 - len(places)]  # an element may have several copies: pin the first two
     return found
 
 
 def _find_element(place: SoughtPlace) -> tuple[int, int]:
-    """Return the element that a place is, of a row its first; LayoutError for any other place."""
+    """Return the element of a place; of a row, the first. LayoutError for any other place."""
     if place.index is not None:
         hint = f"Write row {place.index} of {(place.matrix or 'd').upper()}, or an element as in {EXAMPLE}."
         raise LayoutError("bad_find", f"{place.text} has one number, of a row or of an element.", hint, "find")
@@ -165,11 +167,11 @@ def _find_element(place: SoughtPlace) -> tuple[int, int]:
     return place.coords or (row or 0, 0)
 
 
-def _find_cells(told: Placement, sheets: Sequence[PinSheet], name: str, place: tuple[int, int]) -> list[str]:
-    """Find the cells of an element in every CTA."""
-    named = [(one, mma) for one, mma in told.placed if one.name.lower().replace(" ", "") == name]
+def _find_cells(answer: Placement, sheets: Sequence[PinSheet], name: str, place: tuple[int, int]) -> list[str]:
+    """Return the cells of an element in every CTA."""
+    named = [(one, mma) for one, mma in answer.placed if one.name.lower().replace(" ", "") == name]
     if not named:
-        placed = ", ".join(one.name for one in told.operands) or "nothing"
+        placed = ", ".join(one.name for one in answer.operands) or "nothing"
         raise LayoutError("bad_find", f"{name.upper()} is not placed here.", f"Placed: {placed}.", "find")
     one, mma = named[0]
     row, col = place
@@ -189,15 +191,15 @@ def _find_cells(told: Placement, sheets: Sequence[PinSheet], name: str, place: t
     return out
 
 
-def show_placement(asked: PlacementQuestion, told: Placement) -> dict[str, Any]:
-    """Return what the page shows beside the placement, with its sheets and the answer about its pins."""
-    page = make_sheet_page(told)
-    query: Mapping[str, str] = {name: getattr(asked, name) for name in ("find", "pin", "pin2")}
-    return placement.show_placement(asked, told) | page.build_context(query)
+def show_placement(question: PlacementQuestion, answer: Placement) -> dict[str, Any]:
+    """Return the template's variables, with the sheets and the answer about the pins."""
+    page = make_sheet_page(answer)
+    query: Mapping[str, str] = {name: getattr(question, name) for name in ("find", "pin", "pin2")}
+    return placement.show_placement(question, answer) | page.build_context(query)
 
 
-def draw_placement(asked: PlacementQuestion, told: Placement) -> str:
-    """Draw the placement with its pins."""
-    page = make_sheet_page(told)
-    pins, _ = page.parse_pins({name: getattr(asked, name) for name in ("find", "pin", "pin2")})
-    return page.ring(placement.draw_placement(asked, told), SELECTOR, pins)
+def draw_placement(question: PlacementQuestion, answer: Placement) -> str:
+    """Return the picture with its pins."""
+    page = make_sheet_page(answer)
+    pins, _ = page.parse_pins({name: getattr(question, name) for name in ("find", "pin", "pin2")})
+    return page.ring(placement.draw_placement(question, answer), SELECTOR, pins)

@@ -1,4 +1,4 @@
-"""/tmem: tensor memory with the operands of MMAs in it, and what an access touches. No framework."""
+"""/tmem: operands of several MMAs in tensor memory, and an access to it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SHOWN_THREADS, SHOWN_REGISTERS = (0, 1, 2, 31), 4  # of a warp's load
 
 
 def _parse_place(given: Any, field: str) -> Place | None:
-    """Read the address of an operand: a column, or lane:column."""
+    """Parse the address of an operand: a column, or lane:column."""
     if not given:
         return None
     lane, colon, column = given.strip().rpartition(":")
@@ -42,7 +42,7 @@ def _parse_place(given: Any, field: str) -> Place | None:
 
 
 def _parse_address(given: Any, field: str) -> Place | None:
-    """Read lane:column; or one number as PTX has it, lane << 16 | column."""
+    """Parse lane:column, or a number as PTX has it: lane << 16 | column."""
     if ":" in given:
         return _parse_place(given, field)
     whole = parse_integer(given, field, 0, (tmem.LANES << 16) - 1) if given else None
@@ -66,7 +66,7 @@ class PlacedQuestion(MmaQuestion):
 
 
 def _parse_more(given: Any, field: str) -> tuple[PlacedQuestion, ...]:
-    """Read further MMAs, one a line or after `;`: `kind=f16 m=128 n=64 d=320`."""
+    """Parse further MMAs, one per line or separated by `;`: `kind=f16 m=128 n=64 d=320`."""
     out = []
     for line in require_text(given, field).replace(";", "\n").splitlines():
         words: dict[str, str] = {}
@@ -94,7 +94,7 @@ def _parse_word(given: Any, field: str) -> int | None:
 
 @question
 class PlacementQuestion(PlacedQuestion):
-    """MMAs whose operands lie in tensor memory, and an access to it."""
+    """MMAs with operands in tensor memory, and an access to it."""
 
     d_at: Place | None = _operand("d", "0")
     alloc: int = number_field(tmem.COLUMNS, "Columns allocated", "Columns that the kernel allocated.", size=4)
@@ -133,7 +133,7 @@ class PlacementQuestion(PlacedQuestion):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """Operands in tensor memory, each with its MMA, an access to them, and what is wrong."""
+    """Operands in tensor memory with their MMAs, an access to them, and the errors."""
 
     mma: TmemMma
     placed: list[tuple[PlacedOperand, TmemMma]]
@@ -148,24 +148,24 @@ class Placement:
         return [operand for operand, _ in self.placed]
 
 
-def place_operands(asked: PlacementQuestion) -> Placement:
-    """Place the operands of every MMA, and say what is wrong with them and with the access."""
-    mma = parse_mma(asked)
-    placed = _list_operands(asked, mma, "")
-    for number, more in enumerate(asked.more, 2):
+def place_operands(question: PlacementQuestion) -> Placement:
+    """Place the operands of every MMA, and check them and the access."""
+    mma = parse_mma(question)
+    placed = _list_operands(question, mma, "")
+    for number, more in enumerate(question.more, 2):
         placed += _list_operands(more, parse_mma(more), f"{number}: ")
-    allocation = Allocation(asked.alloc, asked.first)
+    allocation = Allocation(question.alloc, question.first)
     mmas = {operand.name: of for operand, of in placed}
     faults = tmem.find_placement_faults(allocation, [operand for operand, _ in placed], mmas)
     if len({of.ctas for of in mmas.values()}) > 1:
         says = "All tcgen05 instructions of a kernel use the same .cta_group; ptxas refuses a mixture."
         faults.append(PlacementFault("cta_group_mixed", "more", says))
-    if asked.idesc is not None:
-        faults += tmem.find_idesc_faults(IdescWord(asked.idesc, mma.kind), mma)
-    lane, column = asked.at or (0, 0)
-    access = tmem.parse_access(asked.access, asked.split) if asked.access else None
+    if question.idesc is not None:
+        faults += tmem.find_idesc_faults(IdescWord(question.idesc, mma.kind), mma)
+    lane, column = question.at or (0, 0)
+    access = tmem.parse_access(question.access, question.split) if question.access else None
     if access:
-        warp = lane // tmem.QUARTER if asked.warp is None else asked.warp
+        warp = lane // tmem.QUARTER if question.warp is None else question.warp
         faults += tmem.find_access_faults(access, lane, column, warp, allocation)
     return Placement(
         mma=mma,
@@ -178,12 +178,12 @@ def place_operands(asked: PlacementQuestion) -> Placement:
     )
 
 
-def _list_operands(asked: PlacedQuestion, mma: TmemMma, prefix: str) -> list[tuple[PlacedOperand, TmemMma]]:
+def _list_operands(question: PlacedQuestion, mma: TmemMma, prefix: str) -> list[tuple[PlacedOperand, TmemMma]]:
     """Return the operands of an MMA that a request places."""
     out = []
     for operand, name in CALLED.items():
         field = f"{operand}_at"
-        at = getattr(asked, field)
+        at = getattr(question, field)
         if at is None:
             continue
         try:
@@ -197,23 +197,23 @@ def _list_operands(asked: PlacedQuestion, mma: TmemMma, prefix: str) -> list[tup
 # the page -------------------------------------------------------------------------------------------------------------
 
 
-def show_placement(asked: PlacementQuestion, told: Placement) -> dict[str, Any]:
-    """Return what the page shows beside the placement."""
-    mma, access, look = told.mma, told.access, asked.look
-    hit = [one for one in told.operands if told.touched is not None and (one.mask & told.touched).any()]
+def show_placement(question: PlacementQuestion, answer: Placement) -> dict[str, Any]:
+    """Return the template's variables."""
+    mma, access, look = answer.mma, answer.access, question.look
+    hit = [one for one in answer.operands if answer.touched is not None and (one.mask & answer.touched).any()]
     sparse = ", A sparse" if mma.sparse else ""
-    again = {"kind": mma.kind.name, "m": mma.m, "n": mma.n, "cta_group": mma.ctas, "ws": int(asked.ws)}
+    again = {"kind": mma.kind.name, "m": mma.m, "n": mma.n, "cta_group": mma.ctas, "ws": int(question.ws)}
     shape = f"kind::{mma.kind.name}, M {mma.m} × N {mma.n} × K {mma.k}{sparse}"
     return {
         "shown": {"scale_vec": mma.scale_vec},
         "choices": {"scale_vec": mma.kind.scaled},
         "title": f"{shape}, {tmem.format_form(mma.form)}",
-        "loaded": list_registers(access, hit[0], *told.where) if access and access.by_warp and hit else [],
+        "loaded": list_registers(access, hit[0], *answer.where) if access and access.by_warp and hit else [],
         "listed": SHOWN_REGISTERS,
         "threads": join_words(list(map(str, SHOWN_THREADS))),
         "touching": [one.name for one in hit],
         "look": look,
-        "held": format_holders(told.operands, *look) if look else None,
+        "held": format_holders(answer.operands, *look) if look else None,
         "word": _link_idesc(mma),
         "code": render_statement(access) if access else "",
         "epilogue": link_to("/tmem/epilogue", again),
@@ -221,21 +221,21 @@ def show_placement(asked: PlacementQuestion, told: Placement) -> dict[str, Any]:
     }
 
 
-def draw_placement(asked: PlacementQuestion, told: Placement) -> str:
+def draw_placement(question: PlacementQuestion, answer: Placement) -> str:
     """Draw the memory of one CTA, or of both of a pair."""
-    masks = [one.mask for one in told.operands]
+    masks = [one.mask for one in answer.operands]
     overlap = np.zeros((tmem.LANES, tmem.COLUMNS), bool)
     for one, other in combinations(masks, 2):
         overlap |= one & other
-    rows = told.mma.place.rows
+    rows = answer.mma.place.rows
     titles = ["CTA"]
-    if told.mma.ctas > 1:
+    if answer.mma.ctas > 1:
         titles = [f"CTA {cta} of the pair: rows {rows * cta}–{rows * cta + rows - 1} of A and D" for cta in range(2)]
     panels = [
-        (title, [(one, _describe_operand(one, mma, cta)) for one, mma in told.placed])
+        (title, [(one, _describe_operand(one, mma, cta)) for one, mma in answer.placed])
         for cta, title in enumerate(titles)
     ]
-    return draw_tmem(panels, told.allocation, told.touched, overlap)
+    return draw_tmem(panels, answer.allocation, answer.touched, overlap)
 
 
 def _describe_operand(one: PlacedOperand, mma: TmemMma, cta: int) -> str:
@@ -246,7 +246,7 @@ def _describe_operand(one: PlacedOperand, mma: TmemMma, cta: int) -> str:
 
 
 def format_holders(placed: list[PlacedOperand], lane: int, column: int) -> list[str]:
-    """What lies at a lane and column: a sentence an operand."""
+    """Return what is stored at a lane and column, a sentence per operand."""
     out = []
     for one in placed:
         last = min(one.column + one.layout.columns, tmem.COLUMNS)
@@ -269,16 +269,17 @@ def format_holders(placed: list[PlacedOperand], lane: int, column: int) -> list[
 
 
 def list_registers(
-    found: TensorAccess, one: PlacedOperand, lane: int, column: int, most: int = SHOWN_REGISTERS
+    access: TensorAccess, one: PlacedOperand, lane: int, column: int, most: int = SHOWN_REGISTERS
 ) -> list[list[str]]:
-    """What thread and register hold of an operand after a load at an address: rows of (thread, register, lane,
-    column, element); `most` registers of SHOWN_THREADS.
+    """Return (thread, register, lane, column, element) after a load at an address.
+
+    At most `most` registers of each of SHOWN_THREADS.
     """
-    lanes, columns = found.pattern.evaluate()[:2]
-    columns = tmem.place_columns(found, columns)
+    lanes, columns = access.pattern.evaluate()[:2]
+    columns = tmem.place_columns(access, columns)
     coords = list(one.layout.coords.values())[:2]
     out = []
-    step = 2 if found.packed else 1
+    step = 2 if access.packed else 1
     for thread in SHOWN_THREADS:
         for value in range(0, min(most * step, lanes.shape[1]), step):
             at, col = int(lanes[thread, value]) + lane, int(columns[thread, value]) + column
@@ -291,7 +292,7 @@ def list_registers(
 
 
 def _link_idesc(mma: TmemMma) -> str:
-    """The page of an instruction descriptor of this MMA."""
+    """Link to an instruction descriptor of this MMA."""
     try:
         made = idesc.encode(mma.kind, {"m": mma.m, "n": mma.n, "sparse": int(mma.sparse)}, mma.form)
     except LayoutError:

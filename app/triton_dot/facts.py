@@ -1,4 +1,4 @@
-"""Facts of the API and the page about what Triton makes of tl.dot. No framework."""
+"""Facts about Triton's tl.dot, for the API and the page."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _type_field(label: str, help: str) -> Any:
 
 @question
 class TritonDotQuestion:
-    """One tl.dot or tl.dot_scaled of a tile, and where it is compiled for."""
+    """A tl.dot or tl.dot_scaled of a tile, and its target."""
 
     m: int = number_field(128, "M", "Rows of A and D; of all blocks of the cluster.", least=1)
     n: int = number_field(128, "N", "Columns of B and D; of all blocks of the cluster.", least=1)
@@ -106,31 +106,32 @@ class TritonDotFacts:
     ] = make_optional_field()
 
 
-def parse_dot(asked: TritonDotQuestion) -> TritonDot:
+def parse_dot(question: TritonDotQuestion) -> TritonDot:
     """Return the product of a question."""
-    default = {"int8": "int32", "fp64": "fp64"}.get(asked.a, "fp32")
+    default = {"int8": "int32", "fp64": "fp64"}.get(question.a, "fp32")
     return TritonDot(
-        asked.m,
-        asked.n,
-        asked.k,
-        asked.a,
-        asked.b,
-        asked.target,
-        acc=asked.acc or default,
-        num_warps=asked.num_warps,
-        num_ctas=asked.num_ctas,
-        precision=asked.precision,
-        scales=SCALES[asked.scales],
-        factor=asked.factor,
-        imprecise=asked.imprecise,
-        computed=asked.computed,
+        question.m,
+        question.n,
+        question.k,
+        question.a,
+        question.b,
+        question.target,
+        acc=question.acc or default,
+        num_warps=question.num_warps,
+        num_ctas=question.num_ctas,
+        precision=question.precision,
+        scales=SCALES[question.scales],
+        factor=question.factor,
+        imprecise=question.imprecise,
+        computed=question.computed,
     )
 
 
-def build_triton_dot(asked: TritonDotQuestion) -> TritonDotFacts:
-    """The instruction that Triton 3.9 chooses for a tl.dot or tl.dot_scaled, the layout of D, and the condition that
-    decided."""
-    dot = parse_dot(asked)
+def build_triton_dot(question: TritonDotQuestion) -> TritonDotFacts:
+    """Return the instruction that Triton 3.9 chooses for a tl.dot or tl.dot_scaled, the layout of D, and the
+    condition that decided.
+    """
+    dot = parse_dot(question)
     found = choose_instruction(dot)
     return TritonDotFacts(
         instruction=found.attempts[-1].instruction,
@@ -158,8 +159,8 @@ def _build_operand(operand: DotOperand) -> TritonOperand:
     return TritonOperand(place=operand.place, type=operand.type.name, layout=operand.layout or None)
 
 
-def _warn_of_columns(found: DotChoice) -> list[str]:
-    """Say where D alone takes more tensor memory than an SM has."""
-    if found.columns <= COLUMNS:
+def _warn_of_columns(choice: DotChoice) -> list[str]:
+    """Return a warning if D alone takes more tensor memory than an SM has."""
+    if choice.columns <= COLUMNS:
         return []
-    return [f"D takes {found.columns} columns of tensor memory; an SM has {COLUMNS}: the kernel cannot be launched."]
+    return [f"D takes {choice.columns} columns of tensor memory; an SM has {COLUMNS}: the kernel cannot be launched."]

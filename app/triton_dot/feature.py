@@ -20,29 +20,29 @@ from lanescope.triton.gluon import triton_layout
 DRAWN = 64  # rows and columns of D that are drawn
 
 
-def build_query(told: TritonDotFacts) -> dict[str, str]:
-    """Return D's layout as /layouts/triton is asked for it."""
-    sizes = "x".join(map(str, told.shape))
-    return {"text": told.layout, "shape": sizes, "element_bits": str(told.element_bits)}
+def build_query(answer: TritonDotFacts) -> dict[str, str]:
+    """Return the query of /layouts/triton for D's layout."""
+    sizes = "x".join(map(str, answer.shape))
+    return {"text": answer.layout, "shape": sizes, "element_bits": str(answer.element_bits)}
 
 
-def build_dot_context(asked: TritonDotQuestion, told: TritonDotFacts) -> dict[str, Any]:
+def build_dot_context(question: TritonDotQuestion, answer: TritonDotFacts) -> dict[str, Any]:
     """Return what the page shows beside the answer."""
-    known = catalog.find_instruction(told.ptx)
+    known = catalog.find_instruction(answer.ptx)
     return {
         "instruction": link_instruction(known) if known else "",
-        "layouts": f"/layouts/triton?{urlencode(build_query(told))}",
-        "caption": _caption_window(_find_window(told)) if _is_drawn(told) else "",
+        "layouts": f"/layouts/triton?{urlencode(build_query(answer))}",
+        "caption": _caption_window(_find_window(answer)) if _is_drawn(answer) else "",
     }
 
 
-def draw_dot(asked: TritonDotQuestion, told: TritonDotFacts) -> str:
-    """Return D as its layout distributes it, of a large one the first rows and columns; "" where it is too large."""
-    if not _is_drawn(told):
+def draw_dot(question: TritonDotQuestion, answer: TritonDotFacts) -> str:
+    """Draw D as its layout distributes it; of a large D the first rows and columns, "" if it is too large."""
+    if not _is_drawn(answer):
         return ""
-    one = _find_window(told)
+    one = _find_window(answer)
     view = f"r:0-{one.rows},c:0-{one.cols}" if one.cut else ""
-    bench, look = build_staged_bench({**build_query(told), **({"view": view} if view else {})})
+    bench, look = build_staged_bench({**build_query(answer), **({"view": view} if view else {})})
     return point_at_sheets(figure.draw_bench(bench, look, None), figure.list_sheets(bench, look), "thread")
 
 
@@ -56,19 +56,19 @@ class DrawnWindow:
     of_memory: bool
 
 
-def _is_drawn(told: TritonDotFacts) -> bool:
+def _is_drawn(answer: TritonDotFacts) -> bool:
     try:
-        triton_layout(told.layout, list(told.shape), told.element_bits)
-    except LayoutError:  # of a layout that Triton gives, only the size is refused
+        triton_layout(answer.layout, list(answer.shape), answer.element_bits)
+    except LayoutError:  # Triton's layouts are legal; only their size can be refused
         return False
     return True
 
 
-def _find_window(told: TritonDotFacts) -> DrawnWindow:
-    bench, _ = build_staged_bench(build_query(told))
+def _find_window(answer: TritonDotFacts) -> DrawnWindow:
+    bench, _ = build_staged_bench(build_query(answer))
     sizes = bench.maps[0].rows, bench.maps[0].cols
     rows, cols = (min(size, DRAWN) for size in sizes)
-    return DrawnWindow(rows, cols, (rows, cols) != sizes, "tensor_memory" in told.layout)
+    return DrawnWindow(rows, cols, (rows, cols) != sizes, "tensor_memory" in answer.layout)
 
 
 def _caption_window(one: DrawnWindow) -> str:
@@ -76,19 +76,19 @@ def _caption_window(one: DrawnWindow) -> str:
     return f"The first {one.rows} × {one.cols} {what}." if one.cut else f"All {what}: {one.rows} × {one.cols}."
 
 
-def format_dot(asked: TritonDotQuestion, told: TritonDotFacts) -> Iterator[str]:
+def format_dot(question: TritonDotQuestion, answer: TritonDotFacts) -> Iterator[str]:
     """Yield the lines of the command."""
-    times = f"{told.products} × " if told.products > 1 else ""
-    yield f"{times}{told.instruction}: {told.reason}"
-    yield f"  {told.ptx}"
-    rows, cols = told.shape
-    yield f"  D {rows}×{cols}{', transposed' if told.transposed else ''}: {told.layout}"
-    if told.layout_before:
-        yield f"    sums before the last product: {told.layout_before}"
-    for name, one in (("A", told.a), ("B", told.b)):
+    times = f"{answer.products} × " if answer.products > 1 else ""
+    yield f"{times}{answer.instruction}: {answer.reason}"
+    yield f"  {answer.ptx}"
+    rows, cols = answer.shape
+    yield f"  D {rows}×{cols}{', transposed' if answer.transposed else ''}: {answer.layout}"
+    if answer.layout_before:
+        yield f"    sums before the last product: {answer.layout_before}"
+    for name, one in (("A", answer.a), ("B", answer.b)):
         yield f"  {name}: {one.type} in {one.place}{f', {one.layout}' if one.layout else ''}"
-    yield from (f"  {note}" for note in told.notes)
-    yield f"Triton {told.triton}. {told.scope}"
+    yield from (f"  {note}" for note in answer.notes)
+    yield f"Triton {answer.triton}. {answer.scope}"
 
 
 TRITON_DOT = Tool(

@@ -1,4 +1,4 @@
-"""The picture of prepacked weights: a part of W coloured by lane, and the words of one thread. No framework."""
+"""The picture of prepacked weights: a part of W coloured by lane, and the words of one thread."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from lanescope.weights.layout import WARP, WeightLayout, WeightPlace
 Longs = NDArray[np.int64]
 GROUP, COLOURS = 4, 8
 CELL, WORD_CELL = (17.0, 15.0), (50.0, 20.0)
-MOST_WORDS, BESIDE = 8, 420.0  # words of a format without lanes; a wider part of W has the words below
-NAMES = 64.0  # what the names of words take
+MOST_WORDS, BESIDE = 8, 420.0  # words of a format without lanes; a wider window has the words below it
+NAMES = 64.0  # width of the names of words
 
 
 @dataclass(frozen=True, slots=True)
 class WeightWindow:
-    """The part of W that is drawn, k and n of its first element and its size; turned: whether n runs down."""
+    """The part of W that is drawn: k and n of its first element, its size, and whether n runs down (`turned`)."""
 
     k: int
     n: int
@@ -35,7 +35,9 @@ class WeightWindow:
 
 
 def find_window(layout: WeightLayout, place: WeightPlace) -> WeightWindow:
-    """Find what is drawn around a place: what its warp holds of the tile; without lanes, whole tiles of at least 16."""
+    """Return the part of W to draw around a place: its warp's part of the tile; without lanes, whole tiles of at
+    least 16.
+    """
     down, across = layout.tile.extents
     if layout.threads:
         warp = slice(place.thread // WARP * WARP, (place.thread // WARP + 1) * WARP)
@@ -83,7 +85,7 @@ def draw_weights(layout: WeightLayout, place: WeightPlace) -> str:
 
 
 def caption_weights(layout: WeightLayout, place: WeightPlace) -> str:
-    """Return what the picture shows, in words."""
+    """Return the caption of the picture."""
     window = find_window(layout, place)
     ranges = f"k {window.k}–{window.k + window.deep - 1}, n {window.n}–{window.n + window.wide - 1}"
     down = "n down, k across" if window.turned else "k down, n across"
@@ -98,7 +100,7 @@ def caption_weights(layout: WeightLayout, place: WeightPlace) -> str:
 
 
 def _list_words(layout: WeightLayout, place: WeightPlace) -> list[int]:
-    """List the words that are drawn: those of the thread, or neighbours of the selected one."""
+    """Return the words to draw: those of the thread, or the neighbours of the selected one."""
     if layout.threads:
         first, count = place.word - place.word_of_thread, layout.words_of_thread
     else:

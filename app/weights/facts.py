@@ -1,4 +1,4 @@
-"""Facts of the API and the page about prepacked weights. No framework."""
+"""Facts of the API and the page about prepacked weights."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from lanescope.weights.formats import FORMATS, SideValues
 from lanescope.weights.layout import MOST, WORD_BITS, FragmentPlace, WeightLayout, WeightPlace, packed_weights
 from lanescope.weights.sparse import locate_metadata
 
-LEAST = 16  # rows and columns of W where its sizes are left out: whole tiles from here on
+LEAST = 16  # default rows and columns of W, rounded up to whole tiles
 
 
 @question
 class WeightQuestion:
-    """A matrix of integers in a format, and the element of it that is looked at."""
+    """A matrix of integers in a format, and the selected element."""
 
     format: str = word_field(
         tuple(FORMATS),
@@ -64,7 +64,7 @@ class SparseIndex:
 
 @fact
 class PlacedWeight:
-    """Where an element lies."""
+    """Where an element is stored."""
 
     k: int
     n: int
@@ -124,33 +124,35 @@ class WeightFacts:
     operand: str | None = make_optional_field()
 
 
-def make_layout(asked: WeightQuestion) -> WeightLayout:
-    """Return the layout of a question, where sizes are left out the least that hold the element that is looked for.
+def make_layout(question: WeightQuestion) -> WeightLayout:
+    """Return the layout of a question; a size that is left out is the smallest that has the requested element.
 
     LayoutError names the wrong field.
     """
-    smallest = packed_weights(asked.format, bits=asked.bits)
-    element = parse_element(asked.find) or (0, 0)
+    smallest = packed_weights(question.format, bits=question.bits)
+    element = parse_element(question.find) or (0, 0)
     units = smallest.tile.extents
     sizes = (-(-max(at + 1, LEAST) // unit) * unit for at, unit in zip(element, units, strict=True))
-    down, across = (min(size, MOST // unit * unit) for size, unit in zip(sizes, units, strict=True))
-    k, n = (size if given is None else given for given, size in zip((asked.k, asked.n), (down, across), strict=True))
-    return packed_weights(asked.format, k, n, asked.bits)
+    default_k, default_n = (min(size, MOST // unit * unit) for size, unit in zip(sizes, units, strict=True))
+    k = default_k if question.k is None else question.k
+    n = default_n if question.n is None else question.n
+    return packed_weights(question.format, k, n, question.bits)
 
 
-def find_place(asked: WeightQuestion, layout: WeightLayout) -> WeightPlace:
-    """Return the place that is looked at; without a text that of the example, or the nearest in a smaller W."""
-    if not asked.find.strip():
+def find_place(question: WeightQuestion, layout: WeightLayout) -> WeightPlace:
+    """Return the selected place; without a text that of the example, or the nearest one in a smaller W."""
+    if not question.find.strip():
         k, n = parse_element(EXAMPLE) or (0, 0)
         return layout.locate(min(k, layout.k - 1), min(n, layout.n - 1))
-    return layout.locate(*parse_place(asked.find, layout))
+    return layout.locate(*parse_place(question.find, layout))
 
 
-def locate_weight(asked: WeightQuestion) -> WeightFacts:
-    """A matrix of 4- or 8-bit integers as Marlin, Machete, AWQ or GPTQ stores it: the word, nibble, lane and register
-    of an element, and which operand the words feed."""
-    layout = make_layout(asked)
-    row, place = layout.format, find_place(asked, layout)
+def locate_weight(question: WeightQuestion) -> WeightFacts:
+    """Return a matrix of 4- or 8-bit integers as Marlin, Machete, AWQ or GPTQ stores it: the word, nibble, lane and
+    register of an element, and which operand the words feed.
+    """
+    layout = make_layout(question)
+    row, place = layout.format, find_place(question, layout)
     return WeightFacts(
         format=row.name,
         title=row.title,
@@ -198,15 +200,15 @@ def _build_place(layout: WeightLayout, place: WeightPlace) -> PlacedWeight:
     )
 
 
-def _build_slot(held: FragmentPlace) -> WeightSlot:
+def _build_slot(holders: FragmentPlace) -> WeightSlot:
     return WeightSlot(
-        instruction=held.instruction,
-        row=held.row,
-        col=held.col,
-        lane=held.thread,
-        register=held.register,
-        bit=held.bit,
-        value=held.value,
+        instruction=holders.instruction,
+        row=holders.row,
+        col=holders.col,
+        lane=holders.thread,
+        register=holders.register,
+        bit=holders.bit,
+        value=holders.value,
     )
 
 

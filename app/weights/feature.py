@@ -21,40 +21,41 @@ from lanescope.render.weights import render_weights
 from lanescope.weights.layout import WARP
 
 
-def build_weight_context(asked: WeightQuestion, told: WeightFacts) -> dict[str, Any]:
+def build_weight_context(question: WeightQuestion, answer: WeightFacts) -> dict[str, Any]:
     """Return what the page shows beside the answer."""
-    layout, slot = make_layout(asked), told.place.slot
-    pin = {"pin": f"{told.operand}:{slot.row},{slot.col}"} if slot else {}
+    layout, slot = make_layout(question), answer.place.slot
+    pin = {"pin": f"{answer.operand}:{slot.row},{slot.col}"} if slot else {}
     return {
         "code": render_weights(layout),
-        "caption": caption_weights(layout, find_place(asked, layout)),
-        "instruction": link_instruction(catalog.find(told.ptx), query=pin) if told.ptx else "",
-        "sentences": list(format_place(told)),
-        "field_name": FIELD_NAMES.get(told.bits, "field"),
+        "caption": caption_weights(layout, find_place(question, layout)),
+        "instruction": link_instruction(catalog.find(answer.ptx), query=pin) if answer.ptx else "",
+        "sentences": list(format_place(answer)),
+        "field_name": FIELD_NAMES.get(answer.bits, "field"),
     }
 
 
-def draw_weight(asked: WeightQuestion, told: WeightFacts) -> str:
+def draw_weight(question: WeightQuestion, answer: WeightFacts) -> str:
     """Return the part of W around the selected element, with its words."""
-    layout = make_layout(asked)
-    return draw_weights(layout, find_place(asked, layout))
+    layout = make_layout(question)
+    return draw_weights(layout, find_place(question, layout))
 
 
-def format_place(told: WeightFacts) -> Iterator[str]:
+def format_place(answer: WeightFacts) -> Iterator[str]:
     """Yield where the element is, in sentences: its word, its thread, its slot in the operand, its metadata."""
-    at, field = told.place, FIELD_NAMES.get(told.bits, "field")
+    at, field = answer.place, FIELD_NAMES.get(answer.bits, "field")
+    bits = f"bits {at.bit}–{at.bit + answer.bits - 1}"
     yield (
-        f"W[{at.k}, {at.n}] of {told.k} × {told.n} is {field} {at.field} (bits {at.bit}–{at.bit + told.bits - 1}) of"
-        f" word {at.word}, in tile {at.tile}."
+        f"W[{at.k}, {at.n}] of {answer.k} × {answer.n} is {field} {at.field} ({bits}) of word {at.word}, in tile"
+        f" {at.tile}."
     )
     if at.thread is not None:
         warp, lane = divmod(at.thread, WARP)
-        several = f" (warp {warp}, lane {lane})" if told.threads // WARP > 1 else ""
+        several = f" (warp {warp}, lane {lane})" if answer.threads // WARP > 1 else ""
         who = f"Thread {at.thread}{several}" if several else f"Lane {at.thread}"
-        yield f"{who} loads it as word {at.word_of_thread} of {told.words_of_thread} of the tile."
-    if at.slot and told.operand:
+        yield f"{who} loads it as word {at.word_of_thread} of {answer.words_of_thread} of the tile."
+    if at.slot and answer.operand:
         yield (
-            f"Instruction {at.slot.instruction} of the tile has it in {told.operand.upper()} at row {at.slot.row},"
+            f"Instruction {at.slot.instruction} of the tile has it in {answer.operand.upper()} at row {at.slot.row},"
             f" column {at.slot.col}: register {at.slot.register}, value {at.slot.value}."
         )
     if at.index:
@@ -64,22 +65,23 @@ def format_place(told: WeightFacts) -> Iterator[str]:
         )
 
 
-def format_weight(asked: WeightQuestion, told: WeightFacts) -> Iterator[str]:
+def format_weight(question: WeightQuestion, answer: WeightFacts) -> Iterator[str]:
     """Yield the lines of the command."""
-    yield f"{told.title}, {told.bits} bits, W {told.k} × {told.n}: {told.bytes} bytes, words {list(told.shape)}"
-    yield from (f"  {sentence}" for sentence in format_place(told))
-    yield f"  the word, low {FIELD_NAMES.get(told.bits, 'field')} first: " + " ".join(
-        f"{one.k},{one.n}" for one in told.word
+    size = f"{answer.bytes} bytes, words {list(answer.shape)}"
+    yield f"{answer.title}, {answer.bits} bits, W {answer.k} × {answer.n}: {size}"
+    yield from (f"  {sentence}" for sentence in format_place(answer))
+    yield f"  the word, low {FIELD_NAMES.get(answer.bits, 'field')} first: " + " ".join(
+        f"{one.k},{one.n}" for one in answer.word
     )
-    yield f"  a tile of {told.tile[0]} × {told.tile[1]}, (thread)(word field) to (k)(n): {told.pattern}"
-    yield f"  {told.feeds}"
-    yield f"  groups: {told.groups}"
-    yield f"  scales: {told.scales.about}"
-    yield f"  zero points: {told.zeros.about}"
-    yield from (f"  {note}" for note in told.notes)
-    if told.open:
-        yield f"  open: {told.open}"
-    yield from (f"  source: {source}" for source in told.sources)
+    yield f"  a tile of {answer.tile[0]} × {answer.tile[1]}, (thread)(word field) to (k)(n): {answer.pattern}"
+    yield f"  {answer.feeds}"
+    yield f"  groups: {answer.groups}"
+    yield f"  scales: {answer.scales.about}"
+    yield f"  zero points: {answer.zeros.about}"
+    yield from (f"  {note}" for note in answer.notes)
+    if answer.open:
+        yield f"  open: {answer.open}"
+    yield from (f"  source: {source}" for source in answer.sources)
 
 
 WEIGHTS = Tool(

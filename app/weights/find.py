@@ -1,4 +1,4 @@
-"""The place of a matrix of packed weights that a text names: W[5, 18], or lane 10, word 1, nibble 4. No framework."""
+"""The find field of packed weights: W[5, 18], or lane 10, word 1, nibble 4."""
 
 from __future__ import annotations
 
@@ -30,8 +30,10 @@ def parse_element(text: str) -> tuple[int, int] | None:
 
 
 def parse_place(text: str, layout: WeightLayout) -> tuple[int, int]:
-    """Return (k, n) of the place that a text names. A word counts in the whole array, after a thread in that thread's
-    words of a tile. LayoutError `bad_find` for any other text, or a place outside W.
+    """Return (k, n) of the place that a text names.
+
+    A word is counted in the whole array or, after a thread, among that thread's words of a tile. LayoutError `bad_find`
+    for any other text, or a place outside W.
     """
     given = text.strip()
     try:
@@ -72,7 +74,7 @@ def _find_place(layout: WeightLayout, match: re.Match[str]) -> tuple[int, int]:
 
 
 def _find_thread(layout: WeightLayout, called: str, warp: int | None, own: int | None) -> int | None:
-    """Return the thread of a tile that a text names by itself, or as a lane of a warp; None where it names none."""
+    """Return the thread of a tile that a text names, directly or as a lane of a warp; None if it names none."""
     if own is None and warp is None:
         return None
     if not layout.threads:

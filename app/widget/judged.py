@@ -1,6 +1,4 @@
-"""Live views of what was judged: what a descriptor reads, alone or against the tile, and what a kernel recorded. No
-widget.
-"""
+"""Live views of verdicts: what a descriptor reads, alone or compared with the tile, and what a kernel recorded."""
 
 from __future__ import annotations
 
@@ -94,7 +92,7 @@ def _draw_reads(read: Longs, seen: View, title: str) -> LivePicture:
 
 
 def draw_verdict(verdict: Verdict, title: str = "") -> LivePicture:
-    """Draw which elements a descriptor reads from where they lie; `value` is the byte that is read."""
+    """Draw which elements a descriptor reads from the right place; `value` is the byte that is read."""
     read, expected = np.asarray(verdict.read, np.int64), np.asarray(verdict.expected, np.int64)
     right = read == expected
     title = f"{title or 'The operand'}: {verdict.matched} of {verdict.total} elements are read from where they lie"
@@ -108,7 +106,7 @@ def draw_verdict(verdict: Verdict, title: str = "") -> LivePicture:
 
 
 def _compare_places(read: Longs, expected: Longs) -> tuple[SheetLayer, ...]:
-    """Make the sentences of a verdict: right, wrong, not defined, and which element lies where a wrong one is read."""
+    """Return the sentences of a verdict: right, wrong, undefined, and which element is read instead."""
     right, defined = read == expected, read >= 0
     order = np.argsort(expected.reshape(-1), kind="stable")
     at = np.minimum(np.searchsorted(expected.reshape(-1)[order], read), read.size - 1)

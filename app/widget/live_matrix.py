@@ -1,5 +1,6 @@
-"""A matrix of a live view: where its cells are drawn, which lane and value hold each of them, and what is said of them.
-No widget: app/widget/selection.py selects in it, static/widget/view.js paints it.
+"""A matrix of a live view: where its cells are drawn, which lane and value hold each of them, and their texts.
+
+app/widget/selection.py selects in it, static/widget/view.js paints it.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class LiveMatrix:
 
     @cached_property
     def _column_of(self) -> dict[int, int]:
-        """The column of each value; of offsets that several cells have, the first."""
+        """Return the column of each value; of offsets that several cells have, the first."""
         return {value: col for col, value in reversed(list(enumerate(self.values.tolist())))}
 
     def has_lane(self, lane: int) -> bool:
@@ -104,7 +105,7 @@ class LiveMatrix:
 
 
 def refuse_size(what: str, most: int) -> LayoutError:
-    """Return the error for what is too large for a live view."""
+    """Return the error for an object that is too large for a live view."""
     return LayoutError("too_large", f"{what} are more than a live view shows.", f"At most {most}; show a smaller tile.")
 
 

@@ -68,7 +68,7 @@ def _follow_element(matrix: LiveMatrix, now: Selection) -> Selection:
 
 
 def select_part(matrices: Matrices, matrix: str, part: str, wanted: Any, lane: int | None = None) -> Selection:
-    """Select one part in a matrix, and what follows from it; LayoutError where the matrix does not have it.
+    """Select one part in a matrix, and what follows from it; LayoutError if the matrix does not have it.
 
     lane: of an element's copies, the one in this lane is selected.
     """

@@ -59,7 +59,7 @@ class LayoutView(anywidget.AnyWidget):
 
     @property
     def matrices(self) -> tuple[str, ...]:
-        """The names that `matrix` may have."""
+        """Return the names that `matrix` may have."""
         return tuple(self._maps)
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
@@ -72,7 +72,7 @@ class LayoutView(anywidget.AnyWidget):
 
     @property
     def selection(self) -> Selection:
-        """All four parts."""
+        """Return all four parts."""
         return Selection(self.matrix, self.lane, self.value, self.element)
 
     @validate(*PARTS)

@@ -1,6 +1,4 @@
-"""Names of instructions as people say them: opcode and shape, types as an assignment, and the words that tell forms
-with both alike apart.
-"""
+"""Short names of instructions: opcode and shape, types as an assignment, and the words that distinguish the rest."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from lanescope.ptx.syntax import SILENT
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormName:
-    """A name that no other form has: opcode and shape, the types, and what tells it from forms with both alike."""
+    """A unique name: opcode and shape, types, and the words that distinguish forms with both alike."""
 
     name: str
     types: str
@@ -42,7 +40,7 @@ def name_form(instruction: Instruction) -> FormName:
 
 
 def format_short_name(instruction: Instruction) -> str:
-    """Format the opcode as people say it and the shape; a short name, not PTX.
+    """Return opcode and shape as people say them; a short name, not PTX.
 
     >>> (format_short_name(catalog.find("wgmma.mma_async.m64n8k16.f32.f16.f16")),
     ... format_short_name(catalog.find("ldmatrix.m8n8.x4.trans.b16")))
@@ -63,8 +61,7 @@ def find_issued_kind(instruction: Instruction) -> str:
 
 
 def format_assignment(instruction: Instruction) -> str:
-    """Format the types as an assignment: f32 += f16 × f16, or the element types if nothing is multiplied; "" if the
-    text leaves them open.
+    """Return the types as an assignment (f32 += f16 × f16), or the element types if nothing is multiplied; "" if open.
 
     >>> format_assignment(catalog.find("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f16"))
     'f32 = f16 × f16 + f16'
@@ -82,7 +79,7 @@ def format_assignment(instruction: Instruction) -> str:
 
 @lru_cache(maxsize=1)
 def _index_apart() -> dict[str, str]:
-    """Map the PTX text of every form to the words of it that some form of the same short name and types lacks."""
+    """Return, for every form, the words that another form of the same short name and types lacks."""
     alike: dict[tuple[str, str], list[Instruction]] = {}
     for i in catalog.instructions():
         alike.setdefault((format_short_name(i), format_assignment(i)), []).append(i)
@@ -90,13 +87,13 @@ def _index_apart() -> dict[str, str]:
     for forms in alike.values():
         words = [list_spelling_words(i) for i in forms]
         for form, own_words in zip(forms, words, strict=True):
-            told = (word for word in own_words if any(word not in other for other in words))
-            apart[form.ptx] = " ".join(dict.fromkeys(told))
+            distinct = (word for word in own_words if any(word not in other for other in words))
+            apart[form.ptx] = " ".join(dict.fromkeys(distinct))
     return apart
 
 
 def list_spelling_words(i: Instruction) -> list[str]:
-    """List the words of a text apart from its shape: opcode, the layouts together, modifiers and types."""
+    """Return the words of a text besides its shape: opcode, both layouts as one word, modifiers and types."""
     syntax = i.syntax
     words = [*re.split(r"\.|::", syntax.opcode), ".".join(syntax.layouts), *syntax.modifiers, *syntax.types]
     return [word for word in words if word and word not in SILENT and word not in catalog.SPACES]

@@ -1,5 +1,7 @@
-"""The instructions that a name means: a full name means one, a shorter one every form that has its words, the plain one
-first. Nothing is dropped unsaid. No framework.
+"""The instructions that a name means: a full name means one, a shorter one every form with its words, the plain one
+first.
+
+No word is ignored silently.
 """
 
 from __future__ import annotations
@@ -42,8 +44,8 @@ class FormMatches:
 
     @property
     def named(self) -> bool:
-        """Whether the words alone say that an instruction is meant: an opcode or a shape, even a wrong one, is among
-        them.
+        """Return whether the words alone say that an instruction is meant: an opcode or a shape, even a wrong one,
+        is among them.
         """
         return any(is_opcode(word) or search.split_shape(word) for word in (*self.words, *self.ignored))
 
@@ -102,7 +104,7 @@ def is_opcode(word: str) -> bool:
 
 
 def _explain_none(content: list[str], ignored: tuple[str, ...], assigned: int) -> FormMatches:
-    """Return which words are in the way, and how many forms have all the others."""
+    """Return which words exclude all forms, and how many forms have all the others."""
     left = {word: _intersect([other for other in content if other != word]) & assigned for word in content}
     if len(content) < 2:
         return FormMatches(tuple(content), ignored, ())
@@ -255,9 +257,9 @@ def _rank_form(form: Instruction, words: list[str], said: list[str]) -> tuple[in
     """
     parts, types = form.syntax, form.types
     kind = form.family.issue.kind if form.family.issue else ""
-    told = spell_words(words)
-    opcode = [word for word in re.split(r"\.|::", parts.opcode) if word not in told]
-    modifiers = [word for word in parts.modifiers if word not in told and word not in catalog.SPACES]
+    spellings = spell_words(words)
+    opcode = [word for word in re.split(r"\.|::", parts.opcode) if word not in spellings]
+    modifiers = [word for word in parts.modifiers if word not in spellings and word not in catalog.SPACES]
     order = [types.get(name, "") for name in "dabc"]
     given = [word for word in said if word in DTYPES and word != types.get("s")]
     layouts = tuple(word for word in said if word in syntax.LAYOUTS)

@@ -1,4 +1,4 @@
-"""The search of the catalogue: a row has keys, a query asks for keys. No framework.
+"""The search of the catalogue: a row has keys, a query asks for keys.
 
 The server matches with `has_keys`; an exported site receives these rules as data (app/catalogue/site_search.py) and
 matches with static/catalogue/site.js, which knows nothing else:

@@ -1,4 +1,4 @@
-"""The words of a search for instructions: what people call the types, and words that ask for nothing. No framework."""
+"""The words of a search for instructions: common names of types, and words to ignore."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 // Everything around the stage that changes it: the strip of controls, the pickers, names of patterns, size and theme.
 import { pageOf } from "../kit/place.js";
-import { focus, tell } from "./focus.js";
+import { focus, notify } from "./focus.js";
 import { draw, paint } from "./picture.js";
 import { stage } from "./stage.js";
 import { data, query, remember, spans, state, view } from "./state.js";
@@ -25,7 +25,7 @@ function choose({ target: control }) {
   remember();
   if (control.name === "product" || "reload" in control.dataset) location.reload();
   paint();
-  tell();
+  notify();
 }
 
 /** Another tile is another page: what was pinned or zoomed has no place there. */

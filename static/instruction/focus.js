@@ -6,8 +6,8 @@ import { stage } from "./stage.js";
 export const focus = { hovered: null, cursor: null, name: null, region: null };
 
 // What a page says of the cell in focus, whenever that may be another.
-export const told = [];
-export const tell = () => { for (const each of told) each(); };
+export const listeners = [];
+export const notify = () => { for (const each of listeners) each(); };
 
 function cellOf(text) {
   const pin = readPin(text);

@@ -98,10 +98,10 @@ function answer() {
   const pins = readPins();
   if (!pins.length && aboutShown()) return aboutShown();
   if (!pins.length) return { lines: [words.nothing], text: words.invitation };
-  const told = pins.map(({ cell, thread }) => (cell ? aboutElement(cell) : aboutThread(thread)));
+  const sentences = pins.map(({ cell, thread }) => (cell ? aboutElement(cell) : aboutThread(thread)));
   const same = pins.length > 1 && pins[0].thread === pins[1].thread;
-  const text = pins.length > 1 ? (same ? words.together : words.apart) : told[0][1];
-  return { lines: told.map(([line]) => line), text };
+  const text = pins.length > 1 ? (same ? words.together : words.apart) : sentences[0][1];
+  return { lines: sentences.map(([line]) => line), text };
 }
 
 export function fillHeadline() {

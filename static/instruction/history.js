@@ -1,5 +1,5 @@
 // Back and Forward: the page shows what the address says then.
-import { tell } from "./focus.js";
+import { notify } from "./focus.js";
 import { paint } from "./picture.js";
 import { recall, state } from "./state.js";
 import { showView } from "./window.js";
@@ -9,6 +9,6 @@ export function followHistory() {
     if (recall()) return location.reload();
     showView(state.view);
     paint();
-    tell();
+    notify();
   });
 }

@@ -1,5 +1,5 @@
 // The keyboard, from the page's load: arrows move, a letter changes the matrix, Enter or Space pins, + − 0 zoom.
-import { focus, pinnedCell, tell } from "./focus.js";
+import { focus, pinnedCell, notify } from "./focus.js";
 import { lightUp } from "./picture.js";
 import { pin } from "./pin.js";
 import { say, speak } from "./spoken.js";
@@ -77,7 +77,7 @@ function move(cell) {
   reveal(cell);
   speak(cell);
   lightUp();
-  tell();
+  notify();
 }
 
 export function followKeys() {

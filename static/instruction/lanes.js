@@ -26,7 +26,7 @@ function valuesInView(panel) {
 
 /** What the grid's stage draws from, in the form of a matrix of its own; thread: of each row. */
 function operandOf(columns, first, count) {
-  const cols = columns.length, thread = new Array(LANES * cols).fill(-1), told = { r: [], c: [] };
+  const cols = columns.length, thread = new Array(LANES * cols).fill(-1), fields = { r: [], c: [] };
   const elements = new Array(LANES * cols).fill(null);
   columns.forEach(({ panel, value }, col) => {
     const op = panel.operand;
@@ -36,14 +36,14 @@ function operandOf(columns, first, count) {
       const at = row * cols + col;
       thread[at] = first + row;
       elements[at] = { panel, row: Math.floor(held.cell / op.cols), col: held.cell % op.cols };
-      [told.r[at], told.c[at]] = [elements[at].row, elements[at].col];
+      [fields.r[at], fields.c[at]] = [elements[at].row, elements[at].col];
     }
   });
   const value = thread.map((_, at) => at % cols), byThread = new Map();
   thread.forEach((held, cell) => {
     if (held >= 0) byThread.set(held, [...(byThread.get(held) ?? []), { cell, value: cell % cols }]);
   });
-  const own = { name: "lanes", title: "lanes", cols, copies: 1, thread, value, byThread, told, text: "{r},{c}" };
+  const own = { name: "lanes", title: "lanes", cols, copies: 1, thread, value, byThread, fields, text: "{r},{c}" };
   return { elements, operand: { ...own,
     register: columns.map((one) => one.panel.operand.register[one.value]), categories: coloursOf(columns, thread) } };
 }

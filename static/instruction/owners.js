@@ -51,8 +51,8 @@ export function holder(thread) {
 export const numberOf = (op, name, held) => op.categories[name].numbers[held[op.categories[name].of]];
 
 /** Further numbers of a cell that labels and sentences may name. */
-export const toldOf = ({ told }, at) =>
-  Object.fromEntries(Object.entries(told ?? {}).map(([name, all]) => [name, all[at]]));
+export const fieldsOf = ({ fields }, at) =>
+  Object.fromEntries(Object.entries(fields ?? {}).map(([name, all]) => [name, all[at]]));
 
 /** Every name of the pattern with its number for one owner. */
 export const digitsOf = (op, held) => Object.fromEntries(op.digits.map((name) => [name, numberOf(op, name, held)]));
@@ -65,5 +65,5 @@ export function factsOf(cell) {
   const registers = values.map((value) => cell.panel.operand.register[value]);
   const said = { thread: all[0].thread, value: values[0], values: distinct(values), registers: distinct(registers),
     more: all.length > 1 ? "+" : "" };
-  return { ...said, row: cell.row, col: cell.col, index: indexOf(cell), ...toldOf(cell.panel.operand, indexOf(cell)) };
+  return { ...said, row: cell.row, col: cell.col, index: indexOf(cell), ...fieldsOf(cell.panel.operand, indexOf(cell)) };
 }

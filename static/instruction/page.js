@@ -2,7 +2,7 @@
 import "../kit/scripted.js";
 import { copyButtons } from "../kit/copy.js";
 import { onServer } from "../kit/place.js";
-import { pinnedCell, told } from "./focus.js";
+import { pinnedCell, listeners } from "./focus.js";
 import { followControls } from "./controls.js";
 import { followGestures } from "./gestures.js";
 import { followFinding } from "./find.js";
@@ -21,7 +21,7 @@ import { followTabs } from "./tabs.js";
 import { reveal } from "./window.js";
 import { followZoom } from "./zoom.js";
 
-told.push(fillPanel, fillHeadline, ringPlaced);
+listeners.push(fillPanel, fillHeadline, ringPlaced);
 if (pinnedCell() && !state.view) reveal(pinnedCell());
 paint();
 followPointer();

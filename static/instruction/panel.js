@@ -2,7 +2,7 @@
 import { $, element } from "../kit/dom.js";
 import { fill } from "../kit/template.js";
 import { focusCell, readPins } from "./focus.js";
-import { digitsOf, heldBy, holder, operands, owner, owners, toldOf } from "./owners.js";
+import { digitsOf, heldBy, holder, operands, owner, owners, fieldsOf } from "./owners.js";
 import { data, state } from "./state.js";
 import { dotProduct } from "./trace.js";
 
@@ -46,7 +46,7 @@ function numbers(op, held, facts) {
       element("dd", {}, `${fill(work, { ...facts, ...named })} = `, element("b", {}, fill(result, facts))))));
 }
 
-const textFacts = (op, value, row, col) => ({ ...toldOf(op, row * op.cols + col), name: op.name, title: op.title, value,
+const textFacts = (op, value, row, col) => ({ ...fieldsOf(op, row * op.cols + col), name: op.name, title: op.title, value,
   row, col, register: op.register[value], bits: op.bits[value] });
 
 /** A table of what a thread holds of one operand, by register; nothing where it holds nothing. */

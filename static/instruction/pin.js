@@ -1,5 +1,5 @@
 // Pinning: a cell stays in focus and in the URL until it, or Escape, frees it. A second pin compares another lane.
-import { tell } from "./focus.js";
+import { notify } from "./focus.js";
 import { lightUp } from "./picture.js";
 import { say, speak } from "./spoken.js";
 import { pinOf, remember, state } from "./state.js";
@@ -21,5 +21,5 @@ export function pinTexts(text, second = "", pushed = true) {
   if ("pin2" in state) state.pin2 = second;
   remember(pushed);
   lightUp();
-  tell();
+  notify();
 }

@@ -1,6 +1,6 @@
 // The pointer on the stage: moving shows a lane, a click or tap pins its cell. A drag pans and a double click fits;
 // neither pins.
-import { focus, sameCell, tell } from "./focus.js";
+import { focus, sameCell, notify } from "./focus.js";
 import { lightUp } from "./picture.js";
 import { pin, pinTexts } from "./pin.js";
 import { stage } from "./stage.js";
@@ -27,7 +27,7 @@ export function followPointer() {
     focus.hovered = cell;
     focus.cursor = null;
     lightUp();
-    if (!state.pin) tell();
+    if (!state.pin) notify();
   });
   stage.element.addEventListener("pointerleave", () => {
     focus.hovered = null;

@@ -5,10 +5,10 @@ import { axisOf, base, colour, labelled, plotted, walkCells, whenSeen } from "./
 
 const figures = [...document.querySelectorAll("figure.chart[data-chart]")];
 function drawn(figure) {
-  const told = JSON.parse(figure.dataset.chart);
-  if (told.lying) return lying(figure, told);
-  if (told.wavefronts) return turns(figure, told);
-  const { title, across, up, names, series, fills } = told;
+  const data = JSON.parse(figure.dataset.chart);
+  if (data.lying) return lying(figure, data);
+  if (data.wavefronts) return turns(figure, data);
+  const { title, across, up, names, series, fills } = data;
   const muted = colour("--muted");
   const bars = series.map(({ name, values }, n) => ({
     type: "bar", name, x: names, y: values,

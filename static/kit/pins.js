@@ -35,11 +35,11 @@ export function followPins({ pictures, describe, words, hover = null, inView = (
   }
 
   function answer() {
-    const told = pins.map(describe), [first, second] = told;
+    const descriptions = pins.map(describe), [first, second] = descriptions;
     if (!first) return { lines: [words.nothing], text: words.invitation };
-    const comparable = told.every(({ holder, group }) => Number.isInteger(holder) && group === first.group);
+    const comparable = descriptions.every(({ holder, group }) => Number.isInteger(holder) && group === first.group);
     const compared = comparable && (first.holder === second?.holder ? words.together : words.apart);
-    return { lines: told.map(({ line }) => line), text: second ? compared || "" : first.text };
+    return { lines: descriptions.map(({ line }) => line), text: second ? compared || "" : first.text };
   }
 
   function show() {
@@ -75,8 +75,8 @@ export function followPins({ pictures, describe, words, hover = null, inView = (
     now = text;
     mark("pointed", text ? [text] : []);
     hover?.(text);
-    const told = text && describe(text);
-    pointed?.replaceChildren(...ticked(told ? [told.line, told.text].filter(Boolean).join(". ") : ""));
+    const description = text && describe(text);
+    pointed?.replaceChildren(...ticked(description ? [description.line, description.text].filter(Boolean).join(". ") : ""));
   }
 
   const pinUnder = (svg, event) => {
@@ -103,8 +103,8 @@ export function followPins({ pictures, describe, words, hover = null, inView = (
         const [top, left] = cornerOf(picture.grid), [down, right] = STEPS[event.key], [row, col] = from ?? [top, left];
         point(picture.pinOf(within(row + down, top, rows), within(col + right, left, cols)));
         const spoken = $("spoken");
-        const told = now && describe(now);
-        if (spoken && told) spoken.textContent = told.spoken ?? told.line.replaceAll("`", "");
+        const description = now && describe(now);
+        if (spoken && description) spoken.textContent = description.spoken ?? description.line.replaceAll("`", "");
       } else return;
       event.preventDefault();
     });

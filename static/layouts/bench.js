@@ -1,7 +1,7 @@
 // A layout's page: the bench of whole tiles over it, the bits of the cell in focus lit in the matrix over F2.
 import "../kit/auto.js";
 import "../tiles/mma.js";
-import { focus, focusCell, told } from "../instruction/focus.js";
+import { focus, focusCell, listeners } from "../instruction/focus.js";
 import { factsOf, owners } from "../instruction/owners.js";
 import { data, state } from "../instruction/state.js";
 
@@ -25,7 +25,7 @@ function light() {
   for (const one of columns) one.classList.toggle("lit", lit.has(one.dataset.bit));
 }
 
-told.push(light);
+listeners.push(light);
 light();
 
 // Another layout keeps the look of this one.

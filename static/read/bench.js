@@ -130,7 +130,7 @@ function pointCells(bench) {
     const from = [x + width, y + height / 2], end = [tx, ty + tall / 2];
     draw("path", { d: `M${from}C${from[0] + 60} ${from[1]} ${end[0] - 60} ${end[1]} ${end}` }, kind);
   };
-  const tell = (...words) => {
+  const write = (...words) => {
     said.replaceChildren(...words.map((word, n) => {
       const part = document.createElement(n % 2 ? "b" : "span");
       part.textContent = word;
@@ -151,8 +151,8 @@ function pointCells(bench) {
       outline(from, "from");
       join(cell, from, "from");
     }
-    if (!stored) return tell("", name, ` is read from ${read}.`);
-    if (stored === read) return tell("", name, ` is stored at ${stored} and read from there.`);
+    if (!stored) return write("", name, ` is read from ${read}.`);
+    if (stored === read) return write("", name, ` is stored at ${stored} and read from there.`);
     const to = memory.get(chunk(stored));
     if (to) {
       outline(to, "to");
@@ -160,7 +160,7 @@ function pointCells(bench) {
     }
     const there = from?.dataset.holds;
     const where = there ? [", where ", there, " lies."] : ["."];
-    tell("", name, ` is stored at ${stored}, but read from ${read}${where[0]}`, ...where.slice(1));
+    write("", name, ` is stored at ${stored}, but read from ${read}${where[0]}`, ...where.slice(1));
   };
   const point = (event) => {
     const { dataset } = event.target;
@@ -170,7 +170,7 @@ function pointCells(bench) {
     if (cell) return pointOperand(cell);
     clear();
     outline(event.target, "to");
-    tell("", dataset.at, " holds ", dataset.holds ?? "nothing of this step", "; this step does not read it.");
+    write("", dataset.at, " holds ", dataset.holds ?? "nothing of this step", "; this step does not read it.");
   };
   picture.addEventListener("pointerover", point);
   picture.addEventListener("click", point);

@@ -2,7 +2,7 @@
 import "../kit/scripted.js";
 import { copyButtons } from "../kit/copy.js";
 import { followControls } from "../instruction/controls.js";
-import { told } from "../instruction/focus.js";
+import { listeners } from "../instruction/focus.js";
 import { followFinding } from "../instruction/find.js";
 import { followHistory } from "../instruction/history.js";
 import { followGestures } from "../instruction/gestures.js";
@@ -19,7 +19,7 @@ import { followRegion } from "./region.js";
 import { followSliders } from "./sliders.js";
 import { followTables } from "./table.js";
 
-told.push(fillBench, fillHeadline);
+listeners.push(fillBench, fillHeadline);
 followRegion();
 paint();
 followPointer();

@@ -1,6 +1,6 @@
 // A region of cells, dragged open: every thread that holds one of them is lit in all matrices. A drag opens one where
 // there is nothing to pan, with Shift anywhere; Escape or a click frees it.
-import { focus, tell } from "../instruction/focus.js";
+import { focus, notify } from "../instruction/focus.js";
 import { lightUp } from "../instruction/picture.js";
 import { stage } from "../instruction/stage.js";
 import { remember, spans, state } from "../instruction/state.js";
@@ -32,7 +32,7 @@ function between(one, other) {
 function show(region) {
   focus.region = region;
   lightUp();
-  tell();
+  notify();
 }
 
 function settle(region) {

@@ -1,5 +1,5 @@
 // The sliders of the steps of K, M and N: one step alone is drawn in full, the others lighter.
-import { tell } from "../instruction/focus.js";
+import { notify } from "../instruction/focus.js";
 import { paint } from "../instruction/picture.js";
 import { remember, state, view } from "../instruction/state.js";
 
@@ -12,7 +12,7 @@ export function followSliders() {
       state[slider.name] = Number(slider.value);
       remember();
       paint();
-      tell();
+      notify();
     });
   }
 }

@@ -1,1 +1,1 @@
-"""Maps of cells to holders, as the pages of tiles and of layouts show them: bench, stage, script data, pictures."""
+"""Maps of cells to holders, for the pages of tiles and layouts: bench, stage, script data, pictures."""

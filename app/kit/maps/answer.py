@@ -1,4 +1,4 @@
-"""What a page of maps says first of its pins, in the same templates that its script fills. No framework."""
+"""The first sentences of a map page about its pins, from templates that its script fills as well."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def get_element_template(bench: MapBench, one: HolderMap) -> str:
 
 
 def list_listed(bench: MapBench) -> list[HolderMap]:
-    """List the maps whose elements a holder has; another shows the same elements in another order."""
+    """Return the maps whose elements are listed for a holder; the others show the same elements in another order."""
     return [one for one in bench.maps if one.listed]
 
 
@@ -55,14 +55,14 @@ def get_line_template(bench: MapBench, one: HolderMap) -> str:
 
 
 def format_holder(bench: MapBench, holder: int) -> str:
-    """A holder as headlines call it."""
+    """Return a holder's name in a headline."""
     if bench.unit == "thread":
         return f"warp {holder // bench.lanes}, lane {holder % bench.lanes}"
     return f"{bench.unit} {holder}"
 
 
 def build_answer(bench: MapBench, look: Mapping[str, str]) -> Answer:
-    """Build what the page says first of its pins, or of none."""
+    """Return the first sentences about the pins, or the page's question."""
     words = build_words(bench)
     places = []
     for pin in filter(None, (look["pin"], look["pin2"])):
@@ -92,7 +92,7 @@ def _describe_cell(bench: MapBench, words: AnswerWords, one: HolderMap, place: t
     thread, value = owners[0]
     facts = {
         **names,
-        **{name: int(numbers[row, col]) for name, numbers in one.told.items()},
+        **{name: int(numbers[row, col]) for name, numbers in one.fields.items()},
         "element": element.format(**names),
         "holder": format_holder(bench, thread),
         "thread": thread,

@@ -1,4 +1,4 @@
-"""Maps of cells to holders: a holder is a thread, or a bank of memory; what it holds of a map are its values."""
+"""Maps of cells to holders. A holder is a thread, or a bank of memory; its cells on a map are its values."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from lanescope.tiles.shades import TileShade
 
 Longs = NDArray[np.int64]
 LANES = 32
-BANKS, BANK_BYTES, BANKS_A_COLOUR = 32, 4, 4  # of shared memory; 16 bytes, a chunk, have one colour
+BANKS, BANK_BYTES, BANKS_A_COLOUR = 32, 4, 4  # of shared memory; each 16-byte chunk has one colour
 PIN, HOLDER_PIN = "{panel}:{row},{col}", "{unit}:{holder}"
-MOST_LISTED = 256  # lines of one holder that a page lists
+MOST_LISTED = 256  # lines per holder that a page lists
 
 
 def split_pin(pin: str) -> tuple[str, int, int | None]:
-    """(matrix, row, column) of a pinned cell, or (unit, number, None) of a pinned holder."""
+    """Return (matrix, row, column) of a pinned cell, or (unit, number, None) of a pinned holder."""
     name, _, place = pin.partition(":")
     first, comma, second = place.partition(",")
     return name, int(first), int(second) if comma else None
@@ -26,8 +26,8 @@ def split_pin(pin: str) -> tuple[str, int, int | None]:
 
 @dataclass(frozen=True, slots=True)
 class CellHolders:
-    """Who holds each element of an operand: thread and value of its first copy, int64 [rows, cols]; copies: how many
-    threads hold it.
+    """The holders of an operand's elements: thread and value of the first copy, int64 [rows, cols]. copies: holders per
+    element.
     """
 
     thread: Longs
@@ -37,16 +37,14 @@ class CellHolders:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellColouring:
-    """A colour that belongs to the element, not to who holds it: a number for each cell, -1 for none, and a name for
-    each number.
-    """
+    """A colouring by element instead of by holder: a number per cell, -1 for none, and a name per number."""
 
     numbers: Longs
     names: tuple[str, ...]
 
 
 def colour_by_chunk(byte: Longs) -> CellColouring:
-    """Four neighbouring banks, the 16 bytes of a chunk, as one colour."""
+    """Colour by 16-byte chunk, which is four neighbouring banks."""
     firsts = range(0, BANKS, BANKS_A_COLOUR)
     number = np.where(byte < 0, -1, byte // (BANK_BYTES * BANKS_A_COLOUR) % len(firsts))
     return CellColouring(number, tuple(f"{first}–{first + BANKS_A_COLOUR - 1}" for first in firsts))
@@ -54,13 +52,13 @@ def colour_by_chunk(byte: Longs) -> CellColouring:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HolderMap:
-    """A map on the stage. cell: int64 [holders, values], the number of each one's cell, -1 for one that is not shown.
+    """A map on the stage. cell: int64 [holders, values], the cell number of each value, -1 if it is not shown.
 
-    group: [value], what values a list puts in one line; told: further numbers of each cell that its label may name;
-    folded: a cell is called by its number, not by row and column; edges: where another atom or tile begins, down and
-    across; text: the template of its cells, whatever label is chosen; listed: whether a holder's list names what it has
-    here; answer: the first sentence about a cell, if not the bench's; axes: on a map of memory, the numbers of `told`
-    that are row and column of the element there, of a tensor of height × width.
+    group: [value], the line of a list in which a value stands; fields: further numbers of each cell that labels may
+    name; folded: cells are named by number instead of row and column; edges: rows and columns at which another atom or
+    tile begins; text: the template of its cells, for every label; listed: whether a holder's list has its cells of this
+    map; answer: the first sentence about a cell, if not the bench's; axes: on a map of memory, the two `fields` that
+    are row and column of the tensor's element; height, width: of that tensor.
     """
 
     name: str
@@ -73,7 +71,7 @@ class HolderMap:
     shades: Mapping[str, TileShade]
     of_cells: Mapping[str, CellColouring] = field(default_factory=dict)
     group: tuple[int, ...] = ()
-    told: Mapping[str, Longs] = field(default_factory=dict)
+    fields: Mapping[str, Longs] = field(default_factory=dict)
     folded: bool = False
     edges: tuple[Sequence[int], Sequence[int]] = ((), ())
     text: str = ""
@@ -84,30 +82,30 @@ class HolderMap:
     width: int = 0
 
     def find_first_holders(self) -> CellHolders:
-        """The first holder of every cell."""
+        """Return the first holder of every cell."""
         values = self.cell.shape[1]
         flat = np.where(self.cell < 0, self.rows * self.cols, self.cell).reshape(-1)
         first = np.full(self.rows * self.cols + 1, -1, dtype=np.int64)
-        first[flat[::-1]] = np.arange(flat.size)[::-1]  # of several the first stays
+        first[flat[::-1]] = np.arange(flat.size)[::-1]  # the first of several stays
         held = first[:-1].reshape(self.rows, self.cols)
         most = int(np.bincount(flat, minlength=first.size)[:-1].max(initial=1))
         return CellHolders(np.where(held < 0, -1, held // values), np.where(held < 0, -1, held % values), max(1, most))
 
-    def colour_numbers(self, colour: str, held: CellHolders) -> tuple[Longs, tuple[str, ...]]:
-        """(the number of every cell, -1 for none; the name of each number) of a colour."""
+    def colour_numbers(self, colour: str, holders: CellHolders) -> tuple[Longs, tuple[str, ...]]:
+        """Return the number of every cell under a colouring, -1 for none, and the name of each number."""
         if colour in self.of_cells:
             own = self.of_cells[colour]
             return own.numbers, own.names
         shade = self.shades[colour]
-        made = np.where(held.thread < 0, -1, shade.number_cells(held.thread, held.value))
+        made = np.where(holders.thread < 0, -1, shade.number_cells(holders.thread, holders.value))
         return made, tuple(map(str, range(shade.count)))
 
     def format_cell(self, cell: int) -> str:
-        """A cell as lists call it."""
+        """Return a cell's name in lists."""
         return str(cell) if self.folded else f"({cell // self.cols},{cell % self.cols})"
 
     def list_registers(self, holder: int, letter: str) -> list[tuple[str, str]]:
-        """(R0, (0,0) (0,1)) of what a holder has."""
+        """Yield (register, cells) of a holder: (R0, (0,0) (0,1))."""
         out: dict[int, list[str]] = {}
         for group, cell in zip(self.group, self.cell[holder].tolist(), strict=True):
             if cell >= 0:
@@ -117,10 +115,12 @@ class HolderMap:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MapBench:
-    """Maps side by side whose holders are the same. colours, labels: what may be chosen, and its words; texts: the
-    template of each label; unit: what a holder is; letter: what stands before the number of a group; owner: a holder
-    read out, in the words of lanescope.render.view.OWNER; answer: the first sentence about a pinned cell; together:
-    what begins a sentence about the other values of its group; lanes: threads of a warp.
+    """Maps side by side with the same holders.
+
+    colours, labels: the choices and their names; texts: the template of each label; unit: what a holder is; letter:
+    prefix of a group's number; owner: the sentence about a holder, in the words of lanescope.render.view.OWNER; answer:
+    the first sentence about a pinned cell; together: beginning of the sentence about other values of its group; lanes:
+    threads per warp.
     """
 
     path: str
@@ -146,7 +146,7 @@ class MapBench:
         return -(-self.holders // self.lanes) if self.unit == "thread" else 0
 
     def get_dims(self, one: HolderMap) -> tuple[str, str]:
-        """The dimensions that its rows and columns follow: maps with the same ones move together."""
+        """Return the dimensions of rows and columns; maps with equal dimensions scroll together."""
         return self.dims.get(one.name, ("r", "c"))
 
     @property

@@ -1,6 +1,4 @@
-"""What the pictures of whole tiles share: the size of their cells, a title, a legend, matrices as text. No
-framework.
-"""
+"""Parts of pictures of whole tiles: cell sizes, title, legend, matrices as text."""
 
 from __future__ import annotations
 
@@ -30,18 +28,18 @@ FORMS = {
     "csv": "CSV",
     "json": "JSON",
 }
-ABOVE = 22.0  # what a title takes
+ABOVE = 22.0  # height of a title
 _WIDE = 1080.0
-Legend = Sequence[tuple[str, Sequence[tuple[str, str]]]]  # (what a colour is, [(fill variable's name, its number)])
+Legend = Sequence[tuple[str, Sequence[tuple[str, str]]]]  # (name of a colouring, [(fill variable, its text)])
 
 
 def link_forms(path: str, query: str) -> list[tuple[str, str, str]]:
-    """(form, text, address) of every form of a page's picture."""
+    """Return (format, text, address) for every format of a page's picture."""
     return [(form, text, f"{path}.{form}{'?' * bool(query)}{query}") for form, text in FORMS.items()]
 
 
 def compute_cell_size(labelled: bool, cols: int) -> tuple[float, float]:
-    """Width and height of a cell where `cols` of them stand side by side."""
+    """Return width and height of a cell if `cols` of them stand side by side."""
     width = 44.0 if labelled else max(2.0, min(14.0, _WIDE / cols))
     return width, 17.0 if labelled else width
 
@@ -58,8 +56,9 @@ def draw_panels(
     least: tuple[float, float] = (200.0, 0.0),
     pointed: bool = False,
 ) -> str:
-    """The SVG of panels that stand below a title, where there is one, with the legend under them; least: its width
-    and height; pointed: its cells answer the pointer."""
+    """Return the SVG of panels below an optional title, with the legend under them. least: minimum width and height;
+    pointed: whether cells respond to the pointer.
+    """
     width = max((p.x + p.width + 8 for p in panels), default=0.0)
     height = max((p.y + p.height + 8 for p in panels), default=least[1])
     parts = [extra]
@@ -86,7 +85,7 @@ def draw_panels(
 
 
 def get_colour(theme: Palette | None, name: str = "ink") -> str:
-    """A colour of the theme, or of the page where there is none."""
+    """Return a colour of the theme, or the page's CSS variable without a theme."""
     return str(getattr(theme, name)) if theme else f"var(--{name})"
 
 
@@ -105,7 +104,7 @@ def _draw_swatches(text: str, fills: Sequence[tuple[str, str]], y: float, theme:
 
 
 def format_matrix(form: str, title: str, body: Sequence[Sequence[str]], rows: range, cols: range) -> str:
-    """A matrix with its row and column numbers, as txt or md; body: [row][column] of the whole matrix."""
+    """Return a matrix with row and column numbers, as txt or md. body: [row][column]."""
     if form == "md":
         lines = [f"**{title}**", "", "| |" + "".join(f" {c} |" for c in cols), "|---:|" + "---|" * len(cols)]
         lines += [f"| **{r}** |" + "".join(f" {body[r][c]} |" for c in cols) for r in rows]
@@ -117,7 +116,7 @@ def format_matrix(form: str, title: str, body: Sequence[Sequence[str]], rows: ra
 
 
 def check_text_size(what: str, rows: range, cols: range, hint: str) -> None:
-    """LayoutError for a matrix that is too large as text."""
+    """Raise LayoutError for a matrix that is too large as text."""
     if len(rows) * len(cols) > MOST_TEXT:
         raise LayoutError(
             "too_large", f"{what} has {len(rows) * len(cols)} elements; as text at most {MOST_TEXT}.", hint, "view"

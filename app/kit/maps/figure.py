@@ -1,4 +1,4 @@
-"""The maps of a bench as a picture for documents: SVG side by side, and the text of their cells. No framework."""
+"""Pictures of the maps of a bench for documents: SVG side by side, and the texts of their cells."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lanescope.render.view import GAP, LEFT, TOP, FigurePanel
 
 
 def place_panels(bench: MapBench, look: Mapping[str, str], title: str = "") -> tuple[tuple[FigurePanel, ...], bool]:
-    """Place the maps of a bench side by side below a title, and tell whether their cells are labelled."""
+    """Place the maps of a bench side by side below a title. Return the panels and whether their cells are labelled."""
     spans = [stage.find_view_spans(bench, one, look["view"]) for one in bench.maps]
     total = sum(len(rows) * len(cols) for rows, cols in spans)
     labelled = look["label"] != "none" and total <= drawing.MOST_LABELS
@@ -32,16 +32,16 @@ def place_panels(bench: MapBench, look: Mapping[str, str], title: str = "") -> t
 def draw_bench(
     bench: MapBench, look: Mapping[str, str], theme: Palette | None, title: str = "", legend: bool = False
 ) -> str:
-    """The SVG of the maps of a bench side by side; theme None takes the page's colours."""
+    """Return the SVG of the maps side by side; theme None uses the page's colours."""
     panels, labelled = place_panels(bench, look, title)
-    told = stage.build_legend(bench, look) if legend else []
+    answer = stage.build_legend(bench, look) if legend else []
     said = f"{bench.says}: {', '.join(f'{one.title} {one.about}' for one in bench.maps)}"
     rings = draw_rings(panels, stage.list_pinned_cells(bench, look), theme)
-    return drawing.draw_panels(panels, theme, title=title, said=said, legend=told, labelled=labelled, extra=rings)
+    return drawing.draw_panels(panels, theme, title=title, said=said, legend=answer, labelled=labelled, extra=rings)
 
 
 def list_sheets(bench: MapBench, look: Mapping[str, str]) -> list[PinSheet]:
-    """List what the maps say under the pointer, with the first sentence that the page says of a cell."""
+    """Return what the maps say under the pointer."""
     return [_make_sheet(bench, one, panel) for one, panel in zip(bench.maps, place_panels(bench, look)[0], strict=True)]
 
 
@@ -51,7 +51,7 @@ def _make_sheet(bench: MapBench, one: HolderMap, panel: FigurePanel) -> PinSheet
     rows, cols = np.meshgrid(np.arange(one.rows), np.arange(one.cols), indexing="ij")
     register = group[held.value] if one.group else held.value
     known: dict[str, Longs] = {"thread": held.thread, "value": held.value, "register": register}
-    known |= {"at_row": rows, "at_col": cols, "index": rows * one.cols + cols, **one.told}
+    known |= {"at_row": rows, "at_col": cols, "index": rows * one.cols + cols, **one.fields}
     element = get_element_template(bench, one).replace("{title}", one.title)
     line = get_line_template(bench, one).replace("{element}", element)
     line = line.replace("{holder}", f"{bench.unit} {{thread}}")
@@ -64,7 +64,7 @@ def _make_sheet(bench: MapBench, one: HolderMap, panel: FigurePanel) -> PinSheet
 
 
 def list_cell_texts(bench: MapBench, look: Mapping[str, str]) -> list[list[str]]:
-    """The text of every cell of each map in its window, a line of CSV a row."""
+    """Return the texts of each map's cells in its window, one CSV line per row."""
     out = []
     for one in bench.maps:
         rows, cols = stage.find_view_spans(bench, one, look["view"])
@@ -77,7 +77,7 @@ def list_cell_texts(bench: MapBench, look: Mapping[str, str]) -> list[list[str]]
 
 
 def format_maps(form: str, bench: MapBench, look: Mapping[str, str]) -> list[str]:
-    """Each map of a bench as a matrix of its labels, in Markdown or plain text."""
+    """Return each map as a matrix of labels, in Markdown or plain text."""
     out = []
     for one in bench.maps:
         rows, cols = stage.find_view_spans(bench, one, look["view"])

@@ -1,4 +1,4 @@
-"""The find field of maps of holders: a text that names elements, holders or values becomes pins. No framework."""
+"""The find field of map pages: elements, holders or values that a text names become pins."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lanescope.errors import LayoutError
 
 
 def format_example(bench: MapBench) -> str:
-    """Format what the find field of a bench takes, for its placeholder and its errors."""
+    """Return an example for a bench's find field, for its placeholder and its errors."""
     first = bench.maps[0]
     name = "" if sum(one.listed for one in bench.maps) == 1 else first.name
     unit, last = bench.unit, bench.holders - 1
@@ -26,7 +26,7 @@ def format_example(bench: MapBench) -> str:
 
 
 def find_pins(bench: MapBench, text: str) -> dict[str, str]:
-    """Find what a text names, as the parts of an address: pin, and pin2, "" where it names one place.
+    """Return the pins of the places that a text names, as parts of an address; the second is "" if there is one place.
 
     LayoutError `bad_find` names the legal range.
     """
@@ -38,7 +38,7 @@ def find_pins(bench: MapBench, text: str) -> dict[str, str]:
         for one in maps
     }
     bare = len(maps) == 1
-    if bare:  # one tensor, whatever it is called
+    if bare:  # with one tensor, any name will do
         matrices |= dict.fromkeys(("a", "b", "c", "d", "tensor"), matrices[maps[0].name.lower()])
     field = FindField(
         matrices,
@@ -65,10 +65,10 @@ def _list_held(maps: Sequence[HolderMap], holder: int) -> list[HeldCell]:
 
 
 def _find_cell(one: HolderMap, row: int, col: int) -> tuple[int, int]:
-    """Find the cell of an element: its own place, or on a map of memory the place that holds it."""
+    """Return the cell of an element; on a map of memory the cell that stores it."""
     if not one.axes:
         return row, col
-    found = (one.told[one.axes[0]] == row) & (one.told[one.axes[1]] == col)
+    found = (one.fields[one.axes[0]] == row) & (one.fields[one.axes[1]] == col)
     if not found.any():
         raise LayoutError("bad_find", f"Element [{row}][{col}] begins no cell of this map.", "", "find")
     return divmod(int(found.reshape(-1).argmax()), one.cols)

@@ -1,4 +1,4 @@
-"""What the scripts of a stage draw its maps from."""
+"""Data from which the scripts of a stage draw its maps."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from lanescope.render.view import BETWEEN_OWNERS, SPOKEN
 
 @fact
 class ShadeData:
-    """A colour for the script: a digit of thread or value, or a number of its own for every cell; numbers: [] where it
-    is the register.
-    """
+    """A colouring for the script: by a digit of thread or value, or by a number per cell ([] for the register)."""
 
     of: str
     step: int
@@ -29,8 +27,10 @@ class ShadeData:
 
 @fact
 class TileData(MatrixData):
-    """A matrix for the script: the first element of each thread and a step for each value, or where they do not add up
-    the cell of each [thread][value], -1 for none; what repeats every `period` values.
+    """A map for the script.
+
+    first, steps: cell of each thread's first value, and what each value adds; cells: [thread][value] instead, -1 for
+    none, where the cells are not such sums. Both repeat every `period` values.
     """
 
     held_by: list[int]
@@ -44,7 +44,7 @@ class TileData(MatrixData):
     categories: dict[str, ShadeData]
     repeats: dict[str, dict[str, int]]
     cells: list[int] | None = make_optional_field()
-    told: dict[str, list[int]] | None = make_optional_field()
+    fields: dict[str, list[int]] | None = make_optional_field()
     folded: bool | None = make_optional_field()
     text: str | None = make_optional_field()
     unlisted: bool | None = make_optional_field()
@@ -57,8 +57,10 @@ class TileData(MatrixData):
 def build_page_data(
     bench: MapBench, state: Mapping[str, Any], defaults: Mapping[str, Any], pictured: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The same names as an instruction's page has (app/instruction/context.py), for the same scripts. state, defaults:
-    the fields of the address; pictured: those of the picture's address."""
+    """Return the page's data under the names that an instruction's page has (app/instruction/context.py).
+
+    state, defaults: fields of the address; pictured: fields of the picture's address.
+    """
     sizes = bench.extents
     return {
         "ptx": bench.says,
@@ -100,7 +102,7 @@ def build_page_data(
 
 
 def build_tile_data(one: HolderMap, held: str = "", answer: str = "") -> TileData:
-    """Build a map for the script. held, answer: the templates of an element's name and of the sentence about it."""
+    """Return a map for the script. held, answer: templates of an element's name and of the sentence about it."""
     values, bits = one.cell.shape[1], one.element_bits
     steps = one.cell[0] - one.cell[0, 0]
     adds_up = bool((one.cell >= 0).all()) and bool((one.cell == one.cell[:, :1] + steps).all())
@@ -146,7 +148,7 @@ def build_tile_data(one: HolderMap, held: str = "", answer: str = "") -> TileDat
         repeats={},
         extra={},
         cells=None if adds_up else one.cell.reshape(-1).tolist(),
-        told={name: numbers.reshape(-1).tolist() for name, numbers in one.told.items()} or None,
+        fields={name: numbers.reshape(-1).tolist() for name, numbers in one.fields.items()} or None,
         folded=True if one.folded else None,
         text=one.text or None,
         unlisted=None if one.listed else True,

@@ -1,6 +1,4 @@
-"""Any map of cells to holders on the stage: the look that a query asks for, and what its page says without scripts. No
-framework.
-"""
+"""Maps of cells to holders on the stage: the view that a query requests, and the page without scripts."""
 
 from __future__ import annotations
 
@@ -24,14 +22,14 @@ from lanescope.render.window import Range
 
 LOOK = ("colour", "label", "warps", "lanes", "pin", "pin2", "sel", "view")
 PINS = ("pin", "pin2", "sel")
-UNPICTURED = ("sel",)  # of the look, what a picture has not
-FIND_NOTICE = "find: "  # what begins a notice that belongs beside the find field
+UNPICTURED = ("sel",)  # fields of the view that a picture does not have
+FIND_NOTICE = "find: "  # beginnings of notices that belong beside the find field
 MOST_WARPS = 1024
-MOST_SERVED, WIDEST = 1 << 16, 512  # cells and columns of a matrix before any script runs
+MOST_SERVED, WIDEST = 1 << 16, 512  # cells and columns of a matrix that the server draws
 
 
 def parse_look(bench: MapBench, query: Mapping[str, str], usual: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """(the look that a query asks for over `usual`, a notice for each value that is not legal)."""
+    """Return the view that a query requests, starting from `usual`, and a notice for each illegal value."""
     look, notices = dict(usual), []
     for name in LOOK:
         if not (given := query.get(name, "").strip()):
@@ -60,14 +58,14 @@ def parse_look(bench: MapBench, query: Mapping[str, str], usual: Mapping[str, st
 
 
 def split_notices(notices: Sequence[str]) -> tuple[str, list[str]]:
-    """Split the notices of parse_look into what a find field says beside it, and the others."""
+    """Separate the notices of parse_look into those for the find field and the others."""
     found = [each.removeprefix(FIND_NOTICE) for each in notices if each.startswith(FIND_NOTICE)]
     refusal, others = split_pin_notices([each for each in notices if not each.startswith(FIND_NOTICE)])
     return (found[0] if found else refusal), others
 
 
 def require_look(bench: MapBench, query: Mapping[str, str], usual: Mapping[str, str]) -> dict[str, str]:
-    """The look that a query asks for over `usual`; LayoutError for the first value that is not legal."""
+    """Return the view that a query requests, starting from `usual`. LayoutError for the first illegal value."""
     look, notices = parse_look(bench, query, usual)
     if notices:
         raise LayoutError(
@@ -79,27 +77,26 @@ def require_look(bench: MapBench, query: Mapping[str, str], usual: Mapping[str, 
     return look
 
 
-def _parse_option(bench: MapBench, name: str, given: str) -> str:
+def _parse_option(bench: MapBench, name: str, text: str) -> str:
     if name in ("colour", "label"):
-        return parse_choice(given, name, list(bench.colours if name == "colour" else bench.labels))
+        return parse_choice(text, name, list(bench.colours if name == "colour" else bench.labels))
     if name in ("warps", "lanes"):
-        spans = parse_ranges(given, name, bench.warps or 1 if name == "warps" else bench.lanes)
+        spans = parse_ranges(text, name, bench.warps or 1 if name == "warps" else bench.lanes)
         return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
     if name == "view":
-        return given if given == window.WHOLE else window.format_ranges(window.parse_ranges(given, bench.extents))
+        return text if text == window.WHOLE else window.format_ranges(window.parse_ranges(text, bench.extents))
     sizes = {one.name: (one.rows, one.cols) for one in bench.maps}
-    if name != "sel" and (unit := f"{bench.unit}:") and given.startswith(unit):
-        return unit + str(parse_integer(given.removeprefix(unit), name, 0, bench.holders - 1))
-    return parse_place(name, given, sizes, f"{bench.maps[0].name}:3,2")
+    if name != "sel" and (unit := f"{bench.unit}:") and text.startswith(unit):
+        return unit + str(parse_integer(text.removeprefix(unit), name, 0, bench.holders - 1))
+    return parse_place(name, text, sizes, f"{bench.maps[0].name}:3,2")
 
 
-def parse_place(name: str, given: str, sizes: Mapping[str, tuple[int, int]], example: str = "c:3,2") -> str:
-    """A cell of a matrix (pin), or a region of it (sel), as an address writes it. sizes: rows and columns of each
-    matrix."""
-    matrix, _, where = given.partition(":")
+def parse_place(name: str, text: str, sizes: Mapping[str, tuple[int, int]], example: str = "c:3,2") -> str:
+    """Parse a cell (pin) or region (sel) of an address. sizes: rows and columns of each matrix."""
+    matrix, _, where = text.partition(":")
     if matrix not in sizes:
         raise LayoutError(
-            "bad_pin", f"{name} is '{shorten_value(given)}'.", f"Write matrix:row,column, as in {example}.", name
+            "bad_pin", f"{name} is '{shorten_value(text)}'.", f"Write matrix:row,column, as in {example}.", name
         )
     counts = sizes[matrix]
     try:
@@ -110,12 +107,12 @@ def parse_place(name: str, given: str, sizes: Mapping[str, tuple[int, int]], exa
     except (LayoutError, ValueError):
         title = matrix.upper() if len(matrix) == 1 else matrix.capitalize()
         hint = f"{title} has {counts[0]} rows and {counts[1]} columns, from 0."
-        raise LayoutError("bad_pin", f"{name} is '{shorten_value(given)}'.", hint, name) from None
+        raise LayoutError("bad_pin", f"{name} is '{shorten_value(text)}'.", hint, name) from None
     return f"{matrix}:" + ",".join(f"{span[0][0]}-{span[0][1]}" for span in spans)
 
 
 def _find_pin(bench: MapBench, thread: str) -> str:
-    """The first cell of a thread, as older addresses and a form name it; "" where there is none."""
+    """Return the first cell of a thread, which older addresses and a form name; "" if there is none."""
     one = bench.maps[0]
     try:
         cells = one.cell[parse_integer(thread, "thread", 0, len(one.cell) - 1)]
@@ -128,7 +125,7 @@ def _find_pin(bench: MapBench, thread: str) -> str:
 
 
 def select_holders(bench: MapBench, look: Mapping[str, str]) -> NDArray[np.bool_] | None:
-    """[holder]: whether warps and lanes leave it; None for all."""
+    """Return which holders are shown, [holder]; None for all."""
     if not look["warps"] and not look["lanes"]:
         return None
     ids = np.arange(bench.holders)
@@ -143,9 +140,7 @@ def select_holders(bench: MapBench, look: Mapping[str, str]) -> NDArray[np.bool_
 def build_panel(
     bench: MapBench, one: HolderMap, look: Mapping[str, str], spans: tuple[range, range], labelled: bool
 ) -> FigurePanel:
-    """A map as a panel of one unit a cell: its colours, the texts of the window's cells, the other holders without
-    colour.
-    """
+    """Return a map as a panel of unit-sized cells: colours, texts in the window, hidden holders without colour."""
     held = one.find_first_holders()
     number, names = one.colour_numbers(select_colour(one, look["colour"]), held)
     keep = select_holders(bench, look)
@@ -171,22 +166,22 @@ def build_panel(
 
 
 def select_colour(one: HolderMap, wanted: str) -> str:
-    """The colour of a map: the wanted one where it has it, else its first."""
+    """Return a map's colouring: the requested one, or its first."""
     known = [*one.of_cells, *one.shades]
     return wanted if wanted in known else next(iter(one.shades))
 
 
 def _format_cells(
-    bench: MapBench, one: HolderMap, held: CellHolders, label: str, spans: tuple[range, range]
+    bench: MapBench, one: HolderMap, holders: CellHolders, label: str, spans: tuple[range, range]
 ) -> list[list[str]]:
     said = one.text or bench.texts[label]
     copies = np.bincount(one.cell[one.cell >= 0].reshape(-1), minlength=one.rows * one.cols)
     out = [[""] * one.cols for _ in range(one.rows)]
     for row in spans[0]:
         for col in spans[1]:
-            if (thread := int(held.thread[row, col])) < 0:
+            if (thread := int(holders.thread[row, col])) < 0:
                 continue
-            at, value = row * one.cols + col, int(held.value[row, col])
+            at, value = row * one.cols + col, int(holders.value[row, col])
             out[row][col] = said.format(
                 thread=thread,
                 value=value,
@@ -196,13 +191,13 @@ def _format_cells(
                 row=row,
                 col=col,
                 index=at,
-                **{name: int(numbers[row, col]) for name, numbers in one.told.items()},
+                **{name: int(numbers[row, col]) for name, numbers in one.fields.items()},
             )
     return out
 
 
 def find_view_spans(bench: MapBench, one: HolderMap, view: str) -> tuple[range, range]:
-    """The rows and columns of a map that a view shows."""
+    """Return the rows and columns of a map that are in view."""
     shown_ = window.parse_ranges(view, bench.extents)
     rows, cols = (
         range(int(first), min(size, -int(-last // 1)))
@@ -212,7 +207,7 @@ def find_view_spans(bench: MapBench, one: HolderMap, view: str) -> tuple[range, 
 
 
 def build_stage(bench: MapBench, look: Mapping[str, str]) -> dict[str, Any]:
-    """What a template shows of the stage before any script runs."""
+    """Return the template's variables for a stage without scripts."""
     return {
         "panels": [_draw_map(bench, one, look) for one in bench.maps],
         "legend": build_legend(bench, look),
@@ -256,7 +251,7 @@ def _draw_map(bench: MapBench, one: HolderMap, look: Mapping[str, str]) -> dict[
 
 
 def list_pinned_cells(bench: MapBench, look: Mapping[str, str]) -> Iterator[tuple[str, int, int]]:
-    """Yield (map, row, column) of each pin: its cell, or all that its holder has."""
+    """Yield (map, row, column) of each pin: its cell, or all cells of its holder."""
     for pin in filter(None, (look["pin"], look["pin2"])):
         name, row, col = split_pin(pin)
         if col is not None:
@@ -268,7 +263,7 @@ def list_pinned_cells(bench: MapBench, look: Mapping[str, str]) -> Iterator[tupl
 
 
 def list_pinned_holders(bench: MapBench, look: Mapping[str, str]) -> list[int]:
-    """The holder of each pin; of a pinned cell that nobody holds none."""
+    """Return the holder of each pin that has one."""
     out = []
     for pin in filter(None, (look["pin"], look["pin2"])):
         name, row, col = split_pin(pin)
@@ -282,7 +277,7 @@ def list_pinned_holders(bench: MapBench, look: Mapping[str, str]) -> list[int]:
 
 
 def build_threads(bench: MapBench, look: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Each pinned holder and what it has in every map, else the first holder."""
+    """Return each pinned holder with its cells in every map, or the first holder."""
     pinned = list_pinned_holders(bench, look)
     return [_build_thread(bench, own, bool(pinned)) for own in pinned or [0]]
 
@@ -304,7 +299,7 @@ def _build_thread(bench: MapBench, own: int, pinned: bool) -> dict[str, Any]:
 
 
 def build_legend(bench: MapBench, look: Mapping[str, str]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """(what a colour is, [(fill, the name of its number)]) of every colouring in use."""
+    """Return (name of a colouring, [(fill, text)]) for every colouring in use."""
     found: dict[str, tuple[str, ...]] = {}
     for one in bench.maps:
         name = select_colour(one, look["colour"])
@@ -326,7 +321,7 @@ def build_legend(bench: MapBench, look: Mapping[str, str]) -> list[tuple[str, li
 def place_panel(
     one: FigurePanel, place: tuple[float, float], cell: tuple[float, float], spans: tuple[range, range]
 ) -> FigurePanel:
-    """A panel at its place of a picture: the window of it that is drawn."""
+    """Return the part of a panel in its window, placed in a picture."""
     rows, cols = spans
     return replace(
         one,
