@@ -293,8 +293,8 @@ def describe_missing(source: CheckedSource) -> str:
     elif source.multiplier and not source.descriptors and not source.verified:
         parts.append(f"it has {source.multiplier} and no descriptor that is recognized: nothing was verified")
     parts += filter(None, (describe_kernel_gaps(source.kernels, source.kernel_gaps),))
-    answer = "; ".join(parts)
-    return f"{answer[0].upper()}{answer[1:]}.{_suggest_options(source)}" if answer else ""
+    sentence = "; ".join(parts)
+    return f"{sentence[0].upper()}{sentence[1:]}.{_suggest_options(source)}" if sentence else ""
 
 
 def _suggest_options(source: CheckedSource) -> str:

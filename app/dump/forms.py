@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
@@ -326,8 +327,8 @@ def list_wrong(examined: engine.Examined, most: int = MOST_WRONG) -> Iterator[Wr
 
 
 def _drop_nonfinite(value: Any) -> float | None:
-    answer = float(value)
-    return answer if answer - answer == 0 else None
+    number = float(value)
+    return number if math.isfinite(number) else None
 
 
 def _index_by_code(codes: Bits) -> dict[int, list[int] | None]:

@@ -29,9 +29,9 @@ def show_progress() -> Iterator[Running]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    answer = Console(stderr=True)
+    console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=answer, disable=not answer.is_terminal) as bar:
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("counting what there is to run", total=None)
 
         def progress(what: str, result: str, part: int, total: int) -> None:

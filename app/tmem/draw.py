@@ -89,9 +89,9 @@ def _draw_panel(
     for n, (one, said) in enumerate(placed):
         boxes = find_rectangles(one.mask)
         for lane, last, column, to in boxes:
-            answer = f"<title>{escape(said)}</title></rect>"
+            tooltip = f"<title>{escape(said)}</title></rect>"
             look = f'fill="var(--fill-{n % FILLS})" stroke="var(--cell-line)" stroke-width=".6">'
-            out.append(box(lane, last, column, to, look + answer))
+            out.append(box(lane, last, column, to, look + tooltip))
         for lane, last, column, to in boxes[:1]:
             high = TOP + (lane + min(last - lane, QUARTER) / 2) * LANE + 4
             room = (to - column + 1) * wide

@@ -34,10 +34,10 @@ def draw_bench(
 ) -> str:
     """Return the SVG of the maps side by side; theme None uses the page's colours."""
     panels, labelled = place_panels(bench, look, title)
-    answer = stage.build_legend(bench, look) if legend else []
+    entries = stage.build_legend(bench, look) if legend else []
     said = f"{bench.says}: {', '.join(f'{one.title} {one.about}' for one in bench.maps)}"
     rings = draw_rings(panels, stage.list_pinned_cells(bench, look), theme)
-    return drawing.draw_panels(panels, theme, title=title, said=said, legend=answer, labelled=labelled, extra=rings)
+    return drawing.draw_panels(panels, theme, title=title, said=said, legend=entries, labelled=labelled, extra=rings)
 
 
 def list_sheets(bench: MapBench, look: Mapping[str, str]) -> list[PinSheet]:
