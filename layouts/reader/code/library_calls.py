@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 _RANGES = frozenset("begin cbegin end cend data size empty".split())  # of std, of an array
+_ATOM = re.compile(r"(?:SM\d{2,3}_|MMA_)(?:\w*_)?\d+x\d+(?:x\d+)?_")  # cute/arch: types of instructions
 
 
 Rule = Callable[["Evaluator", Invocation], Any]  # what a call gives, MISSING where the rule is of other calls
@@ -109,6 +111,14 @@ def _construct_type(ev: Evaluator, call: Invocation) -> Any:
         return MISSING
     of_record = kind.record is not None and not kind.pointers
     return ev.construct_value(kind, call.arguments if of_record else call.given, call.one, call.scope)
+
+
+@_rule
+def _construct_atom(ev: Evaluator, call: Invocation) -> Any:
+    """Evaluate MMA_64x128x16_F32F16F16_SS<…>(): an atom of CUTLASS is a type."""
+    if call.target is not None or call.arguments or not _ATOM.match(call.name):
+        return MISSING
+    return OpaqueValue(call.name, ResolvedType(call.name, arguments=call.templates), span=call.one.span)
 
 
 @_rule
@@ -354,6 +364,8 @@ def name_unknown_call(ev: Evaluator, call: Invocation) -> OpaqueValue:
         named.append(("<>", call.templates))
     if isinstance(target, OpaqueValue) and target.arguments and target.head == call.name:
         named.append(("self", call.owner))
+    if isinstance(target, OpaqueValue):
+        named += [(name, kind) for name, kind in target.named if name == "::"]  # Type::function(…)
     term = OpaqueValue(
         f"{head}{listed}({inner})"[:120], None, call.name, tuple(call.given), tuple(named), call.one.span
     )

@@ -179,7 +179,7 @@ def _find_below(ev: Evaluator, entity: Any, name: str, scope: NameScope) -> Any:
         return _find_class_member(ev, entity.record, name, scope)
     if isinstance(entity, ResolvedType):
         known = traits.find_trait_member(entity, name)
-        return known if known is not None else OpaqueValue(f"{entity}::{name}")
+        return known if known is not None else OpaqueValue(f"{entity}::{name}", named=(("::", entity),))
     if isinstance(entity, ObjectValue | OpaqueValue):
         return ev.member(entity, name, (0, 0))
     return None
