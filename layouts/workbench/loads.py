@@ -20,7 +20,10 @@ from lanescope.workbench.asm_operands import join_strings
 
 _CALL = re.compile(r"tma|bulk|tensor|load|copy|fetch|issue", re.I)
 _OTHER = re.compile(r"store|prefetch|reduce|s2g|shared_?(?:to|2)_?global|make|create|encode|desc|partition|print", re.I)
-_ASM = re.compile(r"cp\.async\.bulk\.tensor\S*shared::(?:cluster|cta)\S*global\S*\s*\[\s*%(\d{1,3})\s*[,\]]")
+_ASM = re.compile(
+    r"cp\.async\.bulk\.tensor\S*shared::(?:cluster|cta)\S*global\S*\s*\[\s*%(\d{1,3})\s*[,\]](?:\s*,\s*\[\s*%(\d{1,3}))?"
+)
+_NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +138,28 @@ def _find_assembly_load(ran: AsmRun, endless: Collection[str]) -> BoxLoad | None
         return None
     words = (word.plain for kind, word, _ in ran.inputs if "l" in kind and word is not None)
     symbols = {name for word in words if word is not None for name, _ in word.terms}
-    places = dict(ran.places)
-    maps = {name for symbol in symbols for name in (symbol, *places.get(symbol, ()))}
+    maps = {name for symbol in symbols for name in _list_symbol_names(ran, symbol)}
     return _make_load(line, maps, (ran.calls[-1][1] if ran.calls else ran.span), ran.loops, endless)
+
+
+def find_assembly_map(ran: AsmRun) -> str:
+    """Return the name of the tensor map that a cp.async.bulk.tensor into shared memory loads through, "" if it has
+    none.
+    """
+    match = _ASM.search(join_strings(ran.text))
+    if match is None or not match[2] or int(match[2]) >= len(ran.inputs):
+        return ""
+    value = ran.inputs[int(match[2])][1]
+    line = value.plain if value is not None else None
+    if line is None or len(line.terms) != 1 or line.const:
+        return ""
+    names = [name.lstrip("&") for name in _list_symbol_names(ran, line.terms[0][0])]
+    return next((name for name in reversed(names) if _NAME.fullmatch(name)), "")
+
+
+def _list_symbol_names(ran: AsmRun, symbol: str) -> tuple[str, ...]:
+    """Return a symbol of an asm statement, and what its place is called."""
+    return (symbol, *dict(ran.places).get(symbol, ()))
 
 
 def _make_load(

@@ -13,11 +13,11 @@ _DIRECTIVE = re.compile(r"^[ \t]*+#[^\n]*+", re.M)
 def select_values(text: str, macros: tuple[tuple[str, str], ...]) -> dict[str, int]:
     """Return those of the given macros that are integers and that no directive of the text asks for."""
     asked = set(WORDS.findall("\n".join(_DIRECTIVE.findall(text)))) if macros else set()
-    values = {name: _parse_value(value) for name, value in macros if name not in asked}
+    values = {name: parse_value(value) for name, value in macros if name not in asked}
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _parse_value(text: str) -> int | None:
+def parse_value(text: str) -> int | None:
     """Parse an integer, true and false, or an enumerator of CUDA or CuTe; None for other text."""
     if re.fullmatch(r"0[xX][\da-fA-F]+|\d+", text):
         return int(text, 0) if text[:2] in ("0x", "0X") else int(text)
