@@ -19,7 +19,7 @@ from lanescope.reader.code.tma_rules import TensorMap, read_swizzle_code
 from lanescope.reader.code.values import Address, OpaqueValue, Pointer, ResolvedType
 from lanescope.shared.tma import WIDTHS
 from lanescope.workbench.asm_operands import join_strings
-from lanescope.workbench.loads import find_assembly_map, is_load_name
+from lanescope.workbench.loads import find_assembly_map, is_load
 
 MOST = 24  # maps of one text
 MOST_RANK = 5
@@ -50,7 +50,7 @@ def find_loaded_maps(code: Evaluation, given: Mapping[str, str]) -> list[TensorM
 
 def _list_loaded(code: Evaluation) -> Iterator[_LoadedMap]:
     for call in code.made:
-        if is_load_name(call.term.head):
+        if is_load(call):
             for name in dict.fromkeys(map(_find_map_name, call.term.arguments)):
                 if name:
                     yield _LoadedMap(name, _find_rank(call), call.term.span)

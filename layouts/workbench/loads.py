@@ -15,7 +15,7 @@ from lanescope.reader.code.findings import AsmRun, BodilessCall
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt
-from lanescope.reader.code.values import Address, OpaqueValue, Pointer
+from lanescope.reader.code.values import Address, OpaqueValue, Pointer, ResolvedType
 from lanescope.workbench.asm_operands import join_strings
 
 _CALL = re.compile(r"tma|bulk|tensor|load|copy|fetch|issue", re.I)
@@ -109,9 +109,22 @@ def is_load_name(head: str) -> bool:
     return bool(_CALL.search(head)) and not _OTHER.search(head)
 
 
+def is_load(call: BodilessCall) -> bool:
+    """Return whether a call loads by TMA: by its name, or for copy() by its type's, else by the barrier it is given."""
+    head = call.term.head
+    if head != "copy":
+        return is_load_name(head)
+    owner = dict(call.term.named).get("::")
+    said = owner.name if isinstance(owner, ResolvedType) else call.term.text.partition("(")[0]
+    if re.search(r"load|store|reduce", said, re.I):
+        return is_load_name(f"{said}::{head}")
+    places = [value for value in call.term.arguments if isinstance(value, Address | Pointer)]
+    return len(places) > 2  # a map, a barrier and the destination
+
+
 def _list_loads(code: Evaluation) -> Iterator[BoxLoad]:
     for call in code.made:
-        if is_load_name(call.term.head):
+        if is_load(call):
             yield from _list_call_loads(call, code.endless)
     for ran in code.assembled:
         if (load := _find_assembly_load(ran, code.endless)) is not None:

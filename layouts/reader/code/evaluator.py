@@ -83,6 +83,7 @@ class Evaluator:
         self.caught: Any = None  # the exception that is being handled
         self.statements: set[int] = set()  # expressions that are statements
         self.given: dict[str, int] = {}  # values of names that the text leaves open
+        self.given_names: dict[str, str] = {}  # types and enumerators that template parameters are given
         self.lasting: dict[Any, Any] = {}  # static variables of functions
         self.spaces: dict[int, Any] = {}  # the scopes of namespaces, by their statements
         self.operators: dict[str, Any] = {}  # operator functions outside classes, by name

@@ -211,6 +211,8 @@ def make_template_argument_value(
     ev: Evaluator, parameter: tree.Parameter, template_argument: Any, scope: NameScope
 ) -> Any:
     """Return what a template's parameter is bound to: a type, a template, or a cell with a value."""
+    if template_argument is None and parameter.name in ev.given_names and not parameter.pack:
+        template_argument = _find_given_entity(ev, ev.given_names[parameter.name], scope)
     if template_argument is None and parameter.default is not None and not parameter.pack:
         template_argument = ev.evaluate_template_argument(parameter.default, scope)
     if isinstance(template_argument, Cell):
@@ -222,6 +224,16 @@ def make_template_argument_value(
             return template_argument.kind or ResolvedType(template_argument.text)
         return template_argument if template_argument is not None else ResolvedType(parameter.name, unbound=True)
     return _bind_value(ev, parameter, template_argument, scope)
+
+
+def _find_given_entity(ev: Evaluator, name: str, scope: NameScope) -> Any:
+    """Return the type or the enumerator that a given name means; None if it means none."""
+    path: tree.Path = tuple((part, None) for part in name.split("::"))
+    found = ev.resolve_name(path, scope)
+    found = ev.find_builtin_type(path, scope) if found is None else found
+    if isinstance(found, TemplateEntity):
+        found = ev.apply_template(found, [])
+    return found if isinstance(found, Cell | ResolvedType) else None
 
 
 def _bind_value(ev: Evaluator, parameter: tree.Parameter, argument: Any, scope: NameScope) -> Cell:
