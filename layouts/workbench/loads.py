@@ -72,6 +72,7 @@ class TextLoads:
         """
         if base is None or not base.terms:
             return None
+        base, others = _drop_threads(base), [_drop_threads(other) for other in others]
         behind = [
             other.const - base.const for other in others if other.terms == base.terms and other.const > base.const
         ]
@@ -87,6 +88,12 @@ class TextLoads:
         """Return (offset, load) of the loads into the tile that begins at `base` and ends at `end`."""
         into = [(load.to.const - base.const, load) for load in self.all if load.to.terms == base.terms]
         return [(off, load) for off, load in into if 0 <= off < end]
+
+
+def _drop_threads(start: LinearExpression) -> LinearExpression:
+    """Return where the first thread's descriptor begins: warpgroups read parts of the tile that is loaded whole."""
+    terms = tuple(term for term in start.terms if "threadIdx" not in term[0])
+    return LinearExpression(start.const, terms) if terms else start
 
 
 def _is_part(to: LinearExpression, base: LinearExpression) -> bool:

@@ -217,9 +217,9 @@ def _of_call(
 ) -> DescriptorUse | None:
     """Return the use of a call; None if it takes no descriptors, or its name does not suggest a multiplication."""
     words = _descriptors(call, known)
-    if not words or (len(words) == 1 and not _CALL.search(call.term.head)):
+    atom = find_atom_mention(call) if words else None
+    if not words or (len(words) == 1 and atom is None and not _CALL.search(call.term.head)):
         return None
-    atom = find_atom_mention(call)
     mention = atom or _mention_of(call.term.span, mentions)
     registers = in_registers(mention)
     named = [find_operand_letter(*start_names(value)) for value in words]
