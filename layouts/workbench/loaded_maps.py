@@ -15,7 +15,7 @@ from lanescope.reader.code.findings import AsmRun, BodilessCall
 from lanescope.reader.code.given_values import parse_value
 from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import Span
-from lanescope.reader.code.tma_rules import TensorMap, read_swizzle_code
+from lanescope.reader.code.tma_rules import LOADED, TensorMap, read_swizzle_code
 from lanescope.reader.code.values import Address, OpaqueValue, Pointer, ResolvedType
 from lanescope.shared.tma import WIDTHS
 from lanescope.workbench.asm_operands import join_strings
@@ -91,7 +91,7 @@ def _make_map(loaded: _LoadedMap, given: Mapping[str, str]) -> TensorMap:
     swizzle = f"{loaded.name}.swizzle"
     open_ = {f"box[{n}]": sizes[n] for n in range(count)} | {"swizzle": swizzle}
     return TensorMap(
-        "TMA load",
+        LOADED,
         loaded.span,
         element_bits=None,
         data_type=None,

@@ -122,6 +122,13 @@ def _construct_atom(ev: Evaluator, call: Invocation) -> Any:
 
 
 @_rule
+def _construct_sequence(ev: Evaluator, call: Invocation) -> Any:
+    """Evaluate std::make_index_sequence<4>(), a type, too."""
+    kind = traits.make_sequence(call.name, list(call.templates)) if not call.arguments else None
+    return MISSING if kind is None else ev.construct_value(kind, [], call.one, call.scope)
+
+
+@_rule
 def _move_bytes(ev: Evaluator, call: Invocation) -> Any:
     """Evaluate memcpy and memset."""
     move = {"memcpy": _copy_bytes, "memset": _set_bytes}.get(call.name)

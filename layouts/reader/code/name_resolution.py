@@ -348,8 +348,8 @@ def find_builtin_type(ev: Evaluator, path: Path, scope: NameScope) -> ResolvedTy
     name, template_arguments = path[-1]
     if template_arguments is not None:
         arguments = flatten_packs(ev.evaluate_template_arguments(template_arguments, scope))
-        if name in ("make_index_sequence", "make_integer_sequence"):
-            return traits.make_index_sequence(arguments) or ResolvedType(name, arguments=tuple(arguments))
+        if name in traits.SEQUENCES:
+            return traits.make_sequence(name, arguments) or ResolvedType(name, arguments=tuple(arguments))
         known = traits.find_trait_type(name, arguments)
         if known is None and traits.is_type_transformation(name):
             return ResolvedType(name, arguments=tuple(arguments), unbound=True)
