@@ -122,6 +122,7 @@ class Evaluator:
         self.foreign: dict[str, str] = {}  # types and objects that the text does not define → whose members they have
         self.widened: set[str] = set()  # those that are cast to an integer of 64 bits with a step added
         self.warned: dict[tuple[str, Span], Pitfall] = {}
+        self.lane_choices: dict[Any, Any] = {}  # by the bits of what a comparison of the lane chose
         self.often: dict[str, int] = {}  # calls without a body, by name
         self.called: set[int] = set()
         self.named_instances: dict[int, list[Any]] = {}  # that nothing may launch, by their functions
