@@ -14,7 +14,7 @@ from lanescope.reader.code.lookup import find_in, find_name, get_this, is_qualif
 from lanescope.reader.code.records import lay_out_record
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import UNKNOWN, SymbolicInt
-from lanescope.reader.code.templates import flatten_packs
+from lanescope.reader.code.templates import flatten_packs, is_number_class
 from lanescope.reader.code.values import (
     EnumerationType,
     FunctionSet,
@@ -43,7 +43,8 @@ def _find_plain_type(name: str, integral: bool) -> ResolvedType | None:
     integer = find_integer_type(name) if integral else None
     if integer is not None:
         return ResolvedType(name, integer, integer.bits)
-    return find_element_type(name) or (ResolvedType(name) if _INTEGRAL.fullmatch(name) else None)
+    known = _INTEGRAL.fullmatch(name) or is_number_class(name)
+    return find_element_type(name) or (ResolvedType(name) if known else None)
 
 
 def resolve_name(ev: Evaluator, path: Path, scope: NameScope, at: int = 0) -> Any:

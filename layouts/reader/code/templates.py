@@ -30,6 +30,11 @@ _NUMBER_CLASSES = (
 )
 
 
+def is_number_class(name: str) -> bool:
+    """Return whether a name is that of a class of numbers of CUTLASS or CUDA."""
+    return any(name in library for library in _NUMBER_CLASSES)
+
+
 def is_same_type(one: ResolvedType, two: ResolvedType) -> bool | None:
     """Return whether two types are the same, const and reference included; None if that is not known."""
     if _declarators(one) != _declarators(two):
@@ -53,8 +58,8 @@ def _are_other_classes(one: ResolvedType, two: ResolvedType) -> bool:
     mine, other = (kind.name.rpartition("::")[2] for kind in (one, two))
     if mine != other and any(mine in library and other in library for library in _NUMBER_CLASSES):
         return True
-    classes = frozenset().union(*_NUMBER_CLASSES)
-    return any(a in classes and kind.record is None and _is_known_type(kind) for a, kind in ((mine, two), (other, one)))
+    pairs = ((mine, two), (other, one))
+    return any(is_number_class(name) and kind.record is None and _is_known_type(kind) for name, kind in pairs)
 
 
 def _declarators(kind: ResolvedType) -> tuple[int, str, bool, int]:
