@@ -291,6 +291,8 @@ def _run_statements(
             unfinished.append((function.name, _get_name_span(text, function)))
             break
         share = max(budget * MOST_STEPS // BUDGET, ev.left // (len(entries) - n))
+        if id(function) in ev.named_instances:  # what a JIT compiles: the text is about it
+            share = max(share, ev.left * 3 // 4)
         if not _run_entry(ev, entry, share, earlier):
             unfinished.append((function.name, _get_name_span(text, function)))
     return Evaluation(
