@@ -73,7 +73,8 @@ def _find_operand_gap(bench: Bench, operand: VerifiedOperand, guesses: Guesses) 
             if operand.storage is not None
             else []
         )
-        named = [said for a in others if (said := find_open_name(a))]
+        own = [a for a in others if a.key.split(".")[:2][-1] == str(operand.storage)] or others
+        named = [said for a in own if (said := find_open_name(a))]
         return "depends on " + _join_names(named) if named else f"open: {others[0].label}" if others else NO_STORAGE
     return UNSAID
 
