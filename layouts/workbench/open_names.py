@@ -9,7 +9,7 @@ from lanescope.workbench.results import Assumption
 NAME = re.compile(r"(?<![\w….])[A-Za-z_]\w*(?:(?:::|\.|->)[A-Za-z_]\w*)*")
 _CALLED = re.compile(r"[\w:.>-]+\s*\(")
 SAID_AS, GIVEN_AS = "the text gives it as", "give it as"  # before the name of an open value
-SPOKEN = frozenset("int uint unsigned long char short bool sizeof".split())
+SPOKEN = frozenset("int uint unsigned long char short bool sizeof decltype typename template".split())
 
 
 def add_open_names(assumed: dict[str, Assumption]) -> None:

@@ -153,8 +153,8 @@ _CHOICES: dict[
 
 
 def make_sequence(name: str, arguments: Arguments) -> ResolvedType | None:
-    """Return std::make_index_sequence<n> as the index_sequence<0, 1, …> that it is, and std::make_integer_sequence<T, n>
-    as its integer_sequence<T, 0, 1, …>.
+    """Return std::make_index_sequence<n> as the index_sequence<0, 1, …> that it is, make_integer_sequence<T, n> as its
+    integer_sequence<T, 0, 1, …>; None for another name.
     """
     count = get_argument_value(arguments[-1]) if arguments else None
     if name not in SEQUENCES or count is None or count.known is None or not 0 <= count.known <= 256:
