@@ -29,7 +29,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)*")
 @dataclass(frozen=True, slots=True)
 class BoxLoad:
     """One run of a call that loads a box. to: byte address of its destination; maps: what its map may be called; span:
-    the call; loops: the turn of the loops around it whose ends are known; endless: whether there are others.
+    the call; loops: the turn of the loops around it whose ends are known; endless: whether there are others; turn: theirs.
     """
 
     to: LinearExpression
@@ -37,6 +37,7 @@ class BoxLoad:
     span: Span
     loops: tuple[tuple[str, int | None], ...] = ()
     endless: bool = False
+    turn: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class TextLoads:
         behind = [
             other.const - base.const for other in others if other.terms == base.terms and other.const > base.const
         ]
-        loads = self._into(base, min(behind, default=1 << 40))
+        loads = _keep_first_turn(self._into(base, min(behind, default=1 << 40)))
         if not loads:
             return None
         first = frozenset(name for off, load in loads if not off for name in load.maps)
@@ -88,6 +89,14 @@ class TextLoads:
         """Return (offset, load) of the loads into the tile that begins at `base` and ends at `end`."""
         into = [(load.to.const - base.const, load) for load in self.all if load.to.terms == base.terms]
         return [(off, load) for off, load in into if 0 <= off < end]
+
+
+def _keep_first_turn(loads: list[tuple[int, BoxLoad]]) -> list[tuple[int, BoxLoad]]:
+    """Return the loads in the turn of a pipeline's loop that fills the tile's first byte: the next fills another
+    stage.
+    """
+    turns = {load.turn for offset, load in loads if not offset}
+    return [(offset, load) for offset, load in loads if not turns or load.turn in turns]
 
 
 def _drop_threads(start: LinearExpression) -> LinearExpression:
@@ -191,7 +200,8 @@ def _make_load(
 ) -> BoxLoad:
     known = tuple((name, value.known) for name, value in loops if name not in endless)
     own_maps = frozenset(maps) - {name for name, _ in to.terms}
-    return BoxLoad(to, own_maps, span, known, any(name in endless for name, _ in loops))
+    turn = tuple((name, str(value)) for name, value in loops if name in endless)
+    return BoxLoad(to, own_maps, span, known, bool(turn), turn)
 
 
 def list_map_names(value: object) -> Iterator[str]:
