@@ -18,7 +18,9 @@ from lanescope.workbench.results import Bench, Span, TextPiece, VerifiedOperand
 TCGEN05, NO_STORAGE, NO_READER, UNSAID = "tcgen05", "without a storage", "read by no instruction", "open otherwise"
 _UNSPECIFIC = (TCGEN05, NO_READER, UNSAID)  # which do not say what is missing
 _BLACKWELL = re.compile(r"tcgen05\.mma(?![\w])|\bSM100_MMA_\w+|\bUMMA::|\btc_gen5_mma\b|\bUTC\w*MMA\b", re.I)
-_HOPPER = re.compile(r"wgmma\.mma_async(?!\w)|\bSM90_\d+x\d+x\d+_\w+|\bGMMA::|\b[HIQB]GMMA\.\d|\bwarp_group_dot\b")
+_HOPPER = re.compile(
+    r"wgmma\.mma_async(?!\w)|\b(?:SM90|MMA)_\d+x\d+x\d+_\w+|\bGMMA::|\b[HIQB]GMMA\.\d|\bwarp_group_dot\b"
+)
 _MULTIPLIERS = ("tcgen05.mma", "mma::", "wgmma.", "gmma.", "mma_", "tc_gen5", "utc", "sm90_", "warp_group_dot")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _NO_CODE = re.compile(r"(\S+)\(…\): its code is not in the text")

@@ -29,7 +29,8 @@ _NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)*")
 @dataclass(frozen=True, slots=True)
 class BoxLoad:
     """One run of a call that loads a box. to: byte address of its destination; maps: what its map may be called; span:
-    the call; loops: the turn of the loops around it whose ends are known; endless: whether there are others; turn: theirs.
+    the call; loops: the turn of the loops around it whose ends are known; endless: whether there are others; turn: of
+    these.
     """
 
     to: LinearExpression

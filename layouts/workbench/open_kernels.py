@@ -12,7 +12,7 @@ MOST = 32  # parameters that are named
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _KERNEL = re.compile(
     r"\btemplate\s*<(?P<parameters>[^{};]{1,4000}?)>\s*(?:\w+\s+){0,4}?(?:__global__|\w+_GLOBAL)\b"
-    r"(?:[^{};()]|\([^{};]{0,200}?\)){0,200}?\b(?P<name>\w+)\s*\((?!\s*\()"
+    r"(?:[^{};()]|\([^{};]{0,200}?\)){0,200}?\b(?P<name>(?!__)\w+)\s*\("
 )
 _PARAMETER = re.compile(r"(\w+)\s*(=.*)?$", re.S)
 

@@ -4,7 +4,6 @@ __shfl_sync(mask, value, stage) gives base + stage * step.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import COMPARED
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 LANES = 32
-_LANE = re.compile(r"%laneid|\(?threadIdx\.x (?:% 32|& 31)\)?")
 _EFFECTS = (tree.Call, tree.Assignment, tree.Unary)  # of which an arm that is evaluated for every lane has none
 
 
@@ -59,7 +57,15 @@ def _find_lane(condition: tree.Expression, scope: NameScope) -> Cell | None:
         return None
     for side in (condition.left, condition.right):
         found = find_name(scope, side.last)[0] if isinstance(side, tree.Name) and len(side.path) == 1 else None
-        plain = found.value.plain if isinstance(found, Cell) and isinstance(found.value, SymbolicInt) else None
-        if plain is not None and len(plain.terms) == 1 and not plain.const and _LANE.fullmatch(plain.terms[0][0]):
-            return found if isinstance(found, Cell) else None
+        if isinstance(found, Cell) and isinstance(found.value, SymbolicInt) and _is_lane(found.value):
+            return found
     return None
+
+
+def _is_lane(value: SymbolicInt) -> bool:
+    """Return whether a value is %laneid, or the low five bits of threadIdx.x: threadIdx.x % 32."""
+    plain = value.plain
+    if plain is None or plain.const or len(plain.terms) != 1:
+        return False
+    name, factor = plain.terms[0]
+    return factor == 1 and (name == "%laneid" or (name == "threadIdx.x" and 1 << value.pieces[0].width == LANES))

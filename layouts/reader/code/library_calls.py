@@ -55,7 +55,8 @@ def call_library(ev: Evaluator, call: Invocation) -> Any:
     """Return what a call gives whose function the text does not define."""
     call = replace(call, given=[ev.get_argument_value(a) for a in call.arguments])
     for argument, expression in zip(call.arguments, call.one.arguments, strict=False):
-        if isinstance(argument.value, SymbolicInt | ObjectValue) and not isinstance(expression, tree.Name):
+        plain = isinstance(expression, tree.Name) and not _is_atom_call(call)
+        if isinstance(argument.value, SymbolicInt | ObjectValue) and not plain:
             ev.note_value(argument.value, ev.format_expression(expression), expression.span)
     if not ev.python:
         launch_kernels(ev, call)
@@ -64,6 +65,12 @@ def call_library(ev: Evaluator, call: Invocation) -> Any:
         if result is not MISSING:
             return result
     return _call_unknown(ev, call)
+
+
+def _is_atom_call(call: Invocation) -> bool:
+    """Return whether a call is fma of an atom of CUTLASS, which is given descriptors whatever their names are."""
+    owner = dict(call.target.named).get("::") if isinstance(call.target, OpaqueValue) else None
+    return call.name == "fma" and isinstance(owner, ResolvedType) and _ATOM.match(owner.name) is not None
 
 
 def _call_unknown(ev: Evaluator, call: Invocation) -> OpaqueValue:
