@@ -13,6 +13,7 @@ from lanescope.reader.code.predefined import ARCHITECTURE
 NAME = re.compile(r"[A-Za-z_]\w*(?:(?:::|\.)[A-Za-z_]\w*)*")  # as the notes print them: BK, Config::BK, p.pitch
 BLOCK = frozenset(("blockDim.x", "blockDim.y", "blockDim.z"))  # threads of kernels that nothing launches
 _INTEGER = re.compile(r"0[xX][0-9a-fA-F]+|[0-9]+")
+_MAP_FIELD = re.compile(r"(.+)\.(?:box_[0-4]|swizzle)")  # of a tensor map that a file loads through
 _NO_CODE = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _TYPE = r"(?:constexpr|const|static|inline|auto|int|unsigned|bool|long|u?int\d+_t|size_t)\b"
 
@@ -75,6 +76,8 @@ def _spell_assembled(name: str) -> str:
 def _asks_for(name: str, code: str) -> bool:
     """Return whether a text has a name and may leave its value open."""
     if re.search(_spell_assembled(name), code) or (name in BLOCK and "__global__" in code):
+        return True
+    if (of_map := _MAP_FIELD.fullmatch(name)) and re.search(rf"(?<!\w){re.escape(of_map[1])}(?!\w)", code):
         return True
     word = rf"(?<!\w){re.escape(name)}(?!\w)"
     if not re.search(word, code):

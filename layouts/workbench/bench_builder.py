@@ -264,7 +264,8 @@ class _BenchBuilder(TextContents):
                 if line is not None:
                     begins.setdefault(name, {}).setdefault((turn.place.stage, turn.tile), line)
         every = [line for lines in begins.values() for line in lines.values()]
-        return {name: self.loads.find_filled(next(iter(begins.get(name, {}).values()), None), every) for name in turns}
+        firsts = {name: next(iter(begins.get(name, {}).values()), None) for name in turns}
+        return {name: self.loads.find_filled(first, every) for name, first in firsts.items()}
 
     def _make_exchanged_operand(
         self, operand: VerifiedOperand, other: exchanged_buffers.FollowedBuffer, turns: list[verification.OperandTurn]

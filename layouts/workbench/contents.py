@@ -21,6 +21,7 @@ from lanescope.reader.code.findings import Pitfall
 from lanescope.workbench import alignment, helpers, named_wgmma, pieces, scan, sizes, verification
 from lanescope.workbench.addresses import start_names
 from lanescope.workbench.descriptor_arguments import DescriptorArgument
+from lanescope.workbench.loaded_maps import find_loaded_maps
 from lanescope.workbench.results import Assumption, Span, TextPiece
 from lanescope.workbench.stores import TileStore
 from lanescope.workbench.tcgen05 import TARGET_KEY, TCGEN05_KEY
@@ -171,7 +172,9 @@ class TextContents:
 
     def _add_maps(self) -> None:
         encoded = tensor_maps.find_named_maps(self.code) if self.code else ()
-        for tensor_map in (*encoded, *printed_maps.find_printed_maps(self.text)):
+        known = (*encoded, *printed_maps.find_printed_maps(self.text))
+        loaded = find_loaded_maps(self.code, dict(_parse_macros(self.choices))) if self.code and not known else ()
+        for tensor_map in (*known, *loaded):
             self.stores.append(TileStore(len(self.pieces), map=tensor_map))
             self.pieces.append(pieces.piece_from_map(tensor_map))
 
@@ -179,7 +182,8 @@ class TextContents:
         """Add the tensors of shared memory, then the layouts of no tensor. open_bits: of an element whose
         type is open.
         """
-        inside = [piece.spans[0] for piece in self.pieces]
+        # a layout in a comment of a header is an example, not a tile of this text
+        inside = [*(piece.spans[0] for piece in self.pieces), *parse_headers(self.choices)]
         spelled = [
             layout
             for layout in (*scan.find_layouts(self.text), *scan.find_tiled_layouts(self.source, open_bits))

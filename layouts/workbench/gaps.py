@@ -11,12 +11,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from lanescope.workbench.guesses import Guesses
+from lanescope.workbench.open_kernels import find_open_parameters
 from lanescope.workbench.open_names import NAME, SPOKEN, find_open_name
 from lanescope.workbench.results import Bench, Span, TextPiece, VerifiedOperand
 
 TCGEN05, NO_STORAGE, NO_READER, UNSAID = "tcgen05", "without a storage", "read by no instruction", "open otherwise"
+_UNSPECIFIC = (TCGEN05, NO_READER, UNSAID)  # which do not say what is missing
 _BLACKWELL = re.compile(r"tcgen05\.mma(?![\w])|\bSM100_MMA_\w+|\bUMMA::|\btc_gen5_mma\b|\bUTC\w*MMA\b", re.I)
-_HOPPER = re.compile(r"wgmma\.mma_async(?!\w)|\bSM90_\d+x\d+x\d+_\w+|\bGMMA::|\b[HIQB]GMMA\.\d|\bwarp_group_dot\b")
+_HOPPER = re.compile(
+    r"wgmma\.mma_async(?!\w)|\b(?:SM90|MMA)_\d+x\d+x\d+_\w+|\bGMMA::|\b[HIQB]GMMA\.\d|\bwarp_group_dot\b"
+)
 _MULTIPLIERS = ("tcgen05.mma", "mma::", "wgmma.", "gmma.", "mma_", "tc_gen5", "utc", "sm90_", "warp_group_dot")
 TILED_MMA, KITTENS = "CuTe's TiledMMA", "ThunderKittens' tiles"
 _LIBRARIES = {  # what multiplies by names that say no instruction
@@ -48,11 +52,15 @@ def list_checked_descriptors(text: str, bench: Bench, guesses: Guesses) -> Itera
         for n in dict.fromkeys((operand.descriptor, *operand.others)):
             readers.setdefault(n, []).append(operand)
     machine = find_multiplier(text)
+    given = {assumption.label.removeprefix("Macro ") for assumption in bench.assumed if assumption.why == "as given"}
+    open_ = find_open_parameters(text, given)
+    needs = f"depends on {', '.join(open_)}" if open_ else ""
     for n, piece in enumerate(bench.pieces):
         named = "words" not in piece.facts or "desc" in str(piece.facts.get("name", "")).lower()
         if piece.kind == "descriptor" and (n in readers or named):
             own = readers.get(n, [])
             gaps = [_find_operand_gap(bench, operand, guesses) for operand in own] or [_find_piece_gap(piece, machine)]
+            gaps = [needs if gap in _UNSPECIFIC and needs else gap for gap in gaps]
             reading = tuple((operand.instruction, operand.name) for operand in own)
             yield CheckedDescriptor(piece.spans, next(filter(None, gaps), ""), reading)
 
@@ -92,7 +100,8 @@ def _find_operand_gap(bench: Bench, operand: VerifiedOperand, guesses: Guesses) 
             if operand.storage is not None
             else []
         )
-        named = [said for a in others if (said := find_open_name(a))]
+        own = [a for a in others if a.key.split(".")[:2][-1] == str(operand.storage)] or others
+        named = [said for a in own if (said := find_open_name(a))]
         return "depends on " + _join_names(named) if named else f"open: {others[0].label}" if others else NO_STORAGE
     return UNSAID
 

@@ -15,18 +15,22 @@ from lanescope.reader.code.findings import AsmRun, BodilessCall
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt
-from lanescope.reader.code.values import Address, OpaqueValue, Pointer
+from lanescope.reader.code.values import Address, OpaqueValue, Pointer, ResolvedType
 from lanescope.workbench.asm_operands import join_strings
 
 _CALL = re.compile(r"tma|bulk|tensor|load|copy|fetch|issue", re.I)
 _OTHER = re.compile(r"store|prefetch|reduce|s2g|shared_?(?:to|2)_?global|make|create|encode|desc|partition|print", re.I)
-_ASM = re.compile(r"cp\.async\.bulk\.tensor\S*shared::(?:cluster|cta)\S*global\S*\s*\[\s*%(\d{1,3})\s*[,\]]")
+_ASM = re.compile(
+    r"cp\.async\.bulk\.tensor\S*shared::(?:cluster|cta)\S*global\S*\s*\[\s*%(\d{1,3})\s*[,\]](?:\s*,\s*\[\s*%(\d{1,3}))?"
+)
+_NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)*")
 
 
 @dataclass(frozen=True, slots=True)
 class BoxLoad:
     """One run of a call that loads a box. to: byte address of its destination; maps: what its map may be called; span:
-    the call; loops: the turn of the loops around it whose ends are known; endless: whether there are others.
+    the call; loops: the turn of the loops around it whose ends are known; endless: whether there are others; turn: of
+    these.
     """
 
     to: LinearExpression
@@ -34,6 +38,7 @@ class BoxLoad:
     span: Span
     loops: tuple[tuple[str, int | None], ...] = ()
     endless: bool = False
+    turn: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +74,12 @@ class TextLoads:
         """
         if base is None or not base.terms:
             return None
+        base, others = _drop_threads(base), [_drop_threads(other) for other in others]
         behind = [
             other.const - base.const for other in others if other.terms == base.terms and other.const > base.const
         ]
         end = min(behind, default=1 << 40)
-        loads = self._into(base, end)
+        loads = _keep_first_turn(self._into(base, end))
         if not loads:
             return None
         first = frozenset(name for off, load in loads if not off for name in load.maps)
@@ -85,6 +91,20 @@ class TextLoads:
         """Return (offset, load) of the loads into the tile that begins at `base` and ends at `end`."""
         into = [(load.to.const - base.const, load) for load in self.all if load.to.terms == base.terms]
         return [(off, load) for off, load in into if 0 <= off < end]
+
+
+def _keep_first_turn(loads: list[tuple[int, BoxLoad]]) -> list[tuple[int, BoxLoad]]:
+    """Return the loads in the turn of a pipeline's loop that fills the tile's first byte: the next fills another
+    stage.
+    """
+    turns = {load.turn for offset, load in loads if not offset}
+    return [(offset, load) for offset, load in loads if not turns or load.turn in turns]
+
+
+def _drop_threads(start: LinearExpression) -> LinearExpression:
+    """Return where the first thread's descriptor begins: warpgroups read parts of the tile that is loaded whole."""
+    terms = tuple(term for term in start.terms if "threadIdx" not in term[0])
+    return LinearExpression(start.const, terms) if terms else start
 
 
 def _is_part(to: LinearExpression, base: LinearExpression, end: int) -> bool:
@@ -111,9 +131,22 @@ def is_load_name(head: str) -> bool:
     return bool(_CALL.search(head)) and not _OTHER.search(head)
 
 
+def is_load(call: BodilessCall) -> bool:
+    """Return whether a call loads by TMA: by its name, or for copy() by its type's, else by the barrier it is given."""
+    head = call.term.head
+    if head != "copy":
+        return is_load_name(head)
+    owner = dict(call.term.named).get("::")
+    said = owner.name if isinstance(owner, ResolvedType) else call.term.text.partition("(")[0]
+    if re.search(r"load|store|reduce", said, re.I):
+        return is_load_name(f"{said}::{head}")
+    places = [value for value in call.term.arguments if isinstance(value, Address | Pointer)]
+    return len(places) > 2  # a map, a barrier and the destination
+
+
 def _list_loads(code: Evaluation) -> Iterator[BoxLoad]:
     for call in code.made:
-        if is_load_name(call.term.head):
+        if is_load(call):
             yield from _list_call_loads(call, code.endless)
     for ran in code.assembled:
         if (load := _find_assembly_load(ran, code.endless)) is not None:
@@ -140,9 +173,28 @@ def _find_assembly_load(ran: AsmRun, endless: Collection[str]) -> BoxLoad | None
         return None
     words = (word.plain for kind, word, _ in ran.inputs if "l" in kind and word is not None)
     symbols = {name for word in words if word is not None for name, _ in word.terms}
-    places = dict(ran.places)
-    maps = {name for symbol in symbols for name in (symbol, *places.get(symbol, ()))}
+    maps = {name for symbol in symbols for name in _list_symbol_names(ran, symbol)}
     return _make_load(line, maps, (ran.calls[-1][1] if ran.calls else ran.span), ran.loops, endless)
+
+
+def find_assembly_map(ran: AsmRun) -> str:
+    """Return the name of the tensor map that a cp.async.bulk.tensor into shared memory loads through, "" if it has
+    none.
+    """
+    match = _ASM.search(join_strings(ran.text))
+    if match is None or not match[2] or int(match[2]) >= len(ran.inputs):
+        return ""
+    value = ran.inputs[int(match[2])][1]
+    line = value.plain if value is not None else None
+    if line is None or len(line.terms) != 1 or line.const:
+        return ""
+    names = [name.lstrip("&") for name in _list_symbol_names(ran, line.terms[0][0])]
+    return next((name for name in reversed(names) if _NAME.fullmatch(name)), "")
+
+
+def _list_symbol_names(ran: AsmRun, symbol: str) -> tuple[str, ...]:
+    """Return a symbol of an asm statement, and what its place is called."""
+    return (symbol, *dict(ran.places).get(symbol, ()))
 
 
 def _make_load(
@@ -154,7 +206,8 @@ def _make_load(
 ) -> BoxLoad:
     known = tuple((name, value.known) for name, value in loops if name not in endless)
     own_maps = frozenset(maps) - {name for name, _ in to.terms}
-    return BoxLoad(to, own_maps, span, known, any(name in endless for name, _ in loops))
+    turn = tuple((name, str(value)) for name, value in loops if name in endless)
+    return BoxLoad(to, own_maps, span, known, bool(turn), turn)
 
 
 def list_map_names(value: object) -> Iterator[str]:

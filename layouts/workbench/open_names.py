@@ -8,7 +8,8 @@ from lanescope.workbench.results import Assumption
 
 NAME = re.compile(r"(?<![\w….])[A-Za-z_]\w*(?:(?:::|\.|->)[A-Za-z_]\w*)*")
 _CALLED = re.compile(r"[\w:.>-]+\s*\(")
-SPOKEN = frozenset("int uint unsigned long char short bool sizeof".split())
+SAID_AS, GIVEN_AS = "the text gives it as", "give it as"  # before the name of an open value
+SPOKEN = frozenset("int uint unsigned long char short bool sizeof decltype typename template".split())
 
 
 def add_open_names(assumed: dict[str, Assumption]) -> None:
@@ -26,5 +27,5 @@ def add_open_names(assumed: dict[str, Assumption]) -> None:
 
 def find_open_name(assumption: Assumption) -> str:
     """Return the text's own words for a value that it leaves open; "" if it has none."""
-    match = re.search(r"the text gives it as (\S.*)$", assumption.why)
+    match = re.search(rf"(?:{SAID_AS}|{GIVEN_AS}) (\S.*)$", assumption.why)
     return match[1] if match else ""

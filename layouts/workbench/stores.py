@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from lanescope.reader.code.symbolic_integers import LinearExpression
-from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.reader.code.tma_rules import LOADED, TensorMap
 from lanescope.workbench.names import CUT, find_operand_letter, split_name
 from lanescope.workbench.scan import PrintedLayout
 
@@ -117,7 +117,14 @@ def pair_stores(stores: Sequence[TileStore], clues: Sequence[Clues], used: Colle
         else:
             free.append(clue.operand)
     taken = [store for store, _ in chosen.values()]
-    rest = [s for s in inputs if s.operand is None and s.begins is None and not any(s is clue for clue in taken)]
+    rest = [
+        store
+        for store in inputs
+        if store.operand is None
+        and store.begins is None
+        and not (store.map is not None and store.map.source == LOADED)  # only its loads say whose it is
+        and not any(store is one for one in taken)
+    ]
     return {**chosen, **_in_order(rest, free, used)}
 
 

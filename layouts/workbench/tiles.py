@@ -15,11 +15,12 @@ from lanescope import inputs
 from lanescope.descriptor.matrix import View
 from lanescope.errors import LayoutError
 from lanescope.reader.code.tensor_maps import TRITON, get_default_swizzle
-from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.reader.code.tma_rules import LOADED, TensorMap
 from lanescope.shared.storage import Storage, storage
 from lanescope.shared.tma import WIDTHS, get_pitch_bytes, make_panel_storage
 from lanescope.workbench.loads import FilledTile
 from lanescope.workbench.names import split_name
+from lanescope.workbench.open_names import GIVEN_AS, SAID_AS
 from lanescope.workbench.results import Assumption
 from lanescope.workbench.scan import PrintedLayout
 from lanescope.workbench.stores import TileStore
@@ -125,8 +126,7 @@ def _box(piece: int, tensor_map: TensorMap, choices: Mapping[str, str]) -> tuple
         if key in choices:
             sizes[n] = _parse_number(choices[key], key)
         elif size is None:
-            said = tensor_map.symbols.get(f"box[{n}]", "")
-            why = f"the text gives it as {said}" if said else "the text does not give it"
+            why = _explain_open(tensor_map, f"box[{n}]")
             missing.append(Assumption(key, f"boxDim[{n}] of the tensor map", "", why))
     return sizes, missing
 
@@ -144,9 +144,15 @@ def _swizzle(
         chosen = get_default_swizzle(sizes[0] * bits // 8, prod(size or 8 for size in sizes[1:]))
         why = f"Triton’s default for {sizes[0]} elements of {bits} bits; the text does not give the type"
         return chosen, [Assumption(key, label, chosen, why, tuple(WIDTHS))]
-    said = tensor_map.symbols.get("swizzle")
-    why = f"the text gives it as {said}" if said else "the text does not give it"
-    return None, [Assumption(key, label, "", why, tuple(WIDTHS))]
+    return None, [Assumption(key, label, "", _explain_open(tensor_map, "swizzle"), tuple(WIDTHS))]
+
+
+def _explain_open(tensor_map: TensorMap, field: str) -> str:
+    """Return what the text says of a field that it leaves open; a map that is encoded elsewhere has names for -D."""
+    said = tensor_map.symbols.get(field, "")
+    if tensor_map.source == LOADED:
+        return f"no code here encodes the map; {GIVEN_AS} {said}"
+    return f"{SAID_AS} {said}" if said else "the text does not give it"
 
 
 @dataclass(frozen=True, slots=True)

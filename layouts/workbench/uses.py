@@ -22,6 +22,7 @@ from lanescope.workbench.addresses import start_names
 from lanescope.workbench.asm_operands import can_be_word, count_left_out, find_operand_argument
 from lanescope.workbench.descriptor_arguments import ArgumentSources, DescriptorArgument
 from lanescope.workbench.mma_runs import find_mma_runs
+from lanescope.workbench.named_atoms import find_atom_mention
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.scan import InstructionMention, find_mentions, find_transposes
 
@@ -216,9 +217,10 @@ def _of_call(
 ) -> DescriptorUse | None:
     """Return the use of a call; None if it takes no descriptors, or its name does not suggest a multiplication."""
     words = _descriptors(call, known)
-    if not words or (len(words) == 1 and not _CALL.search(call.term.head)):
+    atom = find_atom_mention(call) if words else None
+    if not words or (len(words) == 1 and atom is None and not _CALL.search(call.term.head)):
         return None
-    mention = _mention_of(call.term.span, mentions)
+    mention = atom or _mention_of(call.term.span, mentions)
     registers = in_registers(mention)
     named = [find_operand_letter(*start_names(value)) for value in words]
     which = _operands_of(named, registers)
@@ -237,7 +239,7 @@ def _of_call(
         order=call.order,
         assumed=len(words) == 1 and named[0] is None and not registers,
         sure=mention is not None and call.term.span[0] <= mention.span[0] < call.term.span[1],
-        registers=registers or None,
+        registers=registers if atom else registers or None,
         majors=mention.majors if mention else {},
     )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cxx.integers import BOOL, INT, find_arms_type
 from lanescope.reader.code import symbolic_integers, tree
 from lanescope.reader.code.integer_values import get_integer, integer_or_symbol
+from lanescope.reader.code.lane_choices import note_lane_choice
 from lanescope.reader.code.paths import EarlyExit, EscapedPath, Journal, JumpTarget
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.static_types import find_integer_type
@@ -119,7 +120,9 @@ def evaluate_both_arms(ev: Evaluator, node: tree.ConditionalExpression, text: st
     )
     if len(values) < 2:  # the other throws
         return values[0] if values else OpaqueValue(ev.format_expression(node))
-    return ev.merge(text, *values)
+    chosen = ev.merge(text, *values)
+    note_lane_choice(ev, node, chosen, scope)
+    return chosen
 
 
 def format_condition(ev: Evaluator, tested: Any, at: tree.Expression) -> str:

@@ -17,7 +17,7 @@ from lanescope.ptx.table.descriptors import TCGEN05, VERSION, WGMMA, find_varian
 from lanescope.reader.code.doubts import find_doubts
 from lanescope.reader.code.evaluation import Evaluation, evaluate_text
 from lanescope.reader.code.findings import FoundDescriptor, Pitfall, find_origins, get_field
-from lanescope.reader.code.half_words import join_half_words
+from lanescope.reader.code.half_words import get_low_half, join_half_words
 from lanescope.reader.code.start_shift import find_wrong_shift
 from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt, make_symbol
 
@@ -137,10 +137,17 @@ def _drop_superseded(
 
 
 def _without_halves(groups: list[list[FoundDescriptor]]) -> list[list[FoundDescriptor]]:
-    """Drop the groups of halves if a 64-bit word is among them."""
-    if all(group[0].value.type.bits != 64 for group in groups):
+    """Drop the groups of halves if a 64-bit word is among them: by their names, or as the low half of such a word."""
+    whole = [group for group in groups if group[0].value.type.bits == 64]
+    if not whole:
         return groups
-    return [group for group in groups if group[0].value.type.bits != 32 or not _HALF.search(group[0].name)]
+    lows = {get_low_half(found.value) for group in whole for found in group}
+    return [
+        group
+        for group in groups
+        if group[0].value.type.bits != 32
+        or not (_HALF.search(group[0].name) or all(get_low_half(found.value) in lows for found in group))
+    ]
 
 
 def _drop_unstarted(groups: list[list[FoundDescriptor]]) -> list[list[FoundDescriptor]]:

@@ -14,6 +14,7 @@ from lanescope.ptx.table.descriptors import START
 from lanescope.reader.code import symbolic_integers
 from lanescope.reader.code.header_names import ENCODE, IDENTITY, SHARED_ADDRESS, STANDARD
 from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.lane_choices import shuffle_value
 from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import SHARED_BITS, Span, SymbolicInt, int_from_linear, make_symbol
 from lanescope.reader.code.values import Address, ArrayValue, OpaqueValue, Pointer, ResolvedType
@@ -109,7 +110,8 @@ def evaluate_known_function(
 ) -> Any:
     """Evaluate a well-known function; MISSING for another."""
     if len(arguments) > IDENTITY.get(name, len(arguments)):
-        return arguments[IDENTITY[name]]
+        kept = arguments[IDENTITY[name]]
+        return shuffle_value(ev, kept, arguments[2]) if name == "__shfl_sync" and len(arguments) > 2 else kept
     call = _Call(ev, name, templates, arguments, span)
     if len(arguments) == 1 and _is_address_function(name) and not isinstance(call.first, str):
         return _address(call)

@@ -137,6 +137,8 @@ def make_argument(ev: Evaluator, value: Any) -> CallArgument:
         return CallArgument(value, kind)
     if isinstance(value, OpaqueValue) and value.kind is None:
         return CallArgument(value, None)
+    if isinstance(value, ArrayValue) and isinstance(value.typed, ResolvedType):
+        return CallArgument(value, value.typed)
     if isinstance(value, str):
         array = (SymbolicInt(len(value) + 1, ULONG),) if "\\" not in value else ()
         return CallArgument(

@@ -133,6 +133,8 @@ class Conditions:
         return None
 
     def _asked(self, node: ConditionNode) -> bool:
+        if (of_both := self._decide_for_both(node)) is not None:
+            return of_both
         taken = predefined.decide_by_feature(node, frozenset((predefined.ARCHITECTURE,)))
         if taken is not None:
             what = predefined.HAS if node.op == "name" else f"{node.op} {node.parts[1].text}"
@@ -140,6 +142,17 @@ class Conditions:
                 self._presume(name, what, "the device and the toolkit that the text is for have it")
             return taken
         return self._decided(conditions.format_node(node))
+
+    def _decide_for_both(self, node: ConditionNode) -> bool | None:
+        """Return whether a condition holds for every device that a text of several is for; None if they differ."""
+        if self.arch is not None or conditions.list_names(node) != {predefined.ARCHITECTURE}:
+            return None
+        both = (predefined.HOPPER, predefined.BLACKWELL)
+        truths = {conditions.decide_condition(node, lambda _, arch=arch: ConditionValue(arch)) for arch in both}
+        if len(truths) > 1:
+            return None
+        self._presume(predefined.ARCHITECTURE, " or ".join(map(str, both)), "the devices that the text is for")
+        return truths.pop()
 
     def _decided(self, key: str) -> bool:
         if not self.matters:

@@ -15,7 +15,7 @@ from lanescope.reader.code.evaluation_merge import EvaluationRecords
 from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.expressions import BudgetError, CallFrame
 from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor, Pitfall
-from lanescope.reader.code.given_values import select_values
+from lanescope.reader.code.given_values import select_names, select_values
 from lanescope.reader.code.header_names import PRELUDE, find_fields_union
 from lanescope.reader.code.launches import note_instantiations
 from lanescope.reader.code.predefined import PresumedMacro
@@ -128,13 +128,13 @@ def evaluate_text(
         ev, scope = make_evaluator(text, BUDGET * patience, True)
         evaluation = _evaluate_statements(ev, scope, python.parse_python(written), standard)
         return evaluation and replace(evaluation, unread=cut)
-    values = select_values(written, macros)
+    given = {**select_values(written, macros), **select_names(written, macros)}
     tree_ = make_variants(
-        Preprocessor(written, patience, {n: v for n, v in macros if n not in values and n.isidentifier()})
+        Preprocessor(written, patience, {n: v for n, v in macros if n not in given and n.isidentifier()})
     )
     every = tuple(list_leaves(tree_))
     budget = BUDGET * patience * (1 if len(every) == 1 else MOST_TIMES) // len(every)
-    variant = _evaluate_variant(text, tree_, budget, standard, values, headers)
+    variant = _evaluate_variant(text, tree_, budget, standard, given, headers)
     presumed = {part.name: part for leaf in every for part in leaf.presumed}
     unread = dict.fromkeys((*cut, *(part for leaf in every for part in leaf.unread), *variant.made.unread))
     if not variant.parsed and not unread:
@@ -176,18 +176,19 @@ def _evaluate_variant(
     variant: Variant,
     budget: int,
     standard: tuple[tuple[str, str], ...],
-    values: Mapping[str, int],
+    given: Mapping[str, int | str],
     headers: tuple[Span, ...],
 ) -> _VariantEvaluation:
     """Evaluate every text of a tree of conditions, and merge the results."""
     if isinstance(variant, VariantChoice):
         yes, no = (
-            _evaluate_variant(text, variant.yes, budget, standard, values, headers),
-            _evaluate_variant(text, variant.no, budget, standard, values, headers),
+            _evaluate_variant(text, variant.yes, budget, standard, given, headers),
+            _evaluate_variant(text, variant.no, budget, standard, given, headers),
         )
         return _merge_evaluations(variant.condition, yes, no)
     ev, scope = make_evaluator(text, budget)
-    ev.given.update(values)
+    ev.given.update({name: value for name, value in given.items() if isinstance(value, int)})
+    ev.given_names.update({name: value for name, value in given.items() if isinstance(value, str)})
     ev.headers = headers
     return _evaluate_leaf(ev, scope, variant, standard)
 
@@ -290,6 +291,8 @@ def _run_statements(
             unfinished.append((function.name, _get_name_span(text, function)))
             break
         share = max(budget * MOST_STEPS // BUDGET, ev.left // (len(entries) - n))
+        if id(function) in ev.named_instances:  # what a JIT compiles: the text is about it
+            share = max(share, ev.left * 3 // 4)
         if not _run_entry(ev, entry, share, earlier):
             unfinished.append((function.name, _get_name_span(text, function)))
     return Evaluation(

@@ -84,6 +84,7 @@ class Evaluator:
         self.statements: set[int] = set()  # expressions that are statements
         self.given: dict[str, int] = {}  # values of names that the text leaves open
         self.launched: set[tuple[str, ...]] = set()  # kernels with the arguments that they were run with
+        self.given_names: dict[str, str] = {}  # types and enumerators that template parameters are given
         self.lasting: dict[Any, Any] = {}  # static variables of functions
         self.spaces: dict[int, Any] = {}  # the scopes of namespaces, by their statements
         self.operators: dict[str, Any] = {}  # operator functions outside classes, by name
@@ -122,6 +123,7 @@ class Evaluator:
         self.foreign: dict[str, str] = {}  # types and objects that the text does not define → whose members they have
         self.widened: set[str] = set()  # those that are cast to an integer of 64 bits with a step added
         self.warned: dict[tuple[str, Span], Pitfall] = {}
+        self.lane_choices: dict[Any, Any] = {}  # by the bits of what a comparison of the lane chose
         self.often: dict[str, int] = {}  # calls without a body, by name
         self.called: set[int] = set()
         self.named_instances: dict[int, list[Any]] = {}  # that nothing may launch, by their functions

@@ -129,7 +129,8 @@ def record_call(ev: Evaluator, term: OpaqueValue) -> None:
 
     Those that may make a tensor map or take a descriptor are counted apart: they may come after hundreds of others.
     """
-    whose = term.head if _TELLING.search(term.head) or len(term.arguments) > 8 else ""
+    called = term.text.partition("(")[0] if "::" in term.text else term.head  # SM90_TMA_LOAD_2D::copy
+    whose = called if _TELLING.search(called) or len(term.arguments) > 8 else ""
     count = ev.often[whose] = ev.often.get(whose, 0) + 1
     if count <= MOST_ALIKE and len(ev.made) < MOST_MADE:
         term = replace(term, arguments=tuple(_copy_array(value) for value in term.arguments))

@@ -31,6 +31,12 @@ def join_half_words(groups: Sequence[list[FoundDescriptor]]) -> list[list[FoundD
     return joined
 
 
+def get_low_half(value: SymbolicInt) -> tuple[object, ...]:
+    """Return what tells the low 32 bits of a word apart."""
+    low = and_ints(convert_int(value, ULONG), SymbolicInt(_MASK, type=ULONG))
+    return low.const, low.pieces
+
+
 def _get_key(group: Sequence[FoundDescriptor], ending: str) -> tuple[str, object]:
     return group[0].name.removesuffix(ending), group[0].calls
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lanescope.reader.code import tree
 from lanescope.reader.code.name_resolution import LaterMember
@@ -46,7 +46,7 @@ def apply_template(ev: Evaluator, template: TemplateEntity, template_arguments: 
     if isinstance(decl, tree.StructDefinition) and not decl.complete:
         return ResolvedType(decl.name, arguments=tuple(arguments))
     if isinstance(decl, tree.Alias):
-        return _resolve_alias(ev, decl, inner)
+        return _resolve_alias(ev, decl, inner) if template.parameters else _resolve_plain_alias(ev, template, inner)
     key = (id(template), tuple(make_argument_key(argument) for argument in flatten_packs(arguments)))
     if isinstance(decl, tree.Declaration):
         return _make_variable_instance(ev, decl, inner, key)
@@ -63,6 +63,16 @@ def apply_template(ev: Evaluator, template: TemplateEntity, template_arguments: 
             ev.instances.pop()
         _add_outside_members(ev, template, record_type, arguments)
     return ResolvedType(decl.name, record=record_type, bits=record_type.bits or None, arguments=tuple(arguments))
+
+
+def _resolve_plain_alias(ev: Evaluator, template: TemplateEntity, inner: NameScope) -> Any:
+    """Return what an alias without parameters means, which stays as it is once it is a type of the text."""
+    if template.meaning is None:
+        meaning = _resolve_alias(ev, cast("tree.Alias", template.decl), inner)
+        if not isinstance(meaning, ResolvedType) or (meaning.record is None and meaning.whole is None):
+            return meaning
+        template.meaning = meaning
+    return template.meaning
 
 
 def _resolve_alias(ev: Evaluator, decl: tree.Alias, inner: NameScope) -> Any:
@@ -201,6 +211,8 @@ def make_template_argument_value(
     ev: Evaluator, parameter: tree.Parameter, template_argument: Any, scope: NameScope
 ) -> Any:
     """Return what a template's parameter is bound to: a type, a template, or a cell with a value."""
+    if template_argument is None and parameter.name in ev.given_names and not parameter.pack:
+        template_argument = _find_given_entity(ev, ev.given_names[parameter.name], scope)
     if template_argument is None and parameter.default is not None and not parameter.pack:
         template_argument = ev.evaluate_template_argument(parameter.default, scope)
     if isinstance(template_argument, Cell):
@@ -212,6 +224,16 @@ def make_template_argument_value(
             return template_argument.kind or ResolvedType(template_argument.text)
         return template_argument if template_argument is not None else ResolvedType(parameter.name, unbound=True)
     return _bind_value(ev, parameter, template_argument, scope)
+
+
+def _find_given_entity(ev: Evaluator, name: str, scope: NameScope) -> Any:
+    """Return the type or the enumerator that a given name means; None if it means none."""
+    path: tree.Path = tuple((part, None) for part in name.split("::"))
+    found = ev.resolve_name(path, scope)
+    found = ev.find_builtin_type(path, scope) if found is None else found
+    if isinstance(found, TemplateEntity):
+        found = ev.apply_template(found, [])
+    return found if isinstance(found, Cell | ResolvedType) else None
 
 
 def _bind_value(ev: Evaluator, parameter: tree.Parameter, argument: Any, scope: NameScope) -> Cell:

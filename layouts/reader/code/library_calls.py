@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 _RANGES = frozenset("begin cbegin end cend data size empty".split())  # of std, of an array
+_ATOM = re.compile(r"(?:SM\d{2,3}_|MMA_)(?:\w*_)?\d+x\d+(?:x\d+)?_")  # cute/arch: types of instructions
 
 
 Rule = Callable[["Evaluator", Invocation], Any]  # what a call gives, MISSING where the rule is of other calls
@@ -62,7 +64,8 @@ def call_library(ev: Evaluator, call: Invocation) -> Any:
     """Return what a call gives whose function the text does not define."""
     call = replace(call, given=[ev.get_argument_value(a) for a in call.arguments])
     for argument, expression in zip(call.arguments, call.one.arguments, strict=False):
-        if isinstance(argument.value, SymbolicInt | ObjectValue) and not isinstance(expression, tree.Name):
+        plain = isinstance(expression, tree.Name) and not _is_atom_call(call)
+        if isinstance(argument.value, SymbolicInt | ObjectValue) and not plain:
             ev.note_value(argument.value, ev.format_expression(expression), expression.span)
     if not ev.python:
         launch_kernels(ev, call)
@@ -71,6 +74,12 @@ def call_library(ev: Evaluator, call: Invocation) -> Any:
         if result is not MISSING:
             return result
     return _call_unknown(ev, call)
+
+
+def _is_atom_call(call: Invocation) -> bool:
+    """Return whether a call is fma of an atom of CUTLASS, which is given descriptors whatever their names are."""
+    owner = dict(call.target.named).get("::") if isinstance(call.target, OpaqueValue) else None
+    return call.name == "fma" and isinstance(owner, ResolvedType) and _ATOM.match(owner.name) is not None
 
 
 def _call_unknown(ev: Evaluator, call: Invocation) -> OpaqueValue:
@@ -118,6 +127,21 @@ def _construct_type(ev: Evaluator, call: Invocation) -> Any:
         return MISSING
     of_record = kind.record is not None and not kind.pointers
     return ev.construct_value(kind, call.arguments if of_record else call.given, call.one, call.scope)
+
+
+@_rule
+def _construct_atom(ev: Evaluator, call: Invocation) -> Any:
+    """Evaluate MMA_64x128x16_F32F16F16_SS<…>(): an atom of CUTLASS is a type."""
+    if call.target is not None or call.arguments or not _ATOM.match(call.name):
+        return MISSING
+    return OpaqueValue(call.name, ResolvedType(call.name, arguments=call.templates), span=call.one.span)
+
+
+@_rule
+def _construct_sequence(ev: Evaluator, call: Invocation) -> Any:
+    """Evaluate std::make_index_sequence<4>(), a type, too."""
+    kind = traits.make_sequence(call.name, list(call.templates)) if not call.arguments else None
+    return MISSING if kind is None else ev.construct_value(kind, [], call.one, call.scope)
 
 
 @_rule
@@ -378,6 +402,8 @@ def name_unknown_call(ev: Evaluator, call: Invocation) -> OpaqueValue:
         named.append(("self", call.owner))
     elif isinstance(target, OpaqueValue) and target.arguments and not ev.python:
         named.append((CALLED, target))
+    if isinstance(target, OpaqueValue):
+        named += [(name, kind) for name, kind in target.named if name == "::"]  # Type::function(…)
     given = map(freeze_value, call.given) if is_cute_call(call.name) and not ev.python else call.given
     term = OpaqueValue(f"{head}{listed}({inner})"[:120], None, call.name, tuple(given), tuple(named), call.one.span)
     ev.record_call(term)

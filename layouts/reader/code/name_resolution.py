@@ -15,7 +15,7 @@ from lanescope.reader.code.lookup import find_in, find_name, get_this, is_qualif
 from lanescope.reader.code.records import lay_out_record
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import UNKNOWN, SymbolicInt
-from lanescope.reader.code.templates import flatten_packs
+from lanescope.reader.code.templates import flatten_packs, is_number_class
 from lanescope.reader.code.values import (
     EnumerationType,
     FunctionSet,
@@ -44,7 +44,8 @@ def _find_plain_type(name: str, integral: bool) -> ResolvedType | None:
     integer = find_integer_type(name) if integral else None
     if integer is not None:
         return ResolvedType(name, integer, integer.bits)
-    return find_element_type(name) or (ResolvedType(name) if _INTEGRAL.fullmatch(name) else None)
+    known = _INTEGRAL.fullmatch(name) or is_number_class(name)
+    return find_element_type(name) or (ResolvedType(name) if known else None)
 
 
 def resolve_name(ev: Evaluator, path: Path, scope: NameScope, at: int = 0) -> Any:
@@ -180,7 +181,7 @@ def _find_below(ev: Evaluator, entity: Any, name: str, scope: NameScope) -> Any:
         return _find_class_member(ev, entity.record, name, scope)
     if isinstance(entity, ResolvedType):
         known = traits.find_trait_member(entity, name)
-        return known if known is not None else OpaqueValue(f"{entity}::{name}")
+        return known if known is not None else OpaqueValue(f"{entity}::{name}", named=(("::", entity),))
     if isinstance(entity, ObjectValue | OpaqueValue):
         return ev.member(entity, name, (0, 0))
     return None
@@ -353,8 +354,8 @@ def find_builtin_type(ev: Evaluator, path: Path, scope: NameScope) -> ResolvedTy
     name, template_arguments = path[-1]
     if template_arguments is not None:
         arguments = flatten_packs(ev.evaluate_template_arguments(template_arguments, scope))
-        if name in ("make_index_sequence", "make_integer_sequence"):
-            return traits.make_index_sequence(arguments) or ResolvedType(name, arguments=tuple(arguments))
+        if name in traits.SEQUENCES:
+            return traits.make_sequence(name, arguments) or ResolvedType(name, arguments=tuple(arguments))
         known = traits.find_trait_type(name, arguments)
         if known is None and traits.is_type_transformation(name):
             return ResolvedType(name, arguments=tuple(arguments), unbound=True)

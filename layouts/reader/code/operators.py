@@ -10,7 +10,7 @@ from lanescope.reader.code import symbolic_integers, tree
 from lanescope.reader.code.branches import is_real
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.lookup import find_name
-from lanescope.reader.code.scopes import NameScope
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
 from lanescope.reader.code.values import ObjectValue, OpaqueValue, ParameterPack, TemplateEntity
 
@@ -215,7 +215,7 @@ def evaluate_fold(ev: Evaluator, node: tree.Fold, scope: NameScope) -> Any:
         return _evaluate_logical_fold(ev, node, pattern, scopes)
     if node.op.endswith("=") and node.op not in ("==", "!=", "<=", ">="):
         return OpaqueValue(ev.format_expression(node), span=node.span)
-    values = [ev.evaluate_expression(pattern, inner) for inner in scopes]
+    values = [_evaluate_turn(ev, pattern, inner) for inner in scopes]
     if first is not None:
         values = (
             [ev.evaluate_expression(first, scope), *values]
@@ -223,6 +223,17 @@ def evaluate_fold(ev: Evaluator, node: tree.Fold, scope: NameScope) -> Any:
             else [*values, ev.evaluate_expression(first, scope)]
         )
     return _folded(ev, node, values, right or node.left is None)
+
+
+def _evaluate_turn(ev: Evaluator, pattern: tree.Expression, scope: NameScope) -> Any:
+    """Evaluate the pattern of a fold for one item: as one turn of a loop over the numbers of its pack."""
+    counts = {name: cell.value for name, cell in scope.names.items() if isinstance(cell, Cell)}
+    numbers = [(name, value) for name, value in counts.items() if isinstance(value, SymbolicInt)]
+    ev.loops += numbers[:1]
+    try:
+        return ev.evaluate_expression(pattern, scope)
+    finally:
+        del ev.loops[len(ev.loops) - len(numbers[:1]) :]
 
 
 def _folded(ev: Evaluator, node: tree.Fold, values: list[Any], from_left: bool) -> Any:

@@ -111,7 +111,8 @@ def _find_self_name(closure: FunctionSet, function: tree.Function) -> str:
 def _enter_symbols(ev: Evaluator, function: tree.Function, outer: NameScope) -> None:
     """Bind a template's parameters to symbols, those without an argument to their defaults."""
     for parameter in function.templates:
-        value = None if parameter.is_type or parameter.default is None else make_free(parameter.name, UNKNOWN)
+        open_ = parameter.is_type or parameter.default is None or parameter.name in ev.given_names
+        value = None if open_ else make_free(parameter.name, UNKNOWN)
         if not parameter.is_type and parameter.name in ev.given:
             value = SymbolicInt(ev.given[parameter.name])
         outer.names[parameter.name] = (

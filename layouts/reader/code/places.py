@@ -11,6 +11,7 @@ from lanescope.reader.code import symbolic_integers, tree
 from lanescope.reader.code.constness import find_constness
 from lanescope.reader.code.header_names import OF_DESCRIPTOR
 from lanescope.reader.code.integer_values import get_integer, move_pointer
+from lanescope.reader.code.lane_choices import note_lane_choice
 from lanescope.reader.code.members import evaluate_item, get_pointed_object, qualified_member
 from lanescope.reader.code.pointers import load_memory
 from lanescope.reader.code.scopes import Cell, NameScope
@@ -113,7 +114,10 @@ def _place_choice(ev: Evaluator, node: tree.ConditionalExpression, scope: NameSc
     yes, no = ev.find_place(node.yes, scope), ev.find_place(node.no, scope)
     if isinstance(yes, PLACES) and isinstance(no, PLACES):
         return SplitPlace(ev.format_expression(node.condition), yes, no)
-    return ev.merge(ev.format_expression(node.condition), ev.load_place(yes, node.yes), ev.load_place(no, node.no))
+    text = ev.format_expression(node.condition)
+    chosen = ev.merge(text, ev.load_place(yes, node.yes), ev.load_place(no, node.no))
+    note_lane_choice(ev, node, chosen, scope)
+    return chosen
 
 
 def _place_call(ev: Evaluator, call: tree.Call, scope: NameScope) -> Any:

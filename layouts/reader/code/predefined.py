@@ -19,7 +19,9 @@ DEFINED: Mapping[str, tuple[int, str]] = {
     "__CUDACC__": (1, "nvcc defines it"),
     "__NVCC__": (1, "nvcc defines it"),
 }
-UNDEFINED = frozenset(("__CUDACC_RTC__",))  # of NVRTC, which is not nvcc
+UNDEFINED = frozenset(  # of NVRTC and of the parsers of editors, which are not nvcc
+    ("__CUDACC_RTC__", "__CLION_IDE__", "__INTELLISENSE__", "__JETBRAINS_IDE__", "__RESHARPER__", "__CLANGD__")
+)
 ARCHITECTURE = "__CUDA_ARCH__"
 HOPPER, BLACKWELL = 900, 1000
 # Macros that ask for a device, a feature or a version that any reader of such a text has.

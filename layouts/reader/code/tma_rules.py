@@ -16,6 +16,8 @@ from lanescope.reader.code.values import ArrayValue, OpaqueValue, Pointer
 from lanescope.shared import tma
 from lanescope.shared.swizzle import MODES
 
+LOADED = "TMA load"  # the source of a map that is encoded elsewhere, and that the text loads through
+
 
 @dataclass(frozen=True, slots=True)
 class TensorMap:

@@ -15,6 +15,7 @@ from lanescope.reader.code.templates import get_argument_value, is_same_type
 from lanescope.reader.code.values import ResolvedType
 
 _FLOATING = frozenset(("float", "double", "long double"))
+SEQUENCES = frozenset(("make_index_sequence", "make_integer_sequence"))
 Arguments = list[Any]
 
 
@@ -151,12 +152,18 @@ _CHOICES: dict[
 }
 
 
-def make_index_sequence(arguments: Arguments) -> ResolvedType | None:
-    """Return std::make_index_sequence<n> as the index_sequence<0, 1, …> that it is."""
+def make_sequence(name: str, arguments: Arguments) -> ResolvedType | None:
+    """Return std::make_index_sequence<n> as the index_sequence<0, 1, …> that it is, make_integer_sequence<T, n> as its
+    integer_sequence<T, 0, 1, …>; None for another name.
+    """
     count = get_argument_value(arguments[-1]) if arguments else None
-    if count is None or count.known is None or not 0 <= count.known <= 256:
+    if name not in SEQUENCES or count is None or count.known is None or not 0 <= count.known <= 256:
         return None
-    return ResolvedType("index_sequence", arguments=tuple(SymbolicInt(n, ULONG) for n in range(count.known)))
+    kind = arguments[0] if len(arguments) == 2 else None
+    if name == "make_index_sequence" or not isinstance(kind, ResolvedType):
+        return ResolvedType("index_sequence", arguments=tuple(SymbolicInt(n, ULONG) for n in range(count.known)))
+    items = (SymbolicInt(n, kind.whole or ULONG) for n in range(count.known))
+    return ResolvedType("integer_sequence", arguments=(kind, *items))
 
 
 def is_type_transformation(name: str) -> bool:

@@ -323,7 +323,7 @@ class EitherFunction:
 @dataclass(slots=True, eq=False)
 class TemplateEntity:
     """A struct, alias or variable that may take arguments; specials: its explicit and partial specializations; outside:
-    members of a struct that are defined outside it.
+    members of a struct that are defined outside it; meaning: of an alias without parameters, once it is known.
     """
 
     decl: tree.StructDefinition | tree.Alias | tree.Declaration
@@ -331,6 +331,7 @@ class TemplateEntity:
     parameters: tuple[tree.Parameter, ...] = ()
     specials: list[tree.StructDefinition | tree.Declaration] = field(default_factory=list)
     outside: list[tree.Function | tree.Declaration] = field(default_factory=list)
+    meaning: ResolvedType | None = None
 
     def __str__(self) -> str:
         return self.decl.name

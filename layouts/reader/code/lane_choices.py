@@ -1,0 +1,71 @@
+"""Values that differ by lane, and shuffles that take them from one: `lane < 4 ? base + lane * step : 0`, of which
+__shfl_sync(mask, value, stage) gives base + stage * step.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lanescope.cxx.integers import COMPARED
+from lanescope.reader.code import tree
+from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.lookup import find_name
+from lanescope.reader.code.scopes import Cell, NameScope
+from lanescope.reader.code.symbolic_integers import SymbolicInt, convert_int
+from lanescope.reader.code.write_summaries import walk_nodes
+
+if TYPE_CHECKING:
+    from lanescope.reader.code.evaluator import Evaluator
+
+LANES = 32
+_EFFECTS = (tree.Call, tree.Assignment, tree.Unary)  # of which an arm that is evaluated for every lane has none
+
+
+def note_lane_choice(ev: Evaluator, node: tree.ConditionalExpression, chosen: Any, scope: NameScope) -> None:
+    """Keep what each lane has of a choice that a comparison of the lane decides, for a shuffle of its value."""
+    if ev.python or not isinstance(chosen, SymbolicInt):
+        return
+    cell = _find_lane(node.condition, scope)
+    if cell is None or any(isinstance(one, _EFFECTS) for one in walk_nodes(node)):
+        return
+    symbol, held = cell.value, []
+    try:
+        for lane in range(LANES):
+            cell.value = convert_int(SymbolicInt(lane), symbol.type)
+            truth = ev.evaluate_truth(ev.evaluate_expression(node.condition, scope))
+            arm = ev.evaluate_expression(node.yes if truth else node.no, scope) if truth is not None else None
+            value = get_integer(arm) if arm is not None and not isinstance(arm, str) else None
+            held.append(convert_int(value, chosen.type) if value is not None else None)
+    finally:
+        cell.value = symbol
+    ev.lane_choices[chosen.const, chosen.pieces] = held
+
+
+def shuffle_value(ev: Evaluator, value: Any, lane: Any) -> Any:
+    """Return what a lane of the warp holds of a value; the value itself where that is the same in all, or not known."""
+    number = get_integer(lane) if not isinstance(lane, str) else None
+    if not isinstance(value, SymbolicInt) or number is None or number.known is None or not 0 <= number.known < LANES:
+        return value
+    held = ev.lane_choices.get((value.const, value.pieces))
+    taken = held[number.known] if held is not None else None
+    return value if taken is None else taken
+
+
+def _find_lane(condition: tree.Expression, scope: NameScope) -> Cell | None:
+    """Return the variable with the lane that a condition compares; None for another condition."""
+    if not isinstance(condition, tree.Binary) or condition.op not in COMPARED:
+        return None
+    for side in (condition.left, condition.right):
+        found = find_name(scope, side.last)[0] if isinstance(side, tree.Name) and len(side.path) == 1 else None
+        if isinstance(found, Cell) and isinstance(found.value, SymbolicInt) and _is_lane(found.value):
+            return found
+    return None
+
+
+def _is_lane(value: SymbolicInt) -> bool:
+    """Return whether a value is %laneid, or the low five bits of threadIdx.x: threadIdx.x % 32."""
+    plain = value.plain
+    if plain is None or plain.const or len(plain.terms) != 1:
+        return False
+    name, factor = plain.terms[0]
+    return factor == 1 and (name == "%laneid" or (name == "threadIdx.x" and 1 << value.pieces[0].width == LANES))

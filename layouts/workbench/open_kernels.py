@@ -1,0 +1,50 @@
+"""Kernel templates of a text of which nothing names an instance: a run-time compiler makes it, and -D gives the same
+parameters by their names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from functools import lru_cache
+
+MOST = 32  # parameters that are named
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+_KERNEL = re.compile(
+    r"\btemplate\s*<(?P<parameters>[^{};]{1,4000}?)>\s*(?:\w+\s+){0,4}?(?:__global__|\w+_GLOBAL)\b"
+    r"(?:[^{};()]|\([^{};]{0,200}?\)){0,200}?\b(?P<name>(?!__)\w+)\s*\("
+)
+_PARAMETER = re.compile(r"(\w+)\s*(=.*)?$", re.S)
+
+
+def find_open_parameters(text: str, given: Collection[str]) -> tuple[str, ...]:
+    """Find the parameters, without a default and not among those that are given, of the kernel templates of a text that
+    nothing instantiates.
+    """
+    names = dict.fromkeys(name for name in _list_parameters(text) if name not in given)
+    return tuple(names)[:MOST]
+
+
+@lru_cache(maxsize=4)
+def _list_parameters(text: str) -> tuple[str, ...]:
+    code = _COMMENT.sub(" ", text)
+    found: list[str] = []
+    for match in _KERNEL.finditer(code):
+        if re.search(rf"\b{match['name']}\s*<", code):  # launched, or named as a JIT does
+            continue
+        for parameter in _split_parameters(match["parameters"]):
+            named = _PARAMETER.search(parameter)
+            if named is not None and not named[2] and "..." not in parameter:
+                found.append(named[1])
+    return tuple(found)
+
+
+def _split_parameters(text: str) -> list[str]:
+    """Split a template's parameters at the commas outside brackets."""
+    parts, depth, last = [], 0, 0
+    for at, letter in enumerate(text):
+        depth += (letter in "<([") - (letter in ">)]")
+        if letter == "," and not depth:
+            parts.append(text[last:at].strip())
+            last = at + 1
+    return [*parts, text[last:].strip()]
