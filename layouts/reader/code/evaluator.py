@@ -83,6 +83,8 @@ class Evaluator:
         self.caught: Any = None  # the exception that is being handled
         self.statements: set[int] = set()  # expressions that are statements
         self.given: dict[str, int] = {}  # values of names that the text leaves open
+        self.idle_kernels: frozenset[int] = frozenset()  # kernels that a launch need not run
+        self.asks_every_instruction = False  # whether all that kernels run is asked for, not what is checked alone
         self.lasting: dict[Any, Any] = {}  # static variables of functions
         self.spaces: dict[int, Any] = {}  # the scopes of namespaces, by their statements
         self.operators: dict[str, Any] = {}  # operator functions outside classes, by name
