@@ -10,12 +10,14 @@ clamped; sums and products wrap), or None where the device promises none.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import NamedTuple
 
+from lanescope.value_class import value_class
 
-@dataclass(frozen=True, slots=True)
+
+@value_class(frozen=True, slots=True)
 class IntegerType:
     """An integer type. Two are the same type where name, width and sign are: `uint64_t` is `unsigned long`.
 
