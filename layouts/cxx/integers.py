@@ -8,12 +8,14 @@ clamped; sums and products wrap), or None if that is not specified.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import NamedTuple
 
+from lanescope.value_class import value_class
 
-@dataclass(frozen=True, slots=True)
+
+@value_class(frozen=True, slots=True)
 class IntegerType:
     """An integer type; two are equal if name, width and sign are equal: `uint64_t` is `unsigned long`.
 

@@ -50,9 +50,10 @@ def blank_attributes(text: str, macros: Iterable[str] = ()) -> str:
         text = re.sub(rf"{_KEPT}|\b(?:{'|'.join(map(re.escape, sorted_macros))})\b", _blank_macro, text, flags=re.S)
 
     def blanked(match: re.Match[str]) -> str:
-        if match["kept"] or (match["spelled"] and match[0] in named):
-            return match[0]
-        return re.sub(r"[^\n]", " ", match[0])
+        found = match[0]
+        if match.lastgroup == "kept" or (match.lastgroup == "spelled" and found in named):
+            return found
+        return re.sub(r"[^\n]", " ", found) if "\n" in found else " " * len(found)
 
     return _ATTRIBUTE.sub(blanked, text)
 

@@ -23,12 +23,13 @@ from lanescope.reader.code.values import (
     ReferredPlace,
     ResolvedType,
 )
+from lanescope.value_class import value_class
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 
-@dataclass(frozen=True, slots=True)
+@value_class(frozen=True, slots=True)
 class Invocation:
     """A call, and what is called.
 

@@ -163,6 +163,8 @@ def call_function(
     if chosen is None or chosen.function.body is None or _is_endless_call(ev, chosen.function):
         return _call_unread(ev, closure, arguments, span)
     function = chosen.function
+    if id(function) in ev.idle_kernels:
+        return _pass_idle_kernel(ev, closure, function, arguments)
     scope = ev.bind_parameters(closure, chosen, arguments, named)
     ev.called.add(id(function))
     known_before = len(ev.found)
@@ -184,6 +186,14 @@ def _choose(
     if closure.this is not None and not isinstance(closure.this, ObjectValue | ObjectPart):
         ev.forget_same_class(closure.this, chosen.function if chosen is not None else None)
     return closure, chosen
+
+
+def _pass_idle_kernel(
+    ev: Evaluator, closure: FunctionSet, function: tree.Function, arguments: list[CallArgument]
+) -> None:
+    """Forget what a kernel may write in which nothing that is checked is done."""
+    ev.called.add(id(function))
+    ev.forget_call(arguments, closure)
 
 
 def _call_unread(ev: Evaluator, closure: FunctionSet, arguments: list[Any], span: Span) -> OpaqueValue:

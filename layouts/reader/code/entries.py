@@ -14,6 +14,7 @@ from lanescope.reader.code.reached import Entry, drop_unreached
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.tree_statements import UnreadText
 from lanescope.reader.code.values import OpaqueValue, ResolvedType, TemplateEntity
+from lanescope.reader.code.work_words import WORDS, find_working_names, has_work, list_macros
 
 # Words without which a text builds neither a descriptor nor a tensor map, and has no instruction.
 CLUE = re.compile(
@@ -22,18 +23,8 @@ CLUE = re.compile(
     r"|umma|matrix_d|:\s{0,9}14\s{0,9}[,;]|\basm\b|\b__asm__\b|_fragment_[AB]\b",
     re.I,
 )
-# Words of which one is in what multiplies, builds a descriptor, encodes a tensor map, copies through one, or asks for
-# shared memory. A text without any in a function that is reached has clues of other things only.
-_MACRO_WORK = re.compile(
-    r"mma(?![a-z]{2})|matrix_|tcgen05|tensor_?map|make_tma|bulk|bitfield|0x3ffff?\b|ldmatrix|shared\s*(?:::|\.)"
-    r"|<<=?\s{0,9}(?:1[46]|3[02]|4[69]|52|6[0-3])\b|start_address|byte_offset|layout_type",
-    re.I,
-)
-_WORK = re.compile(_MACRO_WORK.pattern + r"|tma|desc(?!ri|end)|cudaFuncSetAttribute|extern\s+__shared__", re.I)
-_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)((?:[^\n]*\\\n)*[^\n]*)", re.M)
 _ASM = re.compile(r"\b(?:asm|__asm__)\b")
 _BIT_FIELD = re.compile(r":\s{0,9}14\s{0,9}[,;]")  # of the width of a descriptor's start, LBO and SBO
-WORDS = re.compile(r"[A-Za-z_]\w*")
 # behind a name that is called; kernel[grid](…) of Triton
 _CALLED = r"\s{0,8}(?:<(?:[^;{}()]|\([\w:]*\)){0,600}>\s{0,8}(?:::\w+\s{0,8})?)?(?:[({]|<<<|\[[^\]\n;]{1,80}\]\()"
 # behind one that is taken as a value: auto kernel = debug ? gemm<128, true> : gemm<128, false>;
@@ -45,18 +36,36 @@ _PASSED = r"[(,]\s{0,8}&?"  # before a kernel that a function of the text launch
 
 def list_entries(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) -> tuple[list[Entry], list[Entry]]:
     """List the functions worth running by themselves, those with a clue or that call one with a clue: those that no
-    function calls, and the others. Each has its class and the scope of its namespace.
+    function calls, and the others. Each has its class and the scope of its namespace. Left out are those that lead to
+    nothing that is checked.
     """
     functions = drop_unreached(list(_list_functions(ev, body, None, ev.globals)), text, ev.headers)
     fields, macros = set(_list_bit_field_structs(body, text)), _list_asm_macros(text)
-    if not (ev.python or fields or any(_WORK.search(text, *f.span) for f, _, _ in functions) or _has_macro_work(text)):
+    every = ev.asks_every_instruction
+    if not (ev.python or fields or has_work(functions, text, every)):
         return [], []
     named = fields | macros
+    working = None if ev.python or every else find_working_names(functions, body, text, fields)
+    ev.idle_kernels = _list_idle_kernels(functions, text, working)
     wanted, called = _find_names_with_clues(functions, text, named)
     special = {f.name for f, owner, _ in functions if owner is not None and f.name in (owner.name, f"~{owner.name}")}
     called |= special | {f.name for f, _, _ in functions if f.name.startswith("operator")}
-    chosen = [one for one in functions if one[0].name in wanted]
+    chosen = [one for one in functions if one[0].name in wanted and (working is None or one[0].name in working)]
     return [one for one in chosen if one[0].name not in called], [one for one in chosen if one[0].name in called]
+
+
+def _list_idle_kernels(functions: Sequence[Entry], text: str, working: frozenset[str] | None) -> frozenset[int]:
+    """List the kernels that a launch need not run: all, where nothing that is checked is done in any. Beside one in
+    which something is, the others are run, so that it is reached after the same steps.
+    """
+    kernels = [f for f, _, _ in functions if _is_kernel(f, text)]
+    if working is None or any(kernel.name in working for kernel in kernels):
+        return frozenset()
+    return frozenset(map(id, kernels))
+
+
+def _is_kernel(function: tree.Function, text: str) -> bool:
+    return "__global__" in text[slice(*function.span)].partition("{")[0]
 
 
 def is_never_instantiated(ev: Evaluator, entry: Entry, entries: Sequence[Entry], left: set[int]) -> bool:
@@ -90,16 +99,11 @@ def _list_bit_field_structs(body: tuple[tree.Statement, ...], text: str) -> Iter
 
 def _list_asm_macros(text: str) -> set[str]:
     """List the macros that stand for inline assembly, one through another."""
-    bodies = {macro[1]: macro[2] for macro in _MACRO.finditer(text)}
+    bodies = dict(list_macros(text))
     found = {name for name, body in bodies.items() if _ASM.search(body)}
     while more := {name for name, body in bodies.items() if name not in found and found & set(WORDS.findall(body))}:
         found |= more
     return found
-
-
-def _has_macro_work(text: str) -> bool:
-    """Return whether a macro of a text has a word of what is checked."""
-    return any(_MACRO_WORK.search(macro[2]) for macro in _MACRO.finditer(text))
 
 
 def _find_names_with_clues(functions: Sequence[Entry], text: str, structs: set[str]) -> tuple[set[str], set[str]]:
@@ -114,7 +118,7 @@ def _find_names_with_clues(functions: Sequence[Entry], text: str, structs: set[s
             break
         wanted |= more
     called: set[str] = set()
-    kernels = {f.name for f, _, _ in functions if "__global__" in text[f.span[0] : f.span[1]].partition("{")[0]}
+    kernels = {f.name for f, _, _ in functions if _is_kernel(f, text)}
     for f, _, _ in functions:
         for name in (words[id(f)] & wanted) - {f.name} - called:
             body = text[f.span[0] : f.span[1]]

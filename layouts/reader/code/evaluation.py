@@ -10,7 +10,7 @@ from typing import Any
 from lanescope.deadline import note_reading_place
 from lanescope.reader.code import cxx, evaluation_merge, ptx_module, python, sass_module, tree
 from lanescope.reader.code.definitions import DEFINITIONS
-from lanescope.reader.code.entries import CLUE, WORDS, is_never_instantiated, list_entries, run_function_alone
+from lanescope.reader.code.entries import CLUE, is_never_instantiated, list_entries, run_function_alone
 from lanescope.reader.code.evaluation_merge import EvaluationRecords
 from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.expressions import BudgetError, CallFrame
@@ -18,7 +18,7 @@ from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor
 from lanescope.reader.code.given_values import select_names, select_values
 from lanescope.reader.code.header_names import PRELUDE, find_fields_union
 from lanescope.reader.code.launches import note_instantiations
-from lanescope.reader.code.predefined import PresumedMacro
+from lanescope.reader.code.predefined import ARCHITECTURE, PresumedMacro
 from lanescope.reader.code.preprocessor import Preprocessor
 from lanescope.reader.code.reached import Entry
 from lanescope.reader.code.run_records import MemoryStore, SkippedCode
@@ -29,6 +29,7 @@ from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
 from lanescope.reader.code.tree_statements import ExpressionStatement
 from lanescope.reader.code.values import NamespaceValue
 from lanescope.reader.code.variants import Variant, VariantChoice, list_leaves, make_variants
+from lanescope.reader.code.work_words import WORDS
 
 BUDGET = 8_000  # steps of one text's evaluation
 MOST_STEPS = 3_000  # of one function, so that a long one leaves some for the others
@@ -134,12 +135,25 @@ def evaluate_text(
     )
     every = tuple(list_leaves(tree_))
     budget = BUDGET * patience * (1 if len(every) == 1 else MOST_TIMES) // len(every)
-    variant = _evaluate_variant(text, tree_, budget, standard, given, headers)
+    targeted = any(name == ARCHITECTURE for name, _ in macros)
+    variant = _evaluate_variant(text, tree_, budget, _GivenChoices(standard, given, headers, targeted))
     presumed = {part.name: part for leaf in every for part in leaf.presumed}
     unread = dict.fromkeys((*cut, *(part for leaf in every for part in leaf.unread), *variant.made.unread))
     if not variant.parsed and not unread:
         return None
     return replace(variant.made, presumed=tuple(presumed.values()), unread=tuple(unread))
+
+
+@dataclass(frozen=True, slots=True)
+class _GivenChoices:
+    """What is given for a text, as evaluate_text has it. targeted: whether the instructions that a target lacks are
+    asked for.
+    """
+
+    standard: tuple[tuple[str, str], ...]
+    values: Mapping[str, int | str]
+    headers: tuple[Span, ...]
+    targeted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,26 +185,16 @@ def _cut_text(text: str, most: int) -> tuple[str, tuple[UnreadPart, ...]]:
     return text[:at], (stopped,)
 
 
-def _evaluate_variant(
-    text: str,
-    variant: Variant,
-    budget: int,
-    standard: tuple[tuple[str, str], ...],
-    given: Mapping[str, int | str],
-    headers: tuple[Span, ...],
-) -> _VariantEvaluation:
+def _evaluate_variant(text: str, variant: Variant, budget: int, given: _GivenChoices) -> _VariantEvaluation:
     """Evaluate every text of a tree of conditions, and merge the results."""
     if isinstance(variant, VariantChoice):
-        yes, no = (
-            _evaluate_variant(text, variant.yes, budget, standard, given, headers),
-            _evaluate_variant(text, variant.no, budget, standard, given, headers),
-        )
+        yes, no = (_evaluate_variant(text, one, budget, given) for one in (variant.yes, variant.no))
         return _merge_evaluations(variant.condition, yes, no)
     ev, scope = make_evaluator(text, budget)
-    ev.given.update({name: value for name, value in given.items() if isinstance(value, int)})
-    ev.given_names.update({name: value for name, value in given.items() if isinstance(value, str)})
-    ev.headers = headers
-    return _evaluate_leaf(ev, scope, variant, standard)
+    ev.given.update({name: value for name, value in given.values.items() if isinstance(value, int)})
+    ev.given_names.update({name: value for name, value in given.values.items() if isinstance(value, str)})
+    ev.headers, ev.asks_every_instruction = given.headers, given.targeted
+    return _evaluate_leaf(ev, scope, variant, given.standard)
 
 
 def _evaluate_leaf(

@@ -85,6 +85,8 @@ class Evaluator:
         self.given: dict[str, int] = {}  # values of names that the text leaves open
         self.launched: set[tuple[str, ...]] = set()  # kernels with the arguments that they were run with
         self.given_names: dict[str, str] = {}  # types and enumerators that template parameters are given
+        self.idle_kernels: frozenset[int] = frozenset()  # kernels that a launch need not run
+        self.asks_every_instruction = False  # whether all that kernels run is asked for, not what is checked alone
         self.lasting: dict[Any, Any] = {}  # static variables of functions
         self.spaces: dict[int, Any] = {}  # the scopes of namespaces, by their statements
         self.operators: dict[str, Any] = {}  # operator functions outside classes, by name

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from lanescope.reader.code.entries import WORDS
 from lanescope.reader.code.header_names import CONSTANTS, MEMBERS
+from lanescope.reader.code.work_words import WORDS
 
 _DIRECTIVE = re.compile(r"^[ \t]*+#[^\n]*+", re.M)
 _PATH = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*")

@@ -29,7 +29,7 @@ def is_qualifier(value: Any, home: NameScope) -> bool:
     return isinstance(value, NamespaceValue | TemplateEntity | ResolvedType | EnumerationType)
 
 
-def find_name(scope: NameScope, name: str, accepts: Wanted = lambda value, home: True) -> tuple[Any, NameScope]:
+def find_name(scope: NameScope, name: str, accepts: Wanted | None = None) -> tuple[Any, NameScope]:
     """Return what an unqualified name means in a scope, and the scope that has it; (None, scope) for an unknown one.
 
     A using directive shows the names of its namespace in the innermost namespace that holds both: [namespace.udir].
@@ -38,21 +38,33 @@ def find_name(scope: NameScope, name: str, accepts: Wanted = lambda value, home:
     inner: NameScope | None = scope
     below: Any = None  # a class around the name that has a base that is not in the text
     while inner is not None:
-        meanings = [(inner.names[name], inner)] if name in inner.names else []
-        if inner.using:
-            shown += [(_find_common_namespace(inner, used), used) for used in inner.using]
-        for where, used in shown:
-            if where is inner:
-                meanings += _find_in_namespace(used, name, {id(inner)})
-        chosen = _choose_meaning([meaning for meaning in meanings if accepts(*meaning)]) if meanings else None
-        if chosen is not None and _may_be_hidden(chosen[0], below):
-            return OpaqueValue(f"{below.name}::{name}"), inner
+        chosen = _find_here(inner, name, accepts, shown) if inner.using or shown else None
+        if chosen is None and not inner.using and not shown and name in inner.names:
+            value = inner.names[name]
+            if accepts is None or accepts(value, inner):
+                chosen = value, inner
         if chosen is not None:
-            return chosen
-        if isinstance(inner.owner, RecordType) and inner.owner.opaque:
-            below = inner.owner
+            hidden = below is not None and _may_be_hidden(chosen[0], below)
+            return (OpaqueValue(f"{below.name}::{name}"), inner) if hidden else chosen
+        owner = inner.owner
+        if isinstance(owner, RecordType) and owner.opaque:
+            below = owner
         inner = inner.parent
     return None, scope
+
+
+def _find_here(
+    inner: NameScope, name: str, accepts: Wanted | None, shown: list[tuple[NameScope, NameScope]]
+) -> tuple[Any, NameScope] | None:
+    """Return what a scope itself says of a name, with the namespaces that are shown in it; None if nothing. shown: is
+    extended by those of its using directives.
+    """
+    meanings = [(inner.names[name], inner)] if name in inner.names else []
+    shown += [(_find_common_namespace(inner, used), used) for used in inner.using]
+    for where, used in shown:
+        if where is inner:
+            meanings += _find_in_namespace(used, name, {id(inner)})
+    return _choose_meaning([one for one in meanings if accepts is None or accepts(*one)])
 
 
 def _may_be_hidden(value: Any, below: RecordType | None) -> bool:

@@ -14,6 +14,7 @@ from lanescope.cxx.integers import INT, IntegerType, promote
 from lanescope.reader.code import tree
 from lanescope.reader.code.templates import fits_pattern, is_same_type
 from lanescope.reader.code.values import RecordType, ResolvedType
+from lanescope.value_class import value_class
 
 EXACT, UNDERLYING, PROMOTED, CONVERTED, USER, ELLIPSIS = range(6)  # [over.ics.rank] 4.2: an enum's own type first
 UNKNOWN = -1  # a rank that is not known
@@ -24,7 +25,7 @@ _IDENTICAL = {True: EXACT, False: None, None: UNKNOWN}
 _DIFFERENT = {False: None, None: UNKNOWN}
 
 
-@dataclass(frozen=True, slots=True)
+@value_class(frozen=True, slots=True)
 class CallArgument:
     """What a call gives a parameter. kind: its type, None if unknown; place: whether it names an object; const: of
     that object; zero: the literal 0; null: nullptr.

@@ -5,7 +5,7 @@ blanked; each character of the result keeps its place in the pasted text. Source
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -70,6 +70,7 @@ class Preprocessor:
         self.text: DirectiveText = find_directives(_blank_open_comment(joined))
         self.arch = predefined.find_architecture(text)
         self.steps = StepCounter(MOST_STEPS * patience)
+        self.line_ends = [end.start() for end in re.finditer("\n", self.text.joined.text)]
 
     def read_text(
         self, decisions: Mapping[str, bool] | None = None, chosen: frozenset[str] | None = None
@@ -180,7 +181,7 @@ class _PreprocessorRun:
 
     def _get_line(self, at: int) -> int:
         """Return the line of the pasted text, counted from 1."""
-        return self.code.count("\n", 0, at) + self._count_joined_lines(at) + 1
+        return bisect_left(self.own.line_ends, at) + self._count_joined_lines(at) + 1
 
     def _count_joined_lines(self, at: int) -> int:
         return bisect_right(self.text.joined.cuts, at)

@@ -8,6 +8,7 @@ unknown, never known.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _BLANKED = re.compile(r"//[^\n]*|/\*.*?(?:\*/|$)|\"(?:\\.|[^\"\\\n]){6,}\"|'(?:\\.|[^'\\\n])'", re.S)
 _PATH = r"(?:\s*\.\s*\w+|\s*\[[^\[\]]*\])*"  # of a member or an item
@@ -27,6 +28,7 @@ _COPIED = re.compile(r"\bcuda(?:MemcpyToSymbol\w*|GetSymbolAddress)\s*\([^;]*?(?
 _DECLARATION = re.compile(r"\s*(?:[A-Za-z_][\w:]*(?:<[^;{}]*>)?[\s*&]+)+[A-Za-z_]\w*\s*[=,\[({]")
 
 
+@lru_cache(maxsize=4)
 def find_written_names(text: str) -> frozenset[str]:
     """Return the names that C++ of this text assigns, counts, takes the address of or gives asm as an output.
 

@@ -13,6 +13,7 @@ from lanescope.reader.code import tree
 from lanescope.reader.code.header_names import OPAQUE_BYTES
 from lanescope.reader.code.scopes import Cell, NameScope, take_birth_number
 from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt
+from lanescope.value_class import value_class
 
 MOST_NAME = 120  # characters of what an unknown value is called
 
@@ -25,7 +26,7 @@ def shorten_name(value: Any) -> str:
     return text if len(text) <= 40 else text[:39] + "…"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class(frozen=True, slots=True)
 class ResolvedType:
     """A resolved type. whole: of an integer; bits: of a value, None if unknown; record: of a struct. arguments: of
     its template. const: of what the name means, not of a pointer to it.
@@ -149,7 +150,7 @@ class ObjectPart:
     field: RecordField
 
 
-@dataclass(frozen=True, slots=True)
+@value_class(frozen=True, slots=True)
 class Pointer:
     """base in bytes; `element` it points to; dims: sizes below it, of an array of arrays.
 
@@ -245,7 +246,7 @@ class ArrayValue:
 CALLED = "()"  # among what a call names: the value that is called, as a tensor of CuTe is by tensor(_, _, 0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@value_class(frozen=True, slots=True, eq=False)
 class OpaqueValue:
     """Something of which only its text is known, or a call of a function that the text does not have."""
 

@@ -6,13 +6,13 @@ A coefficient is an int where all threads have the same, else an array [threads]
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.cxx.integers import COMPARED, divide_truncated, get_truncated_remainder
+from lanescope.value_class import value_class
 
 Coefficient = int | NDArray[np.int64]
 Monomial = tuple[str, ...]
@@ -21,7 +21,7 @@ INT, UINT, LONG, ULONG = (32, True), (32, False), (64, True), (64, False)
 _ALL = (1 << 64) - 1
 
 
-@dataclass(frozen=True, slots=True)
+@value_class(frozen=True, slots=True)
 class ThreadNumber:
     """An integer of every thread. terms: names that are multiplied → their coefficient; kind: bits, and whether it is
     signed.

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from lanescope.cxx.integers import INT, IntegerType
 from lanescope.reader.code.symbolic_integers.linear import MOST_TERMS, LinearExpression, make_symbol
+from lanescope.value_class import value_class
 
 Span = tuple[int, int]
 MOST_ORIGINS = 8
@@ -16,7 +17,7 @@ FIELD_BITS, FIELD_SHIFT = 14, 4  # of start, LBO and SBO, which count 16 bytes
 UNKNOWN = IntegerType("unknown", 64, True, 4)  # of a symbol whose declaration the text does not have
 
 
-@dataclass(frozen=True, slots=True)
+@value_class(frozen=True, slots=True)
 class SymbolBits:
     """Bits `shift` and up of a symbolic value, `width` of them, standing at bit `low` and up.
 
@@ -59,7 +60,7 @@ class FitAssumption:
     signed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value_class(frozen=True, slots=True)
 class SymbolicInt:
     """const OR pieces, of a type. low: the bit its lowest digit was shifted to; origin: the literals it came from.
 
@@ -285,17 +286,16 @@ def join_marks(*values: SymbolicInt) -> tuple[TextMark, ...]:
 
 def carry_marks(integer: SymbolicInt, left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
     """Return a result with what its operands came from and rest on."""
-    return replace(
-        integer,
-        origin=join_origins(left, right),
-        marks=join_marks(left, right),
-        assumed=join_assumptions(integer, left, right),
-    )
+    i = integer
+    assumed = join_assumptions(i, left, right)
+    return SymbolicInt(i.const, i.type, i.pieces, i.low, join_marks(left, right), join_origins(left, right), assumed)
 
 
 def carry_origins(integer: SymbolicInt, left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
     """Return the same, where the operands' marks do not stand at their bits any more."""
-    return replace(integer, origin=join_origins(left, right), assumed=join_assumptions(integer, left, right))
+    i = integer
+    assumed = join_assumptions(i, left, right)
+    return SymbolicInt(i.const, i.type, i.pieces, i.low, i.marks, join_origins(left, right), assumed)
 
 
 # pieces ---------------------------------------------------------------------------------------------------------------

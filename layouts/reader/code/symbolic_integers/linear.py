@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+
+from lanescope.value_class import value_class
 
 MOST_TEXT = 80  # characters of a symbol's name
 MOST_TERMS = 24  # symbols of an expression, pieces of a word
 
 
-@dataclass(frozen=True, slots=True)
+@value_class(frozen=True, slots=True)
 class LinearExpression:
     """const + Σ factor·symbol; symbols are texts, sorted."""
 

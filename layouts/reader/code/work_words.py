@@ -1,0 +1,117 @@
+"""Which functions of a text bear on what is checked of it by evaluation: those that multiply by descriptors, build
+one, encode a tensor map, copy through one or raise the limit of shared memory, and those that lead to one of these.
+
+Products of mma.sync and wmma, and the ldmatrix and stores before them, are no such work: `lanescope.reader.threads`
+runs their kernels for all threads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cache, lru_cache
+
+from lanescope.reader.code import tree
+from lanescope.reader.code.reached import Entry
+from lanescope.reader.code.symbolic_integers import Span
+from lanescope.reader.code.tree_statements import UnreadText
+
+Named = tree.Declaration | tree.Alias | tree.Enum | tree.StructDefinition
+WORDS = re.compile(r"[A-Za-z_]\w*")
+# Words of which one is in every macro that stands for such work.
+_MACRO_WORK = (
+    r"(?:wg|[ug])mma(?![a-z]{2})|warpgroup|(?<!ld)(?<!st)matrix_(?![ab]\b)|tcgen05|tensor_?map|make_tma|bulk|bitfield"
+    r"|0x3ffff?\b|<<=?\s{0,9}(?:4[69]|52|6[0-3])\b|start_address|(?:leading|stride)\w{0,24}byte_offset|layout_type"
+    r"|SM(?:90|1\d\d)_"
+)
+# Shifts to LBO and to SBO: a text without one of the two builds no descriptor by these alone.
+_TO_LBO, _TO_SBO = re.compile(r"<<=?\s{0,9}1[46]\b"), re.compile(r"<<=?\s{0,9}3[02]\b")
+_TMA = r"(?-i:(?<![A-Za-z])[tT][mM][aA]|[a-z]Tma|TMA)"  # not the letters in floatMatrix
+_WORK = rf"{_TMA}|desc(?!ri|end)|cudaFuncSetAttribute"
+# What counts besides where the instructions of kernels are asked for: those that a target does not have.
+_EVERY_MACRO_WORK = r"mma(?![a-z]{2})|matrix_|ldmatrix|shared\s*(?:::|\.)"
+_EVERY_WORK = r"extern\s+__shared__"
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)((?:[^\n]*\\\n)*[^\n]*)", re.M)
+
+
+@cache
+def _compile_words(shifts: bool, every: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return what is searched for in functions and in macros. shifts: to LBO and SBO, too."""
+    macros = [_MACRO_WORK, *([f"{_TO_LBO.pattern}|{_TO_SBO.pattern}"] if shifts else [])]
+    macros += [_EVERY_MACRO_WORK] if every else []
+    words = [*macros, _WORK, *([_EVERY_WORK] if every else [])]
+    return re.compile("|".join(words), re.I), re.compile("|".join(macros), re.I)
+
+
+@lru_cache(maxsize=4)
+def _choose_words(text: str, every: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    shifts = every or bool(_TO_LBO.search(text) and _TO_SBO.search(text))
+    return _compile_words(shifts, every)
+
+
+def has_work(functions: Iterable[Entry], text: str, every: bool) -> bool:
+    """Return whether a function or a macro of a text has a word of what is checked; every: of any instruction."""
+    work, macro_work = _choose_words(text, every)
+    return any(work.search(text, *function.span) for function, _, _ in functions) or any(
+        macro_work.search(body) for _, body in list_macros(text)
+    )
+
+
+@lru_cache(maxsize=4)
+def list_macros(text: str) -> tuple[tuple[str, str], ...]:
+    """List the name and the replacement, with its parameters, of each macro that a text defines."""
+    return tuple((macro[1], macro[2]) for macro in _MACRO.finditer(text))
+
+
+def find_working_names(
+    functions: Sequence[Entry], body: Sequence[tree.Statement], text: str, names: Iterable[str]
+) -> frozenset[str] | None:
+    """Return the names of a text's functions, macros, types and variables that have work in them or name one that has,
+    directly or through others. None for every name: where it is not known what calls an operator.
+
+    names: of structs and macros that are work.
+    """
+    parts = [*((function.name, _cut(text, function.span)) for function, _, _ in functions), *list_macros(text)]
+    types: set[str] = set()
+    for one in _list_named(body):
+        parts.append((one.name, _cut(text, one.span)))
+        if not isinstance(one, tree.Declaration):
+            types.add(one.name)
+    unnamed = [(function, owner) for function, owner, _ in functions if function.name.startswith(("operator", "~"))]
+    calling = [(function.name, _list_callers(function, owner, text, types)) for function, owner in unnamed]
+    users: dict[str, set[str]] = {}
+    for name, part in parts:
+        for used in set(WORDS.findall(part)):
+            users.setdefault(used, set()).add(name)
+    for name, callers in calling:
+        users.setdefault(name, set()).update(callers)
+    work, _ = _choose_words(text, False)
+    working: set[str] = set()
+    waiting = {name for name, part in parts if work.search(part)} | set(names)
+    while waiting:
+        name = waiting.pop()
+        working.add(name)
+        waiting |= users.get(name, frozenset()) - working
+    return None if any(name in working and not callers for name, callers in calling) else frozenset(working)
+
+
+def _cut(text: str, span: Span) -> str:
+    return text[slice(*span)]
+
+
+def _list_callers(
+    function: tree.Function, owner: tree.StructDefinition | None, text: str, types: Collection[str]
+) -> frozenset[str]:
+    """Return the types of which what calls an operator or a destructor names one."""
+    if owner is not None:
+        return frozenset((owner.name,))
+    return frozenset(WORDS.findall(_cut(text, function.span).partition("{")[0])) & frozenset(types)
+
+
+def _list_named(body: Iterable[tree.Statement]) -> Iterator[Named]:
+    """Yield each declaration outside functions that has a name: types with their members, and variables."""
+    for one in body:
+        if isinstance(one, tree.Namespace | UnreadText):
+            yield from _list_named(one.body)
+        elif isinstance(one, Named) and one.name:
+            yield one

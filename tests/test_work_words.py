@@ -1,0 +1,73 @@
+"""Which functions of a text are evaluated: those that lead to what is checked, and no others."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanescope.reader.code.evaluation import evaluate_text
+from lanescope.reader.code.integer_values import get_integer
+
+SIMT = """
+__global__ void scale(int* x, int n) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0}, [%1];" :: "r"(n << 3), "l"(x));
+  x[0] = n;
+}
+"""
+WGMMA = """
+__device__ void product(uint64_t desc) {
+  asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0}, %1, %1, 1, 1, 1, 0, 0;" :: "l"(desc));
+}
+"""
+KERNEL = """
+__global__ void gemm(uint32_t smem) {
+  product((uint64_t)((smem & 0x3FFFF) >> 4) | (uint64_t)64 << 32 | 1ull << 62);
+}
+"""
+SET = "cudaFuncSetAttribute(scale, cudaFuncAttributeMaxDynamicSharedMemorySize, 65536);"
+MAIN = "int main() { scale<<<1, 128>>>(nullptr, 3); gemm<<<1, 128>>>(0); }\n"
+
+
+def list_run(text: str) -> set[str]:
+    """Return the functions whose asm statements a text's evaluation ran, and those around them."""
+    code = evaluate_text(text)
+    return {name for run in code.assembled for name, _ in run.calls} if code else set()
+
+
+def test_kernel_that_does_nothing_checked_is_not_run() -> None:
+    main = f"int main() {{ {SET} scale<<<1, 128>>>(nullptr, 3); }}"
+    assert list_run(SIMT + main) == set()
+    assert list_run(SIMT + WGMMA + KERNEL + MAIN) >= {"main", "gemm", "product", "scale"}
+
+
+def test_kernels_are_run_where_their_instructions_are_asked_for() -> None:
+    code = evaluate_text(SIMT, 1, (), (("__CUDA_ARCH__", "700"),))
+    assert code is not None
+    assert [run.calls[-1][0] for run in code.assembled] == ["scale"]
+
+
+@pytest.mark.parametrize(("pointer", "bytes_"), [("&bytes", None), ("nullptr", 1024)])
+def test_what_a_skipped_kernel_may_write_is_not_known(pointer: str, bytes_: int | None) -> None:
+    limit = "cudaFuncSetAttribute(scale, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);"
+    code = evaluate_text(f"{SIMT}int main() {{ int bytes = 1024; scale<<<1, 128>>>({pointer}, 3); {limit} }}")
+    assert code is not None
+    [call] = [call for call in code.made if call.term.head == "cudaFuncSetAttribute"]
+    value = get_integer(call.term.arguments[2])
+    assert (value.known if value is not None else None) == bytes_
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        "#define START(x) product(x)\n__global__ void k(uint64_t d) { START(d); }",
+        "struct P { P(uint64_t d) { product(d); } };\n__global__ void k(uint64_t d) { P p(d); }",
+        "struct P { uint64_t d; ~P() { product(d); } };\n__global__ void k(uint64_t d) { P p{d}; }",
+        "struct P { uint64_t d; };\nvoid operator!(P p) { product(p.d); }\n__global__ void k(uint64_t d) { !P{d}; }",
+        "struct P { uint64_t d; operator int() { product(d); return 0; } };\nusing Q = P;\n"
+        "__global__ void k(uint64_t d) { int x = Q{d}; }",
+        "template <class T> __device__ void go(T f, uint64_t d) { f(d); }\n"
+        "__global__ void k(uint64_t d) { go(product, d); }",
+    ],
+    ids=["macro", "constructor", "destructor", "operator", "conversion", "argument"],
+)
+def test_kernel_leads_to_work_without_naming_it(way: str) -> None:
+    assert "k" in list_run(f"{WGMMA}{way}\nint main() {{ k<<<1, 128>>>(1); }}\n")
