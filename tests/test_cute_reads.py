@@ -175,6 +175,7 @@ def test_a_layout_that_cute_refuses_is_a_finding(kernel: str, old: str, new: str
     [
         ("Shape<_128, _64, _2>{}", "Shape<_128, Int<Deep>, _2>{}", "of CuTe, whose layout is open", "Deep"),
         ("SM90_64x64x16_F32F16F16_SS", "Chosen", "of CuTe, whose TiledMMA is open", "Chosen"),
+        ("SM90_64x64x16_F32", "SM90_64x64x32_F32", "of CuTe, whose TiledMMA is open", "SM90_64x64x32_F32F16F16_SS"),
         ("  multiply<<<1, 256>>>(a, b, c, layoutA, layoutB, mma);", "", "of CuTe, whose TiledMMA is open", "mma"),
     ],
 )

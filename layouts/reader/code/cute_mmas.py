@@ -26,7 +26,7 @@ from lanescope.reader.smem_atoms import SmemAtomName
 from lanescope.shared.swizzle import get_mode
 
 _WGMMA = re.compile(
-    r"SM90(?:_|::GMMA::MMA_)(?P<m>64)x(?P<n>\d+)x(?P<k>\d+)_[A-Z0-9]+_(?P<from>SS|RS)(?P<tn>_TN)?(?:_SCALED)?\Z"
+    r"SM90(?:_|::GMMA::MMA_)(?P<m>64)x(?P<n>\d+)x(?P<k>\d+)_(?P<types>[A-Z0-9]+)_(?P<from>SS|RS)(?P<tn>_TN)?(?:_SATURATE)?\Z"
 )
 _WARP = re.compile(r"SM[678]\d_(\d+)x(\d+)x(\d+)_\w+\Z|SM12\d_(?:\w+_)?(\d+)x(\d+)x(\d+)_\w+\Z")
 _UMMA = re.compile(r"SM1[01]\d_MMA_(?P<types>F16BF16|TF32|F8F6F4|S8)_(?P<pair>2x1SM_)?(?P<from>SS|TS)(?:_SCALED)?\Z")
@@ -168,8 +168,8 @@ def _read_name(name: str, arguments: Sequence[Any]) -> CuteAtom | None:
     if found := _WGMMA.match(short):
         majors = ("K", "K") if found["tn"] else _read_majors(arguments[:2])
         m, n, k = (int(found[letter]) for letter in "mnk")
-        bits = 256 // k
-        if majors is None or bits not in (8, 16, 32):
+        bits = 32 if "TF32" in found["types"] else 16 if found["types"].endswith(("F16F16", "BF16BF16")) else 8
+        if majors is None or k * bits != 256:  # the K of a sparse product is twice that
             return None
         return CuteAtom(short, (m, n, k), WGMMA, bits, majors, found["from"] == "SS")
     if found := _UMMA.match(short):
