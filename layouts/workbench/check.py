@@ -107,7 +107,9 @@ TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
     **shared_budget.TITLES,
     **tensor_memory_order.TITLES,
 }
-FAMILIES = {"order": frozenset((*order.TITLES, *tensor_memory_order.TITLES, "k_slices_unread"))}  # names that stand for several codes
+FAMILIES = {
+    "order": frozenset((*order.TITLES, *tensor_memory_order.TITLES, "k_slices_unread"))
+}  # names that stand for several codes
 
 
 @dataclass(frozen=True, slots=True)

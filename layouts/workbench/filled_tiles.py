@@ -90,8 +90,7 @@ class _FillFinder:
         return "wgmma" if "wgmma" in kinds else "tcgen05.mma"
 
     def _multiplies_alone(self, kernel: KernelRun) -> bool:
-        """Return whether no call without code can add to the accumulators: they are registers, and none is given them.
-        """
+        """Return whether no call without code can add to the accumulators: they are registers, and none is given them."""
         products = [event.run for event in kernel.events if event.kind == "wgmma" and isinstance(event.run, AsmRun)]
         holders = [find_accumulator(run, self.blank, self.functions) for run in products]
         names = {holder.name for holder in holders if holder is not None}
@@ -286,8 +285,12 @@ class _FillFinder:
 def _has_panels(tensor_map: TensorMap) -> bool:
     """Return whether the third dimension of a map goes on along the innermost."""
     box, bits = tensor_map.box, tensor_map.element_bits
-    return bool(bits) and len(box) == 3 and len(tensor_map.strides) > 1 and box[0] is not None and bool(
-        tensor_map.strides[1] == box[0] * (bits or 0) // 8
+    return (
+        bool(bits)
+        and len(box) == 3
+        and len(tensor_map.strides) > 1
+        and box[0] is not None
+        and bool(tensor_map.strides[1] == box[0] * (bits or 0) // 8)
     )
 
 

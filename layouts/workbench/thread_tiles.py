@@ -165,7 +165,9 @@ def _judge_kernel(run: KernelRun) -> _Verdicts:
         key = use.span, use.calls
         if (*key, "a") not in made.uses:
             made.uses |= dict.fromkeys(((*key, "a"), (*key, "b")), find_mma(use.opcode) is not None)
-        which = {(key, name, tuple(id(one.load or one.data) for one in of)) for name, of in (("a", use.a), ("b", use.b))}
+        which = {
+            (key, name, tuple(id(one.load or one.data) for one in of)) for name, of in (("a", use.a), ("b", use.b))
+        }
         count[key] = count.get(key, 0) + (not which <= seen)
         if which <= seen or count[key] > MOST_ALIKE or len(count) > MOST_JUDGED:
             continue
@@ -319,7 +321,7 @@ def _find_repeats(judge: _Judge, one: ArrivedOperand) -> str | None:
         pairs = zip(before, one.warps, strict=False)
         if any(old.is_same_rows(new) and old.rows != new.rows for old, new in pairs):
             return "fragment_mismatch" if certain else None
-    if not one.loads or not any(warp.repeated_rows for warp in one.warps):
+    if not one.loads or not any(warp.repeated_rows or warp.has_rows_twice for warp in one.warps):
         return ""
     return "rows_repeated" if certain and _leaves_stores_unread(run.runner, one.loads) else None
 
@@ -374,8 +376,8 @@ _SAYS = {
     " 2 are exchanged: in the addresses of the lanes, or in the registers that mma takes.",
     "matrices_exchanged": "matrices 1 and 2 of ldmatrix are exchanged: lanes 8–15 give the rows that lanes 16–23"
     " should.",
-    "rows_repeated": "rows 8–15 are rows 0–7 again, and part of the tile is never read: lanes 8–15 of a fragment give"
-    " the addresses of lanes 0–7.",
+    "rows_repeated": "rows come twice, and part of the tile is never read: lanes of ldmatrix give the addresses of"
+    " others, as lanes 8–15 those of lanes 0–7.",
     "rows_misaligned": "rows of ldmatrix are not multiples of 16 bytes apart, and it traps: change the pitch.",
     "k_repeated": "positions along K come twice: lanes 16–31 give the addresses of lanes 0–15, or lanes 8–15 of .x2"
     " those of lanes 0–7.",
