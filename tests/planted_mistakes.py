@@ -82,6 +82,23 @@ MISTAKES = tuple(
             'm8n8.x2.trans.shared.b16 {%0, %1}, [%2];"',
         ),
         ("ldmatrix_padded", "pitch", "? K * 2 : PITCH)", "? K * 2 : 128)"),
+        ("ring_of_stages", "distance of B's stages in the copy", "&s.B[stage * BN * BK],", "&s.B[stage * BM * BK],"),
+        ("ring_of_stages", "rows of B's box", "encode, b, N, K, BN)", "encode, b, N, K, BM)"),
+        ("ring_of_stages", "tensor map of a copy", "BK], &map_b", "BK], &map_a"),
+        ("ring_of_stages", "swizzle of the tensor map", "TENSOR_MAP_SWIZZLE_128B", "TENSOR_MAP_SWIZZLE_64B"),
+        ("ring_of_stages", "K step of B left out", "BN * BK + k * 16]", "BN * BK]"),
+        ("ring_of_stages", "last slice of the K loop", "k < BK / 16", "k < BK / 16 - 1"),
+        ("tcgen05", "version left out", "  d |= 1ull << 46;\n", ""),
+        ("tcgen05", "swizzle code of wgmma", "2ull << 61", "1ull << 61"),
+        ("tcgen05", "unit of M", "(128u >> 4) << 24", "(128u >> 3) << 24"),
+        (
+            "ldmatrix_padded",
+            "order of A's registers",
+            '"r"(a[0]), "r"(a[1]), "r"(a[2])',
+            '"r"(a[0]), "r"(a[2]), "r"(a[1])',
+        ),
+        ("ldmatrix_padded", "K step of ldmatrix", "K_STEP_IN_ELEMENTS ? 1 : 2)", "K_STEP_IN_ELEMENTS ? 1 : 1)"),
+        ("ldmatrix_padded", "rows of B's lanes", "A_BYTES + place(lane % 8,", "A_BYTES + place(lane % 4,"),
     )
 )
 

@@ -58,7 +58,7 @@ def test_every_read_of_a_right_kernel_is_verified() -> None:
         ("2ull << 61", "4ull << 61", "mode_at_bit_62", "4ull << 61"),
         ("sB + k * 32", "sB", "k_step_missing", "make_desc(sB)"),
         ("sB + k * 32", "sB + k * 16", "k_step_in_elements", "sB + k * 16"),
-        ("  d |= 1ull << 46;\n", "", "version_wrong", "make_desc(sA"),
+        ("  d |= 1ull << 46;\n", "", "version_wrong", "d |= 2ull << 61;"),  # beside which it is missing
         ("| ((64u", "| 1u << 16 | ((64u", "wrong_transpose", "make_desc(sB"),
     ],
 )

@@ -15,6 +15,7 @@ _ARGUMENT = re.compile(r"\s*[&*]?\s*([A-Za-z_]\w*)\s*(?:\[|$)")
 _CALLS = re.compile(  # that read the value of an argument
     r"(?:__\w+|make_\w+|printf|(?:exp2?|log2?|f?max|f?min|f?abs|tanh|fma)f?|float|half|bf16|static_cast|if|for|while)$"
 )
+_OUTPUT = re.compile(r"(?:[A-Z]\w*\s*\(\s*)?([A-Za-z_]\w*)")  # also of a macro that lists them: D32(d)
 _UNEVALUATED = re.compile(r"\b(?:sizeof|decltype)\s*\([^()]*\)")
 _CALL_NAME = re.compile(r"([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?$")
 
@@ -42,10 +43,10 @@ def find_accumulator(run: AsmRun, blank: str, functions: tuple[FunctionText, ...
     found.
     """
     outputs = [span for kind, _, span in run.inputs if kind.startswith("+")]
-    root = re.match(r"[A-Za-z_]\w*", blank[slice(*outputs[0])]) if outputs else None
+    root = _OUTPUT.match(blank[slice(*outputs[0])]) if outputs else None
     if root is None:
         return None
-    name, at = root[0], run.span
+    name, at = root[1], run.span
     indexed = False
     for called, call in reversed(run.calls):
         function = find_function_at(functions, at[0])
@@ -76,7 +77,8 @@ def _find_argument(blank: str, call: Span, number: int) -> tuple[str, bool] | No
 def _find_declaration(name: str, blank: str, function: FunctionText, at: Span, indexed: bool) -> Accumulator | None:
     """Find the last declaration of a variable of registers before a place."""
     first, past = function.body
-    if re.search(rf"^[ \t]*#[ \t]*define\b(?:[^\n]*\\\n)*[^\n]*\b{name}\b", blank, re.M):
+    macros = re.finditer(rf"^[ \t]*#[ \t]*define\s+\w+(\([^)]*\))?(?:[^\n]*\\\n)*[^\n]*\b{name}\b", blank, re.M)
+    if any(not re.search(rf"\b{name}\b", macro[1] or "") for macro in macros):
         return None  # a macro may write it
     form = re.compile(rf"(?<![\w:<]){_TYPES}\s+(?:[^;(){{}}=]*?,\s*)?\b{name}\s*((?:\[[^\]]*\]\s*)*)([;,={{(])")
     declared = list(form.finditer(blank, first, min(past, at[0])))

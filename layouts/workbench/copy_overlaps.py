@@ -138,7 +138,7 @@ def _place_copy(text: KernelText, event: KernelEvent) -> _PlacedCopy | None:
     copy = read_copy(event, text.blank) if event.kind == "bulk" else None
     argument: Span | None = None
     if copy is None and event.kind == "unknown" and isinstance(event.run, BodilessCall):
-        copy, argument = _read_call(text, event, event.run)
+        copy, argument = read_call_copy(text, event, event.run)
     elif copy is not None and isinstance(event.run, AsmRun):
         argument = _find_destination(text, event, copy)
     if copy is None or copy.to is None or re.search(r"multicast|cta_group::2", getattr(event.run, "text", "")):
@@ -180,8 +180,10 @@ def _find_buffer(value: object) -> LinearExpression | None:
     return line if names and not any(_BARRIER.search(name) or "Idx" in name for name in names) else None
 
 
-def _read_call(text: KernelText, event: KernelEvent, call: BodilessCall) -> tuple[TileCopy | None, Span | None]:
-    """Read a call without a body whose name and arguments are those of a copy: its map, one place in shared memory."""
+def read_call_copy(text: KernelText, event: KernelEvent, call: BodilessCall) -> tuple[TileCopy | None, Span | None]:
+    """Read a call without a body whose name and arguments are those of a copy: its map, one place in shared memory, and
+    as coordinates its numbers, in their order.
+    """
     values = list(call.term.arguments)
     maps = {name for value in values for name in list_map_names(value)}
     if not is_load_name(call.term.head) or not maps:
@@ -193,7 +195,8 @@ def _read_call(text: KernelText, event: KernelEvent, call: BodilessCall) -> tupl
         own = frozenset(maps - {name for name, _ in line.terms})
         if n and not any(name.lstrip("&") in own for tensor_map in text.maps for name in tensor_map.names):
             return None, None
-        return TileCopy(event, line, "", own), find_argument_span(text.blank, call.term.span, n)
+        at = tuple(one for one in values if isinstance(one, SymbolicInt) and one is not value)
+        return TileCopy(event, line, "", own, at), find_argument_span(text.blank, call.term.span, n)
     return None, None
 
 

@@ -6,12 +6,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.workbench.accumulators import find_accumulator
 from lanescope.workbench.blamed_numbers import find_argument_span, follow_number
-from lanescope.workbench.kernel_runs import KernelText
+from lanescope.workbench.copy_overlaps import read_call_copy
+from lanescope.workbench.kernel_runs import KernelRun, KernelText
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.results import Assumption, Bench, OperandStep, Span, VerifiedOperand
 from lanescope.workbench.tiles import UNFILLED
@@ -40,7 +43,7 @@ class _FillFinder:
     """One text on its way to its mistakes."""
 
     def __init__(self, text: KernelText, bench: Bench) -> None:
-        self.bench = bench
+        self.bench, self.text = bench, text
         self.blank, self.functions, self.maps, self.cut = text.blank, text.functions, text.maps, text.code.cut
         self.kernels = [run for run in text.runs if any(event.kind in _PRODUCTS for event in run.events)]
         self.copies = [
@@ -51,7 +54,12 @@ class _FillFinder:
         ]
 
     def find_mistakes(self) -> Iterator[Pitfall]:
-        if not self.kernels or not all(is_known(kernel, _GATHERED) for kernel in self.kernels):
+        if not self.kernels:
+            return
+        if not all(is_known(kernel, _GATHERED) for kernel in self.kernels):
+            if all(map(self._multiplies_alone, self.kernels)):
+                self.copies += self._list_called_copies()
+                yield from self._find_unread_slices()
             return
         others = list(self._find_others())
         whole = all(is_known(kernel, _PAIRED) for kernel in self.kernels)
@@ -80,6 +88,28 @@ class _FillFinder:
     def _name_reader(self) -> str:
         kinds = {event.kind for run in self.kernels for event in run.events}
         return "wgmma" if "wgmma" in kinds else "tcgen05.mma"
+
+    def _multiplies_alone(self, kernel: KernelRun) -> bool:
+        """Return whether no call without code can add to the accumulators: they are registers, and none is given them."""
+        products = [event.run for event in kernel.events if event.kind == "wgmma" and isinstance(event.run, AsmRun)]
+        holders = [find_accumulator(run, self.blank, self.functions) for run in products]
+        names = {holder.name for holder in holders if holder is not None}
+        calls = [event.run for event in kernel.events if event.kind == "unknown"]
+        if not kernel.complete or not names or None in holders:
+            return False
+        return all(
+            isinstance(call, BodilessCall)
+            and names.isdisjoint(re.findall(r"[A-Za-z_]\w*", self.blank[slice(*call.term.span)]))
+            for call in calls
+        )
+
+    def _list_called_copies(self) -> Iterator[TileCopy]:
+        """Yield the copies of calls without code, with the number first that the loop moves."""
+        for event in (event for run in self.kernels for event in run.events if event.kind == "unknown"):
+            copy = read_call_copy(self.text, event, event.run)[0] if isinstance(event.run, BodilessCall) else None
+            if copy is not None:
+                known = [one for one in copy.at if one is not None and one.known is not None]
+                yield replace(copy, at=tuple(known) if len(known) == 1 else ())
 
     # filled in part -------------------------------------------------------------------------------------------------
 
@@ -223,7 +253,9 @@ class _FillFinder:
             return None
         words = set(re.findall(r"[A-Za-z_]\w*", self.blank[slice(*copy.event.at)])) - copy.maps
         said = {letter for word in words if (letter := find_operand_letter(word)) is not None}
-        of_map = find_operand_letter(*tensor_map.names[:1]) or find_operand_letter(*tensor_map.names)
+        of_map = find_operand_letter(*tensor_map.names[:1])
+        if of_map is None and find_operand_letter(*copy.maps) == find_operand_letter(*tensor_map.names):
+            of_map = find_operand_letter(*tensor_map.names)
         if of_map is None or len(said) != 1:
             return None
         return of_map, buffers.pop(), said.pop()

@@ -8,6 +8,7 @@ along K in both operands is right.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
@@ -27,6 +28,7 @@ from lanescope.reader.threads.storage import EMPTY, OPEN, DataBytes, join_data, 
 from lanescope.shared.swizzle import WIDEST_PATTERN
 
 Ints = NDArray[np.int64]
+Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,6 +126,16 @@ class FragmentOrigin:
         step = self.k_step
         return all(a * y == b * x for a, x in zip(step, away, strict=True) for b, y in zip(step, away, strict=True))
 
+    def count_k(self, later: FragmentOrigin) -> int | None:
+        """Return how many elements along K another fragment begins behind this one; None if it lies elsewhere."""
+        if self.names != later.names or self.array != later.array or self.k_step != later.k_step:
+            return None
+        away = tuple(b - a for a, b in zip(self.base, later.base, strict=True))
+        counts = {b / a for a, b in zip(self.k_step, away, strict=True) if a}
+        count = counts.pop() if len(counts) == 1 else 0.5
+        along = all(b == count * a for a, b in zip(self.k_step, away, strict=True))
+        return int(count) if along and count == int(count) else None
+
     def find_misplaced(self) -> NDArray[np.bool_]:
         """Find the elements that are not where the most common steps from row to row and along K put them."""
         wrong = np.zeros(self.places[0].shape, np.bool_)
@@ -131,6 +143,9 @@ class FragmentOrigin:
             rows = g[0, 0] + _find_usual(np.diff(g, axis=0)) * np.arange(g.shape[0])[:, None]
             wrong |= g != rows + _find_usual(np.diff(g, axis=1)) * np.arange(g.shape[1])[None]
         return wrong & self.filled
+
+
+_REGISTER = re.compile(r"\"r\"\s*\(\s*([A-Za-z_][\w.\[\]+ ]*?)\[(\d)\]\s*\)")
 
 
 def _fix_sign(order: tuple[int, ...]) -> tuple[int, ...]:
@@ -168,6 +183,21 @@ def find_wrong_register(one: ArrivedOperand) -> int:
     wrong = sum(warp.find_misplaced()[i, k].astype(np.int64) for warp in one.warps or ())
     per_register = np.asarray(wrong).reshape(len(i), operand.registers, -1).sum(axis=(0, 2))
     return int(per_register.argmax())
+
+
+def find_misordered_registers(text: str, use: MmaUse, one: ArrivedOperand) -> Span | None:
+    """Return where an operand's registers of one ldmatrix are given in another order than it fills them; None if they
+    are in its order. That is in the asm statement of the product, else in the call around it.
+    """
+    numbers = [register.number for register in one.registers]
+    if len(one.loads) != 1 or numbers == sorted(numbers):
+        return None
+    last: dict[str, int] = {}
+    for match in _REGISTER.finditer(text, *use.span):
+        if int(match[2]) < last.get(match[1], -1):
+            return match.span()
+        last[match[1]] = int(match[2])
+    return use.calls[-1] if use.calls else use.span
 
 
 def find_mma(opcode: str) -> Instruction | None:

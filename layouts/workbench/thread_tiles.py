@@ -20,6 +20,7 @@ from lanescope.workbench.thread_descriptors import FragmentFinding, judge_descri
 from lanescope.workbench.thread_fragments import (
     ArrivedOperand,
     FragmentOrigin,
+    find_misordered_registers,
     find_mma,
     find_wrong_register,
     is_packed_load,
@@ -30,11 +31,13 @@ from lanescope.workbench.thread_gaps import NOT_REACHED, CheckedKernel, describe
 
 Span = tuple[int, int]
 _USES = re.compile(r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync|wgmma\.mma_async|tcgen05\.mma\b")
-MOST_JUDGED, MOST_ALIKE = 600, 24  # places with products; different fragments of each
+MOST_JUDGED, MOST_ALIKE = 600, 48  # places with products; pairs of fragments of each
 TITLES = {  # matrices_exchanged has its title among the causes of a capture
     "trans_missing": "ldmatrix lacks .trans",
     "trans_or_exchanged": "ldmatrix's .trans is wrong, or its matrices are exchanged",
     "trans_extra": "ldmatrix has .trans and must not",
+    "k_step_differs": "A and B move along K by different steps",
+    "registers_exchanged": "Registers of a fragment are given to mma in another order",
     "rows_repeated": "Lanes of ldmatrix give rows twice",
     "rows_misaligned": "Rows of ldmatrix are not multiples of 16 bytes apart",
     "k_repeated": "Positions along K are loaded twice",
@@ -152,7 +155,7 @@ def _find_clashes(run: KernelRunner) -> Iterable[FragmentFinding]:
 
 
 def _judge_kernel(run: KernelRun) -> _Verdicts:
-    """Judge the products of a kernel, each pair of fragments once."""
+    """Judge the products of a kernel, each fragment once."""
     made = _Verdicts()
     seen: set[object] = set()
     count: dict[object, int] = {}
@@ -162,11 +165,13 @@ def _judge_kernel(run: KernelRun) -> _Verdicts:
         key = use.span, use.calls
         if (*key, "a") not in made.uses:
             made.uses |= dict.fromkeys(((*key, "a"), (*key, "b")), find_mma(use.opcode) is not None)
-        which = key, tuple(id(one.load or one.data) for one in (*use.a, *use.b))
-        count[key] = count.get(key, 0) + (which not in seen)
-        if which in seen or count[key] > MOST_ALIKE or len(count) > MOST_JUDGED:
+        which = {
+            (key, name, tuple(id(one.load or one.data) for one in of)) for name, of in (("a", use.a), ("b", use.b))
+        }
+        count[key] = count.get(key, 0) + (not which <= seen)
+        if which <= seen or count[key] > MOST_ALIKE or len(count) > MOST_JUDGED:
             continue
-        seen.add(which)
+        seen |= which
         instruction = find_mma(use.opcode)
         if instruction is not None:
             a, b = (locate_operand(run.runner, use, instruction, name) for name in "ab")
@@ -202,6 +207,7 @@ class _Judge:
 
 
 def _judge_product(judge: _Judge, a: ArrivedOperand, b: ArrivedOperand, made: _Verdicts) -> None:
+    stuck = _find_other_step(judge, a, b)
     orders = {one.name: _find_order(one) for one in (a, b)}
     plain = {name for name, order in orders.items() if order == tuple(range(len(order or ())))}
     same = orders["a"] is not None and orders["a"] == orders["b"]
@@ -214,10 +220,33 @@ def _judge_product(judge: _Judge, a: ArrivedOperand, b: ArrivedOperand, made: _V
             continue  # which of the two is stored in another order along K is not known
         else:
             code = _find_cause(judge, one, orders[one.name] is not None)
+        if not code and stuck == one.name:
+            code = "k_step_differs"
         if code is None:
             continue
         made.judged.add((judge.use.span, judge.use.calls, one.name))
-        _note(made, judge.use, one, code)
+        _note(made, judge.run.runner.text, judge.use, one, code)
+
+
+def _find_other_step(judge: _Judge, a: ArrivedOperand, b: ArrivedOperand) -> str:
+    """Return the operand that moves along K by other than its own width from one turn to the next, where the other one
+    moves by its width; "" if neither does.
+    """
+    if a.warps is None or b.warps is None:
+        return ""
+    turns = judge.use.turns
+    before = {name: dict(judge.list_earlier(name)) for name in "ab"}
+    for deep in range(len(turns)):
+        last = (*turns[:deep], turns[deep] - 1, *turns[deep + 1 :])
+        if last not in before["a"] or last not in before["b"]:
+            continue
+        moved = {one.name: before[one.name][last][0].count_k((one.warps or ())[0]) for one in (a, b)}
+        widths = {one.name: (one.warps or ())[0].places[0].shape[1] for one in (a, b)}
+        wrong = [name for name, count in moved.items() if count and count != widths[name]]
+        right = [name for name, count in moved.items() if count == widths[name]]
+        if len(wrong) == len(right) == 1:
+            return wrong[0]
+    return ""
 
 
 def _find_order(one: ArrivedOperand) -> tuple[int, ...] | None:
@@ -292,7 +321,7 @@ def _find_repeats(judge: _Judge, one: ArrivedOperand) -> str | None:
         pairs = zip(before, one.warps, strict=False)
         if any(old.is_same_rows(new) and old.rows != new.rows for old, new in pairs):
             return "fragment_mismatch" if certain else None
-    if not one.loads or not any(warp.repeated_rows for warp in one.warps):
+    if not one.loads or not any(warp.repeated_rows or warp.has_rows_twice for warp in one.warps):
         return ""
     return "rows_repeated" if certain and _leaves_stores_unread(run.runner, one.loads) else None
 
@@ -304,7 +333,7 @@ def _leaves_stores_unread(runner: KernelRunner, loads: Iterable[MatrixLoad]) -> 
     return any(bool(((shared.writer == n) & ~shared.was_read).any()) for n in writers)
 
 
-def _note(made: _Verdicts, use: MmaUse, one: ArrivedOperand, code: str) -> None:
+def _note(made: _Verdicts, text: str, use: MmaUse, one: ArrivedOperand, code: str) -> None:
     loads: tuple[MatrixLoad | None, ...] = one.loads or (None,)
     if not code and not all(load.aligned for load in one.loads):
         code = "rows_misaligned"
@@ -313,12 +342,17 @@ def _note(made: _Verdicts, use: MmaUse, one: ArrivedOperand, code: str) -> None:
         if not code:
             made.good.add((site, calls, one.name))
             continue
+        direct = _find_direct_site(use, one)
+        if code in _EXCHANGED and (ordered := find_misordered_registers(text, use, one)) is not None:
+            load, code, direct = None, "registers_exchanged", ordered
+        if code == "k_step_differs" and load is not None:
+            load, direct = None, load.step
         key = code, site, calls, one.name
         if key in made.bad:
             before = made.bad[key]
             made.bad[key] = (*before[:3], before[3] + 1)
         else:
-            made.bad[key] = _describe(use, one, code), load, _find_direct_site(use, one), 1
+            made.bad[key] = _describe(use, one, code), load, direct, 1
 
 
 def _find_direct_site(use: MmaUse, one: ArrivedOperand) -> Span:
@@ -329,7 +363,12 @@ def _find_direct_site(use: MmaUse, one: ArrivedOperand) -> Span:
     return use.calls[0] if use.calls else use.span
 
 
+_EXCHANGED = ("matrices_exchanged", "trans_or_exchanged")
 _SAYS = {
+    "k_step_differs": "from one K step to the next it moves along K by another number of elements than the other operand,"
+    " which moves by the K of one instruction.",
+    "registers_exchanged": "registers 1 and 2 of ldmatrix arrive as 2 and 1 of the product. With them in order the"
+    " fragment is right.",
     "trans_missing": "each 8×8 matrix arrives transposed. ldmatrix needs .trans here: the tile's rows run along the"
     " other dimension.",
     "trans_extra": "each 8×8 matrix arrives transposed. ldmatrix must not have .trans here.",
@@ -337,8 +376,8 @@ _SAYS = {
     " 2 are exchanged: in the addresses of the lanes, or in the registers that mma takes.",
     "matrices_exchanged": "matrices 1 and 2 of ldmatrix are exchanged: lanes 8–15 give the rows that lanes 16–23"
     " should.",
-    "rows_repeated": "rows 8–15 are rows 0–7 again, and part of the tile is never read: lanes 8–15 of a fragment give"
-    " the addresses of lanes 0–7.",
+    "rows_repeated": "rows come twice, and part of the tile is never read: lanes of ldmatrix give the addresses of"
+    " others, as lanes 8–15 those of lanes 0–7.",
     "rows_misaligned": "rows of ldmatrix are not multiples of 16 bytes apart, and it traps: change the pitch.",
     "k_repeated": "positions along K come twice: lanes 16–31 give the addresses of lanes 0–15, or lanes 8–15 of .x2"
     " those of lanes 0–7.",

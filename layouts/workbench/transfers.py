@@ -225,8 +225,10 @@ def find_map(copy: TileCopy, maps: Sequence[TensorMap]) -> TensorMap | None:
     """
     named = [one for one in maps if any(name.lstrip("&") in copy.maps for name in one.names)]
     letter = find_operand_letter(*copy.maps)
-    if len({(one.box, one.element_bits, one.swizzle) for one in named}) != 1 and letter is not None:
-        named = [one for one in named or maps if find_operand_letter(*one.names) == letter]
+    if len(named) != 1 and letter is not None:
+        same = len({(one.box, one.element_bits, one.swizzle) for one in named}) == 1
+        own = [one for one in named or maps if find_operand_letter(*one.names) == letter]
+        named = own or (named if same else [])
     kinds = {(one.box, one.element_bits, one.swizzle) for one in named}
     return named[0] if len(kinds) == 1 else None
 

@@ -98,15 +98,15 @@ class _AsmCode:
         self.values[n] = value
         self.written.add(n)
 
-    def get_site(self, token: str) -> tuple[int, int]:
+    def get_site(self, token: str, first: bool = False) -> tuple[int, int]:
         """Return where an operand's expression stands, in the function that the kernel's text gives it in."""
         inner = token.strip().strip("[]").partition("+")[0]
         n = self.find_number(inner)
         if n is None:
             return self.assembly.span
-        key = self.assembly.span, n, tuple(self.run.calls)
+        key = self.assembly.span, n, first, tuple(self.run.calls)
         if key not in self.run.sites:
-            self.run.sites[key] = trace_site(self.run, self.assembly.operands[n][1], self.scope)
+            self.run.sites[key] = trace_site(self.run, self.assembly.operands[n][1], self.scope, first=first)
         return self.run.sites[key]
 
     def write_outputs(self) -> None:
@@ -224,7 +224,8 @@ def _load_matrices(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     places = np.asarray(address)[given]
     aligned = not ((places - places[:1]) % 16).any()  # wherever the array begins
     site, calls = code.get_site(operands[1]), tuple(run.calls)
-    load = MatrixLoad(opcode, code.assembly.span, rows, site, calls, writers, aligned, np.asarray(address))
+    step = code.get_site(operands[1], first=True)
+    load = MatrixLoad(opcode, code.assembly.span, rows, site, calls, writers, aligned, np.asarray(address), step)
     for n, one in enumerate(outputs):
         data = gather_register(rows, n, ".trans" in opcode)
         code.put_value(one, LoadedRegister(data.record, data.thread, data.byte, load, n))

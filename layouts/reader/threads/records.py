@@ -25,6 +25,7 @@ class MatrixLoad:
     writers: tuple[int, ...]
     aligned: bool
     address: Ints
+    step: Span  # where a loop moves its addresses
 
 
 @dataclass(frozen=True, slots=True, eq=False)
