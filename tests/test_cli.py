@@ -51,7 +51,7 @@ def test_plain_list_is_one_text_a_line() -> None:
 
 def test_a_process_prints_what_these_tests_read() -> None:
     """The other tests run the command in their own process (tests/command.py)."""
-    words = ("show", "nothing", "--json")
+    words = ("show", M16, "--at", "1,1", "--json")
     process, here = run_process(*words), run_lanescope(*words)
     assert (process.returncode, process.stdout, process.stderr) == (here.returncode, here.stdout, here.stderr)
 
@@ -80,15 +80,15 @@ def test_errors_as_json() -> None:
     assert done.returncode == 2 and json.loads(done.stdout)["error"]["code"] == "unknown_instruction"
 
 
-def test_completion_knows_verbs_and_instructions() -> None:
-    script = str(Path(sys.executable).with_name("lanescope"))
+def test_completion_knows_verbs_and_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
+    def complete(words: str) -> list[str]:
+        monkeypatch.setenv("_LANESCOPE_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", "2")
+        return run_lanescope().stdout.split()
 
-    def completed(words: str, at: int) -> list[str]:
-        env = os.environ | {"COMP_WORDS": words, "COMP_CWORD": str(at), "_LANESCOPE_COMPLETE": "complete_bash"}
-        return subprocess.run([script], capture_output=True, text=True, check=False, env=env).stdout.split()
-
-    assert completed("lanescope gpu ve", 2) == ["verify"]
-    assert completed("lanescope show mma.m16n8k16.row.col.f32.bf16", 2) == ["mma.m16n8k16.row.col.f32.bf16.bf16.f32"]
+    assert complete("lanescope gpu ve") == ["verify"]
+    assert complete("lanescope show mma.m16n8k16.row.col.f32.bf16") == ["mma.m16n8k16.row.col.f32.bf16.bf16.f32"]
 
 
 def test_a_terminal_gets_a_table_and_a_pipe_plain_text() -> None:
