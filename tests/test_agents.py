@@ -18,6 +18,7 @@ from lanescope.app.guide import page_markdown
 from lanescope.app.guide.integrations import find_code
 from lanescope.app.guide.page_markdown import list_markdown_slugs, render_llms, render_page_markdown
 from lanescope.errors import LayoutError
+from tests.cases import for_each
 from tests.client import Client
 from tests.sample import take_sample
 
@@ -93,7 +94,7 @@ def find_links(text: str) -> list[str]:
     return re.findall(r"\]\(((?:[^()\s]|\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\))+)\)", plain)
 
 
-@pytest.mark.parametrize("slug", take_sample(list_markdown_slugs(), 4))
+@for_each("slug", take_sample(list_markdown_slugs(), 4))
 def test_a_page_is_markdown_and_its_links_lead_on(client: Client, slug: str) -> None:
     answer = client.get(f"/guide/{slug}.md")
     assert answer.status_code == 200 and answer.headers["content-type"] == "text/markdown; charset=utf-8"
@@ -103,7 +104,7 @@ def test_a_page_is_markdown_and_its_links_lead_on(client: Client, slug: str) -> 
             assert client.get(link.partition("#")[0]).status_code == 200, link
 
 
-@pytest.mark.parametrize("slug", list_markdown_slugs())
+@for_each("slug", list_markdown_slugs())
 def test_no_mark_of_the_guide_is_left_in_its_markdown(slug: str) -> None:
     text = re.sub(r"(?ms)^```.*?^```$", "", render_page_markdown(slug))
     assert not re.search(r"^@|\{\{|\]\(/guide/(?!" + "|".join(map(re.escape, list_markdown_slugs())) + r")", text, re.M)

@@ -11,6 +11,7 @@ import pytest
 from lanescope.app.hardware.captures import EXAMPLES, MISTAKES, ExampleProgram, find_examples, render_program
 from lanescope.capture.fills import EIGHT_BIT, compute_codes
 from lanescope.render.capture_header import render_header
+from tests.cases import for_each
 from tests.cpp import find_compiler
 from tests.ptxas import assembler, nvcc, nvrtc, sass
 
@@ -88,7 +89,7 @@ def test_the_fills_of_the_header_are_those_of_the_engine(tmp_path: Path) -> None
 
 
 @needs_nvrtc
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda one: one.name)
+@for_each("example", EXAMPLES, ids=lambda one: one.name)
 def test_examples_compile_with_nvrtc(example: ExampleProgram) -> None:
     """Right, and with a mistake; warnings of the compiler stand in the log of an error only."""
     for mistake in (0, MISTAKES - 1):

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-import pytest
-
 from lanescope.app.catalogue import groups
 from lanescope.app.kit import menus
 from lanescope.ptx import catalog
+from tests.cases import for_each
 from tests.client import Client
 
 
@@ -28,7 +27,7 @@ def test_groups_hold_their_families() -> None:
     assert held["block-scaled"] == {"mma_scaled", "tcgen05_mma", "tcgen05_mma_sp"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ptx", "row", "column", "label"),
     [
         ("mma.m16n8k16.row.col.f32.bf16.bf16.f32", "f32 += bf16 × bf16", "m16n8k16", "k16"),

@@ -16,6 +16,7 @@ from lanescope.descriptor.matrix import Descriptor, view
 from lanescope.descriptor.notices import list_cautions
 from lanescope.ptx import catalog
 from lanescope.ptx.table.descriptors import FORMATS, TCGEN05, WGMMA
+from tests.cases import for_each
 from tests.client import Client
 
 M64N64 = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
@@ -70,7 +71,7 @@ def test_every_reserved_bit_has_its_own_advice(form: DescriptorFormat) -> None:
             assert said == (), bit
 
 
-@pytest.mark.parametrize("bit", [bit for bit in range(64) if not WGMMA.get_field_name(bit)])
+@for_each("bit", [bit for bit in range(64) if not WGMMA.get_field_name(bit)])
 def test_a_reserved_bit_stands_beside_a_match(bit: int) -> None:
     told = post_verify(0x4000004000000000 | 1 << bit)
     assert told.verdict == "match" and f"bit {bit} is set" in " ".join(told.caution)

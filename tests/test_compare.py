@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from lanescope import find
 from lanescope.app.compare.facts import compare_fragments
 from lanescope.app.main import create_app
 from lanescope.render.view import OperandGrid
+from tests.cases import for_each
 from tests.client import Client
 
 MMA, WMMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "wmma.load.a.sync.aligned.row.m16n16k16.f16"
@@ -27,9 +26,7 @@ def test_an_element_that_one_side_holds_twice_is_no_same_layout() -> None:
     assert (turned.moved == told.moved).all()
 
 
-@pytest.mark.parametrize(
-    ("ptx", "name"), [(MMA, "a"), (MMA, "d"), (WMMA, "a"), ("ldmatrix.m8n8.x4.shared.b16", "data")]
-)
+@for_each(("ptx", "name"), [(MMA, "a"), (MMA, "d"), (WMMA, "a"), ("ldmatrix.m8n8.x4.shared.b16", "data")])
 def test_an_operand_is_the_same_as_itself(ptx: str, name: str) -> None:
     told = compare_fragments(find_operand(ptx, name), find_operand(ptx, name))
     assert told.same and not told.moved.any()

@@ -13,6 +13,7 @@ from lanescope.app.delivery.feature import DELIVER, list_changes
 from lanescope.app.main import create_app
 from lanescope.delivery.named import FP8, NAMED
 from lanescope.errors import LayoutError
+from tests.cases import for_each
 from tests.client import Client
 
 FP8_V = list_changes(NAMED["FP8 V, transposed"])
@@ -97,7 +98,7 @@ def test_the_links_of_the_page_open(client: Client) -> None:
     assert "/deliver" in client.get("/layouts/triton").text
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "marlin",
@@ -116,7 +117,7 @@ def test_the_box_finds_the_guide(text: str) -> None:
     assert any(topic.page == "/guide/storage-to-operand" for topic in find_topics(text))
 
 
-@pytest.mark.parametrize("letter", ["q", "ab", "", 3, None])
+@for_each("letter", ["q", "ab", "", 3, None])
 def test_a_wrong_operand_is_refused_with_those_there_are(letter: object) -> None:
     with pytest.raises(LayoutError) as caught:
         deliver("mma.m16n8k16.row.col.f32.f16.f16.f32", letter)  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ from lanescope.app.read.answer import read_and_verify
 from lanescope.shared.storage import storage
 from lanescope.workbench import Bench, build_bench
 from lanescope.workbench.check import check_text
+from tests.cases import for_each
 from tests.client import Client
 from tests.command import run_lanescope
 from tests.written_kernels import WAYS, OperandTile, WrittenKernel
@@ -68,7 +69,7 @@ def pick_elements(own: OperandTile) -> list[tuple[int, int]]:
     return [(mn, k) for mn in range(0, own.rows, 5) for k in range(0, own.k, 3)]
 
 
-@pytest.mark.parametrize("kernel", SPELLED, ids=str)
+@for_each("kernel", SPELLED, ids=str)
 def test_every_spelling_is_stored_as_pycute_says_and_read_right(kernel: WrittenKernel) -> None:
     made = build_bench(kernel.whole())
     assert made.verdict == "match", (made.headline, made.missing)
@@ -112,8 +113,8 @@ def test_exchanged_strides_are_named_at_their_line(how: str, tmp_path: Path, cli
         assert finding.code == "lbo_sbo_swapped" and text.count("\n", 0, finding.span[0]) + 1 == line
 
 
-@pytest.mark.parametrize("kernel", SPELLED[::3], ids=str)
-@pytest.mark.parametrize("name", ["a", "b"])
+@for_each("kernel", SPELLED[::3], ids=str)
+@for_each("name", ["a", "b"])
 def test_a_wrong_stride_of_any_spelling_is_found(kernel: WrittenKernel, name: str) -> None:
     """Each stride that the instruction reads, made twice as large: never a match."""
     text = kernel.whole()

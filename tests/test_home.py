@@ -12,6 +12,7 @@ import pytest
 import lanescope
 from lanescope.app.home import facts
 from lanescope.ptx import catalog
+from tests.cases import for_each
 from tests.client import Client
 
 EVIDENCE = Path(lanescope.__file__).parent / "evidence"
@@ -75,7 +76,7 @@ def test_popular_instructions_say_their_types(client: Client) -> None:
         assert set(re.findall(r"[a-z]+\d\w*", types)) <= {*form.types.values(), *re.split(r"[.:]+", form.ptx)}
 
 
-@pytest.mark.parametrize("query", ["family=mma&type=e4m3", "q=wgmma+sp", "q=", "part=rows&q=x"])
+@for_each("query", ["family=mma&type=e4m3", "q=wgmma+sp", "q=", "part=rows&q=x"])
 def test_an_address_of_the_catalogue_leads_there(client: Client, query: str) -> None:
     answer = client.get(f"/?{query}", follow_redirects=False)
     assert answer.status_code == 303 and answer.headers["location"] == f"/instructions?{query}"
@@ -95,7 +96,7 @@ def test_an_error_page_is_for_people_and_leads_on(client: Client) -> None:
     assert client.get("/favicon.ico").headers["content-type"].startswith("image/svg")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "words, page",
     [
         ("read your tile", "/descriptor"),

@@ -18,6 +18,7 @@ from lanescope.product.planning import make_plan
 from lanescope.ptx import catalog
 from lanescope.render import kernel, kernel_device
 from tests import cpp
+from tests.cases import for_each
 from tests.client import Client
 from tests.emulator import MISSING, ProgramEmulator
 from tests.program_bundle import TargetDevice, join_programs
@@ -219,7 +220,7 @@ def test_the_worked_examples_have_their_immediates_and_strides() -> None:
         assert linked.options == sides[example.slug].options
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ptx", "given", "field", "part"),
     [
         (F16, ("swizle=128B", "", ""), "a.swizle", "Did you mean 'swizzle'?"),

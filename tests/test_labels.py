@@ -12,6 +12,7 @@ from urllib.parse import quote
 import pytest
 
 from lanescope.app.kit.labels import LABELS
+from tests.cases import for_each
 from tests.client import Client
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -96,7 +97,7 @@ def read_alert(page: str) -> str:
     return ""
 
 
-@pytest.mark.parametrize("address", PAGES)
+@for_each("address", PAGES)
 def test_an_error_begins_with_the_label_of_its_field(client: Client, address: str) -> None:
     labels = LabelParser(client.get(address).text).found
     tried = 0
@@ -123,7 +124,7 @@ def test_an_error_begins_with_the_label_of_its_segments(client: Client, address:
         assert f'aria-label="{label}"' in page or f"<label>{label} <input" in page or f">{label} <select" in page, name
 
 
-@pytest.mark.parametrize("name", sorted(FREE - {"title", "compare", "dump", "expected"}))
+@for_each("name", sorted(FREE - {"title", "compare", "dump", "expected"}))
 def test_the_words_fields_are_named(client: Client, name: str) -> None:
     label = LabelParser(client.get(WORD).text).found[name]
     answer = client.get(f"/descriptor/wgmma?{name}=!!")

@@ -18,6 +18,7 @@ from lanescope.product.move_plan import make_move_plan, moves_rows
 from lanescope.ptx import catalog
 from lanescope.render import kernel, move_program
 from tests import cpp
+from tests.cases import for_each
 from tests.emulator import MISSING, ProgramEmulator
 from tests.ptxas import nvcc, nvrtc
 
@@ -115,7 +116,7 @@ def test_byte_pairs_are_stored_as_the_note_stores_them() -> None:
     assert stored == [-(i // 16 * 2 + 1 + i % 16 // 2 * 16 + i % 16 % 2) for i in range(128)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ptx", "data", "field", "part"),
     [
         (X1, "pitch_bytes=24", "data.pitch_bytes", "Nearest: 16 or 32."),

@@ -7,8 +7,6 @@ import re
 from collections import Counter
 from html import unescape
 
-import pytest
-
 from lanescope.app.catalogue import forms, search, vocabulary
 from lanescope.app.instruction import wording
 from lanescope.app.instruction.state import bind_descriptor
@@ -16,6 +14,7 @@ from lanescope.app.kit.names import name_form
 from lanescope.app.read import text_meanings
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
+from tests.cases import for_each
 from tests.client import Client
 from tests.sample import take_sample
 
@@ -45,7 +44,7 @@ def _link_unnamed_space(ptx: str) -> str:
     return f"/i/{ptx.replace('.shared', '')}"
 
 
-@pytest.mark.parametrize("form", random.Random(32).sample(FORMS, 24), ids=lambda form: form.ptx)
+@for_each("form", random.Random(32).sample(FORMS, 24), ids=lambda form: form.ptx)
 def test_the_heading_of_a_page_typed_into_the_box_opens_the_page(client: Client, form: Instruction) -> None:
     ptx = form.ptx
     page = client.get(f"/i/{ptx}").text
@@ -63,7 +62,7 @@ def test_the_names_of_the_home_page_open_their_pages(client: Client) -> None:
         assert open_text(client, unescape(f"{name} {types}")) == href, name
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "first", "count"),
     [
         ("mma.m16n8k16", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 32),
@@ -84,7 +83,7 @@ def test_a_shorter_name_lists_all_that_fit_the_plain_one_first(
     assert page.status_code == 200 and page.text.index(first) and "Not recognised" not in page.text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "ptx"),
     [
         ("mma.m16n8k16 f32 += bf16 × bf16", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"),
@@ -105,7 +104,7 @@ def test_an_order_of_types_counts_in_a_product() -> None:
     assert {(form.types["a"], form.types["b"]) for form in found} == {("e5m2", "e4m3")}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "ptx"),
     [
         ("mma m16n8k16", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),  # f16 into f32, before mma.sp

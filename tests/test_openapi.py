@@ -25,6 +25,7 @@ from lanescope.shared import banks
 from lanescope.shared.storage import KEYS
 from lanescope.shared.swizzle import MODES
 from lanescope.shared.tiling import DEFAULT_ORDER
+from tests.cases import for_each
 from tests.client import Client
 
 Json = dict[str, Any]
@@ -330,7 +331,7 @@ def test_reuse_and_comparison(client: Client, conforms: Conforms) -> None:
     conforms("get", "/api/v1/compare", client.get("/api/v1/compare", params=sides | {"right": sides["left"]}))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "given",
     [
         {"kind": "mma", "instruction": "mma.m8n8k4.row.col.f32.f16.f16.f32"},

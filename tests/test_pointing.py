@@ -32,6 +32,7 @@ from lanescope.render.descriptor_bits import render_descriptor_bits
 from lanescope.render.palette import LIGHT
 from lanescope.render.svg import render_svg
 from lanescope.render.view import make_operand_figure
+from tests.cases import for_each
 from tests.client import Client
 from tests.oracle import ptx
 from tests.oracle import tensor as figures
@@ -57,7 +58,7 @@ def test_a_cell_says_the_lane_and_value_that_ptx_gives_it() -> None:
     assert "data-cells" not in render_svg(make_operand_figure(a), title="A")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "path",
     [
         "/chain",
@@ -82,7 +83,7 @@ def test_a_page_whose_pictures_answer_the_pointer_has_the_script_for_it(path: st
 SILENT = ("SwizzledSharedLayout",)  # chunks whose elements are named in them
 
 
-@pytest.mark.parametrize("slug", ORDER)
+@for_each("slug", ORDER)
 def test_every_figure_of_the_guide_answers_the_pointer(slug: str) -> None:
     for address, figure in re.findall(r'<figure><a href="([^"]*)"[^>]*>(.*?)</figure>', render(slug), re.S):
         assert list_panels(figure) or any(word in address for word in SILENT), address
@@ -183,9 +184,7 @@ def test_the_picture_of_an_order_shows_the_word_and_bits_of_every_index() -> Non
             assert text == f"w{word}:{bit}"
 
 
-@pytest.mark.parametrize(
-    ("warps", "size"), [("[4, 1]", (64, 32)), ("[2, 2]", (32, 32)), ("[1, 4]", (32, 32)), ("[8, 1]", (128, 32))]
-)
+@for_each(("warps", "size"), [("[4, 1]", (64, 32)), ("[2, 2]", (32, 32)), ("[1, 4]", (32, 32)), ("[8, 1]", (128, 32))])
 def test_a_triton_layout_is_drawn_over_a_tensor_in_which_every_warp_holds_its_own(
     warps: str, size: tuple[int, int]
 ) -> None:

@@ -13,6 +13,7 @@ from lanescope.app.kit.prefix import PrefixMiddleware
 from lanescope.app.kit.settings import Settings
 from lanescope.app.main import create_app
 from tests.asgi import M16, PAGE, STATIC, fetch
+from tests.cases import for_each
 
 ROOT = Path(__file__).parents[1]
 LINK = re.compile(r'\s(href|src|action|data-plotly)="([^"]*)"')
@@ -53,7 +54,7 @@ def test_every_link_stays_under_the_prefix(sent: str) -> None:
     assert fetch(app, "/tools/lanescopex/").status == 404
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "sent"),
     [
         (b"/i/x", b"/tools/i/x"),
@@ -74,9 +75,9 @@ def test_only_a_redirect_within_the_server_is_moved_below_the_prefix(given: byte
     assert answer.headers["location"] == sent.decode() and answer.headers["x-at"] == "/i"
 
 
-@pytest.mark.parametrize("root", ["", "/tools/lanescope"])
-@pytest.mark.parametrize("sent", ["", "/tools/lanescope"])
-@pytest.mark.parametrize(
+@for_each("root", ["", "/tools/lanescope"])
+@for_each("sent", ["", "/tools/lanescope"])
+@for_each(
     ("path", "to"),
     [
         ("/smem/", "/smem"),
@@ -96,9 +97,7 @@ def test_a_redirect_of_a_slash_names_a_path_and_no_host(root: str, sent: str, pa
             assert (answer.status, answer.headers["location"]) == (307, root + to)
 
 
-@pytest.mark.parametrize(
-    "path", ["//evil.example", "//evil.example/", "/%5Cevil.example/", "///evil.example/", "//smem/"]
-)
+@for_each("path", ["//evil.example", "//evil.example/", "/%5Cevil.example/", "///evil.example/", "//smem/"])
 def test_an_address_that_begins_with_two_slashes_redirects_to_no_host(app: FastAPI, path: str) -> None:
     app = create_app()
     app.get("//evil.example")(lambda: None)

@@ -23,6 +23,7 @@ from lanescope.reader.code.variants import list_leaves, make_variants
 from lanescope.workbench import build_bench
 from lanescope.workbench.check import check_text
 from tests import cpp_conditions, cpp_macros
+from tests.cases import for_each
 from tests.sample import choose_count
 
 GXX = shutil.which("g++") or ""
@@ -54,7 +55,7 @@ def make_doubled(levels: int) -> str:
 # macros ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "made"),
     [
         ("#define f(x) x*f\nf(2)(9)", "2*f(9)"),  # C++17 [cpp.rescan]/4 leaves this open; gcc paints f
@@ -114,7 +115,7 @@ def test_every_character_keeps_its_place() -> None:
 # the budget -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     "use",
     [
         f"{make_doubled(17)}int n = A17(1);\n",
@@ -162,7 +163,7 @@ def test_other_macros_are_expanded_beside_one_that_takes_too_long() -> None:
 # conditions -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     "condition",
     [
         "#ifdef __GNUC__",
@@ -186,7 +187,7 @@ def test_a_value_that_an_unknown_macro_decides_depends_on_it(condition: str) -> 
     assert name.strip("()<>") in list_open_macros(text)["lbo_bytes"] or "x.h" in list_open_macros(text)["lbo_bytes"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("lines", "lbo"),
     [
         ("#if __cplusplus >= 202002L\n#define LBO 1\n#else\n#define LBO 2\n#endif", 32),
@@ -228,7 +229,7 @@ def test_a_macro_can_be_given() -> None:
     assert piece.facts["fields"]["lbo_bytes"] == 16
 
 
-@pytest.mark.parametrize(
+@for_each(
     "lines",
     [
         "#ifdef X\n#define LBO 4\n#endif\n#ifndef X\n#define LBO 4\n#endif",

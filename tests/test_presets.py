@@ -24,6 +24,7 @@ from lanescope.descriptor.verify import verify
 from lanescope.ptx.table.descriptors import WGMMA
 from lanescope.shared.storage import storage
 from lanescope.shared.swizzle import MODES
+from tests.cases import for_each
 from tests.client import Client
 
 VIEWS = [
@@ -41,7 +42,7 @@ def build_word(preset: StoragePreset, seen: View, word: Descriptor) -> tuple[Pre
     return (own, preset.make(own)) if own else None
 
 
-@pytest.mark.parametrize("preset", PRESETS, ids=lambda p: p.name)
+@for_each("preset", PRESETS, ids=lambda p: p.name)
 def test_a_preset_knows_its_own_storage(preset: StoragePreset) -> None:
     for seen in VIEWS:
         found = build_word(preset, seen, Descriptor(0x4000004000010100))
@@ -50,7 +51,7 @@ def test_a_preset_knows_its_own_storage(preset: StoragePreset) -> None:
             assert preset.major in ("", found[0].seen.major)
 
 
-@pytest.mark.parametrize("preset", READABLE, ids=lambda p: p.name)
+@for_each("preset", READABLE, ids=lambda p: p.name)
 def test_some_word_reads_every_preset_but_plain_rows(preset: StoragePreset) -> None:
     """The tile holds the operand, and the right word for it verifies in every mode that the word may name."""
     tried = 0

@@ -9,6 +9,7 @@ from functools import cache
 import pytest
 
 from lanescope.ptx import catalog
+from tests.cases import for_each
 from tests.ptxas import assembler, candidates
 from tests.ptxas.sweep import NEWEST, SWEEPS, TARGETS, VERSIONS
 from tests.sample import choose_count
@@ -36,7 +37,7 @@ def good(sample: list[assembler.Line]) -> Callable[[str], set[int]]:
     return cache(lambda target: assembler.find_accepted(sample, target, NEWEST))
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@for_each("target", TARGETS)
 def test_targets_are_what_ptxas_says(
     sample: list[assembler.Line], good: Callable[[str], set[int]], target: str
 ) -> None:

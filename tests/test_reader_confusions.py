@@ -5,12 +5,11 @@ from __future__ import annotations
 import random
 import string
 
-import pytest
-
 from lanescope import reader
 from lanescope.app.read import text_meanings
 from lanescope.errors import LayoutError
 from lanescope.workbench import build_bench
+from tests.cases import for_each
 from tests.sample import choose_count
 
 # What people paste by mistake, and what else of a machine's output looks like a word, a layout or code: the table of
@@ -173,7 +172,7 @@ PIECES = (  # beginnings, ends and middles of what each recogniser looks for
 )
 
 
-@pytest.mark.parametrize("name", NOTHING)
+@for_each("name", NOTHING)
 def test_what_is_none_of_these_is_unknown(name: str) -> None:
     told = text_meanings.read_text(NOTHING[name])
     assert told.kind == "unknown", (told.kind, told.title)
@@ -213,7 +212,7 @@ RUNS = (
 )
 
 
-@pytest.mark.parametrize("text", RUNS, ids=lambda text: text[:12].split("\n")[0])
+@for_each("text", RUNS, ids=lambda text: text[:12].split("\n")[0])
 def test_a_long_run_is_read_by_the_reader_and_the_workbench(text: str) -> None:
     assert not {one.kind for one in reader.recognise_text(text).found} & {"tiled_mma", "tiled_copy", "descriptor"}
     assert build_bench(text).verdict == "unknown"
@@ -228,7 +227,7 @@ def test_a_text_that_is_asked_for_often_stays_readable() -> None:
         assert [one.kind for one in reader.recognise_text(text).found] == first
 
 
-@pytest.mark.parametrize("piece", PIECES)
+@for_each("piece", PIECES)
 def test_no_shape_of_text_goes_round_for_ever(piece: str) -> None:
     """A text that hangs or raises is the failure; what it is called does not matter."""
     long = choose_count(reader.LONGEST, reader.LONGEST // 4)

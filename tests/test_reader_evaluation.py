@@ -11,9 +11,10 @@ from lanescope.errors import LayoutError
 from lanescope.reader.code import evaluation
 from lanescope.reader.code.builders import find_builders
 from lanescope.reader.code.code_words import build_word
+from tests.cases import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("written", "start"),
     [
         ("(buf) + k * 32", "buf + 32·k"),
@@ -182,7 +183,7 @@ OF_HALVES = "uint32_t p : 14, : 2, q : 14, : 2; uint32_t r : 14, : 3, s : 3, : 1
 FILLED = "x.f.p = 0x1000 >> 4; x.f.q = 1; x.f.r = 64; x.f.t = 1;"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("fields", "statements", "word"),
     [
         (OF_WGMMA, FILLED, 0x4000004000010100),
@@ -206,7 +207,7 @@ PUT_TOGETHER = "uint64_t(at >> 4) | uint64_t(1) << 16 | uint64_t(256) << 32 | ui
 WITH_FIELDS = f"uint64_t with_fields(uint32_t at) {{ return {PUT_TOGETHER}; }}"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         f"void f(uint64_t* out, int i) {{ uint32_t at = 0x1000; out[i] = {PUT_TOGETHER}; }}",

@@ -23,6 +23,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import quote_value
 from tests import asgi
 from tests.asgi import send_request
+from tests.cases import for_each
 from tests.client import Client
 
 VERIFY = "/api/v1/descriptors/verify"
@@ -42,7 +43,7 @@ def parse_refusal(answer: Any, status: int) -> ErrorBody:
     return told
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("raw", "code", "says"),
     [
         (b"", "bad_json", "empty"),
@@ -73,7 +74,7 @@ def test_bodies_that_are_no_json_object(client: Client, raw: bytes, code: str, s
         assert told.code == code and says in told.message, told
 
 
-@pytest.mark.parametrize(
+@for_each(
     "kind",
     [
         "text/plain",
@@ -94,7 +95,7 @@ def test_a_page_takes_its_form_alone(client: Client) -> None:
     assert answer.status_code == 415 and "Send the form: application/x-www-form-urlencoded." in answer.text
 
 
-@pytest.mark.parametrize(
+@for_each(
     "kind", ["application/json", "application/json; charset=utf-8", "APPLICATION/JSON", "application/vnd.api+json"]
 )
 def test_json_by_any_of_its_names(client: Client, kind: str) -> None:
@@ -110,7 +111,7 @@ def test_long_numbers_reach_the_reader_that_names_the_field(client: Client) -> N
         assert told.field == "sbo_bytes" and len(told.message) < 300
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "field"),
     [
         ("descriptors/encode", "swizzle"),
@@ -156,7 +157,7 @@ def test_nothing_stands_for_a_value_that_is_none(client: Client, path: str, fiel
         assert told.field.split(".")[-1] in (inner, "kind", "a") or told.field.startswith(field), (nothing, told)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "field", "hint"),
     [
         ("/api/v1/instructions?famly=mma", "famly", "Did you mean 'family'?"),
@@ -228,7 +229,7 @@ def test_head_is_get_without_its_body(client: Client) -> None:
         }
 
 
-@pytest.mark.parametrize(
+@for_each(
     "path",
     [
         "/api/v1/instructions/%00",

@@ -20,6 +20,7 @@ from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.render.reuse import find_conversion, render_code
 from lanescope.tiles.reuse import AccumulatorReuse, match_accumulator
 from tests import cpp
+from tests.cases import for_each
 from tests.ptxas import nvrtc
 from tests.sample import take_sample
 
@@ -102,7 +103,7 @@ def test_every_element_is_where_it_is_said_to_be() -> None:
                     assert found.tile[step, t, v] == tile
 
 
-@pytest.mark.parametrize("n", [8, 16, 24, 32, 64, 72, 96, 128, 184, 256])
+@for_each("n", [8, 16, 24, 32, 64, 72, 96, 128, 184, 256])
 def test_fp8_wgmma_needs_no_shuffle_at_any_n(n: int) -> None:
     found = match_accumulator(find(FP8.format(n)), find(FP8.format(n)))
     assert found.verdict == "reordered" and found.order
@@ -111,7 +112,7 @@ def test_fp8_wgmma_needs_no_shuffle_at_any_n(n: int) -> None:
         assert sorted(found.order[32 * step : 32 * step + 32]) == list(range(32 * step, 32 * step + 32))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("n", "verdict", "steps", "tiles"),
     [(8, "registers", 1, 2), (24, "registers", 3, 2), (64, "registers", 4, 1), (256, "registers", 16, 1)],
 )

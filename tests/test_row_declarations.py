@@ -20,6 +20,7 @@ from lanescope.ptx.table.descriptors import FORMATS
 from lanescope.ptx.table.kinds import KINDS
 from lanescope.ptx.table.tmem import COPIES, MOVES
 from tests import added_rows
+from tests.cases import for_each
 
 ROOT = Path(__file__).parents[1]
 # the tables have the rows; a row of the emulator is an opcode and what it does
@@ -177,12 +178,12 @@ ASKED = [
 ]
 
 
-@pytest.mark.parametrize("line", ASKED)
+@for_each("line", ASKED)
 def test_the_check_bites(line: str) -> None:
     assert list(find_questions(ast.parse(line)))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line",
     [
         '"trans" in i.modifiers',

@@ -12,6 +12,7 @@ from lanescope import reader
 from lanescope.ptx import catalog
 from lanescope.reader import sass
 from lanescope.reader.tensor_sass import describe_sass
+from tests.cases import for_each
 from tests.ptxas import assembler, candidates_tcgen05
 from tests.ptxas import sass as disassembly
 
@@ -83,7 +84,7 @@ def test_the_target_leaves_out_what_it_does_not_make() -> None:
     assert fp8 not in facts["sm_80"]["several"] and facts["sm_90"]["several"][fp8] == 2
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "majors"),
     [
         ("HGMMA.64x8x16.F32 R24, gdesc[UR4].tnspA.tnspB, R24 ;", {"a": "MN", "b": "MN"}),
@@ -107,7 +108,7 @@ def test_what_is_left_out_leaves_candidates_and_what_is_strange_is_told() -> Non
         assert not told.found and told.refused[0].code == "unknown_sass", wrong
 
 
-@pytest.mark.parametrize("text", ["FFMA R4, R8, R10, R4 ;", "LDG.E.128 R4, [R2.64]", "STS.128 [R2], R4", "XHMMA.16816"])
+@for_each("text", ["FFMA R4, R8, R10, R4 ;", "LDG.E.128 R4, [R2.64]", "STS.128 [R2], R4", "XHMMA.16816"])
 def test_other_sass_is_none_of_these(text: str) -> None:
     assert sass.recognise_sass(text) == ()
 
@@ -115,8 +116,8 @@ def test_other_sass_is_none_of_these(text: str) -> None:
 @pytest.mark.skipif(
     assembler.find_ptxas() is None or disassembly.find_nvdisasm() is None, reason="no ptxas or no nvdisasm"
 )
-@pytest.mark.parametrize("target", ["sm_100a", "sm_107a"])
-@pytest.mark.parametrize(
+@for_each("target", ["sm_100a", "sm_107a"])
+@for_each(
     "ptx",
     [
         "tcgen05.mma.cta_group::2.kind::tf32",

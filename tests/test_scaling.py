@@ -18,6 +18,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, codec, compressed_metadata
 from lanescope.render import scaling as code
 from tests import cpp
+from tests.cases import for_each
 from tests.client import Client
 from tests.ptxas import nvrtc
 
@@ -39,7 +40,7 @@ CUTLASS = (
 )
 
 
-@pytest.mark.parametrize(("opcode", "element", "tile_k", "layout"), CUTLASS)
+@for_each(("opcode", "element", "tile_k", "layout"), CUTLASS)
 def test_an_order_is_the_layout_that_cutlass_states(opcode: str, element: str, tile_k: int, layout: str) -> None:
     rows, k = compressed_metadata.get_atom_size(opcode, element, tile_k)
     one = compressed_metadata.make_metadata_order(opcode, element, rows, k, tile_k)
@@ -74,7 +75,7 @@ def test_mma_sp_is_cutlasss_reordering(element: str, unit: Any) -> None:
     assert np.array_equal(reorder_metadata(packed).view(np.uint32), one.pack_words(indices))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "m16n8k32.row.col.f32.f16.f16.f32",
@@ -230,7 +231,7 @@ CASES = (
 )
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@for_each("case", CASES, ids=str)
 def test_copies_bring_every_factor_where_the_mma_reads_it(case: dict[str, Any]) -> None:
     """Shared memory is filled as the tile says, the copies are carried out by their descriptors and tcgen05.cp's map,
     and each step reads by CUTLASS's map of the columns and ids that it names.

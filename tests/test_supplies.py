@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import itertools
 
-import pytest
-
 from lanescope.app.instruction import headline, state
 from lanescope.app.instruction.supplies import METADATA, build_supplies, list_facts
 from lanescope.app.main import create_app
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.render.view import make_figure
+from tests.cases import for_each
 from tests.client import Client
 from tests.oracle import movement, sparse
 
@@ -31,7 +30,7 @@ def _list_distinct(kind: str) -> list[Instruction]:
     return list(found.values())
 
 
-@pytest.mark.parametrize("instruction", _list_distinct("sparse"), ids=lambda i: i.ptx)
+@for_each("instruction", _list_distinct("sparse"), ids=lambda i: i.ptx)
 def test_the_metadata_of_an_element_is_where_ptx_puts_that_of_its_group(instruction: Instruction) -> None:
     """Of every stored element and selector: the cell that is linked with it, its lane, and the bits of its group."""
     a = instruction.operand("a")
@@ -61,7 +60,7 @@ def test_an_element_of_a_names_the_two_bits_that_choose_its_row_of_b() -> None:
     assert "A[11][4–5] as stored" in nibble.text
 
 
-@pytest.mark.parametrize("instruction", _list_distinct("scaled"), ids=lambda i: i.ptx)
+@for_each("instruction", _list_distinct("scaled"), ids=lambda i: i.ptx)
 def test_the_factor_of_an_element_is_where_ptx_puts_that_of_its_block(instruction: Instruction) -> None:
     """Elements of A by row and block of K, of B by column and block, for every byte-id and thread-id."""
     figure = make_figure(instruction)

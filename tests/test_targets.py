@@ -26,6 +26,7 @@ from lanescope.ptx.architectures import (
 from lanescope.ptx.table.newer import NEWER_FORMS, NewerForm
 from lanescope.ptx.targets import TARGETS, find_nearest_target
 from lanescope.render.idesc import render_constant
+from tests.cases import for_each
 from tests.client import Client
 from tests.command import run_lanescope
 from tests.ptxas import assembler
@@ -45,7 +46,7 @@ def test_every_target_has_one_architecture() -> None:
 
 
 @PTXAS
-@pytest.mark.parametrize("target", TARGETS)
+@for_each("target", TARGETS)
 def test_ptxas_knows_a_target_since_its_release_and_allows_a_block_as_much_shared_memory(target: str) -> None:
     """Without `a` a block declares 48 KB; with it as much as it may opt in to, and on sm_107a 227 KB."""
     row = get_architecture(target)
@@ -61,7 +62,7 @@ def test_a_block_leaves_one_kilobyte_of_an_sm_to_the_system() -> None:
             assert row.sm_shared_memory - row.block_shared_memory == 1024
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("target", "has", "lacks"),
     [
         ("sm_90a", {"wgmma", "mma"}, {"tcgen05_mma", "mma_scaled"}),
@@ -175,7 +176,7 @@ def test_the_page_says_what_a_gpu_has_and_lacks(client: Client) -> None:
     assert wrong.status_code == 422 and "sm_121a" in wrong.text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "target", "k", "legal", "reserved"),
     [
         ("f8f6f4", "", 32, False, 1 << 29),
@@ -195,7 +196,7 @@ def test_bit_29_is_k_on_rubin_alone(
     assert (told["k"], told["legal"], int(told["reserved"], 16)) == (k, legal, reserved)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "sparse", "bits", "k"),
     [
         ("mxf8f6f4", 0, 0, 32),
@@ -254,7 +255,7 @@ def test_bit_31_of_a_4_bit_kind_says_k_96_on_one_target(client: Client) -> None:
     assert [answers[target]["legal"] for target in answers] == [True, False, True]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "body", "target", "other"),
     [
         ("tiles/mma", {"atom": "SM90_64x128x16_F32F16F16_SS"}, "sm_90a", "sm_100a"),
@@ -341,7 +342,7 @@ def test_rubin_s_page_says_what_has_no_map(client: Client) -> None:
     assert {one["ptx"] for one in row["unmapped"]} == {"9.4"} and all(one["missing"] for one in row["unmapped"])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "nearest"),
     [
         ("sm_90b", "sm_90a"),

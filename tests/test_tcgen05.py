@@ -20,6 +20,7 @@ from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, OperandPlace
 from lanescope.ptx.slots import list_slots as slots_of
 from lanescope.ptx.targets import list_least
+from tests.cases import for_each
 from tests.client import Client
 from tests.oracle import tensor as oracle
 from tests.ptxas import assembler, candidates_tcgen05
@@ -75,7 +76,7 @@ REFUSED = (
 )
 
 
-@pytest.mark.parametrize("text", REFUSED)
+@for_each("text", REFUSED)
 def test_what_ptxas_refuses_is_no_row_and_the_nearest_are_named(text: str) -> None:
     with pytest.raises(LayoutError) as caught:
         find(text)
@@ -95,7 +96,7 @@ def get_text(sample: dict[str, Any]) -> str:
     return f"{sample['operand']}.sync.aligned.{shape}.x{sample['example_parameters']['x']}{pack}.b32"
 
 
-@pytest.mark.parametrize("sample", MOVED, ids=get_text)
+@for_each("sample", MOVED, ids=get_text)
 def test_a_row_has_the_map_that_cutlass_has(sample: dict[str, Any]) -> None:
     found = find(get_text(sample))
     told = make_client().get(f"{API}/{found.ptx}/operands/data").json()
@@ -162,7 +163,7 @@ def test_there_are_as_many_texts_as_ptxas_takes() -> None:
     assert len(ROWS) - len(PRODUCTS) == 354 and sum(len(i.family.forms) for i in PRODUCTS) == 880 + 2224
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "ws.cta_group::2.kind::f16",
@@ -250,7 +251,7 @@ def test_fields_in_the_address_become_the_word() -> None:
         assert make_client().get(f"{API}/{F16}?idesc={word}").status_code == 422
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "wish", "letter", "operand", "at", "where"),
     [
         ("tcgen05.mma.cta_group::2.kind::f16", "m=256,n=64", "A", "d", (5, 7), (5, 7)),

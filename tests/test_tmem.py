@@ -23,6 +23,7 @@ from lanescope.ptx.table.kinds import ALONE, PAIR, WS
 from lanescope.ptx.table.tmem import COPIES, MOVES, PLACES, WIDENED
 from lanescope.render import tmem as code
 from tests import cpp
+from tests.cases import for_each
 from tests.client import Client
 from tests.ptxas import assembler, nvrtc
 
@@ -85,7 +86,7 @@ def test_every_sample_but_those_of_shared_memory_is_tried() -> None:
     assert left == ["not a PTX shape (M=64 cta_group::2)", *shared]
 
 
-@pytest.mark.parametrize("sample", KNOWN, ids=lambda s: f"{s['operand']} {s['case']}")
+@for_each("sample", KNOWN, ids=lambda s: f"{s['operand']} {s['case']}")
 def test_a_map_is_the_samples(sample: dict[str, Any]) -> None:
     found = _find_pattern(sample)
     assert found is not None and (found.thread_count, found.value_count) == (sample["threads"], sample["values"])

@@ -18,6 +18,7 @@ from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.tiles.mma_chain import chain_mmas
 from lanescope.tiles.tiled_mma import tiled_mma
 from lanescope.tiles.umma import TiledUmma, tiled_umma
+from tests.cases import for_each
 from tests.client import Client
 from tests.command import run_lanescope
 from tests.oracle import tiled, umma
@@ -36,7 +37,7 @@ def build_umma(text: str, tile: Any = None, **more: Any) -> TiledUmma:
 # maps -----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "tile"),
     [
         (SS, (128, 256, 32)),
@@ -86,7 +87,7 @@ SHARED = (
 )
 
 
-@pytest.mark.parametrize(("text", "tile", "more"), SHARED)
+@for_each(("text", "tile", "more"), SHARED)
 def test_every_descriptor_reads_its_slice(text: str, tile: Any, more: Any) -> None:
     found = build_umma(text, tile, **more)
     for step in found.mmas:
@@ -124,7 +125,7 @@ def test_the_layouts_of_the_tutorial() -> None:
 # tensor memory --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ctas", "m", "n", "times", "a"),
     [
         (1, 128, 64, (2, 2), "SS"),
@@ -294,7 +295,7 @@ def test_prints_and_open_arguments_say_what_they_leave_open() -> None:
     assert "shape" in CLIENT.post("/api/v1/read", json={"text": code}).json()["notices"][0]
 
 
-@pytest.mark.parametrize("form", ["svg", "tex", "csv", "txt", "md", "json"])
+@for_each("form", ["svg", "tex", "csv", "txt", "md", "json"])
 def test_pictures(form: str) -> None:
     for one in presets.PRESETS:
         if one.name.startswith("umma"):
@@ -307,7 +308,7 @@ F16_ATOM = "SM100_MMA_F16BF16_{}<half_t, half_t, float, {}, {}, UMMA::Major::K, 
 F8_ATOM = "SM100_MMA_F8F6F4_{}<float_e4m3_t, float_e4m3_t, float, {}, {}, UMMA::Major::K, UMMA::Major::K>"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "form", "m", "step"),
     [
         (F16_ATOM, "SS", 64, 8),

@@ -15,6 +15,7 @@ import pytest
 from lanescope import workbench
 from lanescope.app.read import workbench as benches
 from lanescope.errors import LayoutError
+from tests.cases import for_each
 from tests.client import Client
 from tests.command import run_lanescope
 from tests.guilty_kernels import CODE, KERNELS
@@ -57,7 +58,7 @@ def test_the_answer_keeps_its_contract_and_gains_the_bench(client: Client) -> No
     assert "bench" not in plain
 
 
-@pytest.mark.parametrize("at", [0, 4, 12, 25])
+@for_each("at", [0, 4, 12, 25])
 def test_a_character_without_room_moves_no_mark(at: int) -> None:
     """A zero-width space in or before a word: the piece ends where the word does."""
     word = "desc_a: 0x4000004000010040"
