@@ -46,8 +46,9 @@ def list_distinct_operands(name: str) -> dict[tuple[object, ...], Instruction]:
 def list_pairs() -> list[tuple[Instruction, Instruction, AccumulatorReuse]]:
     """Every D that can meet every A, each kind of map and type once."""
     out = []
+    seconds = list_distinct_operands("a").values()
     for first in list_distinct_operands("d").values():
-        for second in list_distinct_operands("a").values():
+        for second in seconds:
             try:
                 out.append((first, second, match_accumulator(first, second)))
             except LayoutError as error:

@@ -304,7 +304,7 @@ def test_a_picture_with_an_address_of_its_own_keeps_it(client: Client) -> None:
 
 def test_only_frames_for_others_may_be_framed_by_others(app: FastAPI) -> None:
     """Of pages: pictures and data run nothing and are for everybody (tests/test_headers.py)."""
-    for page in (*PAGES, "/embed/banks", "/embed/nothing", "/embed"):
+    for page in (*take_sample(PAGES, 12), "/embed/banks", "/embed/nothing", "/embed"):
         headers = fetch(app, page).headers
         assert "x-frame-options" not in headers
         if headers.get("content-type", "").startswith("text/html"):

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
 from math import prod
@@ -90,6 +90,18 @@ class Pattern:
     threads: tuple[PatternDigit, ...]
     values: tuple[PatternDigit, ...]
     coords: tuple[tuple[str, ...], ...]
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.threads, self.values, self.coords)))
+
+    def __hash__(self) -> int:
+        """Return the hash that was computed once: patterns are keys of most caches, and hold dozens of digits."""
+        return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Make it anew in another process, where the same text has another hash."""
+        return Pattern, (self.threads, self.values, self.coords)
 
     # parse and print ------------------------------------------------------------------------------------------------
 
@@ -197,7 +209,8 @@ class Pattern:
                 "bad_coordinate", f"{len(coords)} coordinates were given for '{self}'.", f"It takes {len(extents)}."
             )
         for at, extent in zip(coords, extents, strict=True):
-            check_coordinate(at, extent, f"In '{self}'.")
+            if type(at) is not int or not 0 <= at < extent:
+                check_coordinate(at, extent, f"In '{self}'.")
         threads, values, axes = _weigh_pattern(self)
         digits = _split_numbers(axes, coords)
         names = [digit.name for digit in self.copied]
