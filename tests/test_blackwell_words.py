@@ -6,18 +6,17 @@ from functools import cache
 from itertools import product
 from typing import Any
 
-from lanescope.app.main import create_app
 from lanescope.blackwell import idesc, tmem
 from lanescope.blackwell.tmem import OPERANDS, TmemMma
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.kinds import ALONE, KINDS, PAIR
 from tests.cases import for_each
-from tests.client import Client
+from tests.client import Client, share_client
 
 
 @cache
 def open_client() -> Client:
-    return Client(create_app())
+    return share_client()
 
 
 def _list_placements() -> list[tuple[str, TmemMma, str]]:

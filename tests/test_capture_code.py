@@ -14,6 +14,7 @@ from lanescope.render.capture_header import render_header
 from tests.cases import for_each
 from tests.cpp import find_compiler
 from tests.ptxas import assembler, nvcc, nvrtc, sass
+from tests.sample import FULL
 
 needs_nvrtc = pytest.mark.skipif(nvrtc.find_library() is None, reason="no NVRTC: make test installs it")
 needs_sass = pytest.mark.skipif(
@@ -136,7 +137,7 @@ def compile_machine_code(text: str, file: Path) -> str:
 
 
 @needs_sass
-@pytest.mark.parametrize("example", [EXAMPLES[0], EXAMPLES[3]], ids=lambda one: one.name)
+@pytest.mark.parametrize("example", [EXAMPLES[0], EXAMPLES[3]] if FULL else [EXAMPLES[3]], ids=lambda one: one.name)
 def test_compiled_out_it_costs_nothing(example: ExampleProgram, tmp_path: Path) -> None:
     """The machine code is that of the program without the header's macros; with them on it is another."""
     off = render_program(example, 0, recorded=False)

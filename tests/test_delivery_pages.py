@@ -10,18 +10,12 @@ from lanescope import deliver
 from lanescope.app.catalogue.topics import find_topics
 from lanescope.app.delivery import facts
 from lanescope.app.delivery.feature import DELIVER, list_changes
-from lanescope.app.main import create_app
 from lanescope.delivery.named import FP8, NAMED
 from lanescope.errors import LayoutError
 from tests.cases import for_each
 from tests.client import Client
 
 FP8_V = list_changes(NAMED["FP8 V, transposed"])
-
-
-@pytest.fixture(scope="module")
-def client() -> Client:
-    return Client(create_app())
 
 
 def test_the_json_has_the_map_after_each_step(client: Client) -> None:

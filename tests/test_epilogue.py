@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanescope.app.main import create_app
 from lanescope.app.tmem.feature import EPILOGUE
 from lanescope.blackwell import epilogue, idesc, tmem
 from lanescope.blackwell.epilogue import ROWS, Epilogue
@@ -23,7 +22,7 @@ from lanescope.shared.storage import storage
 from lanescope.shared.swizzle import get_mode
 from tests import cpp
 from tests.cases import for_each
-from tests.client import Client
+from tests.client import share_client
 from tests.oracle import tensor as ptx
 from tests.ptxas import nvrtc
 
@@ -228,7 +227,7 @@ def test_the_code_compiles() -> None:
 
 
 def test_api_and_page() -> None:
-    client = Client(create_app())
+    client = share_client()
     told = client.get("/api/v1/tmem/epilogue?m=64&n=128&access=tcgen05.ld.16x256b.x4").json()
     assert told["id"] == "F" and told["matrices"] == 8 and np.shape(told["row"]) == (128, 16)
     assert told["row"][33][0] == 16 and "to_shared" in told  # warp 1 begins at row 16

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from lanescope.app.main import create_app
 from lanescope.bits import BitField
 from lanescope.blackwell import idesc, zeromask
 from lanescope.blackwell.idesc import (
@@ -30,7 +29,7 @@ from lanescope.ptx.table.kinds import KINDS
 from lanescope.render import idesc as code
 from tests import cpp
 from tests.cases import for_each
-from tests.client import Client
+from tests.client import Client, share_client
 from tests.command import run_lanescope
 from tests.oracle import tcgen05 as oracle
 from tests.ptxas import assembler, nvrtc
@@ -311,7 +310,7 @@ def test_what_is_open_says_so() -> None:
         ("f16", {"m": 128, "n": 64, "sparse": 1, "sparsity_selector": 2}),
         ("f16", {"m": 128, "n": 64, "b": "bf16", "d": "f32"}),
     ]
-    client = Client(create_app())
+    client = share_client()
     for kind, wish in wishes:
         made = encode(idesc.get_kind(kind), wish)
         assert any("not documented" in notice.message for notice in find_warnings(made)), wish

@@ -7,13 +7,11 @@ from __future__ import annotations
 import pytest
 
 from lanescope import reader
-from lanescope.app.main import create_app
 from lanescope.errors import LayoutError
 from lanescope.reader import dsl_operations
 from tests.cases import for_each
-from tests.client import Client
+from tests.client import share_client
 
-CLIENT = Client(create_app())
 LD, ST = "tcgen05.ld.sync.aligned", "tcgen05.st.sync.aligned"
 
 NAMES = (
@@ -37,7 +35,7 @@ NAMES = (
 
 @for_each(("text", "ptx"), NAMES)
 def test_a_name_is_the_instruction_that_it_issues(text: str, ptx: str) -> None:
-    told = CLIENT.post("/api/v1/read", json={"text": text}).json()
+    told = share_client().post("/api/v1/read", json={"text": text}).json()
     assert (told["kind"], told["link"]) == ("instruction", f"/i/{ptx}"), told
     assert not [one for one in told.get("also", []) if one["link"] == "/tmem"]
 
@@ -79,9 +77,9 @@ WORDS = (
 
 @for_each(("text", "link"), WORDS)
 def test_a_word_of_32_bits_leads_to_its_fields(text: str, link: str) -> None:
-    told = CLIENT.post("/api/v1/read", json={"text": text}).json()
+    told = share_client().post("/api/v1/read", json={"text": text}).json()
     assert told["link"] == link and told["title"].startswith("tcgen05 instruction descriptor 0x"), told
-    assert CLIENT.get(link).status_code == 200
+    assert share_client().get(link).status_code == 200
 
 
 CALLED = (
@@ -119,7 +117,7 @@ CALLED = (
 
 @for_each(("text", "link"), CALLED)
 def test_cutlasss_call_is_its_word(text: str, link: str) -> None:
-    told = CLIENT.post("/api/v1/read", json={"text": text}).json()
+    told = share_client().post("/api/v1/read", json={"text": text}).json()
     assert told["link"] == f"/idesc/{link}", told
 
 
@@ -133,7 +131,7 @@ def test_a_word_inside_inline_ptx_stands_beside_the_instruction() -> None:
         'asm volatile("{{\\n\\t" "mov.b32 id, {};\\n\\t"'
         ' "@leader tcgen05.mma.cta_group::1.kind::{} [%0], [%2 + 8], db, id, p0;\\n\\t}}"'
     )
-    told = CLIENT.post("/api/v1/read", json={"text": asm.format(134743184, "f16")}).json()
+    told = share_client().post("/api/v1/read", json={"text": asm.format(134743184, "f16")}).json()
     assert told["link"] == "/i/tcgen05.mma.cta_group::1.kind::f16"
     assert "/idesc/0x08080490?kind=f16" in [one["link"] for one in told["also"]]
     other = reader.recognise_text(asm.format("0x8080490", "f8f6f4")).found

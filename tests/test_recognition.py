@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from lanescope import reader
-from lanescope.app.main import create_app
 from lanescope.app.read import text_meanings
 from lanescope.app.read.facts import Reading
 from lanescope.workbench import build_bench
 from tests.cases import for_each
-from tests.client import Client
+from tests.client import share_client
 from tests.command import run_lanescope
 
 FIELDS = "{t} start_address_ : 14, : 2; {t} leading_byte_offset_ : 14, : 2; {t} stride_byte_offset_ : 14, : 2;"
@@ -158,7 +157,7 @@ def test_a_number_that_the_text_does_not_name_is_offered_and_not_chosen(text: st
     file.write_text(text)
     said = run_lanescope("read", str(file), "--json")
     assert said.returncode == 1 and json.loads(said.stdout)["kind"] == "unknown"
-    client = Client(create_app())
+    client = share_client()
     page = client.get("/read", params={"text": text}, follow_redirects=False)
     assert page.status_code == 200 and told.also[0].link in page.text
     assert client.post("/api/v1/read", json={"text": text}).json()["also"][0]["kind"] == "descriptor"

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from lanescope import reader
-from lanescope.app.main import create_app
 from lanescope.app.read import text_meanings
 from lanescope.ptx import catalog
 from lanescope.reader import atom_traits
 from tests.cases import for_each
-from tests.client import Client
+from tests.client import share_client
 
 # operations -----------------------------------------------------------------------------------------------------------
 
@@ -216,7 +215,7 @@ BF16, F16 = "SM80_16x8x16_F32BF16BF16F32_TN", "SM80_16x8x16_F32F16F16F32_TN"
 def test_the_page_of_a_conditional_says_which_atom_each_arm_is(text: str, said: list[str]) -> None:
     told = text_meanings.read_text(text)
     assert all(any(part in notice for notice in told.notices) for part in said), told.notices
-    page = Client(create_app()).get("/read", params={"text": text}, follow_redirects=False)
+    page = share_client().get("/read", params={"text": text}, follow_redirects=False)
     assert page.status_code == 200
     ptx = {BF16: "f32.bf16.bf16.f32", F16: "f32.f16.f16.f32"}
     for name, types in ptx.items():

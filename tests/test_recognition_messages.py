@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from lanescope.app.main import create_app
 from lanescope.app.read import text_meanings
 from lanescope.reader import printed_maps
 from lanescope.workbench import build_bench
 from tests.cases import for_each
-from tests.client import Client
+from tests.client import share_client
 from tests.test_recognition import list_kinds
 
 # prints of tensor maps ------------------------------------------------------------------------------------------------
@@ -199,7 +198,7 @@ def test_a_message_of_ptxas_leads_to_the_instruction(message: str, named: str) -
     told = text_meanings.read_text(PTXAS + message)
     assert told.kind == "topic" and told.link.startswith("/messages/") and told.notices
     assert f"/instructions?q={named}" in [one.link for one in told.also]
-    assert Client(create_app()).get(told.link).status_code == 200
+    assert share_client().get(told.link).status_code == 200
 
 
 @for_each(
@@ -242,7 +241,7 @@ def test_a_message_of_ptxas_says_the_target_or_the_operand_that_is_wrong(message
     told = text_meanings.read_text(PTXAS + message)
     assert told.kind == "topic" and f"ptxas about {named}" in [one.title for one in told.also]
     assert said in " ".join(told.notices)
-    assert Client(create_app()).get(told.link).status_code == 200
+    assert share_client().get(told.link).status_code == 200
 
 
 def test_no_target_is_told_where_the_forms_of_an_instruction_differ() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from lanescope.app.main import create_app
 from lanescope.blackwell import idesc, umma
 from lanescope.blackwell.bound import bind
 from lanescope.blackwell.idesc import IdescWord
@@ -20,7 +19,7 @@ from lanescope.render.descriptor import render_code
 from lanescope.shared.storage import storage
 from lanescope.workbench.check import check_text
 from tests.cases import for_each
-from tests.client import Client
+from tests.client import share_client
 from tests.oracle.tcgen05 import SMEM_93, SMEM_94
 from tests.test_check_tcgen05 import RIGHT
 
@@ -212,7 +211,7 @@ def test_narrow_types_with_the_wide_k_are_open() -> None:
 
 
 def test_page_and_json_take_the_target() -> None:
-    client = Client(create_app())
+    client = share_client()
     told = client.get(f"/api/v1/descriptors/{HIGH:#x}?format=tcgen05&target=sm_107a").json()
     assert told["start_address"] == 0x41000 and told["target"] == "sm_107a" and told["k_segment"] == 0
     page = client.get(f"/descriptor/tcgen05/{HIGH:#x}?target=sm_107a").text
@@ -232,7 +231,7 @@ def test_page_and_json_take_the_target() -> None:
 
 
 def test_a_bound_product_takes_the_target() -> None:
-    client = Client(create_app())
+    client = share_client()
     told = client.get(f"/api/v1/instructions/{F8}?idesc=k=64,m=128,n=128&target=sm_107a").json()
     assert told["shape"]["k"] == 64 and told["operands_open"].keys() == {"a"}
     assert client.get(f"/api/v1/instructions/{F8}?idesc={told['idesc']}").status_code == 422

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanescope.app.main import create_app
 from lanescope.app.scales.feature import SCALE_FACTORS
 from lanescope.blackwell import idesc, scales, scaling, tmem
 from lanescope.blackwell.tmem import TmemMma
@@ -19,7 +18,7 @@ from lanescope.ptx import catalog, codec, compressed_metadata
 from lanescope.render import scaling as code
 from tests import cpp
 from tests.cases import for_each
-from tests.client import Client
+from tests.client import share_client
 from tests.ptxas import nvrtc
 
 HOST = (
@@ -290,7 +289,7 @@ def test_where_a_factor_is() -> None:
 
 
 def test_api_and_pages() -> None:
-    client = Client(create_app())
+    client = share_client()
     told = client.get("/api/v1/scale-factors?kind=mxf4&n=192&side=b&row=150").json()
     assert told["b"]["atoms"] == [2, 2] and told["held"]["lanes"] == [22, 54, 86, 118] and len(told["copies"]) == 6
     assert [step["sfa_id"] for step in told["steps"]] == [0, 2, 0, 2]
@@ -316,7 +315,7 @@ def test_api_and_pages() -> None:
 @pytest.mark.parametrize("side", ["a", "b"])
 def test_the_byte_of_a_factor_is_in_the_atom_that_its_copy_reads(side: str) -> None:
     query = f"kind=mxf4&n=192&row=100&factor=5&shared=4096&side={side}"
-    found = Client(create_app()).get(f"/api/v1/scale-factors?{query}").json()
+    found = share_client().get(f"/api/v1/scale-factors?{query}").json()
     (start,) = (
         (int(copy["descriptor"], 16) & 0x3FFF) * 16
         for copy in found["copies"]

@@ -6,12 +6,11 @@ import itertools
 
 from lanescope.app.instruction import headline, state
 from lanescope.app.instruction.supplies import METADATA, build_supplies, list_facts
-from lanescope.app.main import create_app
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.render.view import make_figure
 from tests.cases import for_each
-from tests.client import Client
+from tests.client import share_client
 from tests.oracle import movement, sparse
 
 F16 = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
@@ -81,7 +80,7 @@ def test_the_factor_of_an_element_is_where_ptx_puts_that_of_its_block(instructio
 
 
 def test_the_page_shows_them_with_its_links() -> None:
-    client = Client(create_app())
+    client = share_client()
     page = client.get(f"/i/{F16}?pin=a:3,2&selector=1").text
     assert 'data-panel="e"' in page and "Bits 5:4 of e in lane 14" in page
     assert f'href="/metadata/{F16}?selector=1"' in page

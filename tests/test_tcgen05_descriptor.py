@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lanescope.app.main import create_app
 from lanescope.blackwell import idesc, umma
 from lanescope.blackwell.idesc import IdescWord
 from lanescope.descriptor.fits import find_fitting_tiles
@@ -28,7 +27,7 @@ from lanescope.shared.storage import storage
 from lanescope.shared.tiling import Tile
 from tests import cpp
 from tests.cases import for_each
-from tests.client import Client
+from tests.client import Client, share_client
 from tests.ptxas import nvrtc
 from tests.test_idesc import CUTLASS
 
@@ -290,7 +289,7 @@ def test_api_page_and_picture(client: Client) -> None:
 )
 def test_the_tile_page_has_the_format(query: str) -> None:
     """Every word of the page is one of the format, and every link of its choices leads to a tile of it."""
-    client = Client(create_app())
+    client = share_client()
     page = client.get(f"/smem?format=tcgen05{query}")
     assert page.status_code == 200 and "documented" in page.text and "/descriptor/wgmma/" not in page.text
     told = client.get(f"/api/v1/smem/tile?format=tcgen05{query}").json()

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanescope.app.main import create_app
 from lanescope.errors import LayoutError
 from lanescope.render.sheet import DrawingPlane, make_threads_sheet
 from lanescope.tiles.convert import convert_layout
@@ -112,11 +111,6 @@ def test_warps_that_swizzle_tiles_are_where_triton_prints_them() -> None:
         found = make_linear_layout(layout["attribute"], layout["params"], shape)
         places = np.stack([found.list_coordinates(axis, ("warp", "register", "lane")) for axis in (0, 1)], -1)
         assert places.reshape(-1).tolist() == want, (layout, shape)
-
-
-@pytest.fixture(scope="module")
-def client() -> Client:
-    return Client(create_app())
 
 
 @pytest.fixture(scope="module")
