@@ -113,7 +113,6 @@ def test_every_tool_stands_in_one_menu_with_a_name_of_its_own(client: Client) ->
     assert {entry.below for entry in links} - {""} <= {entry.href for entry in links if not entry.below}
     page = client.get("/help").text
     assert all(f'href="{entry.href}"' in page for entry in links)
-    assert all(client.get(entry.href).status_code == 200 for entry in links)
 
 
 def test_every_page_ends_with_version_licence_and_where_to_report(client: Client) -> None:

@@ -146,6 +146,9 @@ def test_every_flag_is_off_until_it_is_given() -> None:
     assert len(flags) > 20 and given == []
 
 
+PART = choose_count(4, 8)  # of the hostile words each parameter has one in so many
+
+
 @for_each("verb", sorted(WORKS), ids=" ".join)
 def test_hostile_words_are_refused_or_answered(verb: tuple[str, ...]) -> None:
     working = WORKS[verb]
@@ -159,7 +162,7 @@ def test_hostile_words_are_refused_or_answered(verb: tuple[str, ...]) -> None:
             "capture": ("nowhere/at/all.lscap", "a\0b", "/"),
             "trace": ("nowhere/at/all.json", "a\0b", "/"),
         }
-        for hostile in written.get(param.name or "", HOSTILE[number % 4 :: 4]):
+        for hostile in written.get(param.name or "", HOSTILE[number % PART :: PART]):
             words = [*working, max(param.opts, key=len), hostile] if option else [hostile, *working[1:]]
             code, told = run_words([*verb, *words])
             assert code in (0, 1, 2) and "Traceback" not in told, (words, told[:500])

@@ -1,7 +1,7 @@
 """C++ that builds descriptors: what the reader states is what g++ computes, or it is left open.
 
 Written by hand (tests/golden/cxx) and generated (tests/cxx_programs.py). None may be wrong; the shares that are known
-must not fall. A fifth of them is asked, no less than 12 of a file, and all of a file with a share of its own
+must not fall. A tenth of them is asked, no less than 6 of a file, and all of a file with a share of its own
 (tests/sample.py).
 """
 
@@ -41,7 +41,7 @@ def test_programs_written_by_hand() -> None:
     files = {}
     for file in sorted(GOLDEN.glob("*.txt")):
         some = read_programs([file])
-        files[file.stem] = some if file.stem in LEAST else take_sample(some, max(12, len(some) // 5))
+        files[file.stem] = some if file.stem in LEAST else take_sample(some, max(6, len(some) // 10))
     told = iter(judge_programs([one for some in files.values() for one in some]))
     shares = {}
     every = []
@@ -59,7 +59,7 @@ def test_statements_without_a_function() -> None:
     """The same statements give the same word, whatever the variable is called."""
     every = [one for file in ("bits", "ints", "macros") for one in read_programs([GOLDEN / f"{file}.txt"])]
     closed = [one for one in every if "SOMETHING_UNDEFINED" not in one.code]  # open: a word for each choice
-    some = take_sample(closed, len(closed) // 6)
+    some = take_sample(closed, len(closed) // 12)
     check_none_wrong(
         judge_programs([loose for one in some for name in ("", "q") if (loose := loosen_statements(one, name))])
     )

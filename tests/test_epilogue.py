@@ -25,6 +25,7 @@ from tests.cases import for_each
 from tests.client import share_client
 from tests.oracle import tensor as ptx
 from tests.ptxas import nvrtc
+from tests.sample import take_sample
 
 CASES = (  # form, M, N, load, whether D has 16 bits
     ("cta_group::1", 128, 64, "tcgen05.ld.16x256b.x2", False),
@@ -157,7 +158,7 @@ def _format_names(given: str) -> str:
 
 
 @pytest.mark.skipif(cpp.find_compiler() is None, reason=cpp.MISSING)
-@for_each("case", CASES, ids=str)
+@for_each("case", take_sample(CASES, 4), ids=str)
 def test_the_code_puts_every_element_where_it_belongs(case: Any) -> None:
     """Tensor memory holds each element's number; lanes run one after another, so a matrix's row is stored by whoever
     names it, and its values come from the lanes that hold them.

@@ -16,7 +16,7 @@ from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from tests.cases import for_each
 from tests.client import Client
-from tests.sample import take_sample
+from tests.sample import choose_count, take_sample
 
 FORMS = catalog.instructions()
 
@@ -34,7 +34,7 @@ def test_every_form_has_a_name_of_its_own() -> None:
 
 
 def test_every_name_opens_exactly_its_form() -> None:
-    for form in take_sample(FORMS, 250):
+    for form in take_sample(FORMS, 120):
         for text in (name_form(bind_descriptor(form, {})).text, name_form(form).text, wording.format_title(form)):
             assert text_meanings.find_certain_link(text) in (f"/i/{form.ptx}", _link_unnamed_space(form.ptx)), text
 
@@ -44,7 +44,7 @@ def _link_unnamed_space(ptx: str) -> str:
     return f"/i/{ptx.replace('.shared', '')}"
 
 
-@for_each("form", random.Random(32).sample(FORMS, 24), ids=lambda form: form.ptx)
+@for_each("form", random.Random(32).sample(FORMS, choose_count(24, 10)), ids=lambda form: form.ptx)
 def test_the_heading_of_a_page_typed_into_the_box_opens_the_page(client: Client, form: Instruction) -> None:
     ptx = form.ptx
     page = client.get(f"/i/{ptx}").text

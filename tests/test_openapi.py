@@ -208,7 +208,9 @@ def test_every_example_answers_as_its_schema_says(client: Client, conforms: Conf
         if path.startswith("/api/"):
             conforms("get", path, client.get(link))
     for path, body in BODIES.items():
-        conforms("post", path, client.post(path, json=body))
+        answer = client.post(path, json=body)
+        assert answer.status_code == 200, path
+        conforms("post", path, answer)
     conforms("get", "/api/v1/gpu", client.get("/api/v1/gpu"))  # after a run: `recent` has one
     assert client.get("/metrics").headers["content-type"].startswith("text/plain")
     for path in ("/healthz", "/readyz"):

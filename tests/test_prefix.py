@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,11 @@ def test_only_a_redirect_within_the_server_is_moved_below_the_prefix(given: byte
     assert answer.headers["location"] == sent.decode() and answer.headers["x-at"] == "/i"
 
 
+@cache
+def make_app(root: str) -> FastAPI:
+    return create_app(settings=Settings(root_path=root))
+
+
 @for_each("root", ["", "/tools/lanescope"])
 @for_each("sent", ["", "/tools/lanescope"])
 @for_each(
@@ -89,7 +95,7 @@ def test_only_a_redirect_within_the_server_is_moved_below_the_prefix(given: byte
     ],
 )
 def test_a_redirect_of_a_slash_names_a_path_and_no_host(root: str, sent: str, path: str, to: str) -> None:
-    app = create_app(settings=Settings(root_path=root))
+    app = make_app(root)
     prefix = sent if root else ""
     for host in ("evil.example", "evil.example/x?", "evil.example#"):
         for method in ("GET", "HEAD", "POST"):

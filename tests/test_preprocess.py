@@ -87,8 +87,8 @@ def test_macros_become_what_the_standard_says(given: str, made: str) -> None:
 @pytest.mark.skipif(not GXX, reason="needs g++")
 def test_random_macros_and_conditions_become_what_gcc_makes_of_them() -> None:
     """Those that gcc refuses are left out, and so are uses that take too long."""
-    compared = 0
-    for n, text in enumerate([*cpp_macros.make_programs(30, 71), *cpp_macros.make_programs(30, 72, True)]):
+    compared, count = 0, choose_count(30, 14)
+    for n, text in enumerate([*cpp_macros.make_programs(count, 71), *cpp_macros.make_programs(count, 72, True)]):
         made = subprocess.run(
             [GXX, "-E", "-P", "-xc++", "-w", "-"], input=f"#undef UU\n{text}", capture_output=True, text=True
         )
@@ -96,7 +96,7 @@ def test_random_macros_and_conditions_become_what_gcc_makes_of_them() -> None:
         if not made.returncode and not ours.unread:
             assert list_tokens(ours.source.text) == list_tokens(blank_brackets(made.stdout)), f"text {n}:\n{text}"
             compared += 1
-    assert compared > 25
+    assert compared > 10
 
 
 def test_every_character_keeps_its_place() -> None:
@@ -293,7 +293,7 @@ def test_an_evaluation_merged_with_itself_is_itself() -> None:
 def test_what_is_known_holds_whatever_the_macros_are(tmp_path: Path) -> None:
     """Random programs run by g++ under some of the choices of their macros."""
     known = 0
-    for n in range(8):
+    for n in range(choose_count(8, 4)):
         rng = random.Random(f"conditions {n}")
         text = cpp_conditions.make_program(rng)
         made = evaluate_text(f"// desc\n{text}")

@@ -25,6 +25,7 @@ from tests import asgi
 from tests.asgi import send_request
 from tests.cases import for_each
 from tests.client import Client
+from tests.sample import is_chosen
 
 VERIFY = "/api/v1/descriptors/verify"
 PTX = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -198,10 +199,13 @@ def test_a_route_with_a_body_takes_no_query(client: Client, path: str) -> None:
 WORDS = ("/api/v1/descriptors/", "/api/v1/instruction-descriptors/", "/api/v1/zero-column-masks/")
 
 
+METHODS = ("GET", "POST", "BREW", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
+
+
 def test_every_other_method_is_refused_with_those_allowed(client: Client) -> None:
     parts = {"ptx": PTX, "name": "a", "operand": "a", "word": "0x0", "value": "0x0", "form": "svg"}
     for path, methods in client.get("/openapi.json").json()["paths"].items():
-        for method in ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"):
+        for method in METHODS if is_chosen(path, 6) else METHODS[:3]:
             if method.lower() in methods:
                 continue
             answer = client.request(method, path.format(**parts))

@@ -131,15 +131,15 @@ def list_differences(stage: str, dots: list[tuple[TritonDot, DotChoice]]) -> lis
 
 
 def test_triton_chooses_the_same_instructions_and_layouts() -> None:
-    assert list_differences("chosen", Dots(38).list_chosen(choose_count(5000, 120))) == []
+    assert list_differences("chosen", Dots(38).list_chosen(choose_count(5000, 60))) == []
 
 
 def test_the_last_ttgir_still_has_them() -> None:
-    assert list_differences("ttgir", Dots(39).list_chosen(choose_count(400, 16))) == []
+    assert list_differences("ttgir", Dots(39).list_chosen(choose_count(400, 8))) == []
 
 
 def test_the_ptx_has_the_instruction() -> None:
-    dots = [one for one in Dots(40).list_chosen(choose_count(150, 12), 1 << 16) if one[0].capability != 88]
+    dots = [one for one in Dots(40).list_chosen(choose_count(150, 6), 1 << 16) if one[0].capability != 88]
     seen = compile_dots([make_case(dot) for dot, _ in dots], "ptx")
     for (dot, found), opcodes in zip(dots, seen, strict=True):
         if opcodes is None:
