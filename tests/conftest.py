@@ -35,7 +35,7 @@ def app() -> Iterator[Any]:
     """
     from tests.client import share_client
 
-    made = share_client().app
+    made: Any = share_client().app
     yield made
     made.state.work.close()
     made.state.hardware.pool.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -94,14 +95,14 @@ def find_links(text: str) -> list[str]:
     return re.findall(r"\]\(((?:[^()\s]|\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\))+)\)", plain)
 
 
-@for_each("slug", take_sample(list_markdown_slugs(), 4))
-def test_a_page_is_markdown_and_its_links_lead_on(client: Client, slug: str) -> None:
+@for_each("slug", take_sample(list_markdown_slugs(), 3))
+def test_a_page_is_markdown_and_its_links_lead_on(client: Client, opens: Callable[[str], bool], slug: str) -> None:
     answer = client.get(f"/guide/{slug}.md")
     assert answer.status_code == 200 and answer.headers["content-type"] == "text/markdown; charset=utf-8"
     assert answer.text.startswith("# ")
     for link in dict.fromkeys(find_links(answer.text)):
         if link.startswith("/"):
-            assert client.get(link.partition("#")[0]).status_code == 200, link
+            assert opens(link.partition("#")[0]), link
 
 
 @for_each("slug", list_markdown_slugs())

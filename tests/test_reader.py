@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import html
 import json
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -18,7 +19,7 @@ from lanescope.ptx import catalog
 from tests.cases import for_each
 from tests.client import Client
 from tests.command import run_lanescope
-from tests.sample import take_sample
+from tests.sample import is_chosen, take_sample
 
 GOLDEN = Path(__file__).parent / "golden" / "cutlass_ptx.txt.gz"
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -38,6 +39,8 @@ def test_every_atom_of_cutlass_is_the_instruction_that_it_emits() -> None:
     assert len(rows) > 2300
     several = []
     for name, ptx in rows:
+        if not (is_chosen(name, 4) or "ue8m0_t, VS" in name):
+            continue
         found = list_instructions(name)
         assert catalog.find(ptx).ptx in found, name
         if len(found) > 1:
@@ -171,12 +174,12 @@ def test_what_may_be_two_things_is_not_decided(client: Client, text: str) -> Non
         ("wgmma", "/guide/wmma-mma-wgmma"),
     ],
 )
-def test_a_word_finds_its_pages(client: Client, text: str, page: str) -> None:
+def test_a_word_finds_its_pages(opens: Callable[[str], bool], text: str, page: str) -> None:
     told = text_meanings.read_text(text)
     links = [one.link for one in (told, *told.also)]
     assert page in links, links
     for link in links:
-        assert client.get(link).status_code == 200, link
+        assert opens(link), link
 
 
 @for_each(

@@ -87,7 +87,7 @@ def test_every_page_has_a_card_of_1200_by_630_pixels(client: Client) -> None:
         assert [get_property(text, f"og:image:{side}") for side in ("width", "height")] == ["1200", "630"]
         assert get_property(text, "og:description") and get_property(text, "twitter:card") == "summary_large_image"
         images[get_property(text, "og:image")] = page
-    for image, page in take_sample(list(images.items()), 5):  # another process draws them
+    for image, page in take_sample(list(images.items()), 3):  # another process draws them
         assert image.startswith(BASE + "/"), page
         answer = client.get(image.removeprefix(BASE))
         assert answer.status_code == 200 and answer.headers["content-type"] == "image/png", (page, image)
@@ -210,7 +210,7 @@ def test_the_menu_shows_what_the_api_answers(client: Client, page: str) -> None:
 
 
 @DRAWS
-@for_each("page", PICTURED)
+@for_each("page", take_sample(PICTURED, 4))
 def test_the_links_of_the_markdown_answer(client: Client, page: str) -> None:
     markdown = client.get("/api/v1/share", params={"address": page}).json()["markdown"]
     image, link = re.findall(r"\]\(([^()\s]+)\)", markdown)

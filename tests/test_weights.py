@@ -25,6 +25,7 @@ from lanescope.weights.layout import (
 )
 from tests.cases import for_each
 from tests.oracle import weights as oracle
+from tests.sample import take_sample
 from tests.weight_kernels import needs_nvrtc, run_cuda
 
 EVERY = [(name, bits) for name, row in FORMATS.items() for bits in row.left]
@@ -220,7 +221,7 @@ def test_the_numpy_code_packs_and_unpacks(name: str, bits: int) -> None:
 
 
 @needs_nvrtc
-@for_each(("name", "bits"), EVERY)
+@for_each(("name", "bits"), take_sample(EVERY, 4))
 def test_the_cuda_kernels_pack_and_unpack(name: str, bits: int) -> None:
     layout = make_layout(name, bits, *((1, 1) if name.startswith("machete") else (2, 3)))
     weights, words = make_weights(layout), np.empty(layout.word_count, np.uint32)
