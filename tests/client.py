@@ -4,6 +4,7 @@ than the answer.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import httpx2 as httpx
@@ -63,3 +64,11 @@ class Client(TestClient):
     def __init__(self, app: Any, raise_server_exceptions: bool = True, **options: Any) -> None:
         super().__init__(app, raise_server_exceptions=raise_server_exceptions, **options)
         self._transport = DirectTransport(app, raise_server_exceptions)
+
+
+@lru_cache(maxsize=1)
+def share_client() -> Client:
+    """Return the one client of this process, for tests that change nothing of its application."""
+    from lanescope.app.main import create_app
+
+    return Client(create_app())

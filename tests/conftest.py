@@ -34,9 +34,9 @@ def app() -> Iterator[Any]:
     """One application for all tests of a worker that change nothing of it: what one asked for is at hand for the
     next.
     """
-    from lanescope.app.main import create_app
+    from tests.client import share_client
 
-    made = create_app()
+    made: Any = share_client().app
     yield made
     made.state.work.close()
     made.state.hardware.pool.close()

@@ -30,6 +30,7 @@ from lanescope.cute.tuples import (
     size,
 )
 from lanescope.errors import LayoutError
+from tests.cases import for_each
 from tests.sample import choose_count
 
 SIZES = (1, 2, 3, 4, 5, 6, 8, 12, 16)
@@ -267,7 +268,7 @@ def test_casts_slices_and_common_vectors() -> None:
         assert count == common.size and all(a(common(i)) == b(common(i)) == i for i in range(count))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("act", "why"),
     [
         (lambda: cute.composition(make_layout((4, 6), (1, 5)), make_layout(3, 6)), "4 does not divide 6"),
@@ -306,7 +307,7 @@ def test_every_printed_form_is_read_back() -> None:
             assert parse_cute_layout(text) == one, text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "means"),
     [
         ("make_layout(make_shape(Int<4>{}, _8{}), make_stride(_8{}, _1{}))", "(4,8):(8,1)"),
@@ -338,7 +339,7 @@ def test_tilers_and_coordinates() -> None:
     assert parse_coordinate("(_,(1,_))") == (None, (1, None))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "why"),
     [
         ("Layout<Shape<Int<kM>>>", "name 'kM'"),

@@ -27,6 +27,7 @@ from lanescope.ptx import catalog
 from lanescope.reader.code.code_words import build_word
 from lanescope.shared import banks
 from lanescope.shared.storage import KEYS, storage
+from tests.cases import for_each
 from tests.sample import choose_count
 
 MMA = find("mma.m16n8k16.row.col.f32.f16.f16.f32")
@@ -82,7 +83,7 @@ def test_instructions(text: str) -> None:
     parse_or_refusal(lambda: parse_view({"instruction": text}))
 
 
-@pytest.mark.parametrize("repeat", ["mma ", "mma.", "mma.sync.", "wgmma::", "mma\n", "ldmatrix.x4", "a.mma", "mma . "])
+@for_each("repeat", ["mma ", "mma.", "mma.sync.", "wgmma::", "mma\n", "ldmatrix.x4", "a.mma", "mma . "])
 def test_long_texts_are_searched_in_one_pass(repeat: str) -> None:
     """64 KiB, the most a pasted instruction may have; a search that looks twice at everything would take minutes."""
     parse_or_refusal(lambda: catalog.find(repeat * (65536 // len(repeat))))
@@ -235,7 +236,7 @@ def test_matrices_of_ones_own(text: str) -> None:
     parse_or_refusal(lambda: user_matrices.check_matrices(MMA, {"a": text}))
 
 
-@pytest.mark.parametrize("entry", [True, "5", None, [1], {}, 10**400, float("nan"), "1" * 50], ids=str)
+@for_each("entry", [True, "5", None, [1], {}, 10**400, float("nan"), "1" * 50], ids=str)
 def test_a_matrix_holds_numbers(entry: Any) -> None:
     with pytest.raises(LayoutError) as caught:
         user_matrices.check_matrices(MMA, {"a": [[entry] * 16] * 16})

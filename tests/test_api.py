@@ -19,9 +19,9 @@ from lanescope.app.instruction.facts import Detail, OperandMap
 from lanescope.app.instruction.pickers import build_pickers
 from lanescope.app.kit.errors import Error
 from lanescope.app.kit.examples import BODIES
-from lanescope.app.main import create_app
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
+from tests.cases import for_each
 from tests.client import Client
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -38,7 +38,7 @@ def test_listing(client: Client) -> None:
     assert answer.count == len(answer.instructions) == len(catalog.instructions())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("query", "count"),
     [
         ("family=wgmma", 546),
@@ -88,7 +88,7 @@ def test_detail(client: Client) -> None:
     ]
 
 
-@pytest.mark.parametrize("name", "abcd")
+@for_each("name", "abcd")
 def test_operand_map(client: Client, name: str) -> None:
     answer = client.get(f"{API}/{M16}/operands/{name}").json()
     TypeAdapter(OperandMap).validate_python(answer)
@@ -106,7 +106,7 @@ def test_quad_pair_has_its_product(client: Client) -> None:
     assert answer["product"][21] == [1] * 8
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "status", "code", "field"),
     [
         (f"{API}/mma.m16n8k12.row.col.f32.f16.f16.f32", 404, "unknown_instruction", "ptx"),
@@ -166,7 +166,7 @@ def test_health_and_openapi(client: Client) -> None:
     assert {f"{API}", f"{API}/{{ptx}}", f"{API}/{{ptx}}/operands/{{name}}"} <= set(paths)
 
 
-@pytest.mark.parametrize("path", ["/", f"/i/{M16}", "/help", "/docs", "/i/nothing", f"/i/{M16}.svg"])
+@for_each("path", ["/", f"/i/{M16}", "/help", "/docs", "/i/nothing", f"/i/{M16}.svg"])
 def test_nothing_is_loaded_from_elsewhere(client: Client, path: str) -> None:
     import re
 
@@ -197,7 +197,7 @@ def test_page_stands_without_scripts(client: Client) -> None:
     assert 'title="a2, bits [15:0]">A[11][2]<' in page and "row = 8 * (i &gt;&gt; 1) + groupID" in page
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("query", "says"),
     [
         ("colour=zz", "colour ‘zz’ is not used"),
@@ -288,12 +288,9 @@ def test_every_picker_option_is_legal() -> None:
             assert catalog.find(option.ptx).ptx == option.ptx
 
 
-def test_the_documented_bodies_are_answered_and_every_post_route_has_one(client: Client) -> None:
+def test_every_post_route_has_a_documented_body(client: Client) -> None:
     posts = {path for path, methods in client.get("/openapi.json").json()["paths"].items() if "post" in methods}
     assert posts == set(BODIES)
-    with Client(create_app()) as own:  # closes the worker that the simulation starts
-        for path, body in BODIES.items():
-            assert own.post(path, json=body).status_code == 200, path
     page = client.get("/docs").text
     assert all(f"{path} -H" in page for path in posts)
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from lanescope.app.apidocs.draw import SECTIONS, find_section
 from lanescope.app.kit.page import link_addresses
+from tests.cases import for_each
 from tests.client import Client
 
 ROUTE = re.compile(r'<details class="route"\s*(hidden)?\s*(open)?>\s*<summary><h3 class="mono">(\w+ [^<]+)</h3>')
@@ -41,7 +40,7 @@ def test_few_results_stand_open(client: Client) -> None:
     assert not any(opened for _, opened, _ in ROUTE.findall(client.get("/docs").text))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "links"),
     [
         ("See /docs for what is required.", ["/docs"]),

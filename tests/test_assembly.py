@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import random
 
-import pytest
-
 from lanescope.cxx.integers import UINT, ULONG
 from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.ptx_evaluation import AsmOperand, evaluate_outputs
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
+from tests.cases import for_each
 
 FULL = (1 << 32) - 1
 
@@ -90,7 +89,7 @@ KNOWN = [  # a statement, its inputs, what %0 is
 ]
 
 
-@pytest.mark.parametrize(("code", "given", "result"), KNOWN)
+@for_each(("code", "given", "result"), KNOWN)
 def test_a_known_instruction_leaves_its_result(code: str, given: tuple[int, ...], result: int) -> None:
     assert compute_output(code, *given) == result
 
@@ -109,7 +108,7 @@ WIDE = [
 ]
 
 
-@pytest.mark.parametrize(("code", "constraints", "given", "result"), WIDE)
+@for_each(("code", "constraints", "given", "result"), WIDE)
 def test_registers_of_64_bits(code: str, constraints: str, given: tuple[int, ...], result: int) -> None:
     assert compute_output(code, *given, wide=True, constraints=constraints) == result
 
@@ -139,7 +138,7 @@ OPEN = [  # statements of which the text does not say what they leave
 ]
 
 
-@pytest.mark.parametrize("code", OPEN)
+@for_each("code", OPEN)
 def test_what_the_text_does_not_say_is_unknown(code: str) -> None:
     assert compute_output(code, 5) is None
 
@@ -308,8 +307,8 @@ LVALUES = [  # a declaration that gives a value, the lvalue that the statement w
 ]
 
 
-@pytest.mark.parametrize("constraint", ["=r", "+r", "=&r"])
-@pytest.mark.parametrize(("declared", "written", "read"), LVALUES)
+@for_each("constraint", ["=r", "+r", "=&r"])
+@for_each(("declared", "written", "read"), LVALUES)
 def test_an_output_is_unknown_whatever_it_names(declared: str, written: str, read: str, constraint: str) -> None:
     statement = f'asm volatile("ld.shared.u32 %0, [0];" : "{constraint}"({written}));'
     text = f"__global__ void k() {{ {declared} {statement} desc({read}); }}"
@@ -317,7 +316,7 @@ def test_an_output_is_unknown_whatever_it_names(declared: str, written: str, rea
     assert parse_call_arguments(text.replace(statement, "")) == [3]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("constraint", "kind"), [("=h", "unsigned short"), ("=l", "unsigned long long"), ("=f", "float"), ("+d", "double")]
 )
 def test_an_output_of_every_width_is_unknown(constraint: str, kind: str) -> None:
@@ -380,7 +379,7 @@ __device__ unsigned elect_one_sync() {
 """
 
 
-@pytest.mark.parametrize(
+@for_each(
     "head",
     [
         "if (elect_one_sync())",

@@ -13,6 +13,7 @@ import pytest
 from lanescope.app.kit import assets
 from lanescope.app.main import create_app
 from lanescope.app.widget import front_end
+from tests.cases import for_each
 from tests.client import Client
 
 ROOT = Path(__file__).parents[1]
@@ -24,7 +25,7 @@ TEMPLATES = {
 PYTHON = "\n".join(path.read_text() for path in sorted((ROOT / "app").rglob("*.py")))
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
+@for_each("name", SCRIPTS)
 def test_a_bundle_is_one_script_in_the_order_of_its_imports(name: str) -> None:
     parts, text = assets.list_modules(name), assets.render_bundle(name)
     assert parts[-1] == name and all(
@@ -34,7 +35,7 @@ def test_a_bundle_is_one_script_in_the_order_of_its_imports(name: str) -> None:
     assert len(re.findall(r"^const module\d+ = ", text, re.M)) == len(parts)
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
+@for_each("name", SCRIPTS)
 def test_a_bundle_takes_only_what_its_modules_hand_on(name: str) -> None:
     """Every module ends with what it exports, and what another takes of it, or all of it, is among that."""
     handed: dict[str, set[str]] = {}
@@ -58,7 +59,7 @@ def test_a_bundle_takes_only_what_its_modules_hand_on(name: str) -> None:
     assert len(handed) == len(assets.list_modules(name))
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
+@for_each("name", SCRIPTS)
 def test_imports_and_exports_have_the_form_that_is_read(name: str) -> None:
     """No `export let`, whose value a bundle would not follow; no default, no address outside static/."""
     text = (assets.STATIC / name).read_text()

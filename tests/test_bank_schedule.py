@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pytest
-
 from lanescope.app.banks.draw import build_chart, format_ranges, list_turns
 from lanescope.shared.bank_schedule import list_wavefronts
 from lanescope.shared.banks import ACCESSES, compute_cost, get_access
+from tests.cases import for_each
 
 PITCHES = (0, 4, 16, 64, 128, 144, 272)  # bytes from lane to lane
 
 
-@pytest.mark.parametrize("name", ACCESSES)
+@for_each("name", ACCESSES)
 def test_wavefronts_serve_every_word_once_and_no_bank_twice(name: str) -> None:
     """And there are as many as the cost says, phase by phase; every fifth lane is inactive where it may be."""
     kind = get_access(name)

@@ -18,6 +18,7 @@ from lanescope.shared.bank_counters import predict_counters
 from lanescope.shared.banks import ACCESSES, compute_cost, get_access, make_address_use, make_rows_use
 from lanescope.shared.freeing import PLAIN, find_freeing_swizzle
 from lanescope.shared.swizzle import Swizzle
+from tests.cases import for_each
 from tests.client import Client
 
 # (access, lane stride in bytes, clocks an access on an H100, 16 warps, 2026-11-21); loads issue two wavefronts in about
@@ -40,7 +41,7 @@ H100 = [
 ]
 
 
-@pytest.mark.parametrize(("name", "stride", "clocks"), H100)
+@for_each(("name", "stride", "clocks"), H100)
 def test_wavefronts_are_the_clocks_an_h100_took(name: str, stride: int, clocks: float) -> None:
     found = compute_cost(get_access(name), [stride * lane for lane in range(ACCESSES[name].lanes)])
     assert abs(clocks / found.wavefronts - 1) < 0.06
@@ -68,7 +69,7 @@ COUNTED: list[tuple[str, Callable[[int], int], int, int, float]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "place", "wavefronts", "conflicts", "clocks"), COUNTED)
+@for_each(("name", "place", "wavefronts", "conflicts", "clocks"), COUNTED)
 def test_wavefronts_are_what_ncu_counted_and_the_clocks_they_took(
     name: str, place: Callable[[int], int], wavefronts: int, conflicts: int, clocks: float
 ) -> None:
@@ -145,7 +146,7 @@ def test_padding_and_swizzles_do_what_they_are_for() -> None:
     assert compute_cost(ldmatrix, (rows ^ (rows >> 3 & 0x70)).tolist()).ways == 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "address", "message"),
     [
         ("ld.shared.b64", [4] * 32, "multiple of 8"),

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
+from tests.cases import for_each
 from tests.client import Client
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("address", "name"),
     [
         ("/banks?row_bytes=x", "row_bytes"),

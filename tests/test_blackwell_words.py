@@ -6,19 +6,17 @@ from functools import cache
 from itertools import product
 from typing import Any
 
-import pytest
-
-from lanescope.app.main import create_app
 from lanescope.blackwell import idesc, tmem
 from lanescope.blackwell.tmem import OPERANDS, TmemMma
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.kinds import ALONE, KINDS, PAIR
-from tests.client import Client
+from tests.cases import for_each
+from tests.client import Client, share_client
 
 
 @cache
 def open_client() -> Client:
-    return Client(create_app())
+    return share_client()
 
 
 def _list_placements() -> list[tuple[str, TmemMma, str]]:
@@ -72,13 +70,13 @@ OPEN = (
 )
 
 
-@pytest.mark.parametrize(("word", "address"), [*product(["inferred"], INFERRED), *product(["not documented"], OPEN)])
+@for_each(("word", "address"), [*product(["inferred"], INFERRED), *product(["not documented"], OPEN)])
 def test_a_page_has_the_word(word: str, address: str) -> None:
     text = open_client().get(address).text.split("<main", 1)[1]
     assert word in text.lower() and "verified" not in text
 
 
-@pytest.mark.parametrize(
+@for_each(
     "address",
     [
         "/tmem",

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.browser import conftest
+from tests.cases import for_each
 
 BROWSER = Path(__file__).parent / "browser"
 ACTS = {
@@ -167,7 +168,7 @@ def classify_all_helpers() -> dict[str, str]:
     return classify_helpers([ast.parse(one.read_text()) for one in FILES])
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if path.name.startswith("test_")], ids=lambda path: path.stem)
+@for_each("path", [path for path in FILES if path.name.startswith("test_")], ids=lambda path: path.stem)
 def test_what_is_read_after_an_action_is_waited_for(path: Path) -> None:
     hurried = find_hasty_reads(classify_all_helpers(), ast.parse(path.read_text()))
     assert [f"{path.name}:{at}: line {before} acted" for before, at in hurried] == []
@@ -181,7 +182,7 @@ def test_it(page):
 """
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("between", "read", "found"),
     [
         ("pass", "page.evaluate('1')", True),

@@ -15,6 +15,7 @@ from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import LayoutError
 from lanescope.reader.code.code_words import build_word
 from lanescope.render.descriptor import render_code
+from tests.cases import for_each
 from tests.client import Client
 from tests.sample import choose_count
 
@@ -82,7 +83,7 @@ def test_what_programs_write(start: int, lbo: int, sbo: int, base: int, code: in
         assert memory.parse_descriptor(text) == want, text
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "return (__cvta_generic_to_shared(smem) & 0x3FFFF) >> 4 | 1ull << 62;",
@@ -105,7 +106,7 @@ def test_the_start_may_be_left_open(text: str) -> None:
         memory.parse_descriptor(text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "says"),
     [
         ("return __cvta_generic_to_shared(p) | 1ull << 62;", "not bits 4 and up of the address 'p'"),

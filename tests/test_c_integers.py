@@ -27,6 +27,7 @@ from lanescope.reader.code.symbolic_integers import (
 )
 from lanescope.reader.grammar import TypedInteger, compute_integer
 from tests import c_expressions, cpp
+from tests.cases import for_each
 from tests.sample import choose_count
 
 needs_compiler = pytest.mark.skipif(cpp.find_compiler() is None, reason=cpp.MISSING)
@@ -142,17 +143,17 @@ def test_types_keep_their_identity() -> None:
     ] * 5
 
 
-@pytest.mark.parametrize("text", ["08", "0x", "1lL", "1uu", "1''0", "'1", "18446744073709551616", "0b2", "1.5", "1e3"])
+@for_each("text", ["08", "0x", "1lL", "1uu", "1''0", "'1", "18446744073709551616", "0b2", "1.5", "1e3"])
 def test_what_is_no_integer_is_refused(text: str) -> None:
     assert parse_literal(text) is None
 
 
-@pytest.mark.parametrize("text", ["''", "'", r"'\q'", "'abcde'", "'é'", "a"])
+@for_each("text", ["''", "'", r"'\q'", "'abcde'", "'é'", "a"])
 def test_what_is_no_character_is_refused(text: str) -> None:
     assert parse_character(text) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("op", "left", "right", "value"),
     [
         ("/", 1, 0, None),
@@ -172,7 +173,7 @@ def test_what_is_undefined_says_so_and_gives_what_the_device_computes(
     assert made.undefined and made.defined is None and made.value == value
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "size", "align"),
     [
         ("float4", 16, 16),
@@ -226,8 +227,8 @@ C_WORDS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "word"), C_WORDS)
-@pytest.mark.parametrize("name", ["desc", "d"])
+@for_each(("text", "word"), C_WORDS)
+@for_each("name", ["desc", "d"])
 def test_the_name_of_a_variable_decides_nothing(text: str, word: int, name: str) -> None:
     assert evaluate_constant(text).word == word
     assert evaluate_constant(f"uint64_t {name} = {text};").word == word

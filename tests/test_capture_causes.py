@@ -17,6 +17,7 @@ from lanescope.capture.causes import find_causes
 from lanescope.capture.file_format import Capture
 from lanescope.capture.report import Verified, render_report
 from lanescope.descriptor.matrix import Descriptor
+from tests.cases import for_each
 from tests.h200_captures import verify_capture
 from tests.made_captures import (
     BASE_A,
@@ -38,8 +39,8 @@ STEPS: dict[str, Callable[[int], int]] = {  # the K whose word a step is given, 
 }
 
 
-@pytest.mark.parametrize("name", STEPS)
-@pytest.mark.parametrize("operand", ["a", "b"])
+@for_each("name", STEPS)
+@for_each("operand", ["a", "b"])
 def test_one_wrong_step_along_k_is_one_cause(name: str, operand: str) -> None:
     """Each later step has a name of its own when it is looked at alone: it follows from the first."""
     made = build_loop(4, k=128, **{operand: STEPS[name]})
@@ -118,7 +119,7 @@ def test_one_increment_that_is_wrong_in_every_call_is_one_cause(step: int) -> No
     assert [(one.first.record.line, one.count, one.operands) for one in find_causes(apart.steps)] == [(21, 2, ("a",))]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("example", "mistake"),
     take_sample([(example, mistake) for example in EXAMPLES for mistake in range(1, MISTAKES + 1)], 10),
 )

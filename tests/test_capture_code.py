@@ -11,8 +11,10 @@ import pytest
 from lanescope.app.hardware.captures import EXAMPLES, MISTAKES, ExampleProgram, find_examples, render_program
 from lanescope.capture.fills import EIGHT_BIT, compute_codes
 from lanescope.render.capture_header import render_header
+from tests.cases import for_each
 from tests.cpp import find_compiler
 from tests.ptxas import assembler, nvcc, nvrtc, sass
+from tests.sample import FULL
 
 needs_nvrtc = pytest.mark.skipif(nvrtc.find_library() is None, reason="no NVRTC: make test installs it")
 needs_sass = pytest.mark.skipif(
@@ -88,7 +90,7 @@ def test_the_fills_of_the_header_are_those_of_the_engine(tmp_path: Path) -> None
 
 
 @needs_nvrtc
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda one: one.name)
+@for_each("example", EXAMPLES, ids=lambda one: one.name)
 def test_examples_compile_with_nvrtc(example: ExampleProgram) -> None:
     """Right, and with a mistake; warnings of the compiler stand in the log of an error only."""
     for mistake in (0, MISTAKES - 1):
@@ -135,7 +137,7 @@ def compile_machine_code(text: str, file: Path) -> str:
 
 
 @needs_sass
-@pytest.mark.parametrize("example", [EXAMPLES[0], EXAMPLES[3]], ids=lambda one: one.name)
+@pytest.mark.parametrize("example", [EXAMPLES[0], EXAMPLES[3]] if FULL else [EXAMPLES[3]], ids=lambda one: one.name)
 def test_compiled_out_it_costs_nothing(example: ExampleProgram, tmp_path: Path) -> None:
     """The machine code is that of the program without the header's macros; with them on it is another."""
     off = render_program(example, 0, recorded=False)

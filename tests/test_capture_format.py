@@ -25,6 +25,7 @@ from lanescope.capture.file_format import (
 from lanescope.errors import LayoutError
 from lanescope.ptx.codec import decode_bits
 from lanescope.ptx.dtypes import get_dtype
+from tests.cases import for_each
 
 RNG = np.random.default_rng(3)
 WGMMA = Record(
@@ -122,7 +123,7 @@ def get_refusal(raw: bytes) -> str:
     return error.value.message
 
 
-@pytest.mark.parametrize("cut", [1, 100, 1000, 3000])
+@for_each("cut", [1, 100, 1000, 3000])
 def test_a_truncated_file_is_refused(cut: int) -> None:
     assert "truncated" in get_refusal(capture.write(WHOLE)[:-cut])
 
@@ -145,7 +146,7 @@ def test_other_versions_are_refused_by_number() -> None:
     assert "version 2" in get_refusal(change_record("version", 2, 0, HEADER_TYPE))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("row", "value", "says"),
     [
         ("mark", 0, "not written to its end"),
@@ -172,7 +173,7 @@ def test_structs_have_no_holes() -> None:
     assert HEADER_BYTES == 64 and RECORD_BYTES == 96
 
 
-@pytest.mark.parametrize(("row", "wrong"), [("version", 0), ("version", 2), ("header_bytes", 63), ("header_bytes", 65)])
+@for_each(("row", "wrong"), [("version", 0), ("version", 2), ("header_bytes", 63), ("header_bytes", 65)])
 def test_a_header_of_another_program_is_refused(row: str, wrong: int) -> None:
     assert "version" in get_refusal(change_record(row, wrong, 0, HEADER_TYPE))
 
@@ -195,7 +196,7 @@ def test_fewer_records_than_were_written_are_the_first_ones() -> None:
         assert len(capture.read(change_record("records", count, 0, HEADER_TYPE)).records) == count
 
 
-@pytest.mark.parametrize(
+@for_each(
     "change",
     [
         {"text": "x" * (file_format.MOST_TEXT - 3)},
@@ -214,7 +215,7 @@ def test_a_record_at_its_bounds_is_read_as_it_was_written(change: dict) -> None:
     assert is_same(found, one)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "change",
     [
         {"text": "x" * (file_format.MOST_TEXT - 2)},
@@ -229,7 +230,7 @@ def test_a_record_beyond_its_bounds_is_damaged(change: dict) -> None:
     assert "damaged" in get_refusal(capture.write(Capture((one,))))
 
 
-@pytest.mark.parametrize(("number", "kind"), [(1, "wgmma"), (2, "ldmatrix"), (3, "mma"), (4, "fragment")])
+@for_each(("number", "kind"), [(1, "wgmma"), (2, "ldmatrix"), (3, "mma"), (4, "fragment")])
 def test_kinds_are_numbered(number: int, kind: str) -> None:
     assert capture.read(change_record("kind", number, HEADER_BYTES, RECORD_TYPE)).records[0].kind == kind
     assert "damaged" in get_refusal(change_record("kind", 0, HEADER_BYTES, RECORD_TYPE))
@@ -307,7 +308,7 @@ def test_a_and_b_are_kept_along_k() -> None:
         assert np.array_equal(codes_a, bits) and np.array_equal(codes_b, bits) and len(notes) == noted
 
 
-@pytest.mark.parametrize("name", ["bf16", "tf32", "e4m3", "s8", "u8"])
+@for_each("name", ["bf16", "tf32", "e4m3", "s8", "u8"])
 def test_given_matrices_are_elements_of_the_instructions_type(name: str) -> None:
     whole = (np.arange(512) % 8).reshape(16, 32)
     codes_a, codes_b, _ = make_known_codes(name, whole, whole.T)
@@ -319,7 +320,7 @@ def test_a_stored_half_of_a_sparse_matrix_has_twice_its_k() -> None:
     assert codes_a.shape == (16, 16) and codes_b.shape == (16, 32)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "a", "b", "nk", "stored", "field"),
     [
         ("f16", HALF, HALF[:, :16], False, 1, "b"),
@@ -345,7 +346,7 @@ def test_matrices_that_do_not_fit_are_refused(
 # fills ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", fill.TYPES)
+@for_each("name", fill.TYPES)
 def test_fills_tell_each_element_of_a_period_apart(name: str) -> None:
     """And A from B: one code where an element has one of its own, else 16 bytes along K, and along M or N; every code
     is a finite number, neither zero nor subnormal where the type has a normal range.
@@ -383,7 +384,7 @@ def test_a_fill_repeats_by_its_periods_and_turns_with_b() -> None:
     assert np.array_equal(capture.fill((30, 20), "e4m3", "b", 2), capture.fill((20, 30), "e4m3", "b", 2, nk=True).T)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "field"),
     [
         (((0, 4), "f16"), "shape"),

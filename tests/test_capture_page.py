@@ -16,6 +16,7 @@ from lanescope.app.hardware.captures import EXAMPLES
 from lanescope.capture.file_format import Capture
 from lanescope.capture.report import Verified
 from tests import h200_captures
+from tests.cases import for_each
 from tests.sample import choose_count
 
 
@@ -57,7 +58,7 @@ def test_what_is_no_capture_is_refused_at_its_field(client: Any) -> None:
     assert client.get("/capture/lanescope.cuh").text.startswith("// lanescope.cuh")
 
 
-@pytest.mark.parametrize("name", ["k-step", "panel", "strides", "right"])
+@for_each("name", ["k-step", "panel", "strides", "right"])
 def test_the_examples_of_the_page_are_what_they_say(client: Any, name: str) -> None:
     from lanescope.app.capture.examples import build_capture
 

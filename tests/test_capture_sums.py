@@ -19,6 +19,7 @@ from lanescope.capture.file_format import Capture, Record
 from lanescope.capture.report import Verified
 from lanescope.ptx.codec import encode_values
 from tests import h200_captures
+from tests.cases import for_each
 from tests.made_captures import (
     BASE_A,
     BASE_B,
@@ -61,7 +62,7 @@ def list_verdicts(made: Verified) -> list[str]:
     return words[::4]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("records", "says"),
     [
         ([*make_c(C), *STEPS, *make_d(AB)], ["mismatch"]),

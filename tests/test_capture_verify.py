@@ -19,6 +19,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.codec import decode_bits, encode_values
 from lanescope.ptx.dtypes import get_dtype
 from tests import h200_captures
+from tests.cases import for_each
 from tests.made_captures import (
     BASE_A,
     BASE_B,
@@ -31,13 +32,16 @@ from tests.made_captures import (
     build_word,
     verify_records,
 )
+from tests.sample import take_sample
 
 RUNS = [(one.name, mistake) for one in EXAMPLES for mistake in range(MISTAKES + 1)]
 
 
-@pytest.mark.parametrize(("example", "mistake"), RUNS)
-@pytest.mark.parametrize("real", [False, True], ids=["fills", "matrices"])
-def test_what_was_planted_is_what_is_named(example: str, mistake: int, real: bool) -> None:
+@for_each(
+    ("real", "example", "mistake"),
+    [(False, *run) for run in RUNS] + [(True, *run) for run in take_sample(RUNS, 10)],
+)
+def test_what_was_planted_is_what_is_named(real: bool, example: str, mistake: int) -> None:
     told = h200_captures.verify_capture(example, mistake, real)
     code = BY_NAME[example].mistakes[mistake - 1][1] if mistake else ""
     assert capture_verdicts.list_causes(told) == ([code] if mistake else [])
@@ -47,7 +51,7 @@ def test_what_was_planted_is_what_is_named(example: str, mistake: int, real: boo
     assert told.text.startswith(told.verdict) and (code in told.text)
 
 
-@pytest.mark.parametrize(("example", "mistake"), [run for run in RUNS if run[1] and "ldm" not in run[0]])
+@for_each(("example", "mistake"), take_sample([run for run in RUNS if run[1] and "ldm" not in run[0]], 10))
 def test_a_repair_reads_the_slice_where_it_lies(example: str, mistake: int) -> None:
     told = h200_captures.verify_capture(example, mistake)
     assert told.picture is not None
@@ -304,7 +308,7 @@ def test_what_cannot_be_judged_is_said() -> None:
     assert verify_records([bits]).unread
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("more", "code", "field"),
     [
         ({"a": np.ones(3)}, "bad_matrix", "a"),
@@ -336,7 +340,7 @@ def test_two_passes_must_be_of_one_kernel() -> None:
     assert find("wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3").types["a"] == get_dtype("e4m3").name
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda one: one.name)
+@for_each("example", EXAMPLES, ids=lambda one: one.name)
 def test_matrices_that_are_no_fills_are_not_judged_as_fills(example: captures.ExampleProgram) -> None:
     """A kernel that is right, on random numbers that nobody gave: no verdict, and what to give."""
     raw = h200_captures.read_files()[f"{example.name}-0-real.lscap"]

@@ -19,6 +19,7 @@ from lanescope.ptx import catalog
 from lanescope.ptx.instruction import OpcodeWords, cite_ptx
 from lanescope.ptx.syntax import OpcodeSyntax
 from lanescope.ptx.table.chapters import get_chapter
+from tests.cases import for_each
 from tests.client import Client
 
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"
@@ -26,7 +27,7 @@ M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 F8 = "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e3m2.f32"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "ptx"),
     [
         (M16, M16),
@@ -73,7 +74,7 @@ def test_what_is_no_text_is_refused(what: Any, says: str) -> None:
     assert caught.value.field == "ptx"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "says", "nearest"),
     [
         (
@@ -108,7 +109,7 @@ def test_a_refusal_names_the_part_and_the_nearest(text: str, says: str, nearest:
     assert caught.value.field == "ptx"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "why", "nearest"),
     [
         (
@@ -122,7 +123,7 @@ def test_a_refusal_names_the_part_and_the_nearest(text: str, says: str, nearest:
         ("wmma.store.d.row.m16n16k16.{}.s8", "types 's8' is not legal here (allowed: f16, f32, s32)", "{}.s32"),
     ],
 )
-@pytest.mark.parametrize("space", ["shared", "global", "shared::cta"])
+@for_each("space", ["shared", "global", "shared::cta"])
 def test_a_legal_state_space_is_no_fault_of_a_wrong_load(text: str, why: str, nearest: str, space: str) -> None:
     with pytest.raises(LayoutError) as caught:
         catalog.find(text.format(space))
@@ -148,7 +149,7 @@ def test_a_state_space_that_an_instruction_lacks_is_told_its_own(text: str, allo
     assert f"': {allowed}" in caught.value.message
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "",
@@ -237,7 +238,7 @@ def test_every_family_stands_in_the_chapter_of_each_of_its_opcodes() -> None:
             assert set(family.sections) == {row.opcode.source.section for row in rows}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("section", "chapter"),
     [("9.7.14.5.14", "9.7.14"), ("9.7.15", "9.7.15"), ("9.7.16.8.3", "9.7.16"), ("9.7.1", ""), ("9.7.140.1", "")],
 )
@@ -245,7 +246,7 @@ def test_an_opcode_stands_in_one_chapter(section: str, chapter: str) -> None:
     assert get_chapter(OpcodeWords("x", "does", cite_ptx(section))).section == chapter
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "told"),
     [
         ("wgmma.mma_async.m64n12k16.f32.f16.f16", "N is 12 (allowed: multiples of 8 from 8 to 256)"),
@@ -263,7 +264,7 @@ def test_a_wrong_size_is_told_and_nothing_else(text: str, told: str) -> None:
     assert all(ptx.startswith(head) for ptx in caught.value.nearest)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("short", "ptx"),
     [
         ("ldmatrix.m8n8.x4", "ldmatrix.sync.aligned.m8n8.x4.b16"),

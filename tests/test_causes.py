@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 import lanescope
 from lanescope.descriptor import causes
+from tests.cases import for_each
 from tests.test_diagnosis import diagnose_example, list_examples
 
 ENGINE = Path(lanescope.__file__).parent
@@ -19,7 +18,7 @@ def test_every_cause_that_is_named_has_a_title() -> None:
     assert len(named) > 25 and named <= causes.TITLES.keys(), named - causes.TITLES.keys()
 
 
-@pytest.mark.parametrize("code", causes.TITLES)
+@for_each("code", causes.TITLES)
 def test_a_title_is_a_short_phrase_of_a_cause_that_exists(code: str) -> None:
     assert f'"{code}"' in SOURCES
     said = causes.get_cause_title(code)

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lanescope.app.main import create_app
 from lanescope.app.memory.verdicts import Verified, build_verified
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.descriptor.matrix import Descriptor, view
 from lanescope.descriptor.notices import list_cautions
 from lanescope.ptx import catalog
 from lanescope.ptx.table.descriptors import FORMATS, TCGEN05, WGMMA
-from tests.client import Client
+from tests.cases import for_each
+from tests.client import share_client
 
 M64N64 = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 BOX = {"kind": "rows", "inner": "K", "pitch_bytes": "128", "swizzle": "128B", "base": 0}
@@ -70,7 +70,7 @@ def test_every_reserved_bit_has_its_own_advice(form: DescriptorFormat) -> None:
             assert said == (), bit
 
 
-@pytest.mark.parametrize("bit", [bit for bit in range(64) if not WGMMA.get_field_name(bit)])
+@for_each("bit", [bit for bit in range(64) if not WGMMA.get_field_name(bit)])
 def test_a_reserved_bit_stands_beside_a_match(bit: int) -> None:
     told = post_verify(0x4000004000000000 | 1 << bit)
     assert told.verdict == "match" and f"bit {bit} is set" in " ".join(told.caution)
@@ -123,7 +123,7 @@ def list_presets(page: str) -> dict[str, str]:
 
 
 def test_the_page_of_a_reserved_bit_is_not_green() -> None:
-    client = Client(create_app())
+    client = share_client()
     word = "/descriptor/wgmma/0x4000004000004000"
     shown = read_verdict(client.get(word + "?s_kind=rows&s_inner=K&s_pitch_bytes=128&s_swizzle=128B&s_base=0").text)
     assert 'class="verdict care"' in shown and "✓" not in shown
@@ -138,7 +138,7 @@ def test_a_preset_made_from_the_word_does_not_confirm_it(word: str) -> None:
     """The swizzle and the first byte of a preset are the word's own: the match is said to rest on them until a person
     says that the program stores it so.
     """
-    client = Client(create_app())
+    client = share_client()
     at = f"/descriptor/wgmma/{word}"
     box = list_presets(client.get(at).text)["box"]
     shown = read_verdict(client.get(at + box).text)
@@ -150,7 +150,7 @@ def test_a_preset_made_from_the_word_does_not_confirm_it(word: str) -> None:
 
 
 def test_a_standard_tile_found_from_the_word_does_not_confirm_it() -> None:
-    client = Client(create_app())
+    client = share_client()
     at = "/descriptor/wgmma/0x4000004000010040"
     fits = [unescape(to) for to in re.findall(r'<li><a data-store href="([^"]+)"', client.get(at).text)]
     assert fits
@@ -159,7 +159,7 @@ def test_a_standard_tile_found_from_the_word_does_not_confirm_it() -> None:
 
 
 def test_a_value_that_differs_from_the_words_own_was_given() -> None:
-    client = Client(create_app())
+    client = share_client()
     at = "/descriptor/wgmma/0x4000004000010040"
     box = list_presets(client.get(at).text)["box"].replace("s_base=0x400", "s_base=0x0")
     assert "first byte" not in client.get(at + box).text.split('id="from-word"')[-1].split("</p>")[0]

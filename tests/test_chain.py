@@ -14,12 +14,13 @@ from lanescope.ptx.instruction import Operand
 from lanescope.shared import chain, pieces
 from lanescope.shared.feeding import explain_no_feed
 from lanescope.shared.storage import Storage
+from tests.cases import for_each
 
 F16 = "mma.m16n8k16.row.col.f32.f16.f16.f32"
 S8 = "mma.m16n8k32.row.col.s32.s8.s8.s32"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ptx", "operand", "major", "load", "line", "byte"),
     [
         (F16, "a", "K", "ldmatrix.sync.aligned.m8n8.x4.shared.b16", "lane & 15", "(lane >> 4) * 16"),
@@ -110,7 +111,7 @@ PIECES = [
 ]
 
 
-@pytest.mark.parametrize(("ptx", "operand", "count", "layout", "unit"), PIECES)
+@for_each(("ptx", "operand", "count", "layout", "unit"), PIECES)
 def test_pieces_of_16_bits_go_through_trans_with_whatever_they_hold(
     ptx: str, operand: str, count: str, layout: str, unit: str
 ) -> None:
@@ -234,7 +235,7 @@ WHY = [
 ]
 
 
-@pytest.mark.parametrize(("ptx", "operand", "spec", "says", "too"), WHY)
+@for_each(("ptx", "operand", "spec", "says", "too"), WHY)
 def test_why_nothing_feeds_is_said_of_this_storage(
     ptx: str, operand: str, spec: dict[str, object], says: str, too: str
 ) -> None:
@@ -288,8 +289,8 @@ def test_the_addresses_of_a_wrong_load_are_the_best_there_are() -> None:
             assert np.count_nonzero(mine == 8 * told.rows[0, 0, matrix, row]) == best
 
 
-@pytest.mark.parametrize("swizzle", ["none", "32B", "64B", "128B"])
-@pytest.mark.parametrize(("operand", "major"), [("a", "K"), ("a", "MN"), ("b", "K"), ("b", "MN")])
+@for_each("swizzle", ["none", "32B", "64B", "128B"])
+@for_each(("operand", "major"), [("a", "K"), ("a", "MN"), ("b", "K"), ("b", "MN")])
 def test_every_canonical_storage_is_read_right(operand: str, major: str, swizzle: str) -> None:
     op = find(F16).operand(operand)
     where = chain.make_operand_storage(
@@ -304,7 +305,7 @@ def test_a_pitch_off_sixteen_bytes_faults() -> None:
     assert not told.match and "is not a multiple of 16" in told.notes[0] and not told.costs
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ptx", "spec", "field"),
     [
         (F16, {"kind": "canonical", "swizzle": "32B", "mn": 8, "k": 16}, "storage.mn"),
@@ -334,7 +335,7 @@ def test_stores_of_accumulators() -> None:
     assert np.array_equal(best.lane_places[1, 0, :, 0], best.lane_places[0, 0, :, 0] + 16)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("load", "ptx", "operand", "message"),
     [
         ("ldmatrix.m8n8.x4.shared.b16", F16, "b", "fills 4 registers"),

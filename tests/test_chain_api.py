@@ -14,6 +14,7 @@ from lanescope.app.banks import facts as bank_facts
 from lanescope.app.hardware import chain_runs, verification
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
+from tests.cases import for_each
 from tests.client import Client
 from tests.command import run_lanescope
 from tests.ptxas import nvrtc
@@ -54,7 +55,7 @@ def test_a_chain_nothing_can_do_says_why(client: Client) -> None:
     assert told["verdict"] == "mismatch" and not told["instead"] and "pairs of bytes" in told["notes"][0]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "field"),
     [
         ({"load": "ldmatrix.m8n8.x3"}, "load"),
@@ -185,7 +186,7 @@ def test_banks(client: Client) -> None:
     assert client.post("/api/v1/banks", json={"access": "ldmatrix.x4", "address": ["a"]}).status_code == 422
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("row_bytes", "accesses", "text", "mode"),
     [
         (32, [("ldmatrix.x4", "ldmatrix")], "Sw<1,4,3>", "32B"),
@@ -267,7 +268,7 @@ def test_given_addresses_are_what_is_counted_and_solved(client: Client) -> None:
         )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "body", "field"),
     [
         ("banks", {"access": "ld.shared.b32", "address": COLUMN, "swizzle": "3,4,2"}, "swizzle"),
@@ -299,7 +300,7 @@ def test_accesses_as_people_write_them() -> None:
         bank_facts.parse_accesses("0 4 8")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "says"),
     [
         ("/chain", "256 of 256 elements arrive in the register that the operand needs</h2> <p>No bank conflicts."),
@@ -333,7 +334,7 @@ def test_pages(client: Client, path: str, says: str) -> None:
     assert says in " ".join(page.text.split()), path
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "says"),
     [
         ("/chain?s_kind=cute&s_layout=x", "CuTe layout (mn, k)"),

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanescope.app import cli
+from tests.cases import for_each
 from tests.command import build_command, run_lanescope
 from tests.sample import choose_count
 
@@ -146,7 +146,10 @@ def test_every_flag_is_off_until_it_is_given() -> None:
     assert len(flags) > 20 and given == []
 
 
-@pytest.mark.parametrize("verb", sorted(WORKS), ids=" ".join)
+PART = choose_count(4, 8)  # of the hostile words each parameter has one in so many
+
+
+@for_each("verb", sorted(WORKS), ids=" ".join)
 def test_hostile_words_are_refused_or_answered(verb: tuple[str, ...]) -> None:
     working = WORKS[verb]
     for number, param in enumerate(list_verbs()[verb].params):
@@ -159,14 +162,14 @@ def test_hostile_words_are_refused_or_answered(verb: tuple[str, ...]) -> None:
             "capture": ("nowhere/at/all.lscap", "a\0b", "/"),
             "trace": ("nowhere/at/all.json", "a\0b", "/"),
         }
-        for hostile in written.get(param.name or "", HOSTILE[number % 4 :: 4]):
+        for hostile in written.get(param.name or "", HOSTILE[number % PART :: PART]):
             words = [*working, max(param.opts, key=len), hostile] if option else [hostile, *working[1:]]
             code, told = run_words([*verb, *words])
             assert code in (0, 1, 2) and "Traceback" not in told, (words, told[:500])
             assert len(told) < 400_000 and (code != 2 or told.strip()), words
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "says"),
     [
         (["serve", "--port", "99999"], "port is '99999'"),

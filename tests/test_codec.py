@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from lanescope.ptx import codec, dtypes
 from lanescope.ptx.dtypes import DTYPES, DType, FloatFormat, SpecialCodes
+from tests.cases import for_each
 
 FLOATS = [name for name, row in DTYPES.items() if row.format]
 NATIVE = {"f16": (np.uint16, np.float16), "f32": (np.uint32, np.float32), "f64": (np.uint64, np.float64)}
@@ -42,7 +43,7 @@ def decode_code(code: int, held: FloatFormat) -> float:
     return -value if sign and held.signed else value
 
 
-@pytest.mark.parametrize("name", [name for name in FLOATS if DTYPES[name].bits <= 16])
+@for_each("name", [name for name in FLOATS if DTYPES[name].bits <= 16])
 def test_every_code_of_a_narrow_type(name: str) -> None:
     row = DTYPES[name]
     assert row.format
@@ -92,7 +93,7 @@ def test_nothing_lies_nearer(name: str, value: float) -> None:
             assert abs(found - at) <= abs(beside[0] - at)
 
 
-@pytest.mark.parametrize("name", PRINTED)
+@for_each("name", PRINTED)
 def test_limits_are_those_of_the_documents(name: str) -> None:
     largest, normal, least = PRINTED[name]
     held = DTYPES[name].format
@@ -119,7 +120,7 @@ PAST = {
 }
 
 
-@pytest.mark.parametrize("name", list(PAST))
+@for_each("name", list(PAST))
 def test_what_is_too_large_has_a_code_of_its_own(name: str) -> None:
     largest = codec.get_bounds(name)[1]
     assert tuple(codec.encode_values(np.array([4 * largest, np.inf, -np.inf]), name).tolist()) == PAST[name]

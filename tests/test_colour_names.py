@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import pytest
 
 from lanescope import find
 from lanescope.app.instruction import wording
@@ -13,6 +12,7 @@ from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand, OperandPlace
 from lanescope.render.names import describe_names, format_names
 from lanescope.render.view import OperandGrid
+from tests.cases import for_each
 
 TENSOR = OperandPlace.TENSOR
 MMA = find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -51,7 +51,7 @@ def test_the_formula_gives_the_number_that_colours_each_cell() -> None:
     assert seen > 300
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "words"),
     [
         ("g", "lane group (lane / 4)"),

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from lanescope import find
 from lanescope.app.compare.facts import compare_fragments
-from lanescope.app.main import create_app
 from lanescope.render.view import OperandGrid
-from tests.client import Client
+from tests.cases import for_each
+from tests.client import share_client
 
 MMA, WMMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "wmma.load.a.sync.aligned.row.m16n16k16.f16"
 
@@ -27,9 +25,7 @@ def test_an_element_that_one_side_holds_twice_is_no_same_layout() -> None:
     assert (turned.moved == told.moved).all()
 
 
-@pytest.mark.parametrize(
-    ("ptx", "name"), [(MMA, "a"), (MMA, "d"), (WMMA, "a"), ("ldmatrix.m8n8.x4.shared.b16", "data")]
-)
+@for_each(("ptx", "name"), [(MMA, "a"), (MMA, "d"), (WMMA, "a"), ("ldmatrix.m8n8.x4.shared.b16", "data")])
 def test_an_operand_is_the_same_as_itself(ptx: str, name: str) -> None:
     told = compare_fragments(find_operand(ptx, name), find_operand(ptx, name))
     assert told.same and not told.moved.any()
@@ -58,7 +54,7 @@ def test_the_verdict_is_that_of_sets_of_places() -> None:
 
 
 def test_the_page_says_how_often_each_side_holds_an_element() -> None:
-    client = Client(create_app())
+    client = share_client()
     page = " ".join(client.get("/compare", params={"left": f"{MMA}/a", "right": f"{WMMA}/a"}).text.split())
     assert "The same layout" not in page
     assert "On the left each element is held once, on the right twice." in page

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.cases import for_each
 from tests.client import Client
 from tests.test_verify import build_canonical
 
@@ -172,13 +173,13 @@ def get_model(document: Json, name: str) -> Json:
     return found
 
 
-@pytest.mark.parametrize("path", PARAMETERS)
+@for_each("path", PARAMETERS)
 def test_parameters_are_documented(document: Json, path: str) -> None:
     told = document["paths"][API + path]["get"].get("parameters", [])
     assert set(PARAMETERS[path].split()) <= {p["name"] for p in told if p["in"] == "query"}
 
 
-@pytest.mark.parametrize("path", BODIES)
+@for_each("path", BODIES)
 def test_bodies_are_documented(document: Json, path: str) -> None:
     schema = document["paths"][API + path]["post"]["requestBody"]["content"]["application/json"]["schema"]
     body = get_model(document, schema["$ref"].rpartition("/")[2])
@@ -187,7 +188,7 @@ def test_bodies_are_documented(document: Json, path: str) -> None:
     assert all(form["additionalProperties"] is False for form in forms)
 
 
-@pytest.mark.parametrize("kind", STORAGES)
+@for_each("kind", STORAGES)
 def test_storages_are_documented(document: Json, kind: str) -> None:
     told = [
         get_model(document, one["$ref"].rpartition("/")[2])
@@ -213,7 +214,7 @@ def test_words_are_those_of_the_contract(document: Json) -> None:
     assert get_model(document, "Word64")["pattern"] == "^0x[0-9a-f]{16}$"
 
 
-@pytest.mark.parametrize("address", ANSWERS)
+@for_each("address", ANSWERS)
 def test_answers_have_their_fields(client: Client, address: str) -> None:
     answer = client.get(API + address)
     assert answer.status_code == 200
@@ -221,7 +222,7 @@ def test_answers_have_their_fields(client: Client, address: str) -> None:
         get_value(answer.json(), field)
 
 
-@pytest.mark.parametrize(("path", "body", "fields"), POSTED, ids=[path for path, _, _ in POSTED])
+@for_each(("path", "body", "fields"), POSTED, ids=[path for path, _, _ in POSTED])
 def test_posted_answers_have_their_fields(client: Client, path: str, body: Json, fields: str) -> None:
     answer = client.post(API + path, json=body)
     assert answer.status_code == 200, answer.text
@@ -255,12 +256,12 @@ def test_words_of_64_bits_are_strings_of_16_digits(client: Client) -> None:
     assert made == "0x0000000000000001" == client.get(f"{API}/descriptors/0x1").json()["descriptor"]
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/docs", "/openapi.json"])
+@for_each("path", ["/healthz", "/readyz", "/metrics", "/docs", "/openapi.json"])
 def test_what_operates_it_answers(client: Client, path: str) -> None:
     assert client.get(path).status_code == 200
 
 
-@pytest.mark.parametrize("form", ["svg", "png", "pdf", "tex", "txt", "md", "csv"])
+@for_each("form", ["svg", "png", "pdf", "tex", "txt", "md", "csv"])
 def test_pictures_have_stable_bytes_and_a_strong_etag(client: Client, document: Json, form: str) -> None:
     for path in (
         f"/i/{M16}/a.{form}?colour=g&label=lane:value&lanes=0-3&theme=bw&cell=40",
@@ -289,7 +290,7 @@ def test_unknown_keys_are_refused_with_the_nearest(client: Client) -> None:
         assert answer.status_code == 422 and "Did you mean" in answer.json()["error"]["hint"], answer.text
 
 
-@pytest.mark.parametrize("text", ["4096", "0x1000", "0b1_0000_0000_0000", "04096", "4'096", "4096ull", 4096])
+@for_each("text", ["4096", "0x1000", "0b1_0000_0000_0000", "04096", "4'096", "4096ull", 4096])
 def test_numbers_in_text(client: Client, text: object) -> None:
     assert (
         client.post(f"{API}/descriptors/encode", json={"start_address": text}).json()["descriptor"]

@@ -7,7 +7,6 @@ from html import unescape
 from typing import Any
 
 import numpy as np
-import pytest
 
 from lanescope.app.kit.maps import script_data
 from lanescope.app.kit.maps.bench import HolderMap
@@ -17,6 +16,7 @@ from lanescope.reader import recognise_text
 from lanescope.tiles import bulk_code
 from lanescope.tiles.bulk import is_tma
 from lanescope.tiles.shades import TileShade
+from tests.cases import for_each
 from tests.client import Client
 
 # TiledCopy ------------------------------------------------------------------------------------------------------------
@@ -25,7 +25,7 @@ from tests.client import Client
 BULK = [name for name, fields in tiled_copy_page.PRESETS.items() if is_tma(fields["atom"])]
 
 
-@pytest.mark.parametrize("name", [name for name in tiled_copy_page.PRESETS if name not in BULK])
+@for_each("name", [name for name in tiled_copy_page.PRESETS if name not in BULK])
 def test_the_script_of_a_copy_gets_its_maps(name: str) -> None:
     given = tiled_copy_page.build_body(tiled_copy_page.PRESETS[name])
     made = tiled_copy_facts.parse_tiled_copy(given)
@@ -84,7 +84,7 @@ def test_the_page_of_a_copy_says_what_it_costs(client: Client) -> None:
     assert "bank conflicts</h2>" not in bare and "128</dt>" in bare
 
 
-@pytest.mark.parametrize("name", BULK)
+@for_each("name", BULK)
 def test_the_page_of_a_tma_copy_draws_where_each_element_lands(client: Client, name: str) -> None:
     fields = tiled_copy_page.PRESETS[name]
     made = tiled_copy_facts.parse_tma_copy(tiled_copy_page.build_body(fields))
@@ -139,7 +139,7 @@ def test_a_tiled_copy_is_shown_from_its_print(client: Client) -> None:
     assert wrong.status_code == 422 and "Tiler (M, N): layout_tv" in unescape(wrong.text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("query", "said"),
     [
         ("atom=SM90_TMA_LOAD&tile=64x60", "Tile, rows x columns: k = 60 is not a multiple of the atom's 64."),
@@ -214,7 +214,7 @@ def test_every_form_of_a_main_loops_picture(client: Client) -> None:
     assert "<svg" in client.get("/tiles/loop.svg", params=alone | {"tile": "64x128x64", "b_swizzle": "128B"}).text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "field"),
     [
         ("copy.svg?colour=red", "colour"),

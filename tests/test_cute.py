@@ -16,6 +16,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.pattern import Pattern
 from lanescope.shared.storage import storage
 from lanescope.shared.swizzle import Swizzle
+from tests.cases import for_each
 from tests.sample import choose_count
 
 PRINTED = [  # the same layout by C++, by the Python DSL, by pycute, by hand
@@ -27,14 +28,12 @@ PRINTED = [  # the same layout by C++, by the Python DSL, by pycute, by hand
 ]
 
 
-@pytest.mark.parametrize("text", PRINTED)
+@for_each("text", PRINTED)
 def test_every_printer_is_read(text: str) -> None:
     assert parse_layout(text) == CuteLayout((8, 64), (64, 1), Swizzle(3, 3, 3))
 
 
-@pytest.mark.parametrize(
-    "pointer", ["smem_ptr16b", "smem_ptr[16b]", "smem_ptr[16b](unset)", "smem_ptr[16b](0x7f1200000400)"]
-)
+@for_each("pointer", ["smem_ptr16b", "smem_ptr[16b]", "smem_ptr[16b](unset)", "smem_ptr[16b](0x7f1200000400)"])
 def test_pointers_say_the_unit(pointer: str) -> None:
     assert parse_layout(f"Sw<3,4,3> o {pointer} o (_8,_64):(_64,_1)") == CuteLayout(
         (8, 64), (64, 1), Swizzle(3, 4, 3), 16
@@ -83,8 +82,8 @@ TWICE = [
 ]
 
 
-@pytest.mark.parametrize(("elements", "chunks"), TWICE)
-@pytest.mark.parametrize("said", ["K", "MN"])
+@for_each(("elements", "chunks"), TWICE)
+@for_each("said", ["K", "MN"])
 def test_a_layout_in_chunks_is_the_one_in_elements(elements: str, chunks: str, said: str) -> None:
     one, other = (storage({"kind": "cute", "layout": text, "base": 2048}, 16, said) for text in (elements, chunks))
     assert (one.mn, one.k) == (other.mn, other.k)
@@ -100,7 +99,7 @@ def test_offset_and_unit_move_the_data() -> None:
     assert moved.address(0, 0) != 128
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "why"),
     [
         ("", "empty"),
@@ -144,7 +143,7 @@ def test_what_is_no_layout_says_why(text: str, why: str) -> None:
     assert caught.value.field == "layout" and caught.value.hint and len(caught.value.message) < 200
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("spec", "field"),
     [
         ({"layout": None}, "layout"),

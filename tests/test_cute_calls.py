@@ -21,6 +21,7 @@ from lanescope.cute.spelling import format_cxx, format_python
 from lanescope.cute.text import parse_cute_layout
 from lanescope.cute.tuples import list_leaves
 from lanescope.errors import LayoutError
+from tests.cases import for_each
 from tests.client import Client
 from tests.test_algebra import make_random_layout, to_pycute
 
@@ -33,7 +34,7 @@ THEIRS = {  # pycute's function of an operation that both define alike
 }
 
 
-@pytest.mark.parametrize("name", THEIRS)
+@for_each("name", THEIRS)
 def test_expressions_are_pycutes(name: str) -> None:
     """In three spellings each; where both give a layout it is the same function, and refusals name their condition."""
     rng = np.random.default_rng(sum(map(ord, name)))
@@ -67,7 +68,7 @@ def test_expressions_are_pycutes(name: str) -> None:
     assert told >= 30, (told, refused)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "results"),
     [
         ("(6,2):(8,2) o (4,3):(3,1)", ["((2,2),3):((24,2),8)"]),
@@ -101,7 +102,7 @@ def test_a_divide_says_what_cute_makes_of_it() -> None:
     assert str(step.parts[-1].result) == str(step.result)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "said"),
     [
         ("composition((4,6):(1,8), 6:3)", "Shape Divisibility Condition"),
@@ -128,7 +129,7 @@ def test_a_refused_step_says_why(client: Client, text: str, said: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "said"),
     [
         ("", "is empty"),

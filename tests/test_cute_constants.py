@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from lanescope.reader import recognise_text, smem_layouts, terms, tiled_copy, tiled_mma
 from lanescope.reader.meaning import TextMeaning
+from tests.cases import for_each
 
 ATOM = "SM80_16x8x16_F32F16F16F32_TN"
 
@@ -117,7 +116,7 @@ def test_a_python_name_belongs_to_its_function_or_its_class() -> None:
 # what is computed -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("expression", "value"),
     [
         ("get<1>(Shape<_16,_8,_4>{})", 8),
@@ -151,7 +150,7 @@ def test_a_constant_has_the_value_that_cute_computes(expression: str, value: int
     assert read_number(f"constexpr int a = {expression};\nInt<a>", "a>") == value
 
 
-@pytest.mark.parametrize(
+@for_each(
     "expression",
     [
         "get<3>(Shape<_16,_8,_4>{})",
@@ -294,7 +293,7 @@ __global__ void run(half_t const* a, int m, int k) {{
 """
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "value"),
     [
         ("size<0>(tCrA)", 8),  # m16n8k16 holds 8 halves of A in a thread

@@ -11,13 +11,13 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from lanescope.blackwell import idesc, tmem
 from lanescope.blackwell.tmem import TmemMma, TmemOperandLayout
 from lanescope.ptx.table import tmem as rows
 from lanescope.ptx.table.kinds import WS
+from tests.cases import for_each
 
 HELD = json.loads((Path(__file__).parent / "golden" / "cutlass_tmem.json").read_text())
 
@@ -57,7 +57,7 @@ def test_d_of_every_legal_n() -> None:
     assert len(HELD["d"]) == 105 and sum(case.startswith(WS) for case in HELD["d"]) == 9 and wrong == []
 
 
-@pytest.mark.parametrize("case", HELD["a"])
+@for_each("case", HELD["a"])
 def test_a_of_every_width(case: str) -> None:
     form, m, kind = case.split()
     assert (

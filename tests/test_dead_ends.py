@@ -13,6 +13,7 @@ from lanescope.reader.code.builders import find_builders
 from lanescope.workbench import build_bench
 from lanescope.workbench.check import check_text
 from tests import reader_corpus
+from tests.cases import for_each
 from tests.client import Client
 from tests.test_reader_code import CASES
 
@@ -65,9 +66,7 @@ def test_what_a_branch_decides_can_be_chosen() -> None:
     assert [step.descriptor[-8:] for step in chosen.operands[0].steps] == ["00800040"]
 
 
-@pytest.mark.parametrize(
-    "text", ["(1,2) to (3,4)", "see (1,2):(3,4) and (5,6):(7,8)", "ratio 16:9", "at 12:30 the job"]
-)
+@for_each("text", ["(1,2) to (3,4)", "see (1,2):(3,4) and (5,6):(7,8)", "ratio 16:9", "at 12:30 the job"])
 def test_prose_with_colons_is_no_layout(text: str) -> None:
     assert not reader.recognise_text(text).found
 
@@ -96,7 +95,7 @@ sA: Sw<3,4,3> o smem_ptr[16b](unset) o ((_8,_8),(_64,_1)):((_64,_512),(_1,_0))
 """
 
 
-@pytest.mark.parametrize("head", ["make_smem_desc", "make_desc", "get_gmma_descriptor", "create_matrix_desc", "desc"])
+@for_each("head", ["make_smem_desc", "make_desc", "get_gmma_descriptor", "create_matrix_desc", "desc"])
 def test_a_builder_without_its_code_is_asked_for(head: str) -> None:
     """What is missing is said, and the descriptor that such tiles mostly have can be chosen."""
     text = CALLS.replace("make_smem_desc", head)
@@ -117,7 +116,7 @@ def test_a_builder_without_its_code_is_shown_alone(client: Client) -> None:
     assert "its code is not in the text" in shown and 'name="builder.make_smem_desc"' in shown
 
 
-@pytest.mark.parametrize("head", ["make_tma_desc", "prefetch_tma_descriptor", "make_instr_desc", "print_desc", "foo"])
+@for_each("head", ["make_tma_desc", "prefetch_tma_descriptor", "make_instr_desc", "print_desc", "foo"])
 def test_other_functions_are_no_builders(head: str) -> None:
     assert not any(one.key.startswith("builder.") for one in build_bench(CALLS.replace("make_smem_desc", head)).assumed)
 
@@ -150,7 +149,7 @@ TYPES = {
 }
 
 
-@pytest.mark.parametrize("name", TYPES)
+@for_each("name", TYPES)
 def test_the_type_of_a_triton_descriptor(name: str) -> None:
     (one,) = (found for found in reader.recognise_text(TYPES[name]).found if found.kind == "tensor_map")
     assert (one.facts["element_bits"], one.facts["swizzle"], one.facts["box"]) == (16, "128B", [64, 64])
@@ -224,7 +223,7 @@ def test_stages_begin_where_the_layout_says(layout: str) -> None:
     assert wrong.headline.startswith("Every K step of A in stages 1 and 2")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line",
     [
         "sA: (_64,_64):(_64,_1)",

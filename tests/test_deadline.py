@@ -15,6 +15,7 @@ from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.shared import banks, chain, freeing
 from lanescope.workbench import build_bench
 from lanescope.workbench.check import check_text
+from tests.cases import for_each
 
 LOOP = """\
 constexpr uint64_t base(uint32_t smem) { return (smem & 0x3FFFF) >> 4 | 1ull << 16 | 64ull << 32 | 1ull << 62; }
@@ -69,7 +70,7 @@ def make_counter() -> tuple[list[int], Callable[[], bool]]:
     return asked, over
 
 
-@pytest.mark.parametrize("door", DOORS)
+@for_each("door", DOORS)
 def test_an_answer_is_whole_or_there_is_none(door: str) -> None:
     make = DOORS[door]
     make()  # what every process reads once is read

@@ -28,6 +28,7 @@ from lanescope.errors import LayoutError
 from lanescope.shared.banks import get_access, make_address_use
 from lanescope.shared.freeing import find_freeing_swizzle
 from lanescope.shared.swizzle import Swizzle
+from tests.cases import for_each
 from tests.oracle import deliveries
 from tests.ptxas import nvrtc
 
@@ -181,7 +182,7 @@ def make_problem(seed: int, width: int, registers: int) -> tuple[Fragment, Memor
     return Fragment(space, width, tuple(vectors)), Memory(space, width, address)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@for_each("seed", range(6))
 def test_no_program_is_shorter(seed: int) -> None:
     """The same cost as an exhaustive search over arrays, or none in both."""
     width = (8, 16)[seed % 2]
@@ -280,7 +281,7 @@ def test_every_conversion_and_move_runs() -> None:
     run_cases([delivery_runs.make_case(str(n), one, rng) for n, one in enumerate(found)], "sm_100a")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("fields", "field"),
     [
         ({"operand": "x"}, "operand"),

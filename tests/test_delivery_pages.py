@@ -10,17 +10,12 @@ from lanescope import deliver
 from lanescope.app.catalogue.topics import find_topics
 from lanescope.app.delivery import facts
 from lanescope.app.delivery.feature import DELIVER, list_changes
-from lanescope.app.main import create_app
 from lanescope.delivery.named import FP8, NAMED
 from lanescope.errors import LayoutError
+from tests.cases import for_each
 from tests.client import Client
 
 FP8_V = list_changes(NAMED["FP8 V, transposed"])
-
-
-@pytest.fixture(scope="module")
-def client() -> Client:
-    return Client(create_app())
 
 
 def test_the_json_has_the_map_after_each_step(client: Client) -> None:
@@ -97,7 +92,7 @@ def test_the_links_of_the_page_open(client: Client) -> None:
     assert "/deliver" in client.get("/layouts/triton").text
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "marlin",
@@ -116,7 +111,7 @@ def test_the_box_finds_the_guide(text: str) -> None:
     assert any(topic.page == "/guide/storage-to-operand" for topic in find_topics(text))
 
 
-@pytest.mark.parametrize("letter", ["q", "ab", "", 3, None])
+@for_each("letter", ["q", "ab", "", 3, None])
 def test_a_wrong_operand_is_refused_with_those_there_are(letter: object) -> None:
     with pytest.raises(LayoutError) as caught:
         deliver("mma.m16n8k16.row.col.f32.f16.f16.f32", letter)  # type: ignore[arg-type]

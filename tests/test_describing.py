@@ -6,10 +6,9 @@ import json
 from html import unescape
 from urllib.parse import parse_qsl, urlsplit
 
-import pytest
-
 from lanescope.descriptor.matrix import reads
 from lanescope.descriptor.tile_descriptors import TileDescriptors, describe_stored_tile
+from tests.cases import for_each
 from tests.client import Client
 from tests.command import run_lanescope
 from tests.written_kernels import CODES, OperandTile
@@ -40,8 +39,8 @@ def describe_layout(layout: str, bits: int | None = None) -> list[TileDescriptor
     return describe_stored_tile({"kind": "cute", "layout": layout}, bits)
 
 
-@pytest.mark.parametrize(("bits", "own"), TILES, ids=str)
-@pytest.mark.parametrize("flagged", [True, False])
+@for_each(("bits", "own"), TILES, ids=str)
+@for_each("flagged", [True, False])
 def test_every_canonical_layout_has_its_descriptor(bits: int, own: OperandTile, flagged: bool) -> None:
     """LBO, SBO, mode and major are those of the canonical layout; each word reads every element from where pycute puts
     it.
@@ -85,7 +84,7 @@ def test_a_layout_of_16_byte_chunks_is_read_by_every_width() -> None:
     assert {(one.words[0].lbo_bytes, one.words[0].sbo_bytes) for one in found} == {(64 * 16, 8 * 16)}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("layout", "bits", "why"),
     [
         ("(64,64):(64,1)", 16, "its rows of 16 bytes are 128 bytes apart"),

@@ -24,6 +24,7 @@ from lanescope.ptx.table.descriptors import WGMMA
 from lanescope.shared import slices
 from lanescope.shared.swizzle import MODES, Swizzle, get_mode
 from lanescope.shared.tiling import Tile
+from tests.cases import for_each
 from tests.test_verify import GOOD, NONE, build_canonical, build_right_word
 
 CASES = json.loads(
@@ -127,7 +128,7 @@ TILES = [
 ]
 
 
-@pytest.mark.parametrize("row", TILES, ids=str)
+@for_each("row", TILES, ids=str)
 def test_tiles_equal_cute_tile_to_shape(row: tuple[int, str, str, int, int, str]) -> None:
     """The tiling written once more with pycute: atom, logical product, swizzle; and the printed CuTe string
     evaluated.
@@ -154,7 +155,7 @@ def test_tiles_equal_cute_tile_to_shape(row: tuple[int, str, str, int, int, str]
             assert offsets[i, j] * 8 // bits == expected == xor(int(text(i, j)))
 
 
-@pytest.mark.parametrize("row", TILES, ids=str)
+@for_each("row", TILES, ids=str)
 def test_a_tiles_own_descriptors_read_each_byte_once(row: tuple[int, str, str, int, int, str]) -> None:
     bits, major, name, mn, k, order = row
     tile = Tile(bits, major, get_mode(name), mn, k, order, base=8192)
@@ -183,8 +184,8 @@ def test_the_default_order_is_that_of_cutlass_collectives() -> None:
     assert str(Tile(16, "MN", get_mode("128B"), 128, 64, order="mn", base=1024).descriptor()) == "0x4000008000400040"
 
 
-@pytest.mark.parametrize("name", ["32B", "64B", "128B"])
-@pytest.mark.parametrize("rows", range(8))
+@for_each("name", ["32B", "64B", "128B"])
+@for_each("rows", range(8))
 def test_a_tile_swizzled_from_its_own_start(name: str, rows: int) -> None:
     """The bytes are those of an aligned tile, moved; the descriptor's base offset makes the hardware read them."""
     for major in ("K", "MN"):
@@ -219,7 +220,7 @@ WORKED = [  # the m64n32k16 examples of the seed, LBO and SBO in 16-byte units; 
 ]
 
 
-@pytest.mark.parametrize("row", WORKED, ids=str)
+@for_each("row", WORKED, ids=str)
 def test_worked_examples(row: tuple[int, str, str, int | None, int]) -> None:
     mn, major, name, lbo, sbo = row
     tile = Tile(16, major, get_mode(name), mn, 16, "mn")
@@ -231,9 +232,7 @@ def test_worked_examples(row: tuple[int, str, str, int | None, int]) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("swizzle", "reach", "lbo"), [("32B", 32, 2048), ("64B", 32, 16), ("64B", 64, 4096), ("128B", 64, 16)]
-)
+@for_each(("swizzle", "reach", "lbo"), [("32B", 32, 2048), ("64B", 32, 16), ("64B", 64, 4096), ("128B", 64, 16)])
 def test_lbo_leads_to_the_next_atom_where_the_instruction_reaches_it(swizzle: str, reach: int, lbo: int) -> None:
     """Elsewhere it is 16, as CUTLASS writes what nothing reads."""
     assert Tile(16, "K", get_mode(swizzle), 64, 128, "mn").get_lbo_sbo_bytes(reach)[0] == lbo
@@ -249,7 +248,7 @@ def test_constant_expressions() -> None:
             descriptors.parse_descriptor(bad)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "field"),
     [
         ({"start_address": 8}, "start_address"),
@@ -269,7 +268,7 @@ def test_encode_names_the_wrong_field(given: dict[str, Any], field: str) -> None
     assert caught.value.field == field and caught.value.hint
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "field"),
     [
         ({"mn": "60"}, "mn"),
@@ -419,7 +418,7 @@ def test_bank_conflicts_of_core_matrices() -> None:
     assert desc.count_bank_ways(reads(tile.descriptor(), turned), turned) == 1
 
 
-@pytest.mark.parametrize("word", [-1, 1 << 64, "0x40", None, 64.0])
+@for_each("word", [-1, 1 << 64, "0x40", None, 64.0])
 def test_a_word_has_64_bits(word: Any) -> None:
     assert Descriptor((1 << 64) - 1).word == (1 << 64) - 1 and Descriptor(0).word == 0
     with pytest.raises(LayoutError, match=r"^word is .* An integer from 0 to 2") as refused:

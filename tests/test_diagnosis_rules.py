@@ -15,6 +15,7 @@ from lanescope.descriptor.fits import find_fitting_tiles
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.descriptor.repair import compute_expected_reads
 from lanescope.shared.storage import storage
+from tests.cases import for_each
 from tests.right_programs import DescriptorProgram, build_word, make_programs, pack_word
 from tests.test_diagnosis import INSIDE, MN, NONE, ROWS, WIDE, diagnose_example
 
@@ -77,7 +78,7 @@ def test_base_offset_is_a_k_step_only_where_the_start_stands_still() -> None:
     assert [d.code for d in moved.diagnoses] == ["base_offset_wrong"]
 
 
-@pytest.mark.parametrize("extra", [1 << 52, 1 << 60, 0xFF << 52, 3 << 46])
+@for_each("extra", [1 << 52, 1 << 60, 0xFF << 52, 3 << 46])
 def test_bits_that_are_no_addresss_make_no_pointer(extra: int) -> None:
     told = build_verified(INSIDE.ask(build_word(replace(INSIDE, sbo=2048)) | extra))
     assert "generic_pointer" not in {d.code for d in told.diagnoses}
@@ -157,7 +158,7 @@ def test_shifts_that_were_computed_are_not_suspected() -> None:
 # without a storage, and beyond the window -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("p", [WIDE, INSIDE, MN, NONE], ids=["128B", "K step", "MN 64B", "none"])
+@for_each("p", [WIDE, INSIDE, MN, NONE], ids=["128B", "K step", "MN 64B", "none"])
 def test_without_a_storage_there_is_no_verdict_but_the_tiles_that_fit(p: DescriptorProgram) -> None:
     given = {name: value for name, value in p.ask(build_word(p)).items() if name not in ("storage", "slice")}
     told = build_verified(given)
@@ -186,7 +187,7 @@ def test_tiles_that_fit_begin_where_a_tile_can() -> None:
     ] == [(0x2000, 16)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "shared", "says"),
     [
         (WIDE.ask(pack_word(0x2000, 0, 128, 0, 3)), 960, "SBO is 128, but an atom takes 256 bytes"),

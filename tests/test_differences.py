@@ -19,6 +19,7 @@ from lanescope.ptx import catalog, wmma
 from lanescope.ptx.differences import DocumentSlip, list_document_slips, list_narrow_strides
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.slots import list_slots
+from tests.cases import for_each
 from tests.ptxas import assembler, nvrtc
 
 ROOT = Path(__file__).parents[1]
@@ -48,7 +49,7 @@ def write_line(text: str, like: Instruction) -> tuple[str, str]:
     return f"{text} {', '.join(slot.text for slot in list_slots(like))};", " ".join(declared)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.key)
+@for_each("row", ROWS, ids=lambda row: row.key)
 def test_every_row_is_proved(row: DocumentSlip) -> None:
     assert row.says and row.really and row.place and row.document
     assert row.ran or row.assembled or row.refused or row.test or row.stated
@@ -71,7 +72,7 @@ def test_every_row_is_proved(row: DocumentSlip) -> None:
 
 
 @needs_ptxas
-@pytest.mark.parametrize("row", [row for row in ROWS if row.refused], ids=lambda row: row.key)
+@for_each("row", [row for row in ROWS if row.refused], ids=lambda row: row.key)
 def test_ptxas_refuses_in_these_words(row: DocumentSlip) -> None:
     for text in row.refused:
         like = find_nearest_legal(text)
@@ -239,7 +240,7 @@ def test_kind_f8f6f4_assembles_for_sm_100a() -> None:
     nvrtc.find_library() is None or nvrtc.find_headers() is None,
     reason="no NVRTC or no CUDA headers: make test installs both",
 )
-@pytest.mark.parametrize(
+@for_each(
     ("shape", "element", "there"),
     [
         ("16, 16, 16", "char", False),

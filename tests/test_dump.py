@@ -22,6 +22,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.codec import decode_bits, encode_values
 from lanescope.ptx.dtypes import get_dtype
 from lanescope.shared.storage import storage
+from tests.cases import for_each
 from tests.npy_files import encode_npy
 
 BASE = engine.BASE
@@ -70,7 +71,7 @@ def examine_stored(
 # values ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ptx", "k"),
     [
         ("wgmma.mma_async.m64n64k16.f32.f16.f16", 64),
@@ -144,7 +145,7 @@ STORED = [
 ]
 
 
-@pytest.mark.parametrize("spec", STORED, ids=str)
+@for_each("spec", STORED, ids=str)
 def test_a_stored_tile_is_found_again(spec: dict[str, Any]) -> None:
     """The layout that is found puts every element where it was stored, and the verifier's repair reads it all."""
     told = examine_stored(spec, word_of(0x8000, 32, 48, 0, "64B"), origin=(0, 16), size=48 << 10)
@@ -162,8 +163,8 @@ def test_a_stored_tile_is_found_again(spec: dict[str, Any]) -> None:
         assert again.verdict == "match"
 
 
-@pytest.mark.parametrize("swizzle", ["none", "32B", "64B", "128B"])
-@pytest.mark.parametrize(
+@for_each("swizzle", ["none", "32B", "64B", "128B"])
+@for_each(
     ("ptx", "mn", "k"),
     [
         ("wgmma.mma_async.m64n64k32.f32.e4m3.e4m3", 64, 128),
@@ -373,7 +374,7 @@ WRONG = (
 )
 
 
-@pytest.mark.parametrize(("field", "raw", "says"), WRONG)
+@for_each(("field", "raw", "says"), WRONG)
 def test_a_wrong_file_is_refused_by_name(field: str, raw: bytes, says: str) -> None:
     """No file is unpickled or half read: each refusal names the file and what is wrong with it."""
     with pytest.raises(LayoutError) as wrong:

@@ -12,6 +12,7 @@ import pytest
 from lanescope import dump as engine
 from lanescope.app.dump.examples import EXAMPLES, build_files
 from lanescope.app.kit.examples import BODIES
+from tests.cases import for_each
 from tests.client import Client
 
 F16 = "wgmma.mma_async.m64n64k16.f32.f16.f16"
@@ -64,7 +65,7 @@ def test_the_page_works_with_a_form_alone(client: Client) -> None:
     assert client.get("/dump").status_code == 200
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("data", "sent", "says"),
     [
         (FORM, {"other": ("x", b"1")}, "There is no file"),
@@ -87,7 +88,7 @@ def test_a_body_that_is_no_form_is_refused(client: Client) -> None:
     assert client.post("/dump", content=b"x", headers={"content-type": "multipart/form-data"}).status_code == 422
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda one: one.name)
+@for_each("example", EXAMPLES, ids=lambda one: one.name)
 def test_the_examples_show_what_they_say(client: Client, example: Any) -> None:
     page = client.get(f"/dump?example={example.name}")
     assert page.status_code == 200

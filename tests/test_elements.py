@@ -16,6 +16,7 @@ from lanescope.app.read.facts import Reading
 from lanescope.app.read.text_meanings import find_certain_link, read_text
 from lanescope.ptx import catalog
 from lanescope.render.view import make_figure
+from tests.cases import for_each
 from tests.sample import take_sample
 
 TILE = "TiledMMA<MMA_Atom<SM90_64x64x16_F32F16F16_{}>, Layout<Shape<_2,_1,_1>>>"
@@ -59,7 +60,7 @@ def test_an_answer_says_what_the_page_says_of_its_pin() -> None:
     assert compared > 60
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         f"A(70,3) of {TILE.format('SS')}",
@@ -79,7 +80,7 @@ def test_what_lies_in_no_register_is_in_none(text: str) -> None:
     assert not find_certain_link(text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "notice"),
     [
         # PTX ISA, fragments of m16n8k16: a1 of A lies in the upper half of R0, lane 4 · (6 % 8) + (3 % 8) / 2 = 25.
@@ -100,7 +101,7 @@ def test_a_place_is_said_with_its_bits_and_its_part(text: str, notice: str) -> N
     assert any(notice in one for one in reading.notices), reading.notices
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "query"),
     [
         (f"C[3][5] of {F16_INTO_F32}", ""),
@@ -135,7 +136,7 @@ def test_scales_and_metadata_are_not_taken_for_the_data(text: str) -> None:
     assert "A[3][1] is in lane 12" in read(f"A[3][1] of {name}").notices[0]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "notice"),
     [
         # PTX ISA, block scaling: with thread-id 0, lanes 4g and 4g + 1 supply rows g and g + 8; 4X has a byte a block.
@@ -152,7 +153,7 @@ def test_scale_factors_and_metadata_are_operands(text: str, notice: str) -> None
     assert notice in reading.notices[0] and reading.kind == "instruction", reading.notices
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "reason"),
     [
         ("SFA[16][0] of mma.m16n8k64 mxf4", "row 0 to 15, K block 0 to 1"),
@@ -177,7 +178,7 @@ def test_what_is_refused_has_its_own_reason(text: str, reason: str) -> None:
     assert not find_certain_link(text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "link"),
     [
         ("lanes 3 and 4 of mma.m16n8k16 bf16", "pin=lane:3&pin2=lane:4"),

@@ -19,6 +19,7 @@ from lanescope.emulate.memory import FaultError
 from lanescope.emulate.tensor_maps import decode_tensor_map, encode_tensor_map, make_tensor_map
 from lanescope.errors import LayoutError
 from tests.async_kernels import list_codes, run, take, wait
+from tests.cases import for_each
 
 Array = NDArray[Any]
 SPANS = {"none": 16, "32B": 32, "64B": 64, "128B": 128}
@@ -103,7 +104,7 @@ def draw_case(seed: int) -> tuple[dict[str, Any], tuple[int, ...], Array]:
     return made, at, tensor
 
 
-@pytest.mark.parametrize("seed", range(25))
+@for_each("seed", range(25))
 def test_a_box_lands_where_the_slice_and_the_xor_say(seed: int) -> None:
     made, at, tensor = draw_case(seed)
     counts = [-(-size // step) for size, step in zip(made["box"], made["element_strides"], strict=True)]
@@ -135,7 +136,7 @@ def load_words(made: dict[str, Any], tensor: Array, at: tuple[int, ...], size: i
     return take(machine, out)[:size]
 
 
-@pytest.mark.parametrize("name", ["f16", "bf16", "f32", "f64", "tf32"])
+@for_each("name", ["f16", "bf16", "f32", "f64", "tf32"])
 def test_nan_outside_the_tensor_is_the_pattern_of_an_h100(name: str) -> None:
     made = {"type": name, "dims": (256,), "strides": (), "box": (16,), "fill": "nan"}
     size = 16 * {"f16": 2, "bf16": 2, "f32": 4, "f64": 8, "tf32": 4}[name]
@@ -174,8 +175,8 @@ def store_box(at: tuple[int, ...], instruction: str) -> str:
     )
 
 
-@pytest.mark.parametrize("schedule", [Schedule(), Schedule(late=True)], ids=str)
-@pytest.mark.parametrize("at", [(0, 0), (8, 3), (56, 14), (64, 20)])
+@for_each("schedule", [Schedule(), Schedule(late=True)], ids=str)
+@for_each("at", [(0, 0), (8, 3), (56, 14), (64, 20)])
 def test_a_store_takes_the_swizzle_back_and_skips_what_is_outside(at: tuple[int, int], schedule: Schedule) -> None:
     image, out = np.arange(1024, dtype=np.uint16), np.zeros((16, 64), np.uint16)
     made = {"type": "u16", "dims": (64, 16), "strides": (128,), "box": (32, 8), "swizzle": "64B"}
@@ -205,7 +206,7 @@ def test_a_store_reads_only_what_lies_inside_the_tensor(inside: int, codes: list
     assert [one.code for one in machine.findings] == codes
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("operation", "name"),
     [
         *product(("add", "min", "max"), ("u32", "s32")),
@@ -237,7 +238,7 @@ def test_reductions_of_integers(operation: str, name: str) -> None:
     assert take(machine, out).reshape(-1).tolist() == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("body", "code"),
     [
         (load_box((0, 0), 2048, 64), "misaligned"),
@@ -263,8 +264,8 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("field", CHANGES)
-@pytest.mark.parametrize("place", ["global", "shared::cta"])
+@for_each("field", CHANGES)
+@for_each("place", ["global", "shared::cta"])
 def test_a_map_that_the_kernel_changes_loads_what_a_map_made_so_loads(field: str, place: str) -> None:
     """As grouped products do: copy the map, replace a field, and load through the copy in global memory."""
     tensor = np.arange(16 * 16, dtype=np.uint16).reshape(16, 16)
@@ -320,7 +321,7 @@ def test_a_map_survives_its_bytes() -> None:
         decode_tensor_map(encode_tensor_map(made)[:64] + bytes(64))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "code"),
     [
         ({"address": 8}, "tma_address"),

@@ -13,6 +13,8 @@ from lanescope.app.hardware import captures
 from lanescope.emulate.capture import CaptureRecorder
 from lanescope.emulate.machine import Schedule
 from tests import emulated_captures
+from tests.cases import for_each
+from tests.sample import take_sample
 
 CHOSEN = [
     ("wgmma_tma_k_major-0", "real"),
@@ -24,7 +26,7 @@ CHOSEN = [
 ]
 
 
-@pytest.mark.parametrize(("name", "kind"), CHOSEN)
+@for_each(("name", "kind"), take_sample(CHOSEN, 6))
 def test_the_kernels_record_what_an_h200_recorded(name: str, kind: str) -> None:
     assert emulated_captures.compare(name, kind) == []
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from lanescope.emulate.machine import Schedule
 from lanescope.emulate.waits import find_deadlock
 from tests.async_kernels import SCHEDULES, copy_out, list_codes, run, take, wait
+from tests.cases import for_each
 
 OWN = "shl.b32 %a0, %tid, 4; cvt.u64.u32 %d0, %a0; add.u64 %d0, %d0, %in; add.u32 %a1, %s, %a0;\n"
 
 
-@pytest.mark.parametrize("late", [False, True])
-@pytest.mark.parametrize("size", [4, 8, 16])
+@for_each("late", [False, True])
+@for_each("size", [4, 8, 16])
 def test_bytes_beyond_src_size_are_zero(size: int, late: bool) -> None:
     """Thread n copies n % (size + 1) bytes; odd threads of another copy ignore the source."""
     body = OWN + (
@@ -58,7 +58,7 @@ def test_a_group_of_copies_ends_with_its_wait_and_not_before() -> None:
     assert found.T.tolist() == [first.tolist(), [0] * 32, first.tolist()]
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
+@for_each("schedule", SCHEDULES, ids=str)
 def test_bulk_copies_there_and_back(schedule: Schedule) -> None:
     body = (
         "@!%p bra J; mbarrier.init.shared.b64 [%bar], 1; fence.proxy.async;\n"
@@ -75,7 +75,7 @@ def test_bulk_copies_there_and_back(schedule: Schedule) -> None:
     assert take(machine, out).tolist() == [n + (n % 4 == 0) for n in range(128)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "code"),
     [
         ("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%s], [%in], 24, [%bar];", "copy_size"),
@@ -108,7 +108,7 @@ RANK = "mov.u32 %a9, %cluster_ctarank; xor.b32 %a8, %a9, 1;\n"
 MEET = "barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;\n"
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
+@for_each("schedule", SCHEDULES, ids=str)
 def test_a_cluster_exchanges_its_shared_memory(schedule: Schedule) -> None:
     """Each thread stores to its neighbour CTA; st.async and a remote arrival complete a barrier there."""
     body = RANK + (
@@ -127,7 +127,7 @@ def test_a_cluster_exchanges_its_shared_memory(schedule: Schedule) -> None:
     assert take(machine, out).tolist() == expected
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
+@for_each("schedule", SCHEDULES, ids=str)
 def test_multicast_brings_a_box_to_the_same_place_of_each_cta(schedule: Schedule) -> None:
     body = RANK + (
         "@%p mbarrier.init.shared.b64 [%bar], 1; fence.mbarrier_init.release.cluster;\n"
@@ -143,7 +143,7 @@ def test_multicast_brings_a_box_to_the_same_place_of_each_cta(schedule: Schedule
     assert np.array_equal(take(machine, out), np.stack([data, data]))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("body", "code"),
     [
         ("mapa.shared::cluster.u32 %a1, %s, 2; st.shared::cluster.u32 [%a1], 1;", "out_of_bounds"),
@@ -170,7 +170,7 @@ EXITED = RANK + (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     "access",
     [
         "st.shared::cluster.u32 [%a1], 1;",

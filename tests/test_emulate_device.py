@@ -6,7 +6,6 @@ import io
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from lanescope.emulate.files import load_buffers
 from lanescope.emulate.kernel import prepare_kernel
@@ -14,6 +13,7 @@ from lanescope.emulate.launch import parse_launch
 from lanescope.emulate.machine import Schedule
 from lanescope.emulate.parser import parse_module
 from lanescope.emulate.run import emulate, run_kernel
+from tests.cases import for_each
 from tests.device_runs import FOLDER, KernelRun, list_hanging_runs, list_runs, read_archive
 from tests.sample import FULL
 
@@ -24,7 +24,7 @@ def read_device_output(run: KernelRun, buffer: str) -> np.ndarray:
     return np.load(io.BytesIO(read_archive()[f"{run.name}/{buffer}.npy"]))
 
 
-@pytest.mark.parametrize("name", RUNS)
+@for_each("name", RUNS)
 def test_outputs_equal_the_devices(name: str) -> None:
     run = RUNS[name]
     expected = {key: read_device_output(run, key) for key, one in run.buffers.items() if one.output}
@@ -41,7 +41,7 @@ def test_outputs_equal_the_devices(name: str) -> None:
 ORDERED = ("ring-0", "multicast-0", "attention-0", "store-0", "triton-specialized-90")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "seed"), [(name, seed) for n, name in enumerate(ORDERED) for seed in (0, 4) if FULL or n % 2 == seed // 4]
 )
 def test_every_order_of_warps_comes_to_the_same(name: str, seed: int) -> None:
@@ -58,7 +58,7 @@ def test_every_order_of_warps_comes_to_the_same(name: str, seed: int) -> None:
     assert result.passed, result.findings
 
 
-@pytest.mark.parametrize("source", sorted({run.source for run in RUNS.values() if run.mistake}))
+@for_each("source", sorted({run.source for run in RUNS.values() if run.mistake}))
 def test_every_planted_mistake_changes_the_devices_result(source: str) -> None:
     right, *wrong = [run for run in RUNS.values() if run.source == source]
     outputs = [name for name, one in right.buffers.items() if one.output]
@@ -77,7 +77,7 @@ HANGING = {
 }
 
 
-@pytest.mark.parametrize("run", list_hanging_runs(), ids=lambda run: run.name)
+@for_each("run", list_hanging_runs(), ids=lambda run: run.name)
 def test_a_kernel_that_hangs_is_told_where_and_for_what(run: KernelRun) -> None:
     launch = run.launch
     for buffer in launch["buffer"].values():

@@ -20,6 +20,7 @@ from lanescope.emulate.machine import Machine, Schedule
 from lanescope.emulate.tensor_maps import decode_tensor_map, encode_tensor_map, make_tensor_map
 from lanescope.errors import LayoutError
 from tests.async_kernels import list_codes, run, take, wait
+from tests.cases import for_each
 from tests.test_emulate_boxes import DUMP, FILL, swizzle, write_coordinates
 
 Array = NDArray[Any]
@@ -98,7 +99,7 @@ SHOWN = {  # lower = upper corner, base (n, h, w), offset → the first channel 
 }
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@for_each("name", SHOWN)
 def test_pixels_are_those_that_a_gpu_is_shown_to_load(name: str) -> None:
     corner, (n, h, w), offset, expected = SHOWN[name]
     box = PixelBox((corner, corner), (corner, corner), 4, 16)
@@ -108,7 +109,7 @@ def test_pixels_are_those_that_a_gpu_is_shown_to_load(name: str) -> None:
     assert read_column(machine, NUMBERS, box)[:, 0].tolist() == expected
 
 
-@pytest.mark.parametrize("seed", range(12))
+@for_each("seed", range(12))
 def test_a_load_walks_through_the_box_and_the_images(seed: int) -> None:
     """Random corners, strides, offsets and bases of 3, 4 and 5 dimensions; channels and images also end."""
     rng = np.random.default_rng(seed)
@@ -192,7 +193,7 @@ def test_a_store_through_a_map_with_corners_is_not_executed(lower: int, upper: i
     assert machine.status == status and "corners" in machine.findings[0].message
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("at", "offsets", "words"),
     [
         ((0, 4, 0, 0), (0, 0), "the coordinate 4 along W is not in the pixel box, 0 to 3"),
@@ -218,7 +219,7 @@ def test_the_mode_of_the_instruction_is_that_of_the_map() -> None:
 RIGHT: dict[str, Any] = {"type": "f16", "dims": (64, 9, 14, 64), "strides": (128, 1152, 16128)}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("box", "more", "field"),
     [
         (PixelBox((-129, 0), (0, 0), 8, 64), {}, "pixel_lower"),

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
+from tests.cases import for_each
 from tests.emulated_kernels import run_text
 from tests.emulated_statements import THREADS, Case, write_kernel
 
@@ -45,7 +45,7 @@ def list_names() -> list[str]:
     return sorted({get_name(case[0]) for case in read_evidence()[0]})
 
 
-@pytest.mark.parametrize("name", list_names())
+@for_each("name", list_names())
 def test_results_equal_the_devices(name: str) -> None:
     cases, inputs, results = read_evidence()
     by_values: dict[int, list[int]] = defaultdict(list)

@@ -15,6 +15,7 @@ from lanescope.emulate.kernel import Placement, prepare_kernel
 from lanescope.emulate.launch import parse_launch, parse_toml
 from lanescope.emulate.parser import parse_module
 from lanescope.errors import LayoutError
+from tests.cases import for_each
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
 PARAMETERS = (
@@ -55,7 +56,7 @@ def test_a_map_is_given_by_address() -> None:
     assert found is not None and found.base == address and found.name == "mapA" and address % 64 == 0
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "expected"),
     [("0xFFFFFFFF00000001", 0xFFFFFFFF00000001), (0, 0), (-1, (1 << 64) - 1), ("18_000", 18000), (2.0, 2)],
 )
@@ -64,7 +65,7 @@ def test_a_number_fills_a_pointer(value: object, expected: int) -> None:
     assert int.from_bytes(raw[:8], "little") == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "field", "words"),
     [
         ({"gird": 1}, "gird", "Did you mean 'grid'?"),
@@ -104,7 +105,7 @@ def test_a_refusal_names_the_field_and_what_is_allowed(changes: dict[str, Any], 
     assert words in str(refused.value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("directive", "changes", "field"),
     [
         (".maxntid 16, 1, 1", {}, "block"),
@@ -132,7 +133,7 @@ def test_a_part_of_the_name_chooses_the_entry() -> None:
         place(ptx, args=[], kernel="gemm")
 
 
-@pytest.mark.parametrize("name", [one for one in TYPES if one != "ue8m0"])
+@for_each("name", [one for one in TYPES if one != "ue8m0"])
 def test_random_fills_are_small_integers_of_every_type(name: str) -> None:
     row = TYPES[name]
     values = decode_elements(fill_elements("A", "random", (64, 64), row, "A"), row).astype(float)

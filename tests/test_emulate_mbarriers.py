@@ -11,6 +11,7 @@ import pytest
 from lanescope.emulate.machine import Schedule
 from lanescope.emulate.waits import find_deadlock
 from tests.async_kernels import SCHEDULES, list_codes, run, take, wait
+from tests.cases import for_each
 
 NONE = np.zeros(4, np.uint32)
 
@@ -59,7 +60,7 @@ def draw_operation(rng: random.Random, model: Automaton) -> str:
     return f"mbarrier.arrive.shared::cta.b64 _, [%bar], {count};"
 
 
-@pytest.mark.parametrize("seed", range(12))
+@for_each("seed", range(12))
 def test_phases_follow_the_automaton(seed: int) -> None:
     """Random instructions of one thread; after each, test_wait says for both parities what the automaton says."""
     rng = random.Random(seed)
@@ -115,7 +116,7 @@ def test_expect_tx_ends_a_phase_whose_bytes_came_first() -> None:
     assert take(run(body, NONE, out, threads=1), out).tolist() == [0, 1]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("body", "code"),
     [
         ("mbarrier.init.shared.b64 [%bar], 2; mbarrier.arrive.shared.b64 _, [%bar], 3;", "mbarrier_overflow"),
@@ -141,7 +142,7 @@ def test_what_ends_a_launch_is_a_fault(body: str, code: str) -> None:
     assert machine.status == "fault" and list_codes(machine) == [code]
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
+@for_each("schedule", SCHEDULES, ids=str)
 def test_threads_of_one_instruction_end_several_phases(schedule: Schedule) -> None:
     """128 threads arrive on a barrier of 32: each finds the phase that 32 arrivals before it began."""
     body = (
@@ -154,7 +155,7 @@ def test_threads_of_one_instruction_end_several_phases(schedule: Schedule) -> No
     assert sorted(found.tolist()) == [0] * 64 + [1] * 64
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
+@for_each("schedule", SCHEDULES, ids=str)
 def test_threads_wait_for_their_own_barrier(schedule: Schedule) -> None:
     """Even threads wait for barrier 0, odd ones for barrier 1, which the even ones complete; half under a guard."""
     body = (
@@ -171,8 +172,8 @@ def test_threads_wait_for_their_own_barrier(schedule: Schedule) -> None:
     assert machine.status == "finished" and not machine.findings and take(machine, out).all()
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
-@pytest.mark.parametrize(("word", "count"), [("", 32), (".noinc", 64)])
+@for_each("schedule", SCHEDULES, ids=str)
+@for_each(("word", "count"), [("", 32), (".noinc", 64)])
 def test_copies_arrive_once_they_ended(schedule: Schedule, word: str, count: int) -> None:
     body = (
         f"@%p mbarrier.init.shared.b64 [%bar], {count}; bar.sync 0;\n"
@@ -225,7 +226,7 @@ def test_a_swapped_parity_does_not_wait() -> None:
     assert machine.status == "finished" and take(machine, out)[0] == 7
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line",
     [
         "mbarrier.arrive.shared.gpu.b64 _, [%bar];",

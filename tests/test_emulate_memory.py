@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from lanescope.ptx.codec import decode_bits, encode_values
+from tests.cases import for_each
 from tests.emulated_kernels import run_text
 
 Array = NDArray[Any]
@@ -49,8 +50,8 @@ OPERATIONS: dict[str, Callable[[int, int, int], int]] = {
 }
 
 
-@pytest.mark.parametrize("space", ["", ".global", ".shared"])
-@pytest.mark.parametrize(
+@for_each("space", ["", ".global", ".shared"])
+@for_each(
     ("name", "kind"),
     [(n, k) for n in ("add", "min", "max") for k in ("u32", "s32", "u64", "s64") if (n, k) != ("add", "s64")]
     + [(n, k) for n in ("and", "or", "xor", "exch") for k in ("b32", "b64")]
@@ -124,7 +125,7 @@ def test_exchange_of_128_bits() -> None:
     np.testing.assert_array_equal(got, np.concatenate([memory, values[:-PLACES]]))
 
 
-@pytest.mark.parametrize("kind", ["f32", "f64", "f16", "bf16", "f16x2", "bf16x2"])
+@for_each("kind", ["f32", "f64", "f16", "bf16", "f16x2", "bf16x2"])
 def test_float_sums(kind: str) -> None:
     """Whole numbers: the sums are exact in every format."""
     element, lanes = kind.partition("x")[0], 2 if "x2" in kind else 1
@@ -169,7 +170,7 @@ ACCESSES = [
 ]
 
 
-@pytest.mark.parametrize("body", ACCESSES)
+@for_each("body", ACCESSES)
 def test_accesses_move_sixteen_bytes(body: str) -> None:
     values = RANDOM.integers(0, 256, (THREADS, 16), dtype=np.uint8)
     text = body.replace("{A}", "{%r5, %r6, %r7, %r8}").replace("{B}", "{%rd7, %rd8}")
@@ -177,7 +178,7 @@ def test_accesses_move_sixteen_bytes(body: str) -> None:
     np.testing.assert_array_equal(got, values)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line",
     [
         "ld.global.L9::twice.u32 %r5, [%rd2];",
@@ -209,7 +210,7 @@ WRAPS = {  # a 32-bit base and a negative index as an unsigned one: the sum leav
 }
 
 
-@pytest.mark.parametrize("body", WRAPS.values(), ids=WRAPS)
+@for_each("body", WRAPS.values(), ids=WRAPS)
 def test_shared_addresses_have_32_bits(body: str) -> None:
     """PTX ISA 9.1, 9.7.9.8: an address register wider than its space is truncated; sums of .u32 wrap."""
     start = "mov.u32 %r9, buffer; setp.eq.u32 %p1, %r1, 0; @!%p1 bra E;\n"

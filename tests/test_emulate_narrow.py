@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from lanescope.ptx.codec import decode_bits
+from tests.cases import for_each
 from tests.emulated_statements import THREADS, run_statement
 
 Words = NDArray[np.uint64]
@@ -77,7 +78,7 @@ def test_least_of_three() -> None:
     assert (most[10:13] == 0x7FFFFFFF).all()
 
 
-@pytest.mark.parametrize("words", ["min", "max", "min.abs", "max.NaN"])
+@for_each("words", ["min", "max", "min.abs", "max.NaN"])
 def test_float_reduction_of_a_warp(words: str) -> None:
     values = make_floats()
     values[40] = np.nan

@@ -12,6 +12,7 @@ from lanescope.app.emulate.examples import build_example
 from lanescope.emulate.parser import parse_module
 from lanescope.emulate.program import AddressOperand, Immediate, Register
 from lanescope.errors import LayoutError
+from tests.cases import for_each
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
 BODY = HEAD + ".entry k(.param .u64 p) {\n.reg .f32 %f; .reg .b64 %d; .reg .b32 %r;\n"
@@ -24,7 +25,7 @@ def refuse(text: str) -> str:
     return refused.value.message
 
 
-@pytest.mark.parametrize(
+@for_each(
     "end",
     [
         "add.f32 %f, %f,\n\n",
@@ -74,9 +75,7 @@ def test_deep_nesting_is_refused() -> None:
     assert refused.value.code == "too_deep"
 
 
-@pytest.mark.parametrize(
-    ("text", "offset"), [("[%d]", 0), ("[%d+8]", 8), ("[%d+-8]", -8), ("[%d-0x10]", -16), ("[%d+4+010]", 12)]
-)
+@for_each(("text", "offset"), [("[%d]", 0), ("[%d+8]", 8), ("[%d+-8]", -8), ("[%d-0x10]", -16), ("[%d+4+010]", 12)])
 def test_offsets_of_an_address_are_added(text: str, offset: int) -> None:
     (statement,) = parse_module(BODY + f"ld.global.f32 %f, {text}; }}").functions["k"].statements
     address = statement.operands[1]
@@ -84,7 +83,7 @@ def test_offsets_of_an_address_are_added(text: str, offset: int) -> None:
     assert (address.base.name, address.offset) == ("%d", offset)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "value"),
     [("-1.5", -1.5), ("1.5", 1.5), ("-0f40000000", -2.0), ("0fC0000000", -2.0), ("-0d3FF8000000000000", -1.5)],
 )
@@ -96,7 +95,7 @@ def test_a_sign_changes_the_sign_bit_of_a_float(text: str, value: float) -> None
     assert struct.unpack(form, int(number.value).to_bytes(size, "little"))[0] == value
 
 
-@pytest.mark.parametrize(("text", "value"), [("-7", -7), ("0x1FU", 31), ("017", 15), ("0b101", 5), ("WARP_SZ", 32)])
+@for_each(("text", "value"), [("-7", -7), ("0x1FU", 31), ("017", 15), ("0b101", 5), ("WARP_SZ", 32)])
 def test_integers_have_their_base(text: str, value: int) -> None:
     (statement,) = parse_module(BODY + f"mov.b32 %r, {text}; }}").functions["k"].statements
     assert statement.operands[1] == Immediate(value)

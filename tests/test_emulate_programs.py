@@ -18,6 +18,7 @@ import pytest
 from numpy.typing import NDArray
 
 from lanescope.emulate.machine import Schedule
+from tests.cases import for_each
 from tests.emulated_kernels import run_text
 
 Array = NDArray[Any]
@@ -49,7 +50,7 @@ def test_sort(option: str) -> None:
     np.testing.assert_array_equal(eights.reshape(-1, 8), np.sort(values.reshape(-1, 8), axis=1))
 
 
-@pytest.mark.parametrize(("option", "by_warp"), [("", False), ("", True), ("-O0", False), ("-G", False)])
+@for_each(("option", "by_warp"), [("", False), ("", True), ("-O0", False), ("-G", False)])
 def test_reductions(option: str, by_warp: bool) -> None:
     shape = (5, 4, 5)  # 100 threads: the last warp has four
     values = np.random.default_rng(2).integers(-50, 50, 200, dtype=np.int32)
@@ -77,7 +78,7 @@ def test_reductions(option: str, by_warp: bool) -> None:
                 assert votes[block * 100 + first + lane] == expected
 
 
-@pytest.mark.parametrize(("option", "by_warp"), [("", False), ("", True), ("-O0", False), ("-G", False)])
+@for_each(("option", "by_warp"), [("", False), ("", True), ("-O0", False), ("-G", False)])
 def test_histogram(option: str, by_warp: bool) -> None:
     values = np.random.default_rng(3).integers(0, 256, 300, dtype=np.uint8)
     bins, steps = np.zeros(256, np.uint32), np.zeros(256, np.uint32)

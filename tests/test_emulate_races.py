@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from lanescope.emulate.races import ScheduleComparison, compare_schedules
 from tests.async_kernels import copy_out, make_factory, wait
+from tests.cases import for_each
 
 DATA = np.arange(64, dtype=np.uint32)
 MEET = "bar.sync 0;\n"
@@ -39,7 +39,7 @@ CHANGE = "and.b32 %a4, %tid, 31; shl.b32 %a4, %a4, 2; add.u32 %a4, %a4, %s; st.s
 FENCE, READ = "fence.proxy.async.shared::cta;\n", "cp.async.bulk.wait_group.read 0;\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "body",
     [
         STORES.format(MEET),
@@ -56,7 +56,7 @@ def test_right_kernels_end_alike(body: str) -> None:
     assert set(found.statuses) == {"finished"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("body", "lines", "missing"),
     [
         (STORES.format(""), ("ld.shared.u32", "st.shared.u32"), "__syncthreads()"),

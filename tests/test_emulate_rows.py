@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
-import pytest
 
 from tests.async_kernels import list_codes, run, take, wait
+from tests.cases import for_each
 from tests.test_emulate_boxes import DUMP, FILL, SPANS, swizzle
 
 ROWS = (
@@ -19,7 +19,7 @@ ROWS = (
 )
 
 
-@pytest.mark.parametrize("mode", SPANS)
+@for_each("mode", SPANS)
 def test_gather4_brings_four_rows_of_a_matrix(mode: str) -> None:
     """PTX ISA 9.1, 5.5.3.4: rows outside the tensor are zero, as in tile mode. Not run on hardware."""
     width = {"none": 128, "32B": 32, "64B": 64, "128B": 128}[mode]

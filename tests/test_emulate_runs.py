@@ -31,6 +31,7 @@ from lanescope.emulate.run import run_kernel
 from lanescope.emulate.trace import render_trace
 from lanescope.emulate.waits import strip_scope
 from lanescope.errors import LayoutError
+from tests.cases import for_each
 from tests.client import TestClient
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
@@ -85,8 +86,8 @@ def test_the_ring_adds_one() -> None:
     assert phases == {"full[0]": (2, 1, 0), "full[1]": (2, 1, 0), "empty[0]": (2, 32, 0), "empty[1]": (2, 32, 0)}
 
 
-@pytest.mark.parametrize("late", [False, True])
-@pytest.mark.parametrize("name", [one.name for one in (*EXAMPLES, *RINGS) if one.old])
+@for_each("late", [False, True])
+@for_each("name", [one.name for one in (*EXAMPLES, *RINGS) if one.old])
 def test_a_planted_mistake_is_a_deadlock(name: str, late: bool) -> None:
     result = run_example(name, late)
     assert result.status == "deadlock" and not result.passed
@@ -163,7 +164,7 @@ def test_blocks_are_spelled_with_commas() -> None:
         assert refused.value.field == "block"
 
 
-@pytest.mark.parametrize("steps", [1, 5, 1000, 10_000])
+@for_each("steps", [1, 5, 1000, 10_000])
 def test_a_loop_without_end_ends_with_the_budget(steps: int) -> None:
     ptx = HEAD + ".entry k() { L: bra L; }\n"
     result = lanescope.emulate(ptx, {"grid": [1], "block": [1]}, most_steps=steps)
@@ -189,7 +190,7 @@ def hold(name: str, array: np.ndarray) -> Kernel:
     return prepare_kernel(parse_module(HEAD + ".entry k() { ret; }\n"), launch, {"C": array})
 
 
-@pytest.mark.parametrize("name", ["e2m1", "s4", "u4", "b1", "e4m3", "bf16", "f32", "u64"])
+@for_each("name", ["e2m1", "s4", "u4", "b1", "e4m3", "bf16", "f32", "u64"])
 def test_differing_elements_are_counted_and_the_first_is_named(name: str) -> None:
     """Codes are compared, not items of the array: a byte holds two elements of 4 bits and eight of 1 bit."""
     row = TYPES[name]
@@ -292,7 +293,7 @@ def test_the_api_runs_a_cluster(client: TestClient) -> None:
     assert (np.load(io.BytesIO(base64.b64decode(told["outputs"]["C"]["npy"]))) == start + 1).all()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "field"),
     [
         ({"ptx": "int main"}, "ptx"),
@@ -351,7 +352,7 @@ def test_marked_lines_are_those_of_findings() -> None:
     assert {row.number for row in marked if row.found} == {one.line for one in result.findings}
 
 
-@pytest.mark.parametrize("example", RINGS, ids=lambda one: one.name)
+@for_each("example", RINGS, ids=lambda one: one.name)
 def test_the_guide_shows_each_mistake(client: TestClient, example: Any) -> None:
     page = client.get(f"/guide/barriers-and-pipelines?example={example.name}").text
     assert render_run(example.name) in page

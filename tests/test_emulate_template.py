@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from typer.testing import CliRunner
 
 from lanescope.app.emulate.examples import build_example
@@ -15,6 +14,7 @@ from lanescope.emulate.launch import Launch, parse_launch, parse_toml
 from lanescope.emulate.launch_template import write_launch_template
 from lanescope.emulate.parser import parse_module
 from lanescope.errors import LayoutError
+from tests.cases import for_each
 from tests.device_runs import list_hanging_runs, list_runs, read_archive
 
 HEAD = ".version 8.6\n.target sm_90\n.address_size 64\n"
@@ -26,7 +26,7 @@ def classify_argument(value: Any, launch: Launch) -> str:
     return "address of a map" if value.startswith("&") else "map" if value in launch.maps else "buffer"
 
 
-@pytest.mark.parametrize("source", sorted({run.source for run in (*list_runs(), *list_hanging_runs())}))
+@for_each("source", sorted({run.source for run in (*list_runs(), *list_hanging_runs())}))
 def test_arguments_are_what_the_launches_of_a_device_gave(source: str) -> None:
     """nvcc's and Triton's kernels: pointers, sizes, maps by value and by address, scratch pointers of 0."""
     run = next(one for one in list_runs() if one.source == source)
@@ -72,7 +72,7 @@ def test_the_address_of_a_map_is_told_from_a_pointer() -> None:
     assert prepare_kernel(parse_module(HEAD + ".entry k(.param .u64 p, .param .u64 m) { ret; }"), launch).place()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("limits", "words"),
     [
         (".reqntid 64, 2", "block = [64, 2]  # .reqntid"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from lanescope.emulate.tensor_maps import MAP_BYTES, decode_tensor_map, make_tensor_map
+from tests.cases import for_each
 from tests.emulated_kernels import run_text
 
 # PTX ISA 9.1, Table 33: numbers of element types differ from CUtensorMapDataType's
@@ -30,7 +31,7 @@ def replace(field: str, value: int, ordinal: int | None = None) -> str:
     return f"tensormap.replace.tile.{field}.global.b1024.b{64 if wide else 32} [m],{place} {value};\n"
 
 
-@pytest.mark.parametrize("kind", TYPES)
+@for_each("kind", TYPES)
 def test_a_map_made_field_by_field_is_the_drivers(kind: str) -> None:
     dims, strides, box = (192, 128, 3), (1536, 196608), (16, 32, 2)
     text = replace("global_address", 0x7F0000001000) + replace("rank", 2) + replace("elemtype", TYPES[kind])

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from lanescope.emulate.machine import Machine, Schedule
 from lanescope.ptx import catalog
+from tests.cases import for_each
 from tests.emulated_kernels import execute, spell
 from tests.oracle import ptx as pages
 from tests.oracle import sparse
@@ -75,7 +75,7 @@ WAIT = "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;"
 SCHEDULES = (Schedule(), Schedule(by_warp=True), Schedule(late=True), Schedule(by_warp=True, late=True))
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
+@for_each("schedule", SCHEDULES, ids=str)
 def test_products_from_shared_memory_and_from_registers(schedule: Schedule) -> None:
     rng = np.random.default_rng(4)
     for name in (
@@ -201,7 +201,7 @@ def list_findings(body: str, schedule: Schedule = Schedule()) -> list[str]:
     return [machine.status, *(finding.code for finding in machine.findings)]
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
+@for_each("schedule", SCHEDULES, ids=str)
 def test_what_is_found(schedule: Schedule) -> None:
     begun = BEGIN + FENCE
     assert list_findings(begun + PRODUCT + WAIT, schedule) == ["finished"]

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanescope.app.main import create_app
 from lanescope.app.tmem.feature import EPILOGUE
 from lanescope.blackwell import epilogue, idesc, tmem
 from lanescope.blackwell.epilogue import ROWS, Epilogue
@@ -22,9 +21,11 @@ from lanescope.render.tmem import render_statement
 from lanescope.shared.storage import storage
 from lanescope.shared.swizzle import get_mode
 from tests import cpp
-from tests.client import Client
+from tests.cases import for_each
+from tests.client import share_client
 from tests.oracle import tensor as ptx
 from tests.ptxas import nvrtc
+from tests.sample import take_sample
 
 CASES = (  # form, M, N, load, whether D has 16 bits
     ("cta_group::1", 128, 64, "tcgen05.ld.16x256b.x2", False),
@@ -47,7 +48,7 @@ def _build_epilogue(case: tuple[str, int, int, str, bool]) -> Epilogue:
     return Epilogue(TmemMma(idesc.get_kind("f16"), form, False, m, n), tmem.parse_access(load), halves)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@for_each("case", CASES, ids=str)
 def test_the_loads_bring_every_element_once(case: Any) -> None:
     made = _build_epilogue(case)
     held = [made.locate_elements(one) for one in made.loads]
@@ -157,7 +158,7 @@ def _format_names(given: str) -> str:
 
 
 @pytest.mark.skipif(cpp.find_compiler() is None, reason=cpp.MISSING)
-@pytest.mark.parametrize("case", CASES, ids=str)
+@for_each("case", take_sample(CASES, 4), ids=str)
 def test_the_code_puts_every_element_where_it_belongs(case: Any) -> None:
     """Tensor memory holds each element's number; lanes run one after another, so a matrix's row is stored by whoever
     names it, and its values come from the lanes that hold them.
@@ -227,7 +228,7 @@ def test_the_code_compiles() -> None:
 
 
 def test_api_and_page() -> None:
-    client = Client(create_app())
+    client = share_client()
     told = client.get("/api/v1/tmem/epilogue?m=64&n=128&access=tcgen05.ld.16x256b.x4").json()
     assert told["id"] == "F" and told["matrices"] == 8 and np.shape(told["row"]) == (128, 16)
     assert told["row"][33][0] == 16 and "to_shared" in told  # warp 1 begins at row 16
@@ -241,8 +242,8 @@ def test_api_and_page() -> None:
     assert wrong.status_code == 422 and 'value="100"' in wrong.text
 
 
-@pytest.mark.parametrize("name", ["128B", "64B", "32B"])
-@pytest.mark.parametrize("columns", [64, 128, 256])
+@for_each("name", ["128B", "64B", "32B"])
+@for_each("columns", [64, 128, 256])
 def test_panels_of_d_are_a_canonical_tile_that_tma_stores(name: str, columns: int) -> None:
     """One panel of the mode's width after the other, each with all rows: K-major atoms, rows filled first."""
     spec = {"kind": "canonical", "swizzle": name, "major": "K", "mn": 128, "k": columns, "order": "mn", "base": 0}

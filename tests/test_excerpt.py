@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 
-import pytest
-
 from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.reader.code.header_names import find_fields_union
 from lanescope.reader.excerpt import extract_code
 from lanescope.reader.pasted_text import clean_text
+from tests.cases import for_each
 
 KERNEL = "__global__ void f(int n)\n{\n  int a = 1;\n  ...\n}\n"
 
@@ -24,7 +23,7 @@ def squeeze_text(text: str) -> str:
     return " ".join(text.split())
 
 
-@pytest.mark.parametrize("dots", ["...", "....", "…", "// ...", "//...", "... ;", "  ..."])
+@for_each("dots", ["...", "....", "…", "// ...", "//...", "... ;", "  ..."])
 def test_a_function_goes_on_with_the_statements_behind_it(dots: str) -> None:
     text = KERNEL.replace("  ...", dots) + "a = 2;\nif (a) {\n  g(a);\n}\n"
     assert squeeze_text(excerpt_code(text)) == "__global__ void f(int n) { int a = 1; a = 2; if (a) { g(a); }}"
@@ -45,7 +44,7 @@ def test_a_namespace_around_the_function_is_closed_behind_it() -> None:
     assert squeeze_text(excerpt_code(text)) == "namespace n { __global__ void f(int n) { int a = 1; a = 2;}}"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "behind",
     [
         "struct S { int a; };\n",  # no statement
@@ -114,7 +113,7 @@ def find_foreign_names(text: str) -> dict[str, str]:
     return dict(found.foreign) if found is not None else {}
 
 
-@pytest.mark.parametrize("declared", ["Desc d;", "Desc d{};", "Desc d = {};", "ns::Desc d;"])
+@for_each("declared", ["Desc d;", "Desc d{};", "Desc d = {};", "ns::Desc d;"])
 def test_an_object_with_cutlass_members_has_cutlass_type(declared: str) -> None:
     body = f"{declared} d.bitfield.layout_type_ = 1; d.bitfield.stride_byte_offset_ = 64;"
     text = f"uint64_t f() {{ {body} return d.raw; }}"
@@ -126,7 +125,7 @@ def test_tcgen05s_union_is_known_by_its_own_fields() -> None:
     assert find_foreign_names(text) == {"Desc": "SmemDescriptor"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "union Desc { int a; }; Desc d; d.bitfield.stride_byte_offset_ = 1;",
@@ -139,7 +138,7 @@ def test_what_the_text_says_itself_is_not_taken(text: str) -> None:
     assert find_foreign_names(f"void f() {{ {text} }}") == {}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "{\n..." + "/" * 60_000 + "\n}",

@@ -8,10 +8,11 @@ import pytest
 
 from lanescope import reader
 from lanescope.reader import printed_columns
+from tests.cases import for_each
 from tests.client import Client
 
 
-@pytest.mark.parametrize(
+@for_each(
     "expression",
     [
         "logical_product(65536:0, 65536:1)",

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from lanescope.cxx.expression import DEEPEST, LONGEST, evaluate_constant
 from lanescope.errors import LayoutError
+from tests.cases import for_each
 from tests.ptxas import nvrtc
 from tests.sample import choose_count
 
@@ -118,7 +119,7 @@ def test_a_shift_of_an_int_is_32_bits_wide_on_the_device() -> None:
     assert "shl.b32" in ptx and "cvt.s64.s32" in ptx and "shl.b64" not in ptx
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "word"),
     [
         ("(uint64_t)(int)0x80000000", 0xFFFFFFFF80000000),
@@ -165,7 +166,7 @@ def test_values(text: str, word: int) -> None:
     assert (value.word, value.warnings) == (word, ())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "word", "code", "wide"),
     [
         ("1 << 62 | 0x100", 0x100, "shifts_of_32_bits", 1 << 62 | 0x100),
@@ -186,7 +187,7 @@ def test_what_32_bits_lose_is_told_with_the_word_that_64_give(text: str, word: i
     assert "64 bits wide" in value.warnings[0].message
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ["(uint32_t)(1 << 31)", "1 << 31 | 0u", "0 ? 1 << 62 : 5", "1u << 31", "(uint64_t)1 << 46", "(1 << 31) >> 31 & 1"],
 )
@@ -194,7 +195,7 @@ def test_shifts_that_lose_nothing_are_not_told(text: str) -> None:
     assert evaluate_constant(text).warnings == ()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "why"),
     [
         ("", "a value is missing"),

@@ -5,12 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 import tomllib
+from collections.abc import Mapping
+from functools import cache
 from importlib import metadata
 
 import pytest
 
 from lanescope.app.kit.extras import EXTRAS, list_missing, refuse_module, require_extra
 from lanescope.errors import LayoutError
+from tests.cases import for_each
 from tests.release import ROOT
 
 OF_CONTRIBUTORS = {"test", "integrations", "dev"}
@@ -35,9 +38,15 @@ def test_every_extra_of_the_package_has_its_modules() -> None:
     assert set(EXTRAS) == set(DECLARED) - OF_CONTRIBUTORS
 
 
-@pytest.mark.parametrize("extra", [extra for extra in EXTRAS if not list_missing(extra)])
+@cache
+def list_owners() -> Mapping[str, list[str]]:
+    """Return the distributions of every installed module: it reads the records of all of them."""
+    return metadata.packages_distributions()
+
+
+@for_each("extra", [extra for extra in EXTRAS if not list_missing(extra)])
 def test_each_requirement_of_an_installed_extra_has_a_module(extra: str) -> None:
-    owners = metadata.packages_distributions()
+    owners = list_owners()
     brought = {name.lower().replace("_", "-") for module in EXTRAS[extra] for name in owners[module]}
     assert brought == {name_distribution(requirement) for requirement in DECLARED[extra]}
 

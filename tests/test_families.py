@@ -14,6 +14,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.ptx.pattern import Pattern
+from tests.cases import for_each
 from tests.oracle import cutlass, movement, ptx, sparse
 from tests.oracle.missing import OracleTable
 from tests.test_hardware import WMMA
@@ -74,7 +75,7 @@ def count_disagreements(judge: ptx.Fragment, pattern: Pattern) -> int:
     return int((placed != told).any(axis=0).sum())
 
 
-@pytest.mark.parametrize("table", [ptx.MMA, cutlass.MMA, cutlass.WGMMA_A, sparse.PAGES], ids=lambda table: table.where)
+@for_each("table", [ptx.MMA, cutlass.MMA, cutlass.WGMMA_A, sparse.PAGES], ids=lambda table: table.where)
 def test_an_oracle_without_a_shape_says_where_it_is_added(table: OracleTable[Any, Any]) -> None:
     with pytest.raises(LookupError, match=rf"{table.where} has no entry for \('m7n7k7', 3\)\. Add "):
         table["m7n7k7", 3]
@@ -162,7 +163,7 @@ def generate_reorders(pattern: Pattern) -> list[Pattern]:
     return out
 
 
-@pytest.mark.parametrize("row", list(dict.fromkeys(i.family for i in INSTRUCTIONS)), ids=lambda row: row.ptx)
+@for_each("row", list(dict.fromkeys(i.family for i in INSTRUCTIONS)), ids=lambda row: row.ptx)
 def test_the_checks_bite(row: object) -> None:
     """Any two names of any pattern of the family changed over must be noticed."""
     tried = 0

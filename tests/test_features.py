@@ -33,6 +33,7 @@ from lanescope.app.kit.question import (
 )
 from lanescope.app.main import create_app
 from lanescope.errors import LayoutError
+from tests.cases import for_each
 from tests.client import Client
 from tests.command import run_lanescope
 from tests.release import ROOT
@@ -295,7 +296,7 @@ def test_a_question_is_read_as_its_fields_say() -> None:
         read_question(TileQuestion, {"elements": "f16"})
 
 
-@pytest.mark.parametrize("folder", [folder for folder in features.FEATURES if folder != "toy"])
+@for_each("folder", [folder for folder in features.FEATURES if folder != "toy"])
 def test_the_list_names_the_verbs_that_a_feature_has(folder: str) -> None:
     """And a feature with tools has their help there; another has a verbs.py, which --help may load."""
     verbs = features.FEATURES[folder]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from urllib.parse import parse_qsl, urlsplit
 
-import pytest
-
 from lanescope.app.chain import facts as chains
 from lanescope.app.chain import forms
 from lanescope.app.instruction import head, state, terms, wording
@@ -14,6 +12,7 @@ from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, OperandPlace
 from lanescope.render.view import make_figure
 from lanescope.shared import banks
+from tests.cases import for_each
 
 MOVES = [i for i in catalog.instructions() if i.family.memory is OperandPlace.ROWS]
 
@@ -26,7 +25,7 @@ def _list_links(instruction: Instruction) -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.parametrize("move", MOVES, ids=lambda i: i.ptx)
+@for_each("move", MOVES, ids=lambda i: i.ptx)
 def test_a_chain_that_a_page_leads_to_holds(move: Instruction) -> None:
     """On /chain's own storage, rows of 144 bytes, whose 16-byte chunks never meet in a bank."""
     for _, href in _list_links(move):

@@ -16,6 +16,7 @@ from lanescope.app.tmem.draw import list_grids
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.render.view import ADDRESS, make_figure
+from tests.cases import for_each
 from tests.client import Client
 from tests.sample import take_sample
 
@@ -28,7 +29,7 @@ MXF4 = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f
 FP4 = "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "place"),
     [
         ("A[5][9]", SoughtPlace(matrix="a", coords=(5, 9))),
@@ -57,7 +58,7 @@ def test_a_place_is_read_as_people_write_it(text: str, place: SoughtPlace) -> No
     assert parse_places(text, "abcd", "A[0][0]") == [place]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "",
@@ -103,7 +104,7 @@ def test_a_place_is_written_as_it_is_read() -> None:
         assert place.text == text and parse_places(place.text, ("a", "b", "c", "d", "matrix2"), "") == [place]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ptx", "text", "pins"),
     [
         (MMA, "A[5][9]", {"pin": "a:5,9"}),
@@ -136,7 +137,7 @@ def test_a_place_becomes_a_pin(ptx: str, text: str, pins: dict[str, str]) -> Non
     assert find_pins(find(ptx), text) == pins
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ptx", "text", "legal"),
     [
         (MMA, "A[16][0]", "rows 0–15, columns 0–15"),
@@ -235,7 +236,7 @@ TENSOR = (
 TILE = "/tiles/mma?atom=SM80_16x8x16_F32F16F16F32_TN&atom_layout=(2,2,1)&tile=64x64x32"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("page", "text", "pin"),
     [
         (TILE, "C(37,50)", "c:37,50"),
@@ -263,7 +264,7 @@ def test_tiles_and_triton_layouts_have_the_same_field(client: Client, page: str,
     assert client.get(sent.headers["location"]).status_code == 200
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("page", "text", "legal"),
     [
         (TILE, "C(64,0)", "C is 64 × 64: rows 0–63, columns 0–63."),
@@ -348,7 +349,7 @@ def test_an_element_of_d_in_tensor_memory_has_a_lane_and_a_column(client: Client
     assert "rows 0–127, columns 0–255." in re.findall(r'<output id="find-refusal">([^<]*)', page)[0]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "page",
     ["/tmem", "/smem", "/tiles/mma", "/tiles/copy", "/tiles/loop", "/tiles/mma/chain", "/layouts/triton", f"/i/{MMA}"],
 )
@@ -366,7 +367,7 @@ def test_the_map_of_tensor_memory_rings_what_is_pinned(client: Client) -> None:
     assert drawn.count('class="ringed"') == 2
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("address", "rings"),
     [
         (f"/i/{MMA}.svg?pin=a:5,9&pin2=d:3,2", 2),

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from lanescope.cxx.formula import DEEPEST, LONGEST, evaluate_formula
 from lanescope.errors import LayoutError
+from tests.cases import for_each
 from tests.sample import choose_count
 
 I, J = (part.ravel() for part in np.meshgrid(np.arange(-3, 5), np.arange(6)))
@@ -164,7 +165,7 @@ def test_values_are_what_c_computes(made: FormulaCase) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-12, err_msg=made.text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "says"),
     [
         ("", "a value is missing"),

@@ -12,6 +12,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.fragment_maps import FragmentMap, list_fragment_maps
 from lanescope.reader.fragment_answer import list_held, recognise_fragment_code
 from lanescope.reader.fragment_code import FormulaAnswer, compare_code
+from tests.cases import for_each
 from tests.client import Client
 
 A_OF_16816 = "int row = lane / 4 + 8 * (i / 2 % 2); int col = lane % 4 * 2 + i % 2 + 8 * (i / 4);"
@@ -46,7 +47,7 @@ def get_open_reason(text: str) -> str:
     return refused.value.message
 
 
-@pytest.mark.parametrize("one", list_fragment_maps(), ids=lambda one: str(one.operand.pattern))
+@for_each("one", list_fragment_maps(), ids=lambda one: str(one.operand.pattern))
 def test_the_formula_that_the_engine_prints_is_its_operand(one: FragmentMap) -> None:
     """Every map of the catalogue, from the text that its page shows."""
     forward = one.operand.formula()["forward"]
@@ -59,7 +60,7 @@ def test_the_formula_that_the_engine_prints_is_its_operand(one: FragmentMap) -> 
     assert any(match.map is one and not match.swapped for match in answer.matches), text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "first"),
     [
         (PTX_A_OF_16816, "A of mma.m16n8k16 f16, bf16"),
@@ -122,7 +123,7 @@ col =  threadID_in_group       for a0 and a1
        threadID_in_group + 4   for a2 and a3"""
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "first"),
     [
         (PTX_C_OF_1688, "C and D of mma.m16n8k8 f16"),
@@ -153,7 +154,7 @@ def list_held_values(text: str) -> dict[str, list[int]]:
     return {part["name"]: row["held"] for row in meaning.facts["part"] for part in row["operands"]}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "held"),
     [
         (
@@ -229,7 +230,7 @@ def test_exchanged_digits_are_nobodys_and_say_what_is_near() -> None:
     assert swapped.facts["agree"] == [] and swapped.title == "No operand has the map of this loop"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("index", "least", "clash"),
     [
         ("i % 3", 3, "At i = 2 it gives lane 0 row 0, column 2, which lane 1 has at i = 0."),
@@ -258,7 +259,7 @@ def test_values_that_the_text_leaves_open_are_said(index: str) -> None:
     assert recognise_fragment_code(PTX_A_OF_16816)[0].facts["agree"][0]["values"] == 8
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "has", "missing"),
     [
         ("row = lane / 4", "row", "column"),
@@ -288,7 +289,7 @@ def test_a_named_operand_without_the_map_is_said() -> None:
     assert meaning.facts["named"] == "b" and "no B has this map" in meaning.notices[0]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "why"),
     [
         ("int row = find_row(lane); int col = lane % 4;", "'row' is not read"),

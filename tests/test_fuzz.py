@@ -15,12 +15,12 @@ import pytest
 from fastapi.routing import APIRoute
 from hypothesis import HealthCheck, settings
 
-from lanescope.app.main import create_app
+from tests.client import share_client
 from tests.sample import take_sample
 
 OPERATIONS = [
     f"{method} {route.path_format}"
-    for route in create_app().routes
+    for route in share_client().app.routes
     if isinstance(route, APIRoute) and route.include_in_schema
     for method in route.methods
 ]
@@ -37,7 +37,7 @@ def schema() -> Iterator[Any]:
     fuzz_questions.APP.state.hardware.pool.close()
 
 
-@pytest.mark.parametrize("operation", take_sample(OPERATIONS, 12))
+@pytest.mark.parametrize("operation", take_sample(OPERATIONS, 7))
 def test_it_keeps_its_word(schema: Any, operation: str) -> None:
     """The questions are thought of here: `SCHEMA.parametrize()` does it while tests are collected, in every worker."""
     test = schema.make_questions(operation, schema.run_case)

@@ -16,6 +16,7 @@ from lanescope.app.hardware.code_runs import CodeCase
 from lanescope.app.hardware.device import WINDOW
 from tests import cpp
 from tests.ptxas import nvrtc
+from tests.sample import choose_count
 
 # One block: its threads run at once and meet at barriers; shared memory begins where it does on a device.
 BLOCK = r"""
@@ -73,7 +74,7 @@ def sample_cases() -> tuple[CodeCase, ...]:
     seen: Counter[str] = Counter()
     out = []
     for case in list_cases():
-        if len(case.expected) < MOST and seen[case.key] < 2:
+        if len(case.expected) < MOST and seen[case.key] < choose_count(2, 1):
             seen[case.key] += 1
             out.append(case)
     return tuple(out)
@@ -94,7 +95,7 @@ def run_on_host(cases: tuple[CodeCase, ...]) -> list[np.ndarray]:
         assert "asm" not in text
         parts.append(f"namespace n{n} {{\n{text}}}\n")
         calls.append(f"  block(n{n}::k{n}, {case.threads}, {len(case.expected)}, {len(case.words_in)});\n")
-    source = "".join([cpp.DEVICE, BLOCK, *parts, "int main() {\n", *calls, "}\n"])
+    source = "".join([cpp.DEVICE, cpp.THREADS, BLOCK, *parts, "int main() {\n", *calls, "}\n"])
     told = np.frombuffer(cpp.build_and_run(source, b"".join(case.words_in.tobytes() for case in cases)), np.uint32)
     return np.split(told, np.cumsum([len(case.expected) for case in cases])[:-1])
 

@@ -12,11 +12,12 @@ import pytest
 from lanescope import find
 from lanescope.app.diagram.gallery import PICTURES, draw_entry
 from lanescope.ptx import catalog
+from tests.cases import for_each
 
 FOLDER = Path(__file__).parent / "golden" / "pictures"
 
 
-@pytest.mark.parametrize("slug", PICTURES)
+@for_each("slug", PICTURES)
 def test_picture(slug: str) -> None:
     drawn = draw_entry(slug)
     path = FOLDER / f"{slug}.svg"

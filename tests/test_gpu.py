@@ -26,14 +26,13 @@ from lanescope.app.hardware.samples import take_first_of_each
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, fragment_words
 from lanescope.shared.banks import ACCESSES
+from tests.cases import for_each
 from tests.ptxas import nvrtc
 
 EVIDENCE = sorted((Path(__file__).parents[1] / "layouts" / "evidence").glob("*.json"))
 
 
-@pytest.mark.parametrize(
-    "name", ["f16", "bf16", "tf32", "f64", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "s8", "u8", "s4", "u4", "b1"]
-)
+@for_each("name", ["f16", "bf16", "tf32", "f64", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "s8", "u8", "s4", "u4", "b1"])
 def test_every_type_holds_its_test_values(name: str) -> None:
     values = np.array(fragment_words.list_legal_values(name))
     assert len(set(fragment_words.encode_values(values, name).tolist())) == len(values)
@@ -81,9 +80,7 @@ def test_a_4_bit_float_takes_the_middle_of_its_8_bit_container() -> None:
 
 
 @pytest.mark.skipif(nvrtc.find_library() is None, reason="no NVRTC: make test installs it")
-@pytest.mark.parametrize(
-    "family", ["mma", "mma_sp", "wmma", "wgmma", "wgmma_sp", "ldmatrix", "stmatrix", "movmatrix", "mma_scaled"]
-)
+@for_each("family", ["mma", "mma_sp", "wmma", "wgmma", "wgmma_sp", "ldmatrix", "stmatrix", "movmatrix", "mma_scaled"])
 def test_kernels_compile(family: str) -> None:
     target = "sm_120a" if family == "mma_scaled" else "sm_90a"
     todo = [

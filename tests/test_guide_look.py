@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-import pytest
-
 from lanescope.app.guide import index as guide_index
 from lanescope.app.guide import rendering as guide
+from tests.cases import for_each
 from tests.client import Client
 
 
@@ -21,7 +20,7 @@ def test_the_index_has_a_figure_and_a_sentence_for_every_page(client: Client) ->
         assert "<text" not in card and 'role="img"' not in card, slug
 
 
-@pytest.mark.parametrize("slug", guide_index.ORDER)
+@for_each("slug", guide_index.ORDER)
 def test_a_page_has_contents_headings_in_order_and_named_figures(client: Client, slug: str) -> None:
     text = client.get(f"/guide/{slug}").text
     assert f'href="/guide/{slug}" aria-current="page"' in text

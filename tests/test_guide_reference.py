@@ -13,6 +13,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, overview, wmma
 from lanescope.ptx.differences import list_document_slips as differences
 from lanescope.render import wgmma_order
+from tests.cases import for_each
 from tests.ptxas import assembler
 
 
@@ -108,7 +109,7 @@ def test_patterns_are_shown_as_they_are_assembled() -> None:
     assert {p.name for p in wgmma_order.PATTERNS if p.right} <= shown
 
 
-@pytest.mark.parametrize("ptx", [i.ptx for i in catalog.instructions()[::97]])
+@for_each("ptx", [i.ptx for i in catalog.instructions()[::97]])
 def test_words_spell_the_line(ptx: str) -> None:
     """Every word and every operand, each with a meaning of its own."""
     lines = parse_cells(guide_reference.render_part("words", ptx))

@@ -6,9 +6,8 @@ import json
 import re
 from html import unescape
 
-import pytest
-
 from lanescope.app.guide import index, rendering
+from tests.cases import for_each
 from tests.client import Client
 
 SLUGS = [slug for slug in index.ORDER if rendering.find_stepper(slug)]
@@ -27,7 +26,7 @@ def test_the_pages_on_what_moves_have_a_stepper() -> None:
     assert all(index.read_source(slug).count("@stepper") <= 1 for slug in index.ORDER)
 
 
-@pytest.mark.parametrize("slug", SLUGS)
+@for_each("slug", SLUGS)
 def test_a_page_shows_the_data_and_the_step_of_its_address(client: Client, slug: str) -> None:
     address = rendering.find_stepper(slug)
     own, page = client.get(address).text, client.get(f"/guide/{slug}").text
@@ -39,7 +38,7 @@ def test_a_page_shows_the_data_and_the_step_of_its_address(client: Client, slug:
     assert 'aria-valuenow="9"' in later and read_data(later) == read_data(page)
 
 
-@pytest.mark.parametrize("slug", SLUGS)
+@for_each("slug", SLUGS)
 def test_without_scripts_a_picture_leads_to_the_stepper(client: Client, slug: str) -> None:
     page = client.get(f"/guide/{slug}").text
     found = re.search(r'<noscript><a href="([^"]*)"><svg.*?</svg>.*?</a></noscript>', page, re.S)

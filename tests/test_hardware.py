@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from lanescope import find
 from lanescope.ptx import catalog
+from tests.cases import for_each
 
 FOLDER = Path(__file__).parent / "golden" / "hardware"
 
@@ -25,7 +25,7 @@ WMMA = read_measured("wmma", "fragments")
 SPARSE = read_measured("mma_sp", "variants")
 
 
-@pytest.mark.parametrize("key", WMMA)
+@for_each("key", WMMA)
 def test_wmma_fragment(key: str) -> None:
     shape, kind, letter = key.split(".")
     layout = "col" if letter == "b" else "row"
@@ -45,8 +45,8 @@ def test_every_wmma_fragment_of_the_table_was_measured() -> None:
             assert np.array_equal(np.stack([op.rows, op.cols], -1), expected), (i.ptx, op.name)
 
 
-@pytest.mark.parametrize("key", SPARSE)
-@pytest.mark.parametrize("ordered", ["", "::ordered_metadata"])
+@for_each("key", SPARSE)
+@for_each("ordered", ["", "::ordered_metadata"])
 def test_sparse(key: str, ordered: str) -> None:
     shape, types, selector = re.fullmatch(r"mma\.sp\.(m\w+)\.(.*)\.sel(\d)", key).groups()  # type: ignore[union-attr]
     op = find(f"mma.sp{ordered}.{shape}.row.col.{types}").operand("a")

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 from fastapi import FastAPI
 
 from lanescope.app.kit.examples import BODIES
@@ -16,6 +15,7 @@ from lanescope.app.kit.wire import CachedBody, _select_coding
 from lanescope.app.main import create_app
 from tests import asgi
 from tests.asgi import DATA, M16, OPERAND, PAGE, PICTURE, STATIC, fetch
+from tests.cases import for_each
 
 ROOT = Path(__file__).parents[1]
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 ALWAYS = {"x-content-type-options": "nosniff", "referrer-policy": "same-origin"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "path",
     [
         "/",
@@ -61,7 +61,7 @@ def test_pages_run_and_take_nothing_but_ours(app: FastAPI, path: str) -> None:
     assert "access-control-allow-origin" not in headers
 
 
-@pytest.mark.parametrize(
+@for_each(
     "path",
     [
         PICTURE,
@@ -88,7 +88,7 @@ def test_pictures_and_data_are_for_everybody_and_run_nothing(app: FastAPI, path:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("method", "path"),
     [
         ("GET", STATIC),
@@ -143,7 +143,7 @@ def test_no_page_needs_an_inline_style_or_script() -> None:
 # conditional requests and codings -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", ["{tag}", "W/{tag}", '"x", {tag}', '"x" ,W/{tag}, "y"', "*", " * "])
+@for_each("form", ["{tag}", "W/{tag}", '"x", {tag}', '"x" ,W/{tag}, "y"', "*", " * "])
 def test_a_tag_that_the_client_has_is_304(app: FastAPI, form: str) -> None:
     tag = fetch(app, OPERAND).headers["etag"]
     for path in (OPERAND, PAGE):
@@ -153,7 +153,7 @@ def test_a_tag_that_the_client_has_is_304(app: FastAPI, form: str) -> None:
             assert answer.status == 304 and not answer.body and answer.headers["etag"] == tag
 
 
-@pytest.mark.parametrize("form", ['"x"', "{bare}", '"{bare}x"', '"x{bare}"', "", '"*"'])
+@for_each("form", ['"x"', "{bare}", '"{bare}x"', '"x{bare}"', "", '"*"'])
 def test_another_tag_is_200(app: FastAPI, form: str) -> None:
     tag = fetch(app, OPERAND).headers["etag"]
     assert fetch(app, OPERAND, headers={"if-none-match": form.format(bare=tag.strip('"'))}).status == 200
@@ -169,7 +169,7 @@ def test_a_refusal_is_never_304(app: FastAPI) -> None:
     assert fetch(app, "/smem?mn=7", headers={"if-none-match": "*"}).status == 422
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("accepted", "coding"),
     [
         ("", ""),

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from lanescope.app.main import create_app
 from lanescope.bits import BitField
 from lanescope.blackwell import idesc, zeromask
 from lanescope.blackwell.idesc import (
@@ -29,7 +28,8 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.table.kinds import KINDS
 from lanescope.render import idesc as code
 from tests import cpp
-from tests.client import Client
+from tests.cases import for_each
+from tests.client import Client, share_client
 from tests.command import run_lanescope
 from tests.oracle import tcgen05 as oracle
 from tests.ptxas import assembler, nvrtc
@@ -43,7 +43,7 @@ BF16 = IdescWord(0x08400490, idesc.get_kind("f16"))
 # the tables -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("row", KINDS, ids=lambda row: row.name)
+@for_each("row", KINDS, ids=lambda row: row.name)
 def test_the_fields_are_ptxs(row: MmaKind) -> None:
     """Every bit, every code of every field, and which of them are reserved."""
     known = oracle.FIELDS[row.name]
@@ -64,7 +64,7 @@ def test_the_fields_are_ptxs(row: MmaKind) -> None:
     assert len(row.parts) == len([name for _, _, name, _ in known if name != "reserved"])
 
 
-@pytest.mark.parametrize("row", KINDS, ids=lambda row: row.name)
+@for_each("row", KINDS, ids=lambda row: row.name)
 def test_m_and_n_are_table_39(row: MmaKind) -> None:
     """Every M and N that the fields can say, dense and sparse, in every form."""
     m_field, n_field = row.get_field("m").field, row.get_field("n").field
@@ -130,7 +130,7 @@ def _parse_wish(sample: dict[str, Any]) -> tuple[MmaKind, dict[str, Any]]:
     return row, wish
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample["desc"])
+@for_each("sample", SAMPLES, ids=lambda sample: sample["desc"])
 def test_cutlass_says_the_same_word(sample: dict[str, Any]) -> None:
     row, wish = _parse_wish(sample)
     word = int(sample["desc"], 0)
@@ -235,8 +235,8 @@ def _list_codes(word: int, kind: str) -> list[str]:
     return [notice.code for notice in find_problems(IdescWord(word, idesc.get_kind(kind)))]
 
 
-@pytest.mark.parametrize("kind", ["f8f6f4", "mxf8f6f4"])
-@pytest.mark.parametrize("element", ["e2m1", "e2m3", "e3m2"])
+@for_each("kind", ["f8f6f4", "mxf8f6f4"])
+@for_each("element", ["e2m1", "e2m3", "e3m2"])
 def test_narrow_elements_in_bytes_may_be_mn_major(kind: str, element: str) -> None:
     """As CUTLASS's narrow_precision tests have them (NN, NT and TT); PTX's Table 54 lists no such row."""
     word = encode(idesc.get_kind(kind), {"a": element, "b": element, "m": 128, "n": 64, "transpose_a": "MN"})
@@ -254,7 +254,7 @@ def test_packed_elements_are_k_major(kind: str) -> None:
         encode(idesc.get_kind(kind), {"m": 128, "n": 64, "transpose_b": "MN"})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "bit", "named"),
     [
         ("f8f6f4", 29, "K 64"),
@@ -310,7 +310,7 @@ def test_what_is_open_says_so() -> None:
         ("f16", {"m": 128, "n": 64, "sparse": 1, "sparsity_selector": 2}),
         ("f16", {"m": 128, "n": 64, "b": "bf16", "d": "f32"}),
     ]
-    client = Client(create_app())
+    client = share_client()
     for kind, wish in wishes:
         made = encode(idesc.get_kind(kind), wish)
         assert any("not documented" in notice.message for notice in find_warnings(made)), wish
@@ -318,7 +318,7 @@ def test_what_is_open_says_so() -> None:
         assert "not documented" in page and "agrees with CUTLASS" in page and "verified" not in page
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("wish", "field", "says"),
     [
         ({"m": 96, "n": 64}, "m", "M is 96. .cta_group::1: M 64 or 128, N 8 to 256 in steps of 8."),
@@ -338,7 +338,7 @@ def test_a_wish_is_refused_by_its_field(wish: dict[str, object], field: str, say
     assert refused.value.field == field and str(refused.value).startswith(says)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "word"),
     [
         ("0x0", 0),
@@ -381,7 +381,7 @@ def test_a_form_is_asked_for() -> None:
 # the zero-column mask -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("start", "first", "skip", "use", "printed"), oracle.MASKS)
+@for_each(("start", "first", "skip", "use", "printed"), oracle.MASKS)
 def test_masks_are_ptxs_examples(start: int, first: int, skip: int, use: int, printed: str) -> None:
     fields = {"start_count_2": start, "first_span_2": first, "skip_span": skip, "use_span": use}
     mask = zeromask.encode_mask({**fields, "non_zero_mask": 1})

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from itertools import pairwise
 from xml.etree import ElementTree
 
-import pytest
-
 from lanescope import find
 from lanescope.app.diagram import forms as pictures
 from lanescope.app.memory.tile_figure import TileLook, draw_tile
@@ -20,6 +18,7 @@ from lanescope.render.svg import render_svg
 from lanescope.render.view import LABELS, make_figure
 from lanescope.shared.swizzle import MODES
 from lanescope.shared.tiling import Tile
+from tests.cases import for_each
 from tests.client import Client
 from tests.sample import take_sample
 
@@ -82,7 +81,7 @@ def test_labels_of_an_instruction_keep_apart() -> None:
     assert labelled > len(some)
 
 
-@pytest.mark.parametrize("cell", ["18x12", "22x9", "24x24", "60x20"])
+@for_each("cell", ["18x12", "22x9", "24x24", "60x20"])
 def test_a_cell_of_any_size_keeps_its_label_inside(cell: str) -> None:
     wmma = find("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32")
     for label in LABELS:
@@ -101,15 +100,15 @@ DRAWN = (
 )
 
 
-@pytest.mark.parametrize("path", DRAWN)
+@for_each("path", DRAWN)
 def test_labels_of_a_page_keep_apart(client: Client, path: str) -> None:
     page = client.get(path).text
     pictures_of_page = re.findall(r"<svg [^>]*viewBox.*?</svg>", page, re.S)
     assert sum(assert_labels_apart(drawing, path) for drawing in pictures_of_page) > 0
 
 
-@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
-@pytest.mark.parametrize("unit", ["chunk", "element"])
+@for_each("mode", MODES, ids=lambda mode: mode.name)
+@for_each("unit", ["chunk", "element"])
 def test_numbers_of_a_tile_keep_apart(mode: object, unit: str) -> None:
     drawn = draw_tile(Tile(16, "K", mode, 64, 64), TileLook(unit=unit))  # type: ignore[arg-type]
     assert_labels_apart(render_svg(drawn.figure, title="", labels_up_to=20000), unit)

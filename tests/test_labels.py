@@ -12,7 +12,9 @@ from urllib.parse import quote
 import pytest
 
 from lanescope.app.kit.labels import LABELS
+from tests.cases import for_each
 from tests.client import Client
+from tests.sample import take_sample
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
@@ -96,19 +98,19 @@ def read_alert(page: str) -> str:
     return ""
 
 
-@pytest.mark.parametrize("address", PAGES)
+@for_each("address", PAGES)
 def test_an_error_begins_with_the_label_of_its_field(client: Client, address: str) -> None:
     labels = LabelParser(client.get(address).text).found
     tried = 0
     kind = re.search(r"s_kind=(\w+)", address)
-    for name, label in labels.items():
+    for name, label in take_sample([row for row in labels.items() if row[0] not in FREE], 4):
         asked = client.get(f"{address}{'&' if '?' in address else '?'}{quote(name)}=!!").text
         told = read_alert(asked)
-        if name in FREE or (not told and kind):  # a storage's fields that its kind has not
+        if not told and kind:  # a storage's fields that its kind has not
             continue
         tried += 1
         assert told.startswith((f"{label}:", f"{label} is '!!'")), (name, label, told)
-    assert tried >= 2
+    assert tried >= 1
 
 
 @pytest.mark.parametrize("address", ["/smem", "/smem/atoms"])
@@ -123,7 +125,7 @@ def test_an_error_begins_with_the_label_of_its_segments(client: Client, address:
         assert f'aria-label="{label}"' in page or f"<label>{label} <input" in page or f">{label} <select" in page, name
 
 
-@pytest.mark.parametrize("name", sorted(FREE - {"title", "compare", "dump", "expected"}))
+@for_each("name", sorted(FREE - {"title", "compare", "dump", "expected"}))
 def test_the_words_fields_are_named(client: Client, name: str) -> None:
     label = LabelParser(client.get(WORD).text).found[name]
     answer = client.get(f"/descriptor/wgmma?{name}=!!")

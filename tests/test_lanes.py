@@ -7,12 +7,11 @@ from __future__ import annotations
 import re
 from html import unescape
 
-import pytest
-
 from lanescope import find
 from lanescope.app.instruction import lanes, state
 from lanescope.ptx import catalog
 from lanescope.render.view import make_figure
+from tests.cases import for_each
 from tests.client import Client
 
 X4 = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
@@ -21,7 +20,7 @@ SHOWN = tuple(
 )
 
 
-@pytest.mark.parametrize("found", SHOWN, ids=lambda i: i.ptx)
+@for_each("found", SHOWN, ids=lambda i: i.ptx)
 def test_every_value_in_the_panel_is_where_its_map_says(found: object) -> None:
     assert isinstance(found, catalog.Instruction)
     figure = make_figure(found)
@@ -54,7 +53,7 @@ def test_every_value_in_the_panel_is_where_its_map_says(found: object) -> None:
 WIDE = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("query", "name", "pictured"),
     [
         ("", "lane group (lane / 4)", ""),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 
 from lanescope.workbench.check import CheckReport, check_text
+from tests.cases import for_each
 from tests.guilty_kernels import CODE, MAP
 
 HELPER, KERNEL = CODE[: CODE.index("__global__")], CODE[CODE.index("__global__") :]
@@ -56,7 +57,7 @@ def check(kernel: str, launch: str, sbo: int = 1024) -> CheckReport:
     return check_text(MAPS + kernel + LAUNCHER + host)
 
 
-@pytest.mark.parametrize("launch", LAUNCHES.values(), ids=LAUNCHES)
+@for_each("launch", LAUNCHES.values(), ids=LAUNCHES)
 def test_a_kernel_is_what_the_file_launches(launch: str) -> None:
     right = check(TEMPLATE, launch)
     assert (right.steps, right.findings, right.open, right.descriptors) == (8, (), (), 2)
@@ -85,7 +86,7 @@ def test_attributes_of_a_kernel_do_not_hide_its_template(launch: str) -> None:
     assert check(CLUSTER, launch).steps == 8 and check(CLUSTER, launch, 512).findings
 
 
-@pytest.mark.parametrize(
+@for_each(
     "launch",
     [
         "gemm<<<1, 128>>>(out, 4);",
@@ -121,7 +122,7 @@ CHOOSING = TEMPLATE[: TEMPLATE.index("    asm")] + CALL + "  }\n}\n"
 CHOOSING = CHOOSING.replace("template <int SBO>\n__global__", WRAPPERS + "template <int SBO, int N>\n__global__")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("condition", "made"),
     [
         ("N == 128", False),  # the launch says 64

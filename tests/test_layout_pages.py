@@ -9,13 +9,13 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 import numpy as np
-import pytest
 from typer.testing import CliRunner
 
 from lanescope.app.cli import build_cli
 from lanescope.tiles.convert import convert_layout
 from lanescope.tiles.tv import tv
 from lanescope.triton.gluon import triton_layout
+from tests.cases import for_each
 from tests.client import Client
 
 MMA = "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>"
@@ -161,7 +161,7 @@ def test_a_look_that_does_not_fit_is_said_and_left(client: Client) -> None:
         assert said in text and 'class="notice"' in text, query
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "query", "said"),
     [
         ("/layouts/triton", {"text": BLOCKED}, "shape is missing"),
@@ -250,7 +250,7 @@ STAGED = [
 ]
 
 
-@pytest.mark.parametrize(("path", "query", "cell", "absent"), STAGED)
+@for_each(("path", "query", "cell", "absent"), STAGED)
 def test_what_a_page_shows_is_in_its_pictures(
     client: Client, path: str, query: dict[str, str], cell: str, absent: str
 ) -> None:

@@ -19,6 +19,7 @@ from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import LayoutError
 from lanescope.shared.swizzle import MODES, get_mode
 from lanescope.shared.tiling import Tile
+from tests.cases import for_each
 from tests.client import Client
 
 PAGES = ("one-tile", "k-major-needs-no-transpose")
@@ -228,7 +229,7 @@ def check_ptx_layout(text: str, tile: Tile) -> None:
     ), (text, numbers)
 
 
-@pytest.mark.parametrize("slug", MOVED)
+@for_each("slug", MOVED)
 def test_pages_that_the_lesson_took_in_lead_to_their_section(client: Client, slug: str) -> None:
     page, _, anchor = MOVED[slug].partition("#")
     assert f'id="{anchor}"' in client.get(f"/guide/{page}").text

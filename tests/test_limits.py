@@ -17,11 +17,12 @@ from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import ELEMENT_BITS, Tile
 from tests import asgi, hostile
 from tests.asgi import send_request
+from tests.cases import for_each
 from tests.test_work import LoopWatcher
 
 
-@pytest.mark.parametrize("bits", ELEMENT_BITS)
-@pytest.mark.parametrize("swizzle", ["none", "32B", "64B", "128B"])
+@for_each("bits", ELEMENT_BITS)
+@for_each("swizzle", ["none", "32B", "64B", "128B"])
 def test_a_tile_is_as_large_as_shared_memory(bits: int, swizzle: str) -> None:
     wide = Tile(bits, "K", get_mode(swizzle), 8, get_mode(swizzle).chunks * 128 // bits).k
     most = MOST_SHARED * 8 // bits // wide // 8 * 8
@@ -71,7 +72,7 @@ def test_every_opcode_is_shorter() -> None:
 
 
 DRAWN = (".png", ".pdf")  # another process's work, and slow: `make load` asks for them
-EVERY, LONG = 61, 6  # `make load` sends all of them
+EVERY, LONG = 121, 12  # `make load` sends all of them
 
 
 def test_requests_that_mean_harm_are_refused_or_answered_and_hold_nobody_up() -> None:

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
-import pytest
-
 from lanescope.app.kit.media import FORMS
 from tests import asgi
 from tests.asgi import AsgiAnswer, send_request
+from tests.cases import for_each
 
 LINKS = [
     line.split(" ", 1)[1]
@@ -89,7 +88,7 @@ def parse_query(address: str) -> Iterator[tuple[str, str]]:
             yield name, value
 
 
-@pytest.mark.parametrize("link", LINKS)
+@for_each("link", LINKS)
 def test_an_old_link_opens_with_its_state(app: Any, link: str) -> None:
     landed, answer = open_link(app, link)
     assert answer.status == 200 and answer.headers["content-type"].partition(";")[0] == find_media_type(landed), (

@@ -20,6 +20,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.pattern import Pattern
 from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import Tile
+from tests.cases import for_each
 
 M16 = find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 WGMMA = find("wgmma.mma_async.m64n64k16.f32.f16.f16")
@@ -45,7 +46,7 @@ def list_cells(matrix: LiveMatrix) -> list[tuple[int, int]]:
     return [divmod(cell, matrix.cols) for cell in range(0, matrix.rows * matrix.cols, 7)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("shown", "owners"),
     [
         (M16, [M16.operand(name).owner for name in "abd"]),
@@ -175,7 +176,7 @@ def test_a_capture_shows_the_elements_that_were_read(name: str, verdict: str) ->
     assert draw_capture(capture.read(build_capture(name))).title == drawn.title
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("shown", "says"),
     [
         (3.5, "A live view shows no float. Allowed: Operand, Instruction"),

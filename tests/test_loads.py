@@ -16,6 +16,7 @@ from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.ptx.slots import list_slots as slots_of
 from lanescope.render import cuda, python
 from tests import cpp
+from tests.sample import is_chosen
 
 needs_compiler = pytest.mark.skipif(cpp.find_compiler() is None, reason=cpp.MISSING)
 BLOCK = 256  # threads of the block that runs them: more than one warp or warpgroup, each of which does the same
@@ -95,8 +96,9 @@ def render_driver(number: int, text: str, op: Operand, what: str, memory: Matrix
 
 @needs_compiler
 def test_every_load_and_store_follows_its_map() -> None:
-    cases = list_functions()
-    assert len(cases) > 200 and {op.container_bits for _, op, _ in cases} == {1, 4, 8, 16, 32, 64}
+    every = list_functions()
+    assert len(every) > 200 and {op.container_bits for _, op, _ in every} == {1, 4, 8, 16, 32, 64}
+    cases = [case for case in every if is_chosen(case[0], 3) or case[1].container_bits in (1, 64)]
     rng = np.random.default_rng(7)
     memories = [MatrixMemory(op, rng) for _, op, _ in cases]
     parts = [render_driver(n, *case, memory) for n, (case, memory) in enumerate(zip(cases, memories, strict=True))]

@@ -11,6 +11,7 @@ import pytest
 from lanescope import find
 from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import Tile
+from tests.cases import for_each
 from tests.client import Client
 
 WGMMA = "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16"
@@ -23,8 +24,8 @@ def find_link(page: str, text: str) -> str:
     return unescape(found[1])
 
 
-@pytest.mark.parametrize("major", ["K", "MN"])
-@pytest.mark.parametrize("name", ["a", "b"])
+@for_each("major", ["K", "MN"])
+@for_each("name", ["a", "b"])
 def test_the_major_of_an_operand_reaches_its_descriptor(client: Client, name: str, major: str) -> None:
     page = client.get(f"/i/{WGMMA}?{name}_major={major}").text
     there = find_link(page, f"{name.upper()}(?:'|&#39;)s descriptor")

@@ -22,6 +22,7 @@ from lanescope.product.move_plan import moves_rows
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.shared import chain
+from tests.cases import for_each
 from tests.client import Client
 
 X4 = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
@@ -57,8 +58,8 @@ def name(form: tuple[Instruction, str]) -> str:
     return f"{form[0].ptx} {form[1]}"
 
 
-@pytest.mark.parametrize("form", FORMS, ids=name)
-@pytest.mark.parametrize("first_col", [0, 16])
+@for_each("form", FORMS, ids=name)
+@for_each("first_col", [0, 16])
 def test_every_register_holds_the_element_that_the_map_names(form: tuple[Instruction, str], first_col: int) -> None:
     i, arrangement = form
     data = i.operands["data"]
@@ -80,8 +81,8 @@ def test_every_register_holds_the_element_that_the_map_names(form: tuple[Instruc
             assert held == (above + row) * found.s.stored_cols + first_col + beside + col
 
 
-@pytest.mark.parametrize("form", PLAIN, ids=name)
-@pytest.mark.parametrize("storage", STORAGES, ids=lambda storage: str(storage["kind"] + storage["swizzle"]))
+@for_each("form", PLAIN, ids=name)
+@for_each("storage", STORAGES, ids=lambda storage: str(storage["kind"] + storage["swizzle"]))
 def test_addresses_and_bytes_are_those_of_the_chain(form: tuple[Instruction, str], storage: dict[str, object]) -> None:
     i, arrangement = form
     operand = make_tile_operand(i, arrangement)
@@ -94,7 +95,7 @@ def test_addresses_and_bytes_are_those_of_the_chain(form: tuple[Instruction, str
         assert found.wavefronts == known.costs[0].wavefronts
 
 
-@pytest.mark.parametrize("i", [i for i in ALL if not i.family.unpacks], ids=lambda i: i.ptx)
+@for_each("i", [i for i in ALL if not i.family.unpacks], ids=lambda i: i.ptx)
 def test_a_simulated_device_moves_the_same(i: Instruction) -> None:
     """Rows of 16 bytes: all of them fit the memory of a run."""
     found = step(i.ptx, matrices="down", storage={"kind": "rows", "pitch_bytes": 16})
@@ -209,7 +210,7 @@ def test_values_of_a_store_are_those_of_the_lanes() -> None:
     assert found.registers[5] == ["0x00330032", "0x00350034", "0x00370036", "0x00390038"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ptx", "asked", "field", "says"),
     [
         (X4, {"values": "1 2 3"}, "values", "256"),
@@ -236,7 +237,7 @@ def test_refusals_name_their_field(ptx: str, asked: dict[str, Any], field: str, 
 # the page, its text and its JSON --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("i", ALL, ids=lambda i: i.ptx)
+@for_each("i", ALL, ids=lambda i: i.ptx)
 def test_every_form_has_its_page(client: Client, i: Instruction) -> None:
     page = client.get(f"/steps/{i.ptx}")
     assert page.status_code == 200 and 'id="stepper-data"' in page.text

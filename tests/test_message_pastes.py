@@ -9,6 +9,7 @@ from lanescope.app.read.message_readings import find_link
 from lanescope.app.read.text_meanings import read_text
 from lanescope.messages import recognise_messages
 from lanescope.messages.map_rules import RULES
+from tests.cases import for_each
 from tests.client import Client
 
 PIPE = "Potential Performance Loss: wgmma.mma_async instructions are serialized due to"
@@ -201,7 +202,7 @@ NONE = (
 )
 
 
-@pytest.mark.parametrize(("text", "slug"), PASTES, ids=[f"{n}-{slug}" for n, (_, slug) in enumerate(PASTES)])
+@for_each(("text", "slug"), PASTES, ids=[f"{n}-{slug}" for n, (_, slug) in enumerate(PASTES)])
 def test_a_pasted_message_opens_its_page(text: str, slug: str) -> None:
     reading = text_meanings.read_text(text)
     pages = [one.link for one in (reading, *reading.also)]
@@ -209,7 +210,7 @@ def test_a_pasted_message_opens_its_page(text: str, slug: str) -> None:
     assert reading.kind == "tensor_map" or pages[0] == f"/messages/{slug}", pages
 
 
-@pytest.mark.parametrize("text", NONE, ids=range(len(NONE)))
+@for_each("text", NONE, ids=range(len(NONE)))
 def test_another_text_opens_none(text: str) -> None:
     reading = text_meanings.read_text(text)
     assert not reading.link.startswith("/messages/"), reading.link
@@ -299,7 +300,7 @@ def test_a_subject_keeps_its_page_and_lists_the_messages_after_it() -> None:
     assert outside.title == "Not covered" and outside.also[0].link.startswith("/messages/setmaxnreg-")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "link"),
     [
         ("ptxas fatal : Unknown modifier '.m64n12k16'", "/messages/unknown-modifier"),

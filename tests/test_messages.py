@@ -21,6 +21,7 @@ from lanescope.messages.map_calls import TYPE_CODES, MapCall, find_refusal
 from lanescope.messages.map_rules import RULES, find_rules
 from lanescope.messages.row import CUTE, DRIVER, PTXAS, compile_text
 from lanescope.reader.code.tensor_maps import find_tensor_maps
+from tests.cases import for_each
 from tests.cpp import find_compiler
 from tests.ptxas import assembler, nvrtc
 from tests.sample import is_chosen, take_sample
@@ -143,16 +144,14 @@ def test_every_text_of_cute_stands_in_its_header() -> None:
 # the driver -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.row.slug)
+@for_each("rule", RULES, ids=lambda rule: rule.row.slug)
 def test_a_call_breaks_the_rule_and_the_changed_one_none(rule: Any) -> None:
     error = find_refusal(rule.wrong)
     assert error is not None and error.code == rule.row.rule and find_refusal(rule.right) is None
     assert rule.row in find_rules([error.message])
 
 
-@pytest.mark.parametrize(
-    "rule", [rule for rule in RULES if not rule.right.type.startswith("16U")], ids=lambda r: r.row.slug
-)
+@for_each("rule", [rule for rule in RULES if not rule.right.type.startswith("16U")], ids=lambda r: r.row.slug)
 def test_the_reader_reads_the_calls_that_the_pages_show(rule: Any) -> None:
     (read,) = find_tensor_maps(rule.row.right)
     assert read.dims == rule.right.dims and read.strides == rule.right.strides

@@ -18,8 +18,10 @@ from lanescope.product.move_plan import make_move_plan, moves_rows
 from lanescope.ptx import catalog
 from lanescope.render import kernel, move_program
 from tests import cpp
+from tests.cases import for_each
 from tests.emulator import MISSING, ProgramEmulator
 from tests.ptxas import nvcc, nvrtc
+from tests.sample import FULL
 
 X1, TRANS = "ldmatrix.m8n8.x1.shared.b16", "ldmatrix.m8n8.x1.trans.shared.b16"
 CASES = [
@@ -115,7 +117,7 @@ def test_byte_pairs_are_stored_as_the_note_stores_them() -> None:
     assert stored == [-(i // 16 * 2 + 1 + i % 16 // 2 * 16 + i % 16 % 2) for i in range(128)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ptx", "data", "field", "part"),
     [
         (X1, "pitch_bytes=24", "data.pitch_bytes", "Nearest: 16 or 32."),
@@ -147,8 +149,11 @@ def test_nvrtc_compiles_every_form_without_a_header(target: str) -> None:
     assert not log and "ldmatrix" in text
 
 
+SAVED = (X1, "stmatrix.m8n8.x4.trans.shared.b16", "ldmatrix.m16n16.x2.trans.shared.b8")
+
+
 @pytest.mark.skipif(nvcc.find_nvcc() is None, reason=nvcc.MISSING)
-@pytest.mark.parametrize("ptx", [X1, "stmatrix.m8n8.x4.trans.shared.b16", "ldmatrix.m16n16.x2.trans.shared.b8"])
+@pytest.mark.parametrize("ptx", SAVED if FULL else SAVED[-1:])
 def test_a_saved_program_compiles_as_its_build_line_says(ptx: str, tmp_path: Path) -> None:
     plan = make_move_plan(find(ptx))
     good, said = nvcc.compile_object(move_program.render_program(plan), tmp_path, kernel.get_arch_option(plan).split())

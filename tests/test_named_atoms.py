@@ -7,6 +7,7 @@ import pytest
 from lanescope.app.layouts.atoms import expand_atoms
 from lanescope.cute.calls import evaluate_statements
 from lanescope.errors import LayoutError
+from tests.cases import for_each
 from tests.client import Client
 
 # mma_traits_sm90_gmma.hpp, in bits: Layout_K_SW128_Atom_Bits is Sw<3,4,3> o smem_ptr o (8,1024):(1024,1), and so on; an
@@ -21,7 +22,7 @@ ATOMS = {
 }
 
 
-@pytest.mark.parametrize(("name", "layout"), ATOMS.items())
+@for_each(("name", "layout"), ATOMS.items())
 def test_an_atom_is_the_layout_of_the_headers(name: str, layout: str) -> None:
     assert expand_atoms(name) == (layout, [(name, layout)])
 

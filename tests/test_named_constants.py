@@ -6,6 +6,7 @@ import pytest
 
 from lanescope.errors import LayoutError
 from lanescope.reader.code.named_constants import read_constants
+from tests.cases import for_each
 
 SOURCE = """
 #include <cuda.h>
@@ -53,7 +54,7 @@ def test_macros_that_are_given() -> None:
     assert [one.value for one in found.values()] == [16, 5]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "code"),
     [
         ("unknown", "open_constant"),

@@ -17,8 +17,9 @@ from lanescope.names import forms, lookup, search, vocabulary
 from lanescope.names.form_names import name_form
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
+from tests.cases import for_each
 from tests.client import Client
-from tests.sample import take_sample
+from tests.sample import choose_count, take_sample
 
 FORMS = catalog.instructions()
 
@@ -36,7 +37,7 @@ def test_every_form_has_a_name_of_its_own() -> None:
 
 
 def test_every_name_opens_exactly_its_form() -> None:
-    for form in take_sample(FORMS, 250):
+    for form in take_sample(FORMS, 120):
         for text in (name_form(bind_descriptor(form, {})).text, name_form(form).text, wording.format_title(form)):
             assert text_meanings.find_certain_link(text) in (f"/i/{form.ptx}", _link_unnamed_space(form.ptx)), text
 
@@ -46,7 +47,7 @@ def _link_unnamed_space(ptx: str) -> str:
     return f"/i/{ptx.replace('.shared', '')}"
 
 
-@pytest.mark.parametrize("form", random.Random(32).sample(FORMS, 24), ids=lambda form: form.ptx)
+@for_each("form", random.Random(32).sample(FORMS, choose_count(24, 10)), ids=lambda form: form.ptx)
 def test_the_heading_of_a_page_typed_into_the_box_opens_the_page(client: Client, form: Instruction) -> None:
     ptx = form.ptx
     page = client.get(f"/i/{ptx}").text
@@ -64,7 +65,7 @@ def test_the_names_of_the_home_page_open_their_pages(client: Client) -> None:
         assert open_text(client, unescape(f"{name} {types}")) == href, name
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "first", "count"),
     [
         ("mma.m16n8k16", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 32),
@@ -85,7 +86,7 @@ def test_a_shorter_name_lists_all_that_fit_the_plain_one_first(
     assert page.status_code == 200 and page.text.index(first) and "Not recognised" not in page.text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "ptx"),
     [
         ("mma.m16n8k16 f32 += bf16 × bf16", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"),
@@ -106,7 +107,7 @@ def test_an_order_of_types_counts_in_a_product() -> None:
     assert {(form.types["a"], form.types["b"]) for form in found} == {("e5m2", "e4m3")}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "ptx"),
     [
         ("mma m16n8k16", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),  # f16 into f32, before mma.sp

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 from xml.etree import ElementTree
 
-import pytest
-
 from lanescope import find, tiled_copy, tiled_mma, triton_layout, tv
 from lanescope.cute.text import parse_cute_layout
 from lanescope.descriptor.matrix import Descriptor, view
@@ -18,6 +16,7 @@ from lanescope.shared.storage import storage
 from lanescope.shared.swizzle import MODES
 from lanescope.shared.tiling import Tile
 from lanescope.tiles.convert import convert_layout
+from tests.cases import for_each
 
 M16, WGMMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "wgmma.mma_async.m64n64k16.f32.f16.f16"
 BLOCKED = "gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])"
@@ -30,7 +29,7 @@ def verify_word(word: int) -> Any:
     return verify(Descriptor(word), view(find(WGMMA), "a", "K"), storage(STORED, 16, "K"))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("made", "says"),
     [
         (find(M16).operand("a"), ">T13:2<"),
@@ -51,7 +50,7 @@ def test_what_is_drawn(made: Any, says: str) -> None:
     assert says in drawn and "var(--" not in drawn.replace("var(--accent", "").replace("var(--cell-line, #777)", "")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("made", "says"),
     [
         (verify_word(0x4000004000010100), "✓ match: 1024 of 1024 elements"),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.reader.code.loops import FREE_TURNS, MOST_QUIET, MOST_TURNS
+from tests.cases import for_each
 
 CXX = "void f(int n) {{ uint64_t t = 5; uint64_t a[40] = {{}}; {loop} uint64_t desc = t | 1ull << 62; wgmma(desc); }}"
 PYTHON = "def f(n):\n    t = 5\n    {loop}\n    desc = t | 1 << 62\n    wgmma(desc)\n"
@@ -17,7 +16,7 @@ def evaluate_word(text: str, loop: str) -> int | None:
     return None if value.pieces else value.const & ~(1 << 62)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("loop", "wanted"),
     [
         (f"for (int i = 0; i < {MOST_TURNS[0]}; ++i) t += 16;", 5 + 16 * MOST_TURNS[0]),
@@ -41,7 +40,7 @@ def test_what_a_loop_wrote(loop: str, wanted: int | None) -> None:
     assert evaluate_word(CXX, loop) == wanted
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("loop", "wanted"),
     [
         (f"for i in range({MOST_TURNS[0]}): t = i * 16", 16 * (MOST_TURNS[0] - 1)),

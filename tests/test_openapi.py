@@ -25,6 +25,7 @@ from lanescope.shared import banks
 from lanescope.shared.storage import KEYS
 from lanescope.shared.swizzle import MODES
 from lanescope.shared.tiling import DEFAULT_ORDER
+from tests.cases import for_each
 from tests.client import Client
 
 Json = dict[str, Any]
@@ -207,7 +208,9 @@ def test_every_example_answers_as_its_schema_says(client: Client, conforms: Conf
         if path.startswith("/api/"):
             conforms("get", path, client.get(link))
     for path, body in BODIES.items():
-        conforms("post", path, client.post(path, json=body))
+        answer = client.post(path, json=body)
+        assert answer.status_code == 200, path
+        conforms("post", path, answer)
     conforms("get", "/api/v1/gpu", client.get("/api/v1/gpu"))  # after a run: `recent` has one
     assert client.get("/metrics").headers["content-type"].startswith("text/plain")
     for path in ("/healthz", "/readyz"):
@@ -330,7 +333,7 @@ def test_reuse_and_comparison(client: Client, conforms: Conforms) -> None:
     conforms("get", "/api/v1/compare", client.get("/api/v1/compare", params=sides | {"right": sides["left"]}))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "given",
     [
         {"kind": "mma", "instruction": "mma.m8n8k4.row.col.f32.f16.f16.f32"},

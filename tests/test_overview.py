@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from lanescope.ptx import catalog
 from lanescope.ptx.overview import fold_shapes, list_overview_rows
+from tests.cases import for_each
 from tests.oracle.shapes import SHAPES
 
 
@@ -30,7 +29,7 @@ def test_every_product_stands_in_one_line() -> None:
         assert row.multiplicands and row.accumulators and row.target_text
 
 
-@pytest.mark.parametrize(("section", "types", "shapes", "version"), SHAPES)
+@for_each(("section", "types", "shapes", "version"), SHAPES)
 def test_shapes_and_versions_are_those_of_the_document(
     section: str, types: tuple[str, ...], shapes: tuple[str, ...], version: str
 ) -> None:

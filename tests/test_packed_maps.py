@@ -4,9 +4,8 @@ im2col. All say the same box of 64 × 128 elements of 16 bits with the 128B swiz
 
 from __future__ import annotations
 
-import pytest
-
 from lanescope.reader.code.tensor_maps import find_tensor_maps
+from tests.cases import for_each
 
 ARRAYS = "uint64_t dims[2] = {4096, 1024}, strides[1] = {8192}; uint32_t box[2] = {64, 128}, ones[2] = {1, 1};"
 GIVEN = (
@@ -32,7 +31,7 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+@for_each("text", TEXTS.values(), ids=TEXTS)
 def test_encoded_otherwise(text: str) -> None:
     (found,) = find_tensor_maps(text)
     assert (found.box, found.swizzle, found.element_bits) == ((64, 128), "128B", 16)

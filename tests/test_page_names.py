@@ -34,8 +34,10 @@ def test_menus_and_guide_have_no_twins() -> None:
     assert find_twins((guide | entries).values()) == []
 
 
-def test_titles_and_headings_have_no_twins(client: Client) -> None:
-    pages = [client.get(entry.href).text for links in menus.entries().values() for entry in links]
+def test_every_page_of_the_menus_opens_and_no_titles_or_headings_are_twins(client: Client) -> None:
+    answers = [client.get(entry.href) for links in menus.entries().values() for entry in links]
+    assert {answer.status_code for answer in answers} == {200}
+    pages = [answer.text for answer in answers]
     for pattern in (r"<title>(.*?)</title>", r"<h1[^>]*>(.*?)</h1>"):
         found = [re.findall(pattern, text, re.S)[0] for text in pages]
         assert find_twins(html.unescape(re.sub("<[^>]+>", "", text)) for text in found) == []

@@ -16,6 +16,7 @@ from lanescope.render import palette
 from lanescope.render.descriptor_bits import render_descriptor_bits
 from lanescope.render.svg import render_status_legend, render_svg
 from lanescope.render.view import FigurePanel, PanelFigure
+from tests.cases import for_each
 from tests.colour import (
     VISION,
     compute_ciede2000,
@@ -28,8 +29,8 @@ from tests.colour import (
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
-@pytest.mark.parametrize("vision", VISION)
+@for_each("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
+@for_each("vision", VISION)
 def test_fills_stay_apart(theme: palette.Palette, vision: str) -> None:
     assert find_least_distance(list(theme.fills), vision) >= theme.least_distance
     assert find_least_distance(list(theme.four), vision) >= theme.least_distance
@@ -45,8 +46,8 @@ def read_page_colours(theme: palette.Palette) -> list[str]:
     return [pair[theme is palette.DARK] for pair in pairs] + [theme.paper]
 
 
-@pytest.mark.parametrize("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
-@pytest.mark.parametrize("vision", VISION)
+@for_each("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
+@for_each("vision", VISION)
 def test_no_fill_looks_like_the_page_or_like_a_status(theme: palette.Palette, vision: str) -> None:
     for fill in {*theme.fills, *theme.four}:
         for page in read_page_colours(theme):
@@ -84,8 +85,8 @@ def test_fills_are_calm(theme: palette.Palette) -> None:
     assert np.hypot(colours[:, 1], colours[:, 2]).max() <= 40
 
 
-@pytest.mark.parametrize("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
-@pytest.mark.parametrize("vision", VISION)
+@for_each("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
+@for_each("vision", VISION)
 def test_right_and_wrong_stay_apart(theme: palette.Palette, vision: str) -> None:
     """By the fill, and by a sign for whoever sees no red; the strokes of the hatches stay apart, too."""
     assert find_least_distance([theme.wrong, theme.paper], vision) >= 12
@@ -98,7 +99,7 @@ def test_right_and_wrong_stay_apart(theme: palette.Palette, vision: str) -> None
 STATES = np.arange(len(palette.STATUSES), dtype=np.int32)
 
 
-@pytest.mark.parametrize("theme", (None, *palette.PALETTES.values()), ids=str)
+@for_each("theme", (None, *palette.PALETTES.values()), ids=str)
 def test_a_status_is_never_drawn_as_a_category(theme: palette.Palette | None) -> None:
     panel = FigurePanel(
         "p", "p", rows=1, cols=len(STATES), x=20, y=30, cell_width=20, cell_height=20, grid=None, status=STATES[None, :]

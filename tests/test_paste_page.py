@@ -6,20 +6,18 @@ import re
 from html import unescape
 from typing import get_args
 
-import pytest
-
 from lanescope import reader
 from lanescope.app.guide import index
 from lanescope.app.guide.rendering import KINDS, PASTED, render_guide_page
-from lanescope.app.main import create_app
 from lanescope.app.read import text_meanings
 from lanescope.app.read.facts import Kind
-from tests.client import Client
+from tests.cases import for_each
+from tests.client import share_client
 
 EXAMPLES = re.findall(rf"^```{PASTED}(\w+)\n(.*?)^```$", index.read_source("paste"), re.M | re.S)
 
 
-@pytest.mark.parametrize(("kind", "text"), EXAMPLES, ids=lambda part: part[:40])
+@for_each(("kind", "text"), EXAMPLES, ids=lambda part: part[:40])
 def test_an_example_is_read_as_its_page_says(kind: str, text: str) -> None:
     told = text_meanings.read_text(text.strip())
     assert told.kind == kind and told.link.startswith("/")
@@ -33,7 +31,7 @@ def test_every_kind_and_every_recogniser_has_an_example() -> None:
 
 
 def test_the_page_shows_what_was_read_and_leads_on() -> None:
-    client = Client(create_app())
+    client = share_client()
     page = client.get("/guide/paste").text
     answers = re.findall(r'<p class="read-as">Read as <strong>[^<]+</strong>: <a href="([^"]+)">', page)
     assert len(answers) == len(EXAMPLES) >= 12

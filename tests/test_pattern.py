@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from lanescope.cute.text import parse_shape_stride
 from lanescope.errors import LayoutError
 from lanescope.ptx.pattern import FormulaWords, Pattern
+from tests.cases import for_each
 
 A = Pattern.parse("(g:8 t:4) (j:2 i:2 e:2) -> (i g) (j t e)")
 
@@ -162,7 +163,7 @@ def test_from_cute_splits_a_mode_that_runs_over_the_tile_edge() -> None:
     assert [int(a[0, 17]) for a in column_major.evaluate()] == [1, 1]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "complaint"),
     [
         ("(g:8) (e:2)", "no '->'"),
@@ -184,7 +185,7 @@ def test_a_bad_pattern_is_refused_with_the_part(text: str, complaint: str) -> No
     assert complaint in caught.value.message and text in caught.value.message
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text", ["", "(2,2)", "(2,2:1,2)", "((2,2):(1,2)", "(2,2):(1,2))", "(2,,2):(1,2)", "(2,2):(1,(2,3))", "(2,2):(1,x)"]
 )
 def test_a_bad_cute_text_is_refused(text: str) -> None:

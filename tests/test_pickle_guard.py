@@ -16,6 +16,7 @@ import msgpack
 import pytest
 
 from lanescope.app.hardware import jobs, pickle_guard
+from tests.cases import for_each
 
 pytestmark = [pytest.mark.usefixtures("dask"), pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")]
 
@@ -35,7 +36,7 @@ def installed() -> None:
     pickle_guard.install_guard()
 
 
-@pytest.mark.parametrize("named", [os.system, subprocess.Popen, Path, print, jobs.parse_job])
+@for_each("named", [os.system, subprocess.Popen, Path, print, jobs.parse_job])
 def test_a_pickle_names_only_what_a_job_is_made_of(named: Any) -> None:
     with pytest.raises(pickle_guard.RefusedPickle, match="is not part"):
         pickle_guard.loads(pickle.dumps(named))

@@ -28,8 +28,10 @@ from lanescope.render.diagram import WORDS
 from lanescope.render.tikz import render_tikz
 from lanescope.render.view import make_figure
 from tests.asgi import fetch, parse_refusal
+from tests.cases import for_each
 from tests.client import Client
 from tests.command import run_lanescope
+from tests.sample import choose_count
 
 MMA = find("mma.m16n8k16.row.col.f32.f16.f16.f32")
 WGMMA = find("wgmma.mma_async.m64n256k16.f32.bf16.bf16")
@@ -95,7 +97,7 @@ def test_csv_and_markdown_hold_the_map() -> None:
     assert "T13:2" in render_svg("txt")
 
 
-@pytest.mark.parametrize("form", ["svg", "tex", "txt", "md", "csv", "json"])
+@for_each("form", ["svg", "tex", "txt", "md", "csv", "json"])
 def test_equal_options_give_equal_bytes(form: str) -> None:
     assert render_svg(form, legend="1", caption="1") == render_svg(form, legend="1", caption="1")
 
@@ -182,7 +184,7 @@ TEX = {
 }
 
 
-@pytest.mark.parametrize("name", TEX)
+@for_each("name", TEX)
 def test_tikz_has_every_cell_and_balanced_braces(name: str) -> None:
     text = TEX[name]()[0].decode()
     assert text.startswith(r"\documentclass") and text.count("{") == text.count("}")
@@ -234,7 +236,7 @@ def test_the_options_told_are_the_options_there_are() -> None:
     assert [word.strip() for word in re.split(r",|or", DIAGRAM["lang"])] == list(WORDS)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "field"),
     [
         ({"colour": "q"}, "colour"),
@@ -310,10 +312,10 @@ PINS = ("1", "0..", ":", "d:", "x:0,0", "d:0", "d:0,0,0", "d:-1,0", "d:99999,0",
 OPEN = [i for i in {i.family: i for i in catalog.instructions()}.values() if i.family.issue]  # left to a descriptor
 
 
-@pytest.mark.parametrize("form", ["json", "svg", "txt", "tex", "cu", "md"])
+@for_each("form", ["json", "svg", "txt", "tex", "cu", "md"])
 def test_a_pin_that_is_none_is_refused_by_every_form(form: str) -> None:
     app = create_app()
-    for found in (MMA, *OPEN[:3]):
+    for found in (MMA, *OPEN[: choose_count(3, 1)]):
         for pin in PINS:
             answer = fetch(app, f"/i/{found.ptx}.{form}?pin={pin}")
             assert parse_refusal(answer) == (422, "bad_option"), (found.ptx, pin)

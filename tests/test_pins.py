@@ -6,9 +6,9 @@ import json
 import re
 
 import numpy as np
-import pytest
 
 from lanescope.app.kit.sheets import ABSENT, PinSheet, SheetLayer, SheetPage, SheetWords
+from tests.cases import for_each
 from tests.client import Client
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
@@ -29,7 +29,7 @@ def read_refusal(client: Client, path: str) -> str:
     return re.findall(r'<output id="find-refusal">([^<]*)', client.get(path).text)[0]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "said"),
     [
         # M = 128: row r of D is lane r, column c; warp 70 / 32. 32x32b.x32 at 64:32 gives lane 64 + t, column 32 + r.
@@ -71,7 +71,7 @@ def test_a_pinned_cell_says_what_it_holds(client: Client, path: str, said: str) 
     assert said in read_answer(client, path.replace("<", "%3C").replace(">", "%3E"))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "legal"),
     [
         (f"/i/{MMA}?pin=a:99,9", "A has 16 rows and 16 columns, from 0."),

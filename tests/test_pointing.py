@@ -14,7 +14,6 @@ import pytest
 from lanescope.app.guide.index import ORDER
 from lanescope.app.guide.rendering import render_guide_page as render
 from lanescope.app.idesc.draw import draw_idesc, draw_mask
-from lanescope.app.main import create_app
 from lanescope.app.metadata.order_figure import draw_order
 from lanescope.app.read.draw import find_whole_layout
 from lanescope.app.read.page import group_forms
@@ -32,7 +31,8 @@ from lanescope.render.descriptor_bits import render_descriptor_bits
 from lanescope.render.palette import LIGHT
 from lanescope.render.svg import render_svg
 from lanescope.render.view import make_operand_figure
-from tests.client import Client
+from tests.cases import for_each
+from tests.client import share_client
 from tests.oracle import ptx
 from tests.oracle import tensor as figures
 
@@ -57,7 +57,7 @@ def test_a_cell_says_the_lane_and_value_that_ptx_gives_it() -> None:
     assert "data-cells" not in render_svg(make_operand_figure(a), title="A")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "path",
     [
         "/chain",
@@ -75,14 +75,14 @@ def test_a_cell_says_the_lane_and_value_that_ptx_gives_it() -> None:
     ],
 )
 def test_a_page_whose_pictures_answer_the_pointer_has_the_script_for_it(path: str) -> None:
-    page = Client(create_app()).get(path)
+    page = share_client().get(path)
     assert list_panels(page.text) and "kit/point" in page.text
 
 
 SILENT = ("SwizzledSharedLayout",)  # chunks whose elements are named in them
 
 
-@pytest.mark.parametrize("slug", ORDER)
+@for_each("slug", ORDER)
 def test_every_figure_of_the_guide_answers_the_pointer(slug: str) -> None:
     for address, figure in re.findall(r'<figure><a href="([^"]*)"[^>]*>(.*?)</figure>', render(slug), re.S):
         assert list_panels(figure) or any(word in address for word in SILENT), address
@@ -183,9 +183,7 @@ def test_the_picture_of_an_order_shows_the_word_and_bits_of_every_index() -> Non
             assert text == f"w{word}:{bit}"
 
 
-@pytest.mark.parametrize(
-    ("warps", "size"), [("[4, 1]", (64, 32)), ("[2, 2]", (32, 32)), ("[1, 4]", (32, 32)), ("[8, 1]", (128, 32))]
-)
+@for_each(("warps", "size"), [("[4, 1]", (64, 32)), ("[2, 2]", (32, 32)), ("[1, 4]", (32, 32)), ("[8, 1]", (128, 32))])
 def test_a_triton_layout_is_drawn_over_a_tensor_in_which_every_warp_holds_its_own(
     warps: str, size: tuple[int, int]
 ) -> None:
@@ -197,7 +195,7 @@ def test_a_triton_layout_is_drawn_over_a_tensor_in_which_every_warp_holds_its_ow
 
 
 def test_instructions_that_fit_are_grouped_by_shape() -> None:
-    page = " ".join(Client(create_app()).get("/read", params={"text": MMA_V2}).text.split())
+    page = " ".join(share_client().get("/read", params={"text": MMA_V2}).text.split())
     assert "Instructions that fit: 48" in page
     texts = re.findall(r'class="pill" href="/i/(mma[^"?]*)', page)
     groups = group_forms(texts)
@@ -209,4 +207,4 @@ def test_the_bars_of_what_ran_count_what_the_home_page_counts() -> None:
     rows = {row.family: row for row in count_family_runs()}
     assert sum(row.forms for row in rows.values()) == len(catalog.instructions())
     assert (rows["wgmma"].ran, rows["wgmma"].forms) == (546, 546) and rows["tcgen05_mma"].ran == 0
-    assert f"{sum(row.ran for row in rows.values()):,} of" in Client(create_app()).get("/").text
+    assert f"{sum(row.ran for row in rows.values()):,} of" in share_client().get("/").text

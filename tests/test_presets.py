@@ -8,7 +8,6 @@ from html import unescape
 import numpy as np
 import pytest
 
-from lanescope.app.main import create_app
 from lanescope.app.memory.presets import (
     PRESETS,
     PresetRequest,
@@ -24,7 +23,8 @@ from lanescope.descriptor.verify import verify
 from lanescope.ptx.table.descriptors import WGMMA
 from lanescope.shared.storage import storage
 from lanescope.shared.swizzle import MODES
-from tests.client import Client
+from tests.cases import for_each
+from tests.client import share_client
 
 VIEWS = [
     View(64, 16, 16, "K"),
@@ -41,7 +41,7 @@ def build_word(preset: StoragePreset, seen: View, word: Descriptor) -> tuple[Pre
     return (own, preset.make(own)) if own else None
 
 
-@pytest.mark.parametrize("preset", PRESETS, ids=lambda p: p.name)
+@for_each("preset", PRESETS, ids=lambda p: p.name)
 def test_a_preset_knows_its_own_storage(preset: StoragePreset) -> None:
     for seen in VIEWS:
         found = build_word(preset, seen, Descriptor(0x4000004000010100))
@@ -50,7 +50,7 @@ def test_a_preset_knows_its_own_storage(preset: StoragePreset) -> None:
             assert preset.major in ("", found[0].seen.major)
 
 
-@pytest.mark.parametrize("preset", READABLE, ids=lambda p: p.name)
+@for_each("preset", READABLE, ids=lambda p: p.name)
 def test_some_word_reads_every_preset_but_plain_rows(preset: StoragePreset) -> None:
     """The tile holds the operand, and the right word for it verifies in every mode that the word may name."""
     tried = 0
@@ -77,7 +77,7 @@ def test_thumbnails_are_the_engines_xor() -> None:
 
 
 def test_every_preset_is_offered_by_a_link_that_shows_its_state() -> None:
-    client = Client(create_app())
+    client = share_client()
     page = client.get("/descriptor/wgmma/0x4000004000010100").text
     assert "data-verdict=unknown" in page and 'name="s_kind"' not in page
     for preset in PRESETS:
@@ -90,14 +90,14 @@ def test_every_preset_is_offered_by_a_link_that_shows_its_state() -> None:
 
 
 def test_a_word_from_an_expression_keeps_its_warning() -> None:
-    client = Client(create_app())
+    client = share_client()
     page = client.get("/descriptor", params={"word": "1 << 62"}).text
     notes = page.split('id="word-notes"')[1].split("</p>")[0]
     assert "hidden" not in notes and "32" in notes
 
 
 def test_what_a_preset_takes_from_the_word_is_named() -> None:
-    client = Client(create_app())
+    client = share_client()
     word = "/descriptor/wgmma/0x40000040000100c2"  # the second K step of a tile at 0xc00
     page = client.get(word).text
     assert 'id="from-word"' not in page
@@ -110,7 +110,7 @@ def test_what_a_preset_takes_from_the_word_is_named() -> None:
 
 def test_the_long_way_out_stands_in_parts() -> None:
     """A row-major tile's cause is several statements: each is a paragraph of its own."""
-    client = Client(create_app())
+    client = share_client()
     page = client.get("/descriptor/wgmma/0x0000004000010100?s_kind=rows&s_pitch_bytes=144&s_swizzle=none").text
     said = page[page.index('<div class="card diagnosis">') :]
     said = said[: said.index("</div>")]

@@ -15,6 +15,7 @@ from lanescope.errors import LayoutError
 from lanescope.tiles.copy import TiledCopy, tiled_copy
 from lanescope.tiles.mma import TiledMMA
 from lanescope.tiles.tiled_mma import tiled_mma
+from tests.cases import for_each
 
 CASES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "oracle" / "cute_dsl.json").read_text())
 
@@ -53,7 +54,7 @@ def _flatten(rows: Any, cols: Any) -> list[int]:
     return [int(n) for pair in zip(rows, cols, strict=True) for n in pair]
 
 
-@pytest.mark.parametrize("number", range(len(CASES)))
+@for_each("number", range(len(CASES)))
 def test_maps_are_those_of_cutes_dsl(number: int) -> None:
     case = CASES[number]
     mma = _build_mma(case)
@@ -149,7 +150,7 @@ def test_calls_with_comments_and_what_is_given_beside_them() -> None:
     assert loaded.threads == 128 and loaded.tile == (32, 8)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("call", "field", "said", "hint"),
     [
         (

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from lanescope.workbench import build_bench
+from tests.cases import for_each
 
 A0, A1, B0, B1 = "0x4000004000010100", "0x4000004000010102", "0x4000004000010400", "0x4000004000010402"
 PRINTED = {  # how programs and debuggers print the words of two operands beside their instruction
@@ -30,7 +29,7 @@ PRINTED = {  # how programs and debuggers print the words of two operands beside
 }
 
 
-@pytest.mark.parametrize("name", PRINTED)
+@for_each("name", PRINTED)
 def test_printed_words_in_every_arrangement(name: str) -> None:
     """Both operands get their words and every step of them, before the instruction and behind it."""
     atom = "SM90_64x128x16_F32F16F16_SS"
@@ -45,7 +44,7 @@ def test_printed_words_in_every_arrangement(name: str) -> None:
         assert spans
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line",
     [
         "size_t pool = 0x4000004000010100;",

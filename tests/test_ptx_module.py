@@ -9,6 +9,7 @@ import pytest
 from lanescope.reader.code.builders import DescriptorBuilder, find_builders
 from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.workbench.check import check_text
+from tests.cases import for_each
 from tests.command import run_lanescope
 from tests.ptxas import nvrtc
 from tests.test_check_tcgen05 import KERNEL as TCGEN05
@@ -42,7 +43,7 @@ def read_word(*lines: str, **given: int | str) -> str:
     return f"{value.known % (1 << 64):#x}" if value.known is not None else str(value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "lines",
     [
         [f"mov.u64 %rd20, {UPPER | 0x40}"],

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from lanescope import find
 from lanescope.app.main import create_app
 from lanescope.ptx import catalog
 from lanescope.ptx.qualifiers import describe_convergence, list_opcode_parts
+from tests.cases import for_each
 from tests.client import Client
 
 
@@ -23,7 +22,7 @@ def test_every_word_of_the_catalogue_is_explained_and_nothing_is_lost() -> None:
     assert {i.syntax.opcode for i in catalog.instructions()} == set(catalog.OPCODES)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ptx", "word", "meaning"),
     [
         ("mma.m16n8k32.row.col.s32.s8.u8.s32", ".u8", "type of B's elements: 4 a .b32 register"),

@@ -14,6 +14,7 @@ from lanescope.app.read import element_texts, text_meanings
 from lanescope.app.read.facts import Reading
 from lanescope.ptx import catalog
 from lanescope.tiles.tiled_mma import tiled_mma
+from tests.cases import for_each
 from tests.client import Client
 
 BF16 = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
@@ -24,7 +25,7 @@ def read(text: str) -> Reading:
     return text_meanings.read_text(text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "A[5][9] of mma.m16n8k16 bf16",
@@ -81,7 +82,7 @@ def test_forms_with_the_same_answer_open_the_plain_one() -> None:
     assert link.endswith("m64n64k16.f32.f16.f16?pin=a:1,1")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "limit"),
     [
         ("A[5][16] of mma.m16n8k16 bf16", "columns from 0 to 15"),
@@ -108,7 +109,7 @@ def test_what_does_not_exist_is_an_error_that_names_the_range(text: str, limit: 
     assert text_meanings.find_nearest(text) == ()  # the instruction exists
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "titles"),
     [
         ("row 3 of mma.m16n8k16 bf16", ["row 3 of A", "row 3 of B", "row 3 of D"]),
@@ -180,7 +181,7 @@ def test_a_lane_and_a_register() -> None:
     assert register.link.endswith("?lanes=20&pin=a:5,8")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "link", "notice"),
     [
         # PTX ISA 9.7.14.5.8: a5 is the upper half of R2; c2 of lane 13 is row 13 / 4 + 8, column 2 · (13 % 4).
@@ -234,7 +235,7 @@ def test_an_answer_stands_before_pages_that_share_words_of_its_question() -> Non
     assert "thread 5 of ldmatrix" in read("what does thread 5 get from ldmatrix.x4").title
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "index"),
     [
         ("(5,9) of (8,64):(64,1)", 5 * 64 + 9),
@@ -258,7 +259,7 @@ def test_a_lane_counts_in_its_warp() -> None:
     assert "warp 0 to 3" in read("warp 4 lane 5 of wgmma.m64n64k16 f16").notices[0]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "answer"),
     [
         # Row 5, k 9 of 128B-swizzled bf16: 5 · 128 + 18 bytes, chunk 1 ^ 5 = 4, so 640 + 64 + 2.
@@ -316,7 +317,7 @@ def test_an_answer_about_two_places_has_both_and_refuses_either() -> None:
     assert "Write warp 0 lane 3" in read("lane 3 and lane 4 of wgmma m64n64k16 f16").notices[0]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "code",
     [
         f'float c[2][4]; asm volatile("{BF16} {{%0}};");',
@@ -329,7 +330,7 @@ def test_code_is_no_question(code: str) -> None:
     assert element_texts.parse_question(code) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "meant"),
     [
         ("ldmatirx x4", "ldmatrix x4"),
@@ -344,7 +345,7 @@ def test_a_wrong_spelling_is_offered_and_not_answered(text: str, meant: str) -> 
     assert reading.also[0].link == read(meant).link
 
 
-@pytest.mark.parametrize("text", ["purple", "hgmma", "matmul", "cuBLAS", "A[0][0] of dmma", "warpx"])
+@for_each("text", ["purple", "hgmma", "matmul", "cuBLAS", "A[0][0] of dmma", "warpx"])
 def test_other_words_are_not_respelled(text: str) -> None:
     assert not any("Did you mean" in notice for notice in read(text).notices)
 
@@ -355,7 +356,7 @@ def test_a_question_whose_place_is_not_understood_keeps_its_instruction() -> Non
     assert reading.also[0].facts["candidates"][0] == BF16
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "link"),
     [
         ("A(m=3,k=5) of mma.m16n8k16 bf16", "pin=a:3,5"),

@@ -17,6 +17,7 @@ from lanescope.app.read.thread_names import find_thread
 from lanescope.names import forms
 from lanescope.names.form_names import name_form
 from lanescope.ptx import catalog
+from tests.cases import for_each
 from tests.client import Client
 
 BF16 = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
@@ -29,7 +30,7 @@ def read(text: str) -> Reading:
 # words ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "pages"),
     [
         ("2CTA", ("/guide/wgmma-to-tcgen05",)),
@@ -85,7 +86,7 @@ def test_a_sentence_that_shares_words_with_a_page_is_recognised() -> None:
         assert read(text).title != "Not recognised", text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "who"),
     [
         ("v_mfma_f32_32x32x8f16", "AMD's Matrix Instruction Calculator"),
@@ -124,7 +125,7 @@ def test_the_shape_and_types_of_tcgen05_mma_become_its_instruction_descriptor(cl
     assert not any("wgmma" in one.link for one in (reading, *reading.also))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "name", "types"),
     [
         ("imma 16832", "IMMA.16832", {"s8", "u8", "s4", "u4"}),
@@ -145,7 +146,7 @@ def test_no_descriptor_is_made_up_for_what_none_says(text: str) -> None:
     assert "idesc=" not in reading.link and not any("idesc=" in one.link for one in reading.also)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "ptx"),
     [
         ("wgmma n=256 bf16 k=16", "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"),
@@ -161,7 +162,7 @@ def test_a_name_may_be_said_in_other_words(text: str, ptx: str | None) -> None:
     assert reading.kind == "instruction" and (ptx is None or reading.facts["ptx"] == ptx), reading
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "page"),
     [
         ("port wmma to wgmma", "/guide/wmma-mma-wgmma"),
@@ -178,7 +179,7 @@ def test_a_question_with_an_opcode_ends_in_pages_too(text: str, page: str) -> No
 # names of libraries, messages of tools -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "page"),
     [
         ("GmmaDescriptor", "/descriptor"),
@@ -210,7 +211,7 @@ def test_a_symbol_or_a_message_has_a_page(client: Client, text: str, page: str) 
     assert client.get(page).status_code == 200
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "maker"),
     [
         ("WMMA on RDNA3", "AMD"),
@@ -234,7 +235,7 @@ def test_what_is_not_covered_says_what_is(text: str) -> None:
     assert reading.title == "Not covered" and "Lanescope covers" in reading.notices[0], reading
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "page"),
     [
         ("2:4 sparsity", "/guide/sparsity"),
@@ -291,7 +292,7 @@ def test_a_word_may_name_its_kind_after_it() -> None:
 # tasks, targets and opcodes ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "page"),
     [
         ("what does this descriptor word mean", "/descriptor"),
@@ -330,7 +331,7 @@ def test_every_page_outside_the_menus_has_the_anchor_that_the_box_names(client: 
         assert not anchor or f'id="{anchor}"' in client.get(address).text, page
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "target"),
     [
         ("sm120", "sm_120"),
@@ -364,7 +365,7 @@ def test_a_question_about_a_target_and_instructions_counts_them() -> None:
     assert read("V100").title == "No target 'sm_70'" and read("sm_91").title == "No target 'sm_91'"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ["wgmma", "ldmatrix", "mma.sync", "tcgen05.mma", "tcgen05.ld", "wmma", "wgmma layouts", "wgmma register layout"],
 )

@@ -5,19 +5,19 @@ lies there.
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from lanescope.descriptor.matrix import View, reads
 from lanescope.ptx.table.descriptors import WGMMA
 from lanescope.render.read_pictures import make_chunks, make_figure
 from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import Tile
+from tests.cases import for_each
 
 VIEW = View(64, 16, 16, "K", WGMMA)
 
 
-@pytest.mark.parametrize("name", ["none", "32B", "64B", "128B"])
-@pytest.mark.parametrize(("first", "last"), [(0, 63), (0, 7), (8, 15), (40, 63)])
+@for_each("name", ["none", "32B", "64B", "128B"])
+@for_each(("first", "last"), [(0, 63), (0, 7), (8, 15), (40, 63)])
 def test_memory_is_shown_from_the_first_chunk_to_the_last_that_is_read(name: str, first: int, last: int) -> None:
     tile = Tile(16, "K", get_mode(name), 128, 64, order="mn", base=8192)
     read = reads(tile.descriptor(0, 16, 16), VIEW)

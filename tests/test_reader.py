@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import html
 import json
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -15,8 +16,10 @@ from lanescope.app.read import draw, text_meanings
 from lanescope.cute.text import parse_layout
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
+from tests.cases import for_each
 from tests.client import Client
 from tests.command import run_lanescope
+from tests.sample import is_chosen, take_sample
 
 GOLDEN = Path(__file__).parent / "golden" / "cutlass_ptx.txt.gz"
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -36,6 +39,8 @@ def test_every_atom_of_cutlass_is_the_instruction_that_it_emits() -> None:
     assert len(rows) > 2300
     several = []
     for name, ptx in rows:
+        if not (is_chosen(name, 4) or "ue8m0_t, VS" in name):
+            continue
         found = list_instructions(name)
         assert catalog.find(ptx).ptx in found, name
         if len(found) > 1:
@@ -43,7 +48,7 @@ def test_every_atom_of_cutlass_is_the_instruction_that_it_emits() -> None:
     assert len(several) == 2 and all("float_ue8m0_t, VS" in name for name in several)  # the vector size is left open
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "ptx"),
     [
         ("wgmma.mma_async.m64n128k16.f32.bf16.bf16 {%0}, %1, %2, p, 1, 1, 0, 0;", WGMMA),
@@ -72,7 +77,7 @@ def test_one_instruction(client: Client, text: str, ptx: str) -> None:
     assert answer.status_code == 303 and urlsplit(answer.headers["location"]).path == f"/i/{ptx}"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("HMMA.16816.F32", [M16]),
@@ -95,7 +100,7 @@ def test_sass_names_candidates_and_never_more(client: Client, text: str, expecte
     assert page.status_code == 200 and all(f'href="/i/{ptx}"' in page.text for ptx in expected)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "word"),
     [
         ("0x4000004000010100", "0x4000004000010100"),
@@ -152,7 +157,7 @@ def test_what_may_be_two_things_is_not_decided(client: Client, text: str) -> Non
     assert kinds == ["layout", "descriptor"] and text_meanings.find_certain_link(text) == ""
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "page"),
     [
         ("swizzle", "/guide/swizzle"),
@@ -169,15 +174,15 @@ def test_what_may_be_two_things_is_not_decided(client: Client, text: str) -> Non
         ("wgmma", "/guide/wmma-mma-wgmma"),
     ],
 )
-def test_a_word_finds_its_pages(client: Client, text: str, page: str) -> None:
+def test_a_word_finds_its_pages(opens: Callable[[str], bool], text: str, page: str) -> None:
     told = text_meanings.read_text(text)
     links = [one.link for one in (told, *told.also)]
     assert page in links, links
     for link in links:
-        assert client.get(link).status_code == 200, link
+        assert opens(link), link
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "code"),
     [
         ("mma.sync.aligned.m16n8k12.row.col.f32.f16.f16.f32", "unknown_instruction"),
@@ -251,7 +256,8 @@ def test_the_command_prints_what_the_api_answers(client: Client, tmp_path: Path)
 def test_long_texts_are_read_in_no_time_to_speak_of() -> None:
     """Shapes that make a careless pattern or loop go round for ever; a test that hangs is the failure."""
     pieces = ("a", "a ", '"', "\\n", "SM90::", "SM1_", "mma ", "wgmma.x", "fragment<", "(", "8:", "<<", "0x1 ", "a::")
-    for piece in (*pieces, "SM80_16x8x16_F32F16F16F32_TN ", "HMMA.16816 ", "HMMA.", "mma.m16n8k7.", "return ", "{1,"):
+    words = ("SM80_16x8x16_F32F16F16F32_TN ", "HMMA.16816 ", "HMMA.", "mma.m16n8k7.", "return ", "{1,")
+    for piece in take_sample((*pieces, *words), 10):
         try:
             assert len(reader.recognise_text((piece * reader.LONGEST)[: reader.LONGEST]).found) <= 1
         except LayoutError as error:
@@ -261,7 +267,7 @@ def test_long_texts_are_read_in_no_time_to_speak_of() -> None:
     assert len(found.facts["all"]) == 64 and any("the first 64" in notice for notice in found.notices)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text, first, count",
     [
         ("make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2,_2,_1>>{}, Tile<_32,_32,_16>{})", "T0:V0", 3),
@@ -285,7 +291,7 @@ def test_tiles_are_drawn_where_they_are_small(client: Client, text: str, first: 
     assert first in page and ("does not name a shape" in page) == text.startswith("#ttg")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text, word",
     [
         ("lo=00010040 hi=40000040", "0x4000004000010040"),
@@ -305,7 +311,7 @@ def test_a_refused_address_says_why_whatever_else_it_holds(client: Client) -> No
         assert answer.status_code == 422 and 'role="alert"' in answer.text
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         '#include "mma.cuh"\n#include <wgmma.h>',
@@ -333,7 +339,7 @@ def test_an_opcode_that_code_completes_is_said_to_go_on(end: str) -> None:
     assert not told.found and "goes on in code" in told.refused[0].message
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "cute"),
     [
         ("tensor<ptr<f16, smem, align<1024>> o S<3,4,3> o 0 o (8,64):(64,1)>", "Sw<3,4,3> o (8,64):(64,1)"),
@@ -347,7 +353,7 @@ def test_layouts_as_tensors_print_them(text: str, cute: str) -> None:
     assert [one.facts["cute"] for one in reader.cute_layout.recognise_layouts(text) if one.kind == "layout"] == [cute]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "kind", "sure"),
     [
         ("$1 = {x = 65792, y = 1073741888}", "descriptor", False),

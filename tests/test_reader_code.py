@@ -21,6 +21,7 @@ from lanescope.reader.code import evaluation
 from lanescope.reader.code.builders import DescriptorBuilder, find_builders
 from lanescope.reader.code.tensor_maps import find_tensor_maps
 from lanescope.reader.code.tma_rules import TensorMap
+from tests.cases import for_each
 from tests.sample import choose_count
 
 GOLDEN = Path(__file__).parent / "golden" / "builders"
@@ -85,7 +86,7 @@ def get_builder_field(builder: DescriptorBuilder, key: str) -> str:
     return str(values[key])
 
 
-@pytest.mark.parametrize("case", BUILT, ids=str)
+@for_each("case", BUILT, ids=str)
 def test_a_builder_is_read(case: ReaderCase) -> None:
     found = find_builders(case.code)
     assert found
@@ -154,7 +155,7 @@ def format_finding(found: TensorMap, key: str) -> str:
     }[key]
 
 
-@pytest.mark.parametrize("case", MAPPED, ids=str)
+@for_each("case", MAPPED, ids=str)
 def test_a_tensor_map_is_read(case: ReaderCase) -> None:
     found = find_tensor_maps(case.code)
     assert len(found) == 1
@@ -184,7 +185,7 @@ CONFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", CONFUSED)
+@for_each("name", CONFUSED)
 def test_other_texts_are_neither(name: str) -> None:
     assert find_builders(CONFUSED[name]) == ()
     assert find_tensor_maps(CONFUSED[name]) == ()
@@ -240,7 +241,7 @@ HARD = {
 }
 
 
-@pytest.mark.parametrize("name", HARD)
+@for_each("name", HARD)
 def test_hard_texts_end(name: str) -> None:
     """Texts made to take long end within the budget: it counts steps, so no clock is needed."""
     made = evaluation.evaluate_text(HARD[name])
@@ -265,7 +266,7 @@ def test_a_macro_is_marked_where_it_is_used() -> None:
     assert all(text[a:b] == "MAKE_DESC(0x5400, 128, 256)" for spans in found.origins.values() for a, b in spans)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@for_each("case", CASES, ids=str)
 def test_the_reader_reads_every_text(case: ReaderCase) -> None:
     """Through the one door: the kind, and the facts that the contract names."""
     kind = "builder" if "expect" in case.head else "tensor_map"

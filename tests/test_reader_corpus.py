@@ -6,11 +6,10 @@ import html
 import json
 from collections.abc import Callable
 
-import pytest
-
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.read import text_meanings
 from tests import reader_corpus
+from tests.cases import for_each
 from tests.client import Client
 from tests.sample import take_sample
 
@@ -19,7 +18,7 @@ def read_text(text: str) -> dict[str, object]:
     return json.loads(encode_json(text_meanings.read_text(text)))  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("entry", reader_corpus.load_entries(), ids=lambda e: f"{e.file}: {e.title}")
+@for_each("entry", reader_corpus.load_entries(), ids=lambda e: f"{e.file}: {e.title}")
 def test_a_text_of_the_corpus(entry: reader_corpus.CorpusEntry) -> None:
     answer = read_text(entry.text)
     assert reader_corpus.find_wrong_facts(entry, answer) == []
@@ -66,7 +65,7 @@ SAMPLES = (  # one of each kind and more
 )
 
 
-@pytest.mark.parametrize("way", COPIED)
+@for_each("way", COPIED)
 def test_a_text_is_read_however_it_was_copied(way: str) -> None:
     entries = [one for one in reader_corpus.load_entries() if f"{one.file}: {one.title}" in SAMPLES]
     assert len(entries) == len(SAMPLES)
@@ -74,7 +73,7 @@ def test_a_text_is_read_however_it_was_copied(way: str) -> None:
         assert reader_corpus.find_wrong_facts(entry, read_text(COPIED[way](entry.text))) == [], entry.title
 
 
-@pytest.mark.parametrize("file", sorted({entry.file for entry in reader_corpus.load_entries()}))
+@for_each("file", sorted({entry.file for entry in reader_corpus.load_entries()}))
 def test_every_page_of_the_corpus_opens(client: Client, opens: Callable[[str], bool], file: str) -> None:
     """The page of every third text, also where much of it is open, and every page that a meaning leads to; of a sample
     of the file's texts.

@@ -11,9 +11,10 @@ from lanescope.errors import LayoutError
 from lanescope.reader.code import evaluation
 from lanescope.reader.code.builders import find_builders
 from lanescope.reader.code.code_words import build_word
+from tests.cases import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("written", "start"),
     [
         ("(buf) + k * 32", "buf + 32·k"),
@@ -182,7 +183,7 @@ OF_HALVES = "uint32_t p : 14, : 2, q : 14, : 2; uint32_t r : 14, : 3, s : 3, : 1
 FILLED = "x.f.p = 0x1000 >> 4; x.f.q = 1; x.f.r = 64; x.f.t = 1;"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("fields", "statements", "word"),
     [
         (OF_WGMMA, FILLED, 0x4000004000010100),
@@ -206,7 +207,7 @@ PUT_TOGETHER = "uint64_t(at >> 4) | uint64_t(1) << 16 | uint64_t(256) << 32 | ui
 WITH_FIELDS = f"uint64_t with_fields(uint32_t at) {{ return {PUT_TOGETHER}; }}"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         f"void f(uint64_t* out, int i) {{ uint32_t at = 0x1000; out[i] = {PUT_TOGETHER}; }}",
@@ -240,22 +241,23 @@ def test_code_of_a_word_that_is_too_long_is_refused() -> None:
     assert (refused.value.code, refused.value.field) == ("bad_word", "word")
 
 
-@pytest.mark.parametrize("language", ["cxx", "python"])
-def test_texts_are_parsed_in_several_threads_at_once(language: str) -> None:
-    """In a process of their own: two threads in one parser of tree-sitter end the process."""
-    program = f"""
-import sys, threading
+PARSED_AT_ONCE = """
+import sys
 from concurrent.futures import ThreadPoolExecutor
-from lanescope.reader.code import {language}
+from lanescope.reader.code import cxx, python
 from lanescope.reader.code.source import make_plain_source
 
 sys.setswitchinterval(1e-5)
 text = "x = (a + b) * c\\n" * 200
-texts = [text + str(n) for n in range(24)]
-parse = {language}.parse_{language}
-with ThreadPoolExecutor(8) as pool:
-    read = list(pool.map(lambda one: len(parse(make_plain_source(one) if {language == "cxx"} else one)), texts))
-assert len(set(read)) == 1, read
+texts = [text + str(n) for n in range(16)]
+for parse in (lambda one: cxx.parse_cxx(make_plain_source(one)), python.parse_python):
+    with ThreadPoolExecutor(8) as pool:
+        read = list(pool.map(lambda one: len(parse(one)), texts))
+    assert len(set(read)) == 1, read
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+
+
+def test_texts_are_parsed_in_several_threads_at_once() -> None:
+    """In a process of their own: two threads in one parser of tree-sitter end the process."""
+    done = subprocess.run([sys.executable, "-c", PARSED_AT_ONCE], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, (done.returncode, done.stderr[-500:])

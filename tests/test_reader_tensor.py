@@ -7,12 +7,11 @@ from __future__ import annotations
 import pytest
 
 from lanescope import reader
-from lanescope.app.main import create_app
 from lanescope.errors import LayoutError
 from lanescope.reader import dsl_operations
-from tests.client import Client
+from tests.cases import for_each
+from tests.client import share_client
 
-CLIENT = Client(create_app())
 LD, ST = "tcgen05.ld.sync.aligned", "tcgen05.st.sync.aligned"
 
 NAMES = (
@@ -34,9 +33,9 @@ NAMES = (
 )
 
 
-@pytest.mark.parametrize(("text", "ptx"), NAMES)
+@for_each(("text", "ptx"), NAMES)
 def test_a_name_is_the_instruction_that_it_issues(text: str, ptx: str) -> None:
-    told = CLIENT.post("/api/v1/read", json={"text": text}).json()
+    told = share_client().post("/api/v1/read", json={"text": text}).json()
     assert (told["kind"], told["link"]) == ("instruction", f"/i/{ptx}"), told
     assert not [one for one in told.get("also", []) if one["link"] == "/tmem"]
 
@@ -49,7 +48,7 @@ def test_a_reduction_whose_type_is_open_may_be_three() -> None:
     assert one.facts["candidates"] == [f"{head}.{kind}" for kind in ("f32", "u32", "s32")]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "tcgen05.Ld32x32bOp(tcgen05.Repetition(count))",
@@ -76,11 +75,11 @@ WORDS = (
 )
 
 
-@pytest.mark.parametrize(("text", "link"), WORDS)
+@for_each(("text", "link"), WORDS)
 def test_a_word_of_32_bits_leads_to_its_fields(text: str, link: str) -> None:
-    told = CLIENT.post("/api/v1/read", json={"text": text}).json()
+    told = share_client().post("/api/v1/read", json={"text": text}).json()
     assert told["link"] == link and told["title"].startswith("tcgen05 instruction descriptor 0x"), told
-    assert CLIENT.get(link).status_code == 200
+    assert share_client().get(link).status_code == 200
 
 
 CALLED = (
@@ -116,9 +115,9 @@ CALLED = (
 )
 
 
-@pytest.mark.parametrize(("text", "link"), CALLED)
+@for_each(("text", "link"), CALLED)
 def test_cutlasss_call_is_its_word(text: str, link: str) -> None:
-    told = CLIENT.post("/api/v1/read", json={"text": text}).json()
+    told = share_client().post("/api/v1/read", json={"text": text}).json()
     assert told["link"] == f"/idesc/{link}", told
 
 
@@ -132,7 +131,7 @@ def test_a_word_inside_inline_ptx_stands_beside_the_instruction() -> None:
         'asm volatile("{{\\n\\t" "mov.b32 id, {};\\n\\t"'
         ' "@leader tcgen05.mma.cta_group::1.kind::{} [%0], [%2 + 8], db, id, p0;\\n\\t}}"'
     )
-    told = CLIENT.post("/api/v1/read", json={"text": asm.format(134743184, "f16")}).json()
+    told = share_client().post("/api/v1/read", json={"text": asm.format(134743184, "f16")}).json()
     assert told["link"] == "/i/tcgen05.mma.cta_group::1.kind::f16"
     assert "/idesc/0x08080490?kind=f16" in [one["link"] for one in told["also"]]
     other = reader.recognise_text(asm.format("0x8080490", "f8f6f4")).found
@@ -164,7 +163,7 @@ TRIVIAL = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("element", "accumulator", "kind", "k"),
     [
         ("Float16", "Float32", "f16", 16),
@@ -183,7 +182,7 @@ def test_a_trivial_product_is_of_the_kind_of_its_type(element: str, accumulator:
     assert one.facts["tile_mnk"] == [128, 64, k]
 
 
-@pytest.mark.parametrize(("tile", "n"), [(256, 256), (224, 32), (192, 192), (160, 32), (96, 96), (24, 8)])
+@for_each(("tile", "n"), [(256, 256), (224, 32), (192, 192), (160, 32), (96, 96), (24, 8)])
 def test_a_selector_takes_its_largest_n(tile: int, n: int) -> None:
     text = f"GMMA::ss_op_selector<half_t, half_t, float, Shape<_64,Int<{tile}>,_64>>()"
     assert reader.recognise_text(text).found[0].facts["ptx"] == f"wgmma.mma_async.sync.aligned.m64n{n}k16.f32.f16.f16"

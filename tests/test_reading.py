@@ -9,6 +9,7 @@ import pytest
 
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_integer
+from tests.cases import for_each
 from tests.client import Client
 
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
@@ -60,7 +61,7 @@ MISSPELT = [  # route, body, the field that is named, the key that is nearest
 ]
 
 
-@pytest.mark.parametrize(("route", "body", "field", "near"), MISSPELT, ids=lambda v: v if isinstance(v, str) else "")
+@for_each(("route", "body", "field", "near"), MISSPELT, ids=lambda v: v if isinstance(v, str) else "")
 def test_unknown_keys_are_refused_with_the_nearest(
     client: Client, route: str, body: dict[str, Any], field: str, near: str
 ) -> None:
@@ -74,7 +75,7 @@ def test_every_kind_of_storage_takes_exactly_its_keys(client: Client) -> None:
         assert client.post("/api/v1/descriptors/verify", json=SEEN | {"storage": spec}).json()["verdict"] == "match"
 
 
-@pytest.mark.parametrize("part", [None, [], "k", 16])
+@for_each("part", [None, [], "k", 16])
 def test_a_slice_is_an_object(client: Client, part: Any) -> None:
     assert (
         parse_refusal(
@@ -94,20 +95,20 @@ def test_reads_past_shared_memory_are_told(client: Client) -> None:
     assert error["code"] == "start_beyond_window" and error["field"] == "base"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "at",
     [{"k": 1}, {"k": 7}, {"k": 8}, {"mn": 1}, {"mn": 7}, {"mn": 8}, {"mn": 4, "k": 12}, {"mn": 60, "k": 47}],
     ids=str,
 )
-@pytest.mark.parametrize("kind", ["canonical", "rows", "atoms"])
-@pytest.mark.parametrize("major", ["K", "MN"])
+@for_each("kind", ["canonical", "rows", "atoms"])
+@for_each("major", ["K", "MN"])
 def test_a_slice_may_begin_where_no_descriptor_can(client: Client, kind: str, major: str, at: dict[str, int]) -> None:
     spec = STORAGES[kind] | ({"mn": 128, "k": 128} if kind == "canonical" else {"inner": major})
     answer = client.post("/api/v1/descriptors/verify", json=SEEN | {"major": major, "storage": spec, "slice": at})
     assert answer.status_code == 200 and answer.json()["verdict"] == "mismatch" and answer.json()["diagnoses"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("route", "body", "field"),
     [
         ("banks", {"access": "ldmatrix.x1", "pattern": "rows", "row_bytes": 7}, "row_bytes"),
@@ -149,7 +150,7 @@ def test_a_value_of_the_wrong_kind_names_its_field(
     assert parse_refusal(client.post(f"/api/v1/{route}", json=body))["field"] == field
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "field"),
     [
         ('{"slice": {"k": NaN}}', "slice.k"),
@@ -198,7 +199,7 @@ def test_what_cxx_loses_is_told(client: Client) -> None:
 # numbers --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "value"),
     [
         ("16", 16),
@@ -223,7 +224,7 @@ def test_numbers_in_every_spelling(given: Any, value: int) -> None:
     assert parse_integer(given, "k") == value
 
 
-@pytest.mark.parametrize(
+@for_each(
     "given",
     [
         "",

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from lanescope import reader
-from lanescope.app.main import create_app
 from lanescope.app.read import text_meanings
 from lanescope.app.read.facts import Reading
 from lanescope.workbench import build_bench
-from tests.client import Client
+from tests.cases import for_each
+from tests.client import share_client
 from tests.command import run_lanescope
 
 FIELDS = "{t} start_address_ : 14, : 2; {t} leading_byte_offset_ : 14, : 2; {t} stride_byte_offset_ : 14, : 2;"
@@ -40,7 +40,7 @@ def list_builders(text: str) -> list[dict[str, object]]:
 # types and their fields -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "form"),
     [
         (WGMMA_UNION.format(name="GmmaDescriptor"), "wgmma"),
@@ -65,7 +65,7 @@ def test_a_type_beside_a_word_does_not_hide_it() -> None:
     assert told.kind == "descriptor" and told.facts["word"] == "0x4000004000010100"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "{v}.bitfield.stride_byte_offset_ = 64; {v}.bitfield.layout_type_ = 1; {v}.bitfield.leading_byte_offset_ = 1;",
@@ -78,7 +78,7 @@ def test_a_type_beside_a_word_does_not_hide_it() -> None:
         " {v}.bitfield.leading_byte_offset_ = 1; {v}.bitfield.start_address_ = p >> 4; }}",
     ],
 )
-@pytest.mark.parametrize("name", ["descA", "x"])
+@for_each("name", ["descA", "x"])
 def test_a_union_that_was_not_pasted_is_known_by_its_fields(text: str, name: str) -> None:
     (fields,) = list_builders(text.format(v=name))
     assert fields == {"lbo_bytes": 16, "sbo_bytes": 1024, "base_offset": 0, "swizzle": "128B"}
@@ -112,7 +112,7 @@ def test_each_of_several_builders_gets_its_reading(text: str) -> None:
 # numbers --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "smem desc ptr 0x7f0000001000",
@@ -157,7 +157,7 @@ def test_a_number_that_the_text_does_not_name_is_offered_and_not_chosen(text: st
     file.write_text(text)
     said = run_lanescope("read", str(file), "--json")
     assert said.returncode == 1 and json.loads(said.stdout)["kind"] == "unknown"
-    client = Client(create_app())
+    client = share_client()
     page = client.get("/read", params={"text": text}, follow_redirects=False)
     assert page.status_code == 200 and told.also[0].link in page.text
     assert client.post("/api/v1/read", json={"text": text}).json()["also"][0]["kind"] == "descriptor"
@@ -171,7 +171,7 @@ def test_a_number_that_nothing_else_has_stays_a_descriptor(text: str) -> None:
     assert "descriptor" in list_kinds(text_meanings.read_text(text))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "idesc 0x08400490",

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from lanescope import reader
-from lanescope.app.main import create_app
 from lanescope.app.read import text_meanings
 from lanescope.ptx import catalog
 from lanescope.reader import atom_traits
-from tests.client import Client
+from tests.cases import for_each
+from tests.client import share_client
 
 # operations -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "count", "ptx", "note"),
     [
         ("LdMatrix8x8x16bOp", 6, "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", "LdMatrix8x8x16bOp() is ldmatrix"),
@@ -35,7 +35,7 @@ def test_the_name_of_an_operation_alone_leaves_its_arguments_open(name: str, cou
 # atoms ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "ptx"),
     [
         ("LdMatrix16x16x8bOp(2)", "ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8"),
@@ -59,7 +59,7 @@ def test_an_operation_that_moves_matrices_is_its_instruction(text: str, ptx: str
     assert any("before CUTLASS 4.4" in notice for notice in told.notices) == (older and "unpack" not in text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "LdMatrix16x16x8bOp(4)",
@@ -82,7 +82,7 @@ def test_an_operation_that_no_release_takes_is_refused_with_todays_signature(tex
 ATOM = "Copy_Atom<DefaultCopy, half_t>{}"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "tile"),
     [
         (f"make_tiled_copy({ATOM}, Layout<Shape<_16,_8>>{{}}, Layout<Shape<_4,_1>>{{}}, Shape<_64,_32>{{}})", [64, 32]),
@@ -111,7 +111,7 @@ TRAITS = """template <> struct MMA_Traits<SM80_16x8x16_F32F16F16F32_TN> {{
 }};"""
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("letter", "shape", "thread", "value", "said"),
     [
         ("A", "_2,_2,_2", "_32,_1", "_16,_8,_32", "ALayout covers 160 of the 256 elements of its 16×16 tile"),
@@ -192,7 +192,7 @@ def test_a_layout_without_traits_counts_its_elements() -> None:
 BF16, F16 = "SM80_16x8x16_F32BF16BF16F32_TN", "SM80_16x8x16_F32F16F16F32_TN"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "said"),
     [
         (f"using M = std::conditional_t<kBf16, {BF16}, {F16}>;", [f"If kBf16, {BF16}", f"If not (kBf16), {F16}"]),
@@ -215,7 +215,7 @@ BF16, F16 = "SM80_16x8x16_F32BF16BF16F32_TN", "SM80_16x8x16_F32F16F16F32_TN"
 def test_the_page_of_a_conditional_says_which_atom_each_arm_is(text: str, said: list[str]) -> None:
     told = text_meanings.read_text(text)
     assert all(any(part in notice for notice in told.notices) for part in said), told.notices
-    page = Client(create_app()).get("/read", params={"text": text}, follow_redirects=False)
+    page = share_client().get("/read", params={"text": text}, follow_redirects=False)
     assert page.status_code == 200
     ptx = {BF16: "f32.bf16.bf16.f32", F16: "f32.f16.f16.f32"}
     for name, types in ptx.items():
@@ -237,7 +237,7 @@ def test_layouts_of_one_mode_and_open_types_are_read_without_an_error() -> None:
     assert product.facts["ptx"] is None and len(product.facts["candidates"]) > 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("operation", "types"),
     [
         ("warp.MmaF16BF16Op(ab_dtype=T, acc_dtype=U, shape_mnk=(16, 8, 16))", {"f16", "bf16"}),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from lanescope.app.main import create_app
 from lanescope.app.read import text_meanings
 from lanescope.reader import printed_maps
 from lanescope.workbench import build_bench
-from tests.client import Client
+from tests.cases import for_each
+from tests.client import share_client
 from tests.test_recognition import list_kinds
 
 # prints of tensor maps ------------------------------------------------------------------------------------------------
@@ -70,7 +70,7 @@ GOOD = {
 }
 
 
-@pytest.mark.parametrize("form", [CUTLASS, TVM, KITTENS, TENSORRT, DEEP_GEMM], ids=lambda form: form[:12])
+@for_each("form", [CUTLASS, TVM, KITTENS, TENSORRT, DEEP_GEMM], ids=lambda form: form[:12])
 def test_the_print_of_a_map_is_read_as_the_map(form: str) -> None:
     told = text_meanings.read_text(form.format(**GOOD))
     assert told.kind == "tensor_map" and "descriptor" not in list_kinds(told), list_kinds(told)
@@ -80,8 +80,8 @@ def test_the_print_of_a_map_is_read_as_the_map(form: str) -> None:
     assert (one.dims, one.strides) == ((4096, 2048), (8192,))
 
 
-@pytest.mark.parametrize("form", [CUTLASS, TVM, KITTENS, TENSORRT, DEEP_GEMM], ids=lambda form: form[:12])
-@pytest.mark.parametrize(
+@for_each("form", [CUTLASS, TVM, KITTENS, TENSORRT, DEEP_GEMM], ids=lambda form: form[:12])
+@for_each(
     ("changed", "said"),
     [
         ({"tall": 512}, "boxDim[1] is 512; it must be 1 to 256."),
@@ -139,7 +139,7 @@ def test_a_printed_map_is_verified_with_the_descriptor_of_its_log() -> None:
 WMMA = "wmma.load.a.sync.aligned.row.m16n16k16.f16"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "before",
     [
         "// wmma.mma\n.reg .b32 %r<8>;\n",
@@ -162,7 +162,7 @@ def test_a_directive_alone_is_no_wrong_instruction() -> None:
     assert text_meanings.read_text("mma .reg .f32").title == "Not recognised"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "said"),
     [
         ("wmma.load.a.sync.aligned.row.m16n16k8.f16", "K is 8"),
@@ -179,7 +179,7 @@ def test_a_wrong_instruction_keeps_its_name(text: str, said: str) -> None:
 PTXAS = "ptxas /tmp/k.ptx, line 21; error   : "
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("message", "named"),
     [
         ("Unknown modifier '.m64n256k24'", "m64n256k16"),
@@ -198,10 +198,10 @@ def test_a_message_of_ptxas_leads_to_the_instruction(message: str, named: str) -
     told = text_meanings.read_text(PTXAS + message)
     assert told.kind == "topic" and told.link.startswith("/messages/") and told.notices
     assert f"/instructions?q={named}" in [one.link for one in told.also]
-    assert Client(create_app()).get(told.link).status_code == 200
+    assert share_client().get(told.link).status_code == 200
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("message", "named", "said"),
     [
         (
@@ -241,7 +241,7 @@ def test_a_message_of_ptxas_says_the_target_or_the_operand_that_is_wrong(message
     told = text_meanings.read_text(PTXAS + message)
     assert told.kind == "topic" and f"ptxas about {named}" in [one.title for one in told.also]
     assert said in " ".join(told.notices)
-    assert Client(create_app()).get(told.link).status_code == 200
+    assert share_client().get(told.link).status_code == 200
 
 
 def test_no_target_is_told_where_the_forms_of_an_instruction_differ() -> None:

@@ -30,6 +30,7 @@ from lanescope.tiles.copy_layouts import copy_from_layouts
 from lanescope.tiles.fragments import make_fragment, retile_fragment
 from lanescope.tiles.mma import TiledMMA
 from lanescope.tiles.tiled_mma import tiled_mma
+from tests.cases import for_each
 from tests.sample import FULL
 
 GOLDEN = Path(__file__).parent / "golden" / "fragments"
@@ -111,7 +112,7 @@ def test_values_in_rows_are_retiled_as_cutes_headers_print() -> None:
         assert drop(algebra.retile(held, tv, tiler, values)) == strip(PRINTED[f"rows of 4, {name}"])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("expression", "name"),
     [
         ("make_fragment_like(((2,2),1,8):((16,8),0,128))", "like 1"),
@@ -282,7 +283,7 @@ def test_an_accumulator_that_is_not_whole_steps_is_said_to_be_too_short() -> Non
     assert "the accumulator has 12" in evaluate_statements("convert_layout_acc_Aregs(((2,2),1,3):((1,2),0,4))")[-1].says
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("expression", "why"),
     [
         ("get<3>((2,3))", "has no mode 3"),

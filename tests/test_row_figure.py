@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from lanescope.app.guide import row_figure
 from lanescope.app.guide.row_figure import RowState
+from tests.cases import for_each
 from tests.client import Client
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("state", "wavefronts", "wrong"),
     [
         (RowState(), 1, 0),  # TMA's box with the 128B swizzle

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from lanescope.app.main import create_app
 from lanescope.blackwell import idesc, umma
 from lanescope.blackwell.bound import bind
 from lanescope.blackwell.idesc import IdescWord
@@ -19,7 +18,8 @@ from lanescope.reader.code.builders import find_builders
 from lanescope.render.descriptor import render_code
 from lanescope.shared.storage import storage
 from lanescope.workbench.check import check_text
-from tests.client import Client
+from tests.cases import for_each
+from tests.client import share_client
 from tests.oracle.tcgen05 import SMEM_93, SMEM_94
 from tests.test_check_tcgen05 import RIGHT
 
@@ -32,9 +32,7 @@ SEEN = View(128, 16, 16, "K", RUBIN)
 TILE = {"kind": "canonical", "swizzle": "128B", "mn": 128, "k": 64}
 
 
-@pytest.mark.parametrize(
-    ("target", "table"), [("", SMEM_93), ("sm_100a", SMEM_93), ("sm_107f", SMEM_94), ("sm_107a", SMEM_94)]
-)
+@for_each(("target", "table"), [("", SMEM_93), ("sm_100a", SMEM_93), ("sm_107f", SMEM_94), ("sm_107a", SMEM_94)])
 def test_the_fields_are_those_of_the_target(target: str, table: list[tuple[int, int, str]]) -> None:
     form = fit_format(TCGEN05, target)
     fields = [(field.low, field.high, field.name) for field in form.fields]
@@ -48,7 +46,7 @@ def test_a_block_of_the_format_is_one_of_the_architecture() -> None:
     assert fit_format(WGMMA, "sm_90a") is WGMMA
 
 
-@pytest.mark.parametrize("bit", range(64))
+@for_each("bit", range(64))
 def test_a_reserved_bit_is_named_as_the_field_that_it_is_on_sm_107(bit: int) -> None:
     """Bits 14, 30 and 53 are fields' there; with a target, and for every other bit, it is reserved."""
     named = {14: "start address 0x41000", 30: "LBO 262160 B", 53: "K segment 1"}
@@ -174,7 +172,7 @@ def test_check_verifies_what_sm_107_reads(text: str, target: str, steps: int, co
 # bound products -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ptx", "wish", "k", "left"),
     [
         (F8, "k=64,m=128,n=128", 64, {"a"}),
@@ -213,7 +211,7 @@ def test_narrow_types_with_the_wide_k_are_open() -> None:
 
 
 def test_page_and_json_take_the_target() -> None:
-    client = Client(create_app())
+    client = share_client()
     told = client.get(f"/api/v1/descriptors/{HIGH:#x}?format=tcgen05&target=sm_107a").json()
     assert told["start_address"] == 0x41000 and told["target"] == "sm_107a" and told["k_segment"] == 0
     page = client.get(f"/descriptor/tcgen05/{HIGH:#x}?target=sm_107a").text
@@ -233,7 +231,7 @@ def test_page_and_json_take_the_target() -> None:
 
 
 def test_a_bound_product_takes_the_target() -> None:
-    client = Client(create_app())
+    client = share_client()
     told = client.get(f"/api/v1/instructions/{F8}?idesc=k=64,m=128,n=128&target=sm_107a").json()
     assert told["shape"]["k"] == 64 and told["operands_open"].keys() == {"a"}
     assert client.get(f"/api/v1/instructions/{F8}?idesc={told['idesc']}").status_code == 422

@@ -23,6 +23,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.pattern import Pattern
+from tests.cases import for_each
 
 DEVICE = NumpyDevice()
 CHOSEN = (
@@ -53,7 +54,7 @@ CHOSEN = (
 )
 
 
-@pytest.mark.parametrize("name", CHOSEN)
+@for_each("name", CHOSEN)
 def test_the_reference_agrees_with_the_maps_and_numpy(name: str) -> None:
     i = find(name)
     if {"a", "b", "d"} <= set(i.operands):
@@ -89,7 +90,7 @@ class SwappedDevice(NumpyDevice):
         return super().load_store(self._other(instruction), given, size, stride)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "operand", "old", "new"),
     [
         ("mma.m16n8k16.row.col.f32.f16.f16.f32", "a", "(i g) (j t e)", "(i g) (t j e)"),
@@ -142,9 +143,9 @@ def test_metadata_that_another_lane_supplies_is_found() -> None:
     assert not mma_runs.run_mma(Swapped(), i)["agrees"]
 
 
-@pytest.mark.parametrize("major", ["K", "MN"])
-@pytest.mark.parametrize("operand", ["a", "b"])
-@pytest.mark.parametrize("mode", ["none", "32B", "64B", "128B"])
+@for_each("major", ["K", "MN"])
+@for_each("operand", ["a", "b"])
+@for_each("mode", ["none", "32B", "64B", "128B"])
 def test_descriptor_runs_find_the_byte_of_every_element(operand: str, major: str, mode: str) -> None:
     i = find("wgmma.mma_async.m64n32k16.f32.f16.f16")
     found = descriptor_runs.run_descriptor(DEVICE, i, encode_wgmma(0x2010, 528, 1040, 3, mode), operand, major)
@@ -235,7 +236,7 @@ def test_steps_of_the_seed_instruction_add_up() -> None:
     assert "T13:a0" in render_steps(found) and "NumPy simulation" in render_steps(found)
 
 
-@pytest.mark.parametrize("name", [n for n in CHOSEN if n.startswith(("mma", "wmma.mma"))])
+@for_each("name", [n for n in CHOSEN if n.startswith(("mma", "wmma.mma"))])
 def test_steps_add_up_for_every_kind_of_mma(name: str) -> None:
     i = find(name)
     element = trace_random_run(i, 5, 1, 2).element

@@ -10,6 +10,7 @@ import pytest
 from lanescope.reader.code.builders import find_builders
 from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.workbench.check import check_text
+from tests.cases import for_each
 from tests.ptxas import assembler, nvrtc
 from tests.test_ptx_module import WGMMA, list_fields
 
@@ -58,7 +59,7 @@ def test_of_a_product_with_registers_the_descriptor_is_in_the_upper_pair() -> No
     assert [one.name for one in evaluation.found] == ["UR10"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line",
     [
         "@UP0 UMOV UR8, 0x3 ;",

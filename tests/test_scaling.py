@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanescope.app.main import create_app
 from lanescope.app.scales.feature import SCALE_FACTORS
 from lanescope.blackwell import idesc, scales, scaling, tmem
 from lanescope.blackwell.tmem import TmemMma
@@ -18,7 +17,8 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, codec, compressed_metadata
 from lanescope.render import scaling as code
 from tests import cpp
-from tests.client import Client
+from tests.cases import for_each
+from tests.client import share_client
 from tests.ptxas import nvrtc
 
 HOST = (
@@ -39,7 +39,7 @@ CUTLASS = (
 )
 
 
-@pytest.mark.parametrize(("opcode", "element", "tile_k", "layout"), CUTLASS)
+@for_each(("opcode", "element", "tile_k", "layout"), CUTLASS)
 def test_an_order_is_the_layout_that_cutlass_states(opcode: str, element: str, tile_k: int, layout: str) -> None:
     rows, k = compressed_metadata.get_atom_size(opcode, element, tile_k)
     one = compressed_metadata.make_metadata_order(opcode, element, rows, k, tile_k)
@@ -74,7 +74,7 @@ def test_mma_sp_is_cutlasss_reordering(element: str, unit: Any) -> None:
     assert np.array_equal(reorder_metadata(packed).view(np.uint32), one.pack_words(indices))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "m16n8k32.row.col.f32.f16.f16.f32",
@@ -230,7 +230,7 @@ CASES = (
 )
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@for_each("case", CASES, ids=str)
 def test_copies_bring_every_factor_where_the_mma_reads_it(case: dict[str, Any]) -> None:
     """Shared memory is filled as the tile says, the copies are carried out by their descriptors and tcgen05.cp's map,
     and each step reads by CUTLASS's map of the columns and ids that it names.
@@ -289,7 +289,7 @@ def test_where_a_factor_is() -> None:
 
 
 def test_api_and_pages() -> None:
-    client = Client(create_app())
+    client = share_client()
     told = client.get("/api/v1/scale-factors?kind=mxf4&n=192&side=b&row=150").json()
     assert told["b"]["atoms"] == [2, 2] and told["held"]["lanes"] == [22, 54, 86, 118] and len(told["copies"]) == 6
     assert [step["sfa_id"] for step in told["steps"]] == [0, 2, 0, 2]
@@ -315,7 +315,7 @@ def test_api_and_pages() -> None:
 @pytest.mark.parametrize("side", ["a", "b"])
 def test_the_byte_of_a_factor_is_in_the_atom_that_its_copy_reads(side: str) -> None:
     query = f"kind=mxf4&n=192&row=100&factor=5&shared=4096&side={side}"
-    found = Client(create_app()).get(f"/api/v1/scale-factors?{query}").json()
+    found = share_client().get(f"/api/v1/scale-factors?{query}").json()
     (start,) = (
         (int(copy["descriptor"], 16) & 0x3FFF) * 16
         for copy in found["copies"]

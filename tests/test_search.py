@@ -9,6 +9,7 @@ import pytest
 from lanescope.app.catalogue import facts as catalogue
 from lanescope.names import search
 from lanescope.ptx import catalog
+from tests.cases import for_each
 
 LDMATRIX = "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"
 
@@ -38,7 +39,7 @@ def test_the_order_of_types_counts_and_that_of_modifiers_does_not() -> None:
     assert len(one) == len(other) == 1 and one != other
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("q", "count"),
     [
         ("stmatrix x2 trans b16", 1),

@@ -16,6 +16,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.codec import decode_bits, encode_values
 from lanescope.tiles.reuse import match_accumulator
+from tests.cases import for_each
 from tests.client import Client
 
 F16 = "mma.m16n8k16.row.col.f32.f16.f16.f32"
@@ -38,7 +39,7 @@ def list_captions(found: Stepper, kind: str) -> list[str]:
     return [one.caption for one in found.steps if one.kind == kind and one.operand == "then"]
 
 
-@pytest.mark.parametrize(("first", "then"), PAIRS)
+@for_each(("first", "then"), PAIRS)
 def test_every_value_of_a_is_the_value_of_d_that_its_lane_holds(first: str, then: str) -> None:
     """Read D as its own lanes hold it, slot by slot, and A as its instruction maps it."""
     found, second = step(first, then)
@@ -54,7 +55,7 @@ def test_every_value_of_a_is_the_value_of_d_that_its_lane_holds(first: str, then
     assert (second.stay, second.total, second.tiles) == (int(reuse.stays.sum()), reuse.stays.size, reuse.tiles)
 
 
-@pytest.mark.parametrize(("first", "then"), PAIRS)
+@for_each(("first", "then"), PAIRS)
 def test_the_second_d_is_numpys_product_after_every_step_of_k(first: str, then: str) -> None:
     found, second = step(first, then)
     assert second.a and second.b and second.d
@@ -129,7 +130,7 @@ def test_the_first_offer_is_the_one_most_like_the_first_product() -> None:
     assert find(INT8) in list_seconds(find(INT8))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "then", ["mma.m16n8k16.row.col", SPARSE, HALF, "mma.m8n8k4.row.col.f64.f64.f64.f64", "ldmatrix.m8n8.x4.shared.b16"]
 )
 def test_refusals_name_the_second_mma(then: str) -> None:

@@ -9,11 +9,11 @@ import shlex
 from html import unescape
 from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner
 
 from lanescope.app import cli
 from lanescope.descriptor.matrix import Descriptor
+from tests.cases import for_each
 from tests.client import Client
 
 TEXT = (Path(__file__).parents[1] / "docs" / "seeds.md").read_text()
@@ -76,13 +76,13 @@ def test_every_link_opens(client: Client) -> None:
             assert "Nothing of this group matches" not in answer.text and 'class="notice"' not in answer.text, link
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@for_each("command", COMMANDS)
 def test_every_command_runs(command: str) -> None:
     done = CliRunner().invoke(cli.build_cli(), shlex.split(command)[1:])
     assert done.exit_code == 0 and done.output.strip(), (done.output, done.exception)
 
 
-@pytest.mark.parametrize(("link", "command", "figures"), SHOWN, ids=[link or command for link, command, _ in SHOWN])
+@for_each(("link", "command", "figures"), SHOWN, ids=[link or command for link, command, _ in SHOWN])
 def test_what_is_shown_is_what_the_note_states(client: Client, link: str, command: str, figures: str) -> None:
     if link:
         html = re.sub(r"<(script|style)\b.*?</\1>", " ", client.get(link).text, flags=re.S)

@@ -24,6 +24,7 @@ from lanescope.app.kit.settings import Settings
 from lanescope.app.main import create_app
 from tests import asgi
 from tests.asgi import DATA, M16, OPERAND, PAGE, PICTURE, STATIC, fetch, parse_refusal, send_request
+from tests.cases import for_each
 
 # sizes ----------------------------------------------------------------------------------------------------------------
 
@@ -44,7 +45,7 @@ def test_pages_refuse_as_pages(app: FastAPI) -> None:
     )
 
 
-@pytest.mark.parametrize("path", sorted(BODIES))
+@for_each("path", sorted(BODIES))
 def test_a_large_body_is_413_before_it_is_read(app: FastAPI, path: str) -> None:
     most = (16 << 20) if path in CAPTURES else (1 << 20) if path in UPLOADS else 262_144
     assert parse_refusal(fetch(app, path, "POST", b"x" * (most + 1))) == (413, "body_too_large")
@@ -78,7 +79,7 @@ def test_a_refused_body_is_read_first_unless_the_client_waits(app: FastAPI, head
     assert parse_refusal(answer) == (413, "body_too_large") and sent == read and answer.headers["connection"] == "close"
 
 
-@pytest.mark.parametrize("length", ["-1", "1e3", "9" * 30, "²"])
+@for_each("length", ["-1", "1e3", "9" * 30, "²"])
 def test_a_strange_length_is_413(app: FastAPI, length: str) -> None:
     assert fetch(app, "/api/v1/banks", "POST", headers={"content-length": length}).status == 413
 
@@ -97,7 +98,7 @@ def test_a_slow_body_is_408() -> None:
 # hosts, clients, ids --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("host", "status"),
     [
         ("example.org", 200),
@@ -174,7 +175,7 @@ def test_a_forwarded_client_is_believed_from_a_trusted_proxy_only() -> None:
             assert answer.status == status, trusted
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("asked", "same"),
     [("abc-1.2:3", True), ("x" * 64, True), ("x" * 65, False), ("a b", False), ("a\r\nb", False), ("", False)],
 )

@@ -11,6 +11,7 @@ import pytest
 
 from lanescope.app.kit.settings import Settings, list_settings, name_variable
 from lanescope.errors import LayoutError
+from tests.cases import for_each
 
 ROOT = Path(__file__).parents[1]
 
@@ -37,7 +38,7 @@ def test_settings_come_from_the_environment() -> None:
     assert Settings.from_environment(told.to_environment()) == told
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "given"),
     [
         ("port", "65536"),

@@ -16,6 +16,7 @@ from lanescope.errors import LayoutError
 from lanescope.shared import slices
 from lanescope.shared.swizzle import MODES, Mode
 from lanescope.shared.tiling import ELEMENT_BITS, Tile
+from tests.cases import for_each
 
 KINDS = [
     (bits, major, mode) for bits, major, mode in product(ELEMENT_BITS, ("K", "MN"), MODES) if major == "K" or bits == 16
@@ -50,7 +51,7 @@ def generate_tiles(bits: int, major: str, mode: Mode) -> list[Tile]:
     ]
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+@for_each("kind", KINDS, ids=str)
 def test_every_number_of_a_k_step_is_the_tiles(kind: tuple[int, str, Mode]) -> None:
     seen = set()
     for tile in generate_tiles(*kind):
@@ -100,7 +101,7 @@ def test_the_field_of_the_k_stride_is_the_one_the_hardware_reads() -> None:
     assert {field for (major, name), field in fields.items() if major == "K" and name != "none"} == {""}
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+@for_each("kind", KINDS, ids=str)
 def test_a_step_along_mn_is_legal_where_it_reads_the_tile(kind: tuple[int, str, Mode]) -> None:
     told: set[str] = set()
     for tile in generate_tiles(*kind):
@@ -130,7 +131,7 @@ def test_a_step_along_mn_is_legal_where_it_reads_the_tile(kind: tuple[int, str, 
         assert told == {"", "illegal", "inside the atom, which holds all of its rows"}
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+@for_each("kind", KINDS, ids=str)
 def test_the_canonical_form_says_what_the_descriptor_reads(kind: tuple[int, str, Mode]) -> None:
     """The form with the tile's own LBO and SBO put in gives the chunk addresses before the XOR."""
     import pycute

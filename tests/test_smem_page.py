@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from html import unescape
 
-import pytest
 from pydantic import TypeAdapter
 
 from lanescope.app.memory.facts import Tile
 from lanescope.shared.tiling import ELEMENT_BITS
+from tests.cases import for_each
 from tests.client import Client
 
 B1 = "wgmma.mma_async.sync.aligned.m64n64k256.s32.b1.b1.and.popc"
 
 
-@pytest.mark.parametrize("bits", ELEMENT_BITS)
+@for_each("bits", ELEMENT_BITS)
 def test_the_descriptor_of_every_k_step_verifies(client: Client, bits: int) -> None:
     for rows, swizzle in (("", "none"), ("", "32B"), ("16", "128B"), ("40", "64B")):
         page = client.get(
@@ -40,7 +40,7 @@ def test_wgmma_reads_b1(client: Client) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     "ptx",
     [
         B1,

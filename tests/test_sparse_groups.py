@@ -9,12 +9,13 @@ import pytest
 
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
+from tests.cases import for_each
 
 ONE = {i.family.ptx: i for i in catalog.instructions()}  # of each row
 SPARSE = {row: i.operand("a").sparsity for row, i in ONE.items() if "a" in i.operands and i.operand("a").sparsity}
 
 
-@pytest.mark.parametrize("family", SPARSE)
+@for_each("family", SPARSE)
 def test_a_group_with_too_many_elements_is_named(family: str) -> None:
     """Against a search in Python: the first row and group with more nonzero places than are stored, and how many."""
     sparsity = SPARSE[family]

@@ -12,12 +12,13 @@ from lanescope.app.memory import descriptors as memory
 from lanescope.bits import format_word
 from lanescope.descriptor.spelling import parse_word
 from lanescope.errors import LayoutError
+from tests.cases import for_each
 from tests.sample import choose_count
 
 WORD = 0x4000004000010100
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "value"),
     [
         *(
@@ -69,7 +70,7 @@ def test_words_in_every_spelling(text: Any, value: int) -> None:
     assert parse_word(text).word == value
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "says"),
     [
         ("-1", "negative"),

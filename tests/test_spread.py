@@ -8,8 +8,7 @@ import pytest
 
 from lanescope import find
 from lanescope.app.instruction.spread import build_chart, build_spreads
-from lanescope.app.main import create_app
-from tests.client import Client
+from tests.client import share_client
 from tests.oracle import ptx
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -43,7 +42,7 @@ def test_what_no_lane_holds_element_by_element_has_no_spread(ptx_text: str) -> N
 
 
 def test_the_chart_s_maps_have_the_lines_and_registers_that_it_counts() -> None:
-    client = Client(create_app())
+    client = share_client()
     for one in json.loads(build_chart(find(M16)))["matrices"]:
         told = client.get(one["map"]).json()
         assert len(told["row"]) == len(told["col"]) == one["lanes"]

@@ -17,6 +17,7 @@ from lanescope.ptx.slots import OperandSlot, list_slots
 from lanescope.ptx.statement import find_statement_faults
 from lanescope.reader.statements import find_refused_lines
 from lanescope.workbench.check import check_text
+from tests.cases import for_each
 from tests.client import Client
 from tests.ptxas import assembler
 from tests.ptxas.assembler import Line
@@ -101,7 +102,7 @@ def test_what_is_said_of_a_line_is_what_ptxas_says() -> None:
         assert bool(said) is not taken, (opcode, operands, said)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "said"),
     [
         # both from PTX's chapter on wmma: without .aligned, and two declared registers where four are used
@@ -128,7 +129,7 @@ def test_a_line_that_ptxas_refuses_says_why(text: str, said: str) -> None:
     assert find(text[slice(*one.span)]) == one.instruction
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "mma.m16n8k16.row.col.f32.f16.f16.f32",  # a short name

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.static_writes import find_written_names
 from lanescope.workbench.check import check_text
+from tests.cases import for_each
 
 
 def parse_call_arguments(text: str) -> list[list[int | None]]:
@@ -56,20 +55,20 @@ KEPT = [
 ]
 
 
-@pytest.mark.parametrize("other", WRITTEN)
-@pytest.mark.parametrize("kind", ["int n = 7;", "static int n = 7;", "__device__ int n = 7;", "int m = 1, n = 7;"])
+@for_each("other", WRITTEN)
+@for_each("kind", ["int n = 7;", "static int n = 7;", "__device__ int n = 7;", "int m = 1, n = 7;"])
 def test_a_global_that_is_written_somewhere_is_unknown_in_a_function(kind: str, other: str) -> None:
     assert parse_call_arguments(f"{kind} {other} void k() {{ desc(n); }}") == [[None]]
     assert parse_call_arguments(f"{other} {kind} void k() {{ desc(n); }}") == [[None]]
 
 
-@pytest.mark.parametrize("other", KEPT)
-@pytest.mark.parametrize("kind", ["int n = 7;", "static int n = 7;", "int m = 1, n = 7, o = 2;", "inline int n{7};"])
+@for_each("other", KEPT)
+@for_each("kind", ["int n = 7;", "static int n = 7;", "int m = 1, n = 7, o = 2;", "inline int n{7};"])
 def test_a_global_that_nothing_writes_keeps_its_initialiser(kind: str, other: str) -> None:
     assert parse_call_arguments(f"{kind} {other} void k() {{ desc(n); }}") == [[7]]
 
 
-@pytest.mark.parametrize("kind", ["constexpr int", "const int", "static const int", "static constexpr int"])
+@for_each("kind", ["constexpr int", "const int", "static const int", "static constexpr int"])
 def test_a_constant_is_known_though_a_local_variable_of_its_name_is_written(kind: str) -> None:
     assert parse_call_arguments(f"{kind} n = 7; void g() {{ int n = 0; n = 3; }} void k() {{ desc(n); }}") == [[7]]
     assert parse_call_arguments(f"void g() {{ int n = 0; n = 3; }} void k() {{ {kind} n = 7; desc(n); }}") == [[7]]
@@ -110,7 +109,7 @@ def test_static_members() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "test", ["!p", "p == nullptr", "p == 0", "nullptr == p", "p != q", "not p", "p == NULL", "!p || n != m", "n != m"]
 )
 def test_what_fills_a_cache_is_run_and_its_facts_stay(test: str) -> None:
@@ -186,8 +185,8 @@ FILL = "a = create_map<64, 64>(x, m, k); b = create_map<64, 64>(y, n, k);"
 LAUNCH = "kernel<64, 64, 64><<<1, 128>>>(a, b);"
 
 
-@pytest.mark.parametrize("host", CACHES)
-@pytest.mark.parametrize("swizzle", ["128B", "64B"])
+@for_each("host", CACHES)
+@for_each("swizzle", ["128B", "64B"])
 def test_maps_that_are_made_once_are_verified(host: str, swizzle: str) -> None:
     """Four steps of A and of B; with the map's swizzle of 64B every one of them reads other bytes."""
     text = f"{FOUR}{KERNEL}{host}".replace("SWIZZLE,", f"CU_TENSOR_MAP_SWIZZLE_{swizzle},")

@@ -16,6 +16,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.shared import chain
+from tests.cases import for_each
 from tests.client import Client
 from tests.sample import take_sample
 
@@ -42,8 +43,8 @@ def list_brought(operand: StepperOperand) -> set[int]:
     return covered
 
 
-@pytest.mark.parametrize("i", take_sample(SHOWN, 24), ids=lambda i: i.ptx)
-@pytest.mark.parametrize("major", ["K", "MN"])
+@for_each("i", take_sample(SHOWN, 24), ids=lambda i: i.ptx)
+@for_each("major", ["K", "MN"])
 def test_every_element_lands_in_the_register_that_the_map_says(i: Instruction, major: str) -> None:
     try:
         found = step(i.ptx, major_a=major, major_b=major)
@@ -59,7 +60,7 @@ def test_every_element_lands_in_the_register_that_the_map_says(i: Instruction, m
             assert bit == operand.at[element]
 
 
-@pytest.mark.parametrize("i", take_sample(SHOWN, 24), ids=lambda i: i.ptx)
+@for_each("i", take_sample(SHOWN, 24), ids=lambda i: i.ptx)
 def test_d_is_the_product_of_the_matrices_that_are_shown(i: Instruction) -> None:
     found = step(i.ptx)
     assert found.agrees and np.array_equal(found.d.sums[-1], found.d.expected)
@@ -189,7 +190,7 @@ def test_registers_of_64_bits_take_plain_loads() -> None:
     assert "64-bit registers" in next(one.caption for one in found.steps if one.kind == "addresses")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("asked", "field"),
     [
         ({"k_step": 3, "a": "i"}, "k_step"),
@@ -226,7 +227,7 @@ def test_instructions_that_it_does_not_show_keep_their_page(client: Client) -> N
         assert page.status_code == 200 and 'id="scene"' not in page.text and "term by term" in page.text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("address", "kept"),
     [
         ("mma.m16n8k16.row.col.f32.f16.f16.f32?s_kind=rows&s_pitch_bytes=zz", 'value="zz"'),
@@ -241,7 +242,7 @@ def test_a_refused_option_leaves_the_stepper_and_what_was_typed(client: Client, 
     assert 'id="stepper-data"' in page.text and "The picture shows the default options." in " ".join(page.text.split())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("address", "field", "words"),
     [
         ("mma.m16n8k16.row.col.f32.f16.f16.f32?s_kind=rows&s_pitch_bytes=zz", "s_pitch_bytes", "Row pitch"),

@@ -12,12 +12,12 @@ from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
-import pytest
 from pydantic import TypeAdapter
 
 from lanescope.app.kit.labels import LABELS
 from lanescope.app.steps.facts import Steps
 from lanescope.app.steps.wgmma import WgmmaSteps
+from tests.cases import for_each
 from tests.client import Client
 from tests.command import run_lanescope
 from tests.test_labels import read_alert
@@ -119,7 +119,7 @@ def test_files_of_the_form(client: Client) -> None:
     assert refused.status_code == 422 and refused.json()["error"]["field"] == "file"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "field", "says"),
     [
         ({"a": "i * i"}, "a", "A[0,12] = 144 is not representable as s8"),
@@ -158,7 +158,7 @@ def test_random_steps_are_what_they_were(client: Client) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ptx", "given"),
     [
         ("mma.m16n8k16.row.col.f32.f16.f16.f32", {"a": "i / 7.0", "b": "row == col"}),

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import itertools
 
-import pytest
-
 from lanescope.app.instruction import headline, state
 from lanescope.app.instruction.supplies import METADATA, build_supplies, list_facts
-from lanescope.app.main import create_app
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.render.view import make_figure
-from tests.client import Client
+from tests.cases import for_each
+from tests.client import share_client
 from tests.oracle import movement, sparse
 
 F16 = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
@@ -31,7 +29,7 @@ def _list_distinct(kind: str) -> list[Instruction]:
     return list(found.values())
 
 
-@pytest.mark.parametrize("instruction", _list_distinct("sparse"), ids=lambda i: i.ptx)
+@for_each("instruction", _list_distinct("sparse"), ids=lambda i: i.ptx)
 def test_the_metadata_of_an_element_is_where_ptx_puts_that_of_its_group(instruction: Instruction) -> None:
     """Of every stored element and selector: the cell that is linked with it, its lane, and the bits of its group."""
     a = instruction.operand("a")
@@ -61,7 +59,7 @@ def test_an_element_of_a_names_the_two_bits_that_choose_its_row_of_b() -> None:
     assert "A[11][4–5] as stored" in nibble.text
 
 
-@pytest.mark.parametrize("instruction", _list_distinct("scaled"), ids=lambda i: i.ptx)
+@for_each("instruction", _list_distinct("scaled"), ids=lambda i: i.ptx)
 def test_the_factor_of_an_element_is_where_ptx_puts_that_of_its_block(instruction: Instruction) -> None:
     """Elements of A by row and block of K, of B by column and block, for every byte-id and thread-id."""
     figure = make_figure(instruction)
@@ -82,7 +80,7 @@ def test_the_factor_of_an_element_is_where_ptx_puts_that_of_its_block(instructio
 
 
 def test_the_page_shows_them_with_its_links() -> None:
-    client = Client(create_app())
+    client = share_client()
     page = client.get(f"/i/{F16}?pin=a:3,2&selector=1").text
     assert 'data-panel="e"' in page and "Bits 5:4 of e in lane 14" in page
     assert f'href="/metadata/{F16}?selector=1"' in page

@@ -8,6 +8,7 @@ import pytest
 
 from lanescope.app.guide.rendering import render_guide_page
 from lanescope.cute.text import parse_cute_layout
+from tests.cases import for_each
 
 
 def swizzle(byte: int, width: int) -> int:
@@ -23,9 +24,7 @@ def test_the_middle_number_counts_the_elements_of_a_chunk(size: int, middle: int
         assert atom(element, row) * size == swizzle((row * wide + element) * size, 128)
 
 
-@pytest.mark.parametrize(
-    ("width", "bits", "row", "expected"), [(128, 3, 1, 64), (64, 2, 1, 40), (64, 2, 2, 64), (32, 1, 4, 64)]
-)
+@for_each(("width", "bits", "row", "expected"), [(128, 3, 1, 64), (64, 2, 1, 40), (64, 2, 2, 64), (32, 1, 4, 64)])
 def test_canonical_layouts_give_the_addresses_of_whole_rows(width: int, bits: int, row: int, expected: int) -> None:
     pitch = width // 2
     canonical = parse_cute_layout(f"Sw<{bits},3,3> o ((8,2),(8,2)):(({pitch},{8 * pitch}),(1,8))")

@@ -26,11 +26,13 @@ from lanescope.ptx.architectures import (
 from lanescope.ptx.table.newer import NEWER_FORMS, NewerForm
 from lanescope.ptx.targets import TARGETS, find_nearest_target
 from lanescope.render.idesc import render_constant
+from tests.cases import for_each
 from tests.client import Client
 from tests.command import run_lanescope
 from tests.ptxas import assembler
-from tests.ptxas.releases import ENTRY, TargetLimit, measure_limit
+from tests.ptxas.releases import TargetLimit, measure_limit
 from tests.ptxas.sweep import VERSIONS
+from tests.sample import take_sample
 
 PTXAS = pytest.mark.skipif(assembler.find_ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
 WGMMA = "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16"
@@ -45,7 +47,7 @@ def test_every_target_has_one_architecture() -> None:
 
 
 @PTXAS
-@pytest.mark.parametrize("target", TARGETS)
+@for_each("target", take_sample(TARGETS, 10))
 def test_ptxas_knows_a_target_since_its_release_and_allows_a_block_as_much_shared_memory(target: str) -> None:
     """Without `a` a block declares 48 KB; with it as much as it may opt in to, and on sm_107a 227 KB."""
     row = get_architecture(target)
@@ -61,7 +63,7 @@ def test_a_block_leaves_one_kilobyte_of_an_sm_to_the_system() -> None:
             assert row.sm_shared_memory - row.block_shared_memory == 1024
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("target", "has", "lacks"),
     [
         ("sm_90a", {"wgmma", "mma"}, {"tcgen05_mma", "mma_scaled"}),
@@ -120,19 +122,24 @@ def test_b_has_a_collector_on_rubin_alone() -> None:
             catalog.find(f"tcgen05.mma.{wrong}")
 
 
-DECLARED = ".reg .b32 r<5>; .reg .b64 d<3>; .reg .pred p; .reg .f32 f<4>; .reg .b16 h<4>; "
+def write_sample(row: NewerForm) -> assembler.Line:
+    """The sample of a row as a line of the assembler's texts, whose registers of 64 bits are called q."""
+    assert row.pattern.search(row.sample)
+    return assembler.Line(*re.sub(r"\bd(?=\d)", "q", row.sample).removesuffix(";").split(" ", 1))
 
 
 @PTXAS
-@pytest.mark.parametrize("row", NEWER_FORMS, ids=lambda row: row.name)
-def test_a_newer_form_is_assembled_where_its_row_says(row: NewerForm) -> None:
-    def accepts(target: str, version: str) -> bool:
-        text = ENTRY.format(version=version, target=target, body=DECLARED + row.sample)
-        return assembler.judge_text(text, target)[0] == 0
-
-    assert row.pattern.search(row.sample)
-    assert tuple(target for target in TARGETS if accepts(target, VERSIONS[-1])) == row.targets
-    assert accepts(row.targets[-1], row.ptx) and not accepts(row.targets[-1], "9.3")
+def test_newer_forms_are_assembled_where_their_rows_say_and_since_their_release() -> None:
+    lines = [write_sample(row) for row in NEWER_FORMS]
+    for target in TARGETS:
+        expected = {n for n, row in enumerate(NEWER_FORMS) if target in row.targets}
+        assert assembler.find_accepted(lines, target, VERSIONS[-1]) == expected, target
+    for target, version in {(row.targets[-1], row.ptx) for row in NEWER_FORMS}:
+        pairs = zip(NEWER_FORMS, lines, strict=True)
+        own = [line for row, line in pairs if (row.targets[-1], row.ptx) == (target, version)]
+        before = VERSIONS[VERSIONS.index(version) - 1]
+        assert len(assembler.find_accepted(own, target, version)) == len(own)
+        assert assembler.find_accepted(own, target, before) == set()
 
 
 def test_a_newer_form_is_told_apart_from_a_wrong_one() -> None:
@@ -175,7 +182,7 @@ def test_the_page_says_what_a_gpu_has_and_lacks(client: Client) -> None:
     assert wrong.status_code == 422 and "sm_121a" in wrong.text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "target", "k", "legal", "reserved"),
     [
         ("f8f6f4", "", 32, False, 1 << 29),
@@ -195,7 +202,7 @@ def test_bit_29_is_k_on_rubin_alone(
     assert (told["k"], told["legal"], int(told["reserved"], 16)) == (k, legal, reserved)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "sparse", "bits", "k"),
     [
         ("mxf8f6f4", 0, 0, 32),
@@ -254,7 +261,7 @@ def test_bit_31_of_a_4_bit_kind_says_k_96_on_one_target(client: Client) -> None:
     assert [answers[target]["legal"] for target in answers] == [True, False, True]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "body", "target", "other"),
     [
         ("tiles/mma", {"atom": "SM90_64x128x16_F32F16F16_SS"}, "sm_90a", "sm_100a"),
@@ -341,7 +348,7 @@ def test_rubin_s_page_says_what_has_no_map(client: Client) -> None:
     assert {one["ptx"] for one in row["unmapped"]} == {"9.4"} and all(one["missing"] for one in row["unmapped"])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "nearest"),
     [
         ("sm_90b", "sm_90a"),

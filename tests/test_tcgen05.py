@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import random
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,25 +13,21 @@ import numpy as np
 import pytest
 
 from lanescope import bind, find
-from lanescope.app.main import create_app
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, OperandPlace
 from lanescope.ptx.slots import list_slots as slots_of
 from lanescope.ptx.targets import list_least
-from tests.client import Client
+from tests.cases import for_each
+from tests.client import share_client
 from tests.oracle import tensor as oracle
 from tests.ptxas import assembler, candidates_tcgen05
+from tests.sample import FULL
 
 SAMPLES = json.loads((Path(__file__).parent / "golden" / "tcgen05.json").read_text())["tmem"]
 ROWS = [i for i in catalog.instructions() if i.family.tensor]
 TARGETS = ("sm_100a", "sm_103a", "sm_110a")
 API = "/api/v1/instructions"
-
-
-@lru_cache(maxsize=1)
-def make_client() -> Client:
-    return Client(create_app())
 
 
 def format_line(found: Instruction, form: str) -> assembler.Line:
@@ -51,7 +46,7 @@ def format_line(found: Instruction, form: str) -> assembler.Line:
 
 
 @pytest.mark.skipif(assembler.find_ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", TARGETS if FULL else TARGETS[-1:])
 def test_every_text_assembles_in_every_form_where_it_is_said_to(target: str) -> None:
     """One module a target: what a page shows of an operand list is what ptxas takes."""
     lines = [
@@ -75,12 +70,12 @@ REFUSED = (
 )
 
 
-@pytest.mark.parametrize("text", REFUSED)
+@for_each("text", REFUSED)
 def test_what_ptxas_refuses_is_no_row_and_the_nearest_are_named(text: str) -> None:
     with pytest.raises(LayoutError) as caught:
         find(text)
     assert caught.value.code == "unknown_instruction" and "tcgen05." in caught.value.hint
-    answer = make_client().get(f"{API}/{text}/operands/data")
+    answer = share_client().get(f"{API}/{text}/operands/data")
     assert answer.status_code == 404 and answer.json()["error"]["code"] == "unknown_instruction"
 
 
@@ -95,10 +90,10 @@ def get_text(sample: dict[str, Any]) -> str:
     return f"{sample['operand']}.sync.aligned.{shape}.x{sample['example_parameters']['x']}{pack}.b32"
 
 
-@pytest.mark.parametrize("sample", MOVED, ids=get_text)
+@for_each("sample", MOVED, ids=get_text)
 def test_a_row_has_the_map_that_cutlass_has(sample: dict[str, Any]) -> None:
     found = find(get_text(sample))
-    told = make_client().get(f"{API}/{found.ptx}/operands/data").json()
+    told = share_client().get(f"{API}/{found.ptx}/operands/data").json()
     axes = ("row", "word") if found.operand("data").scope.place is OperandPlace.TENSOR else ("lane", "column")
     held = [np.array(told[axis]) for axis in axes]
     assert held[0].shape == (sample["threads"], sample["values"])
@@ -112,7 +107,7 @@ def test_registers_and_columns_of_a_load() -> None:
     """PTX's Table 49, and the low halves of two columns in a register."""
     for shape, each, columns in (("32x32b", 1, 1), ("16x64b", 1, 2), ("16x128b", 2, 4), ("16x256b", 4, 8)):
         for packed in ("", ".pack::16b"):
-            told = make_client().get(f"{API}/tcgen05.ld.sync.aligned.{shape}.x8{packed}.b32/operands/data").json()
+            told = share_client().get(f"{API}/tcgen05.ld.sync.aligned.{shape}.x8{packed}.b32/operands/data").json()
             assert (told["registers"], told["columns"]) == (8 * each, 8 * columns * (2 if packed else 1))
             assert max(map(max, told["column"])) == told["columns"] - 1
 
@@ -120,32 +115,32 @@ def test_registers_and_columns_of_a_load() -> None:
 def test_a_reduction_is_one_register_of_its_own_columns() -> None:
     found = find("tcgen05.ld.red.16x32bx2.x4.f32.max.NaN.abs")
     assert found.ptx == "tcgen05.ld.red.sync.aligned.16x32bx2.x4.max.abs.NaN.f32"
-    red = make_client().get(f"{API}/{found.ptx}/operands/red").json()
+    red = share_client().get(f"{API}/{found.ptx}/operands/red").json()
     assert red["registers"] == 1 and red["lane"][17] == [1] and red["half"][17] == [1]
-    page = make_client().get(f"/i/{found.ptx}").text
+    page = share_client().get(f"/i/{found.ptx}").text
     assert "inferred" in page and "not documented" in page
     whole = find("tcgen05.ld.red.32x32b.x4.min.u32")
-    assert "inferred" not in make_client().get(f"/i/{whole.ptx}").text
+    assert "inferred" not in share_client().get(f"/i/{whole.ptx}").text
     assert list_least(catalog.get_target_support(whole).targets) == ["sm_103f", "sm_107f", "sm_110f"]
 
 
 def test_rows_move_by_a_lane_in_every_quarter() -> None:
-    told = make_client().get(f"{API}/tcgen05.shift.cta_group::2.down/operands/data").json()
+    told = share_client().get(f"{API}/tcgen05.shift.cta_group::2.down/operands/data").json()
     lanes = [row[0] for row in told["from_lane"]]
     assert lanes[:3] == [1, 2, 3] and lanes[30:34] == [31, 31, 33, 34] and lanes[127] == 127 and len(lanes) == 128
-    assert "measured by others" in make_client().get("/i/tcgen05.shift.cta_group::1.down").text
+    assert "measured by others" in share_client().get("/i/tcgen05.shift.cta_group::1.down").text
 
 
 def test_a_decompressing_copy_says_what_is_open() -> None:
-    page = make_client().get("/i/tcgen05.cp.cta_group::1.128x128b.b8x16.b6x16_p32").text
+    page = share_client().get("/i/tcgen05.cp.cta_group::1.128x128b.b8x16.b6x16_p32").text
     assert "6 bits and 32 bits of padding" in page and "is not documented" in page
     assert not find("tcgen05.cp.cta_group::1.128x128b.b8x16.b4x16_p64").family.agrees
 
 
 def test_words_are_those_of_tensor_memory() -> None:
-    page = make_client().get("/i/tcgen05.cp.cta_group::1.64x128b.warpx2::02_13").text
+    page = share_client().get("/i/tcgen05.cp.cta_group::1.64x128b.warpx2::02_13").text
     assert "Columns a lane" in page and ">L5:0<" in page and "agrees with CUTLASS (6 maps of all shapes)" in page
-    quarters = make_client().get("/i/tcgen05.cp.cta_group::1.4x256b").text
+    quarters = share_client().get("/i/tcgen05.cp.cta_group::1.4x256b").text
     assert "Columns a quarter" in quarters and "Quarter q is lane 32q" in quarters
 
 
@@ -162,7 +157,7 @@ def test_there_are_as_many_texts_as_ptxas_takes() -> None:
     assert len(ROWS) - len(PRODUCTS) == 354 and sum(len(i.family.forms) for i in PRODUCTS) == 880 + 2224
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "ws.cta_group::2.kind::f16",
@@ -226,31 +221,31 @@ def get_refusal(text: str) -> LayoutError:
 
 
 def test_a_text_leaves_open_what_its_descriptor_says() -> None:
-    bare = make_client().get(f"{API}/{F16}").json()
+    bare = share_client().get(f"{API}/{F16}").json()
     assert bare["operands"] == [] and "M (64 or 128)" in bare["open"] and bare["shape"] == dict.fromkeys("mnk")
-    refused = make_client().get(f"{API}/{F16}/operands/d")
+    refused = share_client().get(f"{API}/{F16}/operands/d")
     assert refused.status_code == 422 and refused.json()["error"]["code"] == "operand_open"
-    told = make_client().get(f"{API}/{F16}?idesc=0x08400490").json()
+    told = share_client().get(f"{API}/{F16}?idesc=0x08400490").json()
     assert (told["layout"], told["shape"], told["types"]["a"]) == ("D", {"m": 128, "n": 256, "k": 16}, "bf16")
-    same = make_client().get(f"{API}/{F16}", params={"idesc": "m=128,n=256,a=bf16,b=bf16"}).json()
+    same = share_client().get(f"{API}/{F16}", params={"idesc": "m=128,n=256,a=bf16,b=bf16"}).json()
     assert same == told
-    page = make_client().get(f"/i/{F16}").text
+    page = share_client().get(f"/i/{F16}").text
     assert "M (64 or 128)" in page and "Without one, this page shows" in page
 
 
 def test_fields_in_the_address_become_the_word() -> None:
-    moved = make_client().get(f"/i/{F16}?m=64&n=32&a=bf16&b=bf16&colour=w", follow_redirects=False)
+    moved = share_client().get(f"/i/{F16}?m=64&n=32&a=bf16&b=bf16&colour=w", follow_redirects=False)
     assert moved.status_code == 303 and moved.headers["location"] == f"/i/{F16}?colour=w&idesc=0x04080490"
-    page = make_client().get(moved.headers["location"]).text
+    page = share_client().get(moved.headers["location"]).text
     assert "M 64 × N 32 × K 16" in page and "layout F" in page and 'name="idesc" value="0x04080490"' in page
-    wrong = make_client().get(f"/i/{F16}?m=32&n=32")
+    wrong = share_client().get(f"/i/{F16}?m=32&n=32")
     assert wrong.status_code == 200 and "idesc is not used: " in wrong.text
     for word in ("0xffffffff", "what", "0x08400494"):  # the last says that A is sparse
-        assert "idesc is not used: " in make_client().get(f"/i/{F16}?idesc={word}").text
-        assert make_client().get(f"{API}/{F16}?idesc={word}").status_code == 422
+        assert "idesc is not used: " in share_client().get(f"/i/{F16}?idesc={word}").text
+        assert share_client().get(f"{API}/{F16}?idesc={word}").status_code == 422
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "wish", "letter", "operand", "at", "where"),
     [
         ("tcgen05.mma.cta_group::2.kind::f16", "m=256,n=64", "A", "d", (5, 7), (5, 7)),
@@ -271,7 +266,7 @@ def test_every_layout_is_bound(text: str, wish: str, letter: str, operand: str, 
     """The probes of PTX's data paths A to G; of a 16-bit A, of metadata and of scale factors one element each."""
     found = bind(find(text), wish)
     assert found.mma.place.letter == letter and where in found.operand(operand).owner(*at)
-    told = make_client().get(f"{API}/{text}/operands/{operand}", params={"idesc": wish}).json()
+    told = share_client().get(f"{API}/{text}/operands/{operand}", params={"idesc": wish}).json()
     held = [told[axis] for axis in told["axes"]]
     assert tuple(axis[where[0]][where[1]] for axis in held) == at
 
@@ -284,14 +279,14 @@ def test_what_is_inferred_and_what_is_open_stands_on_the_page() -> None:
         ("tcgen05.mma.sp.cta_group::1.kind::f8f6f4", "m=64,n=64", "is not documented"),
         ("tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.block16", "m=256,n=64,k=96", "is not documented"),
     ):
-        page = make_client().get(f"/i/{text}", params={"idesc": word}).text
+        page = share_client().get(f"/i/{text}", params={"idesc": word}).text
         assert says in page and "documented" in page and "verified" not in page, text
-    sure = make_client().get(f"/i/{F16}?idesc=m=128,n=64").text
+    sure = share_client().get(f"/i/{F16}?idesc=m=128,n=64").text
     assert "inferred" not in sure and "agrees with CUTLASS (15 maps)" in sure
 
 
 def test_a_pair_says_whose_rows_and_columns_are_shown() -> None:
-    page = make_client().get("/i/tcgen05.mma.cta_group::2.kind::f16?idesc=m=256,n=64").text
+    page = share_client().get("/i/tcgen05.mma.cta_group::2.kind::f16?idesc=m=256,n=64").text
     assert "rows 0 to 127 of A and D" in page and "32 of the 64 columns of B" in page
 
 
@@ -308,14 +303,14 @@ def test_pasted_lines_of_kernels_open_their_pages() -> None:
             "tcgen05.ld.sync.aligned.32x32b.x2.b32",
         ),
     ):
-        gone = make_client().get("/go", params={"ptx": text}, follow_redirects=False)
+        gone = share_client().get("/go", params={"ptx": text}, follow_redirects=False)
         assert gone.status_code == 303 and gone.headers["location"] == f"/i/{ptx_}"
-        told = make_client().post("/api/v1/read", json={"text": text}).json()
+        told = share_client().post("/api/v1/read", json={"text": text}).json()
         assert (told["kind"], told["link"]) == ("instruction", f"/i/{ptx_}") and not told["notices"], text
 
 
 def test_the_catalogue_shows_families_and_kinds() -> None:
-    page = make_client().get("/instructions?q=tcgen05.mma").text
+    page = share_client().get("/instructions?q=tcgen05.mma").text
     assert page.count('<th scope="row">kind::f16</th>') == 2 == page.count("<table")  # tcgen05.mma and .mma.ws
     assert len(page) < 150_000
 
@@ -329,33 +324,33 @@ def test_every_kind_and_form_has_its_page_pictures_and_code() -> None:
             continue
         seen.add(key)
         made = bind(found)
-        assert make_client().get(f"/i/{found.ptx}").status_code == 200
-        picture = make_client().get(f"/i/{found.ptx}/a.svg?idesc={made.word}&rows=0-7")
+        assert share_client().get(f"/i/{found.ptx}").status_code == 200
+        picture = share_client().get(f"/i/{found.ptx}/a.svg?idesc={made.word}&rows=0-7")
         assert picture.status_code == 200 and picture.text.startswith("<svg")
     assert len(seen) == 40
-    code = make_client().get(f"/i/{F16}.cu").text
+    code = share_client().get(f"/i/{F16}.cu").text
     assert f'"{{ .reg .pred p; setp.ne.b32 p, %4, 0; {F16} [%0], %1, %2, %3, p; }}' in code
-    assert make_client().get(f"/i/{F16}.svg?idesc=0x08400490").status_code == 200
+    assert share_client().get(f"/i/{F16}.svg?idesc=0x08400490").status_code == 200
 
 
 def test_other_pages_take_a_product() -> None:
-    assert make_client().get(f"/diagram?ptx={F16}&idesc=m=64,n=32").status_code == 200
+    assert share_client().get(f"/diagram?ptx={F16}&idesc=m=64,n=32").status_code == 200
     sparse = "tcgen05.mma.sp.cta_group::1.kind::f16"
-    moved = make_client().get(f"/i/{sparse}/metadata?idesc=0x08200014", follow_redirects=False)
+    moved = share_client().get(f"/i/{sparse}/metadata?idesc=0x08200014", follow_redirects=False)
     assert moved.headers["location"] == f"/i/{sparse}?idesc=0x08200014"
-    pinned = make_client().get(f"/i/{F16}/d?idesc=0x08400490", follow_redirects=False)
+    pinned = share_client().get(f"/i/{F16}/d?idesc=0x08400490", follow_redirects=False)
     assert pinned.headers["location"] == f"/i/{F16}?pin=d:0,0&idesc=0x08400490"
-    assert make_client().get("/i/tcgen05.shift.cta_group::1.down").text.count("<title>tcgen05.shift, b32") == 1
+    assert share_client().get("/i/tcgen05.shift.cta_group::1.down").text.count("<title>tcgen05.shift, b32") == 1
 
 
 def test_pickers_keep_the_descriptor() -> None:
     """Without scripts, too: a kind in which it is legal shows it, another says why not."""
-    page = make_client().get("/i/tcgen05.mma.cta_group::1.kind::f16?idesc=0x08400490").text
+    page = share_client().get("/i/tcgen05.mma.cta_group::1.kind::f16?idesc=0x08400490").text
     form = page[page.index('<form action="/go"') :]
     assert '<input type="hidden" name="idesc" value="0x08400490">' in form[: form.index("</form>")]
     for kind, legal in (("f8f6f4", True), ("tf32", False)):
         asked = {"ptx": f"tcgen05.mma.cta_group::1.kind::{kind}", "idesc": "0x08400490"}
-        gone = make_client().get("/go", params=asked)
+        gone = share_client().get("/go", params=asked)
         assert gone.url.query == b"idesc=0x08400490" and ("idesc is not used" in gone.text) is not legal
-    other = make_client().get("/go", params={"ptx": "4:1", "idesc": "0x08400490"}, follow_redirects=False)
+    other = share_client().get("/go", params={"ptx": "4:1", "idesc": "0x08400490"}, follow_redirects=False)
     assert "idesc" not in other.headers.get("location", "")

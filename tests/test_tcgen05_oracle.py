@@ -26,6 +26,7 @@ from lanescope.ptx.role import OperandPlace
 from lanescope.ptx.table import tmem as rows
 from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.ptx.table.kinds import KINDS
+from tests.cases import for_each
 from tests.oracle import tensor as ptx
 from tests.oracle.tcgen05 import FIELDS, shapes
 
@@ -293,7 +294,7 @@ def _make_words(kind: str, count: int, rng: np.random.Generator) -> Iterator[int
         yield word & 0xFFFFFFFF
 
 
-@pytest.mark.parametrize("row", KINDS, ids=lambda row: row.name)
+@for_each("row", KINDS, ids=lambda row: row.name)
 def test_every_form_takes_the_words_that_the_tables_allow(row: Any) -> None:
     """600 random words of the kind, near legal ones, in every form."""
     rng, taken = np.random.default_rng(16), 0

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from lanescope.workbench.thread_tiles import check_thread_tiles
+from tests.cases import for_each
 
 KERNEL = r"""#include <cuda_fp16.h>
 __device__ uint64_t enc(uint64_t x) { return (x & 0x3FFFF) >> 4; }
@@ -44,7 +43,7 @@ def test_both_operands_of_a_right_kernel_are_verified() -> None:
     assert (made.verified, made.findings) == (2, [])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new", "code", "operand"),
     [
         ("sA[r * 64 + (c ^ (r % 8)) * 8]", "sA[r * 64 + c * 8]", "fragment_mismatch", "sA"),  # no XOR

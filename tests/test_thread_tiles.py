@@ -11,6 +11,8 @@ from lanescope.reader.threads.storage import DataBytes
 from lanescope.reader.threads.types import find_builtin
 from lanescope.workbench.check import check_text
 from lanescope.workbench.thread_tiles import check_thread_tiles
+from tests.cases import for_each
+from tests.sample import take_sample
 
 HELPERS = r"""#include <cuda_fp16.h>
 #include <cstdint>
@@ -211,7 +213,7 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "old", "new", "code", "line"), MISTAKES)
+@for_each(("text", "old", "new", "code", "line"), take_sample(MISTAKES, 9))
 def test_a_planted_mistake_is_found_at_its_line(text: str, old: str, new: str, code: str, line: str) -> None:
     assert old in text
     wrong = text.replace(old, new, 1)
@@ -223,7 +225,7 @@ def test_a_planted_mistake_is_found_at_its_line(text: str, old: str, new: str, c
     assert any(one == code and line in at for one, at in found), found
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "old", "new"),
     [
         (PADDED, "PITCH = BK + 8", "PITCH = BK + pad()"),  # a pitch that the file does not say

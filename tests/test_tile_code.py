@@ -15,6 +15,7 @@ from lanescope.tiles import code, umma_code
 from lanescope.tiles.copy import TiledCopy, tiled_copy
 from lanescope.tiles.tiled_mma import tiled_mma
 from lanescope.tiles.umma import tiled_umma
+from tests.cases import for_each
 
 MMAS: tuple[tuple[Any, ...], ...] = (
     ("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)", "(32,32,16)"),
@@ -58,8 +59,8 @@ def is_same(one: Any, other: Any) -> bool:
     )
 
 
-@pytest.mark.parametrize("given", MMAS)
-@pytest.mark.parametrize("write", [code.render_cute_cpp, code.render_cute_python])
+@for_each("given", MMAS)
+@for_each("write", [code.render_cute_cpp, code.render_cute_python])
 def test_the_code_of_a_tiled_mma_is_read_as_that_tiled_mma(given: tuple[Any, ...], write: Any) -> None:
     made = tiled_mma(*given)
     if text := write(made):
@@ -94,7 +95,7 @@ def test_the_python_of_an_umma_makes_it(text: str, more: dict[str, Any], monkeyp
     assert is_same(again, made) and again.umma.word == made.umma.word
 
 
-@pytest.mark.parametrize(("text", "more"), UMMAS)
+@for_each(("text", "more"), UMMAS)
 def test_the_cxx_of_an_umma_names_its_atom_and_word(text: str, more: dict[str, Any]) -> None:
     made = tiled_umma(text, **more)
     written = umma_code.render_cute_cpp(made)
@@ -102,7 +103,7 @@ def test_the_cxx_of_an_umma_names_its_atom_and_word(text: str, more: dict[str, A
     assert f"instruction descriptor: {made.umma.word}\n" in written
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("m", "n", "form", "load"),
     [
         (128, 256, "SS", "tcgen05.ld.sync.aligned.32x32b.x32.b32"),  # a lane a row

@@ -18,6 +18,7 @@ from lanescope.tiles.copy import tiled_copy
 from lanescope.tiles.loop import feed
 from lanescope.tiles.memory import make_shared_side
 from lanescope.tiles.tiled_mma import tiled_mma
+from tests.cases import for_each
 from tests.client import Client
 
 HALF = "SM80_16x8x16_F32F16F16F32_TN"
@@ -58,7 +59,7 @@ def execute_load(mma: Any, name: str, where: Any, read: Any, load: str, size: tu
     return out
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "inner", "load", "stored", "read"),
     [
         ("a", "K", N, "128B", "128B"),
@@ -118,7 +119,7 @@ def test_a_wgmma_reads_by_itself() -> None:
     assert found.load is None and found.steps == () and found.good
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "field"),
     [
         ({"tiled_mma": {"atom": HALF}}, "a"),

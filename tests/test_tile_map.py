@@ -20,6 +20,7 @@ from lanescope.errors import LayoutError
 from lanescope.shared.swizzle import MODES, Mode, get_mode
 from lanescope.shared.tile_map import DOWN, UNITS, TileMap, list_tile_strides
 from lanescope.shared.tiling import ELEMENT_BITS, Tile
+from tests.cases import for_each
 from tests.client import Client
 from tests.command import run_lanescope
 
@@ -34,7 +35,7 @@ def build_tile(
     return Tile(bits, major, m, mn * across, k * along, order=order, base=base)
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+@for_each("kind", KINDS, ids=str)
 def test_every_cell_is_where_its_element_is(kind: tuple[int, str, Mode]) -> None:
     for down, unit, base, order in product(("", *DOWN), UNITS, (0x1000, 0x1010), ("mn", "k")):
         tile = build_tile(*kind, base=base, order=order)
@@ -59,7 +60,7 @@ def test_every_cell_is_where_its_element_is(kind: tuple[int, str, Mode]) -> None
         assert np.array_equal(cells.chunk, along // tile.per)
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+@for_each("kind", KINDS, ids=str)
 def test_strides_join_the_places_that_the_hardware_reads(kind: tuple[int, str, Mode]) -> None:
     """Each leads from element (0, 0) to its element; a change of its field moves what an instruction reads exactly
     where it is told to be read.
@@ -147,7 +148,7 @@ def test_cells_carry_the_number_that_was_asked_for() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("query", "field"),
     [
         ("down=x", "down"),

@@ -15,6 +15,7 @@ from lanescope.shared.storage import storage
 from lanescope.tiles import memory
 from lanescope.tiles.copy import make_copy_atom, tiled_copy
 from lanescope.tiles.tiled_mma import tiled_mma
+from tests.cases import for_each
 from tests.oracle import cutlass, tiled
 
 HALF = "SM80_16x8x16_F32F16F16F32_TN"
@@ -24,8 +25,8 @@ STRAIGHT: dict[int, Any] = {x: ((32, (32, x)), (32, (1, 1024))) for x in (1, 2, 
 TURNED: dict[int, Any] = {x: (((4, 8), (16, 2, x)), ((256, 16), (1, 128, 1024))) for x in (1, 2, 4)}
 
 
-@pytest.mark.parametrize("x", [1, 2, 4])
-@pytest.mark.parametrize("turned", [False, True])
+@for_each("x", [1, 2, 4])
+@for_each("turned", [False, True])
 def test_atoms_are_cutlasss_traits(x: int, turned: bool) -> None:
     fragments = (TURNED if turned else STRAIGHT)[x]
     for name, loads in ((f"ldmatrix.m8n8.x{x}", True), (f"stmatrix.m8n8.x{x}", False)):
@@ -69,8 +70,8 @@ def test_raked_threads_and_values() -> None:
                     assert (side.rows[thread, value], side.cols[thread, value]) == (row, col)
 
 
-@pytest.mark.parametrize("operand", ["a", "b", "c"])
-@pytest.mark.parametrize(
+@for_each("operand", ["a", "b", "c"])
+@for_each(
     ("name", "x", "turned"),
     [(f"{op}.m8n8.x{x}{t}", x, bool(t)) for op in ("ldmatrix", "stmatrix") for x in (1, 2, 4) for t in ("", ".trans")],
 )
@@ -173,7 +174,7 @@ def test_atoms_that_reach_past_the_permutation_have_no_copy(atoms: str, permutat
 LAID: Any = {"thr_layout": "(32,8):(8,1)", "val_layout": "(1,8)", "tile": [32, 64]}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("atom", "name", "bits"),
     [
         ("UniversalCopy<float>", "universal", 32),
@@ -204,7 +205,7 @@ def test_an_auto_vectorizing_copy_takes_what_the_values_fill() -> None:
         tiled_copy("UniversalCopy<uint128_t>", **laid)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("atom", "said"),
     [
         ("SM80_CP_ASYNC_CACHEALWAYS<T>", "The width of the type in"),

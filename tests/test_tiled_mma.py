@@ -17,6 +17,7 @@ from lanescope.tiles.atoms import make_mma_atom
 from lanescope.tiles.mma import TileOperand, get_closing_size
 from lanescope.tiles.mma_chain import chain_mmas
 from lanescope.tiles.tiled_mma import tiled_mma
+from tests.cases import for_each
 from tests.client import Client
 from tests.oracle import cutlass, tiled
 
@@ -46,7 +47,7 @@ def is_same(found: TileOperand, ids: list[int], first: Any, second: Any) -> None
     assert np.array_equal(found.rows, rows) and np.array_equal(found.cols, cols), found.name
 
 
-@pytest.mark.parametrize("shape,bits", sorted(cutlass.MMA))
+@for_each("shape,bits", sorted(cutlass.MMA))
 def test_every_warp_atom_with_atom_layouts_and_permutations(shape: str, bits: int) -> None:
     found = find_instruction(shape, bits)
     sizes = tuple(found.sizes[dim] for dim in "mnk")
@@ -75,9 +76,9 @@ def test_every_warp_atom_with_atom_layouts_and_permutations(shape: str, bits: in
             is_same(made.operand(name), *want)
 
 
-@pytest.mark.parametrize("sides", ["row.row", "row.col", "col.row", "col.col"])
-@pytest.mark.parametrize("d", ["f16", "f32"])
-@pytest.mark.parametrize("atoms", [((1, 1, 1), (1, 1, 1)), ((2, 2, 1), (1, 2, 0)), ((2, 4, 1), (4, 1, 0))])
+@for_each("sides", ["row.row", "row.col", "col.row", "col.col"])
+@for_each("d", ["f16", "f32"])
+@for_each("atoms", [((1, 1, 1), (1, 1, 1)), ((2, 2, 1), (1, 2, 0)), ((2, 4, 1), (4, 1, 0))])
 def test_quad_pairs(sides: str, d: str, atoms: Any) -> None:
     made = tiled_mma(f"mma.m8n8k4.{sides}.{d}.f16.f16.{d}", f"{atoms[0]}:{atoms[1]}", None, (32, 32, 8))
     a, b = sides.split(".")
@@ -96,8 +97,8 @@ def test_quad_pairs(sides: str, d: str, atoms: Any) -> None:
     assert made.idle == (12 if atoms[0] == (1, 1, 1) else 0)
 
 
-@pytest.mark.parametrize(("n", "bits", "types"), [(128, 16, "F16F16"), (64, 8, "E4M3E4M3"), (24, 32, "TF32TF32")])
-@pytest.mark.parametrize("groups", [1, 2])
+@for_each(("n", "bits", "types"), [(128, 16, "F16F16"), (64, 8, "E4M3E4M3"), (24, 32, "TF32TF32")])
+@for_each("groups", [1, 2])
 def test_warpgroups(n: int, bits: int, types: str, groups: int) -> None:
     k = 256 // bits
     tile, atoms = (128, 2 * n, 2 * k), ((groups, 1, 1), (1, 1, 1))
@@ -190,7 +191,7 @@ def test_flash_attentions_chain() -> None:
     ).stay
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "field", "why"),
     [
         (("nothing",), "atom", "does not name an MMA atom"),

@@ -9,7 +9,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
-import pytest
 
 from lanescope.app.kit.question import read_question
 from lanescope.app.tiles import bench, chains, forms, presets, state
@@ -18,6 +17,7 @@ from lanescope.app.tiles.questions import TiledChainBody, parse_mma
 from lanescope.reader import recognise_text
 from lanescope.tiles import shades
 from lanescope.tiles.mma import TiledMMA
+from tests.cases import for_each
 from tests.client import Client
 
 ODD = {
@@ -40,7 +40,7 @@ def parse_page_data(page: str) -> Any:
     return json.loads(found[1].replace("<\\/", "</"))
 
 
-@pytest.mark.parametrize("fields", CASES, ids=lambda fields: f"{fields['atom']} {fields['tile']}")
+@for_each("fields", CASES, ids=lambda fields: f"{fields['atom']} {fields['tile']}")
 def test_what_the_script_gets_is_the_map(fields: dict[str, str]) -> None:
     """First elements and steps add up to every element of every thread; digits are those of the threads and values."""
     made = build_tiled_mma(fields)
@@ -79,7 +79,7 @@ def test_a_page_says_what_people_ask_of_a_tile(client: Client) -> None:
     assert "16</dt><dd>mma per warp: 2 × 4 × 2 (M × N × K)" in page
 
 
-@pytest.mark.parametrize("one", presets.PRESETS, ids=lambda one: one.name)
+@for_each("one", presets.PRESETS, ids=lambda one: one.name)
 def test_every_preset_opens_and_is_marked(client: Client, one: presets.MmaPreset) -> None:
     answer = client.get(presets.link_preset(one))
     assert answer.status_code == 200
@@ -96,7 +96,7 @@ def test_every_preset_opens_and_is_marked(client: Client, one: presets.MmaPreset
     assert [client.get(unescape(link)).status_code for link in filled] == [200] * in_registers
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("query", "said"),
     [
         ("atom=SM80_16x8x16_F32F16F16F32_TN&tile=70x8x16", "Tile (M, N, K): M = 70 is not a multiple of"),
@@ -168,7 +168,7 @@ def test_only_what_differs_stands_in_the_address() -> None:
 # code and pictures ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("fields", CASES, ids=lambda fields: f"{fields['atom']} {fields['tile']}")
+@for_each("fields", CASES, ids=lambda fields: f"{fields['atom']} {fields['tile']}")
 def test_the_code_makes_this_tiled_mma(fields: dict[str, str]) -> None:
     """CuTe's C++ and Python are read back by the reader as the same maps; Lanescope's Python runs."""
     made = build_tiled_mma(fields)
@@ -213,9 +213,7 @@ def test_every_form_of_the_picture(client: Client) -> None:
     assert client.get("/tiles/mma.png", params=query).content[:4] == b"\x89PNG"
 
 
-@pytest.mark.parametrize(
-    ("query", "field"), [("colour=red", "colour"), ("operand=d2", "operand"), ("cell=4", "cell"), ("k=9", "k")]
-)
+@for_each(("query", "field"), [("colour=red", "colour"), ("operand=d2", "operand"), ("cell=4", "cell"), ("k=9", "k")])
 def test_options_of_the_picture_that_do_not_fit(client: Client, query: str, field: str) -> None:
     error = client.get(f"/tiles/mma.svg?{query}").json()["error"]
     assert error["field"] == field
@@ -279,7 +277,7 @@ def test_any_part_of_a_chain_can_be_drawn(client: Client) -> None:
     assert client.get("/tiles/mma/chain?row=x").status_code == 422
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "name"),
     [
         ("mma?tile=1x2", "tile"),

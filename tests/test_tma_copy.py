@@ -13,6 +13,7 @@ from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
 from lanescope.shared.storage import storage
 from lanescope.tiles.copy import tiled_copy
+from tests.cases import for_each
 
 LOAD, SHARED = "SM90_TMA_LOAD", "SM90_TMA_LOAD_MULTICAST"
 BITS = {"none": 0, "32B": 1, "64B": 2, "128B": 3}
@@ -23,7 +24,7 @@ def build_canonical(mn: int, k: int, swizzle: str = "128B", major: str = "K", ba
     return storage(given, bits, major)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rows", "cols", "swizzle", "major", "bits", "ctas"),
     [
         (128, 128, "128B", "K", 16, 1),
@@ -60,7 +61,7 @@ def test_boxes_write_the_tile(rows: int, cols: int, swizzle: str, major: str, bi
     assert all(made.cta[place] == cta for place, cta in shares) and len(shares) == rows * cols
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "code"),
     [
         ({"where": storage({"kind": "rows", "pitch_bytes": 144}, 16, "K")}, "tma_destination"),

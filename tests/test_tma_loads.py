@@ -10,6 +10,7 @@ import pytest
 
 from lanescope.workbench import Bench, build_bench
 from lanescope.workbench.check import CheckReport, check_text
+from tests.cases import for_each
 
 KERNELS = Path(__file__).parent / "kernels"
 
@@ -30,7 +31,7 @@ B = "load_box(&s.B[stage * BN * BK], &map_b, &s.full[stage], block * BK, blockId
 HALF_OF_B = ("make_map(encode, b, N, K, BN)", "make_map(encode, b, N, K, BN / 2)")  # 64 columns of 128
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "verified"),
     [
         (read_kernel("one_stage", HALF), 4),  # B alone

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanescope.app.main import create_app
 from lanescope.app.tmem.draw import find_rectangles
 from lanescope.blackwell import idesc, scales, tmem
 from lanescope.blackwell.tmem import Allocation, PlacedOperand, TmemMma
@@ -23,7 +22,8 @@ from lanescope.ptx.table.kinds import ALONE, PAIR, WS
 from lanescope.ptx.table.tmem import COPIES, MOVES, PLACES, WIDENED
 from lanescope.render import tmem as code
 from tests import cpp
-from tests.client import Client
+from tests.cases import for_each
+from tests.client import share_client
 from tests.ptxas import assembler, nvrtc
 
 SAMPLES = json.loads((Path(__file__).parent / "golden" / "tcgen05.json").read_text())["tmem"]
@@ -85,7 +85,7 @@ def test_every_sample_but_those_of_shared_memory_is_tried() -> None:
     assert left == ["not a PTX shape (M=64 cta_group::2)", *shared]
 
 
-@pytest.mark.parametrize("sample", KNOWN, ids=lambda s: f"{s['operand']} {s['case']}")
+@for_each("sample", KNOWN, ids=lambda s: f"{s['operand']} {s['case']}")
 def test_a_map_is_the_samples(sample: dict[str, Any]) -> None:
     found = _find_pattern(sample)
     assert found is not None and (found.thread_count, found.value_count) == (sample["threads"], sample["values"])
@@ -105,7 +105,7 @@ def test_what_no_map_shows_says_that_it_is_inferred() -> None:
         (place.letter, operand) for place in PLACES for operand, maps in zip("da", place.maps, strict=True) if not maps
     }
     assert inferred == {("C", "d"), ("C", "a"), ("E", "a"), ("G", "a")}
-    client = Client(create_app())
+    client = share_client()
     for query, has in (
         ("m=32&n=64&ws=1&a_at=128", True),
         ("m=128&n=64&a_at=128", False),
@@ -269,7 +269,7 @@ def test_the_cuda_function_of_scale_factors() -> None:
 
 
 def test_the_guide_shows_them() -> None:
-    client = Client(create_app())
+    client = share_client()
     for slug in ("tensor-memory", "wgmma-to-tcgen05"):
         text = client.get(f"/guide/{slug}").text
         assert "<figure>" in text and "agree" in text and "verified" not in text
@@ -281,7 +281,7 @@ def test_the_guide_shows_them() -> None:
 
 
 def test_api_and_page() -> None:
-    client = Client(create_app())
+    client = share_client()
     told = client.get("/api/v1/tmem/layout?operand=d&kind=f16&cta_group=2&m=128&n=64").json()
     assert told["id"] == "B" and np.shape(told["row"]) == (128, 32) and "half" not in told
     assert (told["row"][69][3], told["col"][69][3]) == (5, 35) and told["rows_of_cta"] == 64

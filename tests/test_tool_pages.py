@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
+from tests.cases import for_each
 from tests.client import Client
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -42,7 +43,7 @@ def list_next_links(page: str) -> list[str]:
     return [html.unescape(link) for link in re.findall(r'href="([^"]+)"', found[0])] if found else []
 
 
-@pytest.mark.parametrize("path", PAGES)
+@for_each("path", PAGES)
 def test_a_tool_page_says_what_it_answers_and_leads_on(client: Client, path: str) -> None:
     page = client.get(path).text
     assert len(re.findall(r"<h1\b", page)) == 1 and len(re.findall(r'<p class="lead">[^<]{20}', page)) == 1

@@ -10,6 +10,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import wmma
 from lanescope.render.reuse import render_code
 from lanescope.tiles.reuse import match_accumulator
+from tests.cases import for_each
 from tests.client import Client
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -19,9 +20,7 @@ S8 = "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
 
-@pytest.mark.parametrize(
-    ("text", "verdict"), [(M16, "registers"), (FP8, "reordered"), (S8, "reordered"), (TF32, "reordered")]
-)
+@for_each(("text", "verdict"), [(M16, "registers"), (FP8, "reordered"), (S8, "reordered"), (TF32, "reordered")])
 def test_reuse_names_the_true_holder(text: str, verdict: str) -> None:
     i = find(text)
     found = match_accumulator(i, i)
@@ -152,7 +151,7 @@ def test_sparse_scale_and_address_operands_over_http(client: Client) -> None:
     assert client.get(f"{api}{M16}/operands/a?selector=1").json()["error"]["field"] == "selector"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("pointer", "ldm", "failing"),
     [
         (0, 16, set()),

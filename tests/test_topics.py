@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from lanescope.app.catalogue import topics
 from lanescope.app.guide import index as guide_index
 from lanescope.app.read.text_meanings import read_text
 from lanescope.ptx import catalog
 from lanescope.ptx.table.wgmma_order import ORDER
 from lanescope.ptx.table.wmma_api import FUNCTIONS
+from tests.cases import for_each
 from tests.client import Client
 
 
@@ -17,7 +16,7 @@ def list_pages(text: str) -> list[str]:
     return [topic.page.removeprefix("/guide/") for topic in topics.find_topics(text)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "first"),
     [
         ("wgmma.fence", "wgmma.fence"),
@@ -110,7 +109,7 @@ def test_a_typed_instruction_is_read_word_by_word(client: Client) -> None:
     assert wrong.status_code == 200 and 'role="status"' in wrong.text and "<script>alert" not in wrong.text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ptx", "related"),
     [
         (
@@ -149,7 +148,7 @@ def test_a_question_in_the_catalogue_is_answered_and_filters_nothing(client: Cli
     assert "card asked" not in page
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "link"),
     [
         ("sm_120", "/targets?target=sm_120"),

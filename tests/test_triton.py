@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanescope.app.main import create_app
 from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
 from lanescope.reader.ttgir import parse_module
@@ -17,7 +16,7 @@ from lanescope.tiles.tv import tv
 from lanescope.triton import make_linear_layout as linear_of
 from lanescope.triton.gluon import triton_layout
 from lanescope.triton.linear import linear_from_cute
-from tests.client import Client
+from tests.client import share_client
 from tests.oracle.triton import Case, answers
 
 BLOCKED = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>"
@@ -204,7 +203,7 @@ def test_lanes_and_columns_of_tensor_memory() -> None:
     newer = triton_layout("#ttng.tensor_memory_encoding<blockM = 128, blockN = 64, colStride = 2>", (128, 64), 16)
     assert older.linear == newer.linear
     answer = (
-        Client(create_app())
+        share_client()
         .post(
             "/api/v1/layouts/triton",
             json={

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanescope.app.main import create_app
 from lanescope.errors import LayoutError
 from lanescope.render.sheet import DrawingPlane, make_threads_sheet
 from lanescope.tiles.convert import convert_layout
 from lanescope.triton import make_linear_layout
 from lanescope.triton.amd import MFMA_SHAPES, NOTICE, WMMA_SHAPES, WMMA_WIDTHS
 from lanescope.triton.gluon import triton_layout
+from tests.cases import for_each
 from tests.client import Client
 from tests.command import run_lanescope
 from tests.oracle.triton import Case, answers
@@ -114,11 +114,6 @@ def test_warps_that_swizzle_tiles_are_where_triton_prints_them() -> None:
 
 
 @pytest.fixture(scope="module")
-def client() -> Client:
-    return Client(create_app())
-
-
-@pytest.fixture(scope="module")
 def judged() -> dict[str, Any]:
     """What Triton's parser makes of every text of this file."""
     lanes = {text: 32 if "wmma" in text else 64 for text in (*PRINTED, *REFUSED)}
@@ -167,7 +162,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("text", PRINTED)
+@for_each("text", PRINTED)
 def test_a_text_is_the_layout_that_tritons_parser_makes(judged: dict[str, Any], text: str) -> None:
     found = triton_layout(text, (64,) if "slice" in text else (64, 64))
     bases = found.linear.list_bases()
@@ -177,7 +172,7 @@ def test_a_text_is_the_layout_that_tritons_parser_makes(judged: dict[str, Any], 
     assert found.text == text and found.linear.count_values("lane") == (32 if "wmma" in text else 64)
 
 
-@pytest.mark.parametrize(("text", "why"), REFUSED.items())
+@for_each(("text", "why"), REFUSED.items())
 def test_what_triton_refuses_is_refused_with_what_is_allowed(judged: dict[str, Any], text: str, why: str) -> None:
     assert judged[text] is None
     with pytest.raises(LayoutError) as told:
@@ -185,7 +180,7 @@ def test_what_triton_refuses_is_refused_with_what_is_allowed(judged: dict[str, A
     assert why in f"{told.value.message} {told.value.hint}"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("older", "newer"),
     [
         (  # 3.2 to 3.4
@@ -248,7 +243,7 @@ def operand(index: int, parent: str, width: int) -> str:
     return f"#ttg.dot_op<{{opIdx = {index}, parent = {parent}, kWidth = {width}}}>"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "tile", "place", "holder"),
     [
         (one_mfma("16, 16, 16"), 16, (5, 9), (25, 1)),  # v_mfma_f32_16x16x16_f16: D[5][9] = v1{25}

@@ -6,10 +6,9 @@ import random
 
 import pytest
 
-from lanescope.app.main import create_app
 from lanescope.errors import LayoutError
 from lanescope.triton.gluon import triton_layout
-from tests.client import Client
+from tests.client import share_client
 from tests.test_triton import BLOCKED, MMA
 
 PARAMETERS: dict[str, dict[str, str]] = {  # a parameter's value each as text
@@ -162,7 +161,7 @@ def test_a_tensor_is_bounded_whatever_its_bases() -> None:
 
 
 def test_no_text_ends_the_server() -> None:
-    client = Client(create_app())
+    client = share_client()
     texts = make_wrong_layouts()
     some = random.Random(3).sample(texts, 40)
     for text in (*some, "#ttg.dot_op<{opIdx = [0], parent = " + MMA + "}>", texts[0]):

@@ -13,6 +13,7 @@ from lanescope.ptx.table.umma_atoms import OPERATIONS, ROWS
 from lanescope.reader import umma as spelled
 from lanescope.tiles import umma_code
 from lanescope.tiles.tiled_mma import tiled_mma
+from tests.cases import for_each
 from tests.test_umma_tile import MN, NVFP4, SS, K
 
 WORDS = {  # what a text says → (CTAs, A in tensor memory, instruction descriptor)
@@ -56,14 +57,14 @@ WORDS = {  # what a text says → (CTAs, A in tensor memory, instruction descrip
 }
 
 
-@pytest.mark.parametrize("text", WORDS, ids=lambda text: text[:40])
+@for_each("text", WORDS, ids=lambda text: text[:40])
 def test_a_text_is_its_atom(text: str) -> None:
     one = spelled.parse_umma_text(text)
     assert one and one.atom
     assert (one.atom.ctas, one.atom.tensor_a, str(one.atom.word)) == WORDS[text]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("row", "ending", "pair"), [(row, ending, pair) for row in ROWS for ending in row.endings for pair in (False, True)]
 )
 def test_every_atom_is_read_as_it_is_written(row: Any, ending: str, pair: bool) -> None:
@@ -94,7 +95,7 @@ def test_every_atom_is_read_as_it_is_written(row: Any, ending: str, pair: bool) 
         )
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
+@for_each("name", OPERATIONS)
 def test_every_operation_is_printed_and_read(name: str) -> None:
     row = OPERATIONS[name]
     types = {"f16": "Float16", "tf32": "TFloat32", "i8": "Int8"}.get(row.kind, "Float8E4M3FN")
@@ -131,7 +132,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("text", REFUSED, ids=lambda text: text[:50])
+@for_each("text", REFUSED, ids=lambda text: text[:50])
 def test_what_is_no_atom_is_named(text: str) -> None:
     with pytest.raises(LayoutError, match=re.escape(REFUSED[text])):
         tiled_mma(text)

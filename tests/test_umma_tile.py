@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanescope.app.main import create_app
 from lanescope.app.tiles import presets
 from lanescope.blackwell import tmem
 from lanescope.descriptor.matrix import View, reads
@@ -18,11 +17,11 @@ from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.tiles.mma_chain import chain_mmas
 from lanescope.tiles.tiled_mma import tiled_mma
 from lanescope.tiles.umma import TiledUmma, tiled_umma
-from tests.client import Client
+from tests.cases import for_each
+from tests.client import share_client
 from tests.command import run_lanescope
 from tests.oracle import tiled, umma
 
-CLIENT = Client(create_app())
 K, MN = "UMMA::Major::K", "UMMA::Major::MN"
 SS = f"SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 256, {K}, {K}>"
 PAIR = f"SM100_MMA_F16BF16_2x1SM_SS<half_t, half_t, float, 256, 256, {K}, {K}>"
@@ -36,7 +35,7 @@ def build_umma(text: str, tile: Any = None, **more: Any) -> TiledUmma:
 # maps -----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "tile"),
     [
         (SS, (128, 256, 32)),
@@ -86,7 +85,7 @@ SHARED = (
 )
 
 
-@pytest.mark.parametrize(("text", "tile", "more"), SHARED)
+@for_each(("text", "tile", "more"), SHARED)
 def test_every_descriptor_reads_its_slice(text: str, tile: Any, more: Any) -> None:
     found = build_umma(text, tile, **more)
     for step in found.mmas:
@@ -124,7 +123,7 @@ def test_the_layouts_of_the_tutorial() -> None:
 # tensor memory --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ctas", "m", "n", "times", "a"),
     [
         (1, 128, 64, (2, 2), "SS"),
@@ -227,12 +226,12 @@ def test_a_tile_that_does_not_fit() -> None:
 
 
 def test_the_api_the_command_and_the_page_say_the_same() -> None:
-    told = CLIENT.post("/api/v1/tiles/mma", json={"atom": PAIR, "tile": [256, 256, 64]}).json()
+    told = share_client().post("/api/v1/tiles/mma", json={"atom": PAIR, "tile": [256, 256, 64]}).json()
     assert (told["threads"], told["operands"]["a"]["place"], told["operands"]["c"]["place"]) == (2, "shared", "tensor")
     assert [step["b"] for step in told["umma"]["steps"]] == [f"0x40004040000104{n:02x}" for n in (0, 2, 4, 6)]
     said = run_lanescope("tiles", "mma", PAIR, "--tile", "256,256,64").stdout
     assert told["umma"]["steps"][3]["b"] in said and "not executed on hardware" in said
-    page = CLIENT.get("/tiles/mma", params={"atom": PAIR, "tile": "256x256x64"})
+    page = share_client().get("/tiles/mma", params={"atom": PAIR, "tile": "256x256x64"})
     assert page.status_code == 200 and "documented, not run" in page.text
     for text in (
         told["umma"]["idesc"],
@@ -244,36 +243,46 @@ def test_the_api_the_command_and_the_page_say_the_same() -> None:
         assert text in page.text
     links = re.findall(r'href="(/(tmem|idesc|smem|descriptor|scale-factors|i)[/?][^"]+)"', page.text)
     for href in {kind: href for href, kind in links}.values():  # the last of each kind of page
-        assert CLIENT.get(href.replace("&amp;", "&")).status_code == 200, href
+        assert share_client().get(href.replace("&amp;", "&")).status_code == 200, href
     by_ptx = {"atom": "tcgen05.mma.cta_group::2.kind::f16", "idesc": "m=256,n=256"}
-    assert CLIENT.post("/api/v1/tiles/mma", json={**by_ptx, "tile": [256, 256, 64]}).json()["umma"] == told["umma"]
+    assert (
+        share_client().post("/api/v1/tiles/mma", json={**by_ptx, "tile": [256, 256, 64]}).json()["umma"] == told["umma"]
+    )
     thin = {"atom": f"SM103_MXF4_ULTRA_SS_VS<float_e2m1_t, float_e2m1_t, float, float_ue4m3_t, 128, 64, 16, {K}, {K}>"}
-    assert "steps begin in a tile of shared memory is not documented" in CLIENT.get("/tiles/mma", params=thin).text
-    wrong = CLIENT.get("/tiles/mma", params={"atom": PAIR, "swizzle_a": "64B", "tile": "256x256x16"})
+    assert (
+        "steps begin in a tile of shared memory is not documented" in share_client().get("/tiles/mma", params=thin).text
+    )
+    wrong = share_client().get("/tiles/mma", params={"atom": PAIR, "swizzle_a": "64B", "tile": "256x256x16"})
     assert wrong.status_code == 422 and "swizzle" in wrong.text.lower()
     assert (
-        CLIENT.post("/api/v1/tiles/mma", json={"atom": "SM80_16x8x16_F32F16F16F32_TN", "order": "k"}).status_code == 422
+        share_client()
+        .post("/api/v1/tiles/mma", json={"atom": "SM80_16x8x16_F32F16F16F32_TN", "order": "k"})
+        .status_code
+        == 422
     )
 
 
 def test_a_pasted_atom_opens_the_bench() -> None:
-    page = CLIENT.get("/i/tcgen05.mma.cta_group::2.kind::f16?idesc=0x10400490").text
+    page = share_client().get("/i/tcgen05.mma.cta_group::2.kind::f16?idesc=0x10400490").text
     (href,) = re.findall(r'href="(/tiles/mma[^"]+)">A whole tile', page)
-    assert "0x10400490" in href and "f32 += bf16 × bf16" in CLIENT.get(href.replace("&amp;", "&")).text
-    link = CLIENT.post("/api/v1/read", json={"text": PAIR}).json()["link"]
-    assert link.startswith("/tiles/mma?atom=SM100_MMA_F16BF16_2x1SM_SS") and CLIENT.get(link).status_code == 200
+    assert "0x10400490" in href and "f32 += bf16 × bf16" in share_client().get(href.replace("&amp;", "&")).text
+    link = share_client().post("/api/v1/read", json={"text": PAIR}).json()["link"]
+    assert link.startswith("/tiles/mma?atom=SM100_MMA_F16BF16_2x1SM_SS") and share_client().get(link).status_code == 200
     code = f"using T = half_t;\nauto mma = make_tiled_mma(SM100_MMA_F16BF16_SS<T, T, float, 128, 64, {K}, {K}>{{}});"
-    told = CLIENT.post("/api/v1/read", json={"text": code}).json()
+    told = share_client().post("/api/v1/read", json={"text": code}).json()
     assert told["kind"] == "tiled_mma" and told["facts"]["umma"]["idesc"] == "0x08100010"
     assert told["facts"]["body"]["atom"].startswith("SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 64")
 
 
 def test_a_figure_asks_for_the_descriptor() -> None:
     query = {"ptx": "tcgen05.mma.cta_group::1.kind::f16", "idesc": "0x04100490"}
-    page = CLIENT.get("/diagram", params=query).text
+    page = share_client().get("/diagram", params=query).text
     assert 'name="idesc" value="0x04100490"' in page and "idesc=0x04100490" in page
-    assert 'name="idesc"' not in CLIENT.get("/diagram", params={"ptx": "mma.m16n8k16.row.col.f32.f16.f16.f32"}).text
-    wrong = CLIENT.get("/diagram", params=query | {"idesc": "0x3"})
+    assert (
+        'name="idesc"'
+        not in share_client().get("/diagram", params={"ptx": "mma.m16n8k16.row.col.f32.f16.f16.f32"}).text
+    )
+    wrong = share_client().get("/diagram", params=query | {"idesc": "0x3"})
     assert wrong.status_code == 422 and 'value="0x3"' in wrong.text
 
 
@@ -282,23 +291,23 @@ def test_prints_and_open_arguments_say_what_they_leave_open() -> None:
         "TiledMMA\n  ThrLayoutVMNK:  (_2,_1,_1,_1):(_1,_0,_0,_0)\n  PermutationMNK: (_,_,_)\nMMA_Atom\n"
         "  ThrID:      _2:_1\n  Shape_MNK:  (_256,_256,_16)\n  LayoutA_TV: (_2,(_128,_16)):(_128,(_1,_256))\n"
     )
-    told = CLIENT.post("/api/v1/read", json={"text": shown}).json()
+    told = share_client().post("/api/v1/read", json={"text": shown}).json()
     assert told["title"] == "TiledMMA: 2 CTAs, tile 256×256×16" and told["facts"]["body"]["atom"] is None
     assert told["facts"]["candidates"] == [
         "tcgen05.mma.cta_group::2.kind::f16",
         "tcgen05.mma.sp.cta_group::2.kind::tf32",
     ]
-    both = CLIENT.post("/api/v1/read", json={"text": f"{shown}\nauto t = make_tiled_mma({PAIR}{{}});"}).json()
+    both = share_client().post("/api/v1/read", json={"text": f"{shown}\nauto t = make_tiled_mma({PAIR}{{}});"}).json()
     assert both["facts"]["umma"]["ctas"] == 2 and both["also"][0]["kind"] == "tiled_mma"
     code = "op = tcgen05.MmaF16BF16Op(io_dtype, acc_dtype, shape, group, src, a, b)"
-    assert "shape" in CLIENT.post("/api/v1/read", json={"text": code}).json()["notices"][0]
+    assert "shape" in share_client().post("/api/v1/read", json={"text": code}).json()["notices"][0]
 
 
-@pytest.mark.parametrize("form", ["svg", "tex", "csv", "txt", "md", "json"])
+@for_each("form", ["svg", "tex", "csv", "txt", "md", "json"])
 def test_pictures(form: str) -> None:
     for one in presets.PRESETS:
         if one.name.startswith("umma"):
-            made_ = CLIENT.get(f"/tiles/mma.{form}", params={k: v for k, v in one.fields.items() if v})
+            made_ = share_client().get(f"/tiles/mma.{form}", params={k: v for k, v in one.fields.items() if v})
             assert made_.status_code == 200, (one.name, made_.text)
             assert "var(--" not in made_.text
 
@@ -307,7 +316,7 @@ F16_ATOM = "SM100_MMA_F16BF16_{}<half_t, half_t, float, {}, {}, UMMA::Major::K, 
 F8_ATOM = "SM100_MMA_F8F6F4_{}<float_e4m3_t, float_e4m3_t, float, {}, {}, UMMA::Major::K, UMMA::Major::K>"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "form", "m", "step"),
     [
         (F16_ATOM, "SS", 64, 8),

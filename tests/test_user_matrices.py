@@ -20,6 +20,7 @@ from lanescope.cxx.formula import evaluate_formula
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, codec
 from tests import cpp
+from tests.cases import for_each
 
 S8 = "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32"
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -98,7 +99,7 @@ def test_real_numbers_and_functions() -> None:
     assert evaluate_formula("-i / 2", i)[0].tobytes() == np.array([0.0, 0, -1, -1, -2]).tobytes()  # no negative zeros
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "says"),
     [
         ("", "a value is missing at the end"),
@@ -143,7 +144,7 @@ def test_any_text_is_a_formula_or_refused(text: str) -> None:
 # element types --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["f16", "bf16", "tf32", "f32", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1"])
+@for_each("name", ["f16", "bf16", "tf32", "f32", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1"])
 def test_values_are_rounded_to_the_nearest_that_a_type_holds(name: str) -> None:
     low, high = codec.get_bounds(name)
     rng = np.random.default_rng(1)
@@ -192,7 +193,7 @@ def test_bounds_of_whole_types() -> None:
 # sparsity -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     "found",
     list({(i.types["a"], i.shape): i for i in catalog.instructions() if i.family.name == "mma_sp"}.values()),
     ids=lambda i: i.ptx,
@@ -284,7 +285,7 @@ def test_rounding_is_allowed_for_and_a_wrong_element_is_still_seen(monkeypatch: 
     assert not told["agrees"] and [(m["row"], m["col"]) for m in told["mismatches"]] == [(3, 2)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ptx", "data", "says", "field"),
     [
         (S8, {"a": "i * i"}, r"A\[0,12\] = 144 is not representable as s8", "data.a"),

@@ -18,6 +18,7 @@ from lanescope.ptx.table.descriptors import WGMMA
 from lanescope.shared.storage import Storage, storage
 from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import Tile
+from tests.cases import for_each
 
 M64N64 = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 
@@ -121,7 +122,7 @@ MISTAKES: dict[str, tuple[Descriptor, dict[str, Any], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("code", MISTAKES)
+@for_each("code", MISTAKES)
 def test_each_mistake_is_named_and_its_repair_verifies(code: str) -> None:
     descriptor, spec, more = MISTAKES[code]
     result = verify_word(descriptor, spec, **more)
@@ -152,7 +153,7 @@ def test_wrong_transpose() -> None:
     assert verify_word(build_right_word(MN_TILE), MN_TILE, operand="b", major="MN").verdict == "match"
 
 
-@pytest.mark.parametrize("pitch", [32, 64, 128, 144, 256])
+@for_each("pitch", [32, 64, 128, 144, 256])
 def test_plain_rows_are_not_readable(pitch: int) -> None:
     result = verify_word(
         encode_wgmma(4096, 128, 256),
@@ -239,15 +240,15 @@ RIGHT_BUT_ODD = {
 }
 
 
-@pytest.mark.parametrize("name", RIGHT_BUT_ODD)
+@for_each("name", RIGHT_BUT_ODD)
 def test_what_looks_wrong_but_is_right(name: str) -> None:
     descriptor, spec, more = RIGHT_BUT_ODD[name]
     result = verify_word(descriptor, spec, **more)
     assert (result.verdict, result.diagnoses, result.first_mismatch) == ("match", [], None)
 
 
-@pytest.mark.parametrize("unit", ["elements", "chunks", "bytes"])
-@pytest.mark.parametrize(("major", "name"), [("K", "none"), ("K", "128B"), ("MN", "64B"), ("K", "32B")])
+@for_each("unit", ["elements", "chunks", "bytes"])
+@for_each(("major", "name"), [("K", "none"), ("K", "128B"), ("MN", "64B"), ("K", "32B")])
 def test_a_cute_string_is_the_same_storage(unit: str, major: str, name: str) -> None:
     spec = build_canonical(major=major, swizzle=name, mn=64, k=64)
     tile = storage(spec, 16, major).tile
@@ -281,9 +282,9 @@ def test_canonical_sparse_b_verifies_in_every_mode() -> None:
         assert verify(wrong, seen, stored).diagnoses[0].fix is not None
 
 
-@pytest.mark.parametrize("major", ["K", "MN"])
-@pytest.mark.parametrize("swizzle", ["none", "32B", "64B", "128B"])
-@pytest.mark.parametrize("at", [1, 4, 9])
+@for_each("major", ["K", "MN"])
+@for_each("swizzle", ["none", "32B", "64B", "128B"])
+@for_each("at", [1, 4, 9])
 def test_a_slice_that_begins_inside_a_chunk_is_told_so(major: str, swizzle: str, at: int) -> None:
     """No descriptor can start there; that was looked for until the stack was full."""
     tile = {"kind": "canonical", "swizzle": swizzle, "mn": 128, "k": 64, "base": 4096}

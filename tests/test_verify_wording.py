@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from typer.testing import CliRunner
 
 from lanescope.app.cli import build_cli
+from tests.cases import for_each
 
 WGMMA = (
     *("--instruction", "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16", "--operand", "a"),
@@ -17,7 +17,7 @@ TCGEN05 = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("word", "options", "line"),
     [
         ("0x4000004000010000", WGMMA, "match: 1024 of 1024 elements"),

@@ -16,6 +16,7 @@ from lanescope.render import cuda
 from lanescope.render.palette import DARK, LIGHT
 from lanescope.render.svg import render_svg
 from lanescope.render.view import LABELS, OperandGrid, make_figure, make_operand_figure, make_product_figure
+from tests.cases import for_each
 
 M16 = find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 QUAD = find("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
@@ -127,7 +128,7 @@ def format_holder(threads: int, thread: int) -> str:
     return f"warp {thread // 32}, lane {thread % 32}" if threads == 128 else f"lane {thread}"
 
 
-@pytest.mark.parametrize(("ptx", "name"), OPERANDS)
+@for_each(("ptx", "name"), OPERANDS)
 def test_every_owner_of_a_cell_is_named_with_its_register(ptx: str, name: str) -> None:
     op = find(ptx).operand(name)
     grid = OperandGrid(op)
@@ -181,7 +182,7 @@ def test_copies_are_named_every_one() -> None:
     assert all(f"a{value}" in OperandGrid(op).format_spoken(3, 2) for _, value in owners)
 
 
-@pytest.mark.parametrize("window", [None, (0, 64), (16, 48), (24, 40)])
+@for_each("window", [None, (0, 64), (16, 48), (24, 40)])
 def test_warps_part_where_the_owner_of_a_row_is_of_another_warp(window: tuple[int, int] | None) -> None:
     op = find("wgmma.mma_async.m64n16k16.f32.f16.f16").operand("d")
     first, last = window or (0, 64)
@@ -196,7 +197,7 @@ def test_warps_part_where_the_owner_of_a_row_is_of_another_warp(window: tuple[in
     assert plain.warp_edges == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ptx", "name"),
     [
         (ptx, name)

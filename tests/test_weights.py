@@ -23,7 +23,9 @@ from lanescope.weights.layout import (
     packed_weights,
     permute_scales,
 )
+from tests.cases import for_each
 from tests.oracle import weights as oracle
+from tests.sample import take_sample
 from tests.weight_kernels import needs_nvrtc, run_cuda
 
 EVERY = [(name, bits) for name, row in FORMATS.items() for bits in row.left]
@@ -40,7 +42,7 @@ def make_weights(layout: WeightLayout) -> NDArray[Any]:
     return np.random.default_rng(38).integers(0, 1 << layout.bits, (layout.k, layout.n)).astype(np.uint8)
 
 
-@pytest.mark.parametrize(("name", "bits"), EVERY)
+@for_each(("name", "bits"), EVERY)
 def test_words_are_those_of_the_published_definition(name: str, bits: int) -> None:
     layout = make_layout(name, bits)
     weights = make_weights(layout)
@@ -50,7 +52,7 @@ def test_words_are_those_of_the_published_definition(name: str, bits: int) -> No
     assert (layout.unpack(words) == weights).all() and (layout.unpack(words.view(np.int32)) == weights).all()
 
 
-@pytest.mark.parametrize(("name", "bits"), EVERY)
+@for_each(("name", "bits"), EVERY)
 def test_a_digit_in_another_place_is_noticed(name: str, bits: int) -> None:
     """Two digits of a tile exchanged: other words, or the same pattern."""
     layout = make_layout(name, bits)
@@ -64,7 +66,7 @@ def test_a_digit_in_another_place_is_noticed(name: str, bits: int) -> None:
         del layout.__dict__["tile"]
 
 
-@pytest.mark.parametrize(("name", "bits"), EVERY)
+@for_each(("name", "bits"), EVERY)
 def test_a_place_and_its_element_lead_to_each_other(name: str, bits: int) -> None:
     layout = make_layout(name, bits)
     words, weights = layout.pack(make_weights(layout)).reshape(-1), make_weights(layout)
@@ -99,7 +101,7 @@ def find_slots(layout: WeightLayout) -> Slots:
     return Slots(*out)
 
 
-@pytest.mark.parametrize(("name", "bits"), FED)
+@for_each(("name", "bits"), FED)
 def test_a_thread_loads_exactly_its_fragments(name: str, bits: int) -> None:
     """Every element of a tile: the thread whose words have it is the owner in the operand, and no slot is met twice."""
     layout = make_layout(name, bits, 1, 1)
@@ -207,7 +209,7 @@ def test_the_lane_that_reads_a_word_of_metadata_supplies_it() -> None:
 # code -----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "bits"), EVERY)
+@for_each(("name", "bits"), EVERY)
 def test_the_numpy_code_packs_and_unpacks(name: str, bits: int) -> None:
     layout = make_layout(name, bits)
     weights = make_weights(layout)
@@ -219,7 +221,7 @@ def test_the_numpy_code_packs_and_unpacks(name: str, bits: int) -> None:
 
 
 @needs_nvrtc
-@pytest.mark.parametrize(("name", "bits"), EVERY)
+@for_each(("name", "bits"), take_sample(EVERY, 4))
 def test_the_cuda_kernels_pack_and_unpack(name: str, bits: int) -> None:
     layout = make_layout(name, bits, *((1, 1) if name.startswith("machete") else (2, 3)))
     weights, words = make_weights(layout), np.empty(layout.word_count, np.uint32)
@@ -231,7 +233,7 @@ def test_the_cuda_kernels_pack_and_unpack(name: str, bits: int) -> None:
 
 
 @needs_nvrtc
-@pytest.mark.parametrize(("name", "bits"), FED)
+@for_each(("name", "bits"), FED)
 def test_the_cuda_load_gives_each_thread_its_fragments(name: str, bits: int) -> None:
     layout = make_layout(name, bits, 1, 1)
     operand, code = layout.operand, render_weights(layout)["fragments"]
@@ -294,7 +296,7 @@ def test_fields_in_order_have_no_fast_conversion_to_pairs() -> None:
 # refusals -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("asked", "code", "said"),
     [
         (

@@ -13,6 +13,7 @@ from lanescope.app.weights.find import parse_place
 from lanescope.errors import LayoutError
 from lanescope.weights.formats import FORMATS
 from lanescope.weights.layout import WeightLayout, packed_weights
+from tests.cases import for_each
 from tests.client import Client
 
 
@@ -23,7 +24,7 @@ def make_layout(name: str) -> WeightLayout:
 EVERY = [(name, bits) for name, row in FORMATS.items() for bits in row.left]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("format_", "text", "expected"),
     [
         ("marlin", "W[5, 18]", (5, 18)),
@@ -42,7 +43,7 @@ def test_a_find_field_takes_elements_and_words(format_: str, text: str, expected
     assert parse_place(text, make_layout(format_)) == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("format_", "text", "said"),
     [
         ("marlin", "W[16, 0]", "k is 16. W is 16 × 128."),
@@ -89,7 +90,7 @@ def test_an_element_outside_of_given_sizes_is_refused_and_one_without_sizes_is_i
     assert (smallest.k, smallest.n, smallest.place.k, smallest.place.n) == (16, 16, 5, 15)
 
 
-@pytest.mark.parametrize(("name", "bits"), EVERY)
+@for_each(("name", "bits"), EVERY)
 def test_the_picture_has_the_element_in_both_panels(name: str, bits: int) -> None:
     """Its cells name what the engine says of them."""
     k, n = packed_weights(name, bits=bits).tile.extents
@@ -113,7 +114,7 @@ def test_the_page_follows_what_it_is_asked(client: Client) -> None:
     assert "Sparse Marlin" in client.get("/weights?format=sparse-marlin").text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "link"),
     [
         ("marlin layout", "/weights?format=marlin"),

@@ -11,6 +11,7 @@ import pytest
 
 from lanescope.ptx.table.wgmma_order import ORDER
 from lanescope.render.wgmma_order import DECLARED, PATTERNS, OrderPattern
+from tests.cases import for_each
 from tests.ptxas import assembler
 
 needs_ptxas = pytest.mark.skipif(assembler.find_ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
@@ -38,7 +39,7 @@ def assemble_pattern(pattern: OrderPattern) -> str:
 
 
 @needs_ptxas
-@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)
+@for_each("pattern", PATTERNS, ids=lambda pattern: pattern.name)
 def test_ptxas_says_of_each_pattern_what_the_pages_say(pattern: OrderPattern) -> None:
     assert set(re.findall(r"\((C75\d\d)\)", assemble_pattern(pattern))) == (
         {pattern.diagnosed} if pattern.diagnosed else set()
@@ -55,7 +56,7 @@ def test_rows_and_patterns_agree_on_what_is_diagnosed(row: str, pattern: str) ->
 
 
 @needs_ptxas
-@pytest.mark.parametrize("row", ORDER, ids=lambda row: row.name)
+@for_each("row", ORDER, ids=lambda row: row.name)
 def test_least_version_and_target(row: object) -> None:
     """It assembles for its PTX version and target, and for nothing older."""
     assert hasattr(row, "syntax")
@@ -69,7 +70,7 @@ def test_least_version_and_target(row: object) -> None:
 
 
 @needs_ptxas
-@pytest.mark.parametrize(("n", "legal"), [("0", True), ("7", True), ("-1", False), ("r0", False)])
+@for_each(("n", "legal"), [("0", True), ("7", True), ("-1", False), ("r0", False)])
 def test_n_of_wait_group_is_a_constant(n: str, legal: bool) -> None:
     assert bool(assembler.find_accepted([assembler.Line("wgmma.wait_group.sync.aligned", n)], "sm_90a", "8.0")) == legal
 

@@ -15,6 +15,7 @@ from lanescope.app.steps.wgmma_view import fill_storage
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
+from tests.cases import for_each
 from tests.client import Client
 from tests.oracle import ptx as oracle
 from tests.sample import take_sample
@@ -33,7 +34,7 @@ def step(ptx: str = F16, a: str = "from=registers", **asked: Any) -> tuple[Wgmma
 BITS = catalog.find("wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc")
 
 
-@pytest.mark.parametrize("i", [BITS, *take_sample(SHOWN, 8)], ids=lambda i: i.ptx)
+@for_each("i", [BITS, *take_sample(SHOWN, 8)], ids=lambda i: i.ptx)
 def test_threads_hold_what_the_map_says_and_d_is_the_product(i: Instruction) -> None:
     found, a = step(i.ptx)
     assert found.agrees and found.wrong == {"a": 0, "b": 0}

@@ -22,6 +22,7 @@ from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
+from tests.cases import for_each
 from tests.client import Client
 from tests.oracle import ptx as oracle
 from tests.sample import take_sample
@@ -48,8 +49,8 @@ def list_operands(found: WgmmaStepper) -> list[WgmmaOperand]:
     return [one for one in (found.a, found.b) if isinstance(one, WgmmaOperand)]
 
 
-@pytest.mark.parametrize("i", [catalog.find(BITS), *take_sample(SHOWN, 12)], ids=lambda i: i.ptx)
-@pytest.mark.parametrize("stored", STORED)
+@for_each("i", [catalog.find(BITS), *take_sample(SHOWN, 12)], ids=lambda i: i.ptx)
+@for_each("stored", STORED)
 def test_right_words_bring_every_element_and_d_is_the_product(i: Instruction, stored: str) -> None:
     found = step(i.ptx, a=stored, b=stored)
     assert found.wrong == {"a": 0, "b": 0} and found.agrees and found.k_steps >= 2
@@ -71,7 +72,7 @@ def unpack(found: WgmmaStepper, matrix: Any) -> Any:
     return bits.astype(float)
 
 
-@pytest.mark.parametrize("stored", STORED)
+@for_each("stored", STORED)
 def test_a_byte_of_1_bit_elements_is_read_where_the_descriptor_reads_its_elements(stored: str) -> None:
     found, i = step(BITS, a=stored, b=stored), catalog.find(BITS)
     for name, one in (("a", found.a), ("b", found.b)):
@@ -97,7 +98,7 @@ def test_sentences_count_elements_of_1_bit_not_bytes() -> None:
     assert "B[0…7][1] should arrive, B[512…519][0] arrives" in said and "All of them are wrong" in said
 
 
-@pytest.mark.parametrize("stored", [*STORED, *TURNED])
+@for_each("stored", [*STORED, *TURNED])
 def test_a_line_is_16_bytes_that_the_descriptor_reads(stored: str) -> None:
     """Every byte of every K step belongs to exactly one line, and the engine's map of the word says the same bytes."""
     found = step(a=stored, b=stored)
@@ -111,7 +112,7 @@ def test_a_line_is_16_bytes_that_the_descriptor_reads(stored: str) -> None:
             assert np.array_equal(expected, np.asarray(word.lines)[:, :, None] + 2 * np.arange(8))
 
 
-@pytest.mark.parametrize("stored", [*STORED, *TURNED])
+@for_each("stored", [*STORED, *TURNED])
 def test_a_stride_leads_from_one_core_matrix_to_another(stored: str) -> None:
     """Taken from PTX's canonical layouts: before the XOR the addresses that a stride leads to differ by its bytes."""
     found = step(WIDE, a=stored, b=stored)
@@ -260,7 +261,7 @@ def test_storages_that_are_no_canonical_tile() -> None:
     assert padded.wrong["b"] > 0 and padded.b.words[0].cause
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("asked", "field"),
     [
         ({"a": "from=registers,base=0"}, "a.base"),

@@ -19,6 +19,7 @@ from lanescope.app.steps.wgmma import WgmmaSteps
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import LayoutError
 from lanescope.product.planning import make_plan
+from tests.cases import for_each
 from tests.client import Client
 from tests.command import run_lanescope
 from tests.test_kernel import CASES, F16, WORKED, build_plan
@@ -30,7 +31,7 @@ def test_every_program_has_a_simulation_that_agrees() -> None:
         assert found["agrees"] and found["compared"] >= 64, case
 
 
-@pytest.mark.parametrize("name", WORKED)
+@for_each("name", WORKED)
 def test_the_worked_examples_run_as_one_product(name: str) -> None:
     a, b = WORKED[name]
     request = runs.parse_run({"kind": "mma", "instruction": F16, "backend": "numpy", "a": a, "b": b})
@@ -41,7 +42,7 @@ def test_the_worked_examples_run_as_one_product(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("a", "b", "side", "word"),
     [
         ("major=MN,swizzle=64B", "major=MN", "a", "0x8000004000200000"),  # LBO and SBO exchanged
@@ -83,9 +84,7 @@ def test_a_device_with_another_rule_is_found() -> None:
     assert not mma_runs.run_plan(Exchanged(), chosen)["agrees"] and not mma_runs.run_plan(Unsigned(), chosen)["agrees"]
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if case[0].startswith("wgmma")], ids=lambda case: " ".join(case)
-)
+@for_each("case", [case for case in CASES if case[0].startswith("wgmma")], ids=lambda case: " ".join(case))
 def test_steps_add_up_to_the_product(case: tuple[str, str, str, str]) -> None:
     """Factors read through the descriptors, term by term, make the element of D that NumPy has."""
     i = find(case[0])

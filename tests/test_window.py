@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from lanescope.errors import LayoutError
 from lanescope.ptx.catalog import find
 from lanescope.render import window
+from tests.cases import for_each
 
 WGMMA = find("wgmma.mma_async.m64n256k16.f32.bf16.bf16")
 MMA = find("mma.m16n8k16.row.col.f32.f16.f16.f32")
@@ -35,7 +36,7 @@ def test_what_is_written_is_read(span: tuple[int, int]) -> None:
     }
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text", ["m", "m:", "m:3", "m:3-3", "m:5-3", "m:0-65", "x:0-1", "m:0-1e3", "m:-1-3", "m:0-٣", "m:0-8,", "m:0.1.2-3"]
 )
 def test_a_wrong_view_names_what_is_allowed(text: str) -> None:

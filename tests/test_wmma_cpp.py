@@ -11,6 +11,7 @@ from lanescope.ptx import catalog, wmma
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.table.wmma_api import BIT_OPERATIONS, FUNCTIONS
 from lanescope.render import wmma_cpp
+from tests.cases import for_each
 from tests.ptxas import nvrtc
 
 needs_headers = pytest.mark.skipif(
@@ -146,7 +147,7 @@ def test_elements_of_a_lane_are_the_map() -> None:
     assert len(held) == half.num_storage_elements == 16 and held[:8] == held[8:] and held[0] == [(3, 2)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ptx", "ldm_cpp", "ldm_ptx", "ldm_both"),
     [
         ("wmma.load.a.row.m16n16k16.f16", 8, 16, 16),

@@ -13,11 +13,12 @@ from lanescope.reader.code.builders import find_builders
 from lanescope.workbench import build_bench
 from lanescope.workbench.check import check_text
 from lanescope.workbench.messages import _PAST as PHRASES
+from tests.cases import for_each
 from tests.sample import choose_count
 from tests.workbench_cases import CASES, MAPS, SIGNS, WorkbenchCase, format_verdicts
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@for_each("case", CASES, ids=str)
 def test_every_step_of_a_text(case: WorkbenchCase) -> None:
     made = build_bench(case.text)
     assert (format_verdicts(made, "a"), format_verdicts(made, "b")) == (case.head.get("a", ""), case.head.get("b", ""))
@@ -119,7 +120,7 @@ def test_an_asm_statement_without_its_operands_is_none_of_a_descriptors() -> Non
         assert made.verdict == "unknown"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "before",
     [
         "uint64_t desc_a = 0x4000004000010100, desc_b = 0x4000004000010200;",

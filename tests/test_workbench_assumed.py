@@ -7,6 +7,7 @@ import pytest
 from lanescope.errors import LayoutError
 from lanescope.workbench import build_bench
 from lanescope.workbench.check import check_text
+from tests.cases import for_each
 from tests.workbench_cases import BOTH, MAPS, format_verdicts, replace_all
 
 MAKE = """template <typename T>
@@ -22,7 +23,7 @@ for (int k = 0; k < 4; ++k) wgmma(acc, make_desc(%s));
 """
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "right"),
     [
         ("smem_a + k * 16", True),
@@ -63,7 +64,7 @@ STAGED = """template <class %s> __global__ void kernel(const __grid_constant__ C
 """
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("of", "size"),
     [
         ("CUtensorMap", 128),
@@ -92,7 +93,7 @@ def test_a_handle_a_struct_and_a_barrier_are_no_operands_element(of: str, size: 
         assert f"sizeof({of})" in first.symbols
 
 
-@pytest.mark.parametrize("name", ["T", "Element", "InT", "TA", "scalar_t", "DType", "AType", "Tin"])
+@for_each("name", ["T", "Element", "InT", "TA", "scalar_t", "DType", "AType", "Tin"])
 def test_a_templates_type_of_elements_is_the_operands(name: str) -> None:
     made = build_bench(STAGED % (name, f"1024 * sizeof({name})"))
     assert made.operands[0].steps[0].read == 1024 + 1024 * 2 and f"This takes {name} as 2 bytes" in made.detail
@@ -140,7 +141,7 @@ LOOP = """for (int k = 0; k < 4; ++k) {
 }"""
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "ptx"),
     [
         ("wgmma_m64n128k16", "m64n128k16.f32.bf16.bf16"),

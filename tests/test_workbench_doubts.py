@@ -13,6 +13,7 @@ from lanescope.reader.cute_layout import describe_stage_overlap
 from lanescope.workbench import build_bench, stores, tiles
 from lanescope.workbench.check import check_text
 from lanescope.workbench.scan import PrintedLayout
+from tests.cases import for_each
 from tests.workbench_cases import BOTH, replace_all
 
 
@@ -84,7 +85,7 @@ def test_a_stated_alignment_is_used_and_doubted() -> None:
     assert any("A is declared 256-byte aligned" in one for one in build_bench(named).operands[0].notices)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("stride", "verdict", "doubt"),
     [
         (8192, "match", False),
@@ -152,7 +153,7 @@ desc |= 1llu << 62;                   // 128B swizzle
 """
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new", "says"),
     [
         ("", "", ()),
@@ -238,7 +239,7 @@ def test_stages_overlap_where_two_hold_one_element(
     assert bool(describe_stage_overlap(layout, apart)) == shared
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("unit_bits", "stride", "stage_bytes"), [(None, 4096, 8192), (16, 4096, 8192), (8, 8192, 8192), (16, None, 0)]
 )
 def test_stages_of_a_cute_layout_lie_its_stride_apart_in_bytes(

@@ -15,10 +15,12 @@ import pytest
 from lanescope import workbench
 from lanescope.app.read import workbench as benches
 from lanescope.errors import LayoutError
+from tests.cases import for_each
 from tests.client import Client
 from tests.command import run_lanescope
 from tests.guilty_kernels import CODE, KERNELS
 from tests.guilty_kernels import RIGHT as KERNEL
+from tests.sample import choose_count
 from tests.workbench_cases import CASES
 
 TEXT = next(case.text for case in CASES if case.title.startswith("the tensor map, the builder"))
@@ -57,7 +59,7 @@ def test_the_answer_keeps_its_contract_and_gains_the_bench(client: Client) -> No
     assert "bench" not in plain
 
 
-@pytest.mark.parametrize("at", [0, 4, 12, 25])
+@for_each("at", [0, 4, 12, 25])
 def test_a_character_without_room_moves_no_mark(at: int) -> None:
     """A zero-width space in or before a word: the piece ends where the word does."""
     word = "desc_a: 0x4000004000010040"
@@ -90,14 +92,14 @@ def test_the_operands_of_several_instructions_are_told_apart(client: Client) -> 
 def test_every_link_of_the_bench_opens(client: Client) -> None:
     for text in (TEXT, RIGHT, *(c.text for c in CASES if c.title in ("stages", "MN-major B of 128, two panels"))):
         made = client.post("/api/v1/read", json={"text": text}).json()["bench"]
-        links = {p["link"] for p in made["pieces"]} | {s["link"] for o in made["operands"] for s in o["steps"][::5]}
+        links = {p["link"] for p in made["pieces"]} | {s["link"] for o in made["operands"] for s in o["steps"][::7]}
         for link in filter(None, {*links, made["link"]}):
             assert client.get(link).status_code == 200, link
 
 
 def test_a_step_s_page_says_what_the_bench_says(client: Client) -> None:
     compared = 0
-    for case in CASES[::6]:
+    for case in CASES[:: choose_count(6, 12)]:
         for one in client.post("/api/v1/read", json={"text": case.text}).json().get("bench", {}).get("operands", ()):
             for step in [*(s for s in one["steps"] if s["verdict"] == "mismatch")][:1]:
                 if {cause["code"] for cause in step["diagnoses"]} & {"tma_destination", "operands_exchanged"}:
@@ -107,7 +109,7 @@ def test_a_step_s_page_says_what_the_bench_says(client: Client) -> None:
                 said = f"All {bad:,}" if bad == total else f"{bad:,} of {total:,}"
                 assert f"{said}\n  elements are read from the wrong place" in shown, (case.title, said)
                 compared += 1
-    assert compared > 7
+    assert compared > 3
 
 
 def test_what_is_assumed_can_be_given(client: Client) -> None:

@@ -14,6 +14,7 @@ from lanescope.shared.storage import storage
 from lanescope.shared.swizzle import get_mode
 from lanescope.workbench import presets
 from lanescope.workbench.tiles import TileRequest
+from tests.cases import for_each
 
 Places = Callable[[np.ndarray, np.ndarray], np.ndarray]
 K, MN = View(64, 16, 16, "K"), View(64, 16, 16, "MN")
@@ -31,7 +32,7 @@ def list_addresses(name: str, seen: View, rows: int, depth: int, mode: str) -> n
     return np.asarray(storage({**tile.spec, "base": 0}, seen.bits, seen.major).address(mn, k))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "seen", "rows", "depth", "mode", "places"),
     [
         (

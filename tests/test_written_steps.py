@@ -6,10 +6,9 @@ from __future__ import annotations
 
 import itertools
 
-import pytest
-
 from lanescope.workbench import build_bench
 from lanescope.workbench.check import check_text
+from tests.cases import for_each
 from tests.sample import take_sample
 from tests.test_tma_loads import read_kernel
 from tests.workbench_cases import format_verdicts
@@ -51,7 +50,7 @@ def find_line(code: str, at: int) -> str:
     return code[code.rfind("\n", 0, at) + 1 : code.find("\n", at)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("style", "operand", "step", "repeats"),
     take_sample(
         [
@@ -60,7 +59,7 @@ def find_line(code: str, at: int) -> str:
                 itertools.product(STYLES, ("a", "b")), ((1, 0), (2, 0), (2, 1), (3, 0), (3, 1), (3, 2))
             )
         ],
-        16,
+        8,
     ),
 )
 def test_a_call_that_repeats_one_operand_is_wrong_there_alone(
@@ -82,8 +81,8 @@ def test_a_call_that_repeats_one_operand_is_wrong_there_alone(
     assert [find_line(code, one.span[0]) for one in found] in ([here], [])  # a call by its name alone proves nothing
 
 
-@pytest.mark.parametrize("style", ["call", "pointers", "asm"])
-@pytest.mark.parametrize(("step", "repeats"), [(1, 0), (2, 1), (3, 2), (2, 0)])
+@for_each("style", ["call", "pointers", "asm"])
+@for_each(("step", "repeats"), [(1, 0), (2, 1), (3, 2), (2, 0)])
 def test_a_call_that_is_there_twice_is_a_step_too_few(style: str, step: int, repeats: int) -> None:
     calls = [("acc", 16 * k, 16 * k) for k in range(4)]
     calls[step] = calls[repeats]
@@ -92,8 +91,8 @@ def test_a_call_that_is_there_twice_is_a_step_too_few(style: str, step: int, rep
     assert (format_verdicts(made, "a"), format_verdicts(made, "b")) == (wanted, wanted)
 
 
-@pytest.mark.parametrize("style", ["call", "pointers", "asm"])
-@pytest.mark.parametrize("order", ["tile in step", "step in tile"])
+@for_each("style", ["call", "pointers", "asm"])
+@for_each("order", ["tile in step", "step in tile"])
 def test_tiles_of_m_with_accumulators_of_their_own_are_no_steps(style: str, order: str) -> None:
     """Two tiles of M with one B: every address of B stands there twice, and rightly."""
     pairs = [(k, m) for k in range(4) for m in range(2)]
@@ -127,9 +126,10 @@ def test_a_branch_gives_the_first_step_in_two_ways() -> None:
     assert (made.verdict, format_verdicts(made, "a")) == ("match", "....")
 
 
-@pytest.mark.parametrize(
-    "wrong", ["&sA[2 * 16], &sB[0]", "&sA[0], &sB[2 * 16]", "&sA[2 * 16], &sB[16]", "&sA[16], &sB[16]"]
-)
+FORGOTTEN = ("&sA[2 * 16], &sB[0]", "&sA[0], &sB[2 * 16]", "&sA[2 * 16], &sB[16]", "&sA[16], &sB[16]")
+
+
+@for_each("wrong", take_sample(FORGOTTEN, 2))
 def test_a_kernel_with_a_forgotten_step_is_told_where(wrong: str) -> None:
     code = read_kernel("one_stage", ("&sA[2 * 16], &sB[2 * 16]", wrong))
     found = check_text(code).findings

@@ -19,7 +19,7 @@ be products and quotients of letters bound when the pattern is parsed: `(j:k/4/v
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
 from math import prod
@@ -74,6 +74,18 @@ class Pattern:
     threads: tuple[PatternDigit, ...]
     values: tuple[PatternDigit, ...]
     coords: tuple[tuple[str, ...], ...]
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.threads, self.values, self.coords)))
+
+    def __hash__(self) -> int:
+        """Return the hash that was computed once: patterns are keys of most caches, and hold dozens of digits."""
+        return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Make it anew in another process, where the same text has another hash."""
+        return Pattern, (self.threads, self.values, self.coords)
 
     # parse and print ------------------------------------------------------------------------------------------------
 
@@ -181,7 +193,8 @@ class Pattern:
                 "bad_coordinate", f"{len(coords)} coordinates were given for '{self}'.", f"It takes {len(extents)}."
             )
         for at, extent in zip(coords, extents, strict=True):
-            check_coordinate(at, extent, f"In '{self}'.")
+            if type(at) is not int or not 0 <= at < extent:
+                check_coordinate(at, extent, f"In '{self}'.")
         threads, values, axes = _weigh_pattern(self)
         digits = split_numbers(axes, coords)
         names = [digit.name for digit in self.copied]

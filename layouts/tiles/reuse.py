@@ -168,7 +168,8 @@ def _number_columns(*operands: Operand) -> list[list[int]]:
         for coord in others:  # the thread and every coordinate but the column's as one number
             who = who << 14 | coord
         who = who | len(others) << 42
-        keys = np.unique(operand.cols.astype(np.int64) << 44 | who)
+        keys = np.sort((operand.cols.astype(np.int64) << 44 | who).ravel())
+        keys = keys[np.diff(keys, prepend=-1) != 0]
         ends = np.searchsorted(keys >> 44, np.arange(1, operand.col_count))
         columns = np.split(keys & (1 << 44) - 1, ends)
         numbered.append([number_of.setdefault(column.tobytes(), len(number_of)) for column in columns])

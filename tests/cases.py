@@ -1,0 +1,56 @@
+"""One test for a table of cases. `pytest.mark.parametrize` makes a test of every row, and what pytest does around a
+test takes longer than most rows do.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import pytest
+
+Test = TypeVar("Test", bound=Callable[..., None])
+Names = Callable[[Any], object] | Sequence[str] | None
+
+
+def for_each(names: str | Sequence[str], cases: Iterable[Any], ids: Names = None) -> Callable[[Test], Test]:
+    """Return a decorator that runs a test for every case and reports every case that fails.
+
+    Arguments are those of `pytest.mark.parametrize`. Fixtures are set up once: use it for tests that change nothing of
+    theirs.
+    """
+    wanted = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    rows = list(cases)
+    assert rows, f"no cases of {wanted}"
+
+    def decorate(test: Test) -> Test:
+        @functools.wraps(test)
+        def run_all(**fixtures: Any) -> None:
+            failures: list[BaseException] = []
+            for number, row in enumerate(rows):
+                values = [row] if len(wanted) == 1 else list(row)
+                try:
+                    test(**fixtures, **dict(zip(wanted, values, strict=True)))
+                except (Exception, pytest.fail.Exception) as error:
+                    error.add_note(f"case {_name_case(ids, number, values)}")
+                    failures.append(error)
+            if len(failures) == 1:
+                raise failures[0]
+            if failures:
+                raise BaseExceptionGroup(f"{len(failures)} of {len(rows)} cases fail", failures)
+
+        parameters = inspect.signature(test).parameters.values()
+        left = [one.replace(kind=one.KEYWORD_ONLY) for one in parameters if one.name not in wanted]
+        run_all.__signature__ = inspect.Signature(left)  # type: ignore[attr-defined]
+        return run_all  # type: ignore[return-value]
+
+    return decorate
+
+
+def _name_case(ids: Names, number: int, values: Sequence[Any]) -> str:
+    """Return a name as pytest gives it: that of `ids`, else what the values print as."""
+    if ids is None:
+        return ", ".join(repr(value)[:200] for value in values)
+    return ids[number] if isinstance(ids, Sequence) else " ".join(str(ids(value)) for value in values)
