@@ -143,9 +143,9 @@ def test_a_turn_moves_what_its_order_says(width: int) -> None:
         move = join_turn(turn, order)
         builder = Builder(list(range(4)), width, [], 4)
         emit_move(move, builder)
-        held = simulate(builder.made, {n: elements[:, n] for n in range(4)}, None)
+        held = simulate(builder.instructions, {n: elements[:, n] for n in range(4)}, None)
         after = Fragment(space, width, tuple(1 << p for p in move.order)).list_elements()
-        assert len(builder.made) == move.cost == 12
+        assert len(builder.instructions) == move.cost == 12
         assert all(np.array_equal(held[register], after[:, n]) for n, register in enumerate(builder.registers))
 
 

@@ -139,17 +139,19 @@ class AccumulatorSums:
         self.order = _order_records(records)
         self.at = 0
 
-    def add_step(self, step: MultiplyStep, seen: Mapping[str, OperandCodes], parts: Mapping[str, OperandSlice]) -> None:
+    def add_step(
+        self, step: MultiplyStep, codes: Mapping[str, OperandCodes], parts: Mapping[str, OperandSlice]
+    ) -> None:
         """Add one step, after judging the accumulators that were recorded before it."""
         self._judge_until(step.number)
-        if set(seen) != {"a", "b"} or not parts.keys() >= seen.keys() or step.instruction.operand("a").sparsity:
+        if set(codes) != {"a", "b"} or not parts.keys() >= codes.keys() or step.instruction.operand("a").sparsity:
             return self._mark_missing(step.number, step.group, step.instruction)
         tiles = self.open.setdefault(step.group, {})
         key = (parts["a"].mn, parts["b"].mn, *_get_shape(step.instruction))
-        inside = all(side.inside.all() for side in seen.values())
+        inside = all(side.inside.all() for side in codes.values())
         if not inside or (key not in tiles and len(tiles) >= MOST_SUMS):
             return self._mark_missing(step.number, step.group, step.instruction)
-        a, b = seen["a"], seen["b"]
+        a, b = codes["a"], codes["b"]
         k = parts["a"].k * step.depth // a.depth
         tile = tiles.get(key) or begin_tile(step, (a, b), parts, k)
         tiles[key] = tile = replace(tile, k=k, sums=self._added(tile, key, step, (a, b), parts), step=step)
@@ -163,13 +165,13 @@ class AccumulatorSums:
         tile: SumTile,
         key: TileKey,
         step: MultiplyStep,
-        seen: tuple[OperandCodes, OperandCodes],
+        codes: tuple[OperandCodes, OperandCodes],
         parts: Mapping[str, OperandSlice],
     ) -> dict[str, StepSum]:
         """Return the sums of a tile with one more step, including sums that begin at it if D may have been reset."""
-        product = multiply_step(step, seen, parts)
+        product = multiply_step(step, codes, parts)
         anew = {
-            "again": parts["a"].k * step.depth // seen[0].depth <= tile.k,
+            "again": parts["a"].k * step.depth // codes[0].depth <= tile.k,
             "begun": self.anew.get(step.group, -1) > tile.step.number,
             "recorded": (step.group, key) in self.recorded,
         }
@@ -279,9 +281,9 @@ class AccumulatorSums:
 
     def _use_up(self, warp: Group, fresh: Sequence[int], used: int, open_tiles: int) -> None:
         """Remove a C from those that are in no D yet, and earlier ones unless other tiles may have them."""
-        kept = {n for matched in self.passed.values() if matched.warp == warp for n in matched.waiting}
-        done = {n for n in fresh if n < used} - kept if open_tiles <= 1 else set()
-        self.fresh[warp] = self.fresh.get(warp, set()) - done - {used}
+        waiting = {n for matched in self.passed.values() if matched.warp == warp for n in matched.waiting}
+        used_up = {n for n in fresh if n < used} - waiting if open_tiles <= 1 else set()
+        self.fresh[warp] = self.fresh.get(warp, set()) - used_up - {used}
 
 
 @dataclass(frozen=True, slots=True)

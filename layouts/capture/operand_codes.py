@@ -77,20 +77,20 @@ class KnownOperand:
 
     def identify_elements(self, codes: Sequence[Bits]) -> tuple[Ints, Ints]:
         """Return (mn, k) of elements by their codes, one array per pass: NONE if unknown, SEVERAL if not unique."""
-        joined = _join_passes(codes)
-        mn, k = (part.reshape(joined.shape) for part in self.singles.find_chunks(joined.ravel()))
+        combined = _join_passes(codes)
+        mn, k = (part.reshape(combined.shape) for part in self.singles.find_chunks(combined.ravel()))
         return (mn, k) if self.blocks == 1 else self._identify_in_block(mn, k)
 
     def _identify_in_block(self, mn: Ints, k: Ints) -> tuple[Ints, Ints]:
         """Return elements in the block of K, not determined by their codes, that makes most rows consecutive."""
-        here = mn >= 0
-        if mn.ndim != 2 or not here.any():
-            return np.where(here, SEVERAL, mn), np.where(here, SEVERAL, k)
-        next_one = (k < fills.K // 4) & bool((k[here] > fills.K * 3 // 4).any())  # past the block's end
+        present = mn >= 0
+        if mn.ndim != 2 or not present.any():
+            return np.where(present, SEVERAL, mn), np.where(present, SEVERAL, k)
+        next_one = (k < fills.K // 4) & bool((k[present] > fills.K * 3 // 4).any())  # past the block's end
 
         def placed(block: int) -> tuple[Ints, Ints]:
             shifted = (block + next_one) % self.blocks
-            return np.where(here, mn ^ shifted, mn), np.where(here, k + fills.K * shifted, k)
+            return np.where(present, mn ^ shifted, mn), np.where(present, k + fills.K * shifted, k)
 
         def follow(block: int) -> int:
             rows, columns = placed(block)
@@ -195,10 +195,10 @@ def _find_words(ranked: NDArray[np.uint64], mn: Ints, k: Ints, words: NDArray[np
 
 def _join_passes(codes: Sequence[Bits]) -> NDArray[np.uint64]:
     """Return the codes of both passes joined into one word."""
-    joined = np.asarray(codes[0]).astype(np.uint64)
+    combined = np.asarray(codes[0]).astype(np.uint64)
     for more in codes[1:]:
-        joined = joined << np.uint64(32) | np.asarray(more).astype(np.uint64)
-    return joined
+        combined = combined << np.uint64(32) | np.asarray(more).astype(np.uint64)
+    return combined
 
 
 # memory ---------------------------------------------------------------------------------------------------------------
@@ -280,14 +280,14 @@ class RecordedMemory:
 
         For a fill, which repeats, the shortest one; None if nothing of the matrix is in memory.
         """
-        here = self.mn >= 0
-        if not here.any():
+        present = self.mn >= 0
+        if not present.any():
             return None
         per = CHUNK * 8 // self.known.element.bits
         sides = []
         for axis, first in enumerate((self.mn, self.k)):
-            long = np.where(self.major[here] == 1 - axis, per, 1)
-            sides.append(_find_shortest_arc(first[here], long, 0 if self.known.real else self.known.periods[axis]))
+            long = np.where(self.major[present] == 1 - axis, per, 1)
+            sides.append(_find_shortest_arc(first[present], long, 0 if self.known.real else self.known.periods[axis]))
         return sides[0], sides[1]
 
 

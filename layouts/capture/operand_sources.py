@@ -166,14 +166,14 @@ def _choose_likeliest(
     """Return the operands that match recorded memory best, else the first registers, else the first candidate."""
     if len(candidates) == 1:
         return candidates[0]
-    seen: dict[bytes, Record] = {}
+    latest: dict[bytes, Record] = {}
     for record in (record for records in files for record in records if len(record.window)):
-        if len(seen) < MOST_WINDOWS:
-            seen.setdefault(record.window[:: max(len(record.window) // 256, 1)].tobytes(), record)
+        if len(latest) < MOST_WINDOWS:
+            latest.setdefault(record.window[:: max(len(record.window) // 256, 1)].tobytes(), record)
     scores = [
         sum(
             _get_density(make_memory(operand, [r.window], r.window_first))
-            for r in seen.values()
+            for r in latest.values()
             for operand in each.values()
         )
         for each in candidates
@@ -199,8 +199,8 @@ def _get_slice_share(
 
 def _get_density(memory: RecordedMemory) -> float:
     """Return how densely a matrix fills its rectangle in memory; elements of a wrong matrix are scattered."""
-    here = memory.find_present_rectangle()
-    return 0.0 if here is None else int((memory.mn >= 0).sum()) / (here[0][1] * here[1][1])
+    rectangle = memory.find_present_rectangle()
+    return 0.0 if rectangle is None else int((memory.mn >= 0).sum()) / (rectangle[0][1] * rectangle[1][1])
 
 
 def _count_window_rows(known: KnownOperand, records: Sequence[Record]) -> int:
@@ -208,5 +208,5 @@ def _count_window_rows(known: KnownOperand, records: Sequence[Record]) -> int:
     window = next((record for record in records if len(record.window)), None)
     if window is None:
         return 0
-    here = make_memory(known, [window.window], window.window_first).find_present_rectangle()
-    return 0 if here is None else here[0][1]
+    rectangle = make_memory(known, [window.window], window.window_first).find_present_rectangle()
+    return 0 if rectangle is None else rectangle[0][1]

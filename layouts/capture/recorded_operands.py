@@ -247,14 +247,23 @@ def _side(
 def _read_by_descriptor(
     step: MultiplyStep, operand: str, major: str, records: Sequence[Record], windows: MemoryWindows
 ) -> OperandCodes:
-    seen = view(step.instruction, operand, major)
+    operand_view = view(step.instruction, operand, major)
     word = Descriptor(step.record.words[operand])
-    address = reads(word, seen)
+    address = reads(word, operand_view)
     memory = windows.get_memory(operand, records)
     codes, inside = memory.gather_codes(address)
     mn, k = memory.find_elements(address)
     return OperandCodes(
-        operand, memory.known, codes, inside=inside, mn=mn, k=k, address=address, memory=memory, seen=seen, word=word
+        operand,
+        memory.known,
+        codes,
+        inside=inside,
+        mn=mn,
+        k=k,
+        address=address,
+        memory=memory,
+        seen=operand_view,
+        word=word,
     )
 
 
@@ -339,9 +348,9 @@ def is_recorded(side: OperandCodes) -> bool:
         return True
     if side.memory is not None:
         return False
-    here = (side.mn >= 0) & (side.k >= 0)
+    present = (side.mn >= 0) & (side.k >= 0)
     mn, k = np.diff(side.mn, axis=1), np.diff(side.k, axis=1)
-    pairs = (here[:, 1:] & here[:, :-1]) & (abs(mn) + abs(k) == 1)
+    pairs = (present[:, 1:] & present[:, :-1]) & (abs(mn) + abs(k) == 1)
     return bool(pairs.mean() >= MOST_CHANCE)
 
 

@@ -61,9 +61,10 @@ def _diagnose_own_registers(side: OperandCodes, part: OperandSlice) -> Diagnosis
         holds = same.argmax(axis=1)
         pairs = [(r, int(p)) for r, p in enumerate(holds) if r < p and holds[p] == r]
         if 2 * len(pairs) == int((holds != np.arange(count)).sum()):
-            said = join_words([f"{r} and {p}" for r, p in pairs])
+            exchanges = join_words([f"{r} and {p}" for r, p in pairs])
             message = (
-                f"Registers {said} of {name} are exchanged. {_describe_register(side.own, side.operand, pairs[0][0])}"
+                f"Registers {exchanges} of {name} are exchanged."
+                f" {_describe_register(side.own, side.operand, pairs[0][0])}"
             )
         else:
             moved = join_words([f"register {r} holds what belongs in {p}" for r, p in enumerate(holds) if p != r])
@@ -135,8 +136,8 @@ def _diagnose_loads(
         return ()
     memory = windows.get_memory(side.operand, [loads[taken[0][0]]])
     known = memory.known
-    here = memory.mn >= 0
-    major = MAJORS[int(np.round(memory.major[here].mean()))] if here.any() else "K"
+    present = memory.mn >= 0
+    major = MAJORS[int(np.round(memory.major[present].mean()))] if present.any() else "K"
     record = _merge_loads(loads, taken)
     try:
         load = catalog.find(record.text)
@@ -251,18 +252,18 @@ def _find_row_cause(
     matrices = _match_matrices(known, expected, got)
     if matrices is not None:
         pairs = [(m, p) for m, p in enumerate(matrices) if m < p and matrices[p] == m]
-        said = join_words([f"{m} and {p}" for m, p in pairs]) if pairs else ""
+        exchanges = join_words([f"{m} and {p}" for m, p in pairs]) if pairs else ""
         lane = 8 * (pairs[0][0] if pairs else 0)
         message = (
-            f"Matrices {said} are exchanged: lanes {lane} to {lane + 7} give the rows of matrix {pairs[0][1]}."
+            f"Matrices {exchanges} are exchanged: lanes {lane} to {lane + 7} give the rows of matrix {pairs[0][1]}."
             if pairs
             else f"The matrices are in the order {', '.join(map(str, matrices))}."
         )
         return "matrices_exchanged", message
     stored = fits.find_storage(memory, part, rows=side.rows, depth=side.depth, word=Descriptor(0))
     if stored is not None:
-        where = np.array([stored.address(known, int(m), int(c)) for m, c in zip(*expected, strict=True)])
-        if (cause := _diagnose_addresses(addresses, where, stored, side, part)) is not None:
+        stored_addresses = np.array([stored.address(known, int(m), int(c)) for m, c in zip(*expected, strict=True)])
+        if (cause := _diagnose_addresses(addresses, stored_addresses, stored, side, part)) is not None:
             return cause
     lane = int(
         np.flatnonzero(

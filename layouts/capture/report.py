@@ -73,17 +73,17 @@ def summarize_verdict(verified: Verified) -> str:
     if not verified.steps:
         return "Nothing could be verified."
     count, wrong = len(verified.steps), len(verified.wrong)
-    what = "instruction" if count == 1 else "instructions"
+    noun = "instruction" if count == 1 else "instructions"
     if not wrong:
         bad = sum(accumulator.verdict == "mismatch" for accumulator in verified.accumulators)
-        right = f"{'The' if count == 1 else f'All {count:,}'} recorded {what} read{'s' if count == 1 else ''} the right"
+        right = f"{'The' if count == 1 else f'All {count:,}'} recorded {noun} read{'s' if count == 1 else ''} the right"
         if bad:
             return f"{right} slices of A and B, but {bad} of {len(verified.accumulators)} accumulators are wrong."
         also = f"; {_format_unread(len(verified.unread))}" if verified.unread else ""
         return f"{right} slices of A and B{also}."
     first = verified.wrong[0]
     return (
-        f"{wrong:,} of {count:,} recorded {what} read{'s' if wrong == 1 else ''} a wrong slice, first step"
+        f"{wrong:,} of {count:,} recorded {noun} read{'s' if wrong == 1 else ''} a wrong slice, first step"
         f" {first.index} at {first.record.where}."
     )
 
@@ -116,8 +116,8 @@ def _render_lines(verified: Verified, every: bool) -> Iterator[str]:
 def format_cause(cause: CaptureCause) -> str:
     """Format one mistake in a line: operand, number of steps, line of the first one, cause and repair."""
     steps = f"{cause.count:,} of {cause.total:,} steps" if cause.total > 1 else "the step"
-    said = f"{cause.whose}: {steps}, first step {cause.first.index} at {cause.first.record.where}"
-    return f"{said}. {TITLES.get(cause.code, 'Other elements are read')} ({cause.code}). {_format_repair(cause)}"
+    sentence = f"{cause.whose}: {steps}, first step {cause.first.index} at {cause.first.record.where}"
+    return f"{sentence}. {TITLES.get(cause.code, 'Other elements are read')} ({cause.code}). {_format_repair(cause)}"
 
 
 def _format_repair(cause: CaptureCause) -> str:
@@ -129,20 +129,20 @@ def _format_repair(cause: CaptureCause) -> str:
 def _render_k_loop(verified: Verified) -> Iterator[str]:
     """Yield the K loop, one line per step, with wrong steps marked."""
     several = len({(step.record.block, step.record.thread) for step in verified.steps}) > 1
-    where = max(len(step.record.where) for step in verified.steps)
-    shown = (
+    width = max(len(step.record.where) for step in verified.steps)
+    listed = (
         list(verified.steps)
         if len(verified.steps) <= MOST_ROWS
         else [s for s in verified.steps if not s.ok][:MOST_ROWS]
     )
-    for step in shown:
+    for step in listed:
         who = f"  block {','.join(map(str, step.record.block))} warp {step.record.warp}" if several else ""
         parts = "  ".join(format_state(operand) for operand in step.operands)
         codes = ", ".join(dict.fromkeys(cause.code for cause in step.causes))
-        line = f"  {'✓' if step.ok else '✗'} step {step.index:<3} {step.record.where:<{where}}{who}  {parts}"
+        line = f"  {'✓' if step.ok else '✗'} step {step.index:<3} {step.record.where:<{width}}{who}  {parts}"
         yield (line + (f"  {codes}" if codes else "")).rstrip()
-    if len(shown) < len(verified.steps):
-        yield f"  … {len(verified.steps) - len(shown):,} more"
+    if len(listed) < len(verified.steps):
+        yield f"  … {len(verified.steps) - len(listed):,} more"
 
 
 def format_state(operand: OperandVerdict) -> str:

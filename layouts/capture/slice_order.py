@@ -54,8 +54,8 @@ def make_hint(side: OperandCodes) -> SliceHint:
     origin, first = find_origin(side), find_first_element(side)
     low, size = None, (0, 0)
     near = side.memory or side.near
-    if near is not None and (here := near.find_present_rectangle()) is not None:
-        (mn, mn_size), (k, k_size) = here
+    if near is not None and (rectangle := near.find_present_rectangle()) is not None:
+        (mn, mn_size), (k, k_size) = rectangle
         low, size = (mn, k), (mn_size, k_size)
     if origin is None:
         return SliceHint(side.rows, side.depth, first=first, low=low, size=size)

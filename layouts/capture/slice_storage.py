@@ -125,12 +125,12 @@ def _list_rectangles(
     memory: RecordedMemory, part: OperandSlice, rows: int, depth: int
 ) -> Iterator[tuple[int, int, tuple[int, int]]]:
     """Yield the rectangles to search for, largest first: (first mn, first k, size)."""
-    here = memory.find_present_rectangle()
-    if here is None:
+    rectangle = memory.find_present_rectangle()
+    if rectangle is None:
         return
-    (mn, mn_size), (k, k_size) = here
+    (mn, mn_size), (k, k_size) = rectangle
     known = memory.known
-    seen = set()
+    visited = set()
     wide = [(mn, mn_size), (part.mn, rows)]
     deep = [(k, k_size)]
     count = 1 << max(k_size.bit_length() - 1, 0)
@@ -141,9 +141,9 @@ def _list_rectangles(
     deep.append((part.k, depth))
     for first_mn, size_mn in wide:
         for first_k, size_k in deep:
-            if (first_mn, first_k, size_mn, size_k) in seen or size_mn * size_k > MOST_TILE:
+            if (first_mn, first_k, size_mn, size_k) in visited or size_mn * size_k > MOST_TILE:
                 continue
-            seen.add((first_mn, first_k, size_mn, size_k))
+            visited.add((first_mn, first_k, size_mn, size_k))
             if not _is_inside(known, part, rows, depth, (first_mn, first_k), (size_mn, size_k)):
                 continue
             yield first_mn, first_k, (size_mn, size_k)
@@ -165,11 +165,11 @@ def _mask_recorded(memory: RecordedMemory, part: OperandSlice, rows: int, depth:
     away = [memory.mn - part.mn, memory.k - part.k]
     if not memory.known.real:
         away = [n % period for n, period in zip(away, memory.known.periods, strict=True)]
-    here = (memory.mn >= 0) & (away[0] >= 0) & (away[0] < rows) & (away[1] >= 0) & (away[1] < depth)
+    present = (memory.mn >= 0) & (away[0] >= 0) & (away[0] < rows) & (away[1] >= 0) & (away[1] < depth)
     along_k = memory.major == 0
     for step in range(per):
         mn, k = away[0] + np.where(along_k, 0, step), away[1] + np.where(along_k, step, 0)
-        inside = here & (mn < rows) & (k < depth)
+        inside = present & (mn < rows) & (k < depth)
         mask[mn[inside], k[inside]] = True
     return mask
 

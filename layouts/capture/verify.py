@@ -82,7 +82,7 @@ def verify(
     complete = not left and all(capture.is_whole for capture in captures)
     for pair in dict.fromkeys(map(_get_type_pair, judged)):
         of_pair = [step for step in judged if _get_type_pair(step) == pair]
-        others = [step for step in judged if _get_type_pair(step) != pair]
+        other_types = [step for step in judged if _get_type_pair(step) != pair]
         try:
             known = identify_operands(
                 pair[:2], files, a=a, b=b, nk=nk, notes=findings.notes, steps=of_pair, kept=pair[2]
@@ -92,7 +92,7 @@ def verify(
                 raise
             findings.unread += [UnjudgedRecord(step.number, step.record, error.message) for step in of_pair]
             continue
-        _judge(of_pair, others, files, known, findings, complete)
+        _judge(of_pair, other_types, files, known, findings, complete)
     accumulators = _drop_repeats(findings.accumulators)
     findings.verdicts.sort(key=lambda step: step.number)
     since = dict.fromkeys(
@@ -149,8 +149,8 @@ def _left_out(capture: Capture, most: int, left: int, any_steps: bool) -> Iterat
         )
     if capture.cut:
         yield f"Only the first {file_format.MOST_RECORDS} records are read."
-    if skipped := capture.skipped:
-        yield f"LANESCOPE_WHEN left out {skipped:,} calls; D is judged only where it needs none of them."
+    if other_types := capture.other_types:
+        yield f"LANESCOPE_WHEN left out {other_types:,} calls; D is judged only where it needs none of them."
     if left:
         yield f"The first {most} steps are judged, {left:,} are not."
     if not any_steps:
@@ -204,7 +204,7 @@ def _make_record_key(record: Record) -> tuple[object, ...]:
 
 def _judge(
     steps: Sequence[MultiplyStep],
-    others: Sequence[MultiplyStep],
+    other_types: Sequence[MultiplyStep],
     files: Sequence[Sequence[Record]],
     known: dict[str, KnownOperand],
     findings: _Findings,
@@ -212,21 +212,21 @@ def _judge(
 ) -> None:
     """Judge the steps of one pair of types.
 
-    others: the steps of other types; complete: whether no step is missing.
+    other_types: the steps of other pairs; complete: whether no step is missing.
     """
     judge = _Judge(files, known, findings)
-    kept, hints = judge.recorded(steps)
+    recorded, hints = judge.recorded(steps)
     if not judge.filled:
-        findings.unread += [UnjudgedRecord(step.number, step.record, NO_FILL) for step in kept]
+        findings.unread += [UnjudgedRecord(step.number, step.record, NO_FILL) for step in recorded]
         return
-    slices = infer_slices(kept, hints, known)
+    slices = infer_slices(recorded, hints, known)
     missing = [(record.number, get_group(record.record), None) for record in findings.unread]
     sums = AccumulatorSums(
-        files[0], complete, [*missing, *((step.number, step.group, step.instruction) for step in others)]
+        files[0], complete, [*missing, *((step.number, step.group, step.instruction) for step in other_types)]
     )
-    for step, parts in zip(kept, slices, strict=True):
-        seen = judge.step(step, parts)
-        sums.add_step(step, seen, parts)
+    for step, parts in zip(recorded, slices, strict=True):
+        sides = judge.step(step, parts)
+        sums.add_step(step, sides, parts)
     findings.accumulators += sums.list_accumulators()
     findings.loads += judge.loads.values()
     findings.picture = findings.picture or judge.picture
@@ -274,23 +274,23 @@ class _Judge:
         parts: the slices that it should read; a slice known only from the other matrix is added.
         """
         index = self.counts[step.group] = self.counts.get(step.group, -1) + 1
-        seen = {side.operand: side for side in read_operands(step, self.files, self.windows)}
+        sides = {side.operand: side for side in read_operands(step, self.files, self.windows)}
         operands = []
-        for name, side in seen.items():
+        for name, side in sides.items():
             of_other = describe_other_matrix(side, self.windows, [records[step.number] for records in self.files])
             if name not in parts and of_other and parts:
                 parts[name] = OperandSlice(0, next(iter(parts.values())).k, INFERRED)
             if name in parts:
                 operands.append(self._operand(step, side, parts[name], index, of_other))
         self._add_loads(step)
-        untold = [name.upper() for name in seen if name not in parts]
+        untold = [name.upper() for name in sides if name not in parts]
         if untold:
             reason = f"Nothing tells which slice of {' and '.join(untold)} it reads: no element of it was recognized."
             self.findings.unread.append(UnjudgedRecord(step.number, step.record, reason))
         if operands:
             verdict = StepVerdict(step.number, index, step.record, step.instruction.ptx, tuple(operands))
             self.findings.verdicts.append(verdict)
-        return seen
+        return sides
 
     def _operand(
         self, step: MultiplyStep, side: OperandCodes, part: OperandSlice, index: int, of_other: str

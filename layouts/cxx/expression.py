@@ -162,10 +162,10 @@ class _ConstantReader(PrecedenceClimber[_TypedNumber]):
         words = [token for kind, token in self.tokens[:equals] if kind == "name"]
         if len(words) != equals or not words:
             raise self.make_error("'=' assigns to no name")
-        kept = [word for word in words[:-1] if word not in _QUALIFIERS]
-        kind = find_integer_type(" ".join(kept)) if kept else None
-        if kept and kind is None:
-            raise self.make_error(f"'{shorten_value(' '.join(kept))}' is not an integer type")
+        specifiers = [word for word in words[:-1] if word not in _QUALIFIERS]
+        kind = find_integer_type(" ".join(specifiers)) if specifiers else None
+        if specifiers and kind is None:
+            raise self.make_error(f"'{shorten_value(' '.join(specifiers))}' is not an integer type")
         self.at = equals + 1
         return kind
 

@@ -125,16 +125,24 @@ def examine(
     >>> told.verdict, told.values.shape, told.outside
     ('unknown', (64, 16), 0)
     """
-    seen = view(instruction, operand, major)
+    operand_view = view(instruction, operand, major)
     row = get_dtype(instruction.types[operand])
-    address = reads(descriptor, seen)
+    address = reads(descriptor, operand_view)
     codes, inside = gather(dump, address, row.bits)
     examination = Examined(
-        dump, descriptor, seen, element=row, operand=operand, address=address, codes=codes, inside=inside, origin=origin
+        dump,
+        descriptor,
+        operand_view,
+        element=row,
+        operand=operand,
+        address=address,
+        codes=codes,
+        inside=inside,
+        origin=origin,
     )
     if expected is None:
         return examination
-    tile = tile_of(expected, row.name, operand, seen, parse_choice(taken, "expected_as", AS))
+    tile = tile_of(expected, row.name, operand, operand_view, parse_choice(taken, "expected_as", AS))
     return _judge_dump(examination, tile, origin)
 
 
@@ -175,8 +183,10 @@ def written(stored: Storage, codes: codec.Bits, bits: int, base: int = BASE, siz
 
 
 def _judge_dump(examination: Examined, tile: Tile, origin: tuple[int, int]) -> Examined:
-    seen, row = examination.seen, examination.element
-    for name, at, size, extent in zip(("mn", "k"), origin, (seen.rows, seen.k), tile.codes.shape, strict=True):
+    operand_view, row = examination.seen, examination.element
+    for name, at, size, extent in zip(
+        ("mn", "k"), origin, (operand_view.rows, operand_view.k), tile.codes.shape, strict=True
+    ):
         if at + size > extent:
             raise LayoutError(
                 "bad_slice",
@@ -185,7 +195,7 @@ def _judge_dump(examination: Examined, tile: Tile, origin: tuple[int, int]) -> E
                 f"slice.{name}",
             )
     mn, k = origin
-    expected = tile.codes[mn : mn + seen.rows, k : k + seen.k]
+    expected = tile.codes[mn : mn + operand_view.rows, k : k + operand_view.k]
     right = examination.inside & (make_comparison_keys(examination.codes, row) == make_comparison_keys(expected, row))
     judged = replace(examination, tile=tile, wanted=expected, right=right)
     if right.all():
@@ -202,7 +212,7 @@ def _judge_dump(examination: Examined, tile: Tile, origin: tuple[int, int]) -> E
         row.bits,
         layouts,
         origin,
-        seen,
+        operand_view,
     )
     return replace(
         judged,

@@ -96,9 +96,9 @@ class AccessTrace:
             return
         reads = self.reads.setdefault((number, statement), Reads())
         reads.threads.append(np.broadcast_to(threads, offsets.shape))
-        found = writers[bytes_of]
-        latest = np.argmax(found, axis=1)[:, None]
-        reads.writers.append(np.take_along_axis(found, latest, 1)[:, 0])
+        previous = writers[bytes_of]
+        latest = np.argmax(previous, axis=1)[:, None]
+        reads.writers.append(np.take_along_axis(previous, latest, 1)[:, 0])
         reads.overwritten.append(np.take_along_axis(before[bytes_of], latest, 1)[:, 0])
         reads.steps.append(np.full(len(offsets), self.machine.steps))
         reads.places.append(offsets + allocation.base)
@@ -143,7 +143,7 @@ class ProxyWatch:
             self._check(group, steps[bytes_of].reshape(-1), threads[bytes_of].reshape(-1), allocation)
 
     def _check(self, group: Group, steps: Ids, threads: Ids, allocation: Allocation) -> None:
-        owner = next((one for one in group.run.blocks if one.shared is allocation), None)
+        owner = next((block for block in group.run.blocks if block.shared is allocation), None)
         if owner is None:
             return
         issued = int(group.block.fenced[group.ids].max())

@@ -44,10 +44,10 @@ class ArgumentValues:
                 raise _refuse(field, f"'{name}', a tensor map", parameter, "A map by value is aligned to 64 bytes.")
             return self.maps[name]
         address = name.startswith("&")
-        known = self.placed if address else self.buffers
-        found = known.get(name.removeprefix("&"))
+        table = self.placed if address else self.buffers
+        found = table.get(name.removeprefix("&"))
         if found is None:
-            names = [*self.buffers, *self.maps, *(f"&{one}" for one in self.maps)]
+            names = [*self.buffers, *self.maps, *(f"&{key}" for key in self.maps)]
             near = find_nearest_word(name, names)
             hint = (f"Did you mean '{near}'? " if near else "") + (
                 f"The launch has {join_words(names)}." if names else "The launch has no buffer and no tensor map."

@@ -85,8 +85,8 @@ def get_groups(block: Block, kind: str) -> CopyGroups:
     """Return a block's groups of one kind: cp.async or bulk."""
     if kind not in block.state:
         block.state[kind] = CopyGroups(np.zeros(block.padded, np.int64))
-    found: CopyGroups = block.state[kind]
-    return found
+    groups: CopyGroups = block.state[kind]
+    return groups
 
 
 def submit_to_group(group: Group, kind: str, ids: Ids, run: Callable[[], None], read: Callable[[], None]) -> None:

@@ -143,12 +143,12 @@ def _run_in_order(view: Array, first: Array, values: list[Array], lanes: int, up
     changed = False
     for rank in range(most + 1):
         now = order[bounds[rank] : bounds[rank + 1]]
-        there = places[now]
-        found = view[there]
-        old[now] = found
-        new = update(found, *(value[now] for value in values))
-        view[there] = new
-        changed = changed or bool((new != found).any())
+        elements = places[now]
+        current = view[elements]
+        old[now] = current
+        new = update(current, *(value[now] for value in values))
+        view[elements] = new
+        changed = changed or bool((new != current).any())
     return old, changed
 
 

@@ -94,9 +94,13 @@ class _Place:
         boxes = []
         for n in range(group.count):
             offsets = None if shifts is None else [int(shift[n]) for shift in shifts] or self.zeros
-            made = find_tensor_map(group, int(maps[n]))
+            tensor_map = find_tensor_map(group, int(maps[n]))
             at = [int(place[n]) for place in places]
-            boxes.append(locate_four_rows(group, made, at) if self.takes_rows else locate_box(group, made, at, offsets))
+            boxes.append(
+                locate_four_rows(group, tensor_map, at)
+                if self.takes_rows
+                else locate_box(group, tensor_map, at, offsets)
+            )
         return boxes
 
 

@@ -101,7 +101,7 @@ class CaptureRecorder:
     def _copy_memory(self, event: MatrixEvent) -> NDArray[np.uint8]:
         """Return a copy of the block's shared memory; records between which nothing changes share it."""
         block = event.group.block
-        kept = self._memory.get(block.index)
-        if kept is None or not np.array_equal(kept, block.shared.data):
-            kept = self._memory[block.index] = block.shared.data.copy()
-        return kept
+        copy = self._memory.get(block.index)
+        if copy is None or not np.array_equal(copy, block.shared.data):
+            copy = self._memory[block.index] = block.shared.data.copy()
+        return copy

@@ -40,17 +40,18 @@ def get_cluster_barrier(block: Block) -> ClusterBarrier:
     state = blocks[0].state
     if BARRIER not in state:
         state[BARRIER] = ClusterBarrier(
-            [np.zeros(one.padded, bool) for one in blocks], [np.full(one.padded, -1, np.int64) for one in blocks]
+            [np.zeros(member.padded, bool) for member in blocks],
+            [np.full(member.padded, -1, np.int64) for member in blocks],
         )
-    found: ClusterBarrier = state[BARRIER]
-    return found
+    barrier: ClusterBarrier = state[BARRIER]
+    return barrier
 
 
 def end_cluster_phase(block: Block) -> None:
     """Begin the barrier's next phase if all threads of the cluster that have not exited have arrived."""
     barrier = get_cluster_barrier(block)
     blocks = block.run.blocks
-    if all((barrier.arrived[one.rank] | ~one.live).all() for one in blocks):
+    if all((barrier.arrived[member.rank] | ~member.live).all() for member in blocks):
         barrier.phase += 1
         barrier.arrivals = []
         for arrived in barrier.arrived:

@@ -21,7 +21,7 @@ def wait_for_convergence(machine: Machine, group: Group, error: NotConvergedErro
         group.threads = simplify(group.ids[~stays])
         machine.groups.append(waiting)
     block, missing = group.block, error.missing
-    lanes = ", ".join(str(int(one) % 32) for one in missing[:8]) + ", …" * (len(missing) > 8)
+    lanes = ", ".join(str(int(thread) % 32) for thread in missing[:8]) + ", …" * (len(missing) > 8)
     waiting.wait = Wait(
         "convergence",
         f"{'lane' if len(missing) == 1 else 'lanes'} {lanes} of warp {int(missing[0]) // 32}",
@@ -40,10 +40,10 @@ def list_stops(machine: Machine, group: Group) -> frozenset[int]:
     )
 
 
-def _may_join(machine: Machine, one: Group, other: Group) -> bool:
-    if one.block is not other.block or one.stack != other.stack:
+def _may_join(machine: Machine, first: Group, second: Group) -> bool:
+    if first.block is not second.block or first.stack != second.stack:
         return False
-    return not machine.schedule.by_warp or one.first // 32 == other.first // 32
+    return not machine.schedule.by_warp or first.first // 32 == second.first // 32
 
 
 def join_groups(machine: Machine, group: Group) -> Group:
@@ -60,9 +60,9 @@ def join_groups(machine: Machine, group: Group) -> Group:
     ]
     if len(same) == 1:
         return group
-    group.threads = simplify(np.sort(np.concatenate([one.ids for one in same])))
+    group.threads = simplify(np.sort(np.concatenate([member.ids for member in same])))
     group.wait = None
-    group.yields = max(one.yields for one in same)
+    group.yields = max(member.yields for member in same)
     for other in same:
         if other is not group:
             machine.groups.remove(other)

@@ -55,20 +55,20 @@ def build_copy(compiler: Compiler, statement: Statement) -> Action:
     lengths = compiler.read(rest[0], _U32) if rest and ignored is None else None
 
     def copy(group: Group) -> None:
-        kept = np.full(group.count, count, np.int64)
+        sizes = np.full(group.count, count, np.int64)
         if ignored is not None:
-            kept[np.broadcast_to(ignored(group), (group.count,))] = 0
+            sizes[np.broadcast_to(ignored(group), (group.count,))] = 0
         elif lengths is not None:
-            kept[:] = lengths(group)
-            if (kept > count).any():
-                raise FaultError("copy_size", f"cp.async of {count} bytes is given a src-size of {int(kept.max())}.")
-        issue(group, to(group).copy(), origin(group).copy(), count, kept)
+            sizes[:] = lengths(group)
+            if (sizes > count).any():
+                raise FaultError("copy_size", f"cp.async of {count} bytes is given a src-size of {int(sizes.max())}.")
+        issue(group, to(group).copy(), origin(group).copy(), count, sizes)
 
     return copy
 
 
 def issue(
-    group: Group, targets: NDArray[np.int64], sources: NDArray[np.int64], count: int, kept: NDArray[np.int64]
+    group: Group, targets: NDArray[np.int64], sources: NDArray[np.int64], count: int, sizes: NDArray[np.int64]
 ) -> None:
     """Issue one copy per thread.
 
@@ -84,10 +84,10 @@ def issue(
             raise FaultError("misaligned", f"cp.async: {what} address {address:#x} is not aligned to {count} bytes.")
 
     def run() -> None:
-        values = np.zeros((len(kept), lanes), dtype)
+        values = np.zeros((len(sizes), lanes), dtype)
         raw = values.view(np.uint8)
-        for size in [int(one) for one in np.unique(kept[kept > 0])]:
-            chosen = np.flatnonzero(kept == size)
+        for size in [int(one) for one in np.unique(sizes[sizes > 0])]:
+            chosen = np.flatnonzero(sizes == size)
             part = Issuer(issuer, chosen, "generic")
             for inner, allocation, offsets in memory.resolve(
                 part, "global", sources[chosen], size, writes=False, align=1
@@ -97,7 +97,7 @@ def issue(
         memory.store(issuer, "shared", targets, values)
 
     submit_to_group(group, KIND, issuer.ids, run, lambda: None)
-    group.run.machine.log("cp_async", group, bytes=int(kept.sum()))
+    group.run.machine.log("cp_async", group, bytes=int(sizes.sum()))
 
 
 @instruction("cp.async.commit_group")

@@ -52,9 +52,9 @@ def read_described(group: Group, word: int, view: View) -> Array:
     chunks, _, _ = find_chunks(word, view)
     shared, memory = group.block.shared, group.memory
     if shared.written is not None and memory.unwritten is not None:
-        known = shared.written.reshape(-1, CHUNK)[chunks].all(axis=-1)
-        if not known.all():
-            memory.unwritten(group, shared, int(chunks[~known].min()) * CHUNK)
+        written = shared.written.reshape(-1, CHUNK)[chunks].all(axis=-1)
+        if not written.all():
+            memory.unwritten(group, shared, int(chunks[~written].min()) * CHUNK)
     for observer in memory.observers:
         observer(group, "shared", shared, np.unique(chunks) * CHUNK, CHUNK, writes=False)
     data = shared.data.reshape(-1, CHUNK)[chunks]  # [rows, chunks, 16], or [chunks of rows, k, 16]

@@ -89,12 +89,12 @@ _SPELLED |= {
 def get_element_type(name: object, field: str) -> ElementType:
     """Return a type by its name in PTX, NumPy or PyTorch; LayoutError `unknown_type` lists PTX's."""
     text = str(name).strip().removeprefix("torch.").removeprefix("np.").removeprefix(".").lower()
-    found = TYPES.get(_SPELLED.get(text, text))
-    if found is None or not isinstance(name, str):
+    row = TYPES.get(_SPELLED.get(text, text))
+    if row is None or not isinstance(name, str):
         near = find_nearest_word(text, (*TYPES, *_SPELLED))
         hint = (f"Did you mean '{near}'? " if near else "") + f"Allowed: {', '.join(TYPES)}, and NumPy's names."
         raise LayoutError("unknown_type", f"{field} is '{shorten_value(name)}'.", hint, field)
-    return found
+    return row
 
 
 def find_type_of(dtype: np.dtype[Any]) -> ElementType | None:
@@ -116,18 +116,18 @@ def compute_array_shape(shape: tuple[int, ...], row: ElementType, field: str) ->
 
 def hold_elements(array: Array, row: ElementType, field: str) -> Array:
     """Return an array in the dtype that holds such elements, bits unchanged; LayoutError if that is impossible."""
-    own = array.dtype
-    same_size = own.itemsize == row.dtype.itemsize
-    bits_given = own.kind in "iuV" or own.kind == "b"
-    if own.byteorder == ">":
+    dtype = array.dtype
+    same_size = dtype.itemsize == row.dtype.itemsize
+    bits_given = dtype.kind in "iuV" or dtype.kind == "b"
+    if dtype.byteorder == ">":
         raise LayoutError("bad_buffer", f"The array of {field} is big-endian.", "Save little-endian numbers.", field)
-    if own == row.dtype or (same_size and bits_given and (row.coding or row.dtype.kind in "fiu")):
+    if dtype == row.dtype or (same_size and bits_given and (row.coding or row.dtype.kind in "fiu")):
         return np.ascontiguousarray(array).view(row.dtype).reshape(array.shape)
     how = f"the codes of {row.name} as {row.dtype.name}" if row.coding else row.dtype.name
     if row.packed > 1:
         how += f", {row.packed} elements a byte"
     raise LayoutError(
-        "bad_buffer", f"The array of {field} holds {own.name}; its type is {row.name}.", f"Save {how}.", field
+        "bad_buffer", f"The array of {field} holds {dtype.name}; its type is {row.name}.", f"Save {how}.", field
     )
 
 
@@ -147,8 +147,8 @@ def fill_elements(
     if number == 0 and row.name != "ue8m0":
         return np.zeros(array_shape, row.dtype)
     array = encode_elements(np.full(shape, number), row)
-    back = decode_elements(array, row)
-    if not (back == number).all():
+    decoded = decode_elements(array, row)
+    if not (decoded == number).all():
         raise LayoutError(
             "bad_fill",
             f"{field}.fill is {number:g}, which {row.name} does not hold.",

@@ -45,9 +45,9 @@ def read_launch(launch: str | PathLike[str]) -> tuple[Path, dict[str, Any]]:
     return path if is_text else path.parent, load_toml(text)
 
 
-def load_buffers(launch: Launch, folder: Path, given: Mapping[str, Array]) -> dict[str, Array]:
+def load_buffers(launch: Launch, folder: Path, buffers: Mapping[str, Array]) -> dict[str, Array]:
     """Return the arrays of a launch's buffers: the given ones, and those from files."""
-    arrays = {name: np.asarray(array) for name, array in given.items()}
+    arrays = {name: np.asarray(array) for name, array in buffers.items()}
     for name, spec in launch.buffers.items():
         if spec.file and name not in arrays:
             arrays[name] = read_array(folder / spec.file, f"buffer.{name}.file")

@@ -184,30 +184,30 @@ def wait_for_members(group: Group, mask: Array, same_statement: bool = True) -> 
     if group.count == np.count_nonzero(group.block.live):
         return
     ids = group.ids
-    here = np.zeros(group.block.padded, bool)
-    here[ids] = True
-    absent = group.block.live & ~here
+    present = np.zeros(group.block.padded, bool)
+    present[ids] = True
+    absent = group.block.live & ~present
     if not absent.any():
         return
     bits = (absent.reshape(-1, WARP) * (np.uint64(1) << np.arange(WARP, dtype=np.uint64))).sum(axis=1, dtype=np.uint64)
-    named = np.broadcast_to(mask, (len(ids),)).astype(np.uint64) & bits[ids // WARP]
-    if not named.any():
+    masks = np.broadcast_to(mask, (len(ids),)).astype(np.uint64) & bits[ids // WARP]
+    if not masks.any():
         return
-    missing = np.flatnonzero(absent & np.isin(np.arange(len(here)) // WARP, ids[named != 0] // WARP))
-    missing = np.array([one for one in missing if _is_named(int(one), ids, named)], np.int64)
+    missing = np.flatnonzero(absent & np.isin(np.arange(len(present)) // WARP, ids[masks != 0] // WARP))
+    missing = np.array([one for one in missing if _is_named(int(one), ids, masks)], np.int64)
     if not same_statement and _meet_elsewhere(group, missing):
         return
-    raise NotConvergedError(ids[named != 0], missing)
+    raise NotConvergedError(ids[masks != 0], missing)
 
 
-def _is_named(thread: int, ids: NDArray[np.int64], named: Array) -> bool:
-    own = named[ids // WARP == thread // WARP]
-    return bool((own >> np.uint64(thread % WARP) & np.uint64(1)).any())
+def _is_named(thread: int, ids: NDArray[np.int64], masks: Array) -> bool:
+    mask = masks[ids // WARP == thread // WARP]
+    return bool((mask >> np.uint64(thread % WARP) & np.uint64(1)).any())
 
 
 def _meet_elsewhere(group: Group, missing: NDArray[np.int64]) -> bool:
     """Release the missing threads if all of them wait at another bar.warp.sync; return whether they did."""
-    wanted = set(missing.tolist())
+    missing_ids = set(missing.tolist())
     others = [
         other
         for other in group.run.machine.groups
@@ -215,9 +215,9 @@ def _meet_elsewhere(group: Group, missing: NDArray[np.int64]) -> bool:
         and other.wait is not None
         and other.wait.kind == "convergence"
         and other.statement.opcode == "bar.warp.sync"
-        and wanted & set(other.ids.tolist())
+        and missing_ids & set(other.ids.tolist())
     ]
-    if not wanted <= {thread for other in others for thread in other.ids.tolist()}:
+    if not missing_ids <= {thread for other in others for thread in other.ids.tolist()}:
         return False
     for other in others:
         other.wait = None

@@ -56,10 +56,10 @@ def tell(event: MatrixEvent) -> None:
 
 def bind_instruction(statement: Statement) -> Instruction:
     """Return a statement's catalogue entry; UnknownInstructionError for qualifiers that the catalogue lacks."""
-    found = catalog.find_instruction(statement.opcode)
-    if found is None or sorted(found.ptx.split(".")) != sorted(statement.words):
+    result = catalog.find_instruction(statement.opcode)
+    if result is None or sorted(result.ptx.split(".")) != sorted(statement.words):
         raise UnknownInstructionError(statement)
-    return found
+    return result
 
 
 def take_full_warps(group: Group, statement: Statement) -> NDArray[np.int64]:

@@ -38,9 +38,9 @@ def add_products(instruction: Instruction, a: Array, b: Array, c: Array | None) 
     small = instruction.types["a"] in ("e4m3", "e5m2")
     with np.errstate(invalid="ignore", over="ignore"):
         plain = a @ b if c is None else a @ b + c
-    kept = [np.where(np.isfinite(one), one, 0.0) for one in (a, np.swapaxes(b, -1, -2))]
-    left, right = kept[0][..., :, None, :], kept[1][..., None, :, :]
-    exponents = [_find_exponents(kept[n], instruction.types["ab"[n]]) for n in (0, 1)]
+    finite = [np.where(np.isfinite(values), values, 0.0) for values in (a, np.swapaxes(b, -1, -2))]
+    left, right = finite[0][..., :, None, :], finite[1][..., None, :, :]
+    exponents = [_find_exponents(finite[n], instruction.types["ab"[n]]) for n in (0, 1)]
     products = left * right
     of_products = np.where(products == 0, _NONE, exponents[0][..., :, None, :] + exponents[1][..., None, :, :])
     largest = of_products.max(axis=-1)
@@ -58,8 +58,8 @@ def _find_exponents(values: Array, name: str) -> NDArray[np.int64]:
     """Return the exponent in each value's encoding; subnormal values have that of the least normal number."""
     float_format = get_dtype(name).format
     assert float_format is not None
-    found = np.maximum(np.frexp(values)[1].astype(np.int64) - 1, float_format.least_exponent)
-    return np.where(values == 0, _NONE, found)
+    exponents = np.maximum(np.frexp(values)[1].astype(np.int64) - 1, float_format.least_exponent)
+    return np.where(values == 0, _NONE, exponents)
 
 
 def _cut(values: Array, digits: int) -> Array:

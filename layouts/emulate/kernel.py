@@ -168,15 +168,15 @@ def prepare_kernel(module: Module, launch: Launch, arrays: Mapping[str, Array] |
 def find_entry(module: Module, part: str) -> Function:
     """Return the entry with this name, or with this part in its name; LayoutError lists the entries."""
     entries = module.entries
-    found = [one for one in entries if one.name == part] or [one for one in entries if part in one.name]
-    if len(found) == 1:
-        return found[0]
+    matches = [entry for entry in entries if entry.name == part] or [entry for entry in entries if part in entry.name]
+    if len(matches) == 1:
+        return matches[0]
     if not entries:
         raise LayoutError("no_kernel", "The PTX has no .entry.", "Give the PTX of a __global__ function.", "ptx")
-    names = _list(one.name for one in (found or entries))
+    names = _list(entry.name for entry in (matches or entries))
     what = f"kernel is {quote_value(part)}, which" if part else "The PTX"
-    if found:
-        message = f"{what} {'names' if part else 'has'} {len(found)} entries."
+    if matches:
+        message = f"{what} {'names' if part else 'has'} {len(matches)} entries."
     else:
         message = f"{what} is in no entry's name."
     raise LayoutError("no_kernel", message, f"Give kernel as a part of one of: {names}.", "kernel")
@@ -260,39 +260,39 @@ def _check_target(module: Module, entry: Function, launch: Launch, cluster: Plac
 
 
 def _make_buffer(spec: BufferSpec, array: Array | None) -> Buffer:
-    where = f"buffer.{spec.name}"
+    field = f"buffer.{spec.name}"
     if array is None:
         if not spec.shape or spec.type is None:
             raise LayoutError(
                 "bad_launch",
-                f"{where} has neither an array nor a shape.",
+                f"{field} has neither an array nor a shape.",
                 f"Give its file '{spec.file}'." if spec.file else "Give file, or shape and type.",
-                where,
+                field,
             )
         if spec.file:
-            raise LayoutError("bad_launch", f"{where} lacks the array of '{spec.file}'.", "Give the file.", where)
+            raise LayoutError("bad_launch", f"{field} lacks the array of '{spec.file}'.", "Give the file.", field)
         if spec.fill == "identify":
-            filled = fill_codes(spec.shape, spec.type, spec.operand, spec.major == "k", spec.part, f"{where}.fill")
+            codes = fill_codes(spec.shape, spec.type, spec.operand, spec.major == "k", spec.part, f"{field}.fill")
         else:
-            filled = fill_elements(spec.name, spec.fill, spec.shape, spec.type, where, spec.number)
-        return Buffer(spec, spec.type, filled)
+            codes = fill_elements(spec.name, spec.fill, spec.shape, spec.type, field, spec.number)
+        return Buffer(spec, spec.type, codes)
     row = spec.type or find_type_of(array.dtype)
     if row is None:
         raise LayoutError(
             "bad_buffer",
-            f"The array of {where} holds {array.dtype}.",
+            f"The array of {field} holds {array.dtype}.",
             'Give type, as in type = "f32".',
-            f"{where}.type",
+            f"{field}.type",
         )
-    held = hold_elements(array, row, where)
-    if spec.shape and compute_array_shape(spec.shape, row, f"{where}.shape") != held.shape:
+    elements = hold_elements(array, row, field)
+    if spec.shape and compute_array_shape(spec.shape, row, f"{field}.shape") != elements.shape:
         raise LayoutError(
             "bad_buffer",
-            f"{where}.shape is {list(spec.shape)}; its array has {list(held.shape)}.",
+            f"{field}.shape is {list(spec.shape)}; its array has {list(elements.shape)}.",
             "Leave shape out, or give the array's.",
-            f"{where}.shape",
+            f"{field}.shape",
         )
-    return Buffer(spec, row, held)
+    return Buffer(spec, row, elements)
 
 
 def _place_parameters(entry: Function) -> tuple[list[int], int]:

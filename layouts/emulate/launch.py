@@ -191,9 +191,9 @@ def _parse_table(value: object, name: str) -> dict[str, Any]:
 def _parse_integers(value: object, name: str, least: int, most: int, counts: range) -> tuple[int, ...]:
     if not isinstance(value, list | tuple) or len(value) not in counts:
         allowed = f"{counts.start}" + (f" to {counts.stop - 1}" if len(counts) > 1 else "")
-        what = f"has {len(value)} numbers" if isinstance(value, list | tuple) else f"is {quote_value(value)}"
+        description = f"has {len(value)} numbers" if isinstance(value, list | tuple) else f"is {quote_value(value)}"
         noun = "integer" if counts == range(1, 2) else "integers"
-        raise LayoutError("bad_launch", f"{name} {what}.", f"A list of {allowed} {noun}.", name)
+        raise LayoutError("bad_launch", f"{name} {description}.", f"A list of {allowed} {noun}.", name)
     return tuple(_parse_one(part, name, least, most) for part in value)
 
 
@@ -214,28 +214,28 @@ def _parse_word(value: object, name: str) -> str:
 
 
 def _parse_buffer(name: str, value: Mapping[str, Any]) -> BufferSpec:
-    where = f"buffer.{name}"
-    check_keys(value, BUFFER_KEYS, where)
-    row = get_element_type(value["type"], f"{where}.type") if "type" in value else None
-    file = _parse_word(value["file"], f"{where}.file") if "file" in value else ""
-    output = _parse_word(value["output"], f"{where}.output") if "output" in value else ""
+    path = f"buffer.{name}"
+    check_keys(value, BUFFER_KEYS, path)
+    row = get_element_type(value["type"], f"{path}.type") if "type" in value else None
+    file = _parse_word(value["file"], f"{path}.file") if "file" in value else ""
+    output = _parse_word(value["output"], f"{path}.output") if "output" in value else ""
     if "shape" not in value:
         if "fill" in value:
-            raise LayoutError("bad_launch", f"{where} has fill and no shape.", "Give shape and type.", f"{where}.shape")
+            raise LayoutError("bad_launch", f"{path} has fill and no shape.", "Give shape and type.", f"{path}.shape")
         return BufferSpec(name, file, (), row, output=output)  # a file, or an array passed with the launch
     if file and "fill" in value:
-        raise LayoutError("bad_launch", f"{where} has file and fill.", "Give one of them.", f"{where}.fill")
-    shape = _parse_integers(value["shape"], f"{where}.shape", 1, 1 << 40, range(1, 9))
+        raise LayoutError("bad_launch", f"{path} has file and fill.", "Give one of them.", f"{path}.fill")
+    shape = _parse_integers(value["shape"], f"{path}.shape", 1, 1 << 40, range(1, 9))
     if row is None and not file:
-        raise LayoutError("bad_launch", f"{where} has no type.", 'Give type, as in type = "bf16".', f"{where}.type")
+        raise LayoutError("bad_launch", f"{path} has no type.", 'Give type, as in type = "bf16".', f"{path}.type")
     if row and prod(shape) * row.bits > MOST_BUFFER * 8:
         raise LayoutError(
             "too_large",
-            f"{where} has {prod(shape) * row.bits // 8:,} bytes.",
+            f"{path} has {prod(shape) * row.bits // 8:,} bytes.",
             f"At most {MOST_BUFFER:,}.",
-            f"{where}.shape",
+            f"{path}.shape",
         )
-    fill, number = _parse_fill(value.get("fill", 0), f"{where}.fill")
+    fill, number = _parse_fill(value.get("fill", 0), f"{path}.fill")
     operand = value.get("operand", "b" if name.lower() == "b" else "a")
     return BufferSpec(
         name,
@@ -245,9 +245,9 @@ def _parse_buffer(name: str, value: Mapping[str, Any]) -> BufferSpec:
         fill,
         number,
         output,
-        parse_choice(operand, f"{where}.operand", ("a", "b")),
-        parse_choice(value.get("major", "K"), f"{where}.major", ("K", "MN")).lower(),
-        parse_integer(value.get("pass", 1), f"{where}.pass", 1, 2),
+        parse_choice(operand, f"{path}.operand", ("a", "b")),
+        parse_choice(value.get("major", "K"), f"{path}.major", ("K", "MN")).lower(),
+        parse_integer(value.get("pass", 1), f"{path}.pass", 1, 2),
     )
 
 
@@ -262,47 +262,47 @@ def _parse_fill(value: object, name: str) -> tuple[str, float]:
 
 
 def _parse_map(name: str, value: Mapping[str, Any], buffers: Mapping[str, BufferSpec]) -> TensorMapSpec:
-    where = f"tensor_map.{name}"
-    mode = parse_choice(value.get("mode", "tiled"), f"{where}.mode", tuple(MODE_KEYS))
-    check_keys(value, (*MAP_KEYS, *MODE_KEYS[mode]), where)
+    path = f"tensor_map.{name}"
+    mode = parse_choice(value.get("mode", "tiled"), f"{path}.mode", tuple(MODE_KEYS))
+    check_keys(value, (*MAP_KEYS, *MODE_KEYS[mode]), path)
     for key in ("buffer", "dims", *MODE_KEYS[mode]):
         if key not in value:
-            raise LayoutError("bad_launch", f"{where} has no {key}.", f"Give {key}.", f"{where}.{key}")
+            raise LayoutError("bad_launch", f"{path} has no {key}.", f"Give {key}.", f"{path}.{key}")
     buffer = value["buffer"]
     if buffer not in buffers:
         raise LayoutError(
             "bad_launch",
-            f"{where}.buffer is {quote_value(buffer)}.",
+            f"{path}.buffer is {quote_value(buffer)}.",
             f"The launch has the buffers {', '.join(buffers) or 'none'}.",
-            f"{where}.buffer",
+            f"{path}.buffer",
         )
-    dims = _parse_integers(value["dims"], f"{where}.dims", 1, 1 << 32, range(1, 6))
+    dims = _parse_integers(value["dims"], f"{path}.dims", 1, 1 << 32, range(1, 6))
     rank = range(len(dims), len(dims) + 1)
     kind, swizzle, interleave, fill = (
-        _parse_word(value.get(key, default), f"{where}.{key}")
+        _parse_word(value.get(key, default), f"{path}.{key}")
         for key, default in (("type", " "), ("swizzle", "none"), ("interleave", "none"), ("fill", "zero"))
     )
     return TensorMapSpec(
         name,
         buffer,
         dims,
-        _parse_integers(value.get("strides", []), f"{where}.strides", 0, 1 << 40, range(len(dims) - 1, len(dims))),
-        _parse_integers(value["box"], f"{where}.box", 1, 1 << 16, rank) if mode == "tiled" else (),
-        _parse_integers(value.get("element_strides", [1] * len(dims)), f"{where}.element_strides", 1, 1 << 16, rank),
+        _parse_integers(value.get("strides", []), f"{path}.strides", 0, 1 << 40, range(len(dims) - 1, len(dims))),
+        _parse_integers(value["box"], f"{path}.box", 1, 1 << 16, rank) if mode == "tiled" else (),
+        _parse_integers(value.get("element_strides", [1] * len(dims)), f"{path}.element_strides", 1, 1 << 16, rank),
         kind,
         swizzle,
         interleave,
         fill,
-        _parse_pixel_box(value, where, len(dims)) if mode == "im2col" else None,
+        _parse_pixel_box(value, path, len(dims)) if mode == "im2col" else None,
     )
 
 
-def _parse_pixel_box(value: Mapping[str, Any], where: str, rank: int) -> PixelBox:
+def _parse_pixel_box(value: Mapping[str, Any], path: str, rank: int) -> PixelBox:
     """Return the pixel box of a map in im2col mode: corners along W, H and D, and the counts."""
     count = range(max(rank - 2, 1), max(rank - 1, 2))
     lower, upper = (
-        _parse_integers(value[key], f"{where}.{key}", -(1 << 15), (1 << 15) - 1, count)
+        _parse_integers(value[key], f"{path}.{key}", -(1 << 15), (1 << 15) - 1, count)
         for key in ("pixel_lower", "pixel_upper")
     )
-    channels, pixels = (_parse_one(value[key], f"{where}.{key}", 1, 1 << 15) for key in ("channels", "pixels"))
+    channels, pixels = (_parse_one(value[key], f"{path}.{key}", 1, 1 << 15) for key in ("channels", "pixels"))
     return PixelBox(lower, upper, channels, pixels)

@@ -48,14 +48,14 @@ def write_launch_template(module: Module, part: str = "") -> str:
         lines.append("shared = 49152  # bytes of dynamic shared memory: as the program gives them")
     arguments = list(_list_arguments(entry))
     lines.append("args = [")
-    lines += [f"    {one.value},  # {one.note}" for one in arguments]
+    lines += [f"    {argument.value},  # {argument.note}" for argument in arguments]
     lines.append("]")
     dims = _find_rank(entry)
-    for one in arguments:
-        if one.buffer:
-            lines += ["", *_write_buffer(one.buffer, dims if one.map else 2)]
-        if one.map:
-            lines += ["", *_write_map(one.map, one.buffer, dims, _is_im2col(entry))]
+    for argument in arguments:
+        if argument.buffer:
+            lines += ["", *_write_buffer(argument.buffer, dims if argument.map else 2)]
+        if argument.map:
+            lines += ["", *_write_map(argument.map, argument.buffer, dims, _is_im2col(entry))]
     return "\n".join(lines) + "\n"
 
 
@@ -153,12 +153,21 @@ def _list_sizes(rank: int) -> list[int]:
 
 def _find_rank(entry: Function) -> int:
     """Return the rank of the tensor maps if all instructions agree on it, else 2."""
-    ranks = {_RANKS[word] for one in entry.statements if "tensor" in one.words for word in one.words if word in _RANKS}
+    ranks = {
+        _RANKS[word]
+        for statement in entry.statements
+        if "tensor" in statement.words
+        for word in statement.words
+        if word in _RANKS
+    }
     return ranks.pop() if len(ranks) == 1 else 2
 
 
 def _is_im2col(entry: Function) -> bool:
-    return any(word.startswith("im2col") for one in entry.statements for word in one.words) and _find_rank(entry) > 2
+    return (
+        any(word.startswith("im2col") for statement in entry.statements for word in statement.words)
+        and _find_rank(entry) > 2
+    )
 
 
 def _find_uses(entry: Function) -> dict[str, str]:
@@ -169,11 +178,11 @@ def _find_uses(entry: Function) -> dict[str, str]:
     while changed:
         changed = False
         for statement in entry.statements:
-            target, found = _find_origins(statement, origins, names)
+            target, sources = _find_origins(statement, origins, names)
             for register in target:
                 known = origins.setdefault(register.slot, set())
-                changed |= not found <= known
-                known |= found
+                changed |= not sources <= known
+                known |= sources
     uses: dict[str, str] = {}
     for statement in entry.statements:
         if statement.words[:2] == ("ld", "param"):
@@ -198,12 +207,12 @@ def _find_origins(
         own = {symbol.name} & names if isinstance(symbol, Symbol) else set()
         return _list_registers(operands[0]), own
     places = _SUMS.get(statement.words[0], ())
-    found: set[str] = set()
+    sources: set[str] = set()
     for place in places:
         source = operands[place] if place < len(operands) else None
         if isinstance(source, Register):
-            found |= origins.get(source.slot, set())
-    return (_list_registers(operands[0]) if found else ()), found
+            sources |= origins.get(source.slot, set())
+    return (_list_registers(operands[0]) if sources else ()), sources
 
 
 def _list_registers(operand: Operand) -> list[Register]:

@@ -156,8 +156,10 @@ class Machine:
             if wait is None or not wait.facts.get("aligned"):
                 continue
             missing = set(wait.facts["missing"])
-            others = [one for one in self.groups if one.block is group.block and missing & set(one.ids.tolist())]
-            if all(one.wait is not None and one.wait.kind in ("barrier", "convergence") for one in others):
+            others = [
+                other for other in self.groups if other.block is group.block and missing & set(other.ids.tolist())
+            ]
+            if all(other.wait is not None and other.wait.kind in ("barrier", "convergence") for other in others):
                 self.status = "fault"
                 self.report(
                     "diverged",
@@ -225,8 +227,8 @@ class Machine:
         return min(ready, key=lambda group: (group.yields, -len(group.stack), group.pc), default=None)
 
     def _is_stale(self, group: Group) -> bool:
-        seen = self._polls.get(id(group), {})
-        if any(version == self.version for version, _ in seen.values()):
+        polls = self._polls.get(id(group), {})
+        if any(version == self.version for version, _ in polls.values()):
             return True
         group.polls = 0
         return False
@@ -333,22 +335,22 @@ class Machine:
 
     def settle_all(self, matches: Callable[[PendingWork], bool]) -> None:
         """Complete the pending work that matches, in order of issue."""
-        for work in [one for one in self.pending if matches(one)]:
+        for work in [item for item in self.pending if matches(item)]:
             self.settle(work)
 
-    def note_poll(self, group: Group, seen: Any) -> None:
+    def note_poll(self, group: Group, value: Any) -> None:
         """Record that a group polls a value that another thread has to change: the other groups run first."""
         looks = self._polls.setdefault(id(group), {})
-        if looks.get(group.pc) == (self.version, seen):
+        if looks.get(group.pc) == (self.version, value):
             group.polls += 1
             group.yields += 1
             self.switch = True
-        looks[group.pc] = (self.version, seen)
+        looks[group.pc] = (self.version, value)
 
     def report(self, code: str, message: str, statement: Statement | None, severity: str = "error") -> None:
         """Report a finding, once per line and code."""
         line = statement.line if statement else 0
-        if any(one.code == code and one.line == line for one in self.findings):
+        if any(finding.code == code and finding.line == line for finding in self.findings):
             return
         place: SourcePlace | None = statement.place if statement else None
         self.findings.append(Finding(code, message, line, str(place or ""), severity))

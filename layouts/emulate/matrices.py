@@ -55,10 +55,12 @@ def spread_metadata(bound: Instruction, stored: Array, words: Array, selector: i
 class _Metadata:
     """The positions of the elements of a sparse A."""
 
-    def __init__(self, compiler: Compiler, bound: Instruction, named: dict[str, Operand], statement: Statement) -> None:
+    def __init__(
+        self, compiler: Compiler, bound: Instruction, operands: dict[str, Operand], statement: Statement
+    ) -> None:
         self.bound, self.statement = bound, statement
-        self.read = compiler.read_all(named["e"], TYPES["b32"])
-        self.selector = require_number(named["f"], statement, "the sparsity selector")
+        self.read = compiler.read_all(operands["e"], TYPES["b32"])
+        self.selector = require_number(operands["f"], statement, "the sparsity selector")
 
     def spread(self, group: Group, stored: Array) -> Array:
         """Return the dense A of a stored sparse one."""
@@ -69,16 +71,18 @@ class _Metadata:
 class _Scales:
     """The scale factors of a block-scaled product."""
 
-    def __init__(self, compiler: Compiler, bound: Instruction, named: dict[str, Operand], statement: Statement) -> None:
+    def __init__(
+        self, compiler: Compiler, bound: Instruction, operands: dict[str, Operand], statement: Statement
+    ) -> None:
         self.bound, self.statement = bound, statement
         word, half = TYPES["b32"], TYPES["u16"]
         self.readers: dict[str, tuple[Callable[[Group], Array], list[Callable[[Group], Array]]]] = {}
         for name in bound.scales:
-            ids = named[f"ids_{name[-1]}"]
+            ids = operands[f"ids_{name[-1]}"]
             if not isinstance(ids, VectorOperand) or len(ids.items) != 2:
                 raise UnknownInstructionError(statement, "no {byte-id, thread-id}")
             readers = [compiler.read(one, half) for one in ids.items]
-            self.readers[name[-1]] = compiler.read_all(named[f"{name}_data"], word), readers
+            self.readers[name[-1]] = compiler.read_all(operands[f"{name}_data"], word), readers
 
     def read(self, group: Group, letter: str) -> Array:
         """Return the factors of A's rows or B's columns: [warps, rows or columns, k]."""
@@ -97,13 +101,13 @@ class _Scales:
 def build_product(compiler: Compiler, statement: Statement) -> Action:
     """Build mma: D = A·B + C by each warp, with the fragments' maps."""
     bound = bind_instruction(statement)
-    named, ops = name_operands(bound, statement), bound.operands
-    readers = {letter: read_registers(compiler, named[letter], ops[letter]) for letter in "abc"}
-    write = write_registers(compiler, named["d"], ops["d"])
-    metadata = _Metadata(compiler, bound, named, statement) if ops["a"].sparsity is not None else None
-    scales = _Scales(compiler, bound, named, statement) if bound.scales else None
+    operands, ops = name_operands(bound, statement), bound.operands
+    readers = {letter: read_registers(compiler, operands[letter], ops[letter]) for letter in "abc"}
+    write = write_registers(compiler, operands["d"], ops["d"])
+    metadata = _Metadata(compiler, bound, operands, statement) if ops["a"].sparsity is not None else None
+    scales = _Scales(compiler, bound, operands, statement) if bound.scales else None
     types, saturates, digits = bound.types, "satfinite" in bound.modifiers, count_digits(bound)
-    known = is_known(bound, compiler.module.target) and bound.family.specified
+    is_known_sum = is_known(bound, compiler.module.target) and bound.family.specified
     is_rounded = types["d"] != "s32" and not is_xor(bound)
 
     def multiply(group: Group) -> None:
@@ -118,8 +122,8 @@ def build_product(compiler: Compiler, statement: Statement) -> Action:
         total = _multiply_and_add(bound, a, b, c)
         planes = (np.moveaxis(a, -1, 0), np.moveaxis(b, -1, 0), np.moveaxis(c, -1, 0))
         if is_rounded and not is_exact(*planes, digits):
-            note_inexact(group, statement, known)
-            total = np.moveaxis(add_products(bound, *planes), 0, -1) if known else total
+            note_inexact(group, statement, is_known_sum)
+            total = np.moveaxis(add_products(bound, *planes), 0, -1) if is_known_sum else total
         bits = encode(total if len(ops["d"].axes) == 3 else total[..., 0], types["d"], saturates)
         packed = fragment_words.pack(ops["d"], bits)
         write(group, packed)

@@ -104,8 +104,8 @@ def decode_parity(states: NDArray[np.uint64]) -> NDArray[np.uint32]:
 
 def list_mbarriers(block: Block) -> dict[int, Mbarrier]:
     """Return byte offset in shared memory → mbarrier, of one block."""
-    found: dict[int, Mbarrier] = block.state.setdefault(STATE, {})
-    return found
+    mbarriers: dict[int, Mbarrier] = block.state.setdefault(STATE, {})
+    return mbarriers
 
 
 def split_addresses(
@@ -138,17 +138,17 @@ def split_addresses(
 
 def get_mbarrier(block: Block, offset: int) -> Mbarrier:
     """Return the mbarrier at an offset; FaultError if none was initialized there or its bytes were overwritten."""
-    found = list_mbarriers(block).get(offset)
+    barrier = list_mbarriers(block).get(offset)
     address = block.shared.base + offset
-    if found is None:
+    if barrier is None:
         raise FaultError("mbarrier_not_initialized", f"No mbarrier.init was executed for the mbarrier at {address:#x}.")
-    if read_word(block.shared, offset) != found.word:
+    if read_word(block.shared, offset) != barrier.word:
         raise FaultError(
             "mbarrier_overwritten",
-            f"The mbarrier at {address:#x} (initialized in line {found.statement.line}) was overwritten: other"
+            f"The mbarrier at {address:#x} (initialized in line {barrier.statement.line}) was overwritten: other"
             " instructions wrote to its 8 bytes.",
         )
-    return found
+    return barrier
 
 
 def read_word(shared: Allocation, offset: int) -> int:
@@ -183,8 +183,8 @@ def complete_bytes(block: Block, offset: int, count: int, origin: Block, stateme
     if barrier.tx < 0 and not barrier.pending:
         _report_bytes(block, barrier, statement)
     machine = block.run.machine
-    where, phase = barrier.address, barrier.phase
-    machine.log_of("mbarrier_complete", block, statement, mbarrier=where, rank=block.rank, phase=phase, bytes=count)
+    address, phase = barrier.address, barrier.phase
+    machine.log_of("mbarrier_complete", block, statement, mbarrier=address, rank=block.rank, phase=phase, bytes=count)
     update(block, offset, barrier)
 
 
@@ -212,18 +212,18 @@ def find_wrong_bytes(machine: Machine) -> None:
         for block in cluster.blocks:
             for barrier in list_mbarriers(block).values():
                 if barrier.tx:
-                    expecting = [one.statement for one in barrier.arrivals if one.expected_bytes]
+                    expecting = [arrival.statement for arrival in barrier.arrivals if arrival.expected_bytes]
                     _report_bytes(block, barrier, expecting[-1] if expecting else barrier.statement)
 
 
 def note(barrier: Mbarrier, arrival: Arrival) -> None:
     """Record what a statement of a block did in the phase."""
-    for known in barrier.arrivals:
-        if known.statement is arrival.statement and known.rank == arrival.rank:
-            known.threads = tuple(sorted({*known.threads, *arrival.threads}))
-            known.count += arrival.count
-            known.expected_bytes += arrival.expected_bytes
-            known.completed_bytes += arrival.completed_bytes
+    for previous in barrier.arrivals:
+        if previous.statement is arrival.statement and previous.rank == arrival.rank:
+            previous.threads = tuple(sorted({*previous.threads, *arrival.threads}))
+            previous.count += arrival.count
+            previous.expected_bytes += arrival.expected_bytes
+            previous.completed_bytes += arrival.completed_bytes
             return
     barrier.arrivals.append(arrival)
 

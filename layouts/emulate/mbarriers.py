@@ -40,12 +40,12 @@ def check_words(statement: Statement, first: int, *allowed: set[str] | tuple[str
 
     first: index of the first word to check.
     """
-    taken: set[int] = set()
+    used: set[int] = set()
     for word in statement.words[first:]:
         which = next((n for n, words in enumerate(allowed) if word in words), None)
-        if which is None or which in taken:
+        if which is None or which in used:
             raise UnknownInstructionError(statement, f".{word} of {statement.opcode} is not emulated")
-        taken.add(which)
+        used.add(which)
 
 
 def find_shared_space(statement: Statement) -> str:
@@ -100,9 +100,9 @@ def build_init(compiler: Compiler, statement: Statement) -> Action:
                     f"The mbarrier at {place:#x} is initialized for {number:,} arrivals; 1 to {MOST_COUNT:,} are"
                     " allowed.",
                 )
-            machine, known = group.run.machine, list_mbarriers(block)
-            made = Mbarrier(place, number, number, statement, int(group.ids[chosen[-1]]), machine.steps)
-            old = known.get(offset)
+            machine, mbarriers = group.run.machine, list_mbarriers(block)
+            barrier = Mbarrier(place, number, number, statement, int(group.ids[chosen[-1]]), machine.steps)
+            old = mbarriers.get(offset)
             if old is not None and (old.pending != old.expected or old.tx):
                 machine.report(
                     "mbarrier_reinitialized",
@@ -110,8 +110,8 @@ def build_init(compiler: Compiler, statement: Statement) -> Action:
                     f" {old.tx} bytes outstanding)",
                     statement,
                 )
-            known[offset] = made
-            write_word(block.shared, offset, made.word)
+            mbarriers[offset] = barrier
+            write_word(block.shared, offset, barrier.word)
             machine.version += 1
             machine.log("mbarrier_init", group, mbarrier=place, count=number)
 
@@ -144,14 +144,14 @@ def build_transaction_count(compiler: Compiler, statement: Statement) -> Action:
             barrier = get_mbarrier(block, offset)
             _check_use(group, block, barrier)
             threads, total = tuple(group.ids[chosen].tolist()), int(values[chosen].sum())
-            done = Arrival(statement, group.block.rank, threads)
+            arrival = Arrival(statement, group.block.rank, threads)
             if expects:
                 count_bytes(barrier, expected=total)
-                done.expected_bytes = total
+                arrival.expected_bytes = total
             else:
                 count_bytes(barrier, completed=total)
-                done.completed_bytes = total
-            note(barrier, done)
+                arrival.completed_bytes = total
+            note(barrier, arrival)
             check_tx(barrier)
             update(block, offset, barrier)
             group.run.machine.log(statement.words[1], group, mbarrier=barrier.address, bytes=total)

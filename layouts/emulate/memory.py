@@ -87,8 +87,8 @@ class Memory:
         number = bisect_right(self._bases, address) - 1
         if number < 0:
             return None
-        found = self.allocations[number]
-        return found if address < found.base + found.size else None
+        allocation = self.allocations[number]
+        return allocation if address < allocation.base + allocation.size else None
 
     def load(self, group: Group, space: str, addresses: Addresses, dtype: np.dtype[Any], count: int = 1) -> Array:
         """Return `count` adjacent values from each address: [threads, count]. FaultError for what a GPU rejects."""
@@ -140,9 +140,9 @@ class Memory:
         if writes:
             allocation.written[bytes_of] = True
         elif self.unwritten is not None:
-            known = allocation.written[bytes_of].all(axis=1)
-            if not known.all():
-                self.unwritten(group, allocation, int(offsets[np.flatnonzero(~known)[0]]))
+            written = allocation.written[bytes_of].all(axis=1)
+            if not written.all():
+                self.unwritten(group, allocation, int(offsets[np.flatnonzero(~written)[0]]))
 
     def _find(
         self, group: Group, space: str, addresses: Addresses, size: int, writes: bool
@@ -168,11 +168,11 @@ class Memory:
         if space == "local":
             yield None, group.block.local, _place_local(group, addresses, size)
             return
-        found = self.find_global(low)
-        if found is None or high + size > found.base + found.size:
+        allocation = self.find_global(low)
+        if allocation is None or high + size > allocation.base + allocation.size:
             yield from self._find_each(addresses, size, writes)
             return
-        yield None, found, addresses - found.base
+        yield None, allocation, addresses - allocation.base
 
     def _find_shared(
         self, group: Group, addresses: Addresses, size: int, writes: bool

@@ -85,7 +85,7 @@ def compare_schedules(make_machine: MakeMachine, count: int) -> ScheduleComparis
 
 
 def _take_outputs(machine: Machine) -> list[bytes]:
-    return [one.data.tobytes() for one in machine.memory.allocations if not one.read_only]
+    return [allocation.data.tobytes() for allocation in machine.memory.allocations if not allocation.read_only]
 
 
 def _explain(
@@ -137,26 +137,26 @@ class _Difference:
 def _find_pairs(first: AccessTrace, second: AccessTrace) -> Iterator[Finding]:
     """Yield findings for reads whose values came from different writes, in the order of the first run."""
     statements = first.statements
-    found = []
+    differences = []
     for key in first.reads.keys() & second.reads.keys():
         difference = _compare_reads(first, second, key)
         if difference is not None:
-            found.append(difference)
-    found.sort(key=lambda one: (_is_loose(one, statements), one.step))
+            differences.append(difference)
+    differences.sort(key=lambda one: (_is_loose(one, statements), one.step))
     seen: set[tuple[int, ...]] = set()
-    for one in found:
+    for one in differences:
         lines = tuple(sorted({one.read.statement, *(writer.statement for writer in one.writers if writer)}))
         if lines not in seen and (not seen or not _is_loose(one, statements)):
             seen.add(lines)
             yield _describe(one, statements)
-    if not found:
+    if not differences:
         yield from _find_stores(first, second, statements)
 
 
-def _is_loose(one: _Difference, statements: list[Statement]) -> bool:
-    numbers = [one.read.statement, *(writer.statement for writer in one.writers if writer)]
+def _is_loose(difference: _Difference, statements: list[Statement]) -> bool:
+    numbers = [difference.read.statement, *(writer.statement for writer in difference.writers if writer)]
     return any(statements[number].words[0] in _LOOSE for number in numbers) or any(
-        statements[one.read.statement].has(word) for word in _WATCHED
+        statements[difference.read.statement].has(word) for word in _WATCHED
     )
 
 
@@ -193,35 +193,36 @@ def _align(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _find_stores(first: AccessTrace, second: AccessTrace, statements: list[Statement]) -> Iterator[Finding]:
     """Yield a finding for two stores to the same place that come in either order."""
     pairs = zip(first.machine.memory.allocations, second.machine.memory.allocations, strict=True)
-    for one, other in pairs:
-        if one.read_only or one.size != other.size:
+    for earlier, later in pairs:
+        if earlier.read_only or earlier.size != later.size:
             continue
-        differs = np.flatnonzero(one.data != other.data)
+        differs = np.flatnonzero(earlier.data != later.data)
         if not len(differs):
             continue
         at = int(differs[0])
-        writers = [decode_access(int(trace.get_writers(a)[at])) for trace, a in ((first, one), (second, other))]
+        writers = [decode_access(int(trace.get_writers(a)[at])) for trace, a in ((first, earlier), (second, later))]
         if writers[0] is None or writers[1] is None or writers[0] == writers[1]:
             continue
         names = " and ".join(_name(writer, statements) for writer in writers if writer)
         yield _make(
-            f"Two writes to byte {at:,} of {one.name} come in either order, and the last one stays: {names}."
+            f"Two writes to byte {at:,} of {earlier.name} come in either order, and the last one stays: {names}."
             f" {_suggest(writers[0], writers[1], statements)}",
             statements[writers[0].statement],
         )
         return
 
 
-def _describe(one: _Difference, statements: list[Statement]) -> Finding:
-    reader = _name(one.read, statements)
+def _describe(difference: _Difference, statements: list[Statement]) -> Finding:
+    reader = _name(difference.read, statements)
     texts = []
-    for writer in one.writers:
+    for writer in difference.writers:
         texts.append(f"what {_name(writer, statements)} wrote" if writer else "what was there before any write")
     message = (
-        f"Two accesses to {one.place:#x} are not ordered: {reader} gets {texts[0]} in one schedule, {texts[1]} in"
-        f" another. {_suggest(one.read, one.unordered, statements)}"
+        f"Two accesses to {difference.place:#x} are not ordered: {reader} gets {texts[0]} in one schedule, {texts[1]}"
+        " in"
+        f" another. {_suggest(difference.read, difference.unordered, statements)}"
     )
-    return _make(message, statements[one.read.statement])
+    return _make(message, statements[difference.read.statement])
 
 
 def _make(message: str, statement: Statement) -> Finding:
@@ -236,17 +237,17 @@ def _name(access: Access | None, statements: list[Statement]) -> str:
     return f"{'.'.join(statement.words[:3])} in {format_place(statement)} by thread {access.thread}"
 
 
-def _suggest(one: Access, other: Access | None, statements: list[Statement]) -> str:
+def _suggest(first: Access, second: Access | None, statements: list[Statement]) -> str:
     """Return the synchronization that would order two accesses, as a sentence."""
-    if other is None:
+    if second is None:
         return ""
-    opcodes = [statements[access.statement].opcode for access in (one, other)]
+    opcodes = [statements[access.statement].opcode for access in (first, second)]
     for opcode, text in _MISSING:
         if any(name.startswith(opcode) for name in opcodes):
             return f"Missing: {text}."
-    if one.block != other.block:
+    if first.block != second.block:
         return "Missing: a barrier of the cluster, or of the grid, between the two CTAs."
-    if one.thread // WARP == other.thread // WARP:
+    if first.thread // WARP == second.thread // WARP:
         return "Missing: __syncwarp() between the two."
     return "Missing: __syncthreads() or another barrier that both warps pass."
 

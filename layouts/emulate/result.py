@@ -73,8 +73,8 @@ class EmulationResult:
         """Whether it finished without an error, and every comparison agrees."""
         return (
             self.status == "finished"
-            and not any(one.severity == "error" for one in self.findings)
-            and all(one.compared is None or one.compared.equal for one in self.outputs.values())
+            and not any(output.severity == "error" for output in self.findings)
+            and all(output.compared is None or output.compared.equal for output in self.outputs.values())
         )
 
 
@@ -113,20 +113,20 @@ def check_expected(kernel: Kernel, expected: Mapping[str, Array]) -> None:
 def compare_arrays(kernel: Kernel, name: str, after: Array, expected: Array) -> Comparison:
     """Return the comparison of a buffer's array with the expected one, bit for bit."""
     row = kernel.buffers[name].row
-    held = hold_elements(expected, row, f"compare.{name}")
+    goal = hold_elements(expected, row, f"compare.{name}")
     total = after.size * row.packed
-    items = [view_codes(one) for one in (after, held)]
+    items = [view_codes(array) for array in (after, goal)]
     different = np.flatnonzero(items[0] != items[1])
     if not len(different):
         return Comparison(True, 0, total, None)
-    codes = [split_codes(one[different], row) for one in items]  # [different items, elements of an item]
+    codes = [split_codes(array[different], row) for array in items]  # [different items, elements of an item]
     wrong = codes[0] != codes[1]
     within = int(np.flatnonzero(wrong[0])[0])
     index = [int(n) for n in np.unravel_index(int(different[0]), after.shape)]
     if index:
         index[-1] = index[-1] * row.packed + within
-    numbers = [decode_elements(one.reshape(-1)[different[:1]], row)[within].item() for one in (after, held)]
-    bits = [int(one[0, within]) for one in codes]
+    numbers = [decode_elements(array.reshape(-1)[different[:1]], row)[within].item() for array in (after, goal)]
+    bits = [int(array[0, within]) for array in codes]
     return Comparison(False, int(wrong.sum()), total, Mismatch(tuple(index), *numbers, *bits))
 
 

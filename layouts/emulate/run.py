@@ -49,13 +49,13 @@ def emulate(
     LayoutError if the kernel cannot be launched so; an instruction that is not emulated is a finding.
     """
     text = ptx if isinstance(ptx, str) and "\n" in ptx else read_text(Path(ptx), "ptx")
-    folder, made = Path(), launch
-    if isinstance(made, str | PathLike):
-        folder, made = read_launch(made)
-    if not isinstance(made, Launch):
-        made = parse_launch(made)
-    arrays = load_buffers(made, folder, buffers or {})
-    kernel = prepare_kernel(parse_module(text), made, arrays)
+    folder, parsed = Path(), launch
+    if isinstance(parsed, str | PathLike):
+        folder, parsed = read_launch(parsed)
+    if not isinstance(parsed, Launch):
+        parsed = parse_launch(parsed)
+    arrays = load_buffers(parsed, folder, buffers or {})
+    kernel = prepare_kernel(parse_module(text), parsed, arrays)
     if schedules > 1:
         result = run_schedules(kernel, schedules, compare=compare, blocks=blocks, most_steps=most_steps)
     else:
@@ -173,8 +173,8 @@ def collect_result(placement: Placement, expected: Mapping[str, Array], ran: int
     notes = []
     ran = len(machine.clusters) if ran is None else ran
     if ran < kernel.cluster_count and machine.status == "finished":
-        what = f"{ran} of {format_count(kernel.cluster_count, 'cluster')}"
-        notes.append(f"Only {what} ran; what the others store is not in the outputs.")
+        part = f"{ran} of {format_count(kernel.cluster_count, 'cluster')}"
+        notes.append(f"Only {part} ran; what the others store is not in the outputs.")
     outputs = collect_outputs(kernel, take_arrays(placement), expected)
     barriers = describe_barriers(machine)
     return EmulationResult(

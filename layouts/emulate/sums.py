@@ -36,12 +36,12 @@ def find_unit(values: Array) -> int:
     """
     if np.array_equal(values, np.rint(values)):
         return 0
-    kept = values[np.isfinite(values) & (values != 0)]
-    if not len(kept):
+    finite = values[np.isfinite(values) & (values != 0)]
+    if not len(finite):
         return 0
-    mantissa, exponent = np.frexp(kept)
-    whole = np.ldexp(mantissa, 53).astype(np.int64)
-    lowest = np.log2((whole & -whole).astype(np.float64)).astype(np.int64)
+    mantissa, exponent = np.frexp(finite)
+    integers = np.ldexp(mantissa, 53).astype(np.int64)
+    lowest = np.log2((integers & -integers).astype(np.float64)).astype(np.int64)
     return int((exponent - 53 + lowest).min())
 
 

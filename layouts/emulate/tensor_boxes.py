@@ -34,9 +34,9 @@ OUTSIDE_NAN = 0x7FF7  # in every 16 bits outside the tensor, for all types (meas
 @lru_cache(maxsize=64)
 def read_tensor_map(raw: bytes) -> TensorMap:
     """Return the map in 128 bytes; FaultError if they hold none, or one that no driver encodes."""
-    made = decode_tensor_map(raw)
-    check_tensor_map(made)
-    return made
+    tensor_map = decode_tensor_map(raw)
+    check_tensor_map(tensor_map)
+    return tensor_map
 
 
 def find_tensor_map(group: Group, address: int) -> TensorMap:
@@ -86,31 +86,33 @@ class Box:
         return swizzled
 
 
-def locate_box(group: Group, made: TensorMap, coordinates: Sequence[int], offsets: Sequence[int] | None = None) -> Box:
+def locate_box(
+    group: Group, tensor_map: TensorMap, coordinates: Sequence[int], offsets: Sequence[int] | None = None
+) -> Box:
     """Return the box of a map at coordinates, innermost first. offsets: of an instruction in im2col mode."""
-    _refuse_unknown(group, made)
-    if (made.pixel_box is None) != (offsets is None):
+    _refuse_unknown(group, tensor_map)
+    if (tensor_map.pixel_box is None) != (offsets is None):
         modes = ("tiled", "im2col") if offsets is None else ("im2col", "tiled")
         raise FaultError(
             "tensor_map_mode", f"{group.statement.opcode} is in {modes[0]} mode; the tensor map is in {modes[1]} mode."
         )
-    if len(coordinates) != made.rank:
+    if len(coordinates) != tensor_map.rank:
         raise FaultError(
             "tensor_rank",
-            f"{group.statement.opcode} names {len(coordinates)} coordinates; the tensor map has {made.rank}"
+            f"{group.statement.opcode} names {len(coordinates)} coordinates; the tensor map has {tensor_map.rank}"
             " dimensions.",
         )
-    bits, x = made.type.bits, coordinates[0]
+    bits, x = tensor_map.type.bits, coordinates[0]
     if x * bits % 8:
         raise UnknownInstructionError(group.statement, f"A box that begins at element {x} of {bits} bits")
-    if made.pixel_box is None:
-        addresses, valid = _locate_rows(made, coordinates)
+    if tensor_map.pixel_box is None:
+        addresses, valid = _locate_rows(tensor_map, coordinates)
     else:
-        addresses, valid = _locate_pixel_rows(group, made, coordinates, offsets or ())
-    inner = made.counts[0]
-    first, last = max(0, -x), max(0, min(inner, made.dims[0] - x))
+        addresses, valid = _locate_pixel_rows(group, tensor_map, coordinates, offsets or ())
+    inner = tensor_map.counts[0]
+    first, last = max(0, -x), max(0, min(inner, tensor_map.dims[0] - x))
     return Box(
-        made,
+        tensor_map,
         tuple(coordinates),
         addresses + x * bits // 8,
         valid,
@@ -120,61 +122,65 @@ def locate_box(group: Group, made: TensorMap, coordinates: Sequence[int], offset
     )
 
 
-def locate_four_rows(group: Group, made: TensorMap, coordinates: Sequence[int]) -> Box:
+def locate_four_rows(group: Group, tensor_map: TensorMap, coordinates: Sequence[int]) -> Box:
     """Return the four rows of .tile::gather4 and .tile::scatter4 as one box.
 
     coordinates: a column, and the index of each row. PTX ISA 9.1, 5.5.3.4. Not run on hardware.
     """
-    if made.box[1:] != (1,):
+    if tensor_map.box[1:] != (1,):
         raise FaultError(
             "tensor_box",
-            f"{group.statement.opcode} takes rows of a 2D tensor: its box is {made.box}, not (columns, 1).",
+            f"{group.statement.opcode} takes rows of a 2D tensor: its box is {tensor_map.box}, not (columns, 1).",
         )
     x, *rows = coordinates
-    boxes = [locate_box(group, made, (x, y)) for y in rows]
+    boxes = [locate_box(group, tensor_map, (x, y)) for y in rows]
     places, valid = np.concatenate([one.rows for one in boxes]), np.concatenate([one.valid for one in boxes])
     return replace(boxes[0], coordinates=tuple(coordinates), rows=places, valid=valid)
 
 
-def _locate_rows(made: TensorMap, coordinates: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def _locate_rows(tensor_map: TensorMap, coordinates: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return each row's address at the tensor's first column, and which rows are inside."""
-    addresses = np.full((1,), made.address, np.int64)
+    addresses = np.full((1,), tensor_map.address, np.int64)
     valid = np.ones((1,), bool)
-    for n in range(1, made.rank):
-        index = coordinates[n] + np.arange(made.counts[n], dtype=np.int64) * made.steps[n]
-        addresses = (addresses[None, :] + (index * made.strides[n - 1])[:, None]).reshape(-1)
-        valid = (valid[None, :] & ((index >= 0) & (index < made.dims[n]))[:, None]).reshape(-1)
+    for n in range(1, tensor_map.rank):
+        index = coordinates[n] + np.arange(tensor_map.counts[n], dtype=np.int64) * tensor_map.steps[n]
+        addresses = (addresses[None, :] + (index * tensor_map.strides[n - 1])[:, None]).reshape(-1)
+        valid = (valid[None, :] & ((index >= 0) & (index < tensor_map.dims[n]))[:, None]).reshape(-1)
     return addresses, valid
 
 
 def _locate_pixel_rows(
-    group: Group, made: TensorMap, coordinates: Sequence[int], offsets: Sequence[int]
+    group: Group, tensor_map: TensorMap, coordinates: Sequence[int], offsets: Sequence[int]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return the address of the first channel of each pixel of an im2col load, and which are inside."""
-    assert made.pixel_box is not None
+    assert tensor_map.pixel_box is not None
     try:
-        index = locate_pixels(made.pixel_box, made.dims, made.steps[1:], coordinates[1:], offsets)
+        index = locate_pixels(tensor_map.pixel_box, tensor_map.dims, tensor_map.steps[1:], coordinates[1:], offsets)
     except OutsideBoxError as error:
         raise UnknownInstructionError(group.statement, f"{group.statement.opcode}: {error}") from None
-    valid: NDArray[np.bool_] = np.logical_and.reduce((index >= 0) & (index < np.array(made.dims[1:])), axis=1)
-    addresses: NDArray[np.int64] = made.address + index @ np.array(made.strides, np.int64)
+    valid: NDArray[np.bool_] = np.logical_and.reduce((index >= 0) & (index < np.array(tensor_map.dims[1:])), axis=1)
+    addresses: NDArray[np.int64] = tensor_map.address + index @ np.array(tensor_map.strides, np.int64)
     return addresses, valid
 
 
-def _refuse_unknown(group: Group, made: TensorMap) -> None:
-    if made.interleave != "none":
+def _refuse_unknown(group: Group, tensor_map: TensorMap) -> None:
+    if tensor_map.interleave != "none":
         raise UnknownInstructionError(
-            group.statement, f"A tensor map with interleave {made.interleave} is not emulated"
+            group.statement, f"A tensor map with interleave {tensor_map.interleave} is not emulated"
         )
-    if made.type.code > 13:  # the contents of the gaps between packed values, and the completed byte count, are unknown
-        raise UnknownInstructionError(group.statement, f"A tensor map of {made.type.name} is not emulated")
-    span = SWIZZLES[made.swizzle][2]
-    if made.pixel_box and span > made.pixel_box.channels * made.type.bits // 8:  # distance of pixels
+    if (
+        tensor_map.type.code > 13
+    ):  # the contents of the gaps between packed values, and the completed byte count, are unknown
+        raise UnknownInstructionError(group.statement, f"A tensor map of {tensor_map.type.name} is not emulated")
+    span = SWIZZLES[tensor_map.swizzle][2]
+    if tensor_map.pixel_box and span > tensor_map.pixel_box.channels * tensor_map.type.bits // 8:  # distance of pixels
         raise UnknownInstructionError(
             group.statement, f"A tensor map in im2col mode whose pixel is narrower than its swizzle of {span} bytes"
         )
-    if made.swizzle == "128B_ATOM_32B_FLIP_8B":
-        raise UnknownInstructionError(group.statement, f"A tensor map with swizzle {made.swizzle} is not emulated")
+    if tensor_map.swizzle == "128B_ATOM_32B_FLIP_8B":
+        raise UnknownInstructionError(
+            group.statement, f"A tensor map with swizzle {tensor_map.swizzle} is not emulated"
+        )
 
 
 def gather_box(issuer: Group, box: Box) -> Bytes:

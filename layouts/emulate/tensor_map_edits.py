@@ -77,10 +77,10 @@ def build_replacement(compiler: Compiler, statement: Statement) -> Action:
     def replace(group: Group) -> None:
         addresses, values = place(group), np.broadcast_to(number(group), (group.count,))
         for n in range(group.count):
-            one = group.select(np.array([n]))
-            raw = one.memory.load(one, space, addresses[n : n + 1], np.dtype(np.uint8), MAP_BYTES)
+            thread = group.select(np.array([n]))
+            raw = thread.memory.load(thread, space, addresses[n : n + 1], np.dtype(np.uint8), MAP_BYTES)
             edited = _edit(raw.tobytes(), name, field, ordinal, int(values[n]))
-            one.memory.store(one, space, addresses[n : n + 1], np.frombuffer(edited, np.uint8)[None])
+            thread.memory.store(thread, space, addresses[n : n + 1], np.frombuffer(edited, np.uint8)[None])
         group.run.machine.version += 1
 
     return replace
@@ -131,9 +131,9 @@ def build_copy(compiler: Compiler, statement: Statement) -> Action:
         ids, to_all, from_all = group.ids, to(group), origin(group)
         for warp in warps:
             first = np.array([int(np.flatnonzero(ids // 32 == warp)[0])])
-            one = group.select(first)
-            raw = one.memory.load(one, "shared", from_all[first], np.dtype(np.uint8), MAP_BYTES)
-            one.memory.store(one, "global", to_all[first], raw)
+            thread = group.select(first)
+            raw = thread.memory.load(thread, "shared", from_all[first], np.dtype(np.uint8), MAP_BYTES)
+            thread.memory.store(thread, "global", to_all[first], raw)
         group.run.machine.version += 1
 
     return copy

@@ -180,15 +180,17 @@ def make_tensor_map(
                 " and D alone.",
                 name,
             )
-    made = TensorMap(address, row, tuple(dims), tuple(strides), tuple(box), steps, slices, layout, filled, pixel_box)
-    for code, message, field in _find_refusals(made):
+    tensor_map = TensorMap(
+        address, row, tuple(dims), tuple(strides), tuple(box), steps, slices, layout, filled, pixel_box
+    )
+    for code, message, field in _find_refusals(tensor_map):
         raise LayoutError(code, message, DRIVER_REFUSES if pixel_box is None else IM2COL_REFUSES, field)
-    return made
+    return tensor_map
 
 
-def check_tensor_map(made: TensorMap) -> None:
+def check_tensor_map(tensor_map: TensorMap) -> None:
     """Raise FaultError if a map, which a kernel may have edited, breaks a rule."""
-    for _, message, _ in _find_refusals(made):
+    for _, message, _ in _find_refusals(tensor_map):
         raise FaultError("bad_tensor_map", f"The tensor map is not one that the driver would make: {message}")
 
 
@@ -209,43 +211,43 @@ def _refuse(code: str, message: str, field: str, names: tuple[str, ...]) -> Layo
     return LayoutError(code, message, f"Allowed: {', '.join(names)}.", field)
 
 
-def _find_refusals(made: TensorMap) -> Iterator[tuple[str, str, str]]:
+def _find_refusals(tensor_map: TensorMap) -> Iterator[tuple[str, str, str]]:
     """Yield (code, sentence, field) for every rule that a map breaks."""
-    row, packed = made.type, made.type.code >= 14
-    if not 1 <= made.rank <= tma.MOST_RANK or (made.interleave != "none" and made.rank < 3):
-        least = 3 if made.interleave != "none" else 1
-        yield "tma_rank", f"The tensor has {made.rank} dimensions; it must be {least} to {tma.MOST_RANK}.", "dims"
-    grain = 32 if made.interleave == "32B" or packed else 16
-    if made.address % grain:
+    row, packed = tensor_map.type, tensor_map.type.code >= 14
+    if not 1 <= tensor_map.rank <= tma.MOST_RANK or (tensor_map.interleave != "none" and tensor_map.rank < 3):
+        least = 3 if tensor_map.interleave != "none" else 1
+        yield "tma_rank", f"The tensor has {tensor_map.rank} dimensions; it must be {least} to {tma.MOST_RANK}.", "dims"
+    grain = 32 if tensor_map.interleave == "32B" or packed else 16
+    if tensor_map.address % grain:
         yield (
             "tma_address",
-            f"globalAddress is {made.address:#x}; it must be a multiple of {grain}.",
+            f"globalAddress is {tensor_map.address:#x}; it must be a multiple of {grain}.",
             "buffer",
         )
-    span = SWIZZLES[made.swizzle][2] if made.interleave == "none" else 0
-    if made.pixel_box:
-        yield from find_pixel_refusals(made.pixel_box, made.dims, row.bits, span, packed)
+    span = SWIZZLES[tensor_map.swizzle][2] if tensor_map.interleave == "none" else 0
+    if tensor_map.pixel_box:
+        yield from find_pixel_refusals(tensor_map.pixel_box, tensor_map.dims, row.bits, span, packed)
     for code, message in tma.find_refusals(
         row.bits,
-        made.dims,
-        made.strides,
-        box=() if made.pixel_box else made.box,
-        steps=made.element_strides,
-        swizzle=made.swizzle.partition("_")[0],
-        interleave=INTERLEAVES.index(made.interleave),
+        tensor_map.dims,
+        tensor_map.strides,
+        box=() if tensor_map.pixel_box else tensor_map.box,
+        steps=tensor_map.element_strides,
+        swizzle=tensor_map.swizzle.partition("_")[0],
+        interleave=INTERLEAVES.index(tensor_map.interleave),
     ):
         yield code, message, _FIELDS.get(code, "box")
-    yield from _find_mode_refusals(made, grain)
-    yield from _find_packed_refusals(made)
+    yield from _find_mode_refusals(tensor_map, grain)
+    yield from _find_packed_refusals(tensor_map)
 
 
-def _find_mode_refusals(made: TensorMap, grain: int) -> Iterator[tuple[str, str, str]]:
+def _find_mode_refusals(tensor_map: TensorMap, grain: int) -> Iterator[tuple[str, str, str]]:
     """Yield (code, sentence, field) for unaligned strides, and for modes that exclude each other."""
-    row = made.type
-    for n, stride in enumerate(made.strides):
+    row = tensor_map.type
+    for n, stride in enumerate(tensor_map.strides):
         if stride % grain:
             yield "tma_stride", f"globalStrides[{n}] is {stride} bytes; it must be a multiple of {grain}.", "strides"
-    if made.fill == "nan" and row.kind != "f":
+    if tensor_map.fill == "nan" and row.kind != "f":
         yield "tma_fill", f"NaN fills only floating-point tensors, not {row.name}.", "fill"
 
 
@@ -258,21 +260,21 @@ _FIELDS = {
 }
 
 
-def _find_packed_refusals(made: TensorMap) -> Iterator[tuple[str, str, str]]:
+def _find_packed_refusals(tensor_map: TensorMap) -> Iterator[tuple[str, str, str]]:
     """Yield (code, sentence, field) for rules about elements of 4 and 6 bits."""
-    name, inner = made.type.name, made.dims[0] if made.dims else 0
-    if made.type.code == 13 and inner % 2:
+    name, inner = tensor_map.type.name, tensor_map.dims[0] if tensor_map.dims else 0
+    if tensor_map.type.code == 13 and inner % 2:
         yield "tma_dim", f"globalDim[0] is {inner}; of {name} it must be a multiple of 2.", "dims"
-    if made.type.code < 14:
+    if tensor_map.type.code < 14:
         return
     if inner % 128:
         yield "tma_dim", f"globalDim[0] is {inner}; of {name} it must be a multiple of 128.", "dims"
-    if made.box[0] != 128 and not made.pixel_box:
-        yield "tma_box", f"boxDim[0] is {made.box[0]}; of {name} it must be 128.", "box"
-    allowed = ("none", "128B", "128B_ATOM_32B", "128B_ATOM_64B")[: 4 if made.type.code == 15 else 3]
-    if made.swizzle not in allowed:
-        yield "tma_swizzle", f"{name} has no swizzle {made.swizzle}, only {', '.join(allowed)}.", "swizzle"
-    if made.type.code == 15 and made.interleave != "none":
+    if tensor_map.box[0] != 128 and not tensor_map.pixel_box:
+        yield "tma_box", f"boxDim[0] is {tensor_map.box[0]}; of {name} it must be 128.", "box"
+    allowed = ("none", "128B", "128B_ATOM_32B", "128B_ATOM_64B")[: 4 if tensor_map.type.code == 15 else 3]
+    if tensor_map.swizzle not in allowed:
+        yield "tma_swizzle", f"{name} has no swizzle {tensor_map.swizzle}, only {', '.join(allowed)}.", "swizzle"
+    if tensor_map.type.code == 15 and tensor_map.interleave != "none":
         yield "tma_interleave", f"{name} has no interleave.", "interleave"
 
 
@@ -284,23 +286,23 @@ MARK = b"LStensor"
 FORM = struct.Struct("<8sQBBBBB5I4Q5H5BB3h3h")
 
 
-def encode_tensor_map(made: TensorMap) -> bytes:
+def encode_tensor_map(tensor_map: TensorMap) -> bytes:
     """Return the 128 bytes of a map in memory."""
     body = FORM.pack(
         MARK,
-        made.address,
-        made.type.code,
-        made.rank,
-        INTERLEAVES.index(made.interleave),
-        SWIZZLES[made.swizzle][0],
-        FILLS.index(made.fill),
-        *(size - 1 for size in _pad(made.dims, 5)),
-        *_pad(made.strides, 4),
-        *_pad(made.box, 5),
-        *_pad(made.element_strides, 5),
-        made.pixel_box is not None,
-        *_pad(made.pixel_box.lower if made.pixel_box else (), 3),
-        *_pad(made.pixel_box.upper if made.pixel_box else (), 3),
+        tensor_map.address,
+        tensor_map.type.code,
+        tensor_map.rank,
+        INTERLEAVES.index(tensor_map.interleave),
+        SWIZZLES[tensor_map.swizzle][0],
+        FILLS.index(tensor_map.fill),
+        *(size - 1 for size in _pad(tensor_map.dims, 5)),
+        *_pad(tensor_map.strides, 4),
+        *_pad(tensor_map.box, 5),
+        *_pad(tensor_map.element_strides, 5),
+        tensor_map.pixel_box is not None,
+        *_pad(tensor_map.pixel_box.lower if tensor_map.pixel_box else (), 3),
+        *_pad(tensor_map.pixel_box.upper if tensor_map.pixel_box else (), 3),
     )
     return (body + struct.pack("<I", zlib.crc32(body))).ljust(MAP_BYTES, b"\0")
 

@@ -53,13 +53,13 @@ def get_tensor_memory(block: Block) -> TensorMemory:
         cells = np.zeros((2, LANES, COLUMNS), np.uint32)
         for one in pair:
             one.state[KIND] = TensorMemory(cells[one.rank & 1])
-    found: TensorMemory = block.state[KIND]
-    return found
+    memory: TensorMemory = block.state[KIND]
+    return memory
 
 
 def get_pair(block: Block) -> list[Block]:
     """Return the CTAs of a block's pair, the even one first."""
-    return [one for one in block.run.blocks if one.rank | 1 == block.rank | 1]
+    return [member for member in block.run.blocks if member.rank | 1 == block.rank | 1]
 
 
 def _check_words(statement: Statement, allowed: set[str]) -> None:
@@ -123,9 +123,9 @@ def build_release(compiler: Compiler, statement: Statement) -> Action:
             columns = int(np.asarray(count(part)).flat[0])
             memory = get_tensor_memory(part.block)
             start = first & 0xFFFF
-            held = memory.owner[start : start + columns]
-            whole = len(held) == columns and held.all() and (memory.owner == held[0]).sum() == columns
-            if not whole or (held != held[0]).any() or first >> 16:
+            owners = memory.owner[start : start + columns]
+            is_allocation = len(owners) == columns and owners.all() and (memory.owner == owners[0]).sum() == columns
+            if not is_allocation or (owners != owners[0]).any() or first >> 16:
                 raise FaultError(
                     "bad_allocation", f"tcgen05.dealloc of {columns} columns from {first:#x}, which is no allocation."
                 )

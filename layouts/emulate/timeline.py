@@ -309,8 +309,8 @@ class _Builder:
         return lanes, places
 
 
-def _same(one: Lane, other: Lane) -> bool:
-    return one.spans == other.spans and one.marks == other.marks
+def _same(first: Lane, second: Lane) -> bool:
+    return first.spans == second.spans and first.marks == second.marks
 
 
 def _join_name(name: str, warp: int) -> str:

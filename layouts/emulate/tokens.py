@@ -35,14 +35,14 @@ class Token:
 def split_tokens(text: str) -> Iterator[Token]:
     at, line = 0, 1
     while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None:
+        match = _TOKEN.match(text, at)
+        if match is None:
             raise make_error(line, f"{quote_value(text[at : at + 12])} is not PTX")
-        kind, part = found.lastgroup or "", found.group()
+        kind, part = match.lastgroup or "", match.group()
         if kind != "space":
             yield Token(kind, part, line)
         line += part.count("\n")
-        at = found.end()
+        at = match.end()
     yield Token("end", "", line)
 
 

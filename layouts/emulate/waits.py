@@ -21,12 +21,12 @@ MOST_ARRAY = 512  # largest variable that counts as an array of mbarriers
 
 def find_deadlock(machine: Machine) -> None:
     """Report what each waiting group of threads waits for: one finding per waiting line."""
-    told: set[int] = set()
+    reported: set[int] = set()
     for group in sorted(machine.groups, key=_rank_wait):
         statement = find_waiting_statement(group)
         sentences = [f"{_capitalize(name_threads(group))} of CTA {format_block(group.block)} {_describe_wait(group)}"]
-        if group.block.linear_index not in told:  # once per CTA: the following findings describe the others
-            told.add(group.block.linear_index)
+        if group.block.linear_index not in reported:  # once per CTA: the following findings describe the others
+            reported.add(group.block.linear_index)
             sentences += _describe_others(machine, group)
         machine.report("deadlock", ". ".join(sentences), statement)
 
@@ -66,8 +66,8 @@ def name_ids(block: Block, ids: list[int]) -> str:
     for thread in ids:
         warps.setdefault(thread // WARP, []).append(thread % WARP)
     size = {warp: min(WARP, block.thread_count - warp * WARP) for warp in warps}
-    whole = [warp for warp, lanes in warps.items() if len(lanes) == size[warp]]
-    words = [_name_warps(whole)] if whole else []
+    complete = [warp for warp, lanes in warps.items() if len(lanes) == size[warp]]
+    words = [_name_warps(complete)] if complete else []
     rest = [(warp, lanes) for warp, lanes in warps.items() if len(lanes) < size[warp]]
     for warp, lanes in rest[:MOST_NAMED]:
         words.append(f"{'lane' if len(lanes) == 1 else 'lanes'} {_format_ranges(lanes)} of warp {warp}")
@@ -125,13 +125,13 @@ def describe_mbarrier(block: Block, barrier: Mbarrier) -> str:
     text += f", initialized in line {barrier.statement.line} for {format_count(barrier.expected, 'arrival')}"
     missing = [f"{barrier.pending} of {format_count(barrier.expected, 'arrival')}"] if barrier.pending else []
     if barrier.tx > 0:
-        expected = sum(one.expected_bytes for one in barrier.arrivals)
+        expected = sum(arrival.expected_bytes for arrival in barrier.arrivals)
         missing.append(f"{barrier.tx:,} of {expected:,} bytes" if expected >= barrier.tx else f"{barrier.tx:,} bytes")
     verb = "is" if len(missing) == 1 and missing[0].startswith("1 of") else "are"
     text += f". {_capitalize(join_words(missing))} {verb} outstanding" if missing else ""
     if barrier.tx < 0:
         text += f". {-barrier.tx:,} bytes more arrived than expect_tx named"
-    arrived = [_describe_arrival(block, one) for one in barrier.arrivals]
+    arrived = [_describe_arrival(block, arrival) for arrival in barrier.arrivals]
     if arrived:
         text += f". In this phase: {'; '.join(arrived[:MOST_NAMED])}"
     elif barrier.phase:
@@ -202,12 +202,14 @@ def _describe_named(block: Block, number: int, barrier: NamedBarrier) -> str:
 def _describe_cluster(block: Block) -> str:
     barrier = get_cluster_barrier(block)
     text = f"phase {barrier.phase} of the cluster's barrier"
-    for one in block.run.blocks:
+    for member in block.run.blocks:
         absent = [
-            thread for thread in range(one.thread_count) if one.live[thread] and not barrier.arrived[one.rank][thread]
+            thread
+            for thread in range(member.thread_count)
+            if member.live[thread] and not barrier.arrived[member.rank][thread]
         ]
         if absent:
-            text += f". {_capitalize(name_ids(one, absent))} of CTA {format_block(one)} did not arrive"
+            text += f". {_capitalize(name_ids(member, absent))} of CTA {format_block(member)} did not arrive"
     return text
 
 
@@ -219,7 +221,7 @@ def _name_warps(warps: Iterable[int]) -> str:
 def _describe_others(machine: Machine, group: Group) -> Iterator[str]:
     """Return where the other threads of the block are, as a sentence."""
     block = group.block
-    others = [one for one in machine.groups if one.block is block and one is not group]
+    others = [candidate for candidate in machine.groups if candidate.block is block and candidate is not group]
     for other in others[:MOST_NAMED]:
         verb = "stands" if other.count == 1 or (len(other.warps) == 1 and other.count == WARP) else "stand"
         yield f"{_capitalize(name_threads(other))} {verb} at {format_place(find_waiting_statement(other))}"
@@ -234,10 +236,10 @@ def describe_barriers(machine: Machine) -> list[dict[str, Any]]:
     Of the blocks that are still running; if there is none, of the first cluster that ran.
     """
     blocks = [block for cluster in machine.clusters for block in cluster.blocks]
-    shown = [block for block in blocks if block.live.any()] or [
+    listed = [block for block in blocks if block.live.any()] or [
         block for cluster in machine.clusters[:1] for block in cluster.blocks
     ]
-    rows = (row for block in shown for row in (*_list_mbarriers(block), *_list_named(block)))
+    rows = (row for block in listed for row in (*_list_mbarriers(block), *_list_named(block)))
     return list(islice(rows, MOST_BARRIERS))
 
 

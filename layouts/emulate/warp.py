@@ -36,9 +36,9 @@ class Warps:
         self.first = int(ids[0]) // WARP
         self.places = ids - self.first * WARP if self.first else ids
         self.count = int(ids[-1]) // WARP - self.first + 1
-        here = np.zeros(self.count * WARP, bool)
-        here[self.places] = True
-        self.here = here.reshape(-1, WARP)
+        present = np.zeros(self.count * WARP, bool)
+        present[self.places] = True
+        self.here = present.reshape(-1, WARP)
         if np.ndim(mask) == 0 and int(mask) == 0xFFFFFFFF:
             self.members = self.here[:, None, :]
             return
@@ -88,24 +88,24 @@ def build_shuffle(compiler: Compiler, statement: Statement) -> Action:
 
     def shuffle(group: Group) -> None:
         warps = Warps(group, read_mask(group), statement)
-        own = group.ids % WARP
+        lanes = group.ids % WARP
         by, limit = np.asarray(read_lane(group)).astype(np.int64) & 31, np.asarray(read_clamp(group)).astype(np.int64)
         segment, clamp_value = limit >> 8 & 31, limit & 31
-        highest = (own & segment) | (clamp_value & ~segment & 31)
+        highest = (lanes & segment) | (clamp_value & ~segment & 31)
         if mode == "up":
-            origin = own - by
+            origin = lanes - by
             inside = origin >= highest
         else:
             if mode == "down":
-                origin = own + by
+                origin = lanes + by
             elif mode == "bfly":
-                origin = own ^ by
+                origin = lanes ^ by
             else:
-                origin = (own & segment) | (by & ~segment & 31)
+                origin = (lanes & segment) | (by & ~segment & 31)
             inside = origin <= highest
-        origin = np.where(inside, origin, own)
+        origin = np.where(inside, origin, lanes)
         whole = warps.spread(read(group), np.dtype(np.uint32)).reshape(-1)
-        write(group, whole[warps.places - own + origin])
+        write(group, whole[warps.places - lanes + origin])
         if tell is not None:
             tell(group, inside)
 

@@ -82,7 +82,7 @@ class _Wgmma:
         watch_registers(compiler.code)
 
     def _read_immediates(self) -> dict[str, int]:
-        given = {}
+        immediates = {}
         for name, legal in (("imm_scale", (1, -1)), ("imm_trans", (0, 1))):
             for letter in "ab":
                 operand: Operand | None = self.named.get(f"{name}_{letter}")
@@ -90,8 +90,8 @@ class _Wgmma:
                     value = require_number(operand, self.statement, name.replace("_", "-"))
                     if value not in legal:
                         raise UnknownInstructionError(self.statement, f"{name.replace('_', '-')}-{letter} is {value}")
-                    given[f"{name.removeprefix('imm_')}_{letter}"] = value
-        return given
+                    immediates[f"{name.removeprefix('imm_')}_{letter}"] = value
+        return immediates
 
     def _get_major(self, letter: str) -> str:
         return "MN" if self.immediates.get(f"trans_{letter}") else "K"
@@ -118,14 +118,16 @@ class _Wgmma:
         adds = self._read_uniform(group, self.scale_d, "scale-d")
         ids = group.ids // (WARP * WARPGROUP)
         for number in np.unique(warps // WARPGROUP):
-            own = warps // WARPGROUP == number
+            is_own = warps // WARPGROUP == number
             for what, values in (("descriptor A", a), ("descriptor B", b), ("scale-d", adds)):
-                if len(np.unique(values[own])) > 1:
+                if len(np.unique(values[is_own])) > 1:
                     raise UnknownInstructionError(
                         self.statement, f"{what} of wgmma differs between warps of a warpgroup"
                     )
             part = group.select(ids == number)
-            yield _Issue(part, int(a[own][0]), int(b[own][0]), bool(adds[own][0]), int(own.sum()) == WARPGROUP)
+            yield _Issue(
+                part, int(a[is_own][0]), int(b[is_own][0]), bool(adds[is_own][0]), int(is_own.sum()) == WARPGROUP
+            )
 
     def _read_uniform(self, group: Group, read: Any, what: str) -> Array:
         """Return an operand's value in every warp; UnknownInstructionError where lanes differ, which is undefined."""

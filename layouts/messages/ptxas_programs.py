@@ -71,11 +71,11 @@ def render_accumulators(count: int, n: int) -> str:
     registers = n // 2
     lines = [f".reg .f32 z{i}_<{registers}>;" for i in range(count)] + [FENCE]
     for i in range(count):
-        held = ", ".join(f"z{i}_{j}" for j in range(registers))
-        lines.append(f"wgmma.mma_async.sync.aligned.m64n{n}k16.f32.f16.f16 {{{held}}}, desc, desc, 0, 1, 1, 0, 0;")
+        names = ", ".join(f"z{i}_{j}" for j in range(registers))
+        lines.append(f"wgmma.mma_async.sync.aligned.m64n{n}k16.f32.f16.f16 {{{names}}}, desc, desc, 0, 1, 1, 0, 0;")
     lines += [COMMIT, WAIT]
     for i in range(count):
         for j in range(0, registers, 4):
-            held = ", ".join(f"z{i}_{j + part}" for part in range(4))
-            lines.append(f"st.global.v4.f32 [q+{4 * (i * registers + j)}], {{{held}}};")
+            names = ", ".join(f"z{i}_{j + part}" for part in range(4))
+            lines.append(f"st.global.v4.f32 [q+{4 * (i * registers + j)}], {{{names}}};")
     return "\n".join(lines)

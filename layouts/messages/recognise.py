@@ -62,11 +62,11 @@ def recognise_messages(text: str) -> MessageReading:
     cleaned = clean_message(text)
     if not cleaned:
         return MessageReading()
-    found = _drop_contained([(match.start(), match.end(), row, match) for row, match in _match_rows(cleaned)])
-    if any(row.matrix_only for _, _, row, _ in found) and not recognise_ptxas_message(text[:LONGEST]):
-        found = [one for one in found if not one[2].matrix_only]
+    matches = _drop_contained([(match.start(), match.end(), row, match) for row, match in _match_rows(cleaned)])
+    if any(row.matrix_only for _, _, row, _ in matches) and not recognise_ptxas_message(text[:LONGEST]):
+        matches = [item for item in matches if not item[2].matrix_only]
     first: dict[str, FoundMessage] = {}
-    for start, _, row, match in found:
+    for start, _, row, match in matches:
         values = tuple((name, value) for name, value in match.groupdict().items() if value)
         first.setdefault(row.slug, FoundMessage(row, values, _find_code_before(cleaned, start), start))
     if first:
@@ -103,13 +103,13 @@ def _compile_rows() -> tuple[tuple[MessageRow, str, re.Pattern[str]], ...]:
 def _match_rows(cleaned: str) -> list[tuple[MessageRow, re.Match[str]]]:
     """Return every row that matches, with the first place of its text that is not part of a longer text."""
     asserted = [match.end() for match in _ASSERTION.finditer(cleaned)]
-    taken = bytearray(len(cleaned))  # 1 where a text with a longer literal part stands
+    occupied = bytearray(len(cleaned))  # 1 where a text with a longer literal part stands
     matches = []
     for row, literal, pattern in _compile_rows():
         is_matched = False
         for match in pattern.finditer(cleaned) if literal in cleaned else ():
-            is_new = not all(taken[match.start() : match.end()])
-            taken[match.start() : match.end()] = b"\1" * (match.end() - match.start())
+            is_new = not all(occupied[match.start() : match.end()])
+            occupied[match.start() : match.end()] = b"\1" * (match.end() - match.start())
             if not is_matched and is_new and (row.source != CUTE or _is_asserted(cleaned, match, asserted)):
                 matches.append((row, match))
                 is_matched = True
@@ -124,17 +124,18 @@ def _is_asserted(cleaned: str, match: re.Match[str], asserted: list[int]) -> boo
 
 
 def _drop_contained(
-    found: list[tuple[int, int, MessageRow, re.Match[str]]],
+    matches: list[tuple[int, int, MessageRow, re.Match[str]]],
 ) -> list[tuple[int, int, MessageRow, re.Match[str]]]:
     """Return the matches that are not inside longer ones, in the order of the text."""
-    kept = [
-        one
-        for one in found
+    remaining = [
+        match
+        for match in matches
         if not any(
-            other[0] <= one[0] and one[1] <= other[1] and other[1] - other[0] > one[1] - one[0] for other in found
+            container[0] <= match[0] and match[1] <= container[1] and container[1] - container[0] > match[1] - match[0]
+            for container in matches
         )
     ]
-    return sorted(kept, key=lambda one: one[0])
+    return sorted(remaining, key=lambda match: match[0])
 
 
 def _find_code_before(cleaned: str, start: int) -> str:

@@ -71,8 +71,8 @@ class MessageRow:
 
 
 def _find_target(program: str) -> str:
-    named = re.search(r"^\.target (\w+)", program, re.M)
-    return named[1] if named else ""
+    match = re.search(r"^\.target (\w+)", program, re.M)
+    return match[1] if match else ""
 
 
 def compile_text(text: str) -> re.Pattern[str]:

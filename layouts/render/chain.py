@@ -13,37 +13,37 @@ from lanescope.shared.pieces import Ints
 from lanescope.shared.swizzle import Swizzle
 
 
-def render_code(found: Chain) -> str:
+def render_code(chain: Chain) -> str:
     """Return the instruction's wrapper, the swizzle function and the loop in which every lane computes its addresses.
 
     The tests execute it lane by lane on the host, `lanescope gpu verify` on the device.
     """
-    return render_wrapper(found.load.instruction) + "\n" + render_loop(found)
+    return render_wrapper(chain.load.instruction) + "\n" + render_loop(chain)
 
 
-def render_loop(found: Chain) -> str:
+def render_loop(chain: Chain) -> str:
     """Return `load_a(r, tile)` (or `store_d`) without the instruction's wrapper.
 
     tile: the shared address of the storage's first byte.
     """
-    placed, operand = found.where.placed, found.want.operand
+    placed, operand = chain.where.placed, chain.want.operand
     assert placed is not None
-    name, what = operand.name, "store" if found.store else "load"
-    offsets = found.spread_over_lanes(np.asarray(placed.before(*np.moveaxis(found.starts, -1, 0)), np.int64) >> 3)
-    declared, offset = _render_offsets(offsets, found)
+    name, what = operand.name, "store" if chain.store else "load"
+    offsets = chain.spread_over_lanes(np.asarray(placed.before(*np.moveaxis(chain.starts, -1, 0)), np.int64) >> 3)
+    declared, offset = _render_offsets(offsets, chain)
     swizzle = _render_swizzle(placed.xor, f"swizzle_{name}")
     at = f"tile + {offset}"
     if swizzle:
         at = f"swizzle_{name}({at})" if placed.by == "address" else f"tile + swizzle_{name}({offset})"
     body = [
-        f"// {name.upper()} {operand.row_count}×{operand.col_count} {operand.element.name}: {found.where.text}.",
+        f"// {name.upper()} {operand.row_count}×{operand.col_count} {operand.element.name}: {chain.where.text}.",
         *([swizzle] if swizzle else []),
         f"// tile: the shared address where it begins ({placed.base} was verified).",
-        f"__device__ inline void {what}_{name}({'const ' if found.store else ''}unsigned (&r)[{operand.registers}],"
+        f"__device__ inline void {what}_{name}({'const ' if chain.store else ''}unsigned (&r)[{operand.registers}],"
         " unsigned tile) {",
         *_declare_thread_numbers((*declared, offset)),
         *(f"  {line}" for line in declared),
-        *_write_calls(found, at),
+        *_write_calls(chain, at),
         "}",
     ]
     return "\n".join(body) + "\n"
@@ -56,17 +56,17 @@ def _declare_thread_numbers(used: Sequence[str]) -> Iterator[str]:
             yield f"  const unsigned {name} = {value};"
 
 
-def _write_calls(found: Chain, at: str) -> list[str]:
+def _write_calls(chain: Chain, at: str) -> list[str]:
     """Return the call of the wrapper at an address, inside a loop where several calls are needed."""
-    load, constant = found.load, "const " if found.store else ""
+    load, constant = chain.load, "const " if chain.store else ""
     part = "r"
-    if found.count > 1:
+    if chain.count > 1:
         part = f"reinterpret_cast<{constant}unsigned (&)[{load.registers}]>(r[{load.registers} * i])"
-    arguments = (at, part) if found.store else (part, at)
+    arguments = (at, part) if chain.store else (part, at)
     call = f"{get_function_name(load.instruction)}({', '.join(arguments)});"
-    if found.count == 1:
+    if chain.count == 1:
         return [f"  {call}"]
-    return ["#pragma unroll", f"  for (int i = 0; i < {found.count}; ++i)", f"    {call}"]
+    return ["#pragma unroll", f"  for (int i = 0; i < {chain.count}; ++i)", f"    {call}"]
 
 
 def _render_swizzle(xor: Swizzle, name: str) -> str:
@@ -76,7 +76,7 @@ def _render_swizzle(xor: Swizzle, name: str) -> str:
     )
 
 
-def _render_offsets(offsets: Ints, found: Chain) -> tuple[list[str], str]:
+def _render_offsets(offsets: Ints, chain: Chain) -> tuple[list[str], str]:
     """Return (declarations, expression) of the byte offset before the swizzle, exact for every [warp, turn, lane].
 
     A sum of bit fields where there is one, else a table lookup.
@@ -85,13 +85,13 @@ def _render_offsets(offsets: Ints, found: Chain) -> tuple[list[str], str]:
     steps = (offsets - offsets[:, :1])[..., used]
     if first is None or (steps != steps[:1, :, :1]).any():
         rows = ["{" + ", ".join(map(str, turn[used].tolist())) + "}" for warp in offsets for turn in warp]
-        warp = f"{found.count} * warp + " if len(offsets) > 1 else ""
-        turn = "i" if found.count > 1 else "0"
+        warp = f"{chain.count} * warp + " if len(offsets) > 1 else ""
+        turn = "i" if chain.count > 1 else "0"
         table = f"constexpr unsigned offsets[{len(rows)}][{int(used.sum())}] = {{{', '.join(rows)}}};"
         return [table], f"offsets[{warp}{turn}][lane % {int(used.sum())}]"
     declared = [f"const unsigned offset = {first};"]
     apart = steps[0, :, 0].tolist()
-    if found.count == 1:
+    if chain.count == 1:
         return declared, "offset"
     strides = {b - a for a, b in pairwise(apart)}
     if len(strides) == 1:

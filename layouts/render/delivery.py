@@ -32,8 +32,8 @@ def render_function(delivery: Delivery) -> str:
     lines: list[str] = []
     for step in delivery.steps:
         lines += [f"// {format_count(step.count, 'instruction')}: {step.says}."]
-        for one in step.made:
-            lines += _write(one)
+        for instruction in step.made:
+            lines += _write(instruction)
     lines += [f"out[{number}] = r{register};" for number, register in enumerate(delivery.registers)]
     if delivery.start:
         lines = [f"const unsigned r{n} = in[{n}];" for n in range(delivery.start.registers)] + lines
@@ -97,70 +97,70 @@ def render_kernel(delivery: Delivery, name: str = "k") -> str:
 
 
 def _name_part(part: str) -> str:
-    found = re.search(r"(\w+)\(", part.partition("inline ")[2])
-    return found[1] if found else ""
+    match = re.search(r"(\w+)\(", part.partition("inline ")[2])
+    return match[1] if match else ""
 
 
-def _write(one: Instruction) -> list[str]:
-    if isinstance(one, Load):
-        return _write_load(one)
-    if isinstance(one, Convert):
-        return _write_conversion(one)
-    declared = f"const unsigned r{one.target} = "
-    if isinstance(one, Permute):
-        return [f"{declared}prmt(r{one.a}, r{one.b}, {format_lane_word(one.selector, True)});"]
-    if isinstance(one, Shuffle):
-        return [f"{declared}shfl(r{one.a}, {format_lane_word(one.lanes)});"]
-    if isinstance(one, Select):
-        return [f"{declared}lane >> {one.bit} & 1 ? r{one.b} : r{one.a};"]
-    if isinstance(one, Transpose):
-        return [f"{declared}movmatrix(r{one.a});"]
-    if isinstance(one, Shift):
-        way = "<<" if one.nibbles > 0 else ">>"
-        return [f"{declared}r{one.a} {way} {4 * abs(one.nibbles)};"]
-    assert isinstance(one, Blend)
-    return [f"{declared}blend(r{one.a}, r{one.b}, {format_lane_word(one.mask, True)});"]
+def _write(instruction: Instruction) -> list[str]:
+    if isinstance(instruction, Load):
+        return _write_load(instruction)
+    if isinstance(instruction, Convert):
+        return _write_conversion(instruction)
+    declared = f"const unsigned r{instruction.target} = "
+    if isinstance(instruction, Permute):
+        return [f"{declared}prmt(r{instruction.a}, r{instruction.b}, {format_lane_word(instruction.selector, True)});"]
+    if isinstance(instruction, Shuffle):
+        return [f"{declared}shfl(r{instruction.a}, {format_lane_word(instruction.lanes)});"]
+    if isinstance(instruction, Select):
+        return [f"{declared}lane >> {instruction.bit} & 1 ? r{instruction.b} : r{instruction.a};"]
+    if isinstance(instruction, Transpose):
+        return [f"{declared}movmatrix(r{instruction.a});"]
+    if isinstance(instruction, Shift):
+        shift = "<<" if instruction.nibbles > 0 else ">>"
+        return [f"{declared}r{instruction.a} {shift} {4 * abs(instruction.nibbles)};"]
+    assert isinstance(instruction, Blend)
+    return [f"{declared}blend(r{instruction.a}, r{instruction.b}, {format_lane_word(instruction.mask, True)});"]
 
 
-def _write_load(one: Load) -> list[str]:
-    names = [f"r{target}" for target in one.targets]
+def _write_load(load: Load) -> list[str]:
+    names = [f"r{target}" for target in load.targets]
     count = len(names)
     slots = ", ".join(f"%{n}" for n in range(count))
-    held = f"{{{slots}}}" if count > 1 or one.matrix else slots
+    registers = f"{{{slots}}}" if count > 1 or load.matrix else slots
     vector = f"v{count}." if count > 1 else ""
-    opcode = one.matrix.instruction.ptx if one.matrix else f"ld.shared.{vector}u32"
-    address, table = format_lane_word(one.address), []
+    opcode = load.matrix.instruction.ptx if load.matrix else f"ld.shared.{vector}u32"
+    address, table = format_lane_word(load.address), []
     if not address:
-        address = f"at{one.targets[0]}[lane % {len(one.address)}]"
-        table = [f"constexpr unsigned at{one.targets[0]}[] = {{{', '.join(map(str, one.address))}}};"]
+        address = f"at{load.targets[0]}[lane % {len(load.address)}]"
+        table = [f"constexpr unsigned at{load.targets[0]}[] = {{{', '.join(map(str, load.address))}}};"]
     outputs = ", ".join(f'"=r"({name})' for name in names)
     at = "tile" if address == "0" else f"tile + ({address})"
     return [
         *table,
         f"unsigned {', '.join(names)};",
-        f'asm volatile("{opcode} {held}, [%{count}];" : {outputs} : "r"({at}) : "memory");',
+        f'asm volatile("{opcode} {registers}, [%{count}];" : {outputs} : "r"({at}) : "memory");',
     ]
 
 
-def _write_conversion(one: Convert) -> list[str]:
-    source, target = one.kind.split(" → ")
+def _write_conversion(conversion: Convert) -> list[str]:
+    source, target = conversion.kind.split(" → ")
     name = f"{source}_to_{target}"
     if source == "u8":
         selectors = [
             sum((place if n % 2 == 0 else 4) << 4 * n for n, place in enumerate(np.repeat([p for _, p in moves], 2)))
-            for moves in one.moves
+            for moves in conversion.moves
         ]
         return [
-            f"const unsigned r{made} = {name}(r{one.sources[0]}, {selector:#06x});"
-            for made, selector in zip(one.targets, selectors, strict=True)
+            f"const unsigned r{to} = {name}(r{conversion.sources[0]}, {selector:#06x});"
+            for to, selector in zip(conversion.targets, selectors, strict=True)
         ]
-    if len(one.targets) == 1:
-        return [f"const unsigned r{one.targets[0]} = {name}({', '.join(f'r{s}' for s in one.sources)});"]
-    array = f"c{one.sources[0]}"
+    if len(conversion.targets) == 1:
+        return [f"const unsigned r{conversion.targets[0]} = {name}({', '.join(f'r{s}' for s in conversion.sources)});"]
+    array = f"c{conversion.sources[0]}"
     return [
-        f"unsigned {array}[{len(one.targets)}];",
-        f"{name}({array}, r{one.sources[0]});",
-        *(f"const unsigned r{made} = {array}[{n}];" for n, made in enumerate(one.targets)),
+        f"unsigned {array}[{len(conversion.targets)}];",
+        f"{name}({array}, r{conversion.sources[0]});",
+        *(f"const unsigned r{to} = {array}[{n}];" for n, to in enumerate(conversion.targets)),
     ]
 
 

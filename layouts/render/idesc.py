@@ -32,9 +32,9 @@ def render_constant(idesc: IdescWord) -> str:
     return "\n".join([*lines, f"static_assert(idesc == {idesc}u);"])
 
 
-def _render_term(part: KindField, given: IdescWord) -> tuple[str, str]:
-    code = part.field.get(given.word)
-    return f"{code}u << {part.field.low}", f"{part.field.title} {describe_field(part, given)}"
+def _render_term(part: KindField, idesc: IdescWord) -> tuple[str, str]:
+    code = part.field.get(idesc.word)
+    return f"{code}u << {part.field.low}", f"{part.field.title} {describe_field(part, idesc)}"
 
 
 def describe_field(part: KindField, idesc: IdescWord) -> str:
@@ -67,9 +67,9 @@ def render_cutlass(idesc: IdescWord) -> str:
     majors = [f"cute::UMMA::Major::{idesc.format_field(f'transpose_{side}')}" for side in "ab"]
     signs = [f"cute::UMMA::ScaleIn::{'Neg' if idesc.get_code(f'negate_{side}') else 'One'}" for side in "ab"]
     more = [f"cute::UMMA::Saturate::{'True' if idesc.get_code('saturate') else 'False'}"] if not row.scaled else []
-    made = "make_instr_desc_block_scaled" if row.scaled else "make_instr_desc"
+    function = "make_instr_desc_block_scaled" if row.scaled else "make_instr_desc"
     lines = [
-        f"auto idesc = cute::UMMA::{made}<",
+        f"auto idesc = cute::UMMA::{function}<",
         f"    {', '.join(names)},",
         f"    {idesc.m}, {idesc.n}, {', '.join(majors)},",
         f"    {', '.join([*signs, *more, 'true' if idesc.sparse else 'false'])}>();",

@@ -44,7 +44,7 @@ def format_plan_options(options: dict[str, str]) -> str:
 def format_command(plan: ProductPlan | MovePlan, output: str = "product.cu") -> str:
     """Return the command that writes this program."""
     sides = "".join(
-        f" --{side} {shlex.quote(format_plan_options(given))}" for side, given in plan.chosen.items() if given
+        f" --{side} {shlex.quote(format_plan_options(options))}" for side, options in plan.chosen.items() if options
     )
     return f"lanescope kernel {plan.instruction.ptx}{sides} -o {output}"
 
@@ -84,7 +84,7 @@ def _describe_placement(side: ProductSide, stored: bool) -> str:
     major = side.major if side.major == "K" else "MN"[side.letter == "b"]
     if isinstance(side, DescribedSide):
         word = side.get_descriptor(0)
-        given = ", the descriptor given" if side.word else ""
+        descriptor = ", the descriptor given" if side.word else ""
         where = (
             f"swizzle {side.tile.mode.name}"
             if isinstance(side, TiledSide)
@@ -93,7 +93,8 @@ def _describe_placement(side: ProductSide, stored: bool) -> str:
             else ""
         )
         return (
-            f"{text} in shared memory, {major}-major, {where}; LBO {word.lbo_bytes}, SBO {word.sbo_bytes} bytes{given}"
+            f"{text} in shared memory, {major}-major, {where}; LBO {word.lbo_bytes}, SBO {word.sbo_bytes}"
+            f" bytes{descriptor}"
         )
     if isinstance(side, RowsSide):
         how = side.chain.load.instruction.ptx if side.chain else "an element at a time"

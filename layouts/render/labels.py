@@ -39,8 +39,8 @@ def split_label(text: str) -> tuple[str, str]:
     (('T31', '7,15'), ('T3', 'R1'), ('4', '12'))
     """
     for separator in (":", " ", ","):
-        first, found, rest = text.partition(separator)
-        if found:
+        first, separated, rest = text.partition(separator)
+        if separated:
             return first, rest
     return text, ""
 

@@ -74,8 +74,8 @@ def _draw_fills(panel: FigurePanel, colour: str, drawn: Mask, faint: Mask | None
         category, count = panel.category, panel.of
     else:
         assert panel.grid is not None
-        held = choose_colour(panel.grid, colour)
-        category, count = panel.grid.number_cells(held), panel.grid.categories[held].count
+        numbers = choose_colour(panel.grid, colour)
+        category, count = panel.grid.number_cells(numbers), panel.grid.categories[numbers].count
     variables = list_fill_variables(count)
     for index, variable in enumerate(variables):
         mask = (category % len(variables) == index) & (category >= 0) & drawn
@@ -111,7 +111,7 @@ def _draw_labels(panel: FigurePanel, label: str, visible: Mask, rows: Range, col
     yield f'<g class="labels" font-size="{_format_label_size(longest, c1 - c0, r1 - r0)}">'
     for r, line in enumerate(texts, down.start):
         cells = zip(places, line, visible[r, across].tolist(), strict=True)
-        spans = "".join(f"{place}{text}</tspan>" for place, text, seen in cells if seen and text)
+        spans = "".join(f"{place}{text}</tspan>" for place, text, is_visible in cells if is_visible and text)
         if spans:
             yield f'<text y="{_format_percent(r + 0.5 - r0, r1 - r0)}" dy=".35em">{spans}</text>'
     yield "</g>"
@@ -137,5 +137,5 @@ def _render_ticks(rows: Range, cols: Range) -> list[str]:
     return [*out, "</g>"]
 
 
-def _format_percent(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.3f}".rstrip("0").rstrip(".") + "%"
+def _format_percent(part: float, extent: float) -> str:
+    return f"{100 * part / extent:.3f}".rstrip("0").rstrip(".") + "%"

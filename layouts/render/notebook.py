@@ -30,12 +30,12 @@ WAYS = {
 }
 
 
-def _paint_operand(one: Operand) -> str:
+def _paint_operand(operand: Operand) -> str:
     from lanescope.render.diagram import DiagramStyle, render_diagram
     from lanescope.render.view import make_operand_figure
 
-    title = f"{one.name.upper()}, {one.row_count} × {one.col_count}: {one.pattern}"
-    return render_diagram(make_operand_figure(one), DiagramStyle(legend=True), title, title)
+    title = f"{operand.name.upper()}, {operand.row_count} × {operand.col_count}: {operand.pattern}"
+    return render_diagram(make_operand_figure(operand), DiagramStyle(legend=True), title, title)
 
 
 def _paint_instruction(instruction: Instruction) -> str | None:
@@ -80,15 +80,15 @@ def _paint_tile(tile: Tile) -> str:
     return draw_sheets([(sheet, "bank", title)], title, LIGHT)
 
 
-def _paint_descriptor(one: Descriptor) -> str:
+def _paint_descriptor(descriptor: Descriptor) -> str:
     from lanescope.render.descriptor_bits import render_descriptor_bits
     from lanescope.render.palette import LIGHT
 
-    return render_descriptor_bits(one, LIGHT)
+    return render_descriptor_bits(descriptor, LIGHT)
 
 
-def _paint_copy(one: TiledCopy) -> str:
-    sides = "".join(f"<td valign='top'>{side._repr_svg_()}</td>" for side in (one.source, one.destination))
+def _paint_copy(copy: TiledCopy) -> str:
+    sides = "".join(f"<td valign='top'>{side._repr_svg_()}</td>" for side in (copy.source, copy.destination))
     return f"<table><tr><th>Source</th><th>Destination</th></tr><tr>{sides}</tr></table>"
 
 
@@ -99,44 +99,48 @@ def _render_verdict(good: bool, head: str, *lines: str) -> str:
     return f"<div><b style='color:{colour}'>{'✓' if good else '✗'} {escape(head)}</b>{text}</div>"
 
 
-def _paint_verdict(one: Verdict) -> str:
+def _paint_verdict(verdict: Verdict) -> str:
     lines = []
-    if first := one.first_mismatch:
+    if first := verdict.first_mismatch:
         lines.append(f"First: [{first.row},{first.k}] lies at {first.expected:#x}, read from {first.read:#x}.")
-    for cause in one.diagnoses:
+    for cause in verdict.diagnoses:
         fix = f" Repair: <code>{cause.fix}</code>." if cause.fix else ""
         lines.append(f"{escape(cause.message)}{fix}")
     return _render_verdict(
-        one.match, f"{'match' if one.match else 'mismatch'}: {one.matched} of {one.total} elements", *lines
+        verdict.match,
+        f"{'match' if verdict.match else 'mismatch'}: {verdict.matched} of {verdict.total} elements",
+        *lines,
     )
 
 
-def _paint_chain(one: Chain) -> str:
-    good = one.matched == one.total
-    ways = f"{one.load.instruction.ptx}, {one.count} of them"
+def _paint_chain(chain: Chain) -> str:
+    good = chain.matched == chain.total
+    count = f"{chain.load.instruction.ptx}, {chain.count} of them"
     return _render_verdict(
-        good, f"{'match' if good else 'mismatch'}: {one.matched} of {one.total} elements", escape(ways)
+        good, f"{'match' if good else 'mismatch'}: {chain.matched} of {chain.total} elements", escape(count)
     )
 
 
-def _paint_cost(one: Cost) -> str:
-    good = one.ways == 1
-    said = "no bank conflicts" if good else f"{one.ways}-way bank conflicts"
+def _paint_cost(cost: Cost) -> str:
+    good = cost.ways == 1
+    sentence = "no bank conflicts" if good else f"{cost.ways}-way bank conflicts"
     return _render_verdict(
-        good, f"{one.access.name}: {said}", f"{one.wavefronts} wavefronts, {one.ideal} without conflicts."
+        good, f"{cost.access.name}: {sentence}", f"{cost.wavefronts} wavefronts, {cost.ideal} without conflicts."
     )
 
 
-def _paint_conversion(one: Conversion) -> str:
-    held = f"{one.in_thread} of {one.places} elements stay in their thread, {one.in_warp} in their warp."
-    lines = [held]
-    if one.trip:
+def _paint_conversion(conversion: Conversion) -> str:
+    lines = [
+        f"{conversion.in_thread} of {conversion.places} elements stay in their thread,"
+        f" {conversion.in_warp} in their warp."
+    ]
+    if conversion.trip:
         costs = (
             f"{side.name}: {side.wavefronts} wavefronts, {side.ideal} without conflicts."
-            for side in (one.trip.store, one.trip.load)
+            for side in (conversion.trip.store, conversion.trip.load)
         )
         lines += costs
-    return _render_verdict(one.way in ("same", "registers"), WAYS[one.way], *lines)
+    return _render_verdict(conversion.way in ("same", "registers"), WAYS[conversion.way], *lines)
 
 
 PAINTERS: dict[tuple[str, str], Callable[[Any], str | None]] = {  # (class, svg or html) → painter

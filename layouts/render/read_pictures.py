@@ -59,24 +59,26 @@ class OperandChunks:
         return f"{self.operand}[{row},{k}]"
 
 
-def make_chunks(read: Addresses, expected: Addresses | None, seen: View, operand: str) -> OperandChunks:
+def make_chunks(read: Addresses, expected: Addresses | None, view: View, operand: str) -> OperandChunks:
     """Return the chunks of an operand from its element maps [row][k]."""
 
     def turn(made: Addresses) -> Addresses:
-        return made if seen.major == "K" else made.T
+        return made if view.major == "K" else made.T
 
-    got = turn(read)
-    lines, across = got.shape[0], got.shape[1] // seen.per
+    read_addresses = turn(read)
+    lines, across = read_addresses.shape[0], read_addresses.shape[1] // view.per
     want = None if expected is None else turn(expected)
-    same = np.ones(got.shape, np.bool_) if want is None else np.asarray(got == want)
-    right = np.asarray(same.reshape(lines, across, seen.per).all(axis=2))
-    return OperandChunks(seen, operand, got[:, :: seen.per], None if want is None else want[:, :: seen.per], right)
+    same = np.ones(read_addresses.shape, np.bool_) if want is None else np.asarray(read_addresses == want)
+    right = np.asarray(same.reshape(lines, across, view.per).all(axis=2))
+    return OperandChunks(
+        view, operand, read_addresses[:, :: view.per], None if want is None else want[:, :: view.per], right
+    )
 
 
-def find_chunk_states(made: OperandChunks) -> tuple[int, Chunks]:
+def find_chunk_states(operand_chunks: OperandChunks) -> tuple[int, Chunks]:
     """Return (first chunk, state codes [line][8]), starting at the first 128-byte row that is read or stored."""
-    read = np.unique(made.read >> 4)
-    stored = read if made.stored is None else np.unique(made.stored >> 4)
+    read = np.unique(operand_chunks.read >> 4)
+    stored = read if operand_chunks.stored is None else np.unique(operand_chunks.stored >> 4)
     low = min(int(read[0]), int(stored[0])) // 8 * 8
     high = max(int(read[-1]), int(stored[-1])) // 8 * 8 + 8
     lines = min((high - low) // 8, MOST_LINES)
@@ -86,48 +88,48 @@ def find_chunk_states(made: OperandChunks) -> tuple[int, Chunks]:
         inside = chunks[chunks - low < len(out)] - low
         out[inside] += value
 
-    if made.stored is None:
+    if operand_chunks.stored is None:
         put(read, PLAIN)
     else:
         put(read, READ)
         put(stored, STORED)
-        right = np.unique(made.read[made.right] >> 4)
+        right = np.unique(operand_chunks.read[operand_chunks.right] >> 4)
         inside = right[right - low < len(out)] - low
         out[inside] = np.where(out[inside] == OTHER, RIGHT, out[inside])
     return low, out.reshape(lines, 8)
 
 
-def render_operand(made: OperandChunks, title: str) -> str:
+def render_operand(chunks: OperandChunks, title: str) -> str:
     """Return the operand's SVG: ✗ or ✓ in every cell, and the chunk it is read from."""
-    wide = max(int(520 / made.across), 74)
-    width, height = _LEFT + wide * made.across + 1, 22 + _TALL * made.lines + 1
-    judged = made.stored is not None
+    wide = max(int(520 / chunks.across), 74)
+    width, height = _LEFT + wide * chunks.across + 1, 22 + _TALL * chunks.lines + 1
+    judged = chunks.stored is not None
     out = [_render_open_tag("picture-operand", width, height, title)]
-    axis = "row" if made.seen.major == "K" else "k"
-    along = "k" if made.seen.major == "K" else ("m" if made.operand == "A" else "n")
-    for chunk in range(made.across):
-        out.append(_render_tick(_LEFT + (chunk + 0.5) * wide, 14, f"{along} {chunk * made.seen.per}…", "middle"))
-    for line in range(made.lines):
+    axis = "row" if chunks.seen.major == "K" else "k"
+    along = "k" if chunks.seen.major == "K" else ("m" if chunks.operand == "A" else "n")
+    for chunk in range(chunks.across):
+        out.append(_render_tick(_LEFT + (chunk + 0.5) * wide, 14, f"{along} {chunk * chunks.seen.per}…", "middle"))
+    for line in range(chunks.lines):
         y = 22 + line * _TALL
         out.append(_render_tick(_LEFT - 6, y + 16, f"{axis} {line}" if line == 0 else str(line), "end"))
-        for chunk in range(made.across):
-            state = "plain" if not judged else "right" if made.right[line, chunk] else "wrong"
+        for chunk in range(chunks.across):
+            state = "plain" if not judged else "right" if chunks.right[line, chunk] else "wrong"
             mark = {"plain": "", "right": "✓ ", "wrong": "✗ "}[state]
-            name = f"{made.format_cell(line, chunk)} " if wide > 150 else ""
-            text = f"{mark}{name}← {int(made.read[line, chunk]):x}"
+            name = f"{chunks.format_cell(line, chunk)} " if wide > 150 else ""
+            text = f"{mark}{name}← {int(chunks.read[line, chunk]):x}"
             out.append(_render_cell(state, _LEFT + chunk * wide, y, wide, text))
     return "".join([*out, "</svg>"])
 
 
-def render_memory(made: OperandChunks, title: str) -> str:
+def render_memory(chunks: OperandChunks, title: str) -> str:
     """Return the SVG of shared memory, 128 bytes per row, with the state of every chunk.
 
     Correct and plain chunks name their element.
     """
-    low, state = find_chunk_states(made)
+    low, state = find_chunk_states(chunks)
     lines = len(state)
     width, height = _LEFT + 8 * _CELL + 1, 22 + lines * _TALL + 1
-    names = _map_memory_chunks(made)
+    names = _map_memory_chunks(chunks)
     out = [_render_open_tag("picture-memory", width, height, title)]
     out += [_render_tick(_LEFT + (n + 0.5) * _CELL, 14, f"+{n * 16:02x}", "middle") for n in range(8)]
     for line in range(lines):
@@ -155,40 +157,40 @@ _CHAR = 6.7  # width of a character of a standalone picture
 _HIGH = 18.0  # a cell of a standalone picture; the rest of its size follows from its texts
 
 
-def make_figure(made: OperandChunks, first: int = 0, last: int | None = None) -> PanelFigure:
+def make_figure(chunks: OperandChunks, first: int = 0, last: int | None = None) -> PanelFigure:
     """Return both pictures as the panels of a document's figure.
 
     They show the operand's lines `first` to `last`, and the memory they are read from and stored at.
     """
-    lines = slice(first, made.lines if last is None else min(last + 1, made.lines))
-    operand = _draw_operand(made, lines)
-    memory = _draw_memory(made, lines, operand.x + max(operand.width, _CHAR * len(operand.title)))
+    lines = slice(first, chunks.lines if last is None else min(last + 1, chunks.lines))
+    operand = _draw_operand(chunks, lines)
+    memory = _draw_memory(chunks, lines, operand.x + max(operand.width, _CHAR * len(operand.title)))
     tall = TOP + max(operand.height, memory.height) + 8
     wide = memory.x + max(memory.width, _CHAR * len(memory.title)) + 8
     return PanelFigure(wide, tall, (operand, memory))
 
 
-def _name_axes(made: OperandChunks) -> tuple[str, str]:
+def _name_axes(chunks: OperandChunks) -> tuple[str, str]:
     """Return the names (m, n or k) of the axes down and across a picture of the operand."""
-    row = "m" if made.operand == "A" else "n"
-    return (row, "k") if made.seen.major == "K" else ("k", row)
+    row = "m" if chunks.operand == "A" else "n"
+    return (row, "k") if chunks.seen.major == "K" else ("k", row)
 
 
-def _draw_operand(made: OperandChunks, lines: slice) -> FigurePanel:
+def _draw_operand(chunks: OperandChunks, lines: slice) -> FigurePanel:
     """Return the operand's panel: the address each chunk is read from, and whether it is the correct one."""
-    read, right = made.read[lines], made.right[lines]
-    judged = made.stored is not None
+    read, right = chunks.read[lines], chunks.right[lines]
+    judged = chunks.stored is not None
     marks = np.where(right, "✓ ", "✗ ") if judged else np.full(read.shape, "")
     texts = [
         [f"{mark}← {address:x}" for mark, address in zip(*row, strict=True)]
         for row in zip(marks.tolist(), read.tolist(), strict=True)
     ]
     status = np.where(right, palette.RIGHT, palette.WRONG) if judged else np.full(read.shape, -1)
-    down, along = _name_axes(made)
+    down, along = _name_axes(chunks)
     names = [f"{down} {n}" for n in range(lines.start, lines.stop)]
     return FigurePanel(
         "operand",
-        f"{made.operand}, {down} × {along}",
+        f"{chunks.operand}, {down} × {along}",
         rows=read.shape[0],
         cols=read.shape[1],
         x=LEFT + 7.0 * max(map(len, names)),
@@ -199,29 +201,29 @@ def _draw_operand(made: OperandChunks, lines: slice) -> FigurePanel:
         texts=texts,
         status=status.astype(np.int32),
         row_names=tuple(names),
-        col_names=tuple(f"{along} {c * made.seen.per}…" for c in range(read.shape[1])),
+        col_names=tuple(f"{along} {c * chunks.seen.per}…" for c in range(read.shape[1])),
     )
 
 
-def _draw_memory(made: OperandChunks, lines: slice, after: float) -> FigurePanel:
+def _draw_memory(chunks: OperandChunks, lines: slice, after: float) -> FigurePanel:
     """Return the panel of the memory rows that the operand's lines touch.
 
     after: the right edge of the panel to its left.
     """
-    low, state = find_chunk_states(made)
-    read = made.read[lines]
-    touched = np.concatenate([read.ravel(), (read if made.stored is None else made.stored[lines]).ravel()])
+    low, state = find_chunk_states(chunks)
+    read = chunks.read[lines]
+    touched = np.concatenate([read.ravel(), (read if chunks.stored is None else chunks.stored[lines]).ravel()])
     down = slice((int(touched.min()) // 16 - low) // 8, (int(touched.max()) // 16 - low) // 8 + 1)
     cut = down.stop > len(state)
     low, state = low + down.start * 8, state[down]
-    names = _map_memory_chunks(made)
+    names = _map_memory_chunks(chunks)
     marks = {RIGHT: "✓ ", PLAIN: ""}
-    held = [
+    stored = [
         [marks[code] + names.get(low + n * 8 + c, "") if code in marks else "" for c, code in enumerate(row)]
         for n, row in enumerate(state.tolist())
     ]
     addresses = tuple(f"{(low + n * 8) * 16:x}" for n in range(len(state)))
-    longest = max((len(text) for row in held for text in row), default=0)
+    longest = max((len(text) for row in stored for text in row), default=0)
     return FigurePanel(
         "memory",
         "Shared memory" + ", the first rows" * cut,
@@ -232,22 +234,22 @@ def _draw_memory(made: OperandChunks, lines: slice, after: float) -> FigurePanel
         cell_width=max(52.0, longest * _CHAR + 8),
         cell_height=_HIGH,
         grid=None,
-        texts=held,
+        texts=stored,
         status=np.vectorize(_STATUS.__getitem__)(state).astype(np.int32),
         row_names=addresses,
         col_names=tuple(f"+{c * 16:02x}" for c in range(8)),
     )
 
 
-def _map_memory_chunks(made: OperandChunks) -> dict[int, str]:
+def _map_memory_chunks(chunks: OperandChunks) -> dict[int, str]:
     """Return memory chunk → first element, for chunks that hold part of the operand."""
-    held = made.read if made.stored is None else made.stored
+    addresses = chunks.read if chunks.stored is None else chunks.stored
     names: dict[int, str] = {}
-    for line in range(made.lines):
-        for chunk in range(made.across):
-            at = chunk * made.seen.per
-            row, k = (line, at) if made.seen.major == "K" else (at, line)
-            names[int(held[line, chunk]) >> 4] = f"{row},{k}"
+    for line in range(chunks.lines):
+        for chunk in range(chunks.across):
+            at = chunk * chunks.seen.per
+            row, k = (line, at) if chunks.seen.major == "K" else (at, line)
+            names[int(addresses[line, chunk]) >> 4] = f"{row},{k}"
     return names
 
 
@@ -263,10 +265,10 @@ def render_hatches() -> str:
     return f'<svg class="hidden" width="0" height="0" aria-hidden="true"><defs>{patterns}</defs></svg>'
 
 
-def list_legend(made: OperandChunks) -> list[tuple[str, str]]:
+def list_legend(chunks: OperandChunks) -> list[tuple[str, str]]:
     """Return (class, text) of the states that occur in the picture of memory."""
-    present = set(find_chunk_states(made)[1].ravel().tolist())
-    return [said for code, said in STATES.items() if code in present]
+    present = set(find_chunk_states(chunks)[1].ravel().tolist())
+    return [words for code, words in STATES.items() if code in present]
 
 
 def _render_open_tag(name: str, width: int, height: int, title: str) -> str:
@@ -282,5 +284,5 @@ def _render_tick(x: float, y: float, text: str, anchor: str) -> str:
 
 
 def _render_cell(state: str, x: float, y: float, wide: float, text: str) -> str:
-    said = f'<text x="{x + wide / 2:g}" y="{y + 16:g}">{escape(text)}</text>' if text else ""
-    return f'<g class="c" data-state="{state}"><rect x="{x:g}" y="{y:g}" width="{wide:g}" height="{_TALL}"/>{said}</g>'
+    label = f'<text x="{x + wide / 2:g}" y="{y + 16:g}">{escape(text)}</text>' if text else ""
+    return f'<g class="c" data-state="{state}"><rect x="{x:g}" y="{y:g}" width="{wide:g}" height="{_TALL}"/>{label}</g>'

@@ -56,10 +56,10 @@ def find_conversion(source: str, target: Operand) -> TypeConversion:
     if target.element.kind in ("int", "uint"):
         low, high = map(int, codec.get_bounds(name))
         mask = f" & 0x{(1 << target.element.bits) - 1:X}u"
-        kept = f"min(max({_TO_INT[source].format('x')}, {low}), {high})"
+        clamped = f"min(max({_TO_INT[source].format('x')}, {low}), {high})"
         rounded = "" if source == "s32" else "rounds to the nearest integer, "
         return TypeConversion(
-            f"to_{name}", half, 1, f"return (unsigned){kept}{mask};", f"{rounded}saturates to {low} … {high}"
+            f"to_{name}", half, 1, f"return (unsigned){clamped}{mask};", f"{rounded}saturates to {low} … {high}"
         )
     if name == "b1":
         zero = "__half2float(x) != 0.0f" if source == "f16" else "x != 0"
@@ -122,26 +122,29 @@ def _convert_to_16_bits(source: str, name: str, half: tuple[str, ...]) -> TypeCo
     )
 
 
-def render_code(found: AccumulatorReuse) -> str:
+def render_code(reuse: AccumulatorReuse) -> str:
     """Return a function that makes A's registers of every K step from D's registers.
 
     It converts and packs where no element changes lanes, and uses shuffles elsewhere. Its argument d is the mma's
     result: one element per entry, for f16 a register of two.
     """
-    source, target = found.source, found.target
-    made = find_conversion(source.element.name, target)
+    source, target = reuse.source, reuse.target
+    conversion = find_conversion(source.element.name, target)
     result = "double" if target.register_bits == 64 else "unsigned"
-    shape = (f"[{found.steps}]" if found.steps > 1 else "") + f"[{target.registers}]"
-    given, entries = ("unsigned", source.registers) if source.element.bits < 32 else (source.element.cpp, source.values)
-    fill = _render_shuffles(found, made) if found.verdict == "shuffle" else _render_packing(found, made)
-    used = any(made.name in line for line in fill)
+    shape = (f"[{reuse.steps}]" if reuse.steps > 1 else "") + f"[{target.registers}]"
+    parameter, entries = (
+        ("unsigned", source.registers) if source.element.bits < 32 else (source.element.cpp, source.values)
+    )
+    fill = _render_shuffles(reuse, conversion) if reuse.verdict == "shuffle" else _render_packing(reuse, conversion)
+    used = any(conversion.name in line for line in fill)
     return (
         "\n".join(
             [
-                *_render_comment(found),
-                *(f"#include <{name}>" for name in made.headers if used),
-                *(["", made.render_function(source.element.name, result), ""] if used else []),
-                f"__device__ inline void d_to_a({result} (&a){shape}, const {given} (&d)[{found.tiles}][{entries}]) {{",
+                *_render_comment(reuse),
+                *(f"#include <{name}>" for name in conversion.headers if used),
+                *(["", conversion.render_function(source.element.name, result), ""] if used else []),
+                f"__device__ inline void d_to_a({result} (&a){shape}, const {parameter}"
+                f" (&d)[{reuse.tiles}][{entries}]) {{",
                 *("  " + line for line in fill),
                 "}",
             ]
@@ -150,17 +153,17 @@ def render_code(found: AccumulatorReuse) -> str:
     )
 
 
-def _render_comment(found: AccumulatorReuse) -> list[str]:
-    source, target = found.source, found.target
-    counts = [f"{found.tiles} tiles of D side by side"] * (found.tiles > 1) + [f"{found.steps} K steps"] * (
-        found.steps > 1
+def _render_comment(reuse: AccumulatorReuse) -> list[str]:
+    source, target = reuse.source, reuse.target
+    counts = [f"{reuse.tiles} tiles of D side by side"] * (reuse.tiles > 1) + [f"{reuse.steps} K steps"] * (
+        reuse.steps > 1
     )
     out = [
         f"// A {target.row_count}×{target.col_count} of {target.element.name} from D"
         f" {source.row_count}×{source.col_count} of {source.element.name}{': ' if counts else ''}{', '.join(counts)}."
     ]
-    if found.verdict == "reordered":
-        order, period = found.order or (), found.period
+    if reuse.verdict == "reordered":
+        order, period = reuse.order or (), reuse.period
         every = "" if period == len(order) else f", and so on every {period} rows"
         out.append(
             f"// K is taken in another order. Take B's rows in it, too: {' '.join(map(str, order[:period]))}{every}."
@@ -168,8 +171,8 @@ def _render_comment(found: AccumulatorReuse) -> list[str]:
     return out
 
 
-def _format_register(found: AccumulatorReuse, step: int, register: int) -> str:
-    return f"a[{step}][{register}]" if found.steps > 1 else f"a[{register}]"
+def _format_register(reuse: AccumulatorReuse, step: int, register: int) -> str:
+    return f"a[{step}][{register}]" if reuse.steps > 1 else f"a[{register}]"
 
 
 def _format_element(source: Operand, tile: int, value: int) -> str:
@@ -182,63 +185,63 @@ def _format_element(source: Operand, tile: int, value: int) -> str:
     return f"__ushort_as_half((unsigned short){half})"
 
 
-def _render_packed(made: TypeConversion, elements: list[str], container: int) -> str:
+def _render_packed(conversion: TypeConversion, elements: list[str], container: int) -> str:
     """Return a register with converted elements, packed from bit 0."""
     parts = []
-    for at in range(0, len(elements), made.values):
-        part = f"{made.name}({', '.join(elements[at : at + made.values])})"
+    for at in range(0, len(elements), conversion.values):
+        part = f"{conversion.name}({', '.join(elements[at : at + conversion.values])})"
         parts.append(f"{part} << {container * at}" if at else part)
     return " | ".join(parts)
 
 
-def _render_packing(found: AccumulatorReuse, made: TypeConversion) -> list[str]:
+def _render_packing(reuse: AccumulatorReuse, conversion: TypeConversion) -> list[str]:
     """Return code in which every lane packs its own elements, from the same positions in all lanes.
 
     A register that already has the right contents is used as it is.
     """
-    source, target = found.source, found.target
-    tiles, _, values = found.taken
+    source, target = reuse.source, reuse.target
+    tiles, _, values = reuse.taken
     per = target.values // target.registers
     out = []
-    for step in range(found.steps):
+    for step in range(reuse.steps):
         for register in range(target.registers):
             part = slice(register * per, (register + 1) * per)
-            held = list(zip(tiles[step, 0, part].tolist(), values[step, 0, part].tolist(), strict=True))
-            tile, first = held[0]
-            ready = source.element.name == target.element.name and held == [
+            sources = list(zip(tiles[step, 0, part].tolist(), values[step, 0, part].tolist(), strict=True))
+            tile, first = sources[0]
+            ready = source.element.name == target.element.name and sources == [
                 (tile, first // per * per + n) for n in range(per)
             ]
             text = (
                 f"d[{tile}][{first // per}]"
                 if ready
-                else _render_packed(made, [_format_element(source, *at) for at in held], target.container_bits)
+                else _render_packed(conversion, [_format_element(source, *at) for at in sources], target.container_bits)
             )
-            out.append(f"{_format_register(found, step, register)} = {text};")
+            out.append(f"{_format_register(reuse, step, register)} = {text};")
     return out
 
 
-def _render_shuffles(found: AccumulatorReuse, made: TypeConversion) -> list[str]:
+def _render_shuffles(reuse: AccumulatorReuse, conversion: TypeConversion) -> list[str]:
     """Return code that fetches each element from the lane that holds it.
 
     Lanes that need different entries of D's registers are served one entry at a time.
     """
-    source, target = found.source, found.target
+    source, target = reuse.source, reuse.target
     per = target.values // target.registers
     kind = source.element.cpp
     froms: dict[tuple[int, ...], str] = {}
     fill = []
-    for step in range(found.steps):
+    for step in range(reuse.steps):
         for register in range(target.registers):
             fill.append("{" + f" {kind} {', '.join(f'x{n}' for n in range(per))};")
             for inside in range(per):
                 tile, lane, value = (
-                    array[step, :32, register * per + inside] for array in (found.tile, found.lane, found.value)
+                    array[step, :32, register * per + inside] for array in (reuse.tile, reuse.lane, reuse.value)
                 )
                 name = froms.setdefault(tuple((lane % 32).tolist()), f"from{len(froms)}")
                 fill += [f"  {line}" for line in _render_fetch(source, tile, value, f"x{inside}", name)]
             fill.append(
-                f"  {_format_register(found, step, register)} ="
-                f" {_render_packed(made, [f'x{n}' for n in range(per)], target.container_bits)}; }}"
+                f"  {_format_register(reuse, step, register)} ="
+                f" {_render_packed(conversion, [f'x{n}' for n in range(per)], target.container_bits)}; }}"
             )
     tables = [
         f"constexpr unsigned char {name}[32] = {{{', '.join(map(str, lanes))}}};" for lanes, name in froms.items()

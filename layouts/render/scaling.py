@@ -44,8 +44,10 @@ def render_issue(side: ScaleOperand, copies: list[AtomCopy], steps: list[ScaledM
     """
     text = format_copy_ptx(side.mma)
     lines = ["// tmem: the allocation's address. smem: where the factors begin, encoded (bytes >> 4)."]
-    for one in copies:
-        lines.append(f'asm volatile("{text} [%0], %1;" :: "r"(tmem + {one.column}), "l"({one.descriptor}ull + smem));')
+    for copy in copies:
+        lines.append(
+            f'asm volatile("{text} [%0], %1;" :: "r"(tmem + {copy.column}), "l"({copy.descriptor}ull + smem));'
+        )
     for step in steps:
         lines.append(
             f"mma(tmem, a_desc({step.k}), b_desc({step.k}), {step.word}u,"

@@ -115,13 +115,13 @@ class TileSheet:
             bank = np.where(self.place < 0, -1, self.place * self.element_bits // 32 % 32)
             return {"bank": bank, "address": self.place}
         assert self.thread is not None and self.value is not None
-        held = self.thread >= 0
+        has_holder = self.thread >= 0
         return {
-            "warp": np.where(held, self.thread // self.lanes, -1),
-            "thread": np.where(held, self.thread % self.lanes, -1),
-            "lane": np.where(held, self.thread % 4, -1),
+            "warp": np.where(has_holder, self.thread // self.lanes, -1),
+            "thread": np.where(has_holder, self.thread % self.lanes, -1),
+            "lane": np.where(has_holder, self.thread % 4, -1),
             "value": self.value,
-            "vector": np.where(held, self.value * self.element_bits // 32, -1),
+            "vector": np.where(has_holder, self.value * self.element_bits // 32, -1),
         } | ({} if self.byte is None else {"bank": np.where(self.byte < 0, -1, self.byte // 4 % 32)})
 
     def format_cell(self, row: int, col: int, letter: str = "V") -> str:

@@ -32,8 +32,8 @@ def find_summands(offsets: list[int]) -> list[tuple[int, int, int]]:
         out.append((unit, size, stride))
         unit *= size
     x = np.arange(count)
-    told = offsets[0] + sum((x // unit % size * stride for unit, size, stride in out), np.zeros(count, np.int64))
-    if told.tolist() != offsets:
+    total = offsets[0] + sum((x // unit % size * stride for unit, size, stride in out), np.zeros(count, np.int64))
+    if total.tolist() != offsets:
         raise LayoutError(
             "no_formula",
             "The offsets are not a sum of strides.",

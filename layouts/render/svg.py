@@ -135,8 +135,8 @@ def _render_status_hatches(figure: PanelFigure, palette: Palette | None, key: st
         strokes = status.strokes or (("bad", "/"), ("bad", "\\"))
         width = 1.3 if status.strokes else 0.5  # thin where it stands for a fill, with the cell's text on it
         lines = "".join(
-            f'<path d="{paths[way]}" fill="none" stroke="{get_paint(palette, colour)}" stroke-width="{width}"/>'
-            for colour, way in strokes
+            f'<path d="{paths[direction]}" fill="none" stroke="{get_paint(palette, colour)}" stroke-width="{width}"/>'
+            for colour, direction in strokes
         )
         out.append(
             f'<pattern id="{status.name}-{key}" width="6" height="6" patternUnits="userSpaceOnUse">{lines}</pattern>'
@@ -279,8 +279,8 @@ def mask_shown(panel: FigurePanel, threads: frozenset[int] | None) -> Mask:
     """Return bool [rows, cols]: which cells of a panel belong to one of these threads; all for None."""
     if threads is None or panel.grid is None:
         return np.ones((panel.rows, panel.cols), dtype=np.bool_)
-    held: Mask = np.asarray(np.isin(panel.grid.thread, list(threads)).any(axis=2))
-    return held[panel.window]
+    owned: Mask = np.asarray(np.isin(panel.grid.thread, list(threads)).any(axis=2))
+    return owned[panel.window]
 
 
 def _render_cells(

@@ -31,14 +31,14 @@ class TensorSheet(TileSheet):
         return {"row": self.down, "column": self.across}
 
 
-def make_tensor_sheet(made: LinearLayout, element_bits: int, block: int = 0) -> TensorSheet:
+def make_tensor_sheet(layout: LinearLayout, element_bits: int, block: int = 0) -> TensorSheet:
     """Return the lanes and columns of one CTA of the cluster; each cell is a 32-bit column with its elements."""
     names = ("block", "row", "col")
     rows, cols = (
-        made.list_coordinates(axis, names).reshape(-1, made.count_values("row"), made.count_values("col"))[block]
+        layout.list_coordinates(axis, names).reshape(-1, layout.count_values("row"), layout.count_values("col"))[block]
         for axis in (0, 1)
     )
-    full = triton.mask_occupied(made)
+    full = triton.mask_occupied(layout)
     rows, cols = np.where(full, rows, -1), np.where(full, cols, -1)
     each = max(1, COLUMN_BITS // element_bits)
     if rest := -rows.shape[1] % each:
@@ -51,7 +51,7 @@ def make_tensor_sheet(made: LinearLayout, element_bits: int, block: int = 0) -> 
         for m, n in zip(rows.tolist(), cols.tolist(), strict=True)
     )
     down, across = rows[:, ::each], cols[:, ::each]
-    place = np.where(down < 0, -1, down * made.sizes[1] + across)
+    place = np.where(down < 0, -1, down * layout.sizes[1] + across)
     return TensorSheet(
         down.shape[0],
         down.shape[1],
@@ -61,16 +61,16 @@ def make_tensor_sheet(made: LinearLayout, element_bits: int, block: int = 0) -> 
         says=says,
         down=down,
         across=across,
-        wide=made.sizes[1],
+        wide=layout.sizes[1],
     )
 
 
 def _format_elements(elements: list[tuple[int, int]]) -> str:
     """Return the text of a cell's elements: 3,8–9 for a run, else each by itself."""
-    held = [one for one in elements if one[0] >= 0]
-    if not held:
+    present = [element for element in elements if element[0] >= 0]
+    if not present:
         return ""
-    rows, cols = {m for m, _ in held}, [n for _, n in held]
+    rows, cols = {m for m, _ in present}, [n for _, n in present]
     if len(rows) == 1 and cols == list(range(cols[0], cols[0] + len(cols))):
-        return f"{held[0][0]},{cols[0]}" + (f"–{cols[-1]}" if len(cols) > 1 else "")
-    return " ".join(f"{m},{n}" for m, n in held)
+        return f"{present[0][0]},{cols[0]}" + (f"–{cols[-1]}" if len(cols) > 1 else "")
+    return " ".join(f"{m},{n}" for m, n in present)

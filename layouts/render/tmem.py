@@ -17,31 +17,31 @@ SCALE_SIZES = {  # of an atom, as the templates call them
 }
 
 
-def render_statement(found: TensorAccess) -> str:
+def render_statement(access: TensorAccess) -> str:
     """Return a load or store by one warp, with its wait; or a copy or shift by one thread.
 
     taddr: lane << 16 | column.
     """
-    if found.verb == "cp":
-        return f'asm volatile("{found.ptx} [%0], %1;" :: "r"(taddr), "l"(smem_desc) : "memory");'
-    if found.verb == "shift":
-        return f'asm volatile("{found.ptx} [%0];" :: "r"(taddr) : "memory");'
-    count = found.registers
-    half = f", {found.split or found.columns // 2}" if found.halves else ""
-    if found.verb == "ld":
+    if access.verb == "cp":
+        return f'asm volatile("{access.ptx} [%0], %1;" :: "r"(taddr), "l"(smem_desc) : "memory");'
+    if access.verb == "shift":
+        return f'asm volatile("{access.ptx} [%0];" :: "r"(taddr) : "memory");'
+    count = access.registers
+    half = f", {access.split or access.columns // 2}" if access.halves else ""
+    if access.verb == "ld":
         names = ", ".join(f"%{n}" for n in range(count))
-        held = ", ".join(f'"=r"(r[{n}])' for n in range(count))
+        registers = ", ".join(f'"=r"(r[{n}])' for n in range(count))
         address = f"[%{count}]{half}"
         return (
-            f'uint32_t r[{count}];\nasm volatile("{found.ptx} {{{names}}}, {address};"\n    : {held}\n'
+            f'uint32_t r[{count}];\nasm volatile("{access.ptx} {{{names}}}, {address};"\n    : {registers}\n'
             '    : "r"(taddr));\n'
             'asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");'
         )
     names = ", ".join(f"%{n + 1}" for n in range(count))
-    held = ", ".join(f'"r"(r[{n}])' for n in range(count))
+    registers = ", ".join(f'"r"(r[{n}])' for n in range(count))
     address = f"[%0]{half}"
     return (
-        f'asm volatile("{found.ptx} {address}, {{{names}}};"\n    :: "r"(taddr), {held} : "memory");\n'
+        f'asm volatile("{access.ptx} {address}, {{{names}}};"\n    :: "r"(taddr), {registers} : "memory");\n'
         'asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory");'
     )
 

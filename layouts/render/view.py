@@ -38,8 +38,8 @@ def list_labels(scope: ExecutionScope) -> dict[str, str]:
     """
     letters = {"T{": f"{scope.letter}{{", " R{": f" {scope.register[0].upper()}{{"}
     out = dict(LABEL_TEMPLATES)
-    for usual, own in letters.items():
-        out = {kind: text.replace(usual, own) for kind, text in out.items()}
+    for usual, letter in letters.items():
+        out = {kind: text.replace(usual, letter) for kind, text in out.items()}
     return out
 
 
@@ -149,16 +149,16 @@ class OperandGrid:
         if kind not in LABEL_TEMPLATES:
             raise LayoutError("unknown_label", f"No label '{kind}'.", f"Allowed: {', '.join(LABELS)}.", "label")
         template = list_labels(self.operand.scope)[kind]
-        said, each = template.format, cache(_drop_repeats)  # many cells hold the same values
+        fill, each = template.format, cache(_drop_repeats)  # many cells hold the same values
         threads = self.thread[rows, cols, 0].tolist()
-        held = (self.register if "{registers}" in template else self.value)[rows, cols].tolist()
+        numbers = (self.register if "{registers}" in template else self.value)[rows, cols].tolist()
         places = range(self.cols)[cols]
         return [
             [
-                said(thread=t, values=text, registers=text, row=row, col=col, index=row * self.cols + col)
+                fill(thread=t, values=text, registers=text, row=row, col=col, index=row * self.cols + col)
                 for col, t, text in zip(places, ts, map(each, map(tuple, hs)), strict=True)
             ]
-            for row, ts, hs in zip(range(self.rows)[rows], threads, held, strict=True)
+            for row, ts, hs in zip(range(self.rows)[rows], threads, numbers, strict=True)
         ]
 
     @property
@@ -214,9 +214,9 @@ class OperandGrid:
         }
 
 
-def _drop_repeats(held: tuple[int, ...]) -> str:
+def _drop_repeats(numbers: tuple[int, ...]) -> str:
     """Return the numbers without repetitions, in their order."""
-    return ",".join(map(str, dict.fromkeys(held)))
+    return ",".join(map(str, dict.fromkeys(numbers)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ MOST_OPEN = 32  # rows or columns of the opening view: so many still have room f
 _OF_PRODUCT = {"a": ("m", "k"), "b": ("k", "n"), "d": ("m", "n")}
 
 
-def get_dimensions(found: Instruction, panel: FigurePanel) -> tuple[str, str]:
+def get_dimensions(instruction: Instruction, panel: FigurePanel) -> tuple[str, str]:
     """Return (dimension of the rows, dimension of the columns) of a panel.
 
     >>> from lanescope.ptx.catalog import find
@@ -27,33 +27,35 @@ def get_dimensions(found: Instruction, panel: FigurePanel) -> tuple[str, str]:
     >>> [get_dimensions(found, panel) for panel in make_figure(found).panels]
     [('m', 'k'), ('k', 'n'), ('m', 'n')]
     """
-    if not found.family.multiplies:
+    if not instruction.family.multiplies:
         return "r", "c"
     rows, cols = _OF_PRODUCT[panel.name]
     stored = isinstance(panel.grid, OperandGrid) and panel.grid.operand.kept_of_group is not None
     return rows, "s" if stored else cols
 
 
-def count_cells(found: Instruction, figure: PanelFigure | None = None) -> dict[str, int]:
+def count_cells(instruction: Instruction, figure: PanelFigure | None = None) -> dict[str, int]:
     """Return dimension → number of cells."""
     out: dict[str, int] = {}
-    for panel in (figure or make_figure(found)).panels:
-        for dim, count in zip(get_dimensions(found, panel), (panel.rows, panel.cols), strict=True):
+    for panel in (figure or make_figure(instruction)).panels:
+        for dim, count in zip(get_dimensions(instruction, panel), (panel.rows, panel.cols), strict=True):
             out[dim] = max(count, out.get(dim, 0))
     return out
 
 
-def make_opening_window(found: Instruction, figure: PanelFigure | None = None) -> dict[str, Range]:
+def make_opening_window(instruction: Instruction, figure: PanelFigure | None = None) -> dict[str, Range]:
     """Return the ranges that a page shows first.
 
     They are warp 0's rows of a warpgroup, and at most as many cells as labels stay readable for.
     """
-    scope = found.family.scope
-    most = dict.fromkeys("nksrc", MOST_OPEN) | {"m": 16 if scope.several else min(found.sizes.get("m", 0), MOST_OPEN)}
-    return {dim: (0, min(count, most[dim])) for dim, count in count_cells(found, figure).items()}
+    scope = instruction.family.scope
+    most = dict.fromkeys("nksrc", MOST_OPEN) | {
+        "m": 16 if scope.several else min(instruction.sizes.get("m", 0), MOST_OPEN)
+    }
+    return {dim: (0, min(count, most[dim])) for dim, count in count_cells(instruction, figure).items()}
 
 
-def parse_window(text: str, found: Instruction, figure: PanelFigure | None = None) -> dict[str, Range]:
+def parse_window(text: str, instruction: Instruction, figure: PanelFigure | None = None) -> dict[str, Range]:
     """Return the ranges of a URL's window: "" for the opening view, "all", or "m:0-16,n:32-64".
 
     A missing dimension is shown completely. LayoutError for any other text.
@@ -63,8 +65,8 @@ def parse_window(text: str, found: Instruction, figure: PanelFigure | None = Non
     {'m': (16.0, 32.0), 'k': (0, 16), 'n': (0, 8)}
     """
     if not text:
-        return make_opening_window(found, figure)
-    return parse_ranges(text, count_cells(found, figure))
+        return make_opening_window(instruction, figure)
+    return parse_ranges(text, count_cells(instruction, figure))
 
 
 def parse_ranges(text: str, counts: Mapping[str, int]) -> dict[str, Range]:

@@ -68,15 +68,15 @@ def assert_box_fills(
     if spec["kind"] != "canonical":
         raise LayoutError("bad_tile", "The tile is not a canonical one.", "Give mn, k, major and swizzle.", "tile")
     stored = _parse_tile(spec)
-    made = _encode_map(tensor_map)
-    placed = _place_box(made, stored, axes)
-    starts = _list_copies(made, stored, placed, copies)
-    problem = _find_problem(made, stored, placed, starts)
+    encoded = _encode_map(tensor_map)
+    box = _place_box(encoded, stored, axes)
+    starts = _list_copies(encoded, stored, box, copies)
+    problem = _find_problem(encoded, stored, box, starts)
     if problem:
         fail(
             f"The boxes do not fill the tile: {problem}",
             f"tile: {stored.text}",
-            *_suggest_boxes(made, stored, placed, starts),
+            *_suggest_boxes(encoded, stored, box, starts),
         )
 
 
@@ -101,39 +101,39 @@ def assert_expect_tx(expect_tx: int, boxes: Iterable[TensorMap]) -> None:
         )
 
 
-def _count_bytes(made: EncodedMap) -> int:
-    if made.type.code > _LARGEST_PACKED:
+def _count_bytes(encoded: EncodedMap) -> int:
+    if encoded.type.code > _LARGEST_PACKED:
         raise LayoutError(
-            "open_box", f"How many bytes a box of {made.type.name} completes is not established.", "", "boxes"
+            "open_box", f"How many bytes a box of {encoded.type.name} completes is not established.", "", "boxes"
         )
-    return made.box_bytes
+    return encoded.box_bytes
 
 
-def _encode_map(given: TensorMap) -> EncodedMap:
+def _encode_map(tensor_map: TensorMap) -> EncodedMap:
     """Return the tensor map; AssertionError if it breaks a rule of the driver."""
     __tracebackhide__ = True
-    if not isinstance(given, TensorMap):
-        raise TypeError(f"{type(given).__name__} is not a lanescope.testing.TensorMap")
+    if not isinstance(tensor_map, TensorMap):
+        raise TypeError(f"{type(tensor_map).__name__} is not a lanescope.testing.TensorMap")
     numbers = {
-        name: _parse_numbers(name, getattr(given, name)) for name in ("dims", "box", "strides", "element_strides")
+        name: _parse_numbers(name, getattr(tensor_map, name)) for name in ("dims", "box", "strides", "element_strides")
     }
     if not numbers["dims"]:
         raise LayoutError("tma_rank", "dims is empty.", "One number a dimension, innermost first.", "dims")
-    if given.strides is None:
-        bits = make_tensor_map(address=0, type=given.type, dims=[256], strides=[], box=[128]).type.bits
+    if tensor_map.strides is None:
+        bits = make_tensor_map(address=0, type=tensor_map.type, dims=[256], strides=[], box=[128]).type.bits
         sizes = numbers["dims"]
         numbers["strides"] = [prod(sizes[: n + 1]) * bits // 8 for n in range(len(sizes) - 1)]
     try:
         return make_tensor_map(
-            address=parse_integer(given.address, "address"),
-            type=given.type,
+            address=parse_integer(tensor_map.address, "address"),
+            type=tensor_map.type,
             dims=numbers["dims"],
             strides=numbers["strides"],
             box=numbers["box"],
             element_strides=numbers["element_strides"],
-            swizzle=str(given.swizzle),
-            interleave=str(given.interleave),
-            fill=str(given.fill),
+            swizzle=str(tensor_map.swizzle),
+            interleave=str(tensor_map.interleave),
+            fill=str(tensor_map.fill),
         )
     except LayoutError as error:
         if error.hint != DRIVER_REFUSES:
@@ -176,33 +176,33 @@ class _Box:
     bytes: int
 
 
-def _place_box(made: EncodedMap, stored: Storage, axes: Sequence[str] | None) -> _Box:
+def _place_box(encoded: EncodedMap, stored: Storage, axes: Sequence[str] | None) -> _Box:
     """Return the elements of a box: rows in the order of the outer dimensions, one pitch apart."""
     tile = stored.tile
     assert tile is not None
     inner = "k" if tile.major == "K" else "mn"
-    bits, counts = tile.element_bits, list(made.counts)
-    if made.interleave != "none" or made.type.code > _LARGEST_PACKED or "FLIP" in made.swizzle:
-        kind = f"interleave {made.interleave}, {made.type.name} and swizzle {made.swizzle}"
+    bits, counts = tile.element_bits, list(encoded.counts)
+    if encoded.interleave != "none" or encoded.type.code > _LARGEST_PACKED or "FLIP" in encoded.swizzle:
+        kind = f"interleave {encoded.interleave}, {encoded.type.name} and swizzle {encoded.swizzle}"
         raise LayoutError(
             "open_box", f"Where a box with {kind} lies is not followed.", "Interleave none.", "tensor_map"
         )
-    width_bits = counts[0] * made.type.bits
+    width_bits = counts[0] * encoded.type.bits
     if width_bits % bits:
         raise LayoutError(
-            "bad_box", f"{counts[0]} elements of {made.type.name} are not whole elements.", "", "tensor_map"
+            "bad_box", f"{counts[0]} elements of {encoded.type.name} are not whole elements.", "", "tensor_map"
         )
     sizes = [width_bits // bits, *counts[1:]]
     if prod(sizes) > MOST_PLACES:
         raise LayoutError("too_large", f"A box of {prod(sizes):,} elements is not followed.", "", "tensor_map")
-    names = _name_axes(made, inner, sizes, axes)
+    names = _name_axes(encoded, inner, sizes, axes)
     index = np.indices(sizes[::-1]).reshape(len(sizes), -1)[::-1].astype(np.int64)  # innermost first
     where, extent = {"mn": np.int64(0), "k": np.int64(0)}, {"mn": 1, "k": 1}
     for name, size, at in zip(names, sizes, index, strict=True):
         if name:
             where[name] = where[name] + at * extent[name]
             extent[name] *= size
-    pitch = tma.get_pitch_bytes(width_bits // 8, made.swizzle.partition("_")[0])
+    pitch = tma.get_pitch_bytes(width_bits // 8, encoded.swizzle.partition("_")[0])
     row = np.zeros_like(index[0])
     for at, size in zip(index[:0:-1], sizes[:0:-1], strict=True):
         row = row * size + at
@@ -217,7 +217,7 @@ def _place_box(made: EncodedMap, stored: Storage, axes: Sequence[str] | None) ->
     )
 
 
-def _name_axes(made: EncodedMap, inner: str, sizes: Sequence[int], axes: Sequence[str] | None) -> list[str]:
+def _name_axes(encoded: EncodedMap, inner: str, sizes: Sequence[int], axes: Sequence[str] | None) -> list[str]:
     """Return the dimension of the tile that each dimension of the map is."""
     outer = "mn" if inner == "k" else "k"
     if axes is not None:
@@ -226,7 +226,7 @@ def _name_axes(made: EncodedMap, inner: str, sizes: Sequence[int], axes: Sequenc
         return [parse_choice(name, "axes", ("mn", "k", "")) for name in axes]
     names, left = [inner], [outer]
     for n, size in enumerate(sizes[1:], 1):
-        panels = n == 2 and len(sizes) > 2 and made.strides[1] == sizes[0] * made.type.bits // 8
+        panels = n == 2 and len(sizes) > 2 and encoded.strides[1] == sizes[0] * encoded.type.bits // 8
         if size == 1:
             names.append("")
         elif panels:
@@ -238,7 +238,7 @@ def _name_axes(made: EncodedMap, inner: str, sizes: Sequence[int], axes: Sequenc
     return names
 
 
-def _list_copies(made: EncodedMap, stored: Storage, placed: _Box, copies: Iterable[Copy] | None) -> list[Copy]:
+def _list_copies(encoded: EncodedMap, stored: Storage, box: _Box, copies: Iterable[Copy] | None) -> list[Copy]:
     """Return (mn, k, address) of each box."""
     if copies is not None:
         if not isinstance(copies, Iterable):
@@ -246,7 +246,7 @@ def _list_copies(made: EncodedMap, stored: Storage, placed: _Box, copies: Iterab
         return [_parse_copy(copy) for copy in copies]
     tile = stored.tile
     assert tile is not None
-    return _stack_copies(tile.order, (tile.mn, tile.k), placed, tile.base)
+    return _stack_copies(tile.order, (tile.mn, tile.k), box, tile.base)
 
 
 def _parse_copy(copy: Copy) -> Copy:
@@ -256,27 +256,27 @@ def _parse_copy(copy: Copy) -> Copy:
     return mn, k, address
 
 
-def _stack_copies(order: str, size: tuple[int, int], placed: _Box, base: int) -> list[Copy]:
-    wide, deep = placed.extent
+def _stack_copies(order: str, size: tuple[int, int], box: _Box, base: int) -> list[Copy]:
+    wide, deep = box.extent
     places = [(mn, k) for mn in range(0, size[0], wide) for k in range(0, size[1], deep)]
     places.sort(key=lambda place: place[::-1] if order == "mn" else place)
-    return [(mn, k, base + n * placed.bytes) for n, (mn, k) in enumerate(places)]
+    return [(mn, k, base + n * box.bytes) for n, (mn, k) in enumerate(places)]
 
 
-def _find_problem(made: EncodedMap, stored: Storage, placed: _Box, starts: Sequence[Copy]) -> str:
+def _find_problem(encoded: EncodedMap, stored: Storage, box: _Box, starts: Sequence[Copy]) -> str:
     """Return the first problem of the boxes, "" if they fill the tile."""
     tile = stored.tile
     assert tile is not None
     filled = np.zeros((tile.mn, tile.k), np.int8)
-    xor = SWIZZLES[made.swizzle][1]
+    xor = SWIZZLES[encoded.swizzle][1]
     for number, (mn, k, address) in enumerate(starts):
         if address % tma.ALIGNED:
             return f"box {number} begins at {address:#x}; TMA writes to multiples of {tma.ALIGNED}"
-        at_mn, at_k = placed.mn + mn, placed.k + k
+        at_mn, at_k = box.mn + mn, box.k + k
         if at_mn.max() >= tile.mn or at_k.max() >= tile.k:
             reach = f"mn {int(at_mn.max()) + 1}, k {int(at_k.max()) + 1}"
             return f"box {number} reaches to {reach}; the tile ends at mn {tile.mn}, k {tile.k}"
-        written, expected = xor(address + placed.offset), np.asarray(tile.address(at_mn, at_k))
+        written, expected = xor(address + box.offset), np.asarray(tile.address(at_mn, at_k))
         wrong = np.flatnonzero(written != expected)
         if len(wrong):
             n = int(wrong[0])
@@ -294,18 +294,18 @@ def _find_problem(made: EncodedMap, stored: Storage, placed: _Box, starts: Seque
     return ""
 
 
-def _suggest_boxes(made: EncodedMap, stored: Storage, placed: _Box, starts: Sequence[Copy]) -> list[str]:
+def _suggest_boxes(encoded: EncodedMap, stored: Storage, box: _Box, starts: Sequence[Copy]) -> list[str]:
     """Return what would fill the tile: another swizzle, the tile that these boxes fill, and the boxes that write it."""
     tile = stored.tile
     assert tile is not None
     other = "k" if tile.order == "mn" else "mn"
     lines = []
     stored_by = _FORMAT_CODES.get(tile.mode.name, tile.mode.name)
-    if stored_by != made.swizzle:
-        lines.append(f"cause: the tile is stored with swizzle {tile.mode.name}, the map says {made.swizzle}")
-        if not _find_problem(replace(made, swizzle=stored_by), stored, placed, starts):
+    if stored_by != encoded.swizzle:
+        lines.append(f"cause: the tile is stored with swizzle {tile.mode.name}, the map says {encoded.swizzle}")
+        if not _find_problem(replace(encoded, swizzle=stored_by), stored, box, starts):
             lines.append(f"repair: CU_TENSOR_MAP_SWIZZLE_{stored_by}")
-    elif not _find_problem(made, replace(stored, tile=replace(tile, order=other)), placed, starts):
+    elif not _find_problem(encoded, replace(stored, tile=replace(tile, order=other)), box, starts):
         lines.append(f"cause: the tile's atoms are laid {tile.order} first; these boxes fill one laid {other} first")
     series = tma.make_box_series(tile)
     lines.append(

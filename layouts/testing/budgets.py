@@ -47,8 +47,8 @@ def assert_shared_memory_fits(
 
 
 def _list_sizes(buffers: int | Mapping[str, int | Tile]) -> dict[str, int]:
-    named = buffers if isinstance(buffers, Mapping) else {"buffers": buffers}
+    by_name = buffers if isinstance(buffers, Mapping) else {"buffers": buffers}
     return {
         str(name): size.bytes if isinstance(size, Tile) else parse_integer(size, f"buffers.{name}")
-        for name, size in named.items()
+        for name, size in by_name.items()
     }

@@ -23,18 +23,18 @@ def assert_constants(
     __tracebackhide__ = True
     if not isinstance(expected, Mapping) or not expected:
         raise TypeError("expected is not a mapping from names to integers, or empty")
-    given = _format_macros(defines)
+    macros = _format_macros(defines)
     text = _read_source(source)
-    wanted = {
+    goals = {
         name: int(value) if isinstance(value, bool) else parse_integer(value, str(name), -(1 << 63))
         for name, value in expected.items()
     }
-    found = read_constants(text, list(wanted), given)
-    wrong = [(name, found[name].value, value) for name, value in wanted.items() if found[name].value != value]
+    results = read_constants(text, list(goals), macros)
+    wrong = [(name, results[name].value, value) for name, value in goals.items() if results[name].value != value]
     if wrong:
         where = f" in {source.name}" if isinstance(source, Path) else ""
         fail(
-            f"{len(wanted) - len(wrong)} of {len(wanted)} constants{where} are those of Python",
+            f"{len(goals) - len(wrong)} of {len(goals)} constants{where} are those of Python",
             *(f"{name} is {has} in the source, {value} in Python" for name, has, value in wrong),
         )
 

@@ -39,21 +39,21 @@ def assert_descriptor_reads(
     """
     __tracebackhide__ = True
     spec = make_storage_spec(tile)
-    seen = make_operand_view(instruction, operand, spec, idesc, major)
-    stored = parse_operand_storage(spec, seen)
+    view = make_operand_view(instruction, operand, spec, idesc, major)
+    stored = parse_operand_storage(spec, view)
     mn, k = (parse_integer(at, name) for name, at in (("mn", mn), ("k", k)))
-    assert_view_reads(word, seen, stored, mn, k, operand)
+    assert_view_reads(word, view, stored, mn, k, operand)
 
 
-def assert_view_reads(word: Word, seen: View, stored: Storage, mn: int = 0, k: int = 0, operand: str = "") -> None:
+def assert_view_reads(word: Word, view: View, stored: Storage, mn: int = 0, k: int = 0, operand: str = "") -> None:
     """Assert the same for a view: rows, K, element bits, major and format."""
     __tracebackhide__ = True
-    given = parse_descriptor(word, seen.form)
-    found = _verify_word(given, seen, stored, mn, k)
-    if not found.match:
-        what = operand.upper() or f"{seen.rows} rows"
-        head = f"{given} does not read {what} at (mn {mn}, k {k}): {found.matched} of {found.total} elements"
-        fail(head, f"tile: {stored.text}", *describe_verdict(found))
+    descriptor = parse_descriptor(word, view.form)
+    verdict = _verify_word(descriptor, view, stored, mn, k)
+    if not verdict.match:
+        what = operand.upper() or f"{view.rows} rows"
+        head = f"{descriptor} does not read {what} at (mn {mn}, k {k}): {verdict.matched} of {verdict.total} elements"
+        fail(head, f"tile: {stored.text}", *describe_verdict(verdict))
 
 
 def assert_descriptors_read(
@@ -74,38 +74,42 @@ def assert_descriptors_read(
     """
     __tracebackhide__ = True
     spec = make_storage_spec(tile)
-    seen = make_operand_view(instruction, operand, spec, idesc, major)
-    stored = parse_operand_storage(spec, seen)
-    steps = _list_steps(stored.k if depth is None else parse_integer(depth, "depth", 1, MOST_SHARED * 8), seen.k)
+    view = make_operand_view(instruction, operand, spec, idesc, major)
+    stored = parse_operand_storage(spec, view)
+    steps = _list_steps(stored.k if depth is None else parse_integer(depth, "depth", 1, MOST_SHARED * 8), view.k)
     if not callable(words) and (isinstance(words, str) or not isinstance(words, Iterable)):
         raise TypeError(f"words is {type(words).__name__}; a list of words or a function of k is needed")
-    given = [words(k) for k in steps] if callable(words) else list(words)
-    if len(given) != len(steps):
+    encoded = [words(k) for k in steps] if callable(words) else list(words)
+    if len(encoded) != len(steps):
         fail(
-            f"{operand.upper()} is read in {len(steps)} K steps of {seen.k}; there are {len(given)} descriptors",
+            f"{operand.upper()} is read in {len(steps)} K steps of {view.k}; there are {len(encoded)} descriptors",
             f"tile: {stored.text}",
         )
     wrong = []
-    for step, (k, word) in enumerate(zip(steps, given, strict=True)):
-        descriptor = parse_descriptor(word, seen.form)
-        found = _verify_word(descriptor, seen, stored, parse_integer(mn, "mn"), k)
-        if not found.match:
-            wrong.append((step, k, descriptor, found))
+    for step, (k, word) in enumerate(zip(steps, encoded, strict=True)):
+        descriptor = parse_descriptor(word, view.form)
+        verdict = _verify_word(descriptor, view, stored, parse_integer(mn, "mn"), k)
+        if not verdict.match:
+            wrong.append((step, k, descriptor, verdict))
     if wrong:
-        step, k, descriptor, found = wrong[0]
+        step, k, descriptor, verdict = wrong[0]
         others = f"; wrong steps: {', '.join(str(one[0]) for one in wrong)} of {len(steps)}"
         head = (
-            f"{descriptor} does not read {operand.upper()} at K step {step} (k {k}): {found.matched} of {found.total}"
+            f"{descriptor} does not read {operand.upper()} at K step {step} (k {k}): {verdict.matched} of"
+            f" {verdict.total}"
         )
-        fail(f"{head} elements{others}", f"tile: {stored.text}", *describe_verdict(found))
+        fail(f"{head} elements{others}", f"tile: {stored.text}", *describe_verdict(verdict))
 
 
-def _verify_word(given: Descriptor, seen: View, stored: Storage, mn: int, k: int) -> Verdict:
+def _verify_word(descriptor: Descriptor, view: View, stored: Storage, mn: int, k: int) -> Verdict:
     """Return the verdict on a word; AssertionError if the bytes it reads are not documented."""
     __tracebackhide__ = True
-    if given.has_absolute_lbo:
-        fail(f"{given}: LBO is an absolute address; which bytes that reads is not documented", "repair: clear bit 52")
-    return verify(given, seen, stored, mn=mn, k=k)
+    if descriptor.has_absolute_lbo:
+        fail(
+            f"{descriptor}: LBO is an absolute address; which bytes that reads is not documented",
+            "repair: clear bit 52",
+        )
+    return verify(descriptor, view, stored, mn=mn, k=k)
 
 
 def _list_steps(depth: int | None, step: int) -> list[int]:

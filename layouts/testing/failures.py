@@ -14,12 +14,12 @@ def fail(head: str, *lines: str) -> NoReturn:
     raise AssertionError("\n".join([head, *(f"  {line}" for line in lines if line)]))
 
 
-def describe_verdict(found: Verdict) -> list[str]:
+def describe_verdict(verdict: Verdict) -> list[str]:
     """Return lines with the first wrong element, the causes and the repair of a mismatch."""
-    lines = [f"malformed: {found.malformed}"] if found.malformed else []
-    if (first := found.first_mismatch) and found.defined:
+    lines = [f"malformed: {verdict.malformed}"] if verdict.malformed else []
+    if (first := verdict.first_mismatch) and verdict.defined:
         lines.append(f"first: [{first.row}, {first.k}] is read from {first.read:#x} and stored at {first.expected:#x}")
-    for cause in found.diagnoses:
+    for cause in verdict.diagnoses:
         lines.append(f"cause ({cause.code}): {cause.message}")
         if cause.fix:
             changed = [_format_change(cause.fix.format.get_field(name), *pair) for name, pair in cause.changes.items()]

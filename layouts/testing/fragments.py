@@ -38,11 +38,11 @@ def assert_bijection(
     if not callable(layout) and (threads, values) != (None, None):
         raise LayoutError("bad_layout", "threads and values are for a function.", "Leave them out.", "threads")
     if isinstance(layout, str | CuteLayout):
-        made = parse_layout(layout) if isinstance(layout, str) else layout
-        wanted = prod(_parse_shape(shape)) if shape is not None else made.size
-        if wanted != made.size:
-            fail(f"{made} has {made.size:,} elements, the shape {wanted:,}")
-        return _assert_cute(made)
+        parsed = parse_layout(layout) if isinstance(layout, str) else layout
+        size = prod(_parse_shape(shape)) if shape is not None else parsed.size
+        if size != parsed.size:
+            fail(f"{parsed} has {parsed.size:,} elements, the shape {size:,}")
+        return _assert_cute(parsed)
     coords, own = _list_coordinates(layout, threads, values)
     if shape is None and not own:
         raise LayoutError("bad_shape", "The layout has no shape of its own.", "Give shape.", "shape")
@@ -75,20 +75,21 @@ def _require_each_once(coords: Sequence[Ints], sizes: tuple[int, ...]) -> None:
         place = tuple(int(n) for n in np.argwhere(outside)[0])
         fail(f"{_format_holder(place)} holds {[int(c[place]) for c in coords]}, outside {named}")
     index = np.ravel_multi_index(tuple(coords), sizes)
-    held = np.bincount(index.reshape(-1), minlength=prod(sizes))
-    if (held > 1).any():
-        element = int(np.argmax(held > 1))
+    counts = np.bincount(index.reshape(-1), minlength=prod(sizes))
+    if (counts > 1).any():
+        element = int(np.argmax(counts > 1))
         holders = [tuple(int(n) for n in place) for place in np.argwhere(index == element)]
         at = [int(n) for n in np.unravel_index(element, sizes)]
         who = ", ".join(map(_format_holder, holders[:4])) + ", …" * (len(holders) > 4)
         fail(
-            f"{at} of {named} is held {held[element]} times",
+            f"{at} of {named} is held {counts[element]} times",
             f"by {who}",
-            f"{int((held > 1).sum())} elements have copies",
+            f"{int((counts > 1).sum())} elements have copies",
         )
-    if (held == 0).any():
-        at = [int(n) for n in np.unravel_index(int(np.argmax(held == 0)), sizes)]
-        fail(f"{at} of {named} is held by no thread", f"{int((held == 0).sum())} of {prod(sizes)} elements are missing")
+    if (counts == 0).any():
+        at = [int(n) for n in np.unravel_index(int(np.argmax(counts == 0)), sizes)]
+        absent = int((counts == 0).sum())
+        fail(f"{at} of {named} is held by no thread", f"{absent} of {prod(sizes)} elements are missing")
 
 
 def _format_holder(place: Sequence[int]) -> str:
@@ -99,8 +100,8 @@ def _format_holder(place: Sequence[int]) -> str:
 def _list_coordinates(layout: Any, threads: int | None, values: int | None) -> tuple[list[Ints], tuple[int, ...]]:
     """Return a layout's coordinates, one array per axis, and its own shape (() if it has none)."""
     if isinstance(layout, Operand):
-        held = [np.asarray(layout.coords[axis], np.int64) for axis in layout.axes]
-        return list(np.broadcast_arrays(*held)), tuple(layout.extents[axis] for axis in layout.axes)
+        arrays = [np.asarray(layout.coords[axis], np.int64) for axis in layout.axes]
+        return list(np.broadcast_arrays(*arrays)), tuple(layout.extents[axis] for axis in layout.axes)
     if callable(layout):
         return _tabulate(layout, threads, values), ()
     if hasattr(layout, "coords") and hasattr(layout, "shape"):
@@ -189,24 +190,24 @@ def assert_reusable_as_a(first: Instruction | str, second: Instruction | str, *,
     )
     head = f"D of {source.ptx} is not A of {target.ptx}"
     try:
-        found = match_accumulator(source, target)
+        reuse = match_accumulator(source, target)
     except LayoutError as error:
         if error.code != "no_reuse":
             raise
         fail(f"{head}: {error.message}", error.hint)
-    if found.verdict == "registers" or (reordered and found.verdict == "reordered"):
+    if reuse.verdict == "registers" or (reordered and reuse.verdict == "reordered"):
         return
-    moved = f"{int(found.stays.size - found.stays.sum())} of {found.stays.size} values lie in another lane"
-    step, lane, value = (int(n) for n in np.argwhere(found.stays == 0)[0])
-    where = f"first: value {value} of lane {lane} in K step {step} is held by lane {int(found.lane[step, lane, value])}"
-    names = found.source.element.name, found.target.element.name
-    conversion = f"type: {names[0]} to {names[1]}, {find_conversion(names[0], found.target).note}"
-    if found.verdict == "reordered":
-        order = list(found.order or ())[: found.period or None]
+    moved = f"{int(reuse.stays.size - reuse.stays.sum())} of {reuse.stays.size} values lie in another lane"
+    step, lane, value = (int(n) for n in np.argwhere(reuse.stays == 0)[0])
+    where = f"first: value {value} of lane {lane} in K step {step} is held by lane {int(reuse.lane[step, lane, value])}"
+    names = reuse.source.element.name, reuse.target.element.name
+    conversion = f"type: {names[0]} to {names[1]}, {find_conversion(names[0], reuse.target).note}"
+    if reuse.verdict == "reordered":
+        order = list(reuse.order or ())[: reuse.period or None]
         fail(
             f"{head}: {moved}",
             where,
             conversion,
-            f"repair: take B's rows in the order {order}, repeated every {found.period} (reordered=True)",
+            f"repair: take B's rows in the order {order}, repeated every {reuse.period} (reordered=True)",
         )
     fail(f"{head}: {moved}", where, conversion, "repair: shuffle between lanes, or go through shared memory")

@@ -57,8 +57,8 @@ def make_operand_view(
         return umma.make_view(opcode, word, operand, major)
     if idesc is not None:
         raise LayoutError("bad_idesc", "idesc is given for a wgmma.", "Leave it out.", "idesc")
-    found = instruction if isinstance(instruction, Instruction) else lookup.parse_instruction(text, "instruction")
-    return view(found, operand, major or "K")
+    parsed = instruction if isinstance(instruction, Instruction) else lookup.parse_instruction(text, "instruction")
+    return view(parsed, operand, major or "K")
 
 
 def parse_descriptor(word: Word, form: DescriptorFormat) -> Descriptor:
