@@ -356,34 +356,34 @@ def _find_in_tiled_mma(text: str, question: TiledUmmaBody) -> Located:
 
 
 def _find_in_triton(text: str, question: TritonBody) -> Located:
-    made = question.layout
-    if len(made.shape) != 2:
-        message = f"The tensor has {format_count(len(made.shape), 'axis')}."
+    layout = question.layout
+    if len(layout.shape) != 2:
+        message = f"The tensor has {format_count(len(layout.shape), 'axis')}."
         raise LayoutError("bad_find", message, "Places are found in tensors of two.", "triton.shape")
     example = "[5][9]"
-    if made.of_threads:
+    if layout.of_threads:
         place = parse_place(text, f"{example}, thread 37, or thread 37 register 2")
-        return _locate(text, made.text, _find_in_map(place, made.kind, made, made.shape, "register"))
-    example += " or offset 12" * made.shared
+        return _locate(text, layout.text, _find_in_map(place, layout.kind, layout, layout.shape, "register"))
+    example += " or offset 12" * layout.shared
     place = parse_place(text, example)
-    if made.shared:
-        offsets = np.asarray(made.offset)
+    if layout.shared:
+        offsets = np.asarray(layout.offset)
         if place.coords:
-            cells = [_check(place.coords, *made.shape, made.kind)]
+            cells = [_check(place.coords, *layout.shape, layout.kind)]
         else:
             (offset,) = place.require(example, "offset")
             cells = [(row, col) for row, col in np.argwhere(offsets == offset).tolist()]
         found = ({"row": row, "col": col, "offset": int(offsets[row, col])} for row, col in cells)
-        return _require_found(_locate(text, made.text, found), f"Offsets are 0 to {int(offsets.max())}, in elements.")
+        return _require_found(_locate(text, layout.text, found), f"Offsets are 0 to {int(offsets.max())}, in elements.")
     if place.coords is None:
         raise LayoutError("bad_find", f"place is {quote_value(text)}.", f"Write {example}.", "place")
-    row, col = _check(place.coords, *made.shape, made.kind)
-    bits = made.element_bits
+    row, col = _check(place.coords, *layout.shape, layout.kind)
+    bits = layout.element_bits
     held = (
         {"row": row, "col": col, "lane": lane, "column": at * bits // 32, "bit": at * bits % 32}
-        for lane, at in made.owner(row, col)
+        for lane, at in layout.owner(row, col)
     )
-    return _locate(text, made.text, held)
+    return _locate(text, layout.text, held)
 
 
 _SUBJECTS: dict[str, Callable[[str, Any], Located]] = {

@@ -66,10 +66,10 @@ def encode_words(body: Json) -> EncodedWords:
     )
 
 
-def _keep_object(given: Any, field: str) -> Json | None:
-    if given in ("", None):
+def _keep_object(value: Any, field: str) -> Json | None:
+    if value in ("", None):
         return None
-    return require_object(given, field, "Give {'m': 128, 'n': 256, 'a': 'bf16', 'b': 'bf16', 'd': 'f32'}.")
+    return require_object(value, field, "Give {'m': 128, 'n': 256, 'a': 'bf16', 'b': 'bf16', 'd': 'f32'}.")
 
 
 @question
@@ -118,18 +118,18 @@ def verify_idesc(question: VerifyIdescQuestion) -> VerifiedIdesc:
     if question.expected is not None:
         wish = {"kind": question.kind.name, "target": question.target} | question.expected
         try:
-            wanted = build_idesc(parse_wish(wish))
+            expected = build_idesc(parse_wish(wish))
         except LayoutError as error:
             raise error.move_to_field(f"expected.{error.field}") from None
-        if wanted.kind != answer.kind:
-            message = f"expected.kind is {wanted.kind}, the word is read as {answer.kind}."
+        if expected.kind != answer.kind:
+            message = f"expected.kind is {expected.kind}, the word is read as {answer.kind}."
             raise LayoutError("bad_choice", message, "The kind stands in the opcode: give one.", "expected.kind")
         differences = [
             IdescDifference(field=one.title, says=one.says, expected=other.says)
-            for one, other in zip(answer.fields, wanted.fields, strict=True)
+            for one, other in zip(answer.fields, expected.fields, strict=True)
             if one.encoded != other.encoded
         ]
-        repair = wanted.word if differences or int(answer.reserved, 16) else ""
+        repair = expected.word if differences or int(answer.reserved, 16) else ""
     legal = answer.legal and not answer.problems
     verdict: Any = "illegal" if not legal else "legal"
     if question.expected is not None:

@@ -318,11 +318,11 @@ def build_use_cost(use: banks.AccessUse, xor: Swizzle, architecture: str = bank_
     )
 
 
-def _parse_swizzle(given: object) -> Swizzle:
+def _parse_swizzle(value: object) -> Swizzle:
     for mode in MODES:
-        if isinstance(given, str) and mode.name.lower() == given.strip().lower():
+        if isinstance(value, str) and mode.name.lower() == value.strip().lower():
             return mode.swizzle()
-    return parse_swizzle(given)
+    return parse_swizzle(value)
 
 
 def parse_accesses(text: str) -> list[Json]:
@@ -374,10 +374,10 @@ def solve_swizzle(body: Json) -> Solved:
     [{access, address}] or [{access, pattern}] with row_bytes and pad. One access may stand in the request itself.
     """
     check_keys(body, ("accesses", "access", "address", *ROW_FIELDS))
-    wanted = _list_wanted(body)
-    _require_one_source(body, wanted)
+    accesses = _list_wanted(body)
+    _require_one_source(body, accesses)
     uses = []
-    for number_, item in enumerate(wanted):
+    for number_, item in enumerate(accesses):
         try:
             uses.append(_parse_access(item, body))
         except LayoutError as error:

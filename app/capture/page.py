@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import APIRouter, Request
-from starlette.datastructures import UploadFile
-from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 
 from lanescope.app.capture import draw, forms
@@ -14,19 +12,18 @@ from lanescope.app.capture.examples import BY_NAME, EXAMPLES, build_capture
 from lanescope.app.kit import links
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
+from lanescope.app.kit.uploads import read_upload_form
 from lanescope.app.kit.work import run_off_loop
 from lanescope.app.memory.storage import USED
 from lanescope.capture.report import format_origin, format_state, format_wrong_element, render_accumulators
 from lanescope.capture.verdict import OperandVerdict, StepVerdict
 from lanescope.descriptor import causes
 from lanescope.errors import LayoutError
-from lanescope.inputs import shorten_value
 from lanescope.render.capture_header import render_header
 from lanescope.render.capture_snippets import FILLS, KERNEL, TESTS
 from lanescope.render.read_pictures import render_hatches
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
-FORM = "multipart/form-data"
 FILES = ("capture", "second", "a", "b")
 MOST_PART = 16 << 20
 MOST_ROWS = 128  # of the table of the K loop
@@ -50,23 +47,9 @@ def capture_page(request: Request) -> Response:
 @router.post("/capture")
 async def post_capture(request: Request) -> Response:
     """Show the same page for the files of the form."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != FORM:
-        raise LayoutError(
-            "unsupported_media_type", f"The body is '{shorten_value(kind, 60)}'.", f"Send the form: {FORM}."
-        )
-    sent, nk = {}, False
-    try:
-        async with request.form(max_files=8, max_fields=8, max_part_size=MOST_PART) as form:
-            for name, value in form.multi_items():
-                if isinstance(value, UploadFile):
-                    if name in FILES and value.filename:
-                        sent[name] = await value.read()
-                elif name == "nk":
-                    nk = bool(value)
-    except HTTPException as error:
-        raise LayoutError("bad_request", f"The body is not a form: {error.detail}", f"Send the form: {FORM}.") from None
-    return await run_off_loop(_render_answer, request, sent, nk, "")
+    form = await read_upload_form(request, most_files=8, most_fields=8, most_bytes=MOST_PART)
+    files = {file.field: file.content for file in form.files if file.field in FILES}
+    return await run_off_loop(_render_answer, request, files, bool(form.fields.get("nk")), "")
 
 
 def _render_answer(request: Request, files: dict[str, bytes], nk: bool, example: str) -> Response:

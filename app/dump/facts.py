@@ -12,23 +12,23 @@ from lanescope.inputs import shorten_value
 LONGEST = (MOST_TILE + 2) // 3 * 4 + 4  # characters of base64
 
 
-def decode_base64(given: object, field: str, longest: int = LONGEST) -> bytes:
+def decode_base64(value: object, field: str, longest: int = LONGEST) -> bytes:
     """Return bytes from base64 text of limited length; LayoutError for anything else."""
-    if not isinstance(given, str):
+    if not isinstance(value, str):
         raise LayoutError(
             "bad_base64",
-            f"{field} is {'missing' if given is None else shorten_value(given)}.",
+            f"{field} is {'missing' if value is None else shorten_value(value)}.",
             "Give the file's bytes in base64.",
             field,
         )
-    if len(given) > longest:
-        raise LayoutError("bad_base64", f"{field} has {len(given)} characters.", f"At most {longest}.", field)
+    if len(value) > longest:
+        raise LayoutError("bad_base64", f"{field} has {len(value)} characters.", f"At most {longest}.", field)
     try:
-        return base64.b64decode(given, validate=True)
+        return base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError):
         raise LayoutError(
             "bad_base64",
-            f"{field} is '{shorten_value(given)}', which is not base64.",
+            f"{field} is '{shorten_value(value)}', which is not base64.",
             "Give the file's bytes in base64.",
             field,
         ) from None

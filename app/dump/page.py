@@ -8,8 +8,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
-from starlette.datastructures import UploadFile
-from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from lanescope.app.dump import draw, facts, forms
@@ -19,16 +17,15 @@ from lanescope.app.kit import links
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.question import fields_of, form_of, labels_of, nest_fields, read_question
+from lanescope.app.kit.uploads import read_upload_form
 from lanescope.app.kit.work import run_off_loop
 from lanescope.app.memory.storage import USED
 from lanescope.descriptor import causes
 from lanescope.dump import AS, summary
 from lanescope.errors import LayoutError
-from lanescope.inputs import shorten_value
 from lanescope.render.read_pictures import render_hatches
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
-FORM = "multipart/form-data"
 ASKED = fields_of(DumpQuestion)
 FIELDS = {name: field.option.default for name, field in ASKED.items()}
 KEPT = {name: f"kept_{name}" for name in FILES}  # files of the previous form, in base64
@@ -47,23 +44,10 @@ def dump_page(request: Request) -> Response:
 @router.post("/dump")
 async def post_dump(request: Request) -> Response:
     """Show the same page for the files of the form."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != FORM:
-        raise LayoutError(
-            "unsupported_media_type", f"The body is '{shorten_value(kind, 60)}'.", f"Send the form: {FORM}."
-        )
-    given, sent = dict(FIELDS), {}
-    try:
-        async with request.form(max_files=4, max_fields=16, max_part_size=1 << 20) as form:
-            for name, value in form.multi_items():
-                if isinstance(value, UploadFile):
-                    if name in FILES and value.filename:
-                        sent[name] = await value.read()
-                elif value or name not in FIELDS:
-                    given[name] = value
-    except HTTPException as error:
-        raise LayoutError("bad_request", f"The body is not a form: {error.detail}", f"Send the form: {FORM}.") from None
-    return await run_off_loop(_render_answer, request, given, sent, "")
+    form = await read_upload_form(request, most_files=4, most_fields=16, most_bytes=1 << 20)
+    query = FIELDS | {name: value for name, value in form.fields.items() if value or name not in FIELDS}
+    files = {file.field: file.content for file in form.files if file.field in FILES}
+    return await run_off_loop(_render_answer, request, query, files, "")
 
 
 def _render_answer(request: Request, query: dict[str, str], sent: dict[str, bytes], example: str) -> Response:

@@ -72,8 +72,8 @@ def emulate_body(body: Json) -> Emulated:
     return build_answer(run_cluster(kernel, place, expected), MOST_ARRAY)
 
 
-def _decode_arrays(given: object, field: str) -> dict[str, Array]:
-    held = require_object(given, field, "Give .npy files in base64 by name.")
+def _decode_arrays(value: object, field: str) -> dict[str, Array]:
+    held = require_object(value, field, "Give .npy files in base64 by name.")
     return {
         str(name): parse_npy(decode_base64(text, f"{field}.{name}", MOST_FILE), f"{field}.{name}")
         for name, text in held.items()

@@ -6,8 +6,6 @@ import re
 from typing import Any
 
 from fastapi import APIRouter, Request
-from starlette.datastructures import UploadFile
-from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from lanescope.app.emulate import facts, forms
@@ -16,16 +14,15 @@ from lanescope.app.emulate.examples import BY_NAME, EXAMPLES, build_example, rea
 from lanescope.app.emulate.view import build_view
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
+from lanescope.app.kit.uploads import read_upload_form
 from lanescope.app.kit.work import run_off_loop
 from lanescope.emulate.files import parse_npy
 from lanescope.emulate.launch import parse_toml
 from lanescope.emulate.launch_template import write_launch_template
 from lanescope.emulate.parser import parse_module
 from lanescope.errors import LayoutError
-from lanescope.inputs import shorten_value
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
-FORM = "multipart/form-data"
 MOST_PART = 16 << 20
 MOST_FIELDS = 16
 _KERNEL = re.compile(r"""^[ \t]*kernel[ \t]*=[ \t]*(["'])(.*?)\1""", re.M)  # of a launch, even if it is not valid TOML
@@ -45,25 +42,12 @@ def emulate_page(request: Request) -> Response:
 @router.post("/emulate")
 async def post_emulate(request: Request) -> Response:
     """Show the same page for what the form holds."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != FORM:
-        raise LayoutError(
-            "unsupported_media_type", f"The body is '{shorten_value(kind, 60)}'.", f"Send the form: {FORM}."
-        )
-    fields: dict[str, str] = {}
-    arrays: dict[str, bytes] = {}
-    try:
-        async with request.form(max_files=MOST_FIELDS, max_fields=MOST_FIELDS, max_part_size=MOST_PART) as form:
-            for name, value in form.multi_items():
-                if not isinstance(value, UploadFile):
-                    fields[name] = value
-                elif value.filename and name == "file":
-                    fields["ptx"] = (await value.read()).decode("utf-8", "replace")
-                elif value.filename and name == "arrays":
-                    arrays[value.filename] = await value.read()
-    except HTTPException as error:
-        raise LayoutError("bad_request", f"The body is not a form: {error.detail}", f"Send the form: {FORM}.") from None
-    return await run_off_loop(_render_answer, request, fields, arrays, "")
+    form = await read_upload_form(request, MOST_FIELDS, MOST_FIELDS, MOST_PART)
+    arrays = {file.name: file.content for file in form.files if file.field == "arrays"}
+    for file in form.files:
+        if file.field == "file":
+            form.fields["ptx"] = file.content.decode("utf-8", "replace")
+    return await run_off_loop(_render_answer, request, form.fields, arrays, "")
 
 
 def _render_answer(request: Request, fields: dict[str, str], files: dict[str, bytes], example: str) -> Response:

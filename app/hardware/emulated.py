@@ -59,46 +59,46 @@ def _check(status: int) -> None:
         raise RuntimeError(f"the driver answers {status}")
 
 
-def _encode_map(one: Mapping[str, Any], launch: Mapping[str, Any], memory: Mapping[str, Any]) -> bytes:
-    element = one.get("type", launch["buffer"][one["buffer"]]["type"])
-    address = memory[one["buffer"]].data.ptr
-    if one.get("mode") == "im2col":
-        return _encode_im2col(one, _NAMES.get(element, "UINT8"), address)
+def _encode_map(item: Mapping[str, Any], launch: Mapping[str, Any], memory: Mapping[str, Any]) -> bytes:
+    element = item.get("type", launch["buffer"][item["buffer"]]["type"])
+    address = memory[item["buffer"]].data.ptr
+    if item.get("mode") == "im2col":
+        return _encode_im2col(item, _NAMES.get(element, "UINT8"), address)
     tensor = TensorMap(
         _NAMES.get(element, "UINT8"),
-        tuple(one["dims"]),
-        tuple(one.get("strides", ())),
-        tuple(one["box"]),
-        one.get("swizzle", "none"),
-        tuple(one.get("element_strides", ())),
+        tuple(item["dims"]),
+        tuple(item.get("strides", ())),
+        tuple(item["box"]),
+        item.get("swizzle", "none"),
+        tuple(item.get("element_strides", ())),
     )
     assert tensor.type in TYPES
     encoded = tensor.encode(address)
     if encoded is None:
-        raise ValueError(f"the driver refuses {one}")
+        raise ValueError(f"the driver refuses {item}")
     return encoded
 
 
-def _encode_im2col(one: Mapping[str, Any], element: str, address: int) -> bytes:
+def _encode_im2col(item: Mapping[str, Any], element: str, address: int) -> bytes:
     """Return the driver's CUtensorMap of a map in im2col mode."""
-    rank = len(one["dims"])
+    rank = len(item["dims"])
     room = ctypes.create_string_buffer(192)
     place = (ctypes.addressof(room) + 63) // 64 * 64
-    corners = [(ctypes.c_int * (rank - 2))(*one[key]) for key in ("pixel_lower", "pixel_upper")]
+    corners = [(ctypes.c_int * (rank - 2))(*item[key]) for key in ("pixel_lower", "pixel_upper")]
     _check(
         ctypes.CDLL("libcuda.so.1").cuTensorMapEncodeIm2col(
             ctypes.c_void_p(place),
             TYPES[element][0],
             ctypes.c_uint32(rank),
             ctypes.c_void_p(address),
-            (ctypes.c_uint64 * rank)(*one["dims"]),
-            (ctypes.c_uint64 * (rank - 1))(*one["strides"]),
+            (ctypes.c_uint64 * rank)(*item["dims"]),
+            (ctypes.c_uint64 * (rank - 1))(*item["strides"]),
             *corners,
-            ctypes.c_uint32(one["channels"]),
-            ctypes.c_uint32(one["pixels"]),
-            (ctypes.c_uint32 * rank)(*one.get("element_strides", (1,) * rank)),
+            ctypes.c_uint32(item["channels"]),
+            ctypes.c_uint32(item["pixels"]),
+            (ctypes.c_uint32 * rank)(*item.get("element_strides", (1,) * rank)),
             0,
-            get_mode(one.get("swizzle", "none")).tma,
+            get_mode(item.get("swizzle", "none")).tma,
             0,
             0,
         )

@@ -37,15 +37,15 @@ BITS = {"minimum": 0, "maximum": 63}
 BY_OPCODE = "The kind of the tcgen05.mma that takes it; the word does not say it."
 
 
-def _require_kind(given: Any, field: str) -> MmaKind:
-    if not given:
+def _require_kind(value: Any, field: str) -> MmaKind:
+    if not value:
         hint = f"Allowed: {', '.join(idesc.NAMES)}. The kind is part of the opcode, not of the word."
         raise LayoutError("unknown_kind", "kind is missing.", hint, field)
-    return _parse_kind(given, field)
+    return _parse_kind(value, field)
 
 
-def _parse_kind(given: Any, field: str) -> MmaKind:
-    return idesc.get_kind(given)
+def _parse_kind(value: Any, field: str) -> MmaKind:
+    return idesc.get_kind(value)
 
 
 @question
@@ -324,5 +324,5 @@ def build_mask(mask: ZeroMask, m: int, n: int) -> ZeroColumns:
     )
 
 
-def _build_mask_field(mask: ZeroMask, one: BitField) -> MaskField:
-    return MaskField(name=one.name, low=one.low, high=one.high, value=one.get(mask.word), meaning=one.meaning)
+def _build_mask_field(mask: ZeroMask, field: BitField) -> MaskField:
+    return MaskField(name=field.name, low=field.low, high=field.high, value=field.get(mask.word), meaning=field.meaning)

@@ -204,16 +204,16 @@ def build_mask_context(mask: ZeroMask, m: int, n: int) -> dict[str, Any]:
     }
 
 
-def is_used(one: BitField, sub_masks: int) -> bool:
+def is_used(field: BitField, sub_masks: int) -> bool:
     """Return whether a field is read with so many sub-masks."""
-    name, _, number = one.name.rpartition("_")
+    name, _, number = field.name.rpartition("_")
     return name not in ("start_count", "first_span") or int(number) < sub_masks
 
 
-def format_mask_title(one: BitField) -> str:
+def format_mask_title(field: BitField) -> str:
     """Return the label of a field: its name and its bits."""
-    place = f"{one.high}:{one.low}" if one.high > one.low else str(one.low)
-    return f"{labels_of(MaskBody)[one.name]} [{place}]"
+    place = f"{field.high}:{field.low}" if field.high > field.low else str(field.low)
+    return f"{labels_of(MaskBody)[field.name]} [{place}]"
 
 
 def _format_columns(bits_of: list[int]) -> str:

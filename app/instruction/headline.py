@@ -141,9 +141,9 @@ def _describe_held(words: AnswerWords, title: str, grid: OperandGrid, threads: C
     return words.count.format(count=len(at), title=title)
 
 
-def _describe_supply(words: AnswerWords, one: SupplyMatrix, element: tuple[str, int, int]) -> PinnedPlace:
-    facts = one.get_facts(*element[1:])
-    return PinnedPlace(one.answer.format(**facts), words.product[one.name].format(**facts), facts["thread"])
+def _describe_supply(words: AnswerWords, supply: SupplyMatrix, element: tuple[str, int, int]) -> PinnedPlace:
+    facts = supply.get_facts(*element[1:])
+    return PinnedPlace(supply.answer.format(**facts), words.product[supply.name].format(**facts), facts["thread"])
 
 
 def _describe_element(

@@ -140,16 +140,16 @@ def build_lane_registers(grid: OperandGrid, panel: str, thread: int) -> LaneRegi
     return LaneRegisters(name=panel, title=format_panel_title(panel), element=op.element.name, registers=registers)
 
 
-def build_supplied_register(one: SupplyMatrix, thread: int) -> LaneRegisters | None:
+def build_supplied_register(supply: SupplyMatrix, thread: int) -> LaneRegisters | None:
     """Build the register in which a thread supplies metadata or scale factors; None if it supplies none here."""
     values = []
-    for _, row, col in one.list_held(thread):
-        facts = one.get_facts(row, col)
-        tip = TIP.format(name=one.name, value=facts["value"], bits=f"[{facts['bits']}]")
-        values.append(ValueText(text=one.element.format(**facts), tip=tip))
+    for _, row, col in supply.list_held(thread):
+        facts = supply.get_facts(row, col)
+        tip = TIP.format(name=supply.name, value=facts["value"], bits=f"[{facts['bits']}]")
+        values.append(ValueText(text=supply.element.format(**facts), tip=tip))
     if not values:
         return None
-    return LaneRegisters(name=one.name, title=one.title, element="", registers={0: values})
+    return LaneRegisters(name=supply.name, title=supply.title, element="", registers={0: values})
 
 
 @fact
@@ -228,9 +228,9 @@ def describe_element(figure: PanelFigure, pin: tuple[str, int, int] | None) -> E
     return ElementText(head=format_table_head(op).format(**facts), lines=lines)
 
 
-def describe_supply(one: SupplyMatrix, pin: tuple[str, int, int]) -> ElementText:
+def describe_supply(supply: SupplyMatrix, pin: tuple[str, int, int]) -> ElementText:
     """Describe a pinned cell of metadata or scale factors."""
-    return ElementText(head=one.head.format(**one.get_facts(*pin[1:])), lines=())
+    return ElementText(head=supply.head.format(**supply.get_facts(*pin[1:])), lines=())
 
 
 def build_full_table(op: Operand) -> FullTable:

@@ -67,23 +67,28 @@ def _build_matrix(
     )
 
 
-def build_supply_matrix(one: SupplyMatrix, page_state: PageState, spans: dict[str, Range]) -> Matrix:
+def build_supply_matrix(supply: SupplyMatrix, page_state: PageState, spans: dict[str, Range]) -> Matrix:
     """Build metadata or scale factors: the rows of A (columns of B) that are shown, and all of the other dimension."""
-    rows, cols = (0.0, float(one.rows)), (0.0, float(one.cols))
-    rows, cols = (rows, spans["n"]) if one.of == "b" else (spans["m"], cols)
-    panel = one.make_panel(page_state.colour, page_state.label, page_state.parse_threads())
+    rows, cols = (0.0, float(supply.rows)), (0.0, float(supply.cols))
+    rows, cols = (rows, spans["n"]) if supply.of == "b" else (spans["m"], cols)
+    panel = supply.make_panel(page_state.colour, page_state.label, page_state.parse_threads())
     return Matrix(
-        name=one.name,
-        title=one.caption,
-        about=one.about,
+        name=supply.name,
+        title=supply.caption,
+        about=supply.about,
         cute="",
         pattern="",
         rows=_round_up_span(rows),
         svg=render_matrix(
-            panel, rows, cols, colour=page_state.colour, label=page_state.label, title=f"{one.caption}, {one.about}"
+            panel,
+            rows,
+            cols,
+            colour=page_state.colour,
+            label=page_state.label,
+            title=f"{supply.caption}, {supply.about}",
         ),
         stored=None,
-        blocks=one.rows if one.of == "b" else 0,
+        blocks=supply.rows if supply.of == "b" else 0,
     )
 
 

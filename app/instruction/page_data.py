@@ -197,57 +197,57 @@ def build_page_data(
     )
 
 
-def _build_supply_panel(one: SupplyMatrix) -> PanelData:
+def _build_supply_panel(supply: SupplyMatrix) -> PanelData:
     """Build the panel: it moves with the rows of A or the columns of B, and shows all of its other dimension."""
-    dims = ("", "n") if one.of == "b" else ("m", "")
-    edges = tuple(one.list_warp_edges())
+    dims = ("", "n") if supply.of == "b" else ("m", "")
+    edges = tuple(supply.list_warp_edges())
     return PanelData(
-        name=one.name,
-        title=one.title,
-        rows=one.rows,
-        cols=one.cols,
+        name=supply.name,
+        title=supply.title,
+        rows=supply.rows,
+        cols=supply.cols,
         dims=dims,
         warp_edges=edges,
-        subject=one.title,
+        subject=supply.title,
         beside=True,
     )
 
 
-def build_supply_data(one: SupplyMatrix) -> SupplyData:
+def build_supply_data(supply: SupplyMatrix) -> SupplyData:
     """Build metadata or scale factors for the script."""
-    bits = tuple(one.format_bits(unit) for unit in range(one.units))
-    spans = [f"bits {unit * one.unit_bits} to {(unit + 1) * one.unit_bits - 1}" for unit in range(one.units)]
+    bits = tuple(supply.format_bits(unit) for unit in range(supply.units))
+    spans = [f"bits {unit * supply.unit_bits} to {(unit + 1) * supply.unit_bits - 1}" for unit in range(supply.units)]
     return SupplyData(
-        name=one.name,
-        title=one.title,
-        element_type=f"b{one.unit_bits}",
-        rows=one.rows,
-        cols=one.cols,
+        name=supply.name,
+        title=supply.title,
+        element_type=f"b{supply.unit_bits}",
+        rows=supply.rows,
+        cols=supply.cols,
         copies=1,
         bits=tuple(f"[{text}]" for text in bits),
         spoken_bits=tuple(spans),
         digits=(),
         extra={},
-        thread=one.thread.ravel(),
-        value=one.unit.ravel(),
-        register=(0,) * one.units,
-        categories=_build_categories(one.categories),
+        thread=supply.thread.ravel(),
+        value=supply.unit.ravel(),
+        register=(0,) * supply.units,
+        categories=_build_categories(supply.categories),
         plane=("row", "col"),
-        held=one.element,
-        head=one.head.replace("{bits}", "{range}"),
+        held=supply.element,
+        head=supply.head.replace("{bits}", "{range}"),
         tip=TIP,
-        answer=one.answer.replace("{bits}", "{range}"),
+        answer=supply.answer.replace("{bits}", "{range}"),
         value_bits=bits,
         per_register=0,
         lines=(),
         fields={
-            **{name: numbers.ravel() for name, numbers in one.numbers.items()},
-            "range": [bits[unit] for unit in one.unit.ravel().tolist()],
+            **{name: numbers.ravel() for name, numbers in supply.numbers.items()},
+            "range": [bits[unit] for unit in supply.unit.ravel().tolist()],
         },
-        texts={name: "" if name == "none" else one.label for name in LABELS},
-        of=one.of,
-        down=one.down,
-        across=one.across,
+        texts={name: "" if name == "none" else supply.label for name in LABELS},
+        of=supply.of,
+        down=supply.down,
+        across=supply.across,
     )
 
 

@@ -233,13 +233,13 @@ def list_facts(supplies: Mapping[str, SupplyMatrix], panel: str) -> dict[str, In
     return facts
 
 
-def _list_index_bits(one: SupplyMatrix) -> dict[str, Integers]:
+def _list_index_bits(supply: SupplyMatrix) -> dict[str, Integers]:
     """List the first and last bit of each stored element's own index in e."""
-    sparsity = one.grid.operand.sparsity
+    sparsity = supply.grid.operand.sparsity
     assert sparsity is not None
-    col = np.arange(one.grid.cols)
+    col = np.arange(supply.grid.cols)
     index = col % sparsity.kept // sparsity.per_index * sparsity.index_bits
-    low = one.unit[np.ix_(one.down, one.across)] * NIBBLE + index
+    low = supply.unit[np.ix_(supply.down, supply.across)] * NIBBLE + index
     return {"meta_low": low, "meta_high": low + sparsity.index_bits - 1}
 
 

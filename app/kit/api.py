@@ -63,13 +63,13 @@ def _describe_answer(answer: Mapping[str, Any]) -> Json:
 
 def _run_in_threads(endpoint: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(endpoint)
-    async def run(**given: Any) -> Any:
+    async def run(**arguments: Any) -> Any:
         now = get_request_context()
 
         def make() -> Any:
             # another request may have made it meanwhile, or in another coding
             cached = now.work.cache.get(now.key) if now.key is not None else None
-            return keep_body(cached or endpoint(**given), now)
+            return keep_body(cached or endpoint(**arguments), now)
 
         now.charge_client()
         async with now.work.limit_time():
@@ -348,11 +348,11 @@ def describe_pictures(model: Any) -> dict[int | str, dict[str, Any]]:
 
 def build_api_router(tools: Iterable[Tool[Any, Any]]) -> APIRouter:
     """Return the routes of the API that tools declare."""
-    made = APIRouter(prefix="/api/v1", tags=["v1"], route_class=StrictRoute)
+    router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=StrictRoute)
     for tool in tools:
         if tool.api:
-            _add_route(made, tool)
-    return made
+            _add_route(router, tool)
+    return router
 
 
 def _add_route(router: APIRouter, tool: Tool[Any, Any]) -> None:

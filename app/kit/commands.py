@@ -34,9 +34,9 @@ def verbs_of(folder: str, feature: Feature, help: str) -> Iterator[Verb]:
     for tool in feature.tools:
         if tool.command:
             name, _, below = tool.command.partition(" ")
-            made = Commands()
-            made.command(below or name, help=tool.help if below else help)(_function_of(tool))
-            yield Verb(name, bool(below), made, help)
+            commands = Commands()
+            commands.command(below or name, help=tool.help if below else help)(_function_of(tool))
+            yield Verb(name, bool(below), commands, help)
     if "verbs" in feature.written:
         yield from written_verbs(folder)
 
@@ -45,9 +45,9 @@ def written_verbs(folder: str) -> Iterator[Verb]:
     """Yield the commands that a feature's verbs.py defines."""
     written = import_module(f"lanescope.app.{folder}.verbs").app
     for command in written.registered_commands:
-        made = Commands()
-        made.registered_commands.append(command)
-        yield Verb(command.name or command.callback.__name__, False, made, None)
+        commands = Commands()
+        commands.registered_commands.append(command)
+        yield Verb(command.name or command.callback.__name__, False, commands, None)
     for group in written.registered_groups:
         yield Verb(group.name, True, group.typer_instance, group.typer_instance.info.help)
 
@@ -65,16 +65,16 @@ def add_verbs(command: typer.Typer, verbs: list[Verb]) -> None:
 
 def verb_of(run: Callable[..., None]) -> Verb:
     """Return the verb for a function that Typer inspects."""
-    made = Commands()
-    made.command()(run)
-    return Verb(run.__name__, False, made, None)
+    commands = Commands()
+    commands.command()(run)
+    return Verb(run.__name__, False, commands, None)
 
 
 def stub_of(name: str, help: str) -> Verb:
     """Return a verb that only has a help text, for `lanescope --help`."""
-    made = Commands()
-    made.command(name, help=help)(lambda: None)
-    return Verb(name, False, made, help)
+    commands = Commands()
+    commands.command(name, help=help)(lambda: None)
+    return Verb(name, False, commands, help)
 
 
 def _function_of(tool: Tool[Any, Any]) -> Callable[..., None]:

@@ -15,9 +15,9 @@ from lanescope.ptx.table.kinds import KINDS
 def make_word_enum(name: str, known: Iterable[str], says: str) -> Any:
     """Return an enumeration of a table's words, named in the document. Type checkers see text."""
     enumeration: Any = StrEnum
-    made = enumeration(name, {word: word for word in known})
-    made.__doc__ = says
-    return made
+    enum_type = enumeration(name, {word: word for word in known})
+    enum_type.__doc__ = says
+    return enum_type
 
 
 def name_type(name: str, kind: Any) -> Any:

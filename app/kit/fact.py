@@ -27,14 +27,14 @@ LARGEST = (1 << 64) - 1  # largest integer that the document allows
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(dataclasses.field,))
-def fact(made: type[Made]) -> type[Made]:
+def fact(cls: type[Made]) -> type[Made]:
     """Make a frozen dataclass without undeclared fields. A trailing `_` is not part of a field's name: `from_` is
     "from".
     """
-    found = dataclass(frozen=True, slots=True, kw_only=True)(made)
-    found.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[attr-defined]
-    found.__get_pydantic_json_schema__ = classmethod(_build_schema)  # type: ignore[attr-defined]
-    return found
+    fact_class = dataclass(frozen=True, slots=True, kw_only=True)(cls)
+    fact_class.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[attr-defined]
+    fact_class.__get_pydantic_json_schema__ = classmethod(_build_schema)  # type: ignore[attr-defined]
+    return fact_class
 
 
 def _build_schema(cls: type, core: Any, handler: Any) -> Json:
@@ -119,7 +119,7 @@ def _get_json_fields(
     )
 
 
-def extend_fact(begun: Any, made: type[Made], **more: Any) -> Made:
+def extend_fact(begun: Any, cls: type[Made], **more: Any) -> Made:
     """Return a fact with the fields of another and more.
 
     >>> @fact
@@ -129,7 +129,7 @@ def extend_fact(begun: Any, made: type[Made], **more: Any) -> Made:
     >>> extend_fact(Point(x=1), Place, y=2)
     Place(x=1, y=2)
     """
-    return made(**{field.name: getattr(begun, field.name) for field in dataclasses.fields(begun)}, **more)
+    return cls(**{field.name: getattr(begun, field.name) for field in dataclasses.fields(begun)}, **more)
 
 
 @dataclass(frozen=True, eq=False)  # identity hash, so that a union of types can hold it: dicts are not hashable

@@ -255,11 +255,11 @@ class UnexpectedErrors:
 
 def build_page_router(tools: Iterable[Tool[Any, Any]]) -> APIRouter:
     """Return the pages that tools declare."""
-    made = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
+    router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
     for tool in tools:
         if tool.page:
-            made.add_api_route(tool.page, _build_page(tool), name=tool.page)
-    return made
+            router.add_api_route(tool.page, _build_page(tool), name=tool.page)
+    return router
 
 
 def _build_page(tool: Tool[Any, Any]) -> Any:

@@ -84,13 +84,13 @@ class Option:
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
-def question(made: type[QuestionT]) -> type[QuestionT]:
+def question(cls: type[QuestionT]) -> type[QuestionT]:
     """Make a frozen dataclass whose fields are Options. A field's trailing `_` is not part of its name: `from_` is
     "from".
     """
-    documented: Any = made
+    documented: Any = cls
     documented.__get_pydantic_core_schema__ = classmethod(_build_schema)
-    return dataclass(frozen=True, kw_only=True)(made)
+    return dataclass(frozen=True, kw_only=True)(cls)
 
 
 def _build_schema(cls: type, source: Any, handler: Any) -> Json:
@@ -153,8 +153,8 @@ def word_field(
     """
     allowed = tuple(words)
 
-    def parse_word(given: Any, field: str) -> str:
-        return "" if default == "" and given in ("", None) else parse_choice(given, field, allowed, code)
+    def parse_word(value: Any, field: str) -> str:
+        return "" if default == "" and value in ("", None) else parse_choice(value, field, allowed, code)
 
     return parsed_field(
         parse or parse_word, label, help, allowed[0] if default is None else default, words=allowed, **more
@@ -166,8 +166,8 @@ def flag_field(label: str, help: str, parse: Parse | None = None, **more: Any) -
     return parsed_field(parse or _parse_flag, label, help, "0", words=tuple(NO_YES), called=NO_YES, flag=True, **more)
 
 
-def _parse_flag(given: Any, field: str) -> bool:
-    return parse_choice(given, field, tuple(NO_YES)) == "1"
+def _parse_flag(value: Any, field: str) -> bool:
+    return parse_choice(value, field, tuple(NO_YES)) == "1"
 
 
 def text_field(default: str, label: str, help: str, *, most: int = LONGEST_TEXT, **more: Any) -> Any:
@@ -198,10 +198,10 @@ def question_field(
     """
     one_of = parts if isinstance(parts, tuple) else (parts,)
 
-    def parse_object(given: Any, field: str) -> Any:
-        if given in ("", None) and more.get("default") == "":
+    def parse_object(value: Any, field: str) -> Any:
+        if value in ("", None) and more.get("default") == "":
             return None
-        held = require_object(given, field, hint, code)
+        held = require_object(value, field, hint, code)
         if len(one_of) == 1:
             return read_question(one_of[0], held, field, blank=False)
         kinds = {_kind_of(part): part for part in one_of}
@@ -231,14 +231,14 @@ def list_field(
 ) -> Any:
     """Declare a list of `least` to `most` questions, read as a tuple."""
 
-    def parse(given: Any, field: str) -> tuple[Any, ...]:
-        if not isinstance(given, list):
+    def parse(value: Any, field: str) -> tuple[Any, ...]:
+        if not isinstance(value, list):
             raise LayoutError(
-                code, f"{get_last_name(field)} is {quote_value(given)}.", "Give a list of objects.", field
+                code, f"{get_last_name(field)} is {quote_value(value)}.", "Give a list of objects.", field
             )
-        if not least <= len(given) <= most:
-            raise LayoutError(code, f"{len(given)} {get_last_name(field)}.", f"From {least} to {most}.", field)
-        held = (require_object(one, f"{field}.{at}", "Give an object.", code) for at, one in enumerate(given))
+        if not least <= len(value) <= most:
+            raise LayoutError(code, f"{len(value)} {get_last_name(field)}.", f"From {least} to {most}.", field)
+        held = (require_object(one, f"{field}.{at}", "Give an object.", code) for at, one in enumerate(value))
         return tuple(read_question(item, one, f"{field}.{at}", blank=False) for at, one in enumerate(held))
 
     of: Any = list

@@ -26,5 +26,5 @@ def find_operand(text: str, field: str) -> tuple[Instruction, Operand]:
             "Write {ptx}/{operand}, e.g. mma.m16n8k16.row.col.f32.f16.f16.f32/a.",
             field,
         )
-    found = parse_instruction_field(name, field)
-    return found, found.operand(letter)
+    instruction = parse_instruction_field(name, field)
+    return instruction, instruction.operand(letter)

@@ -12,9 +12,9 @@ import typer
 from lanescope.app.kit.settings import Settings, name_variable
 
 
-def serve(**given: Any) -> None:
+def serve(**value: Any) -> None:
     """Serve the pages and the API. Every option is also an environment variable; options take precedence."""
-    settings = Settings(**given)
+    settings = Settings(**value)
     os.environ.update(settings.to_environment())  # for create_app, here and in worker processes
     _run_server(settings)
 

@@ -28,6 +28,6 @@ def parse_target(body: Mapping[str, Any]) -> str:
     return parse_optional_target(body.get("target", ""), "target")
 
 
-def parse_optional_target(given: Any, field: str) -> str:
+def parse_optional_target(value: Any, field: str) -> str:
     """Return a target, "" for any; LayoutError names the nearest."""
-    return "" if given == "" else parse_target_name(given, field)
+    return "" if value == "" else parse_target_name(value, field)

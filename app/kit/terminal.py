@@ -13,10 +13,6 @@ from typing import Annotated, Any
 import typer
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print what the HTTP API answers.")]
-# Options of a tcgen05.mma.
-CtaGroup = Annotated[str, typer.Option(help="CTAs that issue it together: 1 or 2; 1 when left out.")]
-RowsOfD = Annotated[str, typer.Option(help="Rows of D, of both CTAs with --cta-group 2; 128 when left out.")]
-ColumnsOfD = Annotated[str, typer.Option(help="Columns of D; 256 when left out.")]
 
 
 def make_verb_group(name: str, help_text: str) -> tuple[typer.Typer, typer.Typer]:

@@ -55,10 +55,10 @@ def check_tls(ca: str, cert: str, key: str) -> None:
 
 def _make_context(purpose: ssl.Purpose, ca: str) -> ssl.SSLContext:
     """Return a context as Dask makes it: both sides show a certificate, and host names are not compared."""
-    made = ssl.create_default_context(purpose, cafile=ca)
-    made.check_hostname = False
-    made.verify_mode = ssl.CERT_REQUIRED
-    return made
+    context = ssl.create_default_context(purpose, cafile=ca)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_REQUIRED
+    return context
 
 
 def _find_unreadable(cert: str, key: str) -> tuple[str, str]:

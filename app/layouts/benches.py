@@ -95,14 +95,14 @@ def build_thread_bench(
     )
 
 
-def mask_outside_slice(one: HolderMap, outside: Mask) -> HolderMap:
+def mask_outside_slice(holder_map: HolderMap, outside: Mask) -> HolderMap:
     """Return the map with colour only inside a slice."""
-    held = one.find_first_holders()
+    holders = holder_map.find_first_holders()
     masked = {}
-    for name in (*one.shades, *one.of_cells):
-        numbers, names = one.colour_numbers(name, held)
+    for name in (*holder_map.shades, *holder_map.of_cells):
+        numbers, names = holder_map.colour_numbers(name, holders)
         masked[name] = CellColouring(np.where(outside, -1, numbers), names)
-    return replace(one, of_cells=masked)
+    return replace(holder_map, of_cells=masked)
 
 
 def build_before_after(

@@ -164,13 +164,13 @@ def _walk_refused(step: AlgebraStep) -> list[Drawn]:
     return [_build_index_sheet(a, group, f"{a}: what {b} walks over")]
 
 
-def _build_index_sheet(one: CuteLayout, group: Mapping[int, int], title: str) -> Drawn:
+def _build_index_sheet(layout: CuteLayout, group: Mapping[int, int], title: str) -> Drawn:
     """Return the indices of a layout: mode 0 down, the others across; a row if it has one mode or mode 0 is long."""
-    index = one.list_indices()
-    rows = one.modes[0].size if one.rank > 1 else 1
+    index = layout.list_indices()
+    rows = layout.modes[0].size if layout.rank > 1 else 1
     cells = index.reshape(-1, rows).T
     names: tuple[str, ...] = ()
-    if one.rank == 1:
+    if layout.rank == 1:
         flat = np.full(-(-index.size // FOLDED) * FOLDED, -1, dtype=np.int64) if index.size > FOLDED else index.copy()
         flat[: index.size] = index
         cells = flat.reshape(-1, min(index.size, FOLDED))
@@ -201,10 +201,10 @@ def _build_target_sheet(a: CuteLayout, rest: CuteLayout) -> list[Drawn]:
 
 def _build_sheet(cells: Longs, groups: Longs, title: str, names: tuple[str, ...], grouped: str = "tile") -> Drawn:
     rows, cols = cells.shape
-    made = TileSheet(
+    sheet = TileSheet(
         rows, cols, place=cells, element_bits=32, row_names=names, groups=groups.astype(np.int64), grouped=grouped
     )
-    return made, title
+    return sheet, title
 
 
 def _draw_sheet(sheet: TileSheet, title: str) -> SheetPicture:

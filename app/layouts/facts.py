@@ -150,11 +150,11 @@ def build_cute_layout(value: Any) -> CuteLayoutFacts | None:
 # thread-value layouts -------------------------------------------------------------------------------------------------
 
 
-def _parse_tile(given: Any, field: str) -> list[Any]:
-    if not isinstance(given, list):
-        why = "missing" if given in (None, "") else shorten_value(given)
+def _parse_tile(value: Any, field: str) -> list[Any]:
+    if not isinstance(value, list):
+        why = "missing" if value in (None, "") else shorten_value(value)
         raise LayoutError("bad_tile", f"{field} is {why}.", "A list of two sizes: [rows, columns].", field)
-    return given
+    return value
 
 
 @question
@@ -207,21 +207,21 @@ class TvFacts:
 
 def build_tv(question: TvBody) -> TvFacts:
     """A thread-value layout over a tile of rows × columns, rows varying fastest."""
-    found = question.layout
+    layout = question.layout
     bases, why = None, None
     try:
-        bases = linear_from_cute(found.layout, (found.row_count, found.col_count)).list_bases()
+        bases = linear_from_cute(layout.layout, (layout.row_count, layout.col_count)).list_bases()
     except LayoutError as error:
         why = error.message
     return TvFacts(
         linear_layout=bases,
         why=why,
-        cute=str(found.layout),
-        threads=found.threads,
-        values=found.values,
-        row=found.rows,
-        col=found.cols,
-        copies=found.copies,
-        covered=found.covered,
-        elements=found.row_count * found.col_count,
+        cute=str(layout.layout),
+        threads=layout.threads,
+        values=layout.values,
+        row=layout.rows,
+        col=layout.cols,
+        copies=layout.copies,
+        covered=layout.covered,
+        elements=layout.row_count * layout.col_count,
     )

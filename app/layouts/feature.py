@@ -48,9 +48,9 @@ def run_tv(
     """Print what a layout covers, or who holds an element."""
     question = read_question(TvBody, words)
     if at and not as_json:
-        found = question.layout
-        row, col = parse_pair(at, "at", (found.row_count - 1, found.col_count - 1))
-        print("\n".join(f"thread {t} value {v}" for t, v in found.owner(row, col)) or "no thread")
+        layout = question.layout
+        row, col = parse_pair(at, "at", (layout.row_count - 1, layout.col_count - 1))
+        print("\n".join(f"thread {t} value {v}" for t, v in layout.owner(row, col)) or "no thread")
         return
     answer = facts.build_tv(question)
     if as_json:

@@ -64,22 +64,22 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
     }
     try:
         text = _expand_given(given)
-        whole = parse_module(text) if "\n" in text or "tensor<" in text else None
+        module = parse_module(text) if "\n" in text or "tensor<" in text else None
         chosen: ModuleLayout | None = None
-        if whole:
-            out["listed"], chosen = _list_layouts(whole, given), _select_layout(whole, given["pick"])
-            out["traits"] = dict(whole.traits)
-        made = _parse_layout(text, given, chosen)
+        if module:
+            out["listed"], chosen = _list_layouts(module, given), _select_layout(module, given["pick"])
+            out["traits"] = dict(module.traits)
+        layout = _parse_layout(text, given, chosen)
     except LayoutError as error:
         out["error"] = error
         return out
     try:
-        out |= _build_layout(made, given, chosen, query)
+        out |= _build_layout(layout, given, chosen, query)
     except LayoutError as error:
         out["error"] = error
         if rest := drop_wrong_field(given, error, ("to",)):
             try:
-                out |= _build_layout(made, rest, chosen, query)
+                out |= _build_layout(layout, rest, chosen, query)
             except LayoutError:
                 return out
     return out
@@ -110,18 +110,22 @@ def draw_figure(query: Mapping[str, str], caption: str) -> str:
 
 def build_sheets(query: Mapping[str, str]) -> list[tuple[TileSheet, str, str]]:
     """Return the sheet of an address with its colour and title."""
-    made = triton_layout(query.get("text", ""), split_sizes(query.get("shape", "")) or None, query.get("element_bits"))
-    sheet = _build_sheet(made, AxesLook.from_query(query))
-    title = f"{made.kind}, {'×'.join(map(str, made.shape))}"
+    layout = triton_layout(
+        query.get("text", ""), split_sizes(query.get("shape", "")) or None, query.get("element_bits")
+    )
+    sheet = _build_sheet(layout, AxesLook.from_query(query))
+    title = f"{layout.kind}, {'×'.join(map(str, layout.shape))}"
     return [(sheet, select_colour(sheet, query.get("colour", "")), title)]
 
 
 def build_staged_bench(query: Mapping[str, str]) -> tuple[MapBench, dict[str, str]]:
     """Return the stage of an address and its view, for a picture of it."""
-    made = triton_layout(query.get("text", ""), split_sizes(query.get("shape", "")) or None, query.get("element_bits"))
+    layout = triton_layout(
+        query.get("text", ""), split_sizes(query.get("shape", "")) or None, query.get("element_bits")
+    )
     where = AxesLook.from_query(query)
-    sheet = _build_sheet(made, where)
-    to, bench = _build_bench(made, sheet, {name: query.get(name, "") for name in KEYS}, where)
+    sheet = _build_sheet(layout, where)
+    to, bench = _build_bench(layout, sheet, {name: query.get(name, "") for name in KEYS}, where)
     return bench, benches.parse_look(bench, query, "moves" if to else find_default_colour(sheet))
 
 
@@ -147,9 +151,9 @@ def _parse_layout(text: str, query: dict[str, str], chosen: ModuleLayout | None)
         query["shape"] = query["shape"] or ("x".join(map(str, tensor.shape)) if tensor else "")
         query["element_bits"] = query["element_bits"] or (str(tensor.bits) if tensor and tensor.bits else "")
     shape = split_sizes(query["shape"]) or None
-    made = triton_layout(text, shape, query["element_bits"].strip() or None)
-    query["shape"] = "x".join(map(str, made.shape))
-    return made
+    layout = triton_layout(text, shape, query["element_bits"].strip() or None)
+    query["shape"] = "x".join(map(str, layout.shape))
+    return layout
 
 
 def _find_tensor(used: ModuleLayout | None) -> TensorType | None:
@@ -161,17 +165,17 @@ def _find_tensor(used: ModuleLayout | None) -> TensorType | None:
 # a module -------------------------------------------------------------------------------------------------------------
 
 
-def _select_layout(whole: TtgirModule, pick: str) -> ModuleLayout | None:
-    if not whole.layouts:
+def _select_layout(module: TtgirModule, pick: str) -> ModuleLayout | None:
+    if not module.layouts:
         return None
     if pick.strip():
-        return whole.layouts[parse_integer(pick, "pick", 0, len(whole.layouts) - 1)]
-    return next((one for one in whole.layouts if one.tensors), whole.layouts[0])
+        return module.layouts[parse_integer(pick, "pick", 0, len(module.layouts) - 1)]
+    return next((one for one in module.layouts if one.tensors), module.layouts[0])
 
 
-def _list_layouts(whole: TtgirModule, query: Mapping[str, str]) -> dict[str, Any]:
-    chosen = _select_layout(whole, query["pick"])
-    number_of = {one.text: n for n, one in enumerate(whole.layouts)}
+def _list_layouts(module: TtgirModule, query: Mapping[str, str]) -> dict[str, Any]:
+    chosen = _select_layout(module, query["pick"])
+    number_of = {one.text: n for n, one in enumerate(module.layouts)}
     clean = {name: "" for name in KEYS if name not in ("text", "z", "colour")}
     rows = [
         {
@@ -179,25 +183,25 @@ def _list_layouts(whole: TtgirModule, query: Mapping[str, str]) -> dict[str, Any
             "href": _link_page(query, {**clean, "pick": str(n)}),
             "here": one is chosen,
             "kind": one.text.removeprefix("#").split("<")[0].partition(".")[2],
-            "short": "" if one.names else _format_params(one.text, whole),
+            "short": "" if one.names else _format_params(one.text, module),
             "ops": ", ".join(name + (f" ×{count}" if count > 1 else "") for name, count in one.ops[:6]),
             "more": max(0, len(one.ops) - 6),
             "tensors": ", ".join(map(str, one.tensors[:3])),
         }
-        for n, one in enumerate(whole.layouts)
+        for n, one in enumerate(module.layouts)
     ]
     ways = _ConversionTitles()
     moves = [
         _build_conversion_row(one, number_of, query, clean, ways)
-        for one in whole.moves
+        for one in module.moves
         if one.source.layout in number_of
     ]
-    return {"rows": rows, "moves": moves, "left": whole.left}
+    return {"rows": rows, "moves": moves, "left": module.left}
 
 
-def _format_params(text: str, whole: TtgirModule) -> str:
+def _format_params(text: str, module: TtgirModule) -> str:
     """Return a layout's parameters with the module's aliases restored: `opIdx = 0, parent = #mma`."""
-    for one in whole.layouts:
+    for one in module.layouts:
         if one.names and one.text != text:
             text = text.replace(one.text, one.names[0])
     return text.partition("<")[2].strip("<>{}")

@@ -21,14 +21,14 @@ TEXT = 1 << 16
 LayoutText = Annotated[str, Description(limits={"maxLength": TEXT})]
 
 
-def _parse_text(given: Any, field: str) -> str:
-    return require_text(given, field, TEXT)
+def _parse_text(value: Any, field: str) -> str:
+    return require_text(value, field, TEXT)
 
 
-def _parse_shape(given: Any, field: str) -> list[Any] | None:
-    if given not in (None, "") and not isinstance(given, list):
-        raise LayoutError("bad_shape", f"{field} is {shorten_value(given)}.", "A list of sizes: [128, 64].", field)
-    return None if given == "" else given
+def _parse_shape(value: Any, field: str) -> list[Any] | None:
+    if value not in (None, "") and not isinstance(value, list):
+        raise LayoutError("bad_shape", f"{field} is {shorten_value(value)}.", "A list of sizes: [128, 64].", field)
+    return None if value == "" else value
 
 
 @question
@@ -154,30 +154,30 @@ def build_triton(question: TritonBody) -> TritonFacts:
     """A layout of Triton (an MLIR attribute, or a module with one) or of Gluon's Python over a tensor: its linear
     layout, and the coordinates of every thread and register or the offset of every element.
     """
-    found = question.layout
-    of_threads, tensor = found.of_threads, found.tensor_memory
-    lane, column, bit = _place_columns(found) if tensor else (None, None, None)
+    layout = question.layout
+    of_threads, tensor = layout.of_threads, layout.tensor_memory
+    lane, column, bit = _place_columns(layout) if tensor else (None, None, None)
     return TritonFacts(
-        text=found.text,
-        kind=found.kind,
-        shape=list(found.shape),
-        element_bits=found.element_bits,
-        threads=found.threads if of_threads else None,
-        warps=found.warps if of_threads else None,
-        lanes=found.lanes if of_threads else None,
-        blocks=found.blocks,
-        registers=found.registers if of_threads else None,
-        copies=found.copies if of_threads else None,
-        coords=np.stack(found.coords) if of_threads else None,
-        buffers=found.buffers if found.buffers > 1 else None,
-        offset=found.offset if found.shared else None,
+        text=layout.text,
+        kind=layout.kind,
+        shape=list(layout.shape),
+        element_bits=layout.element_bits,
+        threads=layout.threads if of_threads else None,
+        warps=layout.warps if of_threads else None,
+        lanes=layout.lanes if of_threads else None,
+        blocks=layout.blocks,
+        registers=layout.registers if of_threads else None,
+        copies=layout.copies if of_threads else None,
+        coords=np.stack(layout.coords) if of_threads else None,
+        buffers=layout.buffers if layout.buffers > 1 else None,
+        offset=layout.offset if layout.shared else None,
         lane=lane,
         column=column,
         bit=bit,
-        columns=found.columns if tensor else None,
-        linear_layout=found.linear.list_bases(),
-        cute=None if found.cute is None else str(found.cute),
-        notice=found.notice or None,
+        columns=layout.columns if tensor else None,
+        linear_layout=layout.linear.list_bases(),
+        cute=None if layout.cute is None else str(layout.cute),
+        notice=layout.notice or None,
     )
 
 
@@ -287,16 +287,16 @@ class FeedsFacts:
 
 def build_feeds(question: TritonBody) -> FeedsFacts:
     """Return the operands of dense mma and wgmma that a layout of threads already is, with the registers of each."""
-    made = question.layout
-    if not made.of_threads:
+    layout = question.layout
+    if not layout.of_threads:
         raise LayoutError(
             "bad_conversion",
-            f"{made.kind} is a layout of {'shared' if made.shared else 'tensor'} memory.",
+            f"{layout.kind} is a layout of {'shared' if layout.shared else 'tensor'} memory.",
             "Give a layout of threads.",
             "text",
         )
-    bits = None if question.element_bits is None else made.element_bits
-    return FeedsFacts(feeds=[_build_operand(one) for one in find_fed_operands(made.linear, bits)])
+    bits = None if question.element_bits is None else layout.element_bits
+    return FeedsFacts(feeds=[_build_operand(one) for one in find_fed_operands(layout.linear, bits)])
 
 
 def _build_operand(one: MatchingOperand) -> FedOperand:

@@ -155,10 +155,10 @@ class LanescopeServer(LanguageServer):
             self.shown.add(message)
             self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, message))
 
-    def take_settings(self, given: object) -> None:
+    def take_settings(self, value: object) -> None:
         """Apply the editor's settings; wrong ones are reported and change nothing."""
         try:
-            self.settings = parse_settings(given)
+            self.settings = parse_settings(value)
         except LayoutError as error:
             self.show_message(f"{error.message} {error.hint}")
 

@@ -116,38 +116,38 @@ def fit_to_target(form: DescriptorFormat, body: Mapping[str, Any]) -> Descriptor
     return fit_format(form, target)
 
 
-def parse_descriptor(given: object, form: DescriptorFormat = WGMMA) -> Descriptor:
+def parse_descriptor(value: object, form: DescriptorFormat = WGMMA) -> Descriptor:
     """Return the descriptor of any spelling of 64 bits (lanescope.descriptor.spelling), or of code that builds one
     (lanescope.reader.code.code_words).
     """
-    return read_descriptor(given, None, form)[0]
+    return read_descriptor(value, None, form)[0]
 
 
-def parse_with_notes(given: object, form: DescriptorFormat) -> tuple[Descriptor, tuple[CompilerNote, ...]]:
+def parse_with_notes(value: object, form: DescriptorFormat) -> tuple[Descriptor, tuple[CompilerNote, ...]]:
     """Return the descriptor, and the warnings about a constant expression."""
     try:
-        read = parse_word(given)
+        read = parse_word(value)
         return Descriptor(read.word, form), read.warnings
     except LayoutError:
-        return parse_descriptor(given, form), ()
+        return parse_descriptor(value, form), ()
 
 
 def read_descriptor(
-    given: object, start: int | None = None, form: DescriptorFormat = WGMMA
+    value: object, start: int | None = None, form: DescriptorFormat = WGMMA
 ) -> tuple[Descriptor, list[str]]:
     """Return the descriptor, and what to check in its spelling.
 
     start: the address for code that leaves it open; LayoutError if there is none.
     """
     try:
-        read = parse_word(given)
+        read = parse_word(value)
         return Descriptor(read.word, form), [note.text for note in read.warnings]
     except LayoutError:
-        if not (isinstance(given, str) and len(given) <= LONGEST and _CODE.search(given)):
+        if not (isinstance(value, str) and len(value) <= LONGEST and _CODE.search(value)):
             raise
     from lanescope.reader.code.code_words import build_word  # takes up to half a second of this thread
 
-    built = build_word(given)
+    built = build_word(value)
     if not built.start:
         return Descriptor(built.word, form), list(built.notices)
     if start is None:
@@ -166,9 +166,9 @@ def decode_word(question: DecodeQuestion) -> Decoded:
     return decode_text(question.word, fit_to_target(question.format, {"target": question.target}))
 
 
-def decode_text(given: object, form: DescriptorFormat = WGMMA) -> Decoded:
+def decode_text(value: object, form: DescriptorFormat = WGMMA) -> Decoded:
     """Decode a descriptor in any spelling. What C++ would lose in an expression comes first among the warnings."""
-    descriptor, notes = parse_with_notes(given, form)
+    descriptor, notes = parse_with_notes(value, form)
     return build_decoded(descriptor, notes)
 
 

@@ -138,9 +138,9 @@ class Tile:
     tma_box: TmaBox
 
 
-def find_mode(given: object, form: DescriptorFormat = WGMMA) -> Mode:
+def find_mode(value: object, form: DescriptorFormat = WGMMA) -> Mode:
     """Return the swizzle mode of a request; LayoutError lists the modes."""
-    return form.get_mode_by_name(parse_choice(given, "swizzle", form.names, "unknown_swizzle"))
+    return form.get_mode_by_name(parse_choice(value, "swizzle", form.names, "unknown_swizzle"))
 
 
 def parse_tile(body: Json) -> tuple[tiling.Tile, int]:

@@ -131,9 +131,9 @@ def draw_tile(
         before = " before the swizzle" if look.plain else ""
         title = f"memory{before}, 1 row = 128 B, 1 cell = {cell}" if titled else ""
         panels.append(_memory_panel(cells, place, numbers, title, panels[0] if panels else None))
-    found = list_tile_strides(tile, rows or min(tile.mn, 256))
+    strides = list_tile_strides(tile, rows or min(tile.mn, 256))
     extra = "".join(_draw_overlay(panel, tile, cells, rows, ink, line) for panel in panels)
-    size = _figure_size(panels, cells, found)
+    size = _figure_size(panels, cells, strides)
     return TileDrawing(PanelFigure(*size, tuple(panels)), extra, cells, place, first)
 
 
@@ -223,15 +223,15 @@ def has_numbers(rows: int, cols: int) -> bool:
 
 def _draw_overlay(panel: FigurePanel, tile: Tile, cells: TileMap, rows: int, ink: str, line: str) -> str:
     """Draw the edges of the atoms, the outline of the first, and the strides of one panel."""
-    found = list_tile_strides(tile, rows or min(tile.mn, 256))
+    strides = list_tile_strides(tile, rows or min(tile.mn, 256))
     if panel.name == "logical":
         high, wide = cells.find_cell(tile.atom[0], tile.atom[1])
         return _draw_atoms(panel, high, wide, ink, line) + "".join(
-            _draw_stride_in_tile(panel, cells, stride, rows, ink) for stride in found
+            _draw_stride_in_tile(panel, cells, stride, rows, ink) for stride in strides
         )
     if tile.base % 128:
         return ""
-    brackets = "".join(_draw_bracket(panel, stride, number, ink) for number, stride in enumerate(found))
+    brackets = "".join(_draw_bracket(panel, stride, number, ink) for number, stride in enumerate(strides))
     return _draw_atoms(panel, tile.mode.chunks, panel.cols, ink, line) + brackets
 
 

@@ -14,72 +14,72 @@ from lanescope.names import lookup, vocabulary
 from lanescope.names.forms import FormMatches, is_opcode
 
 
-def is_worded(text: str, named: FormMatches) -> bool:
+def is_worded(text: str, matches: FormMatches) -> bool:
     """Return whether a text names instructions in words rather than as PTX spells them."""
-    return " " in text.strip() and (named.exact or lookup.is_name(named))
+    return " " in text.strip() and (matches.exact or lookup.is_name(matches))
 
 
-def is_opcode_alone(text: str, named: FormMatches) -> bool:
+def is_opcode_alone(text: str, matches: FormMatches) -> bool:
     """Return whether a text is only an opcode with several forms: `register layout of wgmma`.
 
     tcgen05 alone is excluded: its page explains more.
     """
     words = [word for word in text.strip().rstrip("?").lower().split() if word not in vocabulary.SILENT]
     is_explained = words == ["tcgen05"] or (len(text.split()) > 1 and tool_words.EXPLAINING.match(text) is not None)
-    return len(named.forms) > 1 and not is_explained and len(words) == 1 and named_forms.is_whole_opcode(words[0])
+    return len(matches.forms) > 1 and not is_explained and len(words) == 1 and named_forms.is_whole_opcode(words[0])
 
 
-def is_name_of_topic(named: FormMatches, recognised: reader.RecognisedText) -> bool:
+def is_name_of_topic(matches: FormMatches, recognised: reader.RecognisedText) -> bool:
     """Return whether a text is a complete name that recognisers read as a subject at most: tcgen05.mma.ws.kind::f16."""
-    return named.exact and all(meaning.kind == "topic" for meaning in recognised.found)
+    return matches.exact and all(meaning.kind == "topic" for meaning in recognised.found)
 
 
-def read_name(text: str, named: FormMatches) -> Reading:
+def read_name(text: str, matches: FormMatches) -> Reading:
     """Read a name: its forms, and the pages that have its words."""
-    return extend_fact(named_forms.build_meaning(text, named), Reading, also=_list_topics(text, named))
+    return extend_fact(named_forms.build_meaning(text, matches), Reading, also=_list_topics(text, matches))
 
 
-def _list_topics(text: str, named: FormMatches) -> tuple[Meaning, ...]:
+def _list_topics(text: str, matches: FormMatches) -> tuple[Meaning, ...]:
     """List the pages that have all words of a name."""
-    found = [] if named.exact else topics.find_topics(text)
+    found = [] if matches.exact else topics.find_topics(text)
     return tuple(page_meanings.build_topic(topic) for topic in found)
 
 
-def read_shorter_name(text: str, named: FormMatches, recognised: reader.RecognisedText) -> Reading | None:
+def read_shorter_name(text: str, matches: FormMatches, recognised: reader.RecognisedText) -> Reading | None:
     """Read a name that leaves something out, or that no form has; None if the text is not a name."""
     refused = next(iter(recognised.refused), None)
-    if refused and (_is_complete(text, refused) or not lookup.keeps_order(text, named)):
+    if refused and (_is_complete(text, refused) or not lookup.keeps_order(text, matches)):
         return None
-    if named.exact or lookup.is_name(named) or (refused and named_forms.is_opcode(named)):
-        meaning = named_forms.build_meaning(text, named)
+    if matches.exact or lookup.is_name(matches) or (refused and named_forms.is_opcode(matches)):
+        meaning = named_forms.build_meaning(text, matches)
         if refused and lookup.is_spelled_out(text):
             meaning = dataclasses.replace(meaning, notices=(refused.message, *meaning.notices))
-        return extend_fact(meaning, Reading, also=_list_topics(text, named))
-    if lookup.is_refused(named) and not lookup.is_spelled_out(text):
-        return _read_refused_name(text, named)
-    if _has_shape_alone(named):
-        return extend_fact(named_forms.build_meaning(text, named), Reading, also=_list_topics(text, named))
-    if named_forms.is_opcode(named) and not page_meanings.find_pages(text):
-        return read_name(text, named)
+        return extend_fact(meaning, Reading, also=_list_topics(text, matches))
+    if lookup.is_refused(matches) and not lookup.is_spelled_out(text):
+        return _read_refused_name(text, matches)
+    if _has_shape_alone(matches):
+        return extend_fact(named_forms.build_meaning(text, matches), Reading, also=_list_topics(text, matches))
+    if named_forms.is_opcode(matches) and not page_meanings.find_pages(text):
+        return read_name(text, matches)
     return None
 
 
-def _has_shape_alone(named: FormMatches) -> bool:
+def _has_shape_alone(matches: FormMatches) -> bool:
     """Return whether a text names forms by a shape, and no page explains its other words."""
-    has_shape = named.named and named.forms and lookup.has_shape(named)
-    return bool(has_shape) and not page_meanings.find_pages(" ".join(named.ignored))
+    has_shape = matches.named and matches.forms and lookup.has_shape(matches)
+    return bool(has_shape) and not page_meanings.find_pages(" ".join(matches.ignored))
 
 
-def _read_refused_name(text: str, named: FormMatches) -> Reading:
+def _read_refused_name(text: str, matches: FormMatches) -> Reading:
     """Read a name that no form has: the pages that compare its opcodes, and the nearest forms."""
-    opcodes = [word for word in named.words if is_opcode(word)]
+    opcodes = [word for word in matches.words if is_opcode(word)]
     compared = topics.find_topics(" ".join(opcodes)) if len(opcodes) > 1 else []
     pages = [page_meanings.build_topic(topic) for topic in compared]
     pages += page_meanings.search_question(text, pages)
-    if pages and named_forms.is_sentence(named):
-        return extend_fact(pages[0], Reading, also=(*pages[1:], *named_forms.build_nearest(named)))
-    also = (*named_forms.build_nearest(named), *pages)
-    return question_readings.build_unknown(text, "No such instruction", [lookup.explain_refusal(named)], also)
+    if pages and named_forms.is_sentence(matches):
+        return extend_fact(pages[0], Reading, also=(*pages[1:], *named_forms.build_nearest(matches)))
+    also = (*named_forms.build_nearest(matches), *pages)
+    return question_readings.build_unknown(text, "No such instruction", [lookup.explain_refusal(matches)], also)
 
 
 def _is_complete(text: str, refused: LayoutError) -> bool:

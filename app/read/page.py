@@ -9,14 +9,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
-from starlette.datastructures import UploadFile
-from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from lanescope.app.check.facts import decode_source
 from lanescope.app.kit.api import OffLoopRoute, read_form_body
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.target import parse_target
+from lanescope.app.kit.uploads import read_upload_form
 from lanescope.app.kit.wire import encode_json_body
 from lanescope.app.kit.work import run_off_loop
 from lanescope.app.layouts import triton
@@ -36,7 +35,6 @@ from lanescope.workbench import check
 from lanescope.workbench.bench_builder import LONGEST
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
-FORM = "multipart/form-data"
 MOST_FILES = 64
 MOST_PART = 4 << 20
 LABEL_OF = {
@@ -158,23 +156,9 @@ def _check_length(text: str) -> None:
 @router.post("/read/files")
 async def post_files(request: Request) -> Response:
     """Show what is wrong in each file of the form; a single one that fits opens in the workbench."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != FORM:
-        message = f"The body is '{shorten_value(kind, 60)}'."
-        raise LayoutError("unsupported_media_type", message, f"Send the form: {FORM}.")
-    sent: list[tuple[str, bytes]] = []
-    target = ""
-    try:
-        async with request.form(max_files=MOST_FILES, max_fields=8, max_part_size=MOST_PART) as form:
-            for name, value in form.multi_items():
-                if isinstance(value, UploadFile) and name == "files" and value.filename:
-                    sent.append((value.filename, await value.read()))
-                elif name == "target" and isinstance(value, str):
-                    target = parse_target({"target": value})
-    except HTTPException as error:
-        hint = f"Send at most {MOST_FILES} files as {FORM}."
-        raise LayoutError("bad_request", f"The body is not a form: {error.detail}", hint) from None
-    return await run_off_loop(_render_files, request, sent, target)
+    form = await read_upload_form(request, MOST_FILES, most_fields=8, most_bytes=MOST_PART)
+    sources = [(file.name, file.content) for file in form.files if file.field == "files"]
+    return await run_off_loop(_render_files, request, sources, parse_target(form.fields))
 
 
 @router.get("/read/files")

@@ -76,11 +76,11 @@ def look_up(text: str) -> list[Meaning]:
         return _order_task(text, words) if full_text.is_asked(text) else []
     # a translated word is a subject, not a title
     pages = find_pages(text, by_title=not is_translated) or _find_without_sizes(text, len(words))
-    named = lookup.find_named(text)
-    if not named or not named.forms or (named.ignored and not lookup.has_shape(named)):
+    matches = lookup.find_named(text)
+    if not matches or not matches.forms or (matches.ignored and not lookup.has_shape(matches)):
         return pages
-    found = named_forms.build_meaning(text, named)
-    is_of_types = len(words) > 1 and all(map(named_forms.is_type, named.words))
+    found = named_forms.build_meaning(text, matches)
+    is_of_types = len(words) > 1 and all(map(named_forms.is_type, matches.words))
     return [found, *pages] if is_of_types else [*pages, found]
 
 

@@ -87,18 +87,18 @@ def describe_targets(text: str) -> list[Meaning]:
     """Describe the targets that a question is about, with the instructions that it names; [] for any other text."""
     if len(text) > full_text.LONGEST:
         return []
-    named = find_targets(text)
-    words = [word for word in re.findall(r"[a-z0-9_.:]+", named.rest.lower()) if word not in vocabulary.SILENT]
-    if not named.names or len(named.names) > MOST_TARGETS:
+    targets = find_targets(text)
+    words = [word for word in re.findall(r"[a-z0-9_.:]+", targets.rest.lower()) if word not in vocabulary.SILENT]
+    if not targets.names or len(targets.names) > MOST_TARGETS:
         return []
     if all(word in _ABOUT or word in full_text.SILENT for word in words):
-        return [meaning for name in named.names for meaning in describe_target(name)]
+        return [meaning for name in targets.names for meaning in describe_target(name)]
     matches = _find_asked(text, " ".join(word for word in words if word not in _ABOUT))
     if matches is None:
         return []
     return [
         meaning
-        for name in named.names
+        for name in targets.names
         for meaning in describe_target(name, _count_forms(name, matches.words, matches.forms))
     ]
 

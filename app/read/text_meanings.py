@@ -99,24 +99,24 @@ def read_text(text: str) -> Reading:
     text = _respell(text)
     if (reading := _read_plain_words(text) or question_readings.read_place_question(text)) is not None:
         return reading
-    named = lookup.find_named(pasted_text.clean_text(text))
-    if named and (name_readings.is_worded(text, named) or name_readings.is_opcode_alone(text, named)):
-        return name_readings.read_name(text, named)
+    matches = lookup.find_named(pasted_text.clean_text(text))
+    if matches and (name_readings.is_worded(text, matches) or name_readings.is_opcode_alone(text, matches)):
+        return name_readings.read_name(text, matches)
     recognised = reader.recognise_text(text)
     if _RATIO.match(text):
         recognised = dataclasses.replace(recognised, refused=())  # 2:4 of sparsity is not a layout
-    if named and name_readings.is_name_of_topic(named, recognised):
-        return name_readings.read_name(text, named)
-    return _read_recognised(text, named, recognised)
+    if matches and name_readings.is_name_of_topic(matches, recognised):
+        return name_readings.read_name(text, matches)
+    return _read_recognised(text, matches, recognised)
 
 
-def _read_recognised(text: str, named: FormMatches | None, recognised: reader.RecognisedText) -> Reading:
+def _read_recognised(text: str, matches: FormMatches | None, recognised: reader.RecognisedText) -> Reading:
     """Read a text by what the recognisers find and refuse, else by the pages that it names, or by its words."""
     found = sorted(recognised.found, key=lambda meaning: (meaning.fits, not meaning.sure))
     pages = [page_meanings.build_topic(topic) for topic in _find_named_topics(text)]
     is_malformed = _is_malformed(recognised)
     is_open = not (found or pages or is_malformed)
-    if named and is_open and (reading := name_readings.read_shorter_name(text, named, recognised)) is not None:
+    if matches and is_open and (reading := name_readings.read_shorter_name(text, matches, recognised)) is not None:
         return reading
     if found or (pages and not is_malformed):
         return _read_meanings(text, found, pages)
@@ -225,8 +225,8 @@ def _read_named_part(text: str, refused: LayoutError) -> Reading | None:
     cleaned = pasted_text.clean_text(text[: element_texts.LONGEST + 1]).strip()
     if refused.code != "unknown_instruction" or " " not in cleaned or lookup.is_spelled_out(text):
         return None
-    named = lookup.find_named(" ".join(_BRACKET.sub(" ", cleaned).split()))
-    if named is None or not (named.forms and named.named):
+    matches = lookup.find_named(" ".join(_BRACKET.sub(" ", cleaned).split()))
+    if matches is None or not (matches.forms and matches.named):
         return None
     brackets = _BRACKET.findall(cleaned)
     what = (
@@ -235,7 +235,7 @@ def _read_named_part(text: str, refused: LayoutError) -> Reading | None:
         else "Only the instruction is read"
     )
     notice = f"{what}: ask for A[5][9], row 3 of D, lane 13, or R2 of lane 20."
-    return question_readings.build_unknown(text, "Which element?", [notice], [named_forms.build_meaning(text, named)])
+    return question_readings.build_unknown(text, "Which element?", [notice], [named_forms.build_meaning(text, matches)])
 
 
 def _explain_unknown(
@@ -322,12 +322,12 @@ def _find_question_link(text: str, cleaned: str) -> str | None:
 
 def _find_name_link(text: str, cleaned: str) -> str:
     """Find the page of the one instruction or subject that a text names, "" if it names several or none."""
-    named = lookup.find_named(cleaned)
-    only = lookup.get_only(named) if named else None
-    if named and name_readings.is_worded(text, named):
+    matches = lookup.find_named(cleaned)
+    only = lookup.get_only(matches) if matches else None
+    if matches and name_readings.is_worded(text, matches):
         return links.link_instruction(only) if only else ""
     recognised = reader.recognise_text(text)
-    if named and only and name_readings.is_name_of_topic(named, recognised):
+    if matches and only and name_readings.is_name_of_topic(matches, recognised):
         return links.link_instruction(only)
     return _find_meaning_link(text, recognised, only)
 
@@ -369,8 +369,8 @@ def find_nearest(text: str) -> tuple[str, ...]:
     """Find the legal instructions most like a wrong one of a text; () if its answer lists them by their words."""
     if question_readings.read_place_question(text):
         return ()  # the instruction exists; the place does not
-    named = lookup.find_named(pasted_text.clean_text(text))
-    if named and lookup.is_refused(named) and not lookup.is_spelled_out(text):
+    matches = lookup.find_named(pasted_text.clean_text(text))
+    if matches and lookup.is_refused(matches) and not lookup.is_spelled_out(text):
         return ()
     return next((error.nearest for error in reader.recognise_text(text).refused if error.nearest), ())
 

@@ -61,10 +61,10 @@ def add_fleet_options(*names: str) -> Callable[[Verb], Verb]:
 
     def dress(verb: Verb) -> Verb:
         @wraps(verb)
-        def run_verb(**given: Any) -> None:
-            where = {name: given.pop(name) for name in names}
+        def run_verb(**value: Any) -> None:
+            where = {name: value.pop(name) for name in names}
             contact = FleetContact(where.get("scheduler", ""), tuple(where[name] for name in NAMES))
-            verb(**given, contact=contact)
+            verb(**value, contact=contact)
 
         asked: list[inspect.Parameter] = []
         for row in inspect.signature(verb, eval_str=True).parameters.values():

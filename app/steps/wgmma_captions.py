@@ -194,14 +194,14 @@ def _list_hold_steps(product: DescribedProduct, operand: Operand) -> list[WgmmaS
     return [_make_step("hold", f"warp {warp}", say_warp(operand, warp), "a", warp, warp=warp) for warp in warps]
 
 
-def _describe_storage(one: DescribedOperand) -> str:
-    mode = one.stored[0].mode.name
+def _describe_storage(operand: DescribedOperand) -> str:
+    mode = operand.stored[0].mode.name
     pattern = "without a swizzle" if mode == "none" else f"with the {mode} swizzle"
-    return f"{'K' if one.side.major == 'K' else name_mn(one)}-major {pattern}"
+    return f"{'K' if operand.side.major == 'K' else name_mn(operand)}-major {pattern}"
 
 
-def _say_xor(one: DescribedOperand) -> str:
-    mode, xor = one.stored[0].mode, one.placed.xor
+def _say_xor(operand: DescribedOperand) -> str:
+    mode, xor = operand.stored[0].mode, operand.placed.xor
     terms = xor.list_terms()  # in bits
     moved = format_range(terms[0][0] - 3, terms[-1][0] - 3)
     by = format_range(terms[0][1] - 3, terms[-1][1] - 3)

@@ -21,10 +21,10 @@ STRIDES: dict[tuple[str, bool, str], str] = {
 }
 
 
-def say_field(one: DescribedOperand, word: Descriptor, field: BitField, unread: str) -> str:
+def say_field(operand: DescribedOperand, word: Descriptor, field: BitField, unread: str) -> str:
     """Return a sentence about a field's value and effect. unread: why it is not read."""
     encoded, bits = field.get(word.word), f"Bits {format_range(field.low, field.high)}"
-    letter = one.side.letter.upper()
+    letter = operand.side.letter.upper()
     if field.name == "start_address":
         return (
             f"{bits} of `{word}`: the start address is {encoded} × 16 = `{format_address(word.start_address)}`, where"
@@ -43,7 +43,7 @@ def say_field(one: DescribedOperand, word: Descriptor, field: BitField, unread: 
     amount = f"{bits}: {field.short} is {encoded} × 16 = {encoded * field.unit} bytes"
     if unread:
         return f"{amount}, {unread}."
-    leads = STRIDES[one.side.major, word.mode.chunks > 1, field.name].format(mn=name_mn(one))
+    leads = STRIDES[operand.side.major, word.mode.chunks > 1, field.name].format(mn=name_mn(operand))
     return f"{amount}, {leads}."
 
 
@@ -58,27 +58,27 @@ def _say_mode(mode: Mode) -> str:
     )
 
 
-def mark_field(one: DescribedOperand, name: str) -> tuple[int, ...]:
+def mark_field(operand: DescribedOperand, name: str) -> tuple[int, ...]:
     """Return the addresses that a field of the first K step points to."""
-    first = explain_line(one, 0, 0, 0)
+    first = explain_line(operand, 0, 0, 0)
     if name == "start_address":
         return (first.address,)
     if name in ("lbo", "sbo"):
-        for core in range(1, len(one.cores)):
-            terms = explain_line(one, core, 0, 0)
+        for core in range(1, len(operand.cores)):
+            terms = explain_line(operand, core, 0, 0)
             if (terms.lbos, terms.sbos) == ((1, 0) if name == "lbo" else (0, 1)):
                 return (first.address, terms.address)
         return ()
     if name == "swizzle":
-        return tuple(explain_line(one, 0, line, 0).address for line in range(LINES_OF_CORE))
+        return tuple(explain_line(operand, 0, line, 0).address for line in range(LINES_OF_CORE))
     return ()
 
 
-def explain_line(one: DescribedOperand, core: int, line: int, step: int) -> AddressTerms:
-    mn, k = divmod(int(one.cores[core, line, 0]), one.view.k)
-    return one.explain_address(mn, k, step)
+def explain_line(operand: DescribedOperand, core: int, line: int, step: int) -> AddressTerms:
+    mn, k = divmod(int(operand.cores[core, line, 0]), operand.view.k)
+    return operand.explain_address(mn, k, step)
 
 
-def name_mn(one: DescribedOperand) -> str:
+def name_mn(operand: DescribedOperand) -> str:
     """Return M for A, N for B."""
-    return "M" if one.side.letter == "a" else "N"
+    return "M" if operand.side.letter == "a" else "N"

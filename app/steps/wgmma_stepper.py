@@ -215,9 +215,9 @@ def build_wgmma_stepper(question: WgmmaStepperQuestion) -> WgmmaStepper:
 # what is read, and the sums -------------------------------------------------------------------------------------------
 
 
-def _read_numbers(one: DescribedOperand, image: Any) -> Any:
+def _read_numbers(operand: DescribedOperand, image: Any) -> Any:
     """Return the numbers that the read bytes represent: [K step, mn, k]."""
-    return np.stack([wgmma.read_operand(one.side, step, image)[1] for step in range(one.steps)])
+    return np.stack([wgmma.read_operand(operand.side, step, image)[1] for step in range(operand.steps)])
 
 
 def _choose_columns(i: Instruction, first: int) -> slice:
@@ -290,61 +290,61 @@ def _count_common_ones(a: Any, b: Any) -> Any:
 
 
 def _build_operand(
-    one: DescribedOperand,
+    operand: DescribedOperand,
     rows: slice,
     body: Mapping[str, Any],
     source: Any,
     arrived: Any,
     moves: list[WgmmaMove],
 ) -> WgmmaOperand:
-    side = one.side
+    side = operand.side
     high = (rows.stop - rows.start) if side.letter == "b" else side.mn // WARPS
     views = [slice(first, first + high) for first in range(rows.start, rows.stop, high)]
-    lines = [_list_lines(one, view) for view in views]
-    kept = [n for n in range(len(one.cores)) if rows.start <= one.get_corner(n)[0] < rows.stop]
-    cores = one.cores[kept]
+    lines = [_list_lines(operand, view) for view in views]
+    kept = [n for n in range(len(operand.cores)) if rows.start <= operand.get_corner(n)[0] < rows.stop]
+    cores = operand.cores[kept]
     return WgmmaOperand(
         first=rows.start,
         rows=rows.stop - rows.start,
         k=side.k,
         k_step=side.step,
-        element=(one.whole or side).element.name,
+        element=(operand.whole or side).element.name,
         element_bytes=side.element.bits // 8,
         major="K" if side.major == "K" else "MN",
-        swizzle=one.stored[0].mode.name,
+        swizzle=operand.stored[0].mode.name,
         stored=wgmma.describe_storage(side),
         numbers=body["numbers"][rows],
-        at=one.addresses[rows],
-        before=one.addresses_before_xor[rows],
+        at=operand.addresses[rows],
+        before=operand.addresses_before_xor[rows],
         source=np.concatenate(list(source), axis=1)[rows],
         arrived=np.concatenate(list(arrived), axis=1)[rows],
-        origin=one.origin,
+        origin=operand.origin,
         lines=[[each.tolist() for each in view] for view in lines],
-        chunks=[[np.stack(one.list_chunks(each), axis=1).tolist() for each in view] for view in lines],
+        chunks=[[np.stack(operand.list_chunks(each), axis=1).tolist() for each in view] for view in lines],
         cores=cores - rows.start * side.step,
-        words=[_build_word(one, step, cores) for step in range(one.steps)],
+        words=[_build_word(operand, step, cores) for step in range(operand.steps)],
         moves=moves,
         meets=body["meets"][rows],
     )
 
 
-def _list_lines(one: DescribedOperand, rows: slice) -> list[Any]:
+def _list_lines(operand: DescribedOperand, rows: slice) -> list[Any]:
     """Return the lines of every K step, each once."""
-    found = [one.list_lines(rows, step) for step in range(one.steps)]
+    found = [operand.list_lines(rows, step) for step in range(operand.steps)]
     return found[:1] if all(np.array_equal(found[0], each) for each in found) else found
 
 
-def _build_word(one: DescribedOperand, step: int, cores: Any) -> ReadWord:
-    word = one.words[step]
-    verdict = one.check_step(step)
+def _build_word(operand: DescribedOperand, step: int, cores: Any) -> ReadWord:
+    word = operand.words[step]
+    verdict = operand.check_step(step)
     first = verdict.diagnoses[0] if verdict.diagnoses else None
     fix = None if first is None else first.fix
     return ReadWord(
         descriptor=str(word),
         fields=build_fields(word),
         swizzle=word.mode.name,
-        unread=find_inert_fields(word, one.view),
-        lines=one.reads[step].ravel()[cores[:, :, 0]],
+        unread=find_inert_fields(word, operand.view),
+        lines=operand.reads[step].ravel()[cores[:, :, 0]],
         cause="" if verdict.match else first.message if first else "It reads other bytes than those stored.",
         repair=str(fix) if fix else None,
         wrong_fields=sorted(list_changes(word, fix)) if fix else [],

@@ -70,15 +70,15 @@ def build_body(query: Mapping[str, str]) -> Json:
 
 def build_context(query: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, Any]:
     """Return the template's variables; LayoutError if a field does not fit. sent: the address with its pins."""
-    given = build_body(query)
-    first, second = (questions.parse_mma(given[name], name) for name in ("first", "second"))
+    body = build_body(query)
+    first, second = (questions.parse_mma(body[name], name) for name in ("first", "second"))
     found = facts.build_chain(questions.TiledChainBody(first=first, second=second))
-    held = draw.list_first_holders(first.c), draw.list_first_holders(second.a)
+    holders = draw.list_first_holders(first.c), draw.list_first_holders(second.a)
     # any element may be pinned; the first pin selects what is drawn
-    pins, _ = chain_sheets.make_sheet_page((), *held).parse_pins(sent)
+    pins, _ = chain_sheets.make_sheet_page((), *holders).parse_pins(sent)
     corner = choose_corner(first.c, sent, pins)
     panels = place_panels(first, second, corner)
-    sheets = chain_sheets.make_sheet_page(panels, *held)
+    sheets = chain_sheets.make_sheet_page(panels, *holders)
     pinned = sheets.build_context(sent)
     return {
         **pinned,
@@ -93,17 +93,17 @@ def build_context(query: Mapping[str, str], sent: Mapping[str, str]) -> dict[str
         "code": render_code(found, second),
         "first": first,
         "second": second,
-        "benches": [link_bench(given[name]) for name in ("first", "second")],
+        "benches": [link_bench(body[name]) for name in ("first", "second")],
     }
 
 
 def draw_inline(query: Mapping[str, str]) -> str:
     """Return the picture of an address in the page's colours, for the guide."""
-    given = build_body(parse_form(query))
-    first, second = (questions.parse_mma(given[name], name) for name in ("first", "second"))
+    body = build_body(parse_form(query))
+    first, second = (questions.parse_mma(body[name], name) for name in ("first", "second"))
     panels = place_panels(first, second, choose_corner(first.c, query, ()))
-    held = draw.list_first_holders(first.c), draw.list_first_holders(second.a)
-    return point_at_sheets(draw_panels(panels), chain_sheets.make_sheet_page(panels, *held).sheets, "thread")
+    holders = draw.list_first_holders(first.c), draw.list_first_holders(second.a)
+    return point_at_sheets(draw_panels(panels), chain_sheets.make_sheet_page(panels, *holders).sheets, "thread")
 
 
 def choose_corner(c: TileOperand, query: Mapping[str, str], pins: Sequence[str]) -> tuple[int, int]:
@@ -142,14 +142,14 @@ def list_presets(query: Mapping[str, str]) -> list[tuple[str, str, bool]]:
     ]
 
 
-def list_moves(first: TiledMMA, second: TiledMMA, found: ChainedFacts) -> list[tuple[str, str, str, str]]:
+def list_moves(first: TiledMMA, second: TiledMMA, chain: ChainedFacts) -> list[tuple[str, str, str, str]]:
     """Return (value of A, its element, holder of that element in C, value of C) of thread 0."""
     a, c = second.a, first.c
-    held = draw.list_first_holders(c)
+    holders = draw.list_first_holders(c)
     rows = []
     for value in range(min(a.values, LISTED)):
         row, col = int(a.rows[0, value]), int(a.cols[0, value])
-        thread, at = int(held.thread[row, col]), int(held.value[row, col])
+        thread, at = int(holders.thread[row, col]), int(holders.value[row, col])
         rows.append(
             (f"A{value}", f"({row},{col})", "the same" if thread == a.thread_ids[0] else f"thread {thread}", f"C{at}")
         )
@@ -207,27 +207,27 @@ def draw_panels(panels: tuple[FigurePanel, ...]) -> str:
     return drawing + render_status_legend(last.status, None, words)
 
 
-def render_code(found: ChainedFacts, second: TiledMMA) -> str:
+def render_code(chain: ChainedFacts, second: TiledMMA) -> str:
     """Return the CuTe code between the two products."""
     m, _, k = second.tile
-    if found.verdict == "same":
+    if chain.verdict == "same":
         return (
             "// rP: the accumulator of the first product, converted to A's type\n"
             "auto layout = make_layout(partition_shape_A(tiled_mma_2,"
             f" make_shape(Int<{m}>{{}}, Int<{k}>{{}})));\n"
             "Tensor tCrA = make_tensor(rP.data(), layout);  // the same registers, nothing moves\n"
         )
-    if found.verdict == "reordered":
-        listed = ", ".join(map(str, found.order or []))
+    if chain.verdict == "reordered":
+        listed = ", ".join(map(str, chain.order or []))
         return (
-            f"// A value i of every thread is C value order[i]\nconstexpr int order[{len(found.order or [])}] ="
+            f"// A value i of every thread is C value order[i]\nconstexpr int order[{len(chain.order or [])}] ="
             f" {{{listed}}};\nfor (int i = 0; i < size(tCrA); ++i) tCrA(i) = rP(order[i]);  // unrolled: renames\n"
         )
-    if found.k_order is not None:
-        listed = ", ".join(map(str, found.k_order))
+    if chain.k_order is not None:
+        listed = ", ".join(map(str, chain.k_order))
         return (
             f"// A's column k takes C's column order[k]; load row order[k] of B as its row k\n"
-            f"constexpr int order[{len(found.k_order)}] = {{{listed}}};\n"
+            f"constexpr int order[{len(chain.k_order)}] = {{{listed}}};\n"
         )
     return ""
 

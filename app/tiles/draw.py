@@ -44,10 +44,10 @@ def build_panel(
     tiled_mma: TiledMMA, op: TileOperand, chosen: BenchState, shown: frozenset[int] | None
 ) -> tuple[FigurePanel, CellHolders]:
     """Return an operand as a panel in the selected colouring; elements of hidden threads have no colour."""
-    held = list_first_holders(op)
+    holders = list_first_holders(op)
     names = shades.list_operand_shades(tiled_mma, op)
     shade = names.get(chosen.colour, names["warp"])
-    category = shade.number_cells(held.thread, held.value)
+    category = shade.number_cells(holders.thread, holders.value)
     if shown is not None:
         category = np.where(_mask_held(op, shown), category, -1)
     title = f"{op.name.upper()} {'×'.join(DIMS[op.name])} {op.row_count}×{op.col_count}"
@@ -64,7 +64,7 @@ def build_panel(
         category=category.astype(np.int32),
         of=shade.count,
     )
-    return made_, held
+    return made_, holders
 
 
 def _mask_held(op: TileOperand, shown: frozenset[int]) -> NDArray[np.bool_]:

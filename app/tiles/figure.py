@@ -44,12 +44,12 @@ OPTIONS = {
 
 def render_tiled_mma(form: str, query: Mapping[str, str], draw_: Draw = DrawingJob.render) -> Made:
     """Return the picture, table or text of a TiledMMA for a query. LayoutError names the first illegal option."""
-    asked = forms.parse_fields(query, forms.MMA)
-    if is_umma(asked["atom"]):
+    fields = forms.parse_fields(query, forms.MMA)
+    if is_umma(fields["atom"]):
         return umma_figure.render_umma(form, query, draw_)
     diagrams.check_picture_options(form, query, OPTIONS, tuple(forms.MMA))
-    found = questions.parse_mma(forms.build_mma_body(asked))
-    chosen, notices = state.parse_state(found, bench.make_base_state(asked), query)
+    tiled_mma = questions.parse_mma(forms.build_mma_body(fields))
+    chosen, notices = state.parse_state(tiled_mma, bench.make_base_state(fields), query)
     if notices:
         raise LayoutError(
             "bad_option",
@@ -58,14 +58,14 @@ def render_tiled_mma(form: str, query: Mapping[str, str], draw_: Draw = DrawingJ
             notices[0].split(" ")[0],
         )
     if form == "json":
-        return encode_json(facts.build_mma(found)), FORMS[form]
-    ops = [found.operand(query["operand"])] if query.get("operand") else [found.a, found.b, found.c]
+        return encode_json(facts.build_mma(tiled_mma)), FORMS[form]
+    ops = [tiled_mma.operand(query["operand"])] if query.get("operand") else [tiled_mma.a, tiled_mma.b, tiled_mma.c]
     if form == "csv":
-        return _format_csv(found, ops, chosen).encode(), FORMS[form]
+        return _format_csv(tiled_mma, ops, chosen).encode(), FORMS[form]
     if form in ("txt", "md"):
-        return _format_text(form, found, ops, chosen).encode(), FORMS[form]
+        return _format_text(form, tiled_mma, ops, chosen).encode(), FORMS[form]
     drawing = draw_tiled_mma(
-        found, ops, chosen, diagrams.get_palette(query), query.get("title", ""), query.get("legend") == "1"
+        tiled_mma, ops, chosen, diagrams.get_palette(query), query.get("title", ""), query.get("legend") == "1"
     )
     return diagrams.render_svg(form, drawing, query, draw_)
 
@@ -133,7 +133,7 @@ def _place_panels(
 
 def _make_sheet(op: TileOperand, panel: FigurePanel) -> PinSheet:
     """Return the texts of a panel's cells: the first holder of each element, and the number of holders."""
-    held = draw.list_first_holders(op)
+    holders = draw.list_first_holders(op)
     down, across = panel.window
     rows, cols = np.meshgrid(np.arange(down.start, down.stop), np.arange(across.start, across.stop), indexing="ij")
     element = f"`{op.name.upper()}[{{at_row}}][{{at_col}}]`"
@@ -141,7 +141,7 @@ def _make_sheet(op: TileOperand, panel: FigurePanel) -> PinSheet:
     if op.shared:
         line = f"{element} lies in shared memory"
     else:
-        numbers |= {"thread": held.thread[down, across], "value": held.value[down, across]}
+        numbers |= {"thread": holders.thread[down, across], "value": holders.value[down, across]}
         line = f"{element} is in thread {{thread}}, value {{value}}"
         line += f", the first of {op.copies} holders" if op.copies > 1 else ""
     grid = SheetGrid("", panel.x, panel.y, panel.cell_width, panel.cell_height)
@@ -162,16 +162,16 @@ def _list_pinned(tiled_mma: TiledMMA, chosen: BenchState) -> Iterator[tuple[str,
 
 def draw_inline(query: Mapping[str, str]) -> str:
     """Return the picture of a page's address in the page's colours, for the guide. LayoutError if it is not legal."""
-    asked = forms.parse_fields(query, forms.MMA)
-    found = questions.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
-    if isinstance(found, TiledUmma):
-        return point_at_sheets(umma_figure.draw_umma(found, None), umma_sheets.list_figure_sheets(found))
-    chosen, notices = state.parse_state(found, bench.make_base_state(asked), query)
+    fields = forms.parse_fields(query, forms.MMA)
+    tiled_mma = questions.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
+    if isinstance(tiled_mma, TiledUmma):
+        return point_at_sheets(umma_figure.draw_umma(tiled_mma, None), umma_sheets.list_figure_sheets(tiled_mma))
+    chosen, notices = state.parse_state(tiled_mma, bench.make_base_state(fields), query)
     if notices:
         raise LayoutError("bad_option", notices[0], "The page /tiles/mma offers what is legal.", "figure")
-    ops = [found.a, found.b, found.c]
-    svg = draw_tiled_mma(found, ops, chosen, None, legend=query.get("legend") == "1")
-    panels, _ = _place_panels(found, ops, chosen)
+    ops = [tiled_mma.a, tiled_mma.b, tiled_mma.c]
+    svg = draw_tiled_mma(tiled_mma, ops, chosen, None, legend=query.get("legend") == "1")
+    panels, _ = _place_panels(tiled_mma, ops, chosen)
     return point_at_sheets(svg, [_make_sheet(op, panel) for op, panel in zip(ops, panels, strict=True)], "thread")
 
 

@@ -52,21 +52,28 @@ def _make_sheet(name: str, drawn: Mapping[str, DrawnCopy]) -> PinSheet | None:
     return PinSheet(name, f"The tile of {name.upper()}", rows, cols, tuple(layers), tuple(grids), group="thread")
 
 
-def _make_layer(name: str, stage: str, one: HolderMap, first: bool) -> SheetLayer:
+def _make_layer(name: str, stage: str, holder_map: HolderMap, first: bool) -> SheetLayer:
     """Return which thread stores an element to shared memory, or loads it."""
-    held = one.find_first_holders()
-    count: Longs = np.bincount(one.cell[one.cell >= 0].reshape(-1), minlength=one.rows * one.cols)
-    numbers = {"thread": held.thread, "warp": held.thread // 32, "lane": held.thread % 32, "value": held.value}
-    access = np.asarray(one.group, dtype=np.int64)[held.value]
-    numbers = {key: np.where(held.thread < 0, -1, array) for key, array in {**numbers, "access": access}.items()}
+    holders = holder_map.find_first_holders()
+    count: Longs = np.bincount(
+        holder_map.cell[holder_map.cell >= 0].reshape(-1), minlength=holder_map.rows * holder_map.cols
+    )
+    numbers = {
+        "thread": holders.thread,
+        "warp": holders.thread // 32,
+        "lane": holders.thread % 32,
+        "value": holders.value,
+    }
+    access = np.asarray(holder_map.group, dtype=np.int64)[holders.value]
+    numbers = {key: np.where(holders.thread < 0, -1, array) for key, array in {**numbers, "access": access}.items()}
     who, what = ("{element} ", "`thread {thread}`") if first else ("", "Thread {thread}")
     if stage == "store":
         line = f"{who}is copied to shared memory by {what}" if first else f"{what} copies it to shared memory"
         line += ", access `#{access}`"
     else:
         line = f"{who}reaches {what} (warp {{warp}}, lane {{lane}}), value `{{value}}`"
-        if held.copies > 1:
-            numbers["count"] = count.reshape(one.rows, one.cols)
+        if holders.copies > 1:
+            numbers["count"] = count.reshape(holder_map.rows, holder_map.cols)
             line += "; {count} threads hold it"
     element = f"`{name.upper()}[{{row}}][{{col}}]` ({'m' if name == 'a' else 'n'}, k)"
     return SheetLayer(line.replace("{element}", element), numbers)

@@ -237,9 +237,9 @@ def build_loop(body: Json) -> LoopFacts:
     )
 
 
-def _build_whole_loop(given: Any, mma: TiledMMA, stages: list[LoopStage]) -> WholeLoop:
+def _build_whole_loop(value: Any, mma: TiledMMA, stages: list[LoopStage]) -> WholeLoop:
     """Return the stages multiplied by the number of tiles along K."""
-    whole, each = parse_integer(given, "k", 1, MOST_K), mma.tile[2]
+    whole, each = parse_integer(value, "k", 1, MOST_K), mma.tile[2]
     tiles, (m, n, k) = whole // each, mma.steps
     rows = [
         WholeStage(

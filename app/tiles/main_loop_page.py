@@ -111,9 +111,9 @@ def _build_side(query: Mapping[str, str], name: str) -> Json:
 
 def build_context(query: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, Any]:
     """Return the template's variables; LayoutError if a field does not fit. sent: the address with its pins."""
-    given = build_body(query)
-    tiled_mma = questions.parse_mma(given["tiled_mma"], "tiled_mma")
-    found = main_loop_facts.build_loop(given)
+    body = build_body(query)
+    tiled_mma = questions.parse_mma(body["tiled_mma"], "tiled_mma")
+    found = main_loop_facts.build_loop(body)
     feeds = [(name, one) for name, one in (("A", found.a), ("B", found.b)) if one]
     pages = {f"{side}.{stage}": link_copy(query, side, stage) for side in "ab" for stage in ("store", "load")}
     drawn = draw_stages(pages)
@@ -155,21 +155,23 @@ def format_cost(loop: LoopFacts) -> str:
     return f"{loop.wavefronts} wavefronts of shared memory for the tile, {times:.3g} times the {loop.ideal} needed."
 
 
-def format_cause(name: str, one: LoopOperand) -> str:
+def format_cause(name: str, operand: LoopOperand) -> str:
     """Return why an operand does not arrive: its first wrong element."""
-    if one.fault:
-        return f"{name}: {one.fault}"
-    if one.overlaps:
-        return f"{name}: {one.overlaps} elements lie where another one lies: the rows are closer than they are long."
-    if one.uncovered:
-        return f"{name}: the store leaves {one.uncovered} elements of the tile unwritten."
-    step = min((each for each in one.steps if each.first_wrong), key=lambda each: (each.step, each.warp))
+    if operand.fault:
+        return f"{name}: {operand.fault}"
+    if operand.overlaps:
+        return (
+            f"{name}: {operand.overlaps} elements lie where another one lies: the rows are closer than they are long."
+        )
+    if operand.uncovered:
+        return f"{name}: the store leaves {operand.uncovered} elements of the tile unwritten."
+    step = min((each for each in operand.steps if each.first_wrong), key=lambda each: (each.step, each.warp))
     first = step.first_wrong
     assert first is not None
     row = "m" if name == "A" else "n"
     got = f"({row} = {first.reads[0]}, k = {first.reads[1]})" if first.reads else "bytes that nothing was stored to"
     return (
-        f"{name}: {one.wrong} values are wrong. The first: warp {step.warp}, K iteration {step.step}, thread"
+        f"{name}: {operand.wrong} values are wrong. The first: warp {step.warp}, K iteration {step.step}, thread"
         f" {first.thread}, value {first.value} should be ({row} = {first.row}, k = {first.k}) and reads {got}."
     )
 
@@ -184,18 +186,18 @@ def draw_stages(pages: Mapping[str, str]) -> dict[str, tiled_copy_figure.DrawnCo
     return out
 
 
-def build_step_table(one: LoopOperand) -> list[list[Any]]:
+def build_step_table(operand: LoopOperand) -> list[list[Any]]:
     """Return [warp][K iteration] of the steps."""
-    warps = max(step.warp for step in one.steps) + 1
+    warps = max(step.warp for step in operand.steps) + 1
     rows: list[list[Any]] = [[] for _ in range(warps)]
-    for step in one.steps:
+    for step in operand.steps:
         rows[step.warp].append(step)
     return rows
 
 
-def link_bench(tiled_mma: TiledMMA, asked: Mapping[str, str]) -> str:
+def link_bench(tiled_mma: TiledMMA, fields: Mapping[str, str]) -> str:
     """Link to the TiledMMA."""
-    query = {name: asked[name] for name in forms.MMA if asked[name]}
+    query = {name: fields[name] for name in forms.MMA if fields[name]}
     return f"/tiles/mma?{urlencode(query, safe='(),:')}"
 
 

@@ -81,20 +81,20 @@ def mma_page(request: Request) -> Response:
 @router.get("/tiles/mma/chain")
 def chain_page(request: Request) -> Response:
     """Show C of one TiledMMA as A of the next: what stays in its thread, and what moves."""
-    asked = chains.parse_form(request.query_params)
-    build = partial(chains.build_context, asked, request.query_params)
-    return _render_form(request, "tiles/chain.html", asked, build, presets=chains.list_presets(asked))
+    fields = chains.parse_form(request.query_params)
+    build = partial(chains.build_context, fields, request.query_params)
+    return _render_form(request, "tiles/chain.html", fields, build, presets=chains.list_presets(fields))
 
 
 @router.get("/tiles/copy")
 def copy_page(request: Request) -> Response:
     """Show a TiledCopy: source and destination, vector width, bank conflicts and sectors."""
     query = request.query_params
-    asked = tiled_copy_page.parse_form(query)
+    fields = tiled_copy_page.parse_form(query)
     found: list[str] = []
 
     def build() -> dict[str, Any]:
-        context = tiled_copy_page.build_context(asked, query)
+        context = tiled_copy_page.build_context(fields, query)
         if context["sought"].strip() and not context["refusal"]:
             kept = {name: text for name, text in query.items() if name not in ("find", *PINS)}
             found.append(f"{tiled_copy_page.PATH}?{urlencode(kept | context['pins'], safe='(),:')}")
@@ -103,11 +103,11 @@ def copy_page(request: Request) -> Response:
     page = _render_form(
         request,
         "tiles/copy.html",
-        asked,
+        fields,
         build,
         held=None,
-        presets=tiled_copy_page.list_presets(asked),
-        is_tma=is_tma(asked["atom"]),
+        presets=tiled_copy_page.list_presets(fields),
+        is_tma=is_tma(fields["atom"]),
         stored=tiled_copy_page.STORED,
         modes=SWIZZLES,
     )
@@ -117,10 +117,10 @@ def copy_page(request: Request) -> Response:
 @router.get("/tiles/loop")
 def loop_page(request: Request) -> Response:
     """Show a main loop: global memory, shared memory, registers; whether every element arrives, and the cost."""
-    asked = main_loop_page.parse_form(request.query_params)
-    build = partial(main_loop_page.build_context, asked, request.query_params)
+    fields = main_loop_page.parse_form(request.query_params)
+    build = partial(main_loop_page.build_context, fields, request.query_params)
     return _render_form(
-        request, "tiles/loop.html", asked, build, presets=main_loop_page.list_presets(asked), modes=SWIZZLES
+        request, "tiles/loop.html", fields, build, presets=main_loop_page.list_presets(fields), modes=SWIZZLES
     )
 
 

@@ -39,25 +39,25 @@ def parse_sizes(text: str) -> list[str]:
     return [part.removeprefix("_") for part in re.split(r"\s*[x×*,;]\s*|\s+", text.strip(" ()[]")) if part]
 
 
-def parse_layout_text(given: Any, field: str) -> str | None:
+def parse_layout_text(value: Any, field: str) -> str | None:
     """Return CuTe text; a list of sizes is a shape."""
-    if isinstance(given, list) and all(isinstance(n, int) and not isinstance(n, bool) for n in given):
-        return f"({','.join(map(str, given[:8]))})"
-    return _parse_text(given, field)
+    if isinstance(value, list) and all(isinstance(n, int) and not isinstance(n, bool) for n in value):
+        return f"({','.join(map(str, value[:8]))})"
+    return _parse_text(value, field)
 
 
-def _parse_text(given: Any, field: str) -> str | None:
-    return None if given in ("", None) else require_text(given, field)
+def _parse_text(value: Any, field: str) -> str | None:
+    return None if value in ("", None) else require_text(value, field)
 
 
-def _parse_atom(given: Any, field: str) -> str:
-    return require_text(None if isinstance(given, str) and not given.strip() else given, field)
+def _parse_atom(value: Any, field: str) -> str:
+    return require_text(None if isinstance(value, str) and not value.strip() else value, field)
 
 
-def _parse_tile(given: Any, field: str) -> list[Any] | None:
-    if given not in ("", None) and not isinstance(given, list):
-        raise LayoutError("bad_tile", f"tile is {shorten_value(given)}.", "A list of three sizes: [M, N, K].", field)
-    return None if given == "" else given
+def _parse_tile(value: Any, field: str) -> list[Any] | None:
+    if value not in ("", None) and not isinstance(value, list):
+        raise LayoutError("bad_tile", f"tile is {shorten_value(value)}.", "A list of three sizes: [M, N, K].", field)
+    return None if value == "" else value
 
 
 @question
@@ -170,9 +170,9 @@ class TiledUmmaBody(TiledMmaBody):
 UMMA = tuple(name for name in options_of(TiledUmmaBody) if name not in options_of(TiledMmaBody))
 
 
-def parse_mma(given: Any, field: str = "") -> TiledMMA:
+def parse_mma(value: Any, field: str = "") -> TiledMMA:
     """Return the TiledMMA of an object. LayoutError names the wrong field, with the prefix `field.` if given."""
-    question = read_question(TiledUmmaBody, require_object(given, field, HINT), field)
+    question = read_question(TiledUmmaBody, require_object(value, field, HINT), field)
     try:
         return question.tiled_mma
     except LayoutError as error:

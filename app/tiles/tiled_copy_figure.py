@@ -40,11 +40,11 @@ OPTIONS = {
 def render_tiled_copy(form: str, query: Mapping[str, str], draw_: Draw = DrawingJob.render) -> Made:
     """Return the picture, table or text of a TiledCopy for a query. LayoutError names the first illegal option."""
     diagrams.check_picture_options(form, query, OPTIONS, tuple(tiled_copy_page.FIELDS))
-    given = tiled_copy_page.build_body(tiled_copy_page.parse_form(query))
+    body = tiled_copy_page.build_body(tiled_copy_page.parse_form(query))
     if form == "json":
-        tma = is_tma(str(given.get("atom")))
+        tma = is_tma(str(body.get("atom")))
         return encode_json(
-            tiled_copy_facts.build_tma_copy(given) if tma else tiled_copy_facts.build_tiled_copy(given)
+            tiled_copy_facts.build_tma_copy(body) if tma else tiled_copy_facts.build_tiled_copy(body)
         ), FORMS[form]
     found, held, bench, look = _parse_query(query)
     if form == "csv":
@@ -83,15 +83,15 @@ def draw_inline(query: Mapping[str, str]) -> str:
 def _parse_query(
     query: Mapping[str, str],
 ) -> tuple[TiledCopy | TmaCopy, SharedCopySide | None, MapBench, dict[str, str]]:
-    given = tiled_copy_page.build_body(tiled_copy_page.parse_form(query))
+    body = tiled_copy_page.build_body(tiled_copy_page.parse_form(query))
     found: TiledCopy | TmaCopy
     held, own = None, COPY_LOOK
-    if is_tma(str(given.get("atom"))):
-        found = tiled_copy_facts.parse_tma_copy(given)
+    if is_tma(str(body.get("atom"))):
+        found = tiled_copy_facts.parse_tma_copy(body)
         bench, own = build_tma_bench(found), make_tma_look(found)
     else:
-        found = tiled_copy_facts.parse_tiled_copy(given)
-        held, _ = tiled_copy_facts.build_cost_sides(found, given)
+        found = tiled_copy_facts.parse_tiled_copy(body)
+        held, _ = tiled_copy_facts.build_cost_sides(found, body)
         bench = build_copy_bench(found, held)
     if query.get("side"):
         name = parse_choice(query["side"], "side", [one.name for one in bench.maps])

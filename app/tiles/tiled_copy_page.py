@@ -189,14 +189,14 @@ def list_presets(query: Mapping[str, str]) -> list[tuple[str, str, bool]]:
     return [(text, link_copy(fields), dict(fields) == dict(query)) for text, fields in PRESETS.items()]
 
 
-def build_context(asked: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any]:
+def build_context(fields: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any]:
     """Return the template's variables; LayoutError if a field does not fit."""
-    given = build_body(asked)
-    if is_tma(asked["atom"]):
-        return _build_tma_context(asked, query, given)
-    made = tiled_copy_facts.parse_tiled_copy(given)
-    held, across = tiled_copy_facts.build_cost_sides(made, given)
-    return _build_stage(build_copy_bench(made, held), COPY_LOOK, asked, query) | {
+    body = build_body(fields)
+    if is_tma(fields["atom"]):
+        return _build_tma_context(fields, query, body)
+    made = tiled_copy_facts.parse_tiled_copy(body)
+    held, across = tiled_copy_facts.build_cost_sides(made, body)
+    return _build_stage(build_copy_bench(made, held), COPY_LOOK, fields, query) | {
         "found": made,
         "held": held,
         "across": across,
@@ -204,18 +204,18 @@ def build_context(asked: Mapping[str, str], query: Mapping[str, str]) -> dict[st
         "covers": made.tiler,
         "figures": list_figures(made, held, across),
         "banks": draw_banks([held.costs[0]]) if held else "",
-        "apply": _suggest_swizzle(held, asked),
-        "code": _render_code(made, asked),
-        "notes": tiled_copy_facts.list_copy_notes(made, given),
+        "apply": _suggest_swizzle(held, fields),
+        "code": _render_code(made, fields),
+        "notes": tiled_copy_facts.list_copy_notes(made, body),
     }
 
 
-def _build_stage(bench: MapBench, own: Mapping[str, str], asked: Mapping[str, str], query: Mapping[str, str]) -> Json:
+def _build_stage(bench: MapBench, own: Mapping[str, str], fields: Mapping[str, str], query: Mapping[str, str]) -> Json:
     """Return the template's variables of a bench. own: its default view."""
     look, notices = stage.parse_look(bench, query, own)
     refusal, others = stage.split_notices(notices)
     defaults = {**get_defaults(query), **own, "atom": FIELDS["atom"]}
-    state = {**asked, **look}
+    state = {**fields, **look}
     drawn = {k: v for k, v in state.items() if v != defaults[k] and k not in stage.UNPICTURED}
     return {
         "notices": others,
@@ -228,7 +228,7 @@ def _build_stage(bench: MapBench, own: Mapping[str, str], asked: Mapping[str, st
     }
 
 
-def _build_tma_context(asked: Mapping[str, str], query: Mapping[str, str], body: Json) -> dict[str, Any]:
+def _build_tma_context(fields: Mapping[str, str], query: Mapping[str, str], body: Json) -> dict[str, Any]:
     """Return the template's variables of a TMA atom: boxes, and where they are stored."""
     if "storage" not in body:
         raise LayoutError(
@@ -236,9 +236,9 @@ def _build_tma_context(asked: Mapping[str, str], query: Mapping[str, str], body:
         )
     made = tiled_copy_facts.parse_tma_copy(body)
     bench = build_tma_bench(made)
-    where = parse_cute_layout(asked["global"], "global") if asked["global"] else None
+    where = parse_cute_layout(fields["global"], "global") if fields["global"] else None
     code = [bulk_code.render_tensor_map(made, where), bulk_code.render_instructions(made)] if not made.rules else []
-    return _build_stage(bench, make_tma_look(made), asked, query) | {
+    return _build_stage(bench, make_tma_look(made), fields, query) | {
         "found": made,
         "tma": made,
         "held": None,
@@ -247,7 +247,7 @@ def _build_tma_context(asked: Mapping[str, str], query: Mapping[str, str], body:
         "notes": tiled_copy_facts.list_tma_notes(made),
         "figures": _list_box_figures(made),
         "code": "\n".join(code),
-        "python": bulk_code.render_python(made, body["storage"], asked["major"]),
+        "python": bulk_code.render_python(made, body["storage"], fields["major"]),
         "lands": bulk_code.list_box_starts(made)[:MOST_LISTED] if not made.rules else [],
     }
 

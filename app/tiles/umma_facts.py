@@ -139,20 +139,20 @@ def _build_tensor(tiled_umma: TiledUmma, name: str) -> TensorTile:
     )
 
 
-def format_address(one: PlacedOperand) -> str:
+def format_address(placed: PlacedOperand) -> str:
     """Return an address in tensor memory."""
-    return f"0x{one.lane << 16 | one.column:08x}"
+    return f"0x{placed.lane << 16 | placed.column:08x}"
 
 
-def build_step(one: UmmaTileStep) -> UmmaStep:
+def build_step(step: UmmaTileStep) -> UmmaStep:
     return UmmaStep(
-        m=one.m,
-        n=one.n,
-        k=one.k,
-        a=str(one.a) if one.a else None,
-        b=str(one.b) if one.b else None,
-        idesc=str(one.word),
-        tensor={name: f"0x{at:08x}" for name, at in one.addresses.items()},
+        m=step.m,
+        n=step.n,
+        k=step.k,
+        a=str(step.a) if step.a else None,
+        b=str(step.b) if step.b else None,
+        idesc=str(step.word),
+        tensor={name: f"0x{at:08x}" for name, at in step.addresses.items()},
     )
 
 

@@ -36,14 +36,14 @@ _ROLES = {"raised": "paper", "soft": "paper", "rule": "line", "edge": "line", "c
 def render_umma(form: str, query: Mapping[str, str], draw_: Draw = DrawingJob.render) -> Made:
     """Return the picture, table or text of a tile for a query. LayoutError names the first illegal option."""
     diagrams.check_picture_options(form, query, OPTIONS, (*forms.MMA, *forms.UMMA))
-    found = questions.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
-    assert isinstance(found, TiledUmma)
+    tiled_mma = questions.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
+    assert isinstance(tiled_mma, TiledUmma)
     if form == "json":
-        return encode_json(facts.build_mma(found)), FORMS[form]
+        return encode_json(facts.build_mma(tiled_mma)), FORMS[form]
     if form in ("csv", "txt", "md"):
-        return _format_steps(form, found).encode(), FORMS[form]
+        return _format_steps(form, tiled_mma).encode(), FORMS[form]
     parts = [part for part in ("product", "tensor") if query.get("part") in (None, "", part)]
-    drawing = draw_umma(found, diagrams.get_palette(query), query.get("title", ""), parts)
+    drawing = draw_umma(tiled_mma, diagrams.get_palette(query), query.get("title", ""), parts)
     return diagrams.render_svg(form, drawing, query, draw_)
 
 

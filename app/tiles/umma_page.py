@@ -19,12 +19,12 @@ SWIZZLES = ("", *TCGEN05.names)
 ORDERS = {"": "as CUTLASS", "mn": "M or N first", "k": "K first"}
 
 
-def build_context(tiled_umma: TiledUmma, asked: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, Any]:
+def build_context(tiled_umma: TiledUmma, fields: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, Any]:
     """Return the template's variables; sent: the address with its pins."""
     atom = tiled_umma.umma
     answer = umma_facts.build_umma(tiled_umma)
     name = umma_code.get_atom_name(atom) or atom.bound.ptx
-    query = urlencode({key: value for key, value in asked.items() if value and key != "target"}, safe="(),:<>")
+    query = urlencode({key: value for key, value in fields.items() if value and key != "target"}, safe="(),:<>")
     product, wide, high = umma_figure.draw_product(tiled_umma)
     product = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:.0f} {high:.0f}" class="umma-product"'
@@ -60,16 +60,16 @@ def build_context(tiled_umma: TiledUmma, asked: Mapping[str, str], sent: Mapping
             }
             for one in answer.tensor
         ],
-        "notes": facts.list_notes(tiled_umma, asked.get("target", "")),
+        "notes": facts.list_notes(tiled_umma, fields.get("target", "")),
         "layouts": [
             (text.replace("LayoutTV_", "Layout") if "over" in text else text, value)
             for text, value in list_layouts(tiled_umma)
         ],
-        "code": build_code_parts(tiled_umma, asked),
+        "code": build_code_parts(tiled_umma, fields),
         "following": list_next_pages(tiled_umma, answer),
         "swizzles": SWIZZLES,
         "orders": ORDERS,
-        "by_ptx": not umma_code.get_atom_name(atom) or asked["atom"].lstrip().startswith("tcgen05"),
+        "by_ptx": not umma_code.get_atom_name(atom) or fields["atom"].lstrip().startswith("tcgen05"),
     }
 
 

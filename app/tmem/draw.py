@@ -39,7 +39,10 @@ def list_grids(count: int) -> list[tuple[float, float, float, float]]:
 
 
 def draw_tmem(
-    panels: list[tuple[str, list[tuple[PlacedOperand, str]]]], given: Allocation, touched: Mask | None, overlap: Mask
+    panels: list[tuple[str, list[tuple[PlacedOperand, str]]]],
+    allocation: Allocation,
+    touched: Mask | None,
+    overlap: Mask,
 ) -> str:
     """Draw the memory of one CTA or a pair. Each panel: its title, and operands with their tooltips."""
     wide = WIDE if len(panels) == 1 else NARROW
@@ -54,7 +57,7 @@ def draw_tmem(
         ' stroke="var(--bad)" stroke-width="1.4"/></pattern></defs>',
     ]
     for (x, *_), (title, placed) in zip(list_grids(len(panels)), panels, strict=True):
-        out += _draw_panel(x, wide, title, placed=placed, given=given, touched=touched, overlap=overlap)
+        out += _draw_panel(x, wide, title, placed=placed, allocation=allocation, touched=touched, overlap=overlap)
     return "\n".join([*out, "</svg>"])
 
 
@@ -64,7 +67,7 @@ def _draw_panel(
     title: str,
     *,
     placed: list[tuple[PlacedOperand, str]],
-    given: Allocation,
+    allocation: Allocation,
     touched: Mask | None,
     overlap: Mask,
 ) -> list[str]:
@@ -78,8 +81,8 @@ def _draw_panel(
         box(
             0,
             LANES - 1,
-            given.first,
-            min(given.first + given.columns, COLUMNS) - 1,
+            allocation.first,
+            min(allocation.first + allocation.columns, COLUMNS) - 1,
             'fill="var(--raised)" stroke="var(--edge)"/>',
         ),
     ]

@@ -16,12 +16,12 @@ from lanescope.ptx import catalog
 from lanescope.ptx.architectures import require_instruction, require_kind
 
 
-def _parse_group(given: object, field: str) -> int:
-    return parse_integer(given, field, 1, 2)
+def _parse_group(value: object, field: str) -> int:
+    return parse_integer(value, field, 1, 2)
 
 
-def _parse_switch(given: object, field: str) -> bool:
-    return bool(parse_integer(given, field, 0, 1))
+def _parse_switch(value: object, field: str) -> bool:
+    return bool(parse_integer(value, field, 0, 1))
 
 
 @question

@@ -60,42 +60,43 @@ def _list_layers(answer: Placement, cta: int) -> list[SheetLayer]:
     ]
 
 
-def _make_operand_layers(one: PlacedOperand, mma: TmemMma, cta: int) -> tuple[SheetLayer, list[SheetLayer]]:
+def _make_operand_layers(placed: PlacedOperand, mma: TmemMma, cta: int) -> tuple[SheetLayer, list[SheetLayer]]:
     """Return what an operand's columns hold, and the sentence about its row if each lane has one row."""
-    numbers, counted = _number_elements(one, mma, cta)
+    numbers, counted = _number_elements(placed, mma, cta)
     names = [
         f"{{{name}}}" if (numbers[name] == numbers[f"{name}_last"]).all() else f"{{{name}}}–{{{name}_last}}"
         for name in ("first", "second")
     ]
     whole_cta = "" if counted or mma.ctas == 1 else " of this CTA"
-    if one.layout.operand in ("d", "a"):
-        element = f"`{one.name}[{names[0]}][{names[1]}]`{whole_cta}"
+    if placed.layout.operand in ("d", "a"):
+        element = f"`{placed.name}[{names[0]}][{names[1]}]`{whole_cta}"
     else:
-        axes = ", ".join(f"{axis} {name}" for axis, name in zip(one.layout.axes[:2], names, strict=True))
-        element = f"`{one.name}`, {axes}{whole_cta},"
+        axes = ", ".join(f"{axis} {name}" for axis, name in zip(placed.layout.axes[:2], names, strict=True))
+        element = f"`{placed.name}`, {axes}{whole_cta},"
     where = f"CTA {cta}, " if mma.ctas > 1 else ""
     line = f"{element} is in {where}`lane {{row}}`, `column {{col}}`"
     there = (numbers["first"] >= 0).any(axis=1)
     first = numbers["first"][there]
-    if not (first == first[:, :1]).all() or one.layout.operand not in ("d", "a"):
-        return SheetLayer(line, numbers, 0, one.column), []
-    last = one.column + numbers["first"].shape[1] - 1
-    text = f"Lane {{row}}, columns {one.column}–{last}, has row {{first}} of {one.name}; warp {{warp}} of a warpgroup"
-    return SheetLayer(line, numbers, 0, one.column), [SheetLayer(f"{text} reaches it", numbers, 0, one.column)]
+    if not (first == first[:, :1]).all() or placed.layout.operand not in ("d", "a"):
+        return SheetLayer(line, numbers, 0, placed.column), []
+    last = placed.column + numbers["first"].shape[1] - 1
+    lane = f"Lane {{row}}, columns {placed.column}–{last}, has row {{first}} of {placed.name}"
+    text = f"{lane}; warp {{warp}} of a warpgroup reaches it"
+    return SheetLayer(line, numbers, 0, placed.column), [SheetLayer(text, numbers, 0, placed.column)]
 
 
-def _number_elements(one: PlacedOperand, mma: TmemMma, cta: int) -> tuple[dict[str, Longs], bool]:
+def _number_elements(placed: PlacedOperand, mma: TmemMma, cta: int) -> tuple[dict[str, Longs], bool]:
     """Return both coordinates of the first and last unit of each cell, and whether rows are numbered across the
     pair.
     """
-    rows, seconds = list(one.layout.coords.values())[:2]
-    per = 32 // one.layout.bits
-    columns = min(one.layout.columns, tmem.COLUMNS - one.column)
+    rows, seconds = list(placed.layout.coords.values())[:2]
+    per = 32 // placed.layout.bits
+    columns = min(placed.layout.columns, tmem.COLUMNS - placed.column)
     firsts = np.arange(columns) * per
     lasts = np.minimum(firsts + per - 1, rows.shape[1] - 1)
-    counted = one.layout.operand in ("d", "a") and int(rows.max()) + 1 == mma.place.rows
+    counted = placed.layout.operand in ("d", "a") and int(rows.max()) + 1 == mma.place.rows
     shift = cta * mma.place.rows if counted else 0
-    mask = one.mask[:, one.column : one.column + columns]
+    mask = placed.mask[:, placed.column : placed.column + columns]
     warp: Longs = np.broadcast_to(np.arange(tmem.LANES)[:, None] // tmem.QUARTER, mask.shape)
     numbers: dict[str, Any] = {
         "first": rows[:, firsts] + shift,

@@ -32,20 +32,20 @@ MOST_MORE = 3
 SHOWN_THREADS, SHOWN_REGISTERS = (0, 1, 2, 31), 4  # of a warp's load
 
 
-def _parse_place(given: Any, field: str) -> Place | None:
+def _parse_place(value: Any, field: str) -> Place | None:
     """Parse the address of an operand: a column, or lane:column."""
-    if not given:
+    if not value:
         return None
-    lane, colon, column = given.strip().rpartition(":")
+    lane, colon, column = value.strip().rpartition(":")
     at = parse_integer(lane, field, 0, tmem.LANES - 1) if colon else 0
     return at, parse_integer(column, field, 0, tmem.COLUMNS - 1)
 
 
-def _parse_address(given: Any, field: str) -> Place | None:
+def _parse_address(value: Any, field: str) -> Place | None:
     """Parse lane:column, or a number as PTX has it: lane << 16 | column."""
-    if ":" in given:
-        return _parse_place(given, field)
-    whole = parse_integer(given, field, 0, (tmem.LANES << 16) - 1) if given else None
+    if ":" in value:
+        return _parse_place(value, field)
+    whole = parse_integer(value, field, 0, (tmem.LANES << 16) - 1) if value else None
     return None if whole is None else (whole >> 16, whole & 0xFFFF)
 
 
@@ -88,8 +88,8 @@ def _parse_more(given: Any, field: str) -> tuple[PlacedQuestion, ...]:
     return tuple(out)
 
 
-def _parse_word(given: Any, field: str) -> int | None:
-    return idesc.parse_idesc_word(given, field) if given else None
+def _parse_word(value: Any, field: str) -> int | None:
+    return idesc.parse_idesc_word(value, field) if value else None
 
 
 @question
@@ -238,11 +238,11 @@ def draw_placement(question: PlacementQuestion, answer: Placement) -> str:
     return draw_tmem(panels, answer.allocation, answer.touched, overlap)
 
 
-def _describe_operand(one: PlacedOperand, mma: TmemMma, cta: int) -> str:
+def _describe_operand(placed: PlacedOperand, mma: TmemMma, cta: int) -> str:
     rows = mma.place.rows
-    share = f", rows {rows * cta} to {rows * cta + rows - 1}" if one.layout.operand in ("d", "a") else ""
-    columns = f"columns {one.column} to {one.column + one.layout.columns - 1}"
-    return f"{one.name}: {columns}, layout {one.layout.letter}{share}"
+    share = f", rows {rows * cta} to {rows * cta + rows - 1}" if placed.layout.operand in ("d", "a") else ""
+    columns = f"columns {placed.column} to {placed.column + placed.layout.columns - 1}"
+    return f"{placed.name}: {columns}, layout {placed.layout.letter}{share}"
 
 
 def format_holders(placed: list[PlacedOperand], lane: int, column: int) -> list[str]:
@@ -269,7 +269,7 @@ def format_holders(placed: list[PlacedOperand], lane: int, column: int) -> list[
 
 
 def list_registers(
-    access: TensorAccess, one: PlacedOperand, lane: int, column: int, most: int = SHOWN_REGISTERS
+    access: TensorAccess, placed: PlacedOperand, lane: int, column: int, most: int = SHOWN_REGISTERS
 ) -> list[list[str]]:
     """Return (thread, register, lane, column, element) after a load at an address.
 
@@ -277,16 +277,16 @@ def list_registers(
     """
     lanes, columns = access.pattern.evaluate()[:2]
     columns = tmem.place_columns(access, columns)
-    coords = list(one.layout.coords.values())[:2]
+    coords = list(placed.layout.coords.values())[:2]
     out = []
     step = 2 if access.packed else 1
     for thread in SHOWN_THREADS:
         for value in range(0, min(most * step, lanes.shape[1]), step):
             at, col = int(lanes[thread, value]) + lane, int(columns[thread, value]) + column
-            unit = (col - one.column) * (32 // one.layout.bits)
+            unit = (col - placed.column) * (32 // placed.layout.bits)
             there = at < tmem.LANES and 0 <= col < tmem.COLUMNS
-            inside = there and 0 <= unit < coords[0].shape[1] and bool(one.mask[at, col])
-            text = f"{one.name}[{coords[0][at, unit]}, {coords[1][at, unit]}]" if inside else "not in it"
+            inside = there and 0 <= unit < coords[0].shape[1] and bool(placed.mask[at, col])
+            text = f"{placed.name}[{coords[0][at, unit]}, {coords[1][at, unit]}]" if inside else "not in it"
             out.append([str(thread), str(value // step), str(at), str(col), text])
     return out
 

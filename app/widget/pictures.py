@@ -119,29 +119,31 @@ def _draw_pattern(one: Pattern) -> LivePicture:
     return _draw_thread_map(rows[0] if rows else np.zeros_like(cols), cols, (1, *one.extents)[-2:], str(one))
 
 
-def _draw_tile_operand(one: TileOperand) -> LivePicture:
-    panel = _make_operand_panel(one)
-    return _draw_panels([panel], [_make_tile_matrix(one, panel)], panel.title)
+def _draw_tile_operand(operand: TileOperand) -> LivePicture:
+    panel = _make_operand_panel(operand)
+    return _draw_panels([panel], [_make_tile_matrix(operand, panel)], panel.title)
 
 
-def _make_operand_panel(one: TileOperand) -> FigurePanel:
-    size = one.row_count, one.col_count
+def _make_operand_panel(operand: TileOperand) -> FigurePanel:
+    size = operand.row_count, operand.col_count
     _require_few(*size)
-    title = f"{one.name.upper()}: {size[0]} × {size[1]}{SHARED * one.shared}"
-    if not one.shared:
-        return make_tile_panel(one.rows, one.cols, size, title, one.thread_ids)
+    title = f"{operand.name.upper()}: {size[0]} × {size[1]}{SHARED * operand.shared}"
+    if not operand.shared:
+        return make_tile_panel(operand.rows, operand.cols, size, title, operand.thread_ids)
     team = np.zeros(size, dtype=np.int32)
     return FigurePanel("tile", title, *size, LEFT + 24, TOP, *_size_cells(size), None, team, of=1)
 
 
-def _make_tile_matrix(one: TileOperand, panel: FigurePanel) -> LiveMatrix:
+def _make_tile_matrix(operand: TileOperand, panel: FigurePanel) -> LiveMatrix:
     """Make the matrix of an operand of a tile; one in shared memory has no holders."""
-    if one.shared:
-        nowhere = np.full((one.row_count, one.col_count), -1, dtype=np.int64)
-        says = f"`{one.name.upper()}[{{row}}][{{col}}]` is in shared memory"
-        return make_memory_matrix(one.name, panel, nowhere, (), says, one.name.upper())
-    held = np.asarray(one.rows, np.int64) * one.col_count + one.cols
-    return make_lane_matrix(one.name, panel, held, ids=one.thread_ids, unit="thread", title=one.name.upper())
+    if operand.shared:
+        nowhere = np.full((operand.row_count, operand.col_count), -1, dtype=np.int64)
+        says = f"`{operand.name.upper()}[{{row}}][{{col}}]` is in shared memory"
+        return make_memory_matrix(operand.name, panel, nowhere, (), says, operand.name.upper())
+    held = np.asarray(operand.rows, np.int64) * operand.col_count + operand.cols
+    return make_lane_matrix(
+        operand.name, panel, held, ids=operand.thread_ids, unit="thread", title=operand.name.upper()
+    )
 
 
 def _draw_tiled_mma(one: TiledMMA) -> LivePicture:
@@ -235,19 +237,19 @@ def _draw_memory(sheet: TileSheet, title: str) -> LivePicture:
     return _draw_figure(figure, [matrix], title)
 
 
-def _draw_cute(one: CuteLayout) -> LivePicture:
+def _draw_cute(layout: CuteLayout) -> LivePicture:
     """Draw the index of every coordinate: mode 0 down, the others across; a single mode as a row."""
-    if not one.size:
-        raise LayoutError("bad_view", f"'{one}' has no elements.", "A live view shows at least one.", "shown")
-    _require_few(one.size, 1)
-    rows = one.modes[0].size if one.rank > 1 else 1
-    index = one.list_indices().reshape(-1, rows).T.astype(np.int64)
+    if not layout.size:
+        raise LayoutError("bad_view", f"'{layout}' has no elements.", "A live view shows at least one.", "shown")
+    _require_few(layout.size, 1)
+    rows = layout.modes[0].size if layout.rank > 1 else 1
+    index = layout.list_indices().reshape(-1, rows).T.astype(np.int64)
     if int(index.min()) < 0:
-        raise LayoutError("bad_view", f"'{one}' has negative indices.", "A live view shows indices from 0.", "shown")
+        raise LayoutError("bad_view", f"'{layout}' has negative indices.", "A live view shows indices from 0.", "shown")
     sheet = TileSheet(rows, index.shape[1], place=index, groups=index, grouped="index")
-    figure = make_sheets_figure([(sheet, "index", str(one))], most=MOST_CELLS)
+    figure = make_sheets_figure([(sheet, "index", str(layout))], most=MOST_CELLS)
     line = SheetLayer("`({row},{col})` has index `{value}`", {"value": index})
-    return _draw_figure(figure, [make_memory_matrix("layout", figure.panels[0], index, (line,), "")], str(one))
+    return _draw_figure(figure, [make_memory_matrix("layout", figure.panels[0], index, (line,), "")], str(layout))
 
 
 # helpers --------------------------------------------------------------------------------------------------------------

@@ -37,9 +37,9 @@ def build_words(bench: MapBench) -> AnswerWords:
     )
 
 
-def get_element_template(bench: MapBench, one: HolderMap) -> str:
+def get_element_template(bench: MapBench, holder_map: HolderMap) -> str:
     """Return the template of an element's name."""
-    if one.folded:
+    if holder_map.folded:
         return "element {index}"
     return "{title}({row},{col})" if len(list_listed(bench)) > 1 else "({row},{col})"
 
@@ -49,9 +49,11 @@ def list_listed(bench: MapBench) -> list[HolderMap]:
     return [one for one in bench.maps if one.listed]
 
 
-def get_line_template(bench: MapBench, one: HolderMap) -> str:
+def get_line_template(bench: MapBench, holder_map: HolderMap) -> str:
     """Return the template of the first sentence about a cell of a map."""
-    return one.answer or (bench.answer if one.listed else bench.answer.replace("{element}", f"({one.text})"))
+    return holder_map.answer or (
+        bench.answer if holder_map.listed else bench.answer.replace("{element}", f"({holder_map.text})")
+    )
 
 
 def format_holder(bench: MapBench, holder: int) -> str:
@@ -81,31 +83,31 @@ def _describe_holder(bench: MapBench, words: AnswerWords, holder: int) -> Pinned
     return PinnedPlace(line, words.groups.format(thread=holder, group=lane // 4, member=lane % 4), holder)
 
 
-def _describe_cell(bench: MapBench, words: AnswerWords, one: HolderMap, place: tuple[int, int]) -> PinnedPlace:
+def _describe_cell(bench: MapBench, words: AnswerWords, holder_map: HolderMap, place: tuple[int, int]) -> PinnedPlace:
     row, col = place
-    at = row * one.cols + col
-    names = {"title": one.title, "row": row, "col": col, "index": at}
-    element = get_element_template(bench, one)
-    owners = np.argwhere(one.cell == at).tolist()
+    at = row * holder_map.cols + col
+    names = {"title": holder_map.title, "row": row, "col": col, "index": at}
+    element = get_element_template(bench, holder_map)
+    owners = np.argwhere(holder_map.cell == at).tolist()
     if not owners:
         return PinnedPlace(words.nobody.format(element=element.format(**names)), "", None)
     thread, value = owners[0]
     facts = {
         **names,
-        **{name: int(numbers[row, col]) for name, numbers in one.fields.items()},
+        **{name: int(numbers[row, col]) for name, numbers in holder_map.fields.items()},
         "element": element.format(**names),
         "holder": format_holder(bench, thread),
         "thread": thread,
         "warp": thread // bench.lanes,
         "lane": thread % bench.lanes,
         "value": value,
-        "register": one.group[value],
+        "register": holder_map.group[value],
     }
     mates = [
-        element.format(title=one.title, row=cell // one.cols, col=cell % one.cols, index=cell)
-        for other, cell in enumerate(one.cell[thread].tolist())
-        if cell >= 0 and other != value and one.group[other] == one.group[value]
+        element.format(title=holder_map.title, row=cell // holder_map.cols, col=cell % holder_map.cols, index=cell)
+        for other, cell in enumerate(holder_map.cell[thread].tolist())
+        if cell >= 0 and other != value and holder_map.group[other] == holder_map.group[value]
     ]
     others = list(dict.fromkeys(format_holder(bench, holder) for holder, _ in owners[1:] if holder != thread))
     sentences = (words.value[0].format(**facts), name_mates(words, mates, 1), name_holders(words, others))
-    return PinnedPlace(get_line_template(bench, one).format(**facts), " ".join(filter(None, sentences)), thread)
+    return PinnedPlace(get_line_template(bench, holder_map).format(**facts), " ".join(filter(None, sentences)), thread)

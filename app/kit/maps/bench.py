@@ -145,9 +145,9 @@ class MapBench:
     def warps(self) -> int:
         return -(-self.holders // self.lanes) if self.unit == "thread" else 0
 
-    def get_dims(self, one: HolderMap) -> tuple[str, str]:
+    def get_dims(self, holder_map: HolderMap) -> tuple[str, str]:
         """Return the dimensions of rows and columns; maps with equal dimensions scroll together."""
-        return self.dims.get(one.name, ("r", "c"))
+        return self.dims.get(holder_map.name, ("r", "c"))
 
     @property
     def extents(self) -> dict[str, int]:

@@ -45,22 +45,27 @@ def list_sheets(bench: MapBench, look: Mapping[str, str]) -> list[PinSheet]:
     return [_make_sheet(bench, one, panel) for one, panel in zip(bench.maps, place_panels(bench, look)[0], strict=True)]
 
 
-def _make_sheet(bench: MapBench, one: HolderMap, panel: FigurePanel) -> PinSheet:
+def _make_sheet(bench: MapBench, holder_map: HolderMap, panel: FigurePanel) -> PinSheet:
     down, across = panel.window
-    held, group = one.find_first_holders(), np.array([*one.group, -1], np.int64)  # -1: no value, no register
-    rows, cols = np.meshgrid(np.arange(one.rows), np.arange(one.cols), indexing="ij")
-    register = group[held.value] if one.group else held.value
+    held, group = (
+        holder_map.find_first_holders(),
+        np.array([*holder_map.group, -1], np.int64),
+    )  # -1: no value, no register
+    rows, cols = np.meshgrid(np.arange(holder_map.rows), np.arange(holder_map.cols), indexing="ij")
+    register = group[held.value] if holder_map.group else held.value
     known: dict[str, Longs] = {"thread": held.thread, "value": held.value, "register": register}
-    known |= {"at_row": rows, "at_col": cols, "index": rows * one.cols + cols, **one.fields}
-    element = get_element_template(bench, one).replace("{title}", one.title)
-    line = get_line_template(bench, one).replace("{element}", element)
+    known |= {"at_row": rows, "at_col": cols, "index": rows * holder_map.cols + cols, **holder_map.fields}
+    element = get_element_template(bench, holder_map).replace("{title}", holder_map.title)
+    line = get_line_template(bench, holder_map).replace("{element}", element)
     line = line.replace("{holder}", f"{bench.unit} {{thread}}")
     line = line.replace("{row}", "{at_row}").replace("{col}", "{at_col}")
     used = {"thread", *re.findall(r"{(\w+)}", line)}
     numbers = {name: np.asarray(array[down, across], np.int64) for name, array in known.items() if name in used}
     grid = SheetGrid("", panel.x, panel.y, panel.cell_width, panel.cell_height)
     layer = SheetLayer(line, numbers)
-    return PinSheet(one.name, one.title, panel.rows, panel.cols, (layer,), (grid,), f"`No {bench.unit}` holds this")
+    return PinSheet(
+        holder_map.name, holder_map.title, panel.rows, panel.cols, (layer,), (grid,), f"`No {bench.unit}` holds this"
+    )
 
 
 def list_cell_texts(bench: MapBench, look: Mapping[str, str]) -> list[list[str]]:

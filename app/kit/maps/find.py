@@ -64,11 +64,11 @@ def _list_held(maps: Sequence[HolderMap], holder: int) -> list[HeldCell]:
     ]
 
 
-def _find_cell(one: HolderMap, row: int, col: int) -> tuple[int, int]:
+def _find_cell(holder_map: HolderMap, row: int, col: int) -> tuple[int, int]:
     """Return the cell of an element; on a map of memory the cell that stores it."""
-    if not one.axes:
+    if not holder_map.axes:
         return row, col
-    found = (one.fields[one.axes[0]] == row) & (one.fields[one.axes[1]] == col)
+    found = (holder_map.fields[holder_map.axes[0]] == row) & (holder_map.fields[holder_map.axes[1]] == col)
     if not found.any():
         raise LayoutError("bad_find", f"Element [{row}][{col}] begins no cell of this map.", "", "find")
-    return divmod(int(found.reshape(-1).argmax()), one.cols)
+    return divmod(int(found.reshape(-1).argmax()), holder_map.cols)

@@ -101,11 +101,11 @@ def build_page_data(
     }
 
 
-def build_tile_data(one: HolderMap, held: str = "", answer: str = "") -> TileData:
+def build_tile_data(holder_map: HolderMap, held: str = "", answer: str = "") -> TileData:
     """Return a map for the script. held, answer: templates of an element's name and of the sentence about it."""
-    values, bits = one.cell.shape[1], one.element_bits
-    steps = one.cell[0] - one.cell[0, 0]
-    adds_up = bool((one.cell >= 0).all()) and bool((one.cell == one.cell[:, :1] + steps).all())
+    values, bits = holder_map.cell.shape[1], holder_map.element_bits
+    steps = holder_map.cell[0] - holder_map.cell[0, 0]
+    adds_up = bool((holder_map.cell >= 0).all()) and bool((holder_map.cell == holder_map.cell[:, :1] + steps).all())
     colours = {
         name: ShadeData(
             of=shade.of,
@@ -114,9 +114,9 @@ def build_tile_data(one: HolderMap, held: str = "", answer: str = "") -> TileDat
             numbers=None,
             wheel=palette.list_fill_variables(shade.count),
         )
-        for name, shade in one.shades.items()
+        for name, shade in holder_map.shades.items()
     }
-    for name, own in one.of_cells.items():
+    for name, own in holder_map.of_cells.items():
         numbers = tuple(own.numbers.reshape(-1).tolist())
         colours[name] = ShadeData(
             of="cell",
@@ -127,31 +127,31 @@ def build_tile_data(one: HolderMap, held: str = "", answer: str = "") -> TileDat
             names=own.names,
         )
     return TileData(
-        name=one.name,
-        title=one.title,
+        name=holder_map.name,
+        title=holder_map.title,
         element_type=f"b{bits}",
-        rows=one.rows,
-        cols=one.cols,
-        copies=one.find_first_holders().copies,
-        held_by=list(range(one.cell.shape[0])),
+        rows=holder_map.rows,
+        cols=holder_map.cols,
+        copies=holder_map.find_first_holders().copies,
+        held_by=list(range(holder_map.cell.shape[0])),
         team=1,
-        first=one.cell[:, 0].tolist() if adds_up else [],
+        first=holder_map.cell[:, 0].tolist() if adds_up else [],
         steps=steps.tolist() if adds_up else [0] * values,
         period=values,
         shared=False,
         registers=0,
-        register=one.group,
+        register=holder_map.group,
         bits=tuple(f"[{v * bits % 32 + bits - 1}:{v * bits % 32}]" for v in range(values)),
         spoken_bits=tuple(f"bits {v * bits % 32} to {v * bits % 32 + bits - 1}" for v in range(values)),
         digits=(),
         categories=colours,
         repeats={},
         extra={},
-        cells=None if adds_up else one.cell.reshape(-1).tolist(),
-        fields={name: numbers.reshape(-1).tolist() for name, numbers in one.fields.items()} or None,
-        folded=True if one.folded else None,
-        text=one.text or None,
-        unlisted=None if one.listed else True,
+        cells=None if adds_up else holder_map.cell.reshape(-1).tolist(),
+        fields={name: numbers.reshape(-1).tolist() for name, numbers in holder_map.fields.items()} or None,
+        folded=True if holder_map.folded else None,
+        text=holder_map.text or None,
+        unlisted=None if holder_map.listed else True,
         held=held,
         answer=answer,
         value_bits=("",) * values,

@@ -138,22 +138,22 @@ def select_holders(bench: MapBench, look: Mapping[str, str]) -> NDArray[np.bool_
 
 
 def build_panel(
-    bench: MapBench, one: HolderMap, look: Mapping[str, str], spans: tuple[range, range], labelled: bool
+    bench: MapBench, holder_map: HolderMap, look: Mapping[str, str], spans: tuple[range, range], labelled: bool
 ) -> FigurePanel:
     """Return a map as a panel of unit-sized cells: colours, texts in the window, hidden holders without colour."""
-    held = one.find_first_holders()
-    number, names = one.colour_numbers(select_colour(one, look["colour"]), held)
+    holders = holder_map.find_first_holders()
+    number, names = holder_map.colour_numbers(select_colour(holder_map, look["colour"]), holders)
     keep = select_holders(bench, look)
     if keep is not None:
-        mask = np.zeros(one.rows * one.cols + 1, dtype=np.bool_)
-        mask[one.cell[keep[: one.cell.shape[0]]]] = True
-        number = np.where(mask[:-1].reshape(one.rows, one.cols), number, -1)
-    texts = _format_cells(bench, one, held, look["label"], spans) if labelled else None
+        mask = np.zeros(holder_map.rows * holder_map.cols + 1, dtype=np.bool_)
+        mask[holder_map.cell[keep[: holder_map.cell.shape[0]]]] = True
+        number = np.where(mask[:-1].reshape(holder_map.rows, holder_map.cols), number, -1)
+    texts = _format_cells(bench, holder_map, holders, look["label"], spans) if labelled else None
     return FigurePanel(
-        one.name,
-        one.title,
-        rows=one.rows,
-        cols=one.cols,
+        holder_map.name,
+        holder_map.title,
+        rows=holder_map.rows,
+        cols=holder_map.cols,
         x=0,
         y=0,
         cell_width=1,
@@ -165,43 +165,45 @@ def build_panel(
     )
 
 
-def select_colour(one: HolderMap, wanted: str) -> str:
+def select_colour(holder_map: HolderMap, wanted: str) -> str:
     """Return a map's colouring: the requested one, or its first."""
-    known = [*one.of_cells, *one.shades]
-    return wanted if wanted in known else next(iter(one.shades))
+    known = [*holder_map.of_cells, *holder_map.shades]
+    return wanted if wanted in known else next(iter(holder_map.shades))
 
 
 def _format_cells(
-    bench: MapBench, one: HolderMap, holders: CellHolders, label: str, spans: tuple[range, range]
+    bench: MapBench, holder_map: HolderMap, holders: CellHolders, label: str, spans: tuple[range, range]
 ) -> list[list[str]]:
-    said = one.text or bench.texts[label]
-    copies = np.bincount(one.cell[one.cell >= 0].reshape(-1), minlength=one.rows * one.cols)
-    out = [[""] * one.cols for _ in range(one.rows)]
+    said = holder_map.text or bench.texts[label]
+    copies = np.bincount(holder_map.cell[holder_map.cell >= 0].reshape(-1), minlength=holder_map.rows * holder_map.cols)
+    out = [[""] * holder_map.cols for _ in range(holder_map.rows)]
     for row in spans[0]:
         for col in spans[1]:
             if (thread := int(holders.thread[row, col])) < 0:
                 continue
-            at, value = row * one.cols + col, int(holders.value[row, col])
+            at, value = row * holder_map.cols + col, int(holders.value[row, col])
             out[row][col] = said.format(
                 thread=thread,
                 value=value,
                 values=value,
                 more="+" * bool(copies[at] > 1),
-                registers=one.group[value],
+                registers=holder_map.group[value],
                 row=row,
                 col=col,
                 index=at,
-                **{name: int(numbers[row, col]) for name, numbers in one.fields.items()},
+                **{name: int(numbers[row, col]) for name, numbers in holder_map.fields.items()},
             )
     return out
 
 
-def find_view_spans(bench: MapBench, one: HolderMap, view: str) -> tuple[range, range]:
+def find_view_spans(bench: MapBench, holder_map: HolderMap, view: str) -> tuple[range, range]:
     """Return the rows and columns of a map that are in view."""
     shown_ = window.parse_ranges(view, bench.extents)
     rows, cols = (
         range(int(first), min(size, -int(-last // 1)))
-        for (first, last), size in zip((shown_[dim] for dim in bench.get_dims(one)), (one.rows, one.cols), strict=True)
+        for (first, last), size in zip(
+            (shown_[dim] for dim in bench.get_dims(holder_map)), (holder_map.rows, holder_map.cols), strict=True
+        )
     )
     return rows, cols
 
@@ -222,31 +224,31 @@ def build_stage(bench: MapBench, look: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _draw_map(bench: MapBench, one: HolderMap, look: Mapping[str, str]) -> dict[str, Any]:
-    rows, cols = find_view_spans(bench, one, look["view"])
+def _draw_map(bench: MapBench, holder_map: HolderMap, look: Mapping[str, str]) -> dict[str, Any]:
+    rows, cols = find_view_spans(bench, holder_map, look["view"])
     if len(rows) * len(cols) > MOST_SERVED:  # scripts draw the rest
         rows, cols = rows[: MOST_SERVED // min(len(cols), WIDEST)], cols[:WIDEST]
     spans = rows, cols
     few = len(spans[0]) * len(spans[1]) <= MOST_LABELS and look["label"] != "none"
-    drawn = build_panel(bench, one, look, spans, few)
+    drawn = build_panel(bench, holder_map, look, spans, few)
     pinned = list_pinned_holders(bench, look)
     faint = None
     if pinned and bench.unit == "thread":
-        mask = np.zeros(one.rows * one.cols + 1, dtype=np.bool_)
-        mask[one.cell[[min(own, one.cell.shape[0] - 1) for own in pinned]]] = True
-        faint = ~mask[:-1].reshape(one.rows, one.cols)
+        mask = np.zeros(holder_map.rows * holder_map.cols + 1, dtype=np.bool_)
+        mask[holder_map.cell[[min(own, holder_map.cell.shape[0] - 1) for own in pinned]]] = True
+        faint = ~mask[:-1].reshape(holder_map.rows, holder_map.cols)
     areas: list[Range] = [(float(span.start), float(span.stop)) for span in spans]
-    title = f"{one.title}, coloured by {bench.colours[look['colour']]}"
+    title = f"{holder_map.title}, coloured by {bench.colours[look['colour']]}"
     svg = render_matrix(drawn, areas[0], areas[1], colour="", label="all" if few else "none", title=title, faint=faint)
     high, wide = (1 << max(2, (len(span) - 1).bit_length()) for span in spans)
     return {
-        "name": one.name,
-        "title": one.title,
-        "about": one.about,
+        "name": holder_map.name,
+        "title": holder_map.title,
+        "about": holder_map.about,
         "svg": svg,
         "rows": high,
         "cols": wide,
-        "flank": not one.listed,
+        "flank": not holder_map.listed,
     }
 
 
