@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from lanescope.reader.code import conditions, predefined
 from lanescope.reader.code.conditions import BadConditionError, ConditionNode, ConditionValue
@@ -148,7 +148,7 @@ class Conditions:
         if self.arch is not None or conditions.list_names(node) != {predefined.ARCHITECTURE}:
             return None
         both = (predefined.HOPPER, predefined.BLACKWELL)
-        truths = {conditions.decide_condition(node, lambda _, arch=arch: ConditionValue(arch)) for arch in both}
+        truths = {conditions.decide_condition(node, _give_always(ConditionValue(arch))) for arch in both}
         if len(truths) > 1:
             return None
         self._presume(predefined.ARCHITECTURE, " or ".join(map(str, both)), "the devices that the text is for")
@@ -166,3 +166,8 @@ class Conditions:
     def _presume(self, name: str, value: str, why: str) -> None:
         if self.matters:
             self.presumed.setdefault(name, PresumedMacro(name, value, why, self.text.joined.get_original(self.at)))
+
+
+def _give_always(value: ConditionValue) -> Callable[[str], ConditionValue]:
+    """Return the lookup that gives every name one value."""
+    return lambda _: value
