@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+__all__ = ["value_class"]
+
 Class = TypeVar("Class")
 
 if TYPE_CHECKING:

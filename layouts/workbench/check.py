@@ -39,7 +39,7 @@ from lanescope.workbench import (
 from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.consequences import drop_consequences, drop_told_doubts, find_constant_place, follows
-from lanescope.workbench.contents import HEADERS_KEY, evaluate_with_choices, format_headers
+from lanescope.workbench.contents import HEADERS_KEY, WORK_KEY, evaluate_with_choices, format_headers
 from lanescope.workbench.fragment_blame import lay_fragment_blame
 from lanescope.workbench.gaps import CheckedDescriptor, find_multiplier, list_checked_descriptors
 from lanescope.workbench.guesses import PATIENCE, Guesses
@@ -253,7 +253,7 @@ def make_choices(given: Mapping[str, str] | None, headers: Iterable[Span], targe
         **make_target_macros(target),
         **(given or {}),
         TCGEN05_KEY: "verified",
-        **({TARGET_KEY: target} if target else {}),
+        **({TARGET_KEY: target} if target else {WORK_KEY: "checked"}),
         HEADERS_KEY: format_headers(headers),
     }
 
