@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 __all__ = ["value_class"]
+
 Class = TypeVar("Class")
 
 if TYPE_CHECKING:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from lanescope.reader.code import evaluation
 from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.reader.code.integer_values import get_integer
+from lanescope.workbench.check import check_text
 
 SIMT = """
 __global__ void scale(int* x, int n) {
@@ -71,3 +73,11 @@ def test_what_a_skipped_kernel_may_write_is_not_known(pointer: str, bytes_: int 
 )
 def test_kernel_leads_to_work_without_naming_it(way: str) -> None:
     assert "k" in list_run(f"{WGMMA}{way}\nint main() {{ k<<<1, 128>>>(1); }}\n")
+
+
+def test_text_without_a_word_of_what_is_checked_is_not_even_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluation, "make_variants", lambda preprocessor: pytest.fail("it was read"))
+    evaluation.evaluate_text.cache_clear()
+    assert check_text("__global__ void scale(int* x, int n) { x[n << 3] = n; }").findings == ()
+    with pytest.raises(pytest.fail.Exception):
+        check_text("__global__ void scale(int* x, int n) { x[n << 3] = n; }  // of a tensor_map")

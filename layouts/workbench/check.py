@@ -41,7 +41,7 @@ from lanescope.workbench import (
 from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.consequences import drop_consequences, drop_told_doubts, find_constant_place, follows
-from lanescope.workbench.contents import HEADERS_KEY, evaluate_with_choices, format_headers
+from lanescope.workbench.contents import HEADERS_KEY, WORK_KEY, evaluate_with_choices, format_headers
 from lanescope.workbench.cute_reads import TITLES as CUTE_TITLES
 from lanescope.workbench.cute_reads import describe_open_fragment, list_cute_fragments
 from lanescope.workbench.fragment_blame import lay_fragment_blame
@@ -269,7 +269,7 @@ def make_choices(given: Mapping[str, str] | None, headers: Iterable[Span], targe
         **make_target_macros(target),
         **(given or {}),
         TCGEN05_KEY: "verified",
-        **({TARGET_KEY: target} if target else {}),
+        **({TARGET_KEY: target} if target else {WORK_KEY: "checked"}),
         HEADERS_KEY: format_headers(headers),
     }
 

@@ -18,6 +18,7 @@ from lanescope.reader.code import builders, tensor_maps
 from lanescope.reader.code.builders import DescriptorBuilder
 from lanescope.reader.code.evaluation import Evaluation, evaluate_text
 from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.work_words import may_have_work
 from lanescope.workbench import alignment, helpers, named_wgmma, pieces, scan, sizes, verification
 from lanescope.workbench.addresses import start_names
 from lanescope.workbench.descriptor_arguments import DescriptorArgument
@@ -32,6 +33,7 @@ from lanescope.workbench.words import find_word_uses
 Pairs = tuple[tuple[str, str], ...]
 LONGEST_MACRO = 200  # characters of what is given for one
 HEADERS_KEY = "headers"  # parts of a text that are not its own: "120-4000 5100-6000"
+WORK_KEY = "work"  # whether code is evaluated only where it may do what is checked
 _GIVEN = re.compile(r"[A-Za-z_]\w*(?:(?:::|\.)[A-Za-z_]\w*)*")  # BK, Config::BK, p.pitch
 _MACRO = "macro."  # keys of macros that a text does not define
 _BLACKWELL = re.compile(r"\btcgen05\.mma\b|\bSM100_MMA_\w+|\bUMMA::", re.I)
@@ -46,7 +48,11 @@ def _parse_macros(choices: Mapping[str, str]) -> Pairs:
 
 
 def evaluate_with_choices(source: str, patience: int, choices: Mapping[str, str]) -> Evaluation | None:
-    """Evaluate a text's code with the values that are given for macros, and for names that it leaves open."""
+    """Evaluate a text's code with the values that are given for macros, and for names that it leaves open. None for a
+    checked text that has no word of what is checked.
+    """
+    if WORK_KEY in choices and not may_have_work(source):
+        return None
     return _evaluate(source, patience, (), _parse_macros(choices), parse_headers(choices))
 
 
@@ -106,7 +112,7 @@ class TextContents:
         """Evaluate the code; functions and macros without a definition are what was given, or taken, for them."""
         macros = _parse_macros(self.choices)
         headers = parse_headers(self.choices)
-        code = _evaluate(self.source, patience, (), macros, headers)
+        code = evaluate_with_choices(self.source, patience, self.choices)
         self.helpers = helpers.find_missing_calls(code, self.mentions)
         assumptions = helpers.assume_helpers(self.helpers, self.choices)
         for assumption in (*assumptions, *helpers.assume_encoders(code), *helpers.assume_foreign_types(code)):

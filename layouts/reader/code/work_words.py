@@ -12,7 +12,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 
 from lanescope.reader.code import tree
+from lanescope.reader.code.ptx_module import is_ptx_module
 from lanescope.reader.code.reached import Entry
+from lanescope.reader.code.sass_module import is_sass_listing
+from lanescope.reader.code.source_text import is_python
 from lanescope.reader.code.symbolic_integers import Span
 from lanescope.reader.code.tree_statements import UnreadText
 
@@ -31,6 +34,7 @@ _WORK = rf"{_TMA}|desc(?!ri|end)|cudaFuncSetAttribute"
 # What counts besides where the instructions of kernels are asked for: those that a target does not have.
 _EVERY_MACRO_WORK = r"mma(?![a-z]{2})|matrix_|ldmatrix|shared\s*(?:::|\.)"
 _EVERY_WORK = r"extern\s+__shared__"
+_BIT_FIELD = re.compile(r":\s{0,9}14\s{0,9}[,;]")  # of the width of a descriptor's start, LBO and SBO
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)((?:[^\n]*\\\n)*[^\n]*)", re.M)
 
 
@@ -47,6 +51,15 @@ def _compile_words(shifts: bool, every: bool) -> tuple[re.Pattern[str], re.Patte
 def _choose_words(text: str, every: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
     shifts = every or bool(_TO_LBO.search(text) and _TO_SBO.search(text))
     return _compile_words(shifts, every)
+
+
+@lru_cache(maxsize=4)
+def may_have_work(text: str) -> bool:
+    """Return whether any part of a text has a word of what is checked; of other text than C++ that is not asked."""
+    work, _ = _choose_words(text, False)
+    if work.search(text) or _BIT_FIELD.search(text):
+        return True
+    return is_ptx_module(text) or is_sass_listing(text) or is_python(text)
 
 
 def has_work(functions: Iterable[Entry], text: str, every: bool) -> bool:
