@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from lanescope.reader.code.cute_values import (
 )
 from lanescope.reader.code.integer_values import get_integer, make_size, move_pointer
 from lanescope.reader.code.launches import launch_kernels, note_unread_call
+from lanescope.reader.code.library_types import construct_library_type, is_atom_call
 from lanescope.reader.code.overloads import CallArgument
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.side_effects import forget_escaped, forget_unknown, note_possible_throw
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 _RANGES = frozenset("begin cbegin end cend data size empty".split())  # of std, of an array
-_ATOM = re.compile(r"(?:SM\d{2,3}_|MMA_)(?:\w*_)?\d+x\d+(?:x\d+)?_")  # cute/arch: types of instructions
 
 
 Rule = Callable[["Evaluator", Invocation], Any]  # what a call gives, MISSING where the rule is of other calls
@@ -64,7 +63,7 @@ def call_library(ev: Evaluator, call: Invocation) -> Any:
     """Return what a call gives whose function the text does not define."""
     call = replace(call, given=[ev.get_argument_value(a) for a in call.arguments])
     for argument, expression in zip(call.arguments, call.one.arguments, strict=False):
-        plain = isinstance(expression, tree.Name) and not _is_atom_call(call)
+        plain = isinstance(expression, tree.Name) and not is_atom_call(call)
         if isinstance(argument.value, SymbolicInt | ObjectValue) and not plain:
             ev.note_value(argument.value, ev.format_expression(expression), expression.span)
     if not ev.python:
@@ -74,12 +73,6 @@ def call_library(ev: Evaluator, call: Invocation) -> Any:
         if result is not MISSING:
             return result
     return _call_unknown(ev, call)
-
-
-def _is_atom_call(call: Invocation) -> bool:
-    """Return whether a call is fma of an atom of CUTLASS, which is given descriptors whatever their names are."""
-    owner = dict(call.target.named).get("::") if isinstance(call.target, OpaqueValue) else None
-    return call.name == "fma" and isinstance(owner, ResolvedType) and _ATOM.match(owner.name) is not None
 
 
 def _call_unknown(ev: Evaluator, call: Invocation) -> OpaqueValue:
@@ -130,18 +123,10 @@ def _construct_type(ev: Evaluator, call: Invocation) -> Any:
 
 
 @_rule
-def _construct_atom(ev: Evaluator, call: Invocation) -> Any:
-    """Evaluate MMA_64x128x16_F32F16F16_SS<…>(): an atom of CUTLASS is a type."""
-    if call.target is not None or call.arguments or not _ATOM.match(call.name):
-        return MISSING
-    return OpaqueValue(call.name, ResolvedType(call.name, arguments=call.templates), span=call.one.span)
-
-
-@_rule
-def _construct_sequence(ev: Evaluator, call: Invocation) -> Any:
-    """Evaluate std::make_index_sequence<4>(), a type, too."""
-    kind = traits.make_sequence(call.name, list(call.templates)) if not call.arguments else None
-    return MISSING if kind is None else ev.construct_value(kind, [], call.one, call.scope)
+def _construct_library_type(ev: Evaluator, call: Invocation) -> Any:
+    """Evaluate T() of a type that is known by its name."""
+    result = construct_library_type(ev, call)
+    return MISSING if result is None else result
 
 
 @_rule

@@ -12,10 +12,11 @@ from lanescope.reader.code import traits, tree
 from lanescope.reader.code.cute_values import freeze_value, is_cute_value, is_size_call
 from lanescope.reader.code.integer_values import integer_or_symbol
 from lanescope.reader.code.lookup import find_in, find_name, get_this, is_qualifier
+from lanescope.reader.code.number_classes import is_number_class
 from lanescope.reader.code.records import lay_out_record
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import UNKNOWN, SymbolicInt
-from lanescope.reader.code.templates import flatten_packs, is_number_class
+from lanescope.reader.code.templates import flatten_packs
 from lanescope.reader.code.values import (
     EnumerationType,
     FunctionSet,

@@ -11,28 +11,13 @@ from typing import Any
 
 from lanescope.reader.code import tree
 from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.number_classes import are_other_classes, is_number_class
 from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.values import ArrayValue, OpaqueValue, ParameterPack, Pointer, ResolvedType, TemplateEntity
 
 _Segment = tuple[str, tuple[tree.Expression, ...] | None]  # a part of a::b<c>
 _BUILTIN = frozenset("float double void long-double nullptr_t".split())  # types that no name is an alias of
-# Classes of numbers, by their libraries: CUTLASS's (numeric_types.h, float8.h, float_subbyte.h) and CUDA's. None is an
-# alias of another of its library; of another library's it may be.
-_NUMBER_CLASSES = (
-    frozenset(
-        "half_t bfloat16_t tfloat32_t float_e4m3_t float_e5m2_t float_ue4m3_t float_ue8m0_t float_e2m1_t float_e2m3_t"
-        " float_e3m2_t type_erased_dynamic_float8_t type_erased_dynamic_float6_t type_erased_dynamic_float4_t"
-        " type_erased_dynamic_float6_unpacksmem_t type_erased_dynamic_float4_unpacksmem_t float_e2m1_unpacksmem_t"
-        " float_e2m3_unpacksmem_t float_e3m2_unpacksmem_t".split()
-    ),
-    frozenset("__half __nv_bfloat16 __nv_fp8_e4m3 __nv_fp8_e5m2 __nv_fp6_e2m3 __nv_fp6_e3m2 __nv_fp4_e2m1".split()),
-)
-
-
-def is_number_class(name: str) -> bool:
-    """Return whether a name is that of a class of numbers of CUTLASS or CUDA."""
-    return any(name in library for library in _NUMBER_CLASSES)
 
 
 def is_same_type(one: ResolvedType, two: ResolvedType) -> bool | None:
@@ -50,16 +35,15 @@ def is_same_type(one: ResolvedType, two: ResolvedType) -> bool | None:
         return one.record is two.record
     if one.name.rpartition("::")[2] == two.name.rpartition("::")[2]:
         return _is_same_arguments(one.arguments, two.arguments)
-    return False if (_is_known_type(one) and _is_known_type(two)) or _are_other_classes(one, two) else None
+    if _is_known_type(one) and _is_known_type(two):
+        return False
+    return False if are_other_classes(one.name, two.name) or _is_class_and_builtin(one, two) else None
 
 
-def _are_other_classes(one: ResolvedType, two: ResolvedType) -> bool:
-    """Return whether two types are different number classes of one library, or one is and the other a built-in type."""
-    mine, other = (kind.name.rpartition("::")[2] for kind in (one, two))
-    if mine != other and any(mine in library and other in library for library in _NUMBER_CLASSES):
-        return True
-    pairs = ((mine, two), (other, one))
-    return any(is_number_class(name) and kind.record is None and _is_known_type(kind) for name, kind in pairs)
+def _is_class_and_builtin(one: ResolvedType, two: ResolvedType) -> bool:
+    """Return whether one type is a library's class of numbers and the other a built-in type."""
+    pairs = ((one, two), (two, one))
+    return any(is_number_class(a.name) and b.record is None and _is_known_type(b) for a, b in pairs)
 
 
 def _declarators(kind: ResolvedType) -> tuple[int, str, bool, int]:
