@@ -249,3 +249,17 @@ void run(half_t* a) {
 def test_a_map_that_is_made_for_another_layout_is_a_finding(old: str, new: str, codes: list[str]) -> None:
     report = check_text(TMA_KERNEL.replace(old, new) if old else TMA_KERNEL)
     assert [finding.code for finding in report.findings] == codes
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("__global__ void k() { st_bf<64, 64> a; warpgroup::mma_AB(d, a, b); }", "ThunderKittens' tiles"),
+        ("template <class TiledMma> struct Mainloop { TiledMma mma; };", "CuTe's TiledMMA"),
+        ('__device__ void f() { asm volatile("wgmma.fence.sync.aligned;"); }', "wgmma"),
+        ('#include "tcgen05.cuh"\n// a TiledMMA, as wgmma has it\nint mma_above;', ""),
+    ],
+)
+def test_what_multiplies_by_a_library_is_named(text: str, said: str) -> None:
+    """The file's last line says so: it does not end as if there were nothing to verify."""
+    assert check_text(text).multiplier == said
