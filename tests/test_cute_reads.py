@@ -186,6 +186,20 @@ def test_what_the_text_leaves_open_is_said(old: str, new: str, gap: str, words: 
     assert any(words in point.message for point in report.open)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("warpgroup_arrive();", "auto n = size<0>();"),
+        ("SM90_64x64x16", "SM90_64x0x16"),
+        ("Layout<Shape<_2, _1, _1>>{}", "Layout<Shape<_2, _1, _1>>{}, Tile<Layout<_2>, X, X>{}"),
+        ("Shape<_128, _64, _2>{}", "Shape<X, _64>{}"),
+    ],
+)
+def test_code_that_cute_does_not_take_is_left_open(old: str, new: str) -> None:
+    report = check_text(WGMMA_KERNEL.replace(old, new))
+    assert (report.findings, report.descriptors) == ((), 2)
+
+
 def test_tiles_in_registers_have_no_descriptor() -> None:
     report = check_text(WGMMA_KERNEL.replace("F16F16_SS", "F16F16_RS"))
     assert report.descriptors == 1

@@ -197,7 +197,7 @@ class CuteEvaluator:
         if not _is_cute_name(name):
             raise OpenLayoutValueError(term.text)
         arguments = self.evaluate_arguments(term, deep)
-        if templates and name in _MODAL:
+        if templates and name in _MODAL and arguments:
             arguments[:1] = [_get_modes(arguments[0], self._evaluate_places(templates, deep), term.text)]
         named.pop("self", None)
         named.pop(CALLED, None)
