@@ -191,7 +191,10 @@ def test_what_the_text_leaves_open_is_said(old: str, new: str, gap: str, words: 
     [
         ("warpgroup_arrive();", "auto n = size<0>();"),
         ("SM90_64x64x16", "SM90_64x0x16"),
-        ("Layout<Shape<_2, _1, _1>>{}", "Layout<Shape<_2, _1, _1>>{}, Tile<Layout<_2>, X, X>{}"),
+        (
+            "Layout<Shape<_2, _1, _1>>{}",
+            "Layout<Shape<_2, _1, _1>>{}, Tile<Layout<Shape<_64, _2>, Stride<_2, _1>>, X, X>{}",
+        ),
         ("Shape<_128, _64, _2>{}", "Shape<X, _64>{}"),
     ],
 )
