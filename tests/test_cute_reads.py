@@ -186,6 +186,23 @@ def test_what_the_text_leaves_open_is_said(old: str, new: str, gap: str, words: 
     assert any(words in point.message for point in report.open)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("warpgroup_arrive();", "auto n = size<0>();"),
+        ("SM90_64x64x16", "SM90_64x0x16"),
+        (
+            "Layout<Shape<_2, _1, _1>>{}",
+            "Layout<Shape<_2, _1, _1>>{}, Tile<Layout<Shape<_64, _2>, Stride<_2, _1>>, X, X>{}",
+        ),
+        ("Shape<_128, _64, _2>{}", "Shape<X, _64>{}"),
+    ],
+)
+def test_code_that_cute_does_not_take_is_left_open(old: str, new: str) -> None:
+    report = check_text(WGMMA_KERNEL.replace(old, new))
+    assert (report.findings, report.descriptors) == ((), 2)
+
+
 def test_tiles_in_registers_have_no_descriptor() -> None:
     report = check_text(WGMMA_KERNEL.replace("F16F16_SS", "F16F16_RS"))
     assert report.descriptors == 1
@@ -249,3 +266,17 @@ void run(half_t* a) {
 def test_a_map_that_is_made_for_another_layout_is_a_finding(old: str, new: str, codes: list[str]) -> None:
     report = check_text(TMA_KERNEL.replace(old, new) if old else TMA_KERNEL)
     assert [finding.code for finding in report.findings] == codes
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("__global__ void k() { st_bf<64, 64> a; warpgroup::mma_AB(d, a, b); }", "ThunderKittens' tiles"),
+        ("template <class TiledMma> struct Mainloop { TiledMma mma; };", "CuTe's TiledMMA"),
+        ('__device__ void f() { asm volatile("wgmma.fence.sync.aligned;"); }', "wgmma"),
+        ('#include "tcgen05.cuh"\n// a TiledMMA, as wgmma has it\nint mma_above;', ""),
+    ],
+)
+def test_what_multiplies_by_a_library_is_named(text: str, said: str) -> None:
+    """The file's last line says so: it does not end as if there were nothing to verify."""
+    assert check_text(text).multiplier == said

@@ -15,7 +15,6 @@ from typing import Any
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.making import UnmadeValueError, make_compact_layout
-from lanescope.cute.tuples import Nested
 from lanescope.cxx.sizes import find_element_bits
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.errors import LayoutError
@@ -140,7 +139,10 @@ def _make_mma(arguments: Sequence[Any], evaluate: Any) -> CuteMma:
     return CuteMma(atom, (sizes[0], sizes[1], sizes[2]), tiler)
 
 
-def _count(mode: Nested) -> int:
+def _count(mode: Any) -> int:
+    """Return the size of a mode; OpenMmaError for what is no number or tuple."""
+    if not isinstance(mode, int | tuple):
+        raise OpenMmaError(str(mode))
     return mode if isinstance(mode, int) else prod(_count(item) for item in mode)
 
 
@@ -169,16 +171,17 @@ def _read_name(name: str, arguments: Sequence[Any]) -> CuteAtom | None:
         majors = ("K", "K") if found["tn"] else _read_majors(arguments[:2])
         m, n, k = (int(found[letter]) for letter in "mnk")
         bits = 32 if "TF32" in found["types"] else 16 if found["types"].endswith(("F16F16", "BF16BF16")) else 8
-        if majors is None or k * bits != 256:  # the K of a sparse product is twice that
+        if majors is None or n % 8 or not 8 <= n <= 256 or k * bits != 256:  # the K of a sparse product is twice that
             return None
         return CuteAtom(short, (m, n, k), WGMMA, bits, majors, found["from"] == "SS")
     if found := _UMMA.match(short):
         bits = _UMMA_BITS[found["types"]]
         numbers = [one for one in arguments[3:] if _get_number(one) is not None or _read_major(one)]
         sizes, majors = [_get_number(one) for one in numbers[:2]], _read_majors(numbers[2:4])
-        if majors is None or len(sizes) < 2 or not sizes[0] or not sizes[1]:
+        m, n = (*sizes, None, None)[:2]
+        if majors is None or m not in (64, 128, 256) or n is None or n % 8 or not 8 <= n <= 256:
             return None
-        shape = (sizes[0], sizes[1], 256 // bits)
+        shape = (m, n, 256 // bits)
         return CuteAtom(short, shape, TCGEN05, bits, majors, found["from"] == "SS", 2 if found["pair"] else 1)
     if found := _WARP.match(short):
         m, n, k = (int(size) for size in found.groups() if size)
@@ -200,7 +203,7 @@ def _select_atom(call: OpaqueValue, evaluate: Any) -> CuteAtom:
     if not isinstance(tile, tuple) or len(tile) < 3 or majors is None:
         raise OpenMmaError(call.text)
     n = next((size for size in _SELECTED_N if _count(tile[1]) % size == 0), None)
-    if n is None:
+    if not n or not _count(tile[1]):
         raise OpenMmaError(call.text)
     return CuteAtom(f"m64n{n}k{256 // bits}", (64, n, 256 // bits), WGMMA, bits, majors, call.head[0] == "s")
 
@@ -216,6 +219,8 @@ def _make_trivial_atom(call: OpaqueValue, evaluate: Any) -> CuteAtom:
     if bits not in (8, 16, 32) or majors is None or not isinstance(tile, tuple) or len(tile) < 3:
         raise OpenMmaError(shorten_name(arguments[0]) if bits is None else call.head)
     m, n = _count(tile[0]), _count(tile[1])
+    if m not in (64, 128, 256) or n % 8 or not 8 <= n <= 256:
+        raise OpenMmaError(call.head)
     return CuteAtom(
         f"tcgen05.mma m{m}n{n}k{256 // bits}", (m, n, 256 // bits), TCGEN05, bits, majors, True, _TRIVIAL[call.head]
     )

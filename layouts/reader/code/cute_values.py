@@ -34,6 +34,7 @@ _NUMBER = re.compile(r"_(\d{1,10})")
 _FLAG = re.compile(r"smem_(?:ptr|sparse_ptr)_flag(?:_bits)?")
 _DECLTYPE = "decltype("
 SIZES = frozenset("size tile_size rank cosize".split())
+_PURE = MMA_CALLS | SMEM_SELECTORS | {"make_tiled_mma", "select", "shape"}
 _MOST_MODES = 16  # of a tuple
 _MODAL = frozenset("size shape stride rank depth cosize layout".split())  # of a mode, where <> names one
 _UNSAID = frozenset(("typename", "template"))  # words that a parser hands on as values
@@ -196,7 +197,7 @@ class CuteEvaluator:
         if not _is_cute_name(name):
             raise OpenLayoutValueError(term.text)
         arguments = self.evaluate_arguments(term, deep)
-        if templates and name in _MODAL:
+        if templates and name in _MODAL and arguments:
             arguments[:1] = [_get_modes(arguments[0], self._evaluate_places(templates, deep), term.text)]
         named.pop("self", None)
         named.pop(CALLED, None)
@@ -303,7 +304,7 @@ def is_cute_value(value: Any) -> bool:
 
 def is_cute_call(name: str) -> bool:
     """Return whether a function of CuTe makes a layout, a tuple or a TiledMMA of its arguments."""
-    return _is_cute_name(name) or name in MMA_CALLS | SMEM_SELECTORS or name == "make_tiled_mma"
+    return _is_cute_name(name) or name in _PURE
 
 
 def is_size_call(ev: Evaluator, name: str) -> bool:
