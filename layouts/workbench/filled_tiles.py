@@ -1,5 +1,6 @@
-"""Tiles that TMA copies fill and that wgmma or tcgen05.mma reads: boxes that are too small, slices that are copied and never read,
-maps that are given to each other's tiles. `check.py` tells them; what a call without code may do makes them open.
+"""Tiles that TMA copies fill and that wgmma or tcgen05.mma reads: boxes that are too small, slices that are copied and
+never read, maps that are given to each other's tiles. `check.py` tells them; what a call without code may do makes them
+open.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class _FillFinder:
         return "wgmma" if "wgmma" in kinds else "tcgen05.mma"
 
     def _multiplies_alone(self, kernel: KernelRun) -> bool:
-        """Return whether no call without code can add to the accumulators: they are registers, and none is given them."""
+        """Return whether no call without code is given the accumulators, which are registers: it adds to none."""
         products = [event.run for event in kernel.events if event.kind == "wgmma" and isinstance(event.run, AsmRun)]
         holders = [find_accumulator(run, self.blank, self.functions) for run in products]
         names = {holder.name for holder in holders if holder is not None}
@@ -233,8 +234,8 @@ class _FillFinder:
             if named is not None and named[0] != named[1] == named[2]:
                 yield Pitfall(
                     "tma_map_other",
-                    f"The tile that {self._name_reader()} reads as {named[1].upper()} is filled from {named[0].upper()}'s tensor map,"
-                    " as their names say. Give the copy the other map.",
+                    f"The tile that {self._name_reader()} reads as {named[1].upper()} is filled from"
+                    f" {named[0].upper()}'s tensor map, as their names say. Give the copy the other map.",
                     copy.event.at,
                 )
 

@@ -1,5 +1,5 @@
-"""Mistakes of order in kernels with tcgen05: an accumulator that nothing sets, a product that nothing commits, registers
-of tcgen05.ld that nothing waits for. `check.py` tells them.
+"""Mistakes of order in kernels with tcgen05: an accumulator that nothing sets, a product that nothing commits, and
+registers of tcgen05.ld that nothing waits for. `check.py` tells them.
 
 Only kernels are judged of which every call is known. Rules: PTX ISA 9.1, 9.7.16.6.4 (asynchronous operations),
 9.7.16.8 (tcgen05.ld, tcgen05.wait) and 9.7.16.10.9 (enable-input-d).

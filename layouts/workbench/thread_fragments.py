@@ -207,7 +207,7 @@ def find_mma(opcode: str) -> Instruction | None:
     except LayoutError:
         return None
     family = instruction.family
-    plain = family.multiplies and not family.sparsity and not family.scale_blocks and family.scope is WARP
+    plain = family.multiplies and not family.sparsity and family.scope is WARP
     if not plain or any(not _fills_bytes(instruction.operand(name)) for name in "ab"):
         return None
     return instruction

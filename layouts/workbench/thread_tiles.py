@@ -16,6 +16,7 @@ from lanescope.reader.threads.kernels import KernelRun, run_kernels
 from lanescope.reader.threads.records import MatrixLoad, MmaUse
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.reader.threads.storage import ReadBytes
+from lanescope.workbench.fragment_messages import describe_fragment
 from lanescope.workbench.thread_descriptors import FragmentFinding, judge_descriptors
 from lanescope.workbench.thread_fragments import (
     ArrivedOperand,
@@ -352,7 +353,7 @@ def _note(made: _Verdicts, text: str, use: MmaUse, one: ArrivedOperand, code: st
             before = made.bad[key]
             made.bad[key] = (*before[:3], before[3] + 1)
         else:
-            made.bad[key] = _describe(use, one, code), load, direct, 1
+            made.bad[key] = describe_fragment(one, code), load, direct, 1
 
 
 def _find_direct_site(use: MmaUse, one: ArrivedOperand) -> Span:
@@ -364,42 +365,6 @@ def _find_direct_site(use: MmaUse, one: ArrivedOperand) -> Span:
 
 
 _EXCHANGED = ("matrices_exchanged", "trans_or_exchanged")
-_SAYS = {
-    "k_step_differs": "from one K step to the next it moves along K by another number of elements than the other operand,"
-    " which moves by the K of one instruction.",
-    "registers_exchanged": "registers 1 and 2 of ldmatrix arrive as 2 and 1 of the product. With them in order the"
-    " fragment is right.",
-    "trans_missing": "each 8×8 matrix arrives transposed. ldmatrix needs .trans here: the tile's rows run along the"
-    " other dimension.",
-    "trans_extra": "each 8×8 matrix arrives transposed. ldmatrix must not have .trans here.",
-    "trans_or_exchanged": "the tile arrives transposed. Either .trans of this ldmatrix is wrong, or its matrices 1 and"
-    " 2 are exchanged: in the addresses of the lanes, or in the registers that mma takes.",
-    "matrices_exchanged": "matrices 1 and 2 of ldmatrix are exchanged: lanes 8–15 give the rows that lanes 16–23"
-    " should.",
-    "rows_repeated": "rows come twice, and part of the tile is never read: lanes of ldmatrix give the addresses of"
-    " others, as lanes 8–15 those of lanes 0–7.",
-    "rows_misaligned": "rows of ldmatrix are not multiples of 16 bytes apart, and it traps: change the pitch.",
-    "k_repeated": "positions along K come twice: lanes 16–31 give the addresses of lanes 0–15, or lanes 8–15 of .x2"
-    " those of lanes 0–7.",
-}
-
-
-def _describe(use: MmaUse, one: ArrivedOperand, code: str) -> str:
-    assert one.warps is not None
-    warp = next((w for w in one.warps if not w.separable or w.empty), one.warps[0])
-    head = f"{one.name.upper()} of {one.instruction.ptx}: "
-    if code in _SAYS:
-        return head + _SAYS[code]
-    if code == "tile_not_filled":
-        return head + f"{warp.empty} of {warp.total} elements are read from bytes that no thread stores."
-    if not warp.array:
-        return head + "the elements come from several arrays: the addresses leave the tile."
-    count = int(warp.find_misplaced().sum())
-    return (
-        head
-        + f"{count} of {warp.total} elements are not the row and column of {warp.array} that the fragment needs: the"
-        " addresses that are read (pitch, swizzle, rows of the lanes) do not fit those that are stored."
-    )
 
 
 # places ---------------------------------------------------------------------------------------------------------------
