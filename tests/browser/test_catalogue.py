@@ -35,7 +35,7 @@ def test_enter_sends_the_paste_box_and_shift_enter_breaks_its_line(open_page: An
     page.wait_for_url(f"**/i/{M16}")
 
 
-def test_typing_narrows_and_the_url_keeps_it(open_page: Any) -> None:
+def test_typing_narrows_the_url_keeps_it_and_a_wrong_line_names_its_part(open_page: Any) -> None:
     page = open_page("/instructions")
     assert page.evaluate("document.activeElement.name") == "q"
     page.keyboard.type("wgmma e4m3 e5m2 k32 n64")
@@ -48,6 +48,9 @@ def test_typing_narrows_and_the_url_keeps_it(open_page: Any) -> None:
     page.fill("input[name=q]", "")
     expect(page.locator(".count")).to_have_count(0)
     assert page.locator(".groups small").all_inner_texts()[1] == "546 · all ran"
+    page.fill("input[name=q]", "mma.m16n8k12.row.col.f32.f16.f16.f32")
+    expect(page.locator("#results .notice")).to_contain_text("shape 'm16n8k12'")
+    expect(page.locator("input[name=q]")).to_have_value("mma.m16n8k12.row.col.f32.f16.f16.f32")
 
 
 def test_a_question_is_answered_first_and_asked_once(open_page: Any) -> None:
@@ -112,13 +115,6 @@ def test_a_typed_instruction_is_read_word_by_word(open_page: Any) -> None:
     page.press("input[name=ptx]", "Enter")
     page.wait_for_url("**/guide/read-ptx?ptx=*")
     expect(page.locator("main table").first).to_contain_text("4 matrices")
-
-
-def test_a_wrong_line_keeps_what_was_typed_and_names_the_part(open_page: Any) -> None:
-    page = open_page("/instructions")
-    page.fill("input[name=q]", "mma.m16n8k12.row.col.f32.f16.f16.f32")
-    expect(page.locator("#results .notice")).to_contain_text("shape 'm16n8k12'")
-    assert page.input_value("input[name=q]") == "mma.m16n8k12.row.col.f32.f16.f16.f32"
 
 
 def test_without_scripts(open_page: Any) -> None:
