@@ -17,6 +17,7 @@ from lanescope.app.hardware import capture_verdicts
 from lanescope.capture.report import Verified
 from lanescope.errors import LayoutError
 from tests.h200_captures import FOLDER
+from tests.sample import take_sample
 
 RUNS = {
     "w1_bf16_64B_ring-right": "",
@@ -54,7 +55,7 @@ def verify_run(run: str) -> Verified:
 
 
 def test_other_kernels_are_judged_as_they_are() -> None:
-    for run, code in RUNS.items():
+    for run, code in take_sample(list(RUNS.items()), 10):
         made = verify_run(run)
         assert (made.verdict, capture_verdicts.list_causes(made)) == (
             ("mismatch", [code]) if code else ("match", [])

@@ -15,7 +15,7 @@ from lanescope.emulate.parser import parse_module
 from lanescope.emulate.run import emulate, run_kernel
 from tests.cases import for_each
 from tests.device_runs import FOLDER, KernelRun, list_hanging_runs, list_runs, read_archive
-from tests.sample import FULL
+from tests.sample import FULL, take_sample
 
 RUNS = {run.name: run for run in list_runs()}
 
@@ -24,7 +24,7 @@ def read_device_output(run: KernelRun, buffer: str) -> np.ndarray:
     return np.load(io.BytesIO(read_archive()[f"{run.name}/{buffer}.npy"]))
 
 
-@for_each("name", RUNS)
+@for_each("name", take_sample(list(RUNS), 16))
 def test_outputs_equal_the_devices(name: str) -> None:
     run = RUNS[name]
     expected = {key: read_device_output(run, key) for key, one in run.buffers.items() if one.output}
