@@ -20,11 +20,7 @@ STATED, INFERRED = "stated", "inferred"
 
 @dataclass(frozen=True, slots=True)
 class SliceHint:
-    """What one operand of one step says about its slice.
-
-    mn, k, share: of the slice that most of its elements belong to; first: the element that it reads first; low: the
-    lowest mn and k in memory, size: their extents.
-    """
+    """The evidence of one operand of one step about its slice."""
 
     rows: int
     depth: int

@@ -149,8 +149,8 @@ def _left_out(capture: Capture, most: int, left: int, any_steps: bool) -> Iterat
         )
     if capture.cut:
         yield f"Only the first {file_format.MOST_RECORDS} records are read."
-    if other_types := capture.other_types:
-        yield f"LANESCOPE_WHEN left out {other_types:,} calls; D is judged only where it needs none of them."
+    if skipped := capture.skipped:
+        yield f"LANESCOPE_WHEN left out {skipped:,} calls; D is judged only where it needs none of them."
     if left:
         yield f"The first {most} steps are judged, {left:,} are not."
     if not any_steps:

@@ -87,7 +87,7 @@ def _slip_exchange(case: DiagnosisCase) -> Iterator[FieldSlip]:
 
 
 def describe_required_strides(case: DiagnosisCase, lbo_bytes: int, sbo_bytes: int) -> str:
-    """Say what LBO and SBO must be, or that one of them is not read."""
+    """Return a clause with the required LBO and SBO, or that one of them is not read."""
     if "lbo" not in case.read_fields:
         return f"SBO must be {format_bytes(sbo_bytes)}; LBO is not read here"
     if "sbo" not in case.read_fields:

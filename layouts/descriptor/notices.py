@@ -1,4 +1,4 @@
-"""What to check about a descriptor: its fields, its reserved bits, and the bytes that it makes an instruction read."""
+"""Warnings and notices about a descriptor: its fields, its reserved bits, and the bytes that an instruction reads."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class FieldNotice:
 
 
 def find_warnings(descriptor: Descriptor) -> list[FieldNotice]:
-    """Return what a reader should check across fields, each with its reason and source. None is an error in itself."""
+    """Return warnings about combinations of fields, each with reason and source. None of them is an error in itself."""
     form = descriptor.format
     if descriptor.mode_code not in form.codes.values():
         message = (
@@ -183,7 +183,8 @@ def _make_overrun_mask(form: DescriptorFormat) -> int:
 
 
 def describe_elsewhere(descriptor: Descriptor) -> str:
-    """Say on which architecture the reserved bits of a word are fields', and what those say; "" on none.
+    """Return a sentence that names the architecture where the word's reserved bits are fields, and their values; "" if
+    none.
 
     >>> describe_elsewhere(Descriptor(0x4000404000014100, TCGEN05))
     'On sm_107 these bits belong to fields: start address 0x41000 (PTX ISA 9.4, 9.7.18.4.1, Table 49).'
@@ -196,12 +197,15 @@ def describe_elsewhere(descriptor: Descriptor) -> str:
 
 
 def format_elsewhere(architecture: str, fields: Sequence[str], document: str) -> str:
-    """Format the sentence that reserved bits are fields' on an architecture. fields: each with what it says there."""
+    """Return the sentence about reserved bits that are fields on an architecture.
+
+    fields: each with its value.
+    """
     return f"On {architecture} these bits belong to fields: {join_words(fields)} ({document})."
 
 
 def _list_fields_of_bits(descriptor: Descriptor, bits: int) -> list[str]:
-    """Return the fields that have some bits, each with what it says."""
+    """Return the fields that overlap these bits, each with its value."""
     named = [field for field in descriptor.format.fields if bits >> field.low & field.most]
     said = [
         hex(descriptor.start_address)
@@ -218,10 +222,10 @@ def has_tcgen05_bits(stray: int) -> bool:
 
 
 def list_cautions(descriptor: Descriptor, view: View) -> tuple[str, ...]:
-    """Return what a word that reads the right bytes should still not be trusted for.
+    """Return the reservations about a word that reads the right bytes.
 
-    These are its reserved bits, each with what keeps it 0, and bytes that no source states. Unusual but legal fields
-    are not among them.
+    They are its reserved bits, each with the way to keep it 0, and bytes that no source specifies. Unusual but legal
+    fields are not among them.
     """
     form, cautions = descriptor.format, []
     advice = {bit: message for low, high, message in form.kept_clear for bit in range(low, high + 1)}
@@ -250,7 +254,7 @@ def summarize_caution(caution: Sequence[str]) -> str:
 
 
 def find_outside_reads(descriptor: Descriptor, view: View) -> list[FieldNotice]:
-    """Return the warning, if any, about bytes this view reads outside any block's shared memory."""
+    """Return the warning about bytes that this view reads outside any block's shared memory; None if there are none."""
     address = reads(descriptor, view)
     end = int(address.max()) + max(view.bits // 8, 1)
     if end <= descriptor.shared_end:
@@ -265,7 +269,7 @@ def find_outside_reads(descriptor: Descriptor, view: View) -> list[FieldNotice]:
 
 
 def find_uncertain_reads(descriptor: Descriptor, view: View) -> list[FieldNotice]:
-    """Return the notice, if any, that no source states which bytes this view reads."""
+    """Return the notice that no source specifies the bytes this view reads; None where one does."""
     if descriptor.mode.xor and (view.major == "K" or view.bits != 32):
         message = (
             f"{descriptor.mode.name} with a {view.major}-major operand of {view.bits} bits: PTX allows it, if K-major,"
@@ -276,7 +280,7 @@ def find_uncertain_reads(descriptor: Descriptor, view: View) -> list[FieldNotice
 
 
 def find_repeated_reads(descriptor: Descriptor, view: View) -> list[FieldNotice]:
-    """Return the warning, if any, about elements that this view reads from the same bytes."""
+    """Return the warning about elements that this view reads from the same bytes; None if there are none."""
     address = reads(descriptor, view)
     if view.bits < 8:
         return []

@@ -138,13 +138,13 @@ def _make_step_descriptors(stored: Storage, seen: View) -> tuple[Descriptor, ...
     return tuple(descriptors)
 
 
-def _explain_missing_descriptor(stored: Storage, seen: View) -> str:
-    """Say why no descriptor reads the tile."""
-    for k in range(0, (stored.k or 0) - seen.k + 1, seen.k):
-        if find_plainest_descriptor(stored, seen, 0, k) is None:
-            start = int(compute_expected_reads(stored, seen, 0, k)[0, 0])
+def _explain_missing_descriptor(stored: Storage, view: View) -> str:
+    """Return the reason why no descriptor reads the tile; "" if each step has one."""
+    for k in range(0, (stored.k or 0) - view.k + 1, view.k):
+        if find_plainest_descriptor(stored, view, 0, k) is None:
+            start = int(compute_expected_reads(stored, view, 0, k)[0, 0])
             probe = Descriptor(0).replace(start_address_encoded=start >> 4 & 0x3FFF)
-            causes: Sequence[Any] = verify(probe, seen, stored, mn=0, k=k).diagnoses
-            said = causes[0].message if causes else "No descriptor reads this layout."
-            return said if not k else f"K step {k // seen.k}: {said}"
+            causes: Sequence[Any] = verify(probe, view, stored, mn=0, k=k).diagnoses
+            message = causes[0].message if causes else "No descriptor reads this layout."
+            return message if not k else f"K step {k // view.k}: {message}"
     return ""

@@ -43,9 +43,9 @@ class MemoryImage:
 
 @dataclass(frozen=True, slots=True)
 class TileFit:
-    """A layout of the whole tile; matched: how many of its elements lie where it says.
+    """A layout of the complete tile; matched: how many of its elements have their values at that layout's addresses.
 
-    determined: whether its strides follow from values that are found once; else it is a standard layout that fits.
+    determined: whether its strides follow from values that occur once; else it is a standard layout that fits.
     """
 
     stored: Storage
@@ -60,10 +60,10 @@ class TileFit:
 
 @dataclass(frozen=True, slots=True)
 class ElementPlaces:
-    """Where each element of the operand lies, [row][k]: its address, ABSENT where its value is not in the dump, SEVERAL
-    where it is there more than once and no layout says which it is.
+    """The address of each element of the operand, [row][k].
 
-    instead: which element of the tile has the value, [row][k] of (mn, k); by: "layout" or "value".
+    ABSENT: its value is not in the dump. SEVERAL: it occurs more than once, and no layout decides. instead: the element
+    of the tile that has the value, [row][k] of (mn, k). by: "layout" or "value".
     """
 
     address: Addresses

@@ -1,4 +1,4 @@
-"""Data that no descriptor reads as they were stored: what stands in the way, and which storage the word would read."""
+"""Data that no descriptor can read as stored: the reason, and the storage that the word would read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lanescope.descriptor.repair import compute_expected_reads, find_repairs, li
 from lanescope.shared.storage import Storage
 from lanescope.shared.swizzle import Mode
 
-XOR_ALONE = ("stored_unswizzled", "stored_swizzle")  # the data lies where the word reads, but for the swizzle
+XOR_ALONE = ("stored_unswizzled", "stored_swizzle")  # the data lies where the word reads, except for the swizzle
 
 
 class MismatchJudge(Protocol):
@@ -92,7 +92,7 @@ def _matches_plain_rows(descriptor: Descriptor, view: View, stored: Storage, exp
 
 
 def _explain_unreadable(view: View, stored: Storage, expected: Addresses) -> Diagnosis:
-    """Say what about the data no descriptor of this major can describe."""
+    """Return the property of the data that no descriptor of this major can express, as a sentence."""
     if stored.mode.chunks > 1 and stored.swizzle_by == "tile" and stored.base % 128:
         return Diagnosis("not_canonical", _describe_off_row(stored, stored.mode))
     if _find_contiguous_dimension(expected, view, stored) in ("", view.major):
@@ -144,7 +144,7 @@ def _diagnose_word(
 
 
 def _diagnose_storage(view: View, stored: Storage, expected: Addresses) -> Diagnosis:
-    """Say where the storage leaves what any mode can read, and how to store instead."""
+    """Return where the storage departs from what every mode can read, and the storage to use instead."""
     pitch, width = stored.pitch_bytes, stored.mode.width_bytes
     if stored.mode.chunks > 1 and pitch and pitch != width:
         message = (

@@ -130,10 +130,7 @@ def require_inside(view: View, stored: Storage, mn: int, k: int) -> None:
 
 
 def _judge_reserved_mode(descriptor: Descriptor, view: View, stored: Storage, expected: Addresses) -> Verdict:
-    """Return the verdict on a word with a reserved swizzle code: nobody states what it reads.
-
-    The message gives the code that the tile needs, and wgmma's where the field holds that.
-    """
+    """Return the verdict on a word with a reserved swizzle code, whose reads no source specifies."""
     form = descriptor.format
     plain = descriptor.replace(**{form.coded: form.codes[form.modes[0]]})
     repairs = find_repairs(expected, view, plain, stored.swizzle_by == "address" and stored.mode.chunks > 1)

@@ -16,7 +16,7 @@ from lanescope.emulate.types import TYPES
 
 Array = NDArray[Any]
 Ids = NDArray[np.int64]
-Deliver = Callable[[Ids, Array], None]  # gives threads the outcome of a phase: [votes for, votes]
+Deliver = Callable[[Ids, Array], None]  # gives threads the result of a phase: [votes for, votes]
 _U32, _PRED = TYPES["u32"], TYPES["pred"]
 _MOST = 16  # barriers of a CTA
 
@@ -32,7 +32,7 @@ _MOST = 16  # barriers of a CTA
     "barrier.cta.arrive",
 )
 def build_barrier(compiler: Compiler, statement: Statement) -> Action:
-    """bar.sync and bar.arrive: a phase ends once as many threads arrived as it expects."""
+    """Build bar.sync and bar.arrive: a phase ends when the expected number of threads have arrived."""
     _check_words(statement, ("sync", "arrive"))
     number = compiler.read(statement.operands[0], _U32)
     count = compiler.read(statement.operands[1], _U32) if len(statement.operands) > 1 else None
@@ -54,7 +54,7 @@ def _check_words(statement: Statement, modes: tuple[str, ...]) -> None:
 
 @instruction("bar.red", "bar.cta.red", "barrier.red", "barrier.cta.red")
 def build_reduction(compiler: Compiler, statement: Statement) -> Action:
-    """bar.red: wait, and learn how many predicates of the threads that arrived are true, or whether all or any are."""
+    """Build bar.red: wait, then return how many of the threads' predicates are true, or whether all or any are."""
     _check_words(statement, ("red", "popc", "and", "or", "u32", "pred"))
     target, identity, *rest = statement.operands
     mode = statement.find_word(("popc", "and", "or"))
@@ -80,9 +80,10 @@ def build_reduction(compiler: Compiler, statement: Statement) -> Action:
 def arrive_at_barriers(
     group: Group, identities: Ids, counts: Ids, waits: bool, reduction: tuple[Array, Deliver] | None = None
 ) -> None:
-    """Arrive at named barriers, [threads]; threads wait for the end of the phase of their barrier if they are to.
+    """Arrive at named barriers, [threads]; threads that wait are suspended until the phase of their barrier ends.
 
-    counts: threads that a phase expects, 0 for all of the block. reduction: votes, and what is told of their outcome.
+    counts: expected threads of a phase, 0 for all of the block. reduction: the votes, and the function that receives
+    the result.
     """
     if len(identities) and int(identities.max()) >= _MOST:
         raise FaultError("bad_barrier", f"There is no barrier {int(identities.max())}: a CTA has {_MOST}.")
@@ -114,7 +115,10 @@ def arrive_at_barriers(
 def _wait_for_phases(
     group: Group, open_phases: list[tuple[NamedBarrier, int, int, Ids]], deliver: Deliver | None
 ) -> None:
-    """Let threads wait for the phases they arrived at; the group itself for the last one, if none of it goes on."""
+    """Suspend threads until the phases they arrived at end.
+
+    The group itself waits for the last one if none of it continues.
+    """
     parked = sum(len(those) for *_, those in open_phases)
     for number, (barrier, identity, phase, those) in enumerate(open_phases):
         wait = _make_barrier_wait(group, barrier, identity, phase)
@@ -129,7 +133,7 @@ def _wait_for_phases(
 def _arrive(
     group: Group, barrier: NamedBarrier, identity: int, expected: int, ids: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], int, NDArray[np.int64]]:
-    """Let threads arrive until a phase ends; return those that are left, and the phase and threads that arrived."""
+    """Count arrivals until a phase ends; return the remaining threads, and the phase with the threads that arrived."""
     if expected % WARP:
         raise FaultError(
             "bad_barrier", f"Barrier {identity} is to wait for {expected} threads, which is no multiple of {WARP}."
@@ -151,7 +155,7 @@ def _arrive(
 
 
 def _weigh(group: Group, ids: Ids) -> Ids:
-    """Return what threads count: a warp of which all live threads come counts as 32, also where it has fewer."""
+    """Return the arrivals that threads count as: 32 for each warp of which all live threads arrive, else one each."""
     block = group.block
     warps = ids // WARP
     weights = np.ones(len(ids), np.int64)
@@ -186,7 +190,7 @@ def _make_barrier_wait(group: Group, barrier: NamedBarrier, identity: int, phase
 
 
 def _deliver_when_ready(wait: Wait, barrier: NamedBarrier, phase: int, ids: Ids, deliver: Deliver) -> None:
-    """Give threads the outcome once their phase ended."""
+    """Give threads the result when their phase has ended."""
     over = wait.ready
 
     def ready() -> bool:
