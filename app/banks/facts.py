@@ -179,9 +179,9 @@ class BankCost:
     phases: list[Phase]
     architecture: str
     counters: Annotated[
-        list[ProfilerCounter], Description("What ncu reports on this architecture; empty where it was not measured.")
+        list[ProfilerCounter], Description("What ncu reports on this architecture; empty if it was not measured.")
     ]
-    counters_note: Annotated[str, Description("Why there are none; empty where there are.")]
+    counters_note: Annotated[str, Description("Why there are none; empty if there are.")]
 
 
 @fact

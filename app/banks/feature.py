@@ -24,7 +24,7 @@ from lanescope.shared.banks import parse_addresses
 from lanescope.shared.swizzle import MODES
 
 
-def show_banks(question: BanksQuestion, answer: BankCost) -> dict[str, Any]:
+def build_banks_context(question: BanksQuestion, answer: BankCost) -> dict[str, Any]:
     """Return the template's variables."""
     use, xor = facts.parse_question(question)
     wanted = [question.one, *(item for item in facts.parse_accesses(question.accesses) if item != question.one)]
@@ -120,7 +120,7 @@ PAGE = Tool(
     answer=facts.count_wavefronts,
     page="/banks",
     template="banks/page.html",
-    context=show_banks,
+    context=build_banks_context,
     picture=_draw_access,
 )
 COMMAND = Tool(question=AccessQuestion, answer=facts.count_wavefronts, command="banks", run=run_banks)

@@ -151,7 +151,7 @@ class RecordedCause:
     first: Annotated[int, Description("The first of them: its index in the loop.")]
     file: str
     line: int
-    repairs: Annotated[list[RecordedRepair], Description("Of the first step; empty where no other word repairs it.")]
+    repairs: Annotated[list[RecordedRepair], Description("Of the first step; empty if no other word repairs it.")]
     folded: Annotated[list[str], Description("What later steps were diagnosed with, which follows from it.")]
 
 

@@ -27,7 +27,7 @@ def compare_operands(question: CompareQuestion) -> Comparison:
     return compare_fragments(question.left[1], question.right[1])
 
 
-def show_sides(question: CompareQuestion, comparison: Comparison) -> dict[str, Any]:
+def build_compare_context(question: CompareQuestion, comparison: Comparison) -> dict[str, Any]:
     """Return the template's variables."""
     sides = (question.left, question.right)
     (first, _), (second, _) = sides
@@ -52,7 +52,7 @@ COMPARE = Tool(
     api="compare",
     page="/compare",
     template="compare/page.html",
-    context=show_sides,
+    context=build_compare_context,
     name="compare_api",
 )
 FEATURE = Feature(

@@ -108,7 +108,7 @@ class DeliveryFacts:
 
     found: bool
     instructions: Annotated[int, Description("Of one warp; selectors and addresses of lanes are not counted.")]
-    why: Annotated[str, Description("Why there is none; empty where there is one.")]
+    why: Annotated[str, Description("Why there is none; empty if there is one.")]
     exhausted: Annotated[bool, Description("Whether no number of the allowed instructions would do.")]
     states: Annotated[int, Description("Arrangements of the elements in registers that the search compared.")]
     certified: Annotated[bool, Description("Whether a simulation of every instruction ends in the operand's map.")]

@@ -80,7 +80,7 @@ class Operand:
     ]
     linear_layout: Annotated[
         dict[str, list[list[int]]] | None,
-        Description("Triton's bases by register, lane and warp; null where there are none."),
+        Description("Triton's bases by register, lane and warp; null if there are none."),
     ]
     formula: Formula
     terms: Annotated[dict[str, tuple[PatternTerm, ...]], Description("The digits of thread, value and each axis.")]

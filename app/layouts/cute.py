@@ -24,7 +24,7 @@ PATH = "/cute"
 MOST_CELLS = 1 << 12
 
 
-def show_steps(question: CuteQuestion, answer: Sequence[AlgebraStep]) -> dict[str, Any]:
+def build_cute_context(question: CuteQuestion, answer: Sequence[AlgebraStep]) -> dict[str, Any]:
     """Return the template's variables: each step drawn; for a refused one CuTe's condition and legal alternatives."""
     steps, refused = [_build_step(step) for step in answer], answer[-1].error
     return {

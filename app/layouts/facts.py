@@ -197,9 +197,7 @@ class TvFacts:
     covered: Annotated[int, Description("Elements of the tile that some thread holds.")]
     linear_layout: Annotated[
         dict[str, list[list[int]]] | None,
-        Description(
-            "Triton's bases of register, lane and warp over (row, column); null where the layout is not linear."
-        ),
+        Description("Triton's bases of register, lane and warp over (row, column); null if the layout is not linear."),
     ]
     why: Annotated[str | None, Description("Why it is not linear.")] = make_optional_field()
     elements: Annotated[int, Description("Elements of the tile.")]

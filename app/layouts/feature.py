@@ -153,7 +153,7 @@ CUTE_PAGE = Tool(
     answer=facts.evaluate_expression,  # a refused step is drawn, too
     page=cute.PATH,
     template="layouts/cute.html",
-    context=cute.show_steps,
+    context=cute.build_cute_context,
     examples=(
         ("composition", {"expression": "composition((6,2):(8,2), (4,3):(3,1))"}),
         ("complement", {"expression": "complement((2,2):(1,6), 24)"}),

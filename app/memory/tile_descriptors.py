@@ -37,7 +37,7 @@ class DescribedTile:
     rows: Annotated[int, Description("Rows of M or N that it reads.")]
     major: Major
     transpose: Annotated[Literal[0, 1], Description("imm-trans: 1 for MN-major.")]
-    swizzle: Annotated[SwizzleMode | None, Description("null where no descriptor reads the tile.")]
+    swizzle: Annotated[SwizzleMode | None, Description("null if no descriptor reads the tile.")]
     swizzle_code: int | None
     lbo_bytes: int | None
     sbo_bytes: int | None
@@ -47,8 +47,8 @@ class DescribedTile:
     unused: Annotated[dict[str, str], Description("Fields that the instruction does not read, and why.")]
     base: Annotated[int, Description("The first byte of the tile that the words are for.")]
     k_steps: list[StartWord]
-    why: Annotated[str, Description("Why no descriptor reads it; empty where one does.")]
-    link: Annotated[str, Description("The descriptor page with the first word; empty where there is none.")]
+    why: Annotated[str, Description("Why no descriptor reads it; empty if one does.")]
+    link: Annotated[str, Description("The descriptor page with the first word; empty if there is none.")]
 
 
 def format_described(one: DescribedTile) -> list[str]:

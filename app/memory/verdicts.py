@@ -115,9 +115,7 @@ class Verified:
     matched: int | None
     total: int
     first_mismatch: ReadMismatch | None
-    malformed: Annotated[
-        str, Description("Which bits make the word none of its format, whatever it reads; empty where it is one.")
-    ]
+    malformed: Annotated[str, Description("Illegal bits of its format, whatever it reads; empty if there are none.")]
     diagnoses: list[Diagnosis]
     fits: Annotated[
         list[Fit] | None, Description("With the verdict unknown: the tiles whose slices this word reads.")

@@ -71,7 +71,7 @@ class MessageFact(MessageName):
     codes: tuple[MessageNumber, ...]
     reason: str
     change: str
-    wrong: Annotated[str, Description("The smallest program that raises it; empty where none of this project does.")]
+    wrong: Annotated[str, Description("The smallest program that raises it; empty if none of this project does.")]
     right: Annotated[str, Description("The same program, changed: it is silent.")]
     place: Annotated[str, Description("The function of the driver, or the header of the assertion.")]
     proof: Annotated[str, Description("Which tool showed that the programs do this.")]

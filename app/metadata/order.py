@@ -86,7 +86,7 @@ def find_index(question: OrderQuestion) -> MetadataOrder:
     )
 
 
-def show_index(question: OrderQuestion, answer: MetadataOrder) -> dict[str, Any]:
+def build_order_context(question: OrderQuestion, answer: MetadataOrder) -> dict[str, Any]:
     """Return the template's variables."""
     compressed = make_order(question)
     rows, groups = compressed.coords

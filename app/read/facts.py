@@ -70,7 +70,7 @@ class BenchPiece:
     operands: Annotated[tuple[str, ...], Description("The operands it belongs to.")]
     notices: tuple[str, ...]
     doubts: Annotated[tuple[str, ...], Description("What is unusual and may be right.")]
-    link: Annotated[str, Description("The page that shows it, empty where there is none.")]
+    link: Annotated[str, Description("The page that shows it, empty if there is none.")]
 
 
 @fact
@@ -140,7 +140,7 @@ class BenchAssumed:
 
     key: str
     label: str
-    value: Annotated[str | None, Description("null where it has to be given.")]
+    value: Annotated[str | None, Description("null if it has to be given.")]
     why: str
     choices: tuple[str, ...]
 

@@ -47,7 +47,7 @@ class Reuse:
     order: Annotated[
         tuple[int, ...] | None,
         Description(
-            "For each column of all K steps the column of D in whose place nothing moves; null where no order exists."
+            "For each column of all K steps the column of D in whose place nothing moves; null if no order exists."
         ),
     ]
     order_period: Annotated[

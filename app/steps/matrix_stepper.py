@@ -105,7 +105,7 @@ class MatrixStepper:
     addresses: Annotated[list[int], Description("Of the lanes whose address is used.")]
     wavefronts: Annotated[int | None, Description("Null where they have not been measured.")]
     registers: Annotated[
-        list[list[str | None]], Description("[lane][register], hex; null where a byte of it is not known.")
+        list[list[str | None]], Description("[lane][register], hex; null if a byte of it is not known.")
     ]
     written: Annotated[
         Any, RealArray((1,), "[element]: what a store leaves in its place; null where nothing, or not defined.")

@@ -68,7 +68,7 @@ class ReadWord:
     swizzle: SwizzleMode
     unread: Annotated[dict[str, str], Description("Fields that are not read, and why.")]
     lines: Annotated[Any, IntegerArray(2, "[core matrix][line]: byte address of its 16 bytes.")]
-    cause: Annotated[str, Description("Why it does not read what is stored; empty where it does.")]
+    cause: Annotated[str, Description("Why it does not read what is stored; empty if it does.")]
     repair: Annotated[Word64 | None, Description("The word that reads it, where another one does.")]
     wrong_fields: Annotated[list[str], Description("Those that the repair changes.")]
 

@@ -63,7 +63,7 @@ class TargetLimits:
     ptx: Annotated[str, Description("The first PTX release with this target.", ("8.0",))]
     families: Annotated[tuple[str, ...], Description("Families with at least one form that ptxas assembles for it.")]
     shared_memory_bytes: Annotated[
-        int | None, Description("Most bytes of one block that opts in. null where it is not documented.")
+        int | None, Description("Most bytes of one block that opts in. null if it is not documented.")
     ]
     oversized_above_bytes: Annotated[
         int | None,

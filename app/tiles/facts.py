@@ -61,7 +61,7 @@ class TiledMmaFacts:
 
     threads: int
     atom: Annotated[str, Description("The instruction as PTX spells it.")]
-    cutlass: Annotated[str, Description("CUTLASS's name of the atom, empty where it has none.")]
+    cutlass: Annotated[str, Description("CUTLASS's name of the atom, empty if it has none.")]
     shape: Annotated[list[int], Description("M, N and K of one TiledMMA.")]
     tile: Annotated[list[int], Description("M, N and K of the whole tile.")]
     atom_layout: str

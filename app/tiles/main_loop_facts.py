@@ -70,7 +70,7 @@ class LoopOperand:
     wrong: int
     uncovered: Annotated[int, Description("Elements of the tile that the store does not write.")]
     overlaps: Annotated[int, Description("Elements that lie where another one lies.")]
-    fault: Annotated[str, Description("Why the load is not executed; empty where it is.")]
+    fault: Annotated[str, Description("Why the load is not executed; empty if it is.")]
     swizzle: Annotated[
         str | None, Description("The smallest swizzle of byte addresses without bank conflicts in store and load.")
     ]

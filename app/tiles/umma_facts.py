@@ -75,7 +75,7 @@ class UmmaFacts:
     shared: dict[str, SharedTile]
     tensor: list[TensorTile]
     columns: Annotated[int, Description("Columns of tensor memory that the tile takes.")]
-    allocation: Annotated[int | None, Description("Columns to allocate; null where the tile does not fit.")]
+    allocation: Annotated[int | None, Description("Columns to allocate; null if the tile does not fit.")]
     steps: list[UmmaStep]
     faults: list[str]
     inferred: Annotated[list[str], Description("What is inferred or open.")]

@@ -119,7 +119,7 @@ def answer_epilogue(question: EpilogueQuestion) -> TmemEpilogue:
     )
 
 
-def show_epilogue(question: EpilogueQuestion, answer: TmemEpilogue) -> dict[str, Any]:
+def build_epilogue_context(question: EpilogueQuestion, answer: TmemEpilogue) -> dict[str, Any]:
     """Return what the page shows beside the answer."""
     epilogue = make_epilogue(question)
     per = epilogue.per_register
@@ -163,7 +163,7 @@ def show_epilogue(question: EpilogueQuestion, answer: TmemEpilogue) -> dict[str,
 
 def format_epilogue(question: EpilogueQuestion, answer: TmemEpilogue) -> Iterator[str]:
     """Yield the lines of the command."""
-    shown = show_epilogue(question, answer)
+    shown = build_epilogue_context(question, answer)
     yield f"D, layout {answer.id}: {answer.loads} loads of {answer.registers} registers, {answer.access}"
     yield f"warp {question.warp}, thread {question.thread}, after the warp's first load:"
     for register, half, row, col in shown["held"]:

@@ -15,7 +15,7 @@ PLACEMENT = Tool(
     answer=placement.place_operands,
     page="/tmem",
     template="tmem/page.html",
-    context=find.show_placement,
+    context=find.build_placement_context,
     picture=find.draw_placement,
     opening=FOUR_WARPS,
     pointing=("find", "pin", "pin2"),
@@ -53,7 +53,7 @@ EPILOGUE = Tool(
     api="tmem/epilogue",
     page="/tmem/epilogue",
     template="tmem/epilogue.html",
-    context=epilogue.show_epilogue,
+    context=epilogue.build_epilogue_context,
     command="tmem epilogue",
     help="D from tensor memory to shared or global memory: what each thread holds, what storing it costs, and the"
     " code.",

@@ -192,11 +192,11 @@ def _find_cells(answer: Placement, sheets: Sequence[PinSheet], name: str, place:
     return out
 
 
-def show_placement(question: PlacementQuestion, answer: Placement) -> dict[str, Any]:
+def build_placement_context(question: PlacementQuestion, answer: Placement) -> dict[str, Any]:
     """Return the template's variables, with the sheets and the answer about the pins."""
     page = make_sheet_page(answer)
     query: Mapping[str, str] = {name: getattr(question, name) for name in ("find", "pin", "pin2")}
-    return placement.show_placement(question, answer) | page.build_context(query)
+    return placement.build_placement_context(question, answer) | page.build_context(query)
 
 
 def draw_placement(question: PlacementQuestion, answer: Placement) -> str:

@@ -197,7 +197,7 @@ def _list_operands(question: PlacedQuestion, mma: TmemMma, prefix: str) -> list[
 # the page -------------------------------------------------------------------------------------------------------------
 
 
-def show_placement(question: PlacementQuestion, answer: Placement) -> dict[str, Any]:
+def build_placement_context(question: PlacementQuestion, answer: Placement) -> dict[str, Any]:
     """Return the template's variables."""
     mma, access, look = answer.mma, answer.access, question.look
     hit = [one for one in answer.operands if answer.touched is not None and (one.mask & answer.touched).any()]
