@@ -169,11 +169,13 @@ def _read_name(name: str, arguments: Sequence[Any]) -> CuteAtom | None:
     short = name if name.startswith("SM90::GMMA::MMA_") else name.split("::")[-1]
     if found := _WGMMA.match(short):
         majors = ("K", "K") if found["tn"] else _read_majors(arguments[:2])
-        m, n, k = (int(found[letter]) for letter in "mnk")
+        rows, columns, k = (int(found[letter]) for letter in "mnk")
         bits = 32 if "TF32" in found["types"] else 16 if found["types"].endswith(("F16F16", "BF16BF16")) else 8
-        if majors is None or n % 8 or not 8 <= n <= 256 or k * bits != 256:  # the K of a sparse product is twice that
+        if (
+            majors is None or columns % 8 or not 8 <= columns <= 256 or k * bits != 256
+        ):  # the K of a sparse product is twice that
             return None
-        return CuteAtom(short, (m, n, k), WGMMA, bits, majors, found["from"] == "SS")
+        return CuteAtom(short, (rows, columns, k), WGMMA, bits, majors, found["from"] == "SS")
     if found := _UMMA.match(short):
         bits = _UMMA_BITS[found["types"]]
         numbers = [one for one in arguments[3:] if _get_number(one) is not None or _read_major(one)]
@@ -184,8 +186,8 @@ def _read_name(name: str, arguments: Sequence[Any]) -> CuteAtom | None:
         shape = (m, n, 256 // bits)
         return CuteAtom(short, shape, TCGEN05, bits, majors, found["from"] == "SS", 2 if found["pair"] else 1)
     if found := _WARP.match(short):
-        m, n, k = (int(size) for size in found.groups() if size)
-        return CuteAtom(short, (m, n, k))
+        rows, columns, k = (int(size) for size in found.groups() if size)
+        return CuteAtom(short, (rows, columns, k))
     return None
 
 
