@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from lanescope.reader.code import conditions, predefined
 from lanescope.reader.code.conditions import BadConditionError, ConditionNode, ConditionValue
@@ -148,7 +149,8 @@ class Conditions:
         if self.arch is not None or conditions.list_names(node) != {predefined.ARCHITECTURE}:
             return None
         both = (predefined.HOPPER, predefined.BLACKWELL)
-        truths = {conditions.decide_condition(node, lambda _, arch=arch: ConditionValue(arch)) for arch in both}
+        values = (ConditionValue(arch) for arch in both)
+        truths = {conditions.decide_condition(node, partial(_give_value, value)) for value in values}
         if len(truths) > 1:
             return None
         self._presume(predefined.ARCHITECTURE, " or ".join(map(str, both)), "the devices that the text is for")
@@ -166,3 +168,8 @@ class Conditions:
     def _presume(self, name: str, value: str, why: str) -> None:
         if self.matters:
             self.presumed.setdefault(name, PresumedMacro(name, value, why, self.text.joined.get_original(self.at)))
+
+
+def _give_value(value: ConditionValue, name: str) -> ConditionValue:
+    """Return a value for any name."""
+    return value

@@ -128,7 +128,7 @@ def evaluate_text(
         ev, scope = make_evaluator(text, BUDGET * patience, True)
         evaluation = _evaluate_statements(ev, scope, python.parse_python(written), standard)
         return evaluation and replace(evaluation, unread=cut)
-    given = {**select_values(written, macros), **select_names(written, macros)}
+    given: dict[str, int | str] = {**select_values(written, macros), **select_names(written, macros)}
     tree_ = make_variants(
         Preprocessor(written, patience, {n: v for n, v in macros if n not in given and n.isidentifier()})
     )
