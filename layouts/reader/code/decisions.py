@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 
 from lanescope.reader.code import conditions, predefined
 from lanescope.reader.code.conditions import BadConditionError, ConditionNode, ConditionValue
@@ -148,7 +149,8 @@ class Conditions:
         if self.arch is not None or conditions.list_names(node) != {predefined.ARCHITECTURE}:
             return None
         both = (predefined.HOPPER, predefined.BLACKWELL)
-        truths = {conditions.decide_condition(node, _give_always(ConditionValue(arch))) for arch in both}
+        values = (ConditionValue(arch) for arch in both)
+        truths = {conditions.decide_condition(node, partial(_give_value, value)) for value in values}
         if len(truths) > 1:
             return None
         self._presume(predefined.ARCHITECTURE, " or ".join(map(str, both)), "the devices that the text is for")
@@ -168,6 +170,6 @@ class Conditions:
             self.presumed.setdefault(name, PresumedMacro(name, value, why, self.text.joined.get_original(self.at)))
 
 
-def _give_always(value: ConditionValue) -> Callable[[str], ConditionValue]:
-    """Return the lookup that gives every name one value."""
-    return lambda _: value
+def _give_value(value: ConditionValue, name: str) -> ConditionValue:
+    """Return a value for any name."""
+    return value
