@@ -180,10 +180,10 @@ def _read_name(name: str, arguments: Sequence[Any]) -> CuteAtom | None:
         bits = _UMMA_BITS[found["types"]]
         numbers = [one for one in arguments[3:] if _get_number(one) is not None or _read_major(one)]
         sizes, majors = [_get_number(one) for one in numbers[:2]], _read_majors(numbers[2:4])
-        m, n = (*sizes, None, None)[:2]
-        if majors is None or m not in (64, 128, 256) or n is None or n % 8 or not 8 <= n <= 256:
+        rows, columns = (*sizes, None, None)[:2]
+        if majors is None or columns is None or rows not in (64, 128, 256) or columns not in range(8, 257, 8):
             return None
-        shape = (m, n, 256 // bits)
+        shape = (rows, columns, 256 // bits)
         return CuteAtom(short, shape, TCGEN05, bits, majors, found["from"] == "SS", 2 if found["pair"] else 1)
     if found := _WARP.match(short):
         rows, columns, k = (int(size) for size in found.groups() if size)
