@@ -45,6 +45,13 @@ def test_what_is_left_out_is_found(old: str, new: str, code: str, line: str) -> 
     assert found == code and at.startswith(line)
 
 
+def test_a_statement_may_wait_for_its_own_load() -> None:
+    wait = '  asm volatile("tcgen05.wait::ld.sync.aligned;");\n'
+    assert wait in RIGHT
+    inside = RIGHT.replace(wait, "").replace('{%0}, [%1];"', '{%0}, [%1];\\ntcgen05.wait::ld.sync.aligned;"')
+    assert "[%1];\\ntcgen05.wait" in inside and list_findings(inside) == []
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

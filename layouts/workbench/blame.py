@@ -79,7 +79,7 @@ class BlameFinder:
 
     def _find_turned_span(self, wrong: OperandStep) -> Span:
         """Find the place of a wrong start inside the loop that has to move it: the innermost call in that loop."""
-        variable = next(reversed(tuple(wrong.loops)), "").rstrip("'")
+        variable = next(reversed(list(wrong.loops)), "").rstrip("'")
         heads = re.compile(rf"\bfor\s*(?=\([^;{{}}]*\b{re.escape(variable)}\b[^;{{}}]*;)").finditer(self.blank)
         bodies = [self._find_body(match.end()) for match in heads] if variable else []
         for span in (wrong.span, *wrong.around):

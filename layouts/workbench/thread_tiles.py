@@ -347,7 +347,8 @@ def _note(made: _Verdicts, text: str, use: MmaUse, one: ArrivedOperand, code: st
         if code in _EXCHANGED and (ordered := find_misordered_registers(text, use, one)) is not None:
             load, code, direct = None, "registers_exchanged", ordered
         if code == "k_step_differs" and load is not None:
-            direct, load = load.step, None
+            direct = load.step
+            load = None
         key = code, site, calls, one.name
         if key in made.bad:
             before = made.bad[key]
