@@ -68,6 +68,7 @@ class FleetSite:
         self.port = find_free_port()
         self.address = f"tcp://127.0.0.1:{self.port}"
         self.started: list[subprocess.Popen[bytes]] = []
+        self.hosts: dict[str, subprocess.Popen[bytes]] = {}
         self.scheduler = self.schedule()
 
     def begin(self, *argv: str) -> subprocess.Popen[bytes]:
@@ -81,7 +82,9 @@ class FleetSite:
 
     def worker(self, name: str, capabilities: str, program: str = "") -> subprocess.Popen[bytes]:
         """The process of one host's nannies."""
-        return self.begin(sys.executable, "-m", "tests.fleet_worker", self.address, name, capabilities, program)
+        command = (sys.executable, "-m", "tests.fleet_worker", self.address, name, capabilities, program)
+        self.hosts[name] = self.begin(*command)
+        return self.hosts[name]
 
     def fleet(self, **more: Any) -> Fleet:
         return Fleet(self.address, TlsFiles(), **more)
@@ -371,8 +374,7 @@ def test_a_scheduler_that_goes_away_ends_its_runs_and_comes_back(site: FleetSite
     fleet.connect_seconds = 2
     asked = fleet.submit(build_request(HANGS))
     find_busy_member(fleet)
-    host = next(p for p in site.started if list(p.args)[4:5] in (["a"], ["b"]) and p.poll() is None)
-    name = str(list(host.args)[4])
+    name, host = next((name, site.hosts[name]) for name in ("a", "b") if site.hosts[name].poll() is None)
     for process in site.started:  # one host is enough for what follows
         if process is not host:
             process.kill()
