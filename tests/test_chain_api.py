@@ -116,7 +116,7 @@ def test_rows_that_do_not_start_on_16_bytes_are_no_match(client: Client) -> None
     told = client.post("/api/v1/chain", json={"storage": storage, "load": LOAD, "mma": MMA, "operand": "b"}).json()
     assert (
         told["verdict"] == "mismatch"
-        and "does not start on 16 bytes but at 40" in told["notes"][0]
+        and "starts at 40, which is not a multiple of 16" in told["notes"][0]
         and not told["code"]
         and told["ways"] is None
     )

@@ -147,7 +147,7 @@ def _bind_idesc(instruction: Instruction, word: IdescWord) -> BoundMma:
     assert issue is not None
     factors = issue.factors
     if word.format_field("scale_type") == "ue4m3" and factors != "4X" and not word.on_rubin:
-        message = f"The word says ue4m3 factors; with {factors} they are ue8m0."
+        message = f"The word selects ue4m3 factors; with {factors} they are ue8m0."
         raise LayoutError("bad_idesc", message, "Bit 23: 1. ue4m3 takes scale_vec::4X or block16.", "idesc")
     _check_factor_ids(by.kind, word, factors)
     mma = TmemMma(by.kind, by.form, by.sparse, word.m, word.n, 96 if word.k == 96 else 0, scale_vec=factors)

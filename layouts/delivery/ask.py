@@ -159,8 +159,7 @@ def _find_accumulator(request: DeliveryRequest) -> Operand:
     if request.operand != "a" or "->" in request.instruction or request.per != "element":
         raise LayoutError(
             "bad_operand",
-            "The accumulator is asked to become"
-            f" {request.instruction if '->' in request.instruction else request.operand}.",
+            f"The accumulator cannot become {request.instruction if '->' in request.instruction else request.operand}.",
             "D becomes operand a of the next product: its columns are that product's k.",
             "operand",
         )

@@ -29,7 +29,7 @@ def parse_variable(stream: TokenStream) -> Variable:
     """Return a variable with state space, alignment, type and a single name."""
     word = stream.take().text
     if word not in SPACES:
-        raise stream.refuse(f"{quote_value(word)} stands where a state space is needed, as .global")
+        raise stream.refuse(f"a state space such as .global is expected instead of {quote_value(word)}")
     space = SPACES[word]
     align, lanes, name_type, points = 0, 1, "", False
     while stream.token.text.startswith(".") and len(stream.token.text) > 1:

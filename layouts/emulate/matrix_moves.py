@@ -35,13 +35,13 @@ def _check_rows(addresses: Array, space: str, name: str) -> None:
     if wrong.any():
         raise FaultError(
             "misaligned",
-            f"{name} is given the row address {format_address(int(addresses[wrong][0]))}, not aligned to 16 bytes.",
+            f"{name}: row address {format_address(int(addresses[wrong][0]))} is not aligned to 16 bytes.",
         )
     outside = (addresses < SHARED_WINDOW) | (addresses >= SHARED_WINDOW + WINDOW_SIZE)
     if space == "" and outside.any():
         raise FaultError(
             "out_of_bounds",
-            f"{name} is given the row address {format_address(int(addresses[outside][0]))}, not in shared memory.",
+            f"{name}: row address {format_address(int(addresses[outside][0]))} is not in shared memory.",
         )
 
 

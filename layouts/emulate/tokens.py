@@ -85,13 +85,13 @@ class TokenStream:
 
     def expect(self, text: str) -> None:
         if not self.accept(text):
-            raise self.refuse(f"{quote_value(self.token.text)} stands where '{text}' is needed", self.token)
+            raise self.refuse(f"'{text}' is expected instead of {quote_value(self.token.text)}", self.token)
 
     def take_integer(self) -> int:
         token = self.take()
         number = parse_number(token) if token.kind == "number" else None
         if number is None or not isinstance(number.value, int) or number.bits:
-            raise self.refuse(f"{quote_value(token.text)} stands where an integer is needed")
+            raise self.refuse(f"an integer is expected instead of {quote_value(token.text)}")
         return number.value
 
     def accept_offset(self) -> int:

@@ -51,7 +51,7 @@ def make_operand_view(
         opcode = umma.parse_mma_opcode(text)
         if idesc is None:
             raise LayoutError(
-                "bad_idesc", "idesc is missing.", "The instruction descriptor says M, N, types and majors.", "idesc"
+                "bad_idesc", "idesc is missing.", "The instruction descriptor defines M, N, types and majors.", "idesc"
             )
         word = IdescWord(idescs.parse_idesc_word(idesc, "idesc"), opcode.kind)
         return umma.make_view(opcode, word, operand, major)

@@ -65,7 +65,7 @@ def _check_selector(word: IdescWord) -> Iterator[FieldNotice]:
     """Yield a sparsity selector without sparse A, or one that the kind does not have."""
     row, selector = word.kind, word.get_code("sparsity_selector")
     if selector and not word.sparse:
-        message = f"The sparsity selector is {selector}, but the word says that A is dense."
+        message = f"The sparsity selector is {selector}, but in the word A is dense."
         yield FieldNotice("selector_of_dense", "sparsity_selector", message, row.source)
     elif selector >= row.selectors:
         message = (
@@ -90,7 +90,7 @@ def _check_scale_ids(word: IdescWord) -> Iterator[FieldNotice]:
 def _check_k96(word: IdescWord) -> Iterator[FieldNotice]:
     """Yield K = 96 of a sparse product."""
     if word.sparse and word.format_field("k") == K96 and not word.on_rubin:
-        message = "K = 96 is of a dense product; the word says that A is sparse."
+        message = "K = 96 is for dense products; in the word A is sparse."
         yield FieldNotice("k96_sparse", "k", message, word.kind.source)
 
 
@@ -111,7 +111,7 @@ def _check_rubin(word: IdescWord) -> Iterator[FieldNotice]:
     if word.get_code("k_high") and word.get_code("k"):
         yield FieldNotice("reserved_code", "k", "Bits 3 and 31 are set: K 3 is not defined.", row.source)
     if word.get_code("k_high") and word.sparse:
-        message = "K = 128 is of a dense product; the word says that A is sparse."
+        message = "K = 128 is for dense products; in the word A is sparse."
         yield FieldNotice("k128_sparse", "k", message, row.source)
     if row.element_bits == 8 and row.has_field("k") and word.get_code("k") and not word.sparse:
         yield from _check_wide_types(word)
@@ -279,7 +279,7 @@ def _list_k96_warnings(word: IdescWord) -> Iterator[FieldNotice]:
 
 
 _OPEN_SPARSE_K = {
-    "f8f6f4": "K = 128 of a sparse product stands in PTX's Table 48, but not in Table 51, which defines the bit."
+    "f8f6f4": "K = 128 of a sparse product is in PTX's Table 48, but not in Table 51, which defines the bit."
 }
 
 

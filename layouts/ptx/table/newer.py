@@ -133,7 +133,7 @@ NEWER_FORMS = (
         "9.4",
         _RUBIN,
         "tcgen05.commit.cta_group::1.sync_restrict::shared::read::mma::a.mbarrier::arrive::one.b64 [d1];",
-        "The mbarrier is told once the products have read A from shared memory, before they end.",
+        "The mbarrier receives its arrival when the products have read A from shared memory, before they complete.",
         "PTX ISA 9.4, 9.7.18.12",
         "It synchronizes and has no map.",
     ),
