@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from lanescope.reader.code.findings import AsmRun, Pitfall
+from lanescope.reader.code.findings import MOST_ASSEMBLED, AsmRun, Pitfall
 from lanescope.workbench.asm_operands import find_operand_argument
 from lanescope.workbench.kernel_runs import KernelRun, KernelText
 from lanescope.workbench.mma_runs import read_asm_code
@@ -30,6 +30,8 @@ def find_tensor_memory_mistakes(text: KernelText) -> list[Pitfall]:
     """Find what kernels with tcgen05 leave out, each mistake once."""
     if "tcgen05." not in text.code.text or "__global__" not in text.code.text:
         return []
+    if len(text.code.assembled) >= MOST_ASSEMBLED:
+        return []  # what comes later is not kept
     found: dict[tuple[str, Span], Pitfall] = {}
     for kernel in text.runs:
         if not kernel.complete or any(event.kind == "unknown" for event in kernel.events):
@@ -58,7 +60,9 @@ def _find_mistakes(kernel: KernelRun, ran: Sequence[AsmRun]) -> Iterator[Pitfall
         )
         yield Pitfall("tcgen05_accumulator_unset", message, inputs[0][1])
     waits = _list_runs(ran, "tcgen05.wait::ld")
-    late = [load for load in loads if not any(load.order < wait.order for wait in waits) and not _waits_itself(load)]
+    last = max((wait.order for wait in waits), default=-1)
+    waited = {(load.span, load.calls) for load in loads if load.order < last or _waits_itself(load)}
+    late = [load for load in loads if (load.span, load.calls) not in waited]
     if late:
         message = (
             "No tcgen05.wait::ld follows this tcgen05.ld before the kernel ends: its registers may be used before they"
