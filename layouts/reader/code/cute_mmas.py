@@ -171,20 +171,19 @@ def _read_name(name: str, arguments: Sequence[Any]) -> CuteAtom | None:
         majors = ("K", "K") if found["tn"] else _read_majors(arguments[:2])
         rows, columns, k = (int(found[letter]) for letter in "mnk")
         bits = 32 if "TF32" in found["types"] else 16 if found["types"].endswith(("F16F16", "BF16BF16")) else 8
-        if (
-            majors is None or columns % 8 or not 8 <= columns <= 256 or k * bits != 256
-        ):  # the K of a sparse product is twice that
+        if majors is None or columns not in range(8, 257, 8) or k * bits != 256:  # a sparse product has twice that K
             return None
         return CuteAtom(short, (rows, columns, k), WGMMA, bits, majors, found["from"] == "SS")
     if found := _UMMA.match(short):
         bits = _UMMA_BITS[found["types"]]
         numbers = [one for one in arguments[3:] if _get_number(one) is not None or _read_major(one)]
         sizes, majors = [_get_number(one) for one in numbers[:2]], _read_majors(numbers[2:4])
-        rows, columns = (*sizes, None, None)[:2]
-        if majors is None or columns is None or rows not in (64, 128, 256) or columns not in range(8, 257, 8):
+        m, n = (*sizes, None, None)[:2]
+        if majors is None or m is None or n is None or m not in (64, 128, 256) or n not in range(8, 257, 8):
             return None
-        shape = (rows, columns, 256 // bits)
-        return CuteAtom(short, shape, TCGEN05, bits, majors, found["from"] == "SS", 2 if found["pair"] else 1)
+        return CuteAtom(
+            short, (m, n, 256 // bits), TCGEN05, bits, majors, found["from"] == "SS", 2 if found["pair"] else 1
+        )
     if found := _WARP.match(short):
         rows, columns, k = (int(size) for size in found.groups() if size)
         return CuteAtom(short, (rows, columns, k))
