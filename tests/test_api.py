@@ -312,7 +312,7 @@ def test_a_pointer_and_an_ldm_are_judged(client: Client) -> None:
 def test_the_command_judges_a_pointer_and_an_ldm() -> None:
     load = ["show", "wmma.load.a.row.m16n16k16.f16"]
     wrong = CliRunner().invoke(cli.build_cli(), [*load, "--pointer", "0x20", "--ldm", "24"])
-    assert wrong.exit_code == 1 and "✗ PTX ldm: 24 mod 16 = 8; a multiple of 16 elements is asked" in wrong.output
+    assert wrong.exit_code == 1 and "✗ PTX ldm: 24 mod 16 = 8; it must be a multiple of 16 elements" in wrong.output
     right = CliRunner().invoke(cli.build_cli(), [*load, "--pointer", "0x20", "--ldm", "32"])
     assert right.exit_code == 0 and "pointer 0x20, ldm 32: legal" in right.output
     assert isinstance(CliRunner().invoke(cli.build_cli(), [*load, "a", "--ldm", "24"]).exception, LayoutError)

@@ -177,7 +177,7 @@ def test_a_wrong_line_of_ptx_keeps_its_refusal(client: Client) -> None:
         ("mma m16n8k16 bfloat16", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"),
         ("mma.m16n8k16 f32 += bf16 × bf16", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"),
         ("wgmma 64x256x16 bf16", "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"),
-        ("wgmma.m64n256k16.bf16", "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"),
+        ("wgmma.m64n256k16.f32.bf16.bf16", "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"),
         ("ldmatrix.m8n8.x4 trans", "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"),
     ],
 )

@@ -6,8 +6,8 @@ from functools import cache
 
 import pytest
 
-from lanescope import find
 from lanescope.errors import LayoutError
+from lanescope.ptx.catalog import find
 
 WRONG = (
     "mma",

@@ -179,8 +179,8 @@ def test_calls_with_comments_and_what_is_given_beside_them() -> None:
                 " Layout<Shape<_1,_4>>{})"
             ),
             "element_bits",
-            "leaves open: element_bits",
-            "beside it",
+            "does not determine element_bits",
+            "as arguments",
         ),
         (
             lambda: tiled_mma("TiledMMA<MMA_Atom<UniversalFMA<float>>, Layout<Shape<_16,_16,_1>>>"),

@@ -121,7 +121,7 @@ REFUSED = {
     f"SM100_MMA_F16BF16_TS<half_t, half_t, float, 128, 24, {K}, {K}>": "N in steps of 16",
     f"SM100_MMA_F16BF16_TS<half_t, half_t, float, 128, 32, {MN}, {K}>": "A is MN-major",
     f"SM100_MMA_F16BF16_SS<half_t, float_e4m3_t, float, 128, 32, {K}, {K}>": "B type of kind::f16",
-    f"SM100_MMA_F16BF16_SS<half_t, half_t, float, M, 32, {K}, {K}>": "leaves M open",
+    f"SM100_MMA_F16BF16_SS<half_t, half_t, float, M, 32, {K}, {K}>": "does not give M",
     "SM100_MMA_F16BF16_SS": "without its arguments",
     "SM100_MMA_F16BF16_SS<half_t, half_t>": "has 2 template arguments",
     "SM100_MMA_F17_SS<half_t>": "not a UMMA atom",

@@ -11,7 +11,7 @@ from lanescope.cute.layout import CuteLayout
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.descriptor.matrix import Descriptor, encode_descriptor
 from lanescope.errors import LayoutError
-from lanescope.ptx.table.descriptors import BASE32B, WGMMA
+from lanescope.ptx.table.descriptors import BASE32B
 from lanescope.shared.swizzle import Mode, get_mode
 
 _CHUNK_BITS = 128
@@ -24,6 +24,7 @@ def make_cute_descriptor(layout: CuteLayout, major: str, bits: int, form: Descri
     LayoutError `not_canonical` if CuTe refuses the layout for this major.
 
     >>> from lanescope.cute.text import parse_layout
+    >>> from lanescope.ptx.table.descriptors import WGMMA
     >>> tile = parse_layout("Sw<3,4,3> o smem_ptr[16b](unset) o ((8,8),16):((64,512),1)")
     >>> make_cute_descriptor(tile, "K", 16, WGMMA).sbo_bytes
     1024
@@ -34,7 +35,7 @@ def make_cute_descriptor(layout: CuteLayout, major: str, bits: int, form: Descri
     if major == "K":
         lbo, sbo = _read_k_major(chunks, width, mode)
     else:
-        lbo, sbo = _read_mn_major(chunks, width, mode, bits if form is WGMMA else 0)
+        lbo, sbo = _read_mn_major(chunks, width, mode, 0 if form.by_idesc else bits)
     return encode_descriptor(form, {"start_address": 0, "lbo_bytes": 16 * lbo, "sbo_bytes": 16 * sbo}, mode.name)
 
 

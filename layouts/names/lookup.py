@@ -43,25 +43,21 @@ def parse_instruction(value: object, field: str, opcodes: Sequence[str] = ()) ->
 def find(text: str) -> Instruction:
     """Return the instruction that a text names: PTX, or a name such as `wgmma.m64n256k16 bf16`.
 
-    LayoutError `unknown_instruction` says which part is illegal and lists the nearest legal ones, or lists the
-    instructions that a name fits.
+    A text without blanks is PTX. LayoutError `unknown_instruction` says which part is illegal and lists the nearest
+    legal ones, or lists the instructions that a name fits.
 
     >>> find("mma.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1}, ...").ptx
     'mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32'
     >>> find("wgmma.m64n256k16 bf16").ptx, find("ldmatrix x4 trans").ptx
     ('wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16', 'ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16')
     """
-    worded = isinstance(text, str) and " " in text.strip()
-    named = find_named(text) if worded else None
-    if named is not None and (is_name(named) or is_refused(named) or named.exact):
-        return _choose_form(text, named)
-    try:
-        return catalog.find(text)
-    except LayoutError:
-        named = find_named(text) if isinstance(text, str) and not (worded or is_spelled_out(text)) else None
-        if named is None or not is_name(named):
-            raise
-        return _choose_form(text, named)
+    if isinstance(text, str) and " " in text.strip():
+        named = find_named(text)
+        if named is not None and (is_name(named) or is_refused(named) or named.exact):
+            return _choose_form(text, named)
+    elif isinstance(text, str) and (instruction := find_instruction(text)) is not None:
+        return instruction
+    return catalog.find(text)
 
 
 def _choose_form(text: str, named: FormMatches) -> Instruction:

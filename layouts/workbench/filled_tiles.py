@@ -15,7 +15,7 @@ from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.accumulators import find_accumulator
 from lanescope.workbench.blamed_numbers import find_argument_span, follow_number
 from lanescope.workbench.copy_overlaps import read_call_copy
-from lanescope.workbench.kernel_runs import KernelRun, KernelText
+from lanescope.workbench.kernel_runs import PRODUCTS, KernelRun, KernelText
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.results import Assumption, Bench, OperandStep, Span, VerifiedOperand
 from lanescope.workbench.tiles import UNFILLED
@@ -29,7 +29,6 @@ TITLES = {
 _SHAPE = re.compile(r"m64n\d+k\d+")
 _GATHERED = re.compile(r"im2col")  # whose boxes are no rows of the tensor
 _PAIRED = re.compile(r"im2col|cta_group::2")  # a pair of CTAs shares the tile
-_PRODUCTS = ("wgmma", "tcgen05")
 
 
 def find_fill_mistakes(text: KernelText, bench: Bench) -> list[Pitfall]:
@@ -46,7 +45,7 @@ class _FillFinder:
     def __init__(self, text: KernelText, bench: Bench) -> None:
         self.bench, self.text = bench, text
         self.blank, self.functions, self.maps, self.cut = text.blank, text.functions, text.maps, text.code.cut
-        self.kernels = [run for run in text.runs if any(event.kind in _PRODUCTS for event in run.events)]
+        self.kernels = [run for run in text.runs if any(event.kind in PRODUCTS for event in run.events)]
         self.copies = [
             copy
             for run in self.kernels
@@ -74,11 +73,11 @@ class _FillFinder:
             yield from self._find_unread_slices()
 
     def _list_products(self) -> Iterator[Span]:
-        return (event.at for run in self.kernels for event in run.events if event.kind in _PRODUCTS)
+        return (event.at for run in self.kernels for event in run.events if event.kind in PRODUCTS)
 
     def _find_product(self, variable: str) -> Span:
         """Find the first instruction that a loop over a variable runs; the first of all if none is named."""
-        events = [event for run in self.kernels for event in run.events if event.kind in _PRODUCTS]
+        events = [event for run in self.kernels for event in run.events if event.kind in PRODUCTS]
         inside = (
             event
             for event in events

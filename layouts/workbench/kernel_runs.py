@@ -33,6 +33,7 @@ _KINDS = {
     "tcgen05.mma": "tcgen05",
     "fence.proxy.async": "proxy",
 }
+PRODUCTS = frozenset(kind for opcode, kind in _KINDS.items() if ".mma" in opcode)  # kinds of events that multiply
 _PARTS = {"bulk": "bulk", "expect": "expect_tx"}
 # what CUTLASS and libcu++ call them, where their code is not in the text
 _NAMED = {

@@ -65,5 +65,6 @@ export function factsOf(cell) {
   const registers = values.map((value) => cell.panel.operand.register[value]);
   const said = { thread: all[0].thread, value: values[0], values: distinct(values), registers: distinct(registers),
     more: all.length > 1 ? "+" : "" };
-  return { ...said, row: cell.row, col: cell.col, index: indexOf(cell), ...fieldsOf(cell.panel.operand, indexOf(cell)) };
+  const fields = fieldsOf(cell.panel.operand, indexOf(cell));
+  return { ...said, row: cell.row, col: cell.col, index: indexOf(cell), ...fields };
 }

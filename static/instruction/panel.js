@@ -46,7 +46,8 @@ function numbers(op, held, facts) {
       element("dd", {}, `${fill(work, { ...facts, ...named })} = `, element("b", {}, fill(result, facts))))));
 }
 
-const textFacts = (op, value, row, col) => ({ ...fieldsOf(op, row * op.cols + col), name: op.name, title: op.title, value,
+const textFacts = (op, value, row, col) => ({
+  ...fieldsOf(op, row * op.cols + col), name: op.name, title: op.title, value,
   row, col, register: op.register[value], bits: op.bits[value] });
 
 /** A table of what a thread holds of one operand, by register; nothing where it holds nothing. */

@@ -76,7 +76,8 @@ export function followPins({ pictures, describe, words, hover = null, inView = (
     mark("pointed", text ? [text] : []);
     hover?.(text);
     const description = text && describe(text);
-    pointed?.replaceChildren(...ticked(description ? [description.line, description.text].filter(Boolean).join(". ") : ""));
+    const parts = description ? [description.line, description.text] : [];
+    pointed?.replaceChildren(...ticked(parts.filter(Boolean).join(". ")));
   }
 
   const pinUnder = (svg, event) => {

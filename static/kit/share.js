@@ -17,7 +17,9 @@ async function renew(menu) {
     return;
   }
   const shared = await answer.json();
-  for (const text of menu.querySelectorAll("[data-share-text]")) text.textContent = shared[text.dataset.shareText] ?? "";
+  for (const text of menu.querySelectorAll("[data-share-text]")) {
+    text.textContent = shared[text.dataset.shareText] ?? "";
+  }
   for (const link of menu.querySelectorAll("[data-share-link]")) link.href = shared[link.dataset.shareLink];
   for (const image of menu.querySelectorAll("[data-picture]")) image.src = shared[image.dataset.picture];
   for (const frame of menu.querySelectorAll("iframe")) frame.src = `${root}/embed${address}`;

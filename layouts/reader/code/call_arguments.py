@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cxx.integers import CHAR, ULONG
 from lanescope.reader.code import tree
 from lanescope.reader.code.constness import find_constness
+from lanescope.reader.code.cute_values import is_cute_value
 from lanescope.reader.code.lifetimes import is_named_object
 from lanescope.reader.code.overloads import CallArgument
 from lanescope.reader.code.scopes import Cell, NameScope
@@ -138,7 +139,7 @@ def make_argument(ev: Evaluator, value: Any) -> CallArgument:
         return CallArgument(value, kind)
     if isinstance(value, OpaqueValue) and value.kind is None:
         return CallArgument(value, None)
-    if isinstance(value, ArrayValue) and isinstance(value.typed, ResolvedType):
+    if isinstance(value, ArrayValue) and isinstance(value.typed, ResolvedType) and not is_cute_value(value):
         return CallArgument(value, value.typed)
     if isinstance(value, str):
         array = (SymbolicInt(len(value) + 1, ULONG),) if "\\" not in value else ()

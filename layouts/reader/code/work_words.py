@@ -25,7 +25,7 @@ WORDS = re.compile(r"[A-Za-z_]\w*")
 _MACRO_WORK = (
     r"(?:wg|[ug])mma(?![a-z]{2})|warpgroup|(?<!ld)(?<!st)matrix_(?![ab]\b)|tcgen05|tensor_?map|make_tma|bulk|bitfield"
     r"|0x3ffff?\b|<<=?\s{0,9}(?:4[69]|52|6[0-3])\b|start_address|(?:leading|stride)\w{0,24}byte_offset|layout_type"
-    r"|SM(?:90|1\d\d)_"
+    r"|SM(?:90|1\d\d)_|(?:make|partition)_fragment|tiled_?mma"
 )
 # Shifts to LBO and to SBO: a text without one of the two builds no descriptor by these alone.
 _TO_LBO, _TO_SBO = re.compile(r"<<=?\s{0,9}1[46]\b"), re.compile(r"<<=?\s{0,9}3[02]\b")
