@@ -225,13 +225,19 @@ def find_pid(member: FleetMember) -> int:
     raise LookupError(member.address)
 
 
+def submit_alone(fleet: Fleet, request: Any) -> Any:
+    """Submit a run when no other is left, so that the busy member is the one that has it."""
+    wait_for_fleet(fleet, lambda members: not any(member.queue for member in members))
+    return fleet.submit(request)
+
+
 def find_busy_member(fleet: Fleet) -> FleetMember:
     """The member that a run is at."""
     return next(m for m in wait_for_fleet(fleet, lambda found: any(m.queue for m in found)) if m.queue)
 
 
 def test_a_run_whose_worker_is_killed_is_answered_by_another_and_says_so(site: FleetSite, fleet: Fleet) -> None:
-    slow = fleet.submit(build_request(SLOW, instruction=WGMMA))
+    slow = submit_alone(fleet, build_request(SLOW, instruction=WGMMA))
     first = find_busy_member(fleet)
     os.kill(find_pid(first), signal.SIGKILL)
     ran_by = slow.result(60)["ran_by"]
@@ -352,7 +358,7 @@ def test_a_verification_is_spread_merged_and_resumed(site: FleetSite, fleet: Fle
 
 def test_a_run_that_two_killed_workers_had_is_given_up_and_costs_no_other(site: FleetSite, fleet: Fleet) -> None:
     """kill -9 of the worker, then of the nanny of the one that has the run now."""
-    run = fleet.submit(build_request(HANGS, instruction=WGMMA))
+    run = submit_alone(fleet, build_request(HANGS, instruction=WGMMA))
     first = find_busy_member(fleet)
     os.kill(find_pid(first), signal.SIGKILL)
     other = ({"a:0", "b:0"} - {first.name}).pop()  # the only one left that has the instruction

@@ -77,7 +77,7 @@ def _choose_form(text: str, named: FormMatches) -> Instruction:
 def _make_choice_error(text: str, candidates: Sequence[str]) -> LayoutError:
     """Return the error for a text that several instructions fit."""
     listed = tuple(candidates[:MOST_NEAREST])
-    hint = f"Give one of them: {', '.join(listed)}{' …' if len(candidates) > MOST_NEAREST else ''}."
+    hint = f"Give one of them: {', '.join(listed)}{', …' if len(candidates) > MOST_NEAREST else '.'}"
     message = f"'{shorten_value(text.strip())}' names {count_forms(len(candidates))}."
     return LayoutError("unknown_instruction", message, hint, "ptx", listed)
 
