@@ -280,3 +280,22 @@ def test_a_map_that_is_made_for_another_layout_is_a_finding(old: str, new: str, 
 def test_what_multiplies_by_a_library_is_named(text: str, said: str) -> None:
     """The file's last line says so: it does not end as if there were nothing to verify."""
     assert check_text(text).multiplier == said
+
+
+def test_a_member_called_size_is_none_of_cute() -> None:
+    """`tensor.size(1)` of PyTorch is what it is when the kernel runs, not CuTe's size of the number 1."""
+    text = """#include <cute/tensor.hpp>
+void encode(CUtensorMap *map, void *p, uint64_t width) {
+  cuuint64_t dims[] = {64, 128, width / 64}, strides[] = {width * 2, 128};
+  cuuint32_t box[] = {64, 64, 1}, steps[] = {1, 1, 1};
+  cuTensorMapEncodeTiled(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, p, dims, strides, box, steps,
+    CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+    CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+}
+void run(const at::Tensor& a) {
+  CUtensorMap map;
+  int width = a.size(1);
+  encode(&map, a.data_ptr(), width);
+}
+"""
+    assert not check_text(text).findings

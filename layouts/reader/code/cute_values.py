@@ -34,6 +34,7 @@ _NUMBER = re.compile(r"_(\d{1,10})")
 _FLAG = re.compile(r"smem_(?:ptr|sparse_ptr)_flag(?:_bits)?")
 _DECLTYPE = "decltype("
 SIZES = frozenset("size tile_size rank cosize".split())
+_CUTE = re.compile(r"\bcute\b")  # its namespace, or a path of its headers
 _PURE = MMA_CALLS | SMEM_SELECTORS | {"make_tiled_mma", "select", "shape"}
 _MOST_MODES = 16  # of a tuple
 _MODAL = frozenset("size shape stride rank depth cosize layout".split())  # of a mode, where <> names one
@@ -309,7 +310,7 @@ def is_cute_call(name: str) -> bool:
 
 def is_size_call(ev: Evaluator, name: str) -> bool:
     """Return whether a function is one of CuTe that gives a size."""
-    return name in SIZES and not ev.python and "cute" in ev.text
+    return name in SIZES and not ev.python and _CUTE.search(ev.text) is not None
 
 
 def freeze_value(value: Any, deep: int = 0) -> Any:

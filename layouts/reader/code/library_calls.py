@@ -185,8 +185,8 @@ def _call_known(ev: Evaluator, call: Invocation) -> Any:
 @_rule
 def _measure_cute(ev: Evaluator, call: Invocation) -> Any:
     """Evaluate size<0>(shape), tile_size<1>(tiled_mma) and their kind of values of CuTe that are known."""
-    if not is_size_call(ev, call.name) or len(call.given) != 1:
-        return MISSING
+    if not is_size_call(ev, call.name) or len(call.given) != 1 or isinstance(call.one.function, tree.Member):
+        return MISSING  # tensor.size(1) is a member of another library's class
     term = OpaqueValue(call.name, None, call.name, tuple(call.given), (("<>", call.templates),), call.one.span)
     try:
         size = CuteEvaluator(ev.text, None).evaluate_value(term)
