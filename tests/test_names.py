@@ -206,6 +206,13 @@ def test_a_name_that_means_none_or_several_is_refused_with_the_nearest(text: str
     assert refusal.value.field == "mma" and listed in refusal.value.nearest
 
 
+def test_a_word_that_no_instruction_has_is_not_dropped() -> None:
+    """ldmatrix.m8n8.x4 alone is the plain form, which whoever mistypes trans does not mean."""
+    with pytest.raises(LayoutError, match="No instruction has 'transposd'"):
+        lookup.find("ldmatrix.m8n8.x4 transposd")
+    assert lookup.find("mma.m16n8k16.row.col.f32.f16.f16.f32 acc, ra, rb").family.name == "mma"  # operands
+
+
 def test_an_operand_list_behind_ptx_is_no_part_of_a_name() -> None:
     text = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f0, %f1, %f2, %f3}, {%r0, %r1, %r2, %r3}, ..."
     assert lookup.find(text).ptx == text.partition(" ")[0]

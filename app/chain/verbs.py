@@ -13,7 +13,7 @@ app = typer.Typer(rich_markup_mode=None)
 
 @app.command()
 def chain(
-    mma: Annotated[str, typer.Argument(help="The mma's PTX text.", autocompletion=complete_ptx)] = "",
+    mma: Annotated[str, typer.Argument(help="An mma: PTX, or its name.", autocompletion=complete_ptx)] = "",
     operand: Annotated[str, typer.Argument(help="a or b; c or d for a stmatrix.")] = "a",
     *,
     load: Annotated[str, typer.Option(help="The ldmatrix or stmatrix; the best one when left out.")] = "",

@@ -37,7 +37,7 @@ class DeliveryQuestion:
     instruction: str = text_field(
         PTX,
         "Instruction",
-        "PTX text, or a pattern of one warp such as (t:32) (e:8) -> (t) (e).",
+        "PTX, a name (mma.m16n8k16 bf16), or a pattern of one warp such as (t:32) (e:8) -> (t) (e).",
         size=60,
         wide=True,
         argument=True,

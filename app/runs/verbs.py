@@ -24,7 +24,7 @@ _MATRIX = "a formula of i, row and col such as 'i', rows of numbers, or a file (
 
 @app.command()
 def steps(
-    ptx: Annotated[str, typer.Argument(help="An mma's PTX text.")],
+    ptx: Annotated[str, typer.Argument(help="An mma: PTX, or its name.")],
     *,
     at: Annotated[str, typer.Option("--at", help="ROW,COL of D to take apart.")] = "0,0",
     seed: Annotated[str, typer.Option(help="Of the random numbers.")] = "1",
@@ -127,7 +127,9 @@ def gpu_status(
 @add_fleet_options()
 def gpu_run(
     kind: Annotated[str, typer.Argument(help="mma, fragment, descriptor or banks.")],
-    what: Annotated[str, typer.Argument(help="The instruction's PTX text; for banks the access, e.g. ldmatrix.x4.")],
+    what: Annotated[
+        str, typer.Argument(help="An instruction: PTX, or its name; for banks the access, e.g. ldmatrix.x4.")
+    ],
     *,
     operand: Annotated[str, typer.Option(help="fragment, descriptor: which operand.")] = "",
     descriptor: Annotated[str, typer.Option(help="descriptor: the 64-bit word.")] = "",

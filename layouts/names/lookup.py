@@ -53,11 +53,18 @@ def find(text: str) -> Instruction:
     """
     if isinstance(text, str) and " " in text.strip():
         named = find_named(text)
-        if named is not None and (is_name(named) or is_refused(named) or named.exact):
+        if named is not None and (is_name(named) or is_refused(named) or named.exact or _has_stray_words(text, named)):
             return _choose_form(text, named)
     elif isinstance(text, str) and (instruction := find_instruction(text)) is not None:
         return instruction
     return catalog.find(text)
+
+
+def _has_stray_words(text: str, named: FormMatches) -> bool:
+    """Return whether a name has words that no form has; behind a whole line of PTX, or with commas, these are its
+    operands.
+    """
+    return bool(named.forms and named.ignored) and "," not in text and not is_spelled_out(text)
 
 
 def _choose_form(text: str, named: FormMatches) -> Instruction:
