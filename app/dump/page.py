@@ -17,7 +17,7 @@ from lanescope.app.kit import links
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.question import fields_of, form_of, labels_of, nest_fields, read_question
-from lanescope.app.kit.uploads import read_upload_form
+from lanescope.app.kit.wire import read_upload_form
 from lanescope.app.kit.work import run_off_loop
 from lanescope.app.memory.storage import USED
 from lanescope.descriptor import causes

@@ -142,7 +142,7 @@ def build_tile_options(
     """Return the options of a whole product with one operand stored in a tile, from row `first` on, read through `word`
     if given.
 
-    None if there is no such product: no slice begins there, or the other operand cannot follow its K steps.
+    None if no slice begins at row `first`, or if the other operand cannot have the same K steps.
     """
     shape = {
         "major": tile.major,

@@ -311,7 +311,10 @@ def _build_slice(
 
 
 def _format_inverse(read: CuteLayout, sizes: tuple[int, ...], counts: Longs) -> tuple[str, str]:
-    """Return (coordinates → thread + threads × value, why there is no inverse)."""
+    """Return the layout that maps coordinates to thread + threads × value, or the reason why it has no inverse.
+
+    One of the two texts is empty.
+    """
     if int(counts.max()) > 1 or int(counts.min()) < 1:
         return "", "An element with no thread, or with several, has no single thread and value."
     try:
