@@ -265,7 +265,7 @@ def test_a_posted_dump_is_examined_off_the_loop(app: Any) -> None:
     assert watched.computed() <= {
         ("app/dump/page.py", "post_dump"),
         ("app/dump/page.py", "<dictcomp>"),
-        ("app/kit/uploads.py", "read_upload_form"),
+        ("app/kit/wire.py", "read_upload_form"),
     }
 
 

@@ -54,14 +54,14 @@ class LoadPlan:
 
 def plan_load(body: Json) -> LoadPlan:
     """Return the ldmatrix or stmatrix that moves an operand between a storage and registers, and its code."""
-    asked = dict(body)
-    if not asked.get("load"):
-        check_keys(asked, _CHAIN)
-        fits, feeding = find_loads(asked)
-        asked["load"] = (feeding or fits)[0]
-    answer = answer_chain(asked)
+    chain = dict(body)
+    if not chain.get("load"):
+        check_keys(chain, _CHAIN)
+        fits, feeding = find_loads(chain)
+        chain["load"] = (feeding or fits)[0]
+    answer = answer_chain(chain)
     return LoadPlan(
-        load=asked["load"],
+        load=chain["load"],
         verdict=answer.verdict,
         matched=answer.matched,
         total=answer.total,
@@ -71,7 +71,7 @@ def plan_load(body: Json) -> LoadPlan:
         wavefronts=answer.wavefronts,
         ways=answer.ways,
         notes=answer.notes,
-        instead=[ptx for ptx in answer.instead if ptx != asked["load"]],
+        instead=[ptx for ptx in answer.instead if ptx != chain["load"]],
         code=answer.code,
     )
 

@@ -67,23 +67,23 @@ class AgentTool:
         assumed = self.list_assumed(asked)
         return excerpt_answer(answer | {"assumed": assumed}, (*self.keep, "assumed"), head)
 
-    def list_assumed(self, query: Mapping[str, Any]) -> Json:
+    def list_assumed(self, body: Mapping[str, Any]) -> Json:
         """List the defaults that stand for what a call leaves out, by the path of their field."""
         out = {}
         for path, instead in self.assumed.items():
             *outer, name = path.split(".")
-            kind, held = self._open_part(outer, query)
-            if kind is None or name in held or any(other in query for other in instead):
+            kind, held = self._open_part(outer, body)
+            if kind is None or name in held or any(other in body for other in instead):
                 continue
             option = options_of(kind).get(name)
             if option is not None:
                 out[path] = int(option.default) if option.numeric and option.default else option.default
         return out
 
-    def _open_part(self, outer: list[str], query: Mapping[str, Any]) -> tuple[type | None, Mapping[str, Any]]:
+    def _open_part(self, outer: list[str], body: Mapping[str, Any]) -> tuple[type | None, Mapping[str, Any]]:
         """Return the question that a path leads into, and what of it is given; None if it is left out whole."""
         kind: type = self.tool.question
-        held: Mapping[str, Any] = query
+        held: Mapping[str, Any] = body
         for name in outer:
             option = options_of(kind)[name]
             given = held.get(name, option.default)

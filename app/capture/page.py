@@ -12,7 +12,7 @@ from lanescope.app.capture.examples import BY_NAME, EXAMPLES, build_capture
 from lanescope.app.kit import links
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
-from lanescope.app.kit.uploads import read_upload_form
+from lanescope.app.kit.wire import read_upload_form
 from lanescope.app.kit.work import run_off_loop
 from lanescope.app.memory.storage import USED
 from lanescope.capture.report import format_origin, format_state, format_wrong_element, render_accumulators

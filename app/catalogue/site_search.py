@@ -1,4 +1,4 @@
-"""What an exported site needs to search its catalogue: the rules of lanescope.names.search as data. No framework."""
+"""What an exported site needs to search its catalogue: the rules of lanescope.names.search as data."""
 
 from __future__ import annotations
 

@@ -18,18 +18,18 @@ CHAIN_STORAGE = STORAGE | {"kind": "rows", "swizzle": "none", "pitch_bytes": "14
 
 def parse_query(query: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     """Return the fields of a chain and of its storage from the page's address."""
-    given = {name: query.get(name) or default for name, default in DEFAULTS.items()}
+    fields = {name: query.get(name) or default for name, default in DEFAULTS.items()}
     spec = {name: query.get(f"s_{name}") or default for name, default in CHAIN_STORAGE.items()}
     if spec["kind"] == "canonical":
         spec["swizzle_by"] = query.get("s_swizzle_by") or STORAGE["swizzle_by"]
-    spec["inner"] = given["major"]
-    return given, spec
+    spec["inner"] = fields["major"]
+    return fields, spec
 
 
-def build_request(query: dict[str, str], spec: dict[str, str]) -> dict[str, Any]:
+def build_request(fields: dict[str, str], spec: dict[str, str]) -> dict[str, Any]:
     """Return the body of POST /chain without the load."""
-    return {name: query[name] for name in ("mma", "operand", "major")} | {
-        "storage": parse_storage(spec, query["major"])
+    return {name: fields[name] for name in ("mma", "operand", "major")} | {
+        "storage": parse_storage(spec, fields["major"])
     }
 
 
@@ -37,6 +37,6 @@ def draw_figure(query: Mapping[str, str]) -> str:
     """Return the guide's picture of a chain: what each row holds and which lane receives it; on a mismatch, what
     arrives.
     """
-    given, spec = parse_query(query)
-    found = chains.parse_chain(build_request(given, spec) | {"load": given["load"]})
+    fields, spec = parse_query(query)
+    found = chains.parse_chain(build_request(fields, spec) | {"load": fields["load"]})
     return draw_rows(found) if found.match else draw_operand(found)

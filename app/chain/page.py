@@ -44,28 +44,28 @@ def chain_page(request: Request) -> Response:
     return render_page(request, "chain/page.html", context, context["code"])
 
 
-def _build_context(query: dict[str, str], spec: dict[str, str]) -> dict[str, Any]:
-    request = forms.build_request(query, spec)
+def _build_context(fields: dict[str, str], spec: dict[str, str]) -> dict[str, Any]:
+    request = forms.build_request(fields, spec)
     fits, best = chains.find_loads(request)
-    request["load"] = query["load"] = query["load"] or (best or fits)[0]
+    request["load"] = fields["load"] = fields["load"] or (best or fits)[0]
     found = chains.parse_chain(request)
-    query["load"] = found.load.instruction.ptx  # as the form's menu spells it
-    same = {**query, **{f"s_{name}": spec[name] for name in ("kind", *USED[spec["kind"]]) if name != "inner"}}
+    fields["load"] = found.load.instruction.ptx  # as the form's menu spells it
+    same = {**fields, **{f"s_{name}": spec[name] for name in ("kind", *USED[spec["kind"]]) if name != "inner"}}
     operand, facts = found.want.operand, chains.build_chain(found)
-    mma = find(query["mma"])
+    mma = find(fields["mma"])
     access = found.load.instruction.ptx.split(".shared")[0].replace(".sync.aligned.m8n8", "").replace(".trans", "")
     row = [str(at) if at >= 0 else "-" for at in found.lane_addresses[0, 0].tolist()]
     further = {
-        "instruction": links.link_instruction(mma, mma.operand(query["operand"])),
+        "instruction": links.link_instruction(mma, mma.operand(fields["operand"])),
         "banks": links.link_banks({"access": access, "address": ",".join(row)}),
         "steps": "" if found.store else links.link_steps(mma, _build_steps_query(same)),
         "moves": links.link_steps(found.load.instruction, _build_moves_query(same)),
-        "deliver": _link_delivery(query, spec, found),
-        "tile": links.link_smem(_build_tile_query(spec, query["major"])) if spec["kind"] == "canonical" else "",
+        "deliver": _link_delivery(fields, spec, found),
+        "tile": links.link_smem(_build_tile_query(spec, fields["major"])) if spec["kind"] == "canonical" else "",
     }
     return {
         "next": further,
-        "converted": operand is not mma.operand(query["operand"]),
+        "converted": operand is not mma.operand(fields["operand"]),
         "loads": fits,
         "best": best,
         "store": found.store,
@@ -82,9 +82,9 @@ def _build_context(query: dict[str, str], spec: dict[str, str]) -> dict[str, Any
     }
 
 
-def _link_delivery(given: dict[str, str], spec: dict[str, str], chain_result: chain.Chain) -> str:
+def _link_delivery(fields: dict[str, str], spec: dict[str, str], chain_result: chain.Chain) -> str:
     """Link to the search for loads and moves to the same operand; "" if it does not support the storage."""
-    query = {"instruction": given["mma"], "operand": given["operand"]}
+    query = {"instruction": fields["mma"], "operand": fields["operand"]}
     if chain_result.store or spec["kind"] not in ("rows", "cute") or spec.get("unit", "elements") != "elements":
         return ""
     if spec["kind"] == "cute":

@@ -45,7 +45,7 @@ def compute_engine_stamp() -> str:
     return stamp.hexdigest()
 
 
-def make_key(source: SourceText, query: Mapping[str, str], target: str = "") -> str:
+def make_key(source: SourceText, given: Mapping[str, str], target: str = "") -> str:
     """Return the key of a source's report: its text, the files that it is made of, what was given, the target, and the
     engine.
     """
@@ -57,7 +57,7 @@ def make_key(source: SourceText, query: Mapping[str, str], target: str = "") -> 
         pieces,
         source.unfound,
         source.too_long,
-        sorted(query.items()),
+        sorted(given.items()),
         target,
     ]
     return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogatepass")).hexdigest()

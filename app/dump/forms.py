@@ -308,7 +308,7 @@ def summarize_missing(examined: engine.Examined) -> Missing | None:
 
 
 def list_wrong(examined: engine.Examined, most: int = MOST_WRONG) -> Iterator[Wrong]:
-    """Return the first wrong elements, row by row, including those outside the dump."""
+    """Yield the first wrong elements, row by row, including those outside the dump."""
     if examined.right is None or examined.wanted is None or examined.tile is None or examined.where is None:
         return
     values, expected = examined.values, decode_as_read(examined.wanted, examined.element)
@@ -341,7 +341,7 @@ def _index_by_code(codes: Bits) -> dict[int, list[int] | None]:
 
 
 def list_notes(examined: engine.Examined) -> Iterator[str]:
-    """Return what else to check besides the verdict."""
+    """Yield what else to check besides the verdict."""
     first, past = examined.needed
     if examined.outside:
         yield (

@@ -17,7 +17,7 @@ from lanescope.app.kit import links
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.question import fields_of, form_of, labels_of, nest_fields, read_question
-from lanescope.app.kit.uploads import read_upload_form
+from lanescope.app.kit.wire import read_upload_form
 from lanescope.app.kit.work import run_off_loop
 from lanescope.app.memory.storage import USED
 from lanescope.descriptor import causes
@@ -36,27 +36,27 @@ def dump_page(request: Request) -> Response:
     """Show the form, and the example that the address names."""
     query = request.query_params
     example = BY_NAME.get(query.get("example", ""))
-    given = FIELDS | (dict(example.query) if example else {}) | {n: query[n] for n in FIELDS if query.get(n)}
+    fields = FIELDS | (dict(example.query) if example else {}) | {n: query[n] for n in FIELDS if query.get(n)}
     sent = dict(zip(FILES, build_files(example.name), strict=True)) if example else {}
-    return _render_answer(request, given, sent, example.name if example else "")
+    return _render_answer(request, fields, sent, example.name if example else "")
 
 
 @router.post("/dump")
 async def post_dump(request: Request) -> Response:
     """Show the same page for the files of the form."""
     form = await read_upload_form(request, most_files=4, most_fields=16, most_bytes=1 << 20)
-    query = FIELDS | {name: value for name, value in form.fields.items() if value or name not in FIELDS}
+    fields = FIELDS | {name: value for name, value in form.fields.items() if value or name not in FIELDS}
     files = {file.field: file.content for file in form.files if file.field in FILES}
-    return await run_off_loop(_render_answer, request, query, files, "")
+    return await run_off_loop(_render_answer, request, fields, files, "")
 
 
-def _render_answer(request: Request, query: dict[str, str], sent: dict[str, bytes], example: str) -> Response:
+def _render_answer(request: Request, fields: dict[str, str], sent: dict[str, bytes], example: str) -> Response:
     context: dict[str, Any] = {
-        "given": query,
+        "given": fields,
         "examples": EXAMPLES,
         "example": example,
         "labels": labels_of(DumpQuestion) | FILES,
-        "form": form_of(DumpQuestion, query, {"expected_as": AS}),
+        "form": form_of(DumpQuestion, fields, {"expected_as": AS}),
         "error": None,
         "answer": None,
         "kept": {},
@@ -64,12 +64,12 @@ def _render_answer(request: Request, query: dict[str, str], sent: dict[str, byte
     code = 200
     try:
         for name, kept in KEPT.items():
-            if name not in sent and query.get(kept):
-                sent[name] = facts.decode_base64(query[kept], name)
+            if name not in sent and fields.get(kept):
+                sent[name] = facts.decode_base64(fields[kept], name)
         if request.method == "POST" and "dump" not in sent:
             raise LayoutError("bad_dump", "There is no file.", "Choose the dump: raw bytes, or a .npy array.", "dump")
         if "dump" in sent:
-            context |= _build_context(query, sent, example)
+            context |= _build_context(fields, sent, example)
     except LayoutError as error:
         context["error"], code = error, 422
     if sent and not example:
@@ -77,8 +77,8 @@ def _render_answer(request: Request, query: dict[str, str], sent: dict[str, byte
     return render_page(request, "dump/page.html", context, code, keep=request.method == "GET")
 
 
-def _build_context(query: Mapping[str, str], sent: Mapping[str, bytes], example: str) -> dict[str, Any]:
-    question = read_question(DumpQuestion, nest_fields(ASKED, {name: query[name] for name in ASKED}))
+def _build_context(fields: Mapping[str, str], sent: Mapping[str, bytes], example: str) -> dict[str, Any]:
+    question = read_question(DumpQuestion, nest_fields(ASKED, {name: fields[name] for name in ASKED}))
     made = forms.examine_dump(question, sent["dump"], sent.get("expected"))
     answer = forms.build_answer(made, question.instruction.ptx)
     fixes = {found.fix.descriptor for one in answer.layouts for found in one.diagnoses[:1] if found.fix}
@@ -91,28 +91,28 @@ def _build_context(query: Mapping[str, str], sent: Mapping[str, bytes], example:
         "title_of": causes.get_cause_title,
         "fixes": sorted(fixes),
         "repaired": "?" + urlencode({"example": example, "descriptor": next(iter(fixes))}) if len(fixes) == 1 else "",
-        "stored": [_link_storage(query, answer.descriptor, one.storage) for one in answer.layouts],
-        "descriptor_page": links.link_descriptor(answer.descriptor, _select_view(query)),
+        "stored": [_link_storage(fields, answer.descriptor, one.storage) for one in answer.layouts],
+        "descriptor_page": links.link_descriptor(answer.descriptor, _select_view(fields)),
         "instruction_page": links.link_instruction(question.instruction),
-        "command": _format_command(query, "expected" in sent),
+        "command": _format_command(fields, "expected" in sent),
     }
 
 
-def _select_view(query: Mapping[str, str]) -> dict[str, str]:
-    return {name: query[name] for name in ("instruction", "operand", "major", "slice_mn", "slice_k")}
+def _select_view(fields: Mapping[str, str]) -> dict[str, str]:
+    return {name: fields[name] for name in ("instruction", "operand", "major", "slice_mn", "slice_k")}
 
 
-def _link_storage(query: Mapping[str, str], word: str, spec: Mapping[str, object]) -> str:
+def _link_storage(fields: Mapping[str, str], word: str, spec: Mapping[str, object]) -> str:
     """Link to the descriptor page with the tile stored as it was found."""
     own = {f"s_{name}": str(spec[name]) for name in ("kind", *USED[str(spec["kind"])]) if name in spec}
-    return links.link_descriptor(word, _select_view(query) | own)
+    return links.link_descriptor(word, _select_view(fields) | own)
 
 
-def _format_command(query: Mapping[str, str], expected: bool) -> str:
+def _format_command(fields: Mapping[str, str], expected: bool) -> str:
     """Return the shell command for the same verification."""
     options = [
-        f"--{name.replace('_', '-')} {query[name]}"
+        f"--{name.replace('_', '-')} {fields[name]}"
         for name, usual in FIELDS.items()
-        if name in ("descriptor", "instruction") or query[name] != usual
+        if name in ("descriptor", "instruction") or fields[name] != usual
     ]
     return " ".join(["lanescope dump verify smem.bin", *options, *(["--expected tile.npy"] if expected else [])])

@@ -14,7 +14,7 @@ from lanescope.app.emulate.examples import BY_NAME, EXAMPLES, build_example, rea
 from lanescope.app.emulate.view import build_view
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
-from lanescope.app.kit.uploads import read_upload_form
+from lanescope.app.kit.wire import read_upload_form
 from lanescope.app.kit.work import run_off_loop
 from lanescope.emulate.files import parse_npy
 from lanescope.emulate.launch import parse_toml

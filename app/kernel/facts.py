@@ -89,19 +89,19 @@ def has_program(instruction: Instruction) -> bool:
     return is_plannable(instruction)
 
 
-def plan_program(instruction: Instruction, query: Mapping[str, str]) -> ProductPlan | MovePlan:
+def plan_program(instruction: Instruction, options: Mapping[str, str]) -> ProductPlan | MovePlan:
     """Return the plan of a program: a product from the options of A, B and D, a load or store from those of its data.
 
     LayoutError names an option, or a side that the instruction does not have.
     """
     moves = moves_rows(instruction)
-    for side, text in query.items():
+    for side, text in options.items():
         if text and (side == SIDE) is not moves:
             sides = (SIDE,) if moves else planning.SIDES
             raise LayoutError("unknown_key", f"{instruction.ptx} has no {side}.", f"It has {', '.join(sides)}.", side)
     if moves:
-        return make_move_plan(instruction, query.get(SIDE, ""))
-    return make_plan(instruction, *(query.get(side, "") for side in planning.SIDES))
+        return make_move_plan(instruction, options.get(SIDE, ""))
+    return make_plan(instruction, *(options.get(side, "") for side in planning.SIDES))
 
 
 def write_program(plan: ProductPlan | MovePlan, form: str) -> str:
@@ -126,9 +126,9 @@ def parse_options(query: Mapping[str, str]) -> dict[str, str]:
     return {side: ",".join(filter(None, (out[side], *fields.get(side, ())))) for side in SIDES}
 
 
-def link_program(instruction: Instruction, query: Mapping[str, str], form: str = "") -> str:
+def link_program(instruction: Instruction, options: Mapping[str, str], form: str = "") -> str:
     """Return the page's address, or that of its .cu, .py or .json."""
-    return links.link_kernel(instruction, {side: text for side, text in query.items() if text}, form)
+    return links.link_kernel(instruction, {side: text for side, text in options.items() if text}, form)
 
 
 def format_options(plan: ProductPlan | MovePlan) -> dict[str, str]:
@@ -142,7 +142,7 @@ def build_tile_options(
     """Return the options of a whole product with one operand stored in a tile, from row `first` on, read through `word`
     if given.
 
-    None if there is no such product: no slice begins there, or the other operand cannot follow its K steps.
+    None if no slice begins at row `first`, or if the other operand cannot have the same K steps.
     """
     shape = {
         "major": tile.major,

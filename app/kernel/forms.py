@@ -41,11 +41,11 @@ class TileLinks:
     verify: str
 
 
-def find_legal_plan(instruction: Instruction, query: dict[str, str]) -> ProductPlan | MovePlan:
+def find_legal_plan(instruction: Instruction, options: dict[str, str]) -> ProductPlan | MovePlan:
     """Return a legal plan whose form is shown beside an error. LayoutError if the instruction has none."""
     if moves_rows(instruction):
         return make_move_plan(instruction)
-    for a in ("from=registers" if "from=registers" in query["a"] else "", ""):
+    for a in ("from=registers" if "from=registers" in options["a"] else "", ""):
         try:
             return make_plan(instruction, a)
         except LayoutError:
@@ -54,16 +54,16 @@ def find_legal_plan(instruction: Instruction, query: dict[str, str]) -> ProductP
     raise AssertionError
 
 
-def build_context(plan: ProductPlan | MovePlan, query: dict[str, str], error: LayoutError | None) -> dict[str, Any]:
+def build_context(plan: ProductPlan | MovePlan, typed: dict[str, str], error: LayoutError | None) -> dict[str, Any]:
     """Return the template's variables."""
     found, moved = plan.instruction, isinstance(plan, MovePlan)
-    options = {side: text for side, text in (query if error else programs.format_options(plan)).items() if text}
+    options = {side: text for side, text in (typed if error else programs.format_options(plan)).items() if text}
     return {
         "found": found,
         "evidence": list_evidence(found),
         "error": error,
         "facts": None if error else programs.build_program(plan),
-        "fields": {side: _build_fields(plan, side, query[side] if error else "") for side in plan.words},
+        "fields": {side: _build_fields(plan, side, typed[side] if error else "") for side in plan.words},
         "forms": {form: programs.link_program(found, options, form) for form in (*programs.FORMS, "json")},
         "stem": move_program.NAME if moved else "product",
         "run": "" if moved else links.link_run(found, options),

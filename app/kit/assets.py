@@ -119,7 +119,7 @@ def render_versioned(name: str) -> str:
 
 
 def compute_digest(name: str) -> str:
-    """Return the digest in a file's address; "" if there is no such file."""
+    """Return the digest that static_url puts into the address of a file; "" if the file does not exist."""
     inside = STATIC.joinpath(name).resolve().is_relative_to(STATIC.resolve())
     return static_url(name).partition("?")[2] if inside and STATIC.joinpath(name).is_file() else ""
 

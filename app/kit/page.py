@@ -245,12 +245,12 @@ class UnexpectedErrors:
             LOG.exception("%s %s failed", scope["method"], shorten_value(scope["path"], 120))
             if begun:
                 raise
-            answer = LayoutError(
+            failure = LayoutError(
                 "internal_error",
                 f"The server failed: {type(error).__name__}.",
                 "It is logged there. Please report the address and the body.",
             )
-            await render_error(Request(scope), 500, answer)(scope, receive, send)
+            await render_error(Request(scope), 500, failure)(scope, receive, send)
 
 
 def build_page_router(tools: Iterable[Tool[Any, Any]]) -> APIRouter:

@@ -1,6 +1,7 @@
-"""Response bodies that are made once and sent many times, and a bounded cache of them.
+"""Response bodies that are made once and sent many times, a bounded cache of them, and the reader of uploads.
 
-Each has raw, gzip and brotli bytes, a strong ETag, and answers 304. A PictureSketch stands in until a picture is drawn.
+Each body has raw, gzip and brotli bytes, a strong ETag, and answers 304. A PictureSketch stands in until a picture is
+drawn.
 """
 
 from __future__ import annotations
@@ -13,16 +14,23 @@ from collections.abc import Hashable
 from typing import Any
 
 import brotli
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.picture import DrawingJob
+from lanescope.app.kit.uploads import Upload, UploadForm
+from lanescope.errors import LayoutError
+from lanescope.inputs import shorten_value
 
 SMALLEST_COMPRESSED = 400
 LARGE = 4 << 20  # larger bodies take longer to compress well than to send
 CODINGS = ("br", "gzip")  # in order of preference
 DENSE = ("image/png", "application/pdf")  # already compressed
+UPLOAD_FORM = "multipart/form-data"
 OVERHEAD = 2048  # overhead of a cache entry in bytes: objects, headers, the key
 
 
@@ -181,3 +189,26 @@ class BodyCache:
 
     def __len__(self) -> int:
         return len(self._bodies)
+
+
+async def read_upload_form(request: Request, most_files: int, most_fields: int, most_bytes: int) -> UploadForm:
+    """Return the fields and files of a posted form. most_bytes: limit of each field or file.
+
+    LayoutError if the body has another media type, is not a form, or has too many parts.
+    """
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != UPLOAD_FORM:
+        message = f"The body is '{shorten_value(media_type, 60)}'."
+        raise LayoutError("unsupported_media_type", message, f"Send the form: {UPLOAD_FORM}.")
+    uploaded = UploadForm()
+    try:
+        async with request.form(max_files=most_files, max_fields=most_fields, max_part_size=most_bytes) as form:
+            for name, value in form.multi_items():
+                if not isinstance(value, UploadFile):
+                    uploaded.fields[name] = value
+                elif value.filename:
+                    uploaded.files.append(Upload(name, value.filename, await value.read()))
+    except HTTPException as error:
+        hint = f"Send at most {most_files} files and {most_fields} fields as {UPLOAD_FORM}."
+        raise LayoutError("bad_request", f"The body is not a form: {error.detail}", hint) from None
+    return uploaded

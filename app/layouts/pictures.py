@@ -66,7 +66,7 @@ class LayoutPicture:
 
 
 def _read(question: type[Asked], query: Mapping[str, str]) -> Asked:
-    """Return the API's answer to the fields of a picture."""
+    """Return the API's question with the fields of a picture."""
     fields = fields_of(question)
     return read_question(question, nest_fields(fields, {name: query[name] for name in fields if name in query}))
 

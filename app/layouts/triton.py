@@ -51,9 +51,9 @@ PICTURED = ("shape", "element_bits", "axes", "at")
 
 def build_context(query: Mapping[str, str]) -> dict[str, Any]:
     """Return the template's variables. An error stands beside its field, and everything else is drawn."""
-    given = {name: query.get(name, "") for name in KEYS}
+    fields = {name: query.get(name, "") for name in KEYS}
     out: dict[str, Any] = {
-        "given": given,
+        "given": fields,
         "error": None,
         "found": None,
         "beside": lambda name: format_field_error(out["error"], name),
@@ -63,21 +63,21 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
         "kept": [(name, query[name]) for name in LOOK if query.get(name)],
     }
     try:
-        text = _expand_given(given)
+        text = _expand_text_field(fields)
         module = parse_module(text) if "\n" in text or "tensor<" in text else None
         chosen: ModuleLayout | None = None
         if module:
-            out["listed"], chosen = _list_layouts(module, given), _select_layout(module, given["pick"])
+            out["listed"], chosen = _list_layouts(module, fields), _select_layout(module, fields["pick"])
             out["traits"] = dict(module.traits)
-        layout = _parse_layout(text, given, chosen)
+        layout = _parse_layout(text, fields, chosen)
     except LayoutError as error:
         out["error"] = error
         return out
     try:
-        out |= _build_layout(layout, given, chosen, query)
+        out |= _build_layout(layout, fields, chosen, query)
     except LayoutError as error:
         out["error"] = error
-        if rest := drop_wrong_field(given, error, ("to",)):
+        if rest := drop_wrong_field(fields, error, ("to",)):
             try:
                 out |= _build_layout(layout, rest, chosen, query)
             except LayoutError:
@@ -85,15 +85,15 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
     return out
 
 
-def _expand_given(query: dict[str, str]) -> str:
+def _expand_text_field(fields: dict[str, str]) -> str:
     """Expand a compressed text, or take an example if there is none, and return it."""
-    text = (expand_text(query["z"]) if query["z"] else query["text"]).replace("\r\n", "\n")
+    text = (expand_text(fields["z"]) if fields["z"] else fields["text"]).replace("\r\n", "\n")
     if len(text) > LONGEST:
         raise LayoutError("bad_text", f"The text has {len(text)} characters.", f"At most {LONGEST}.", "text")
     if not text.strip():
-        text, query["shape"] = MMA, query["shape"] or "32x32"
-        query["element_bits"] = query["element_bits"] or "32"
-    query["text"] = text
+        text, fields["shape"] = MMA, fields["shape"] or "32x32"
+        fields["element_bits"] = fields["element_bits"] or "32"
+    fields["text"] = text
     return text
 
 
@@ -135,24 +135,24 @@ def link_form(query: Mapping[str, str]) -> str:
     return made if len(made) <= LONGEST_ADDRESS else ""
 
 
-def _link_page(given: Mapping[str, str], change: Mapping[str, str]) -> str:
+def _link_page(fields: Mapping[str, str], change: Mapping[str, str]) -> str:
     """Link to this page with some fields changed; a long text is compressed."""
-    state = {k: v for k, v in ({**given, **change}).items() if v and k != "z"}
+    state = {k: v for k, v in ({**fields, **change}).items() if v and k != "z"}
     query = urlencode(state)
     if len(query) > LONGEST_ADDRESS and "text" in state:
         query = urlencode({**{k: v for k, v in state.items() if k != "text"}, "z": compress_text(state["text"])})
     return f"{PATH}?{query}" if query else PATH
 
 
-def _parse_layout(text: str, query: dict[str, str], chosen: ModuleLayout | None) -> TritonLayout:
+def _parse_layout(text: str, fields: dict[str, str], chosen: ModuleLayout | None) -> TritonLayout:
     tensor = _find_tensor(chosen)
     if chosen is not None:
         text = chosen.text
-        query["shape"] = query["shape"] or ("x".join(map(str, tensor.shape)) if tensor else "")
-        query["element_bits"] = query["element_bits"] or (str(tensor.bits) if tensor and tensor.bits else "")
-    shape = split_sizes(query["shape"]) or None
-    layout = triton_layout(text, shape, query["element_bits"].strip() or None)
-    query["shape"] = "x".join(map(str, layout.shape))
+        fields["shape"] = fields["shape"] or ("x".join(map(str, tensor.shape)) if tensor else "")
+        fields["element_bits"] = fields["element_bits"] or (str(tensor.bits) if tensor and tensor.bits else "")
+    shape = split_sizes(fields["shape"]) or None
+    layout = triton_layout(text, shape, fields["element_bits"].strip() or None)
+    fields["shape"] = "x".join(map(str, layout.shape))
     return layout
 
 
@@ -173,14 +173,14 @@ def _select_layout(module: TtgirModule, pick: str) -> ModuleLayout | None:
     return next((one for one in module.layouts if one.tensors), module.layouts[0])
 
 
-def _list_layouts(module: TtgirModule, query: Mapping[str, str]) -> dict[str, Any]:
-    chosen = _select_layout(module, query["pick"])
+def _list_layouts(module: TtgirModule, fields: Mapping[str, str]) -> dict[str, Any]:
+    chosen = _select_layout(module, fields["pick"])
     number_of = {one.text: n for n, one in enumerate(module.layouts)}
     clean = {name: "" for name in KEYS if name not in ("text", "z", "colour")}
     rows = [
         {
             "used": one,
-            "href": _link_page(query, {**clean, "pick": str(n)}),
+            "href": _link_page(fields, {**clean, "pick": str(n)}),
             "here": one is chosen,
             "kind": one.text.removeprefix("#").split("<")[0].partition(".")[2],
             "short": "" if one.names else _format_params(one.text, module),
@@ -192,7 +192,7 @@ def _list_layouts(module: TtgirModule, query: Mapping[str, str]) -> dict[str, An
     ]
     ways = _ConversionTitles()
     moves = [
-        _build_conversion_row(one, number_of, query, clean, ways)
+        _build_conversion_row(one, number_of, fields, clean, ways)
         for one in module.moves
         if one.source.layout in number_of
     ]
@@ -210,7 +210,7 @@ def _format_params(text: str, module: TtgirModule) -> str:
 def _build_conversion_row(
     one: LayoutConversion,
     number_of: Mapping[str, int],
-    query: Mapping[str, str],
+    fields: Mapping[str, str],
     clean: Mapping[str, str],
     ways: _ConversionTitles,
 ) -> dict[str, Any]:
@@ -221,7 +221,7 @@ def _build_conversion_row(
         "shape": "x".join(map(str, one.source.shape)),
         "element_bits": str(one.source.bits or ""),
     }
-    return {"move": one, "href": _link_page(query, change), "title": ways[one.source, one.target]}
+    return {"move": one, "href": _link_page(fields, change), "title": ways[one.source, one.target]}
 
 
 class _ConversionTitles(dict[tuple[TensorType, TensorType], str]):
@@ -241,22 +241,22 @@ class _ConversionTitles(dict[tuple[TensorType, TensorType], str]):
 
 
 def _build_layout(
-    layout: TritonLayout, given: dict[str, str], chosen: ModuleLayout | None, query: Mapping[str, str]
+    layout: TritonLayout, fields: dict[str, str], chosen: ModuleLayout | None, query: Mapping[str, str]
 ) -> dict[str, Any]:
-    look = AxesLook.from_query(given)
+    look = AxesLook.from_query(fields)
     sheet = _build_sheet(layout, look)
     cute = find_cute_equivalent(layout)
-    known = given["element_bits"].strip()
-    given["element_bits"] = known or str(layout.element_bits)
-    to, bench = _build_bench(layout, sheet, given, look)
+    known = fields["element_bits"].strip()
+    fields["element_bits"] = known or str(layout.element_bits)
+    to, bench = _build_bench(layout, sheet, fields, look)
     colour = "moves" if to else find_default_colour(sheet)
     state = {name: query.get(name, "") for name in KEYS}
-    drawn = {"text": layout.text, **{k: v for k, v in given.items() if v and k in PICTURED}}
+    drawn = {"text": layout.text, **{k: v for k, v in fields.items() if v and k in PICTURED}}
     out = {
         "found": layout,
         "chosen": chosen,
         **benches.build_stage(
-            bench, query, state, dict.fromkeys(KEYS, ""), colour, drawn | ({"to": given["to"]} if to else {})
+            bench, query, state, dict.fromkeys(KEYS, ""), colour, drawn | ({"to": fields["to"]} if to else {})
         ),
         "matrix": build_matrix(layout.linear),
         "bases": format_bases(layout.linear),
@@ -270,17 +270,17 @@ def _build_layout(
         "to": to,
     }
     if to:
-        drawn["to"] = given["to"]
+        drawn["to"] = fields["to"]
     return out | {"pictures": drawing.link_forms(PATH, urlencode(drawn | out["own"]))}
 
 
 def _build_bench(
-    layout: TritonLayout, sheet: TileSheet, query: dict[str, str], look: AxesLook
+    layout: TritonLayout, sheet: TileSheet, fields: dict[str, str], look: AxesLook
 ) -> tuple[dict[str, Any] | None, MapBench]:
     """Return the stage, the tensor or the tensor before and after a conversion, and texts about it."""
     says = f"the {layout.kind} layout"
-    if query["to"].strip():
-        to, sheets = _build_conversion(layout, query, look)
+    if fields["to"].strip():
+        to, sheets = _build_conversion(layout, fields, look)
         maps = benches.build_before_after(sheets, (layout.kind, to["target"].kind), to["found"])
         return to, benches.build_thread_bench(PATH, says, maps, "R", {"moves": "what moves"}, layout.lanes)
     if isinstance(sheet, TensorSheet):
@@ -356,14 +356,14 @@ def _find_feeds(layout: TritonLayout, bits: int | None) -> list[OperandFeeds]:
 
 
 def _build_conversion(
-    layout: TritonLayout, query: dict[str, str], look: AxesLook
+    layout: TritonLayout, fields: dict[str, str], look: AxesLook
 ) -> tuple[dict[str, Any], list[TileSheet]]:
     try:
-        target = triton_layout(query["to"], list(layout.shape), layout.element_bits)
+        target = triton_layout(fields["to"], list(layout.shape), layout.element_bits)
         conversion = convert_layout(layout, target)
     except LayoutError as error:
         raise error.move_to_field(error.field if error.field in ("shape", "axes") else "to") from None
-    back = _link_page(query, {"text": target.text, "to": layout.text, "pick": "", "z": ""})
+    back = _link_page(fields, {"text": target.text, "to": layout.text, "pick": "", "z": ""})
     where = build_plane(look, layout.shape)
     sheets = [make_threads_sheet(one.coords, one.shape, where, one.element_bits, one.lanes) for one in (layout, target)]
     title, text = WAYS[conversion.way]

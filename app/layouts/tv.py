@@ -75,9 +75,9 @@ MOST_TABLE = 4096  # cells of the picture of threads and values
 
 def build_context(query: Mapping[str, str]) -> dict[str, Any]:
     """Return the template's variables. An error stands beside its field."""
-    given = {name: query.get(name, "").strip() for name in KEYS}
+    fields = {name: query.get(name, "").strip() for name in KEYS}
     out: dict[str, Any] = {
-        "given": given,
+        "given": fields,
         "error": None,
         "found": None,
         "to": None,
@@ -86,12 +86,12 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
         "kept": [(name, query[name]) for name in LOOK if query.get(name)],
     }
     try:
-        if not given["cute"]:
-            given["cute"], given["tile"] = DEFAULT[0], given["tile"] or DEFAULT[1]
-        out |= _build_layout(given, query)
+        if not fields["cute"]:
+            fields["cute"], fields["tile"] = DEFAULT[0], fields["tile"] or DEFAULT[1]
+        out |= _build_layout(fields, query)
     except LayoutError as error:
         out["error"] = error
-        if rest := drop_wrong_field(given, error, ("slice", "to", "stored", "element_bits")):
+        if rest := drop_wrong_field(fields, error, ("slice", "to", "stored", "element_bits")):
             try:
                 out |= _build_layout(rest, query)
             except LayoutError:
@@ -117,14 +117,14 @@ def build_sheets(query: Mapping[str, str]) -> list[tuple[TileSheet, str, str]]:
 
 def build_staged_bench(query: Mapping[str, str]) -> tuple[MapBench, dict[str, str]]:
     """Return the stage of an address and its view, for a picture of it, without the inverse."""
-    given = {name: query.get(name, "").strip() for name in KEYS}
-    read = parse_cute_layout(given["cute"], "cute")
-    index, sizes = map_elements(read, _parse_tile(given["tile"], read))
-    bits = parse_integer(given["element_bits"] or "16", "element_bits", 1, 128)
-    where = build_plane(AxesLook.from_query(given), sizes)
+    fields = {name: query.get(name, "").strip() for name in KEYS}
+    read = parse_cute_layout(fields["cute"], "cute")
+    index, sizes = map_elements(read, _parse_tile(fields["tile"], read))
+    bits = parse_integer(fields["element_bits"] or "16", "element_bits", 1, 128)
+    where = build_plane(AxesLook.from_query(fields), sizes)
     sheet = make_threads_sheet(_split_coords(index, sizes), sizes, where, bits)
-    _, outside = _build_slice(read, given["slice"], index, sheet, sizes, where)
-    bench, to = _build_bench(read, index, sizes=sizes, where=where, query=given, bits=bits, outside=outside)
+    _, outside = _build_slice(read, fields["slice"], index, sheet, sizes, where)
+    bench, to = _build_bench(read, index, sizes=sizes, where=where, fields=fields, bits=bits, outside=outside)
     bench = replace(bench, maps=tuple(one for one in bench.maps if one.listed))
     return bench, benches.parse_look(bench, query, "moves" if to else find_default_colour(sheet))
 
@@ -194,29 +194,29 @@ def _number_cells(where: DrawingPlane, sizes: tuple[int, ...]) -> Longs:
     return np.asarray(at + sum(index * steps[axis] for axis, index in where.fixed.items()))
 
 
-def _build_layout(given: dict[str, str], query: Mapping[str, str]) -> dict[str, Any]:
-    read = parse_cute_layout(given["cute"], "cute")
-    index, sizes = map_elements(read, _parse_tile(given["tile"], read))
-    bits = parse_integer(given["element_bits"] or "16", "element_bits", 1, 128)
-    given["element_bits"], given["tile"] = str(bits), "x".join(map(str, sizes))
-    where = build_plane(AxesLook.from_query(given), sizes)
+def _build_layout(fields: dict[str, str], query: Mapping[str, str]) -> dict[str, Any]:
+    read = parse_cute_layout(fields["cute"], "cute")
+    index, sizes = map_elements(read, _parse_tile(fields["tile"], read))
+    bits = parse_integer(fields["element_bits"] or "16", "element_bits", 1, 128)
+    fields["element_bits"], fields["tile"] = str(bits), "x".join(map(str, sizes))
+    where = build_plane(AxesLook.from_query(fields), sizes)
     sheet = make_threads_sheet(_split_coords(index, sizes), sizes, where, bits)
-    part, outside = _build_slice(read, given["slice"], index, sheet, sizes, where)
+    part, outside = _build_slice(read, fields["slice"], index, sheet, sizes, where)
     linear, why = None, ""
     try:
         linear = linear_from_cute(read, sizes)
     except LayoutError as error:
         why = error.message
     counts = np.bincount(index.reshape(-1), minlength=prod(sizes))
-    bench, to = _build_bench(read, index, sizes=sizes, where=where, query=given, bits=bits, outside=outside)
-    drawn = {k: v for k, v in given.items() if v and k in PICTURED}
+    bench, to = _build_bench(read, index, sizes=sizes, where=where, fields=fields, bits=bits, outside=outside)
+    drawn = {k: v for k, v in fields.items() if v and k in PICTURED}
     drawn = {k: v for k, v in drawn.items() if (k, v) != ("element_bits", "16")}
     usual = dict.fromkeys(KEYS, "") | {"element_bits": "16"}
     colour = "moves" if to else find_default_colour(sheet)
     out: dict[str, Any] = {
         "found": read,
         "sizes": sizes,
-        **benches.build_stage(bench, query, given, usual, colour, drawn),
+        **benches.build_stage(bench, query, fields, usual, colour, drawn),
         "verdict": _format_verdict(index, counts),
         "part": part,
         "to": to,
@@ -244,7 +244,7 @@ def _build_bench(
     *,
     sizes: tuple[int, ...],
     where: DrawingPlane,
-    query: Mapping[str, str],
+    fields: Mapping[str, str],
     bits: int,
     outside: NDArray[np.bool_] | None,
 ) -> tuple[MapBench, dict[str, Any] | None]:
@@ -252,13 +252,13 @@ def _build_bench(
     coords = _split_coords(index, sizes)
     sheet = make_threads_sheet(coords, sizes, where, bits)
     says = "the thread-value layout"
-    if query["to"]:
-        to, sheets, found = _build_conversion(read, index, sizes, query, where, bits)
+    if fields["to"]:
+        to, sheets, found = _build_conversion(read, index, sizes, fields, where, bits)
         maps = benches.build_before_after(sheets, (str(read), str(to["target"])), found)
         if outside is not None:
             maps = (benches.mask_outside_slice(maps[0], outside), maps[1])
         return benches.build_thread_bench(PATH, says, maps, "V", {"moves": "what moves"}), to
-    byte = _compute_cell_bytes(query["stored"], where, sizes, bits)
+    byte = _compute_cell_bytes(fields["stored"], where, sizes, bits)
     tile = benches.build_thread_map(sheet, "tile", "Tile", bank=byte)
     parts = [tile]
     if index.size <= MOST_TABLE:
@@ -311,7 +311,10 @@ def _build_slice(
 
 
 def _format_inverse(read: CuteLayout, sizes: tuple[int, ...], counts: Longs) -> tuple[str, str]:
-    """Return (coordinates → thread + threads × value, why there is no inverse)."""
+    """Return the layout that maps coordinates to thread + threads × value, or the reason why it has no inverse.
+
+    One of the two texts is empty.
+    """
     if int(counts.max()) > 1 or int(counts.min()) < 1:
         return "", "An element with no thread, or with several, has no single thread and value."
     try:
@@ -330,10 +333,10 @@ def _find_feeds(linear: LinearLayout | None, bits: int) -> list[OperandFeeds]:
 
 
 def _build_conversion(
-    read: CuteLayout, index: Longs, sizes: tuple[int, ...], query: Mapping[str, str], where: DrawingPlane, bits: int
+    read: CuteLayout, index: Longs, sizes: tuple[int, ...], fields: Mapping[str, str], where: DrawingPlane, bits: int
 ) -> tuple[dict[str, Any], list[TileSheet], Conversion]:
     try:
-        second = parse_cute_layout(query["to"], "to")
+        second = parse_cute_layout(fields["to"], "to")
         target, _ = map_elements(second, sizes)
     except LayoutError as error:
         raise error.move_to_field("to") from None
@@ -342,5 +345,5 @@ def _build_conversion(
     found = count_moves(have, want, prod(sizes), (LANES, threads), bits)
     sheets = [make_threads_sheet(_split_coords(one, sizes), sizes, where, bits) for one in (index, target)]
     title, text = WAYS[found.way if found.way != "cluster" else "shared"]
-    back = link_page(query, {"cute": str(second), "to": str(read)})
+    back = link_page(fields, {"cute": str(second), "to": str(read)})
     return {"target": second, "found": found, "title": title, "text": text, "back": back}, sheets, found

@@ -60,8 +60,8 @@ def analyse_document(
 ) -> Analysis:
     """Check a document with its includes.
 
-    opened: documents whose texts replace files; root: folder from which a baseline names files; over: whether the
-    result is no longer needed. LayoutError if the settings are wrong.
+    opened: documents whose texts replace files; root: folder from which a baseline names files; over: returns
+    True once the result is no longer needed. LayoutError if a setting is invalid.
     """
     changed = {name: one.placed.plain for name, one in opened.items()}
     commands = _read_commands(settings.compile_commands)

@@ -61,7 +61,8 @@ from lanescope.shared.tiling import Tile
 def build_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any]:
     """Return the template's variables: fields, warnings, and the verification of the query.
 
-    Without a storage there is no verdict: the page shows what the word reads, and the standard tiles it fits.
+    If the query does not say how the tile is stored, the page gives no verdict. It shows which bytes the descriptor
+    reads, and which standard tiles it fits.
     """
     form = descriptor.format
     view, spec, grown, chosen = parse_page_query(form, query)

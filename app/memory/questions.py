@@ -126,7 +126,9 @@ class Slice:
 class VerifyBody(ReadsBody):
     """A descriptor, the instruction that reads through it, and where the program stored the tile."""
 
-    storage: Json = storage_field("Without a storage there is no verdict, only the standard tiles that the word reads.")
+    storage: Json = storage_field(
+        "How the tile is stored. If left out, the verdict is unknown, and the answer lists the standard tiles that fit."
+    )
     slice: Slice = question_field(Slice, "Slice", "", prefix="slice_")
 
 

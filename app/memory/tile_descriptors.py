@@ -52,7 +52,7 @@ class DescribedTile:
 
 
 def format_described(one: DescribedTile) -> list[str]:
-    """Yield the lines of the command."""
+    """Return the lines that the command prints for a tile."""
     of = f" as {one.element_bits}-bit elements" if one.assumed else ""
     of += ", the swizzle on byte addresses," if one.on_bytes else ""
     if one.why:

@@ -182,7 +182,7 @@ def draw_tile_panels(name: str, tile: Tile, look: TileLook, rows: int, pins: Seq
 def find_reader(tile: Tile, rows: int) -> tuple[str, str]:
     """Return an (instruction, operand) of these elements that reads `rows` rows of a tile.
 
-    None if an instruction descriptor says how many rows are read, or if the format names none.
+    The instruction is "" if an instruction descriptor says how many rows are read, or if the format names none.
     """
     text = tile.form.readers.get(tile.element_bits, "")
     if tile.form.by_idesc or not text:

@@ -125,7 +125,7 @@ def descriptor_verify(
     """
     from lanescope.app.memory.verdicts import build_verified, parse_view
 
-    query: dict[str, object] = {
+    body: dict[str, object] = {
         "descriptor": word,
         "instruction": instruction,
         "operand": operand,
@@ -133,15 +133,15 @@ def descriptor_verify(
         **({"format": format} if format else {}),
         **drop_empty({"idesc": idesc, "target": target}),
     }
-    read_as = parse_view(query)[1].major
-    query["slice"] = {"mn": slice_mn, "k": slice_k}
+    read_as = parse_view(body)[1].major
+    body["slice"] = {"mn": slice_mn, "k": slice_k}
     if storage:
-        query["storage"] = parse_storage_options(storage, read_as)
-    result = build_verified(query)
+        body["storage"] = parse_storage_options(storage, read_as)
+    result = build_verified(body)
     if output:
         from lanescope.app.diagram import verdicts
 
-        write_output(verdicts.render_verdict(parse_picture_form(output), query, {"theme": theme})[0], output)
+        write_output(verdicts.render_verdict(parse_picture_form(output), body, {"theme": theme})[0], output)
     if as_json:
         print_json(result)
     else:

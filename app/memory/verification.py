@@ -107,7 +107,7 @@ def build_request(descriptor: Descriptor, query: dict[str, str]) -> dict[str, An
 
 
 def build_view_request(descriptor: Descriptor, view: dict[str, str], spec: dict[str, str] | None) -> dict[str, Any]:
-    """Return the verification that the page's fields request; without a storage there is no verdict."""
+    """Return the verification request of the page's fields. Without a storage, the answer has no verdict."""
     stored = {"storage": parse_storage(spec, view["major"])} if spec else {}
     part = {"mn": view["slice_mn"], "k": view["slice_k"]}
     return {"descriptor": str(descriptor), **select_view_fields(view), **stored, "slice": part}

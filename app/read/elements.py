@@ -69,8 +69,8 @@ def answer_question(text: str) -> ElementAnswers | None:
     question = parse_question(text)
     if question is None or _names_scales(text, question):
         return None
-    matches = find_forms(question.rest)
-    found = matches.forms
+    named = find_forms(question.rest)
+    found = named.forms
     if not found:
         return None
     meanings: list[Meaning] = []
@@ -82,9 +82,9 @@ def answer_question(text: str) -> ElementAnswers | None:
         answered += 1
         try:
             form_bound = bind_descriptor(form, {})
-            readings = place_readings.list_readings(form_bound, question.places, matches.a_shared)
+            readings = place_readings.list_readings(form_bound, question.places, named.a_shared)
             is_open |= len(readings) > 1
-            meanings += [_build_reading(form_bound, question, reading, matches) for reading in readings]
+            meanings += [_build_reading(form_bound, question, reading, named) for reading in readings]
         except LayoutError as error:
             refused = refused or error
             if error is refused:
@@ -92,29 +92,29 @@ def answer_question(text: str) -> ElementAnswers | None:
     return ElementAnswers(
         question,
         tuple(meanings),
-        not is_open and _is_certain(matches, meanings),
+        not is_open and _is_certain(named, meanings),
         len(found) - answered,
         None if meanings else refused,
-        matches.unused,
+        named.unused,
         elsewhere,
     )
 
 
-def _is_certain(matches: NamedForms, meanings: list[Meaning]) -> bool:
+def _is_certain(named: NamedForms, meanings: list[Meaning]) -> bool:
     """Return whether the first answer is of the plain form, and that of every form with its opcode."""
-    if matches.unused or len(matches.forms) > MOST_FORMS or not meanings:
+    if named.unused or len(named.forms) > MOST_FORMS or not meanings:
         return False
     first = meanings[0]
     alike = [meaning for meaning in meanings if _get_opcode(meaning) == _get_opcode(first)]
-    return first.facts["ptx"] == bind_descriptor(matches.forms[0], {}).ptx and all(
+    return first.facts["ptx"] == bind_descriptor(named.forms[0], {}).ptx and all(
         meaning.facts["holders"] == first.facts["holders"] for meaning in alike
     )
 
 
-def _build_reading(form: Instruction, question: ElementQuestion, reading: PlaceReading, matches: NamedForms) -> Meaning:
+def _build_reading(form: Instruction, question: ElementQuestion, reading: PlaceReading, named: NamedForms) -> Meaning:
     """Build the answer for one of the ways in which the places of a question may be meant."""
     build = _build_answer if len(reading.places) == 1 else _build_comparison
-    meaning = build(form, dataclasses.replace(question, places=reading.places), matches)
+    meaning = build(form, dataclasses.replace(question, places=reading.places), named)
     return dataclasses.replace(meaning, notices=(*meaning.notices, *reading.notices))
 
 
@@ -122,13 +122,13 @@ def _get_opcode(meaning: Meaning) -> str:
     return catalog.find(meaning.facts["ptx"]).syntax.opcode
 
 
-def _build_comparison(form: Instruction, question: ElementQuestion, matches: NamedForms) -> Meaning:
+def _build_comparison(form: Instruction, question: ElementQuestion, named: NamedForms) -> Meaning:
     """Build the answer about two places: both holders, and the page with both pins."""
     if len(question.places) > MOST_TOGETHER:
         message = f"The text names {len(question.places)} places; a page compares two."
         raise LayoutError("bad_find", message, "Ask for two of them.", "text")
     first, second = (
-        _build_answer(form, dataclasses.replace(question, places=(one,)), matches) for one in question.places
+        _build_answer(form, dataclasses.replace(question, places=(one,)), named) for one in question.places
     )
     return dataclasses.replace(
         first,
@@ -149,21 +149,21 @@ def _name_lane(place: SoughtPlace, meaning: Meaning, other: Meaning) -> list[str
     return [notice if notice in other.notices else lane + notice for notice in meaning.notices]
 
 
-def _build_answer(form: Instruction, question: ElementQuestion, matches: NamedForms) -> Meaning:
+def _build_answer(form: Instruction, question: ElementQuestion, named: NamedForms) -> Meaning:
     place = question.place
     if not (place.coords and min(place.coords) < 0):  # the answer names the range
         check_whole(place, "bad_coordinate", "text")
-    if matches.a_shared and place.letter == "a":
+    if named.a_shared and place.letter == "a":
         raise LayoutError(
             "operand_not_in_registers",
             f"A of {name_form(form).text} is in shared memory, as _SS says: no thread holds its elements.",
             "A descriptor says where they lie; of an _RS atom A is in registers.",
             "text",
         )
-    holders, query, notices = _find_holders(form, question, matches.a_shared)
+    holders, query, notices = _find_holders(form, question, named.a_shared)
     name = name_form(form).text
-    if matches.unused:
-        notices = (*notices, f"Not used: {join_words(list(matches.unused))}.")
+    if named.unused:
+        notices = (*notices, f"Not used: {join_words(list(named.unused))}.")
     facts: dict[str, Any] = {
         "ptx": form.ptx,
         "candidates": [],

@@ -15,8 +15,7 @@ from lanescope.app.check.facts import decode_source
 from lanescope.app.kit.api import OffLoopRoute, read_form_body
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.target import parse_target
-from lanescope.app.kit.uploads import read_upload_form
-from lanescope.app.kit.wire import encode_json_body
+from lanescope.app.kit.wire import encode_json_body, read_upload_form
 from lanescope.app.kit.work import run_off_loop
 from lanescope.app.layouts import triton
 from lanescope.app.read import draw, files, meaning_links, text_meanings, workbench

@@ -114,10 +114,10 @@ def _ask_for_lane(text: str) -> Reading | None:
     match = _REGISTER.search(text)
     if not match or element_texts.parse_question(text) is not None:
         return None
-    matches = element_forms.find_forms(f"{text[: match.start()]} {text[match.end() :]}").forms
-    if not matches:
+    forms = element_forms.find_forms(f"{text[: match.start()]} {text[match.end() :]}").forms
+    if not forms:
         return None
-    form = matches[0]
+    form = forms[0]
     unit = form.family.scope.thread
     matrix = f"{match['matrix'].upper()} " if match["matrix"] else ""
     example = f"{matrix}R{match['number'] or match['of']} of {unit} 20 of {name_form(form).text}"

@@ -30,9 +30,9 @@ def read(
     as_json: AsJson = False,
 ) -> None:
     """Any text: PTX, a descriptor or its code, a CuTe layout, a CUTLASS atom, SASS; several in one are verified
-    together; a question such as "A[5][9] of mma.m16n8k16 bf16". Exit status 1 if it is unknown, if no operand has
-    the map of a formula, if ptxas refuses a line, if there is no verdict, or if a descriptor reads the wrong bytes.
-    Code that only builds a descriptor, and an instruction's bare name, ask for none.
+    together; a question such as "A[5][9] of mma.m16n8k16 bf16". Exit status 1 if the text is unknown, if a formula
+    matches no operand, if ptxas refuses a line, if a descriptor reads the wrong bytes, or if the text does not say
+    enough to decide. Code that only builds a descriptor, and the bare name of an instruction, need no verdict.
     """
     print_reading(_read_argument(file), as_json, assume or ())
 

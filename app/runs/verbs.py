@@ -62,8 +62,8 @@ def steps(
     asked = {"kind": "mma", "instruction": found.ptx, "seed": seed, "backend": backend} | options
     request = runs.parse_run(asked | ({"data": matrices} if matrices else {}))
     device: RunDevice = NumpyDevice() if request["backend"] == "numpy" else CudaDevice(0)
-    steps = trace.trace_steps(found, parse_mma_result(runs.execute_run(device, request)), row, col)
-    print_json(steps) if as_json else print(render_steps(steps), end="")
+    traced = trace.trace_steps(found, parse_mma_result(runs.execute_run(device, request)), row, col)
+    print_json(traced) if as_json else print(render_steps(traced), end="")
 
 
 def _parse_matrix_option(text: str, name: str) -> Any:

@@ -42,8 +42,9 @@ def make_address(path: str, query: str) -> str:
 
 
 async def fetch_page(asking: Scope, address: str) -> FetchedPage:
-    """Fetch the page at an address of this server. asking: the current request. LayoutError if there is no such
-    page, or its query is wrong.
+    """Fetch a page of this server. asking: the ASGI scope of the current request.
+
+    LayoutError if the page does not exist or rejects its query.
     """
     path, _, _ = address.partition("?")
     if path.startswith(OWN):

@@ -380,12 +380,12 @@ def _build_shade(shade: TileShade) -> ShadeData:
     )
 
 
-def make_base_state(query: Mapping[str, str]) -> BenchState:
+def make_base_state(fields: Mapping[str, str]) -> BenchState:
     """Return the state with only the fields that define the TiledMMA."""
     return BenchState(
-        atom=query["atom"],
-        atom_layout=query["atom_layout"],
-        permutation=query["permutation"],
-        tile=query["tile"],
-        target=query.get("target", ""),
+        atom=fields["atom"],
+        atom_layout=fields["atom_layout"],
+        permutation=fields["permutation"],
+        tile=fields["tile"],
+        target=fields.get("target", ""),
     )

@@ -55,31 +55,31 @@ WINDOW = {"row": 16, "col": 16}  # rows and columns of the picture
 LISTED = 32  # values of the table
 
 
-def build_body(query: Mapping[str, str]) -> Json:
+def build_body(fields: Mapping[str, str]) -> Json:
     """Return the body of POST /tiles/mma/chain: N of the first tile is K of the second."""
-    first: Json = {"atom": query["first"]}
-    second: Json = {"atom": query["second"] or query["first"]}
-    if query["atom_layout"]:
-        first["atom_layout"] = second["atom_layout"] = query["atom_layout"]
-    if query["tile"]:
-        first["tile"] = questions.parse_sizes(query["tile"])
+    first: Json = {"atom": fields["first"]}
+    second: Json = {"atom": fields["second"] or fields["first"]}
+    if fields["atom_layout"]:
+        first["atom_layout"] = second["atom_layout"] = fields["atom_layout"]
+    if fields["tile"]:
+        first["tile"] = questions.parse_sizes(fields["tile"])
         m, n = (*first["tile"], "", "")[:2]
-        second["tile"] = [m, query["width"] or n, n]
+        second["tile"] = [m, fields["width"] or n, n]
     return {"first": first, "second": second}
 
 
-def build_context(query: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, Any]:
-    """Return the template's variables; LayoutError if a field does not fit. sent: the address with its pins."""
-    body = build_body(query)
+def build_context(fields: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any]:
+    """Return the template's variables; LayoutError if a field does not fit. query: the address with its pins."""
+    body = build_body(fields)
     first, second = (questions.parse_mma(body[name], name) for name in ("first", "second"))
     found = facts.build_chain(questions.TiledChainBody(first=first, second=second))
     holders = draw.list_first_holders(first.c), draw.list_first_holders(second.a)
     # any element may be pinned; the first pin selects what is drawn
-    pins, _ = chain_sheets.make_sheet_page((), *holders).parse_pins(sent)
-    corner = choose_corner(first.c, sent, pins)
+    pins, _ = chain_sheets.make_sheet_page((), *holders).parse_pins(query)
+    corner = choose_corner(first.c, query, pins)
     panels = place_panels(first, second, corner)
     sheets = chain_sheets.make_sheet_page(panels, *holders)
-    pinned = sheets.build_context(sent)
+    pinned = sheets.build_context(query)
     return {
         **pinned,
         "found": found,
@@ -134,11 +134,11 @@ def link_bench(body: Json) -> str:
     return f"/tiles/mma?{urlencode(query, safe='(),:')}"
 
 
-def list_presets(query: Mapping[str, str]) -> list[tuple[str, str, bool]]:
+def list_presets(fields: Mapping[str, str]) -> list[tuple[str, str, bool]]:
     """Return (text, address, chosen)."""
     return [
-        (text, f"{PATH}?{urlencode({k: v for k, v in fields.items() if v}, safe='(),:')}", dict(fields) == dict(query))
-        for text, fields in PRESETS.items()
+        (text, f"{PATH}?{urlencode({k: v for k, v in preset.items() if v}, safe='(),:')}", dict(preset) == dict(fields))
+        for text, preset in PRESETS.items()
     ]
 
 

@@ -44,12 +44,12 @@ def get_defaults(query: Mapping[str, str], names: Mapping[str, str]) -> dict[str
     return dict(names) if not query.get(first) else {name: names[name] if name == first else "" for name in names}
 
 
-def build_mma_body(query: Mapping[str, str]) -> Json:
+def build_mma_body(fields: Mapping[str, str]) -> Json:
     """Return the body of POST /tiles/mma."""
-    body: Json = {name: query[name] for name in ("atom", "atom_layout", "permutation") if query[name]}
-    if query["tile"]:
-        body["tile"] = parse_sizes(query["tile"])
-    return body | {name: query[name] for name in (*UMMA, "target") if query.get(name)}
+    body: Json = {name: fields[name] for name in ("atom", "atom_layout", "permutation") if fields[name]}
+    if fields["tile"]:
+        body["tile"] = parse_sizes(fields["tile"])
+    return body | {name: fields[name] for name in (*UMMA, "target") if fields.get(name)}
 
 
 def add_umma_fields(query: Mapping[str, str]) -> dict[str, str]:

@@ -264,12 +264,12 @@ def _parse_feed(mma: TiledMMA, name: str, side: Mapping[str, Any]) -> LoopFeed:
     size = [op.row_count, op.col_count] if name == "a" else [op.col_count, op.row_count]
     store = None
     if side.get("store") is not None:
-        body = require_object(side["store"], "store", COPY_HINT)
+        copy = require_object(side["store"], "store", COPY_HINT)
         try:
             for field in ("bits", "element_bits"):  # a form may leave these blank, a body may not
-                if body.get(field) is not None:
-                    parse_integer(body[field], field, 1, 128)
-            store = parse_tiled_copy({"element_bits": op.element_bits, **body, "tile": size})
+                if copy.get(field) is not None:
+                    parse_integer(copy[field], field, 1, 128)
+            store = parse_tiled_copy({"element_bits": op.element_bits, **copy, "tile": size})
         except LayoutError as error:
             raise error.move_to_field(f"store.{error.field}".strip(".")) from None
     where = _parse_storage(side, "storage", op.element_bits)

@@ -89,13 +89,13 @@ def link_loop(fields: Mapping[str, str]) -> str:
     return f"{PATH}?{urlencode({k: v for k, v in fields.items() if v != usual[k]}, safe='(),:')}"
 
 
-def build_body(query: Mapping[str, str]) -> Json:
+def build_body(fields: Mapping[str, str]) -> Json:
     """Return the body of POST /tiles/loop."""
-    return {"tiled_mma": forms.build_mma_body(query), "a": _build_side(query, "a"), "b": _build_side(query, "b")}
+    return {"tiled_mma": forms.build_mma_body(fields), "a": _build_side(fields, "a"), "b": _build_side(fields, "b")}
 
 
-def _build_side(query: Mapping[str, str], name: str) -> Json:
-    own = {key: query[f"{name}_{key}"] for key in SIDE}
+def _build_side(fields: Mapping[str, str], name: str) -> Json:
+    own = {key: fields[f"{name}_{key}"] for key in SIDE}
     rows = {"kind": "rows", "inner": own["major"], "pitch_bytes": own["pitch"]}
     out: Json = {"storage": {**rows, "swizzle": own["swizzle"]}}
     if own["copy"]:
@@ -109,16 +109,16 @@ def _build_side(query: Mapping[str, str], name: str) -> Json:
     return out
 
 
-def build_context(query: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, Any]:
-    """Return the template's variables; LayoutError if a field does not fit. sent: the address with its pins."""
-    body = build_body(query)
+def build_context(fields: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any]:
+    """Return the template's variables; LayoutError if a field does not fit. query: the address with its pins."""
+    body = build_body(fields)
     tiled_mma = questions.parse_mma(body["tiled_mma"], "tiled_mma")
     found = main_loop_facts.build_loop(body)
     feeds = [(name, one) for name, one in (("A", found.a), ("B", found.b)) if one]
-    pages = {f"{side}.{stage}": link_copy(query, side, stage) for side in "ab" for stage in ("store", "load")}
+    pages = {f"{side}.{stage}": link_copy(fields, side, stage) for side in "ab" for stage in ("store", "load")}
     drawn = draw_stages(pages)
     sheets = loop_sheets.make_sheet_page(drawn)
-    pinned = sheets.build_context(sent) if sheets else {}
+    pinned = sheets.build_context(query) if sheets else {}
 
     def ring(svg: str, stage: str) -> str:
         return sheets.ring(svg, loop_sheets.get_selector(stage), pinned["pins"]) if sheets else svg
@@ -132,14 +132,14 @@ def build_context(query: Mapping[str, str], sent: Mapping[str, str]) -> dict[str
         "stages": STAGES,
         "tables": [(name, one, build_step_table(one)) for name, one in feeds if one.steps],
         "causes": [format_cause(name, one) for name, one in feeds if one.verdict == "mismatch"],
-        "pictures": drawing.link_forms(PATH, link_loop(query).partition("?")[2]),
+        "pictures": drawing.link_forms(PATH, link_loop(fields).partition("?")[2]),
         "copies": pages,
         "moved": [
             (name, TITLES[name[2:]].format(name[0].upper()), pages[name], ring(one.svg, name))
             for name, one in drawn.items()
         ],
         "swatches": number_legend(tiled_mma, BenchState()),
-        "bench": link_bench(tiled_mma, query),
+        "bench": link_bench(tiled_mma, fields),
         "opcode": format_short_name(tiled_mma.atom.instruction),
     }
 
@@ -201,11 +201,11 @@ def link_bench(tiled_mma: TiledMMA, fields: Mapping[str, str]) -> str:
     return f"/tiles/mma?{urlencode(query, safe='(),:')}"
 
 
-def link_copy(query: Mapping[str, str], side: str, stage: str) -> str:
+def link_copy(fields: Mapping[str, str], side: str, stage: str) -> str:
     """Link to the TiledCopy of a stage: the store from global memory, or the load to the TiledMMA's operand."""
-    own = {key: query[f"{side}_{key}"] for key in SIDE}
+    own = {key: fields[f"{side}_{key}"] for key in SIDE}
     try:
-        tiled_mma = questions.parse_mma(forms.build_mma_body(query))
+        tiled_mma = questions.parse_mma(forms.build_mma_body(fields))
     except LayoutError:
         return ""
     m, n, k = tiled_mma.tile
@@ -229,10 +229,10 @@ def link_copy(query: Mapping[str, str], side: str, stage: str) -> str:
     else:
         out |= {
             "atom": own["load"],
-            "mma": query["atom"],
-            "atom_layout": query["atom_layout"],
+            "mma": fields["atom"],
+            "atom_layout": fields["atom_layout"],
             "operand": side,
-            "permutation": query["permutation"],
+            "permutation": fields["permutation"],
             "swizzle": own["read"] or own["swizzle"],
         }
     try:
@@ -244,6 +244,6 @@ def link_copy(query: Mapping[str, str], side: str, stage: str) -> str:
     return tiled_copy_page.link_copy(out)
 
 
-def list_presets(query: Mapping[str, str]) -> list[tuple[str, str, bool]]:
+def list_presets(fields: Mapping[str, str]) -> list[tuple[str, str, bool]]:
     """Return (text, address, chosen)."""
-    return [(text, link_loop(fields), dict(fields) == dict(query)) for text, fields in PRESETS.items()]
+    return [(text, link_loop(preset), dict(preset) == dict(fields)) for text, preset in PRESETS.items()]

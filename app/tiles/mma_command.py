@@ -71,7 +71,7 @@ def _format_operand(op: TileOperand) -> str:
 
 
 def _format_thread(op: TileOperand, thread: int) -> str:
-    """Yield the elements of one thread, in the order of its values."""
+    """Return the elements of one thread as text, in the order of its values."""
     ids = op.thread_ids.tolist()
     each = thread - thread % 128 if op.shared else thread
     if each not in ids:

@@ -42,18 +42,18 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 def mma_page(request: Request) -> Response:
     """Show a TiledMMA: A, B and C of a whole tile by thread, warp and value."""
     query = request.query_params
-    asked = forms.parse_fields(query, forms.MMA) | {"target": query.get("target", "").strip()}
-    umma = is_umma(asked["atom"])
+    fields = forms.parse_fields(query, forms.MMA) | {"target": query.get("target", "").strip()}
+    umma = is_umma(fields["atom"])
     if umma:
-        asked = {**forms.UMMA, **forms.add_umma_fields(query)}
+        fields = {**forms.UMMA, **forms.add_umma_fields(query)}
 
     found: list[str] = []
 
     def build() -> dict[str, Any]:
         tiled_mma = questions.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
         if isinstance(tiled_mma, TiledUmma):
-            return umma_page.build_context(tiled_mma, asked, query)
-        chosen, notices = state.parse_state(tiled_mma, bench.make_base_state(asked), query)
+            return umma_page.build_context(tiled_mma, fields, query)
+        chosen, notices = state.parse_state(tiled_mma, bench.make_base_state(fields), query)
         base = bench.make_base_state(forms.get_defaults(query, forms.MMA))
         refusal, notices = split_pin_notices(notices)
         if sought := query.get("find", "").strip():
@@ -68,9 +68,9 @@ def mma_page(request: Request) -> Response:
     page = _render_form(
         request,
         "tiles/umma.html" if umma else "tiles/mma.html",
-        asked,
+        fields,
         build,
-        presets=presets.list_presets(asked),
+        presets=presets.list_presets(fields),
         L=labels_of(TiledUmmaBody),
         targets=TARGETS,
         **({"swizzles": umma_page.SWIZZLES, "orders": umma_page.ORDERS, "by_ptx": True} if umma else {}),
@@ -125,14 +125,14 @@ def loop_page(request: Request) -> Response:
 
 
 def _render_form(
-    request: Request, template: str, query: dict[str, str], build: Callable[[], dict[str, Any]], **more: Any
+    request: Request, template: str, fields: dict[str, str], build: Callable[[], dict[str, Any]], **more: Any
 ) -> Response:
     """Render a page with its answer, or with the error beside its field."""
-    context: dict[str, Any] = {"given": query, "error": None, "at": "", "found": None, **more}
+    context: dict[str, Any] = {"given": fields, "error": None, "at": "", "found": None, **more}
     code = 200
     try:
         context |= build()
     except LayoutError as error:
-        context |= {"error": error, "at": forms.find_form_field(error, query)}
+        context |= {"error": error, "at": forms.find_form_field(error, fields)}
         code = 422
     return render_page(request, template, context, code)

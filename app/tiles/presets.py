@@ -212,14 +212,14 @@ class PresetLink:
     chosen: bool
 
 
-def list_presets(query: Mapping[str, str]) -> list[PresetLink]:
+def list_presets(fields: Mapping[str, str]) -> list[PresetLink]:
     """Return the presets as links; the current one is marked."""
     return [
         PresetLink(
             text=one.kernel,
             about=one.about,
             href=link_preset(one),
-            chosen=all(query[k] == v for k, v in one.fields.items()),
+            chosen=all(fields[k] == v for k, v in one.fields.items()),
         )
         for one in PRESETS
     ]

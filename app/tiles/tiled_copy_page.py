@@ -146,29 +146,29 @@ def get_defaults(query: Mapping[str, str]) -> dict[str, str]:
     return BULK if is_tma(atom) else EMPTY if atom else FIELDS
 
 
-def build_body(query: Mapping[str, str]) -> Json:
+def build_body(fields: Mapping[str, str]) -> Json:
     """Return the body of POST /tiles/copy."""
     names: tuple[str, ...] = ("atom", "element_bits", "global", "multicast")
-    if not is_tma(query["atom"]):
-        names += ("bits",) if query["mma"] else ("bits", "thr_layout", "val_layout", "layout_tv", "tiler_mn")
-    out: Json = {name: query[name] for name in names if query[name]}
-    out["tile"] = questions.parse_sizes(query["tile"])
-    if query["mma"] and not is_tma(query["atom"]):
-        named = {"atom": query["mma"], "atom_layout": query["atom_layout"], "permutation": query["permutation"]}
-        out |= {"tiled_mma": {name: text for name, text in named.items() if text}, "operand": query["operand"]}
-    if query["stored"] == "rows":
+    if not is_tma(fields["atom"]):
+        names += ("bits",) if fields["mma"] else ("bits", "thr_layout", "val_layout", "layout_tv", "tiler_mn")
+    out: Json = {name: fields[name] for name in names if fields[name]}
+    out["tile"] = questions.parse_sizes(fields["tile"])
+    if fields["mma"] and not is_tma(fields["atom"]):
+        named = {"atom": fields["mma"], "atom_layout": fields["atom_layout"], "permutation": fields["permutation"]}
+        out |= {"tiled_mma": {name: text for name, text in named.items() if text}, "operand": fields["operand"]}
+    if fields["stored"] == "rows":
         out["storage"] = {
             "kind": "rows",
-            "inner": query["major"],
-            "pitch_bytes": _parse_integer(query["pitch_bytes"]),
-            "swizzle": query["swizzle"],
+            "inner": fields["major"],
+            "pitch_bytes": _parse_integer(fields["pitch_bytes"]),
+            "swizzle": fields["swizzle"],
         }
-    elif query["stored"] == "canonical":
+    elif fields["stored"] == "canonical":
         mn, k = [*map(_parse_integer, out["tile"]), "", ""][:2]
-        out["storage"] = {"kind": "canonical", "swizzle": query["swizzle"], "mn": mn, "k": k}
-        out["major"] = query["major"]
-    elif query["stored"] == "cute":
-        out["storage"] = {"kind": "cute", "layout": query["layout"], "unit": "elements"}
+        out["storage"] = {"kind": "canonical", "swizzle": fields["swizzle"], "mn": mn, "k": k}
+        out["major"] = fields["major"]
+    elif fields["stored"] == "cute":
+        out["storage"] = {"kind": "cute", "layout": fields["layout"], "unit": "elements"}
     return out
 
 
@@ -184,9 +184,9 @@ def link_copy(fields: Mapping[str, str]) -> str:
     return f"{PATH}?{urlencode(changed, safe='(),:')}"
 
 
-def list_presets(query: Mapping[str, str]) -> list[tuple[str, str, bool]]:
+def list_presets(fields: Mapping[str, str]) -> list[tuple[str, str, bool]]:
     """Return (text, address, chosen)."""
-    return [(text, link_copy(fields), dict(fields) == dict(query)) for text, fields in PRESETS.items()]
+    return [(text, link_copy(preset), dict(preset) == dict(fields)) for text, preset in PRESETS.items()]
 
 
 def build_context(fields: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any]:
@@ -269,21 +269,21 @@ def build_page_data(bench: MapBench, state: Mapping[str, str], defaults: Mapping
     return script_data.build_page_data(bench, state, defaults, defaults) | {"unpictured": stage.UNPICTURED}
 
 
-def _suggest_swizzle(shared: SharedCopySide | None, query: Mapping[str, str]) -> tuple[str, str]:
+def _suggest_swizzle(shared: SharedCopySide | None, fields: Mapping[str, str]) -> tuple[str, str]:
     """Return (swizzle mode that removes the bank conflicts, the page with it), empty if there is none."""
-    if not shared or not shared.solution or not shared.solution.free or query["stored"] != "rows":
+    if not shared or not shared.solution or not shared.solution.free or fields["stored"] != "rows":
         return "", ""
     name = next((mode.name for mode in MODES if mode.swizzle() == shared.solution.swizzle), "")
-    return (name, link_copy({**query, "swizzle": name})) if name else ("", "")
+    return (name, link_copy({**fields, "swizzle": name})) if name else ("", "")
 
 
-def _render_code(tiled_copy: TiledCopy, query: Mapping[str, str]) -> str:
-    if query["mma"]:
-        return code.render_copy_cpp(tiled_copy, None, None, query["operand"])
-    if not query["thr_layout"]:
+def _render_code(tiled_copy: TiledCopy, fields: Mapping[str, str]) -> str:
+    if fields["mma"]:
+        return code.render_copy_cpp(tiled_copy, None, None, fields["operand"])
+    if not fields["thr_layout"]:
         return code.render_copy_cpp(tiled_copy, None, None)
     return code.render_copy_cpp(
-        tiled_copy, parse_cute_layout(query["thr_layout"]), parse_cute_layout(query["val_layout"] or "(1,1)")
+        tiled_copy, parse_cute_layout(fields["thr_layout"]), parse_cute_layout(fields["val_layout"] or "(1,1)")
     )
 
 

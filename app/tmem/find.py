@@ -172,8 +172,8 @@ def _find_cells(answer: Placement, sheets: Sequence[PinSheet], name: str, place:
     """Return the cells of an element in every CTA."""
     named = [(one, mma) for one, mma in answer.placed if one.name.lower().replace(" ", "") == name]
     if not named:
-        placed = ", ".join(one.name for one in answer.operands) or "nothing"
-        raise LayoutError("bad_find", f"{name.upper()} is not placed here.", f"Placed: {placed}.", "find")
+        names = ", ".join(one.name for one in answer.operands) or "nothing"
+        raise LayoutError("bad_find", f"{name.upper()} is not placed here.", f"Placed: {names}.", "find")
     one, mma = named[0]
     row, col = place
     out, high, wide = [], 0, 0

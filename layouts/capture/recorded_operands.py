@@ -190,7 +190,7 @@ def _find_register(load_registers: NDArray[np.uint32], column: NDArray[np.uint32
 
 
 def find_taken_registers(loads: Sequence[Record], columns: NDArray[np.uint32]) -> list[tuple[int, int]]:
-    """Return (load, register of the load) for each register, [lane][register]; () if one comes from no load."""
+    """Return (load, register of the load) for each of these registers, [lane][register]; [] if one is from no load."""
     taken = []
     for column in columns.T:
         place = (

@@ -104,8 +104,8 @@ def _read_operand(request: DeliveryRequest) -> tuple[Operand, str]:
     if "->" in request.instruction:
         type_ = parse_choice(request.type or "f16", "type", TYPES)
         return make_pattern_operand(request.instruction, WIDTHS[type_]), type_
-    product = lookup.parse_instruction(request.instruction, "instruction")
-    operand = _find_operand(product, request.operand, "operand")
+    instruction = lookup.parse_instruction(request.instruction, "instruction")
+    operand = _find_operand(instruction, request.operand, "operand")
     return operand, parse_choice(request.type, "type", TYPES) if request.type else operand.element.name
 
 
@@ -163,8 +163,8 @@ def _find_accumulator(request: DeliveryRequest) -> Operand:
             "D becomes operand a of the next product: its columns are that product's k.",
             "operand",
         )
-    product = lookup.parse_instruction(request.accumulator or request.instruction, "accumulator")
-    return _find_operand(product, "d", "accumulator")
+    instruction = lookup.parse_instruction(request.accumulator or request.instruction, "accumulator")
+    return _find_operand(instruction, "d", "accumulator")
 
 
 def _fill_with_accumulators(operand: Operand, goal: Fragment, stored: str) -> Fragment:

@@ -66,7 +66,7 @@ def list_loads(width: int, registers: int, allowed: tuple[str, ...]) -> tuple[Lo
 
 
 def _make_matrix_kind(name: str, move: MatrixMove, width: int) -> list[LoadKind]:
-    """Return the kind of an ldmatrix; None if it would split an element."""
+    """Return the kind of an ldmatrix in a list; an empty list if it would split an element."""
     inner, size = count_inner_bits(width), max(1, width // 8)
     weights = [int(move.byte[0, 0, 1]), int(move.byte[0, 0, 2])]  # of the byte's number in the register
     if any(weights[n] != 1 << n for n in range(size.bit_length() - 1)):

@@ -54,10 +54,10 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The outcome.
+    """The outcome of a search.
 
-    found: None if there is no program; exhausted: whether the search space was exhausted; states: how many were
-    visited.
+    found: the cheapest program found, None if none; exhausted: whether every reachable state was visited, so that
+    no program exists if none was found; states: number of visited states.
     """
 
     found: Found | None

@@ -97,13 +97,13 @@ def build_table_logic(compiler: Compiler, statement: Statement) -> Action:
     if combine is None:
         return lambda group: write(group, look_up(table, *(read(group) for read in readers)))
     assert isinstance(target, PairOperand)
-    condition, tell = compiler.read(sources[4], TYPES["pred"]), compiler.write(target.second, TYPES["pred"])
+    condition, write_flag = compiler.read(sources[4], TYPES["pred"]), compiler.write(target.second, TYPES["pred"])
 
     def act(group: Group) -> None:
         value = look_up(table, *(read(group) for read in readers))
-        tells = combine(value != 0, condition(group))
+        combined = combine(value != 0, condition(group))
         write(group, value)
-        tell(group, tells)
+        write_flag(group, combined)
 
     return act
 

@@ -42,7 +42,7 @@ class CaptureRecorder:
         for cluster in self.machine.clusters:
             for block in cluster.blocks:
                 if "wgmma" in block.state:
-                    get_queues(block).tell_ended()
+                    get_queues(block).record_ended()
         return write(Capture(tuple(self.records), dropped=self.dropped))
 
     def _record(self, event: MatrixEvent) -> None:

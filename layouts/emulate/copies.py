@@ -72,7 +72,7 @@ def issue(
 ) -> None:
     """Issue one copy per thread.
 
-    kept: the number of bytes to read; the others become zero.
+    count: bytes that each copy writes; sizes: how many of them it reads, the others become zero.
     """
     issuer, memory = Issuer(group, proxy="generic"), group.memory
     dtype = _DTYPES[count]

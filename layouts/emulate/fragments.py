@@ -48,7 +48,7 @@ class MatrixEvent:
     label: str = ""
 
 
-def tell(event: MatrixEvent) -> None:
+def record_event(event: MatrixEvent) -> None:
     """Report a matrix instruction to the machine's recorders."""
     for recorder in event.group.run.machine.recorders:
         recorder(event)

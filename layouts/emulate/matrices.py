@@ -16,9 +16,9 @@ from lanescope.emulate.fragments import (
     decode,
     encode,
     read_registers,
+    record_event,
     require_number,
     take_full_warps,
-    tell,
     unpack_matrix,
     write_registers,
 )
@@ -127,18 +127,18 @@ def build_product(compiler: Compiler, statement: Statement) -> Action:
         bits = encode(total if len(ops["d"].axes) == 3 else total[..., 0], types["d"], saturates)
         packed = fragment_words.pack(ops["d"], bits)
         write(group, packed)
-        _tell_product(group, statement, bound, warps, {**registers, "d": packed})
+        _record_product(group, statement, bound, warps, {**registers, "d": packed})
 
     return multiply
 
 
-def _tell_product(
+def _record_product(
     group: Group, statement: Statement, bound: Instruction, warps: Array, registers: dict[str, Array]
 ) -> None:
     """Report to a capture what each warp multiplied, where the fragments are documented."""
     if group.run.machine.recorders and bound.family.specified:
         firsts = tuple(int(warp) * WARP for warp in warps)
-        tell(MatrixEvent("mma", group, statement, bound, firsts, registers=registers))
+        record_event(MatrixEvent("mma", group, statement, bound, firsts, registers=registers))
 
 
 def _read_matrix(operand: Fragment, registers: Array, statement: Statement) -> Array:

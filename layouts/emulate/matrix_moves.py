@@ -14,8 +14,8 @@ from lanescope.emulate.fragments import (
     MatrixEvent,
     bind_instruction,
     read_registers,
+    record_event,
     take_full_warps,
-    tell,
     unpack_matrix,
     write_registers,
 )
@@ -86,7 +86,7 @@ def build_row_load(compiler: Compiler, statement: Statement) -> Action:
         if group.run.machine.recorders:
             firsts = tuple(int(warp) * WARP for warp in warps)
             inside = every & (SHARED_WINDOW - 1) if space == "" else every
-            tell(
+            record_event(
                 MatrixEvent(
                     "ldmatrix",
                     group,

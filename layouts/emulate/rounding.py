@@ -196,7 +196,7 @@ def round_fraction(value: Fraction, direction: str) -> float:
 
 
 def compute_doubles(name: str, direction: str, *operands: Doubles) -> Doubles:
-    """Return a function for add, sub, mul, div, rcp, sqrt or fma of binary64 in a rounding direction."""
+    """Return add, sub, mul, div, rcp, sqrt or fma of binary64 operands, rounded in a direction."""
     if name == "fma":
         return fuse_doubles(operands[0], operands[1], operands[2], direction)
     if name == "rcp":

@@ -219,7 +219,7 @@ def _name_warps(warps: Iterable[int]) -> str:
 
 
 def _describe_others(machine: Machine, group: Group) -> Iterator[str]:
-    """Return where the other threads of the block are, as a sentence."""
+    """Yield a sentence about where each other group of the block is, and one about exited threads."""
     block = group.block
     others = [candidate for candidate in machine.groups if candidate.block is block and candidate is not group]
     for other in others[:MOST_NAMED]:

@@ -84,7 +84,7 @@ def build_shuffle(compiler: Compiler, statement: Statement) -> Action:
     first, second = _split_target(target)
     read, read_lane, read_clamp, read_mask = (compiler.read(one, _U32) for one in (source, lane, clamp, mask))
     write = compiler.write(first, _U32)
-    tell = compiler.write(second, _PRED) if second is not None else None
+    write_flag = compiler.write(second, _PRED) if second is not None else None
 
     def shuffle(group: Group) -> None:
         warps = Warps(group, read_mask(group), statement)
@@ -106,8 +106,8 @@ def build_shuffle(compiler: Compiler, statement: Statement) -> Action:
         origin = np.where(inside, origin, lanes)
         whole = warps.spread(read(group), np.dtype(np.uint32)).reshape(-1)
         write(group, whole[warps.places - lanes + origin])
-        if tell is not None:
-            tell(group, inside)
+        if write_flag is not None:
+            write_flag(group, inside)
 
     return shuffle
 
@@ -142,7 +142,7 @@ def build_match(compiler: Compiler, statement: Statement) -> Action:
     first, second = _split_target(target)
     read, read_mask = compiler.read(source, row), compiler.read(mask, _U32)
     write = compiler.write(first, _U32)
-    tell = compiler.write(second, _PRED) if second is not None else None
+    write_flag = compiler.write(second, _PRED) if second is not None else None
 
     def match(group: Group) -> None:
         warps = Warps(group, read_mask(group), statement)
@@ -153,8 +153,8 @@ def build_match(compiler: Compiler, statement: Statement) -> Action:
             return
         same = ~(warps.members & ~equal).any(axis=-1)
         write(group, warps.gather(np.where(same, _collect(np.broadcast_to(warps.members, equal.shape)), np.uint32(0))))
-        if tell is not None:
-            tell(group, warps.gather(same))
+        if write_flag is not None:
+            write_flag(group, warps.gather(same))
 
     return match
 
@@ -243,13 +243,13 @@ def build_election(compiler: Compiler, statement: Statement) -> Action:
     first, second = _split_target(target)
     read_mask: Reader = compiler.read(mask, _U32)
     write = compiler.write(first, _U32)
-    tell = compiler.write(second, _PRED) if second is not None else None
+    write_flag = compiler.write(second, _PRED) if second is not None else None
 
     def elect(group: Group) -> None:
         warps = Warps(group, read_mask(group), statement)
         leader = warps.gather(warps.members.argmax(axis=-1))
         write(group, leader.astype(np.uint32))
-        if tell is not None:
-            tell(group, leader == group.ids % WARP)
+        if write_flag is not None:
+            write_flag(group, leader == group.ids % WARP)
 
     return elect

@@ -24,9 +24,9 @@ from lanescope.emulate.fragments import (
     decode,
     encode,
     read_registers,
+    record_event,
     require_number,
     take_full_warps,
-    tell,
     unpack_matrix,
     write_registers,
 )
@@ -105,7 +105,7 @@ class _Wgmma:
             queues = get_queues(part.group.block)
             chained = queues.note_issue(part.group, issued)
             if machine.recorders:
-                self._tell(part, issued, chained)
+                self._record(part, issued, chained)
             work = PendingWork("wgmma", partial(self._multiply, part), group.block, self.statement)
             issued.work = work
             machine.submit(work)
@@ -196,19 +196,19 @@ class _Wgmma:
         packed = fragment_words.pack(op, encode(total, bound.types["d"], self.saturates)[None])[0]
         self.write_d(group, packed if part.whole else packed[group.ids % (WARP * WARPGROUP)])
 
-    def _tell(self, part: _Issue, issued: Issued, chained: bool) -> None:
+    def _record(self, part: _Issue, issued: Issued, chained: bool) -> None:
         """Report it to recorders: A and C in registers, then the instruction; D when the program reads it."""
         group = part.group
         if self.read_a is not None:
-            tell(self._make_fragment(group, "A", self.read_a(group)))
+            record_event(self._make_fragment(group, "A", self.read_a(group)))
         if part.adds and not chained:
             c = self.read_part(group)
             if c.any():
-                tell(self._make_fragment(group, "C", c))
+                record_event(self._make_fragment(group, "C", c))
         first = group.first // (WARP * WARPGROUP) * WARP * WARPGROUP
         if group.first == first:  # once a warpgroup
             words = {"a": [part.word_a], "b": [part.word_b]}
-            tell(MatrixEvent("wgmma", group, self.statement, self.bound, (first,), words, self.immediates))
+            record_event(MatrixEvent("wgmma", group, self.statement, self.bound, (first,), words, self.immediates))
         issued.snapshot = lambda: self._make_fragment(group, "D", self.read_part(group))
 
     def _make_fragment(self, group: Group, label: str, values: Array) -> MatrixEvent:

@@ -13,7 +13,7 @@ import numpy as np
 
 from lanescope.emulate.block import WARP, Block, Group
 from lanescope.emulate.code import Action, Code
-from lanescope.emulate.fragments import MatrixEvent, tell
+from lanescope.emulate.fragments import MatrixEvent, record_event
 from lanescope.emulate.machine import PendingWork
 from lanescope.emulate.program import (
     AddressOperand,
@@ -180,12 +180,12 @@ class Queues:
                     one.reported = True
                 _report_flying(group, statement, flying[0], slots)
         if judged and self.ended:
-            self.tell_ended(lambda key: bool(key[1] & slots) and key[0] // 32 in group.warps)
+            self.record_ended(lambda key: bool(key[1] & slots) and key[0] // 32 in group.warps)
 
-    def tell_ended(self, chosen: Callable[[tuple[int, Slots]], bool] = lambda key: True) -> None:
+    def record_ended(self, chosen: Callable[[tuple[int, Slots]], bool] = lambda key: True) -> None:
         """Report to recorders D as the wait left it, before the program reads it."""
         for key in [key for key in self.ended if chosen(key)]:
-            tell(self.ended.pop(key))
+            record_event(self.ended.pop(key))
 
 
 def _report_flying(group: Group, statement: Statement, flying: Issued, slots: Slots) -> None:

@@ -132,15 +132,15 @@ def list_overview_rows() -> tuple[OverviewRow, ...]:
 
     Forms that differ only in shape, only in A and B, or only in C and D share a row.
     """
-    forms: dict[tuple[object, ...], OverviewRow] = {}
+    rows: dict[tuple[object, ...], OverviewRow] = {}
     for i in catalog.instructions():
         if i.family.multiplies:
-            form = _make_row(i)
-            key = (form.section, form.kind, form.pairs, form.results, form.shapes)
-            first = forms.setdefault(key, form)
-            if first is not form:  # they differ in modifiers such as .satfinite or .and: show the oldest
-                forms[key] = replace(min(first, form, key=_parse_version), found=(*first.found, i))
-    folded = list(forms.values())
+            new_row = _make_row(i)
+            key = (new_row.section, new_row.kind, new_row.pairs, new_row.results, new_row.shapes)
+            row = rows.setdefault(key, new_row)
+            if row is not new_row:  # they differ in modifiers such as .satfinite or .and: show the oldest
+                rows[key] = replace(min(row, new_row, key=_parse_version), found=(*row.found, i))
+    folded = list(rows.values())
     for field in ("shapes", "pairs", "results"):
         folded = _merge_rows(folded, field)
     return tuple(sorted(folded, key=lambda row: SECTIONS.index(row.section)))

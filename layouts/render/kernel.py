@@ -84,7 +84,7 @@ def _describe_placement(side: ProductSide, stored: bool) -> str:
     major = side.major if side.major == "K" else "MN"[side.letter == "b"]
     if isinstance(side, DescribedSide):
         word = side.get_descriptor(0)
-        descriptor = ", the descriptor given" if side.word else ""
+        note = ", the descriptor given" if side.word else ""
         where = (
             f"swizzle {side.tile.mode.name}"
             if isinstance(side, TiledSide)
@@ -93,8 +93,7 @@ def _describe_placement(side: ProductSide, stored: bool) -> str:
             else ""
         )
         return (
-            f"{text} in shared memory, {major}-major, {where}; LBO {word.lbo_bytes}, SBO {word.sbo_bytes}"
-            f" bytes{descriptor}"
+            f"{text} in shared memory, {major}-major, {where}; LBO {word.lbo_bytes}, SBO {word.sbo_bytes} bytes{note}"
         )
     if isinstance(side, RowsSide):
         how = side.chain.load.instruction.ptx if side.chain else "an element at a time"

@@ -80,7 +80,7 @@ def render_device(plan: MovePlan, linkage: str = "") -> str:
 
 
 def _name_ends(plan: MovePlan) -> dict[str, str]:
-    """Return (array the kernel reads, array it writes)."""
+    """Return the names of the arrays that the kernel reads ("source") and writes ("target")."""
     source, target = ("memory", "fragment") if plan.instruction.family.loads else ("fragment", "memory")
     return {"source": source, "target": target}
 

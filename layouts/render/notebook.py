@@ -115,9 +115,9 @@ def _paint_verdict(verdict: Verdict) -> str:
 
 def _paint_chain(chain: Chain) -> str:
     good = chain.matched == chain.total
-    count = f"{chain.load.instruction.ptx}, {chain.count} of them"
+    loads = f"{chain.load.instruction.ptx}, {chain.count} of them"
     return _render_verdict(
-        good, f"{'match' if good else 'mismatch'}: {chain.matched} of {chain.total} elements", escape(count)
+        good, f"{'match' if good else 'mismatch'}: {chain.matched} of {chain.total} elements", escape(loads)
     )
 
 

@@ -267,7 +267,7 @@ class FigurePanel:
 
     @property
     def warp_edges(self) -> list[int]:
-        """The rows before which another warp begins; () unless a warpgroup holds the operand."""
+        """The rows before which another warp begins; [] unless a warpgroup holds the operand."""
         if self.grid is None or self.grid.operand.scope.place is OperandPlace.TENSOR:
             return []
         warp: IntArray = self.grid.thread[self.window[0], 0, 0] // WARP.threads

@@ -110,7 +110,7 @@ def render_fragments(layout: WeightLayout) -> str:
 
 
 def list_register_parts(layout: WeightLayout) -> list[list[Part]]:
-    """Return (word, fields) of every register of the operand, for each instruction of a thread.
+    """Return the (word, fields) of every register of the operand, for each instruction of a thread.
 
     LayoutError where a register has fields of two words.
     """

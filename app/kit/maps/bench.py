@@ -105,7 +105,7 @@ class HolderMap:
         return str(cell) if self.folded else f"({cell // self.cols},{cell % self.cols})"
 
     def list_registers(self, holder: int, letter: str) -> list[tuple[str, str]]:
-        """Yield (register, cells) of a holder: (R0, (0,0) (0,1))."""
+        """Return (register, cells) of a holder: (R0, (0,0) (0,1))."""
         out: dict[int, list[str]] = {}
         for group, cell in zip(self.group, self.cell[holder].tolist(), strict=True):
             if cell >= 0:
