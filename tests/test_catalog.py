@@ -84,7 +84,7 @@ def test_what_is_no_text_is_refused(what: Any, says: str) -> None:
         ),
         (
             "mma.m16n8k16.row.col.f32.f16.bf16.f32",
-            "types 'f32.f16.bf16.f32' is not legal",
+            "types 'f32.f16.bf16.f32' are not legal",
             "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
         ),
         ("mma.m16n8k16.col.col.f32.f16.f16.f32", "layout 'col.col' is not legal here (allowed: row.col)", M16),
@@ -118,9 +118,9 @@ def test_a_refusal_names_the_part_and_the_nearest(text: str, says: str, nearest:
             "k16.{}.f16",
         ),
         ("wmma.load.b.row.m16n16k8.{}.bf16", "shape 'm16n16k8' is not legal here: K is 8 (allowed: 16)", "k16.{}.bf16"),
-        ("wmma.load.a.row.m16n16k16.{}.f32", "types 'f32' is not legal here (allowed: bf16, f16, s8, u8)", "{}.f16"),
-        ("wmma.load.c.row.m16n16k16.{}.s8", "types 's8' is not legal here (allowed: f16, f32, s32)", "{}.s32"),
-        ("wmma.store.d.row.m16n16k16.{}.s8", "types 's8' is not legal here (allowed: f16, f32, s32)", "{}.s32"),
+        ("wmma.load.a.row.m16n16k16.{}.f32", "type 'f32' is not legal here (allowed: bf16, f16, s8, u8)", "{}.f16"),
+        ("wmma.load.c.row.m16n16k16.{}.s8", "type 's8' is not legal here (allowed: f16, f32, s32)", "{}.s32"),
+        ("wmma.store.d.row.m16n16k16.{}.s8", "type 's8' is not legal here (allowed: f16, f32, s32)", "{}.s32"),
     ],
 )
 @for_each("space", ["shared", "global", "shared::cta"])

@@ -109,7 +109,7 @@ def _check_mma(params: Mapping[str, Any], instruction: Instruction) -> Json:
     if not is_multiply(instruction):
         raise LayoutError(
             "bad_instruction",
-            f"{instruction.ptx} is not a multiply instruction.",
+            f"Kind mma does not run {instruction.ptx}.",
             "Its map is measured by kind fragment.",
             "instruction",
         )

@@ -95,7 +95,7 @@ def require_steps(i: Instruction) -> None:
         hint = "Choose an mma, wmma.mma or wgmma."
         if moves_rows(i):
             hint = f"/steps/{i.ptx}, POST /stepper/matrices and lanescope matrix-steps show its steps."
-        raise LayoutError("no_steps", f"{i.ptx} is not a multiply instruction.", hint, "instruction")
+        raise LayoutError("no_steps", f"{i.ptx} has no steps to show.", hint, "instruction")
 
 
 _STORAGE = re.compile(r"\s*[a-z_]+\s*=(?!=)")  # name=value, as in major=MN,swizzle=64B; no formula looks like this

@@ -111,6 +111,10 @@ def _read_operand(request: DeliveryRequest) -> tuple[Operand, str]:
 
 def _find_operand(instruction: Instruction, letter: str, field: str) -> Operand:
     operands = {name: operand for name, operand in instruction.operands.items() if name in "abcd"}
+    if not operands:
+        message = f"{instruction.ptx} multiplies nothing that registers hold."
+        hint = "Choose an mma, a wmma.mma, or a wgmma with A in registers."
+        raise LayoutError("bad_instruction", message, hint, "instruction")
     if not isinstance(letter, str) or letter not in operands:
         message = f"{instruction.ptx} has no operand {quote_value(letter)}."
         raise LayoutError("bad_operand", message, f"It has {', '.join(operands)}.", field)

@@ -53,8 +53,8 @@ def make_plan(instruction: Instruction, a: object = "", b: object = "", d: objec
     if not is_plannable(instruction):
         raise LayoutError(
             "no_program",
-            f"{instruction.ptx} is not a multiply instruction.",
-            "Choose an mma, wmma.mma or wgmma; a load belongs to one.",
+            f"There is no program for {instruction.ptx}.",
+            "Choose an mma, wmma.mma or wgmma; a load is a part of its program.",
             "ptx",
         )
     make = _BY_FEED[instruction.family.feed]

@@ -22,7 +22,7 @@ _LABELS = {
     "opcode": ("opcode", "opcode is missing"),
     "shape": ("shape", "shape is missing"),
     "layouts": ("layout", "layout is missing"),
-    "types": ("types", "types are missing"),
+    "types": ("type", "types are missing"),
     "modifiers": ("modifier", "a modifier is missing"),
 }
 
@@ -145,7 +145,10 @@ def _explain_part(part: str, text: str, allowed: list[str]) -> str:
     if part == "shape" and text and (sentence := _describe_wrong_size(text, allowed)):
         return sentence
     label, missing = _LABELS[part]
-    sentence = f"{label} '{text}' is not legal here" if text else missing
+    if part == "types" and "." in text:
+        sentence = f"types '{text}' are not legal here"
+    else:
+        sentence = f"{label} '{text}' is not legal here" if text else missing
     return f"{sentence} (allowed: {', '.join(allowed[:12])}{', …' if len(allowed) > 12 else ''})"
 
 

@@ -37,7 +37,7 @@ OPCODES = (*_OF_WARPS, *TENSOR_OPCODES)
 MNEMONIC = re.compile(rf"(?<![\w.])({'|'.join(OPCODES)})((?:\.\w+)*)(?![\w.])(?=([^;\n]{{0,200}}))")
 _TARGET = re.compile(r"(?:\.target\s+|arch\s*=\s*|code for\s+|EF_CUDA_)(?:sm_?)(\d+[af]?)\b", re.I)
 _STEP = re.compile(r"\.STEP\d")
-_SIZE = re.compile(r"\d+x\d+x\d+|\d{3,}|\d{2}|M\w*\d+\w*|\d+(?:x\d+)?dp\d+bit\w*|x\d+")
+_DIGIT = re.compile(r"\d")  # in a suffix that names a type, a size or a count
 _DESCRIPTOR = re.compile(r"gdesc\[[^\]]*\]((?:\.\w+)*)")
 
 
@@ -157,7 +157,7 @@ def _expand_mnemonic(spelled: str) -> tuple[list[str], list[str]]:
         return [spelled], []
     words = {part for name in known for part in name.split(".")[1:]}
     strange = [part for part in parts if part not in words and part != "1"]
-    if any(_SIZE.fullmatch(part) for part in strange):
+    if any(_DIGIT.search(part) for part in strange):
         return [], []
     legal = [part for part in parts if part in words]
     if ".".join((opcode, *legal)) in known:

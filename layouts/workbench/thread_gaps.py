@@ -53,7 +53,7 @@ _SENTENCES = {
     NO_KERNEL: "no kernel of the file calls the function with the mma",
     NO_KERNEL_LOADS: "no kernel of the file calls the function with the ldmatrix",
     UNKNOWN: "what a register of an mma holds is not known",
-    OTHER_FORM: "sparse and scaled mma, and elements of less than a byte, are not followed",
+    OTHER_FORM: "its form of mma is not followed: sparse, scaled, elements of less than a byte, or not one of PTX",
     LOADS_ALONE: "no mma takes what its ldmatrix loads",
     BY_CUTE: "CuTe loads them",
     BY_WMMA: "where wmma keeps elements is not followed",
