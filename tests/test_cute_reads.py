@@ -77,8 +77,9 @@ def test_words_are_those_of_make_umma_desc() -> None:
         ("(64,64):(68,1)", "K", "neither of 68 and 8 divides"),
         ("((8,4,2),(8,8)):((8,64,1024),(1,2048))", "K", "not evenly spaced"),
         ("Sw<3,4,3> o smem_ptr[16b](unset) o (64,128):(128,1)", "K", "rows are 256 bytes apart, not the 128 bytes"),
-        ("Sw<2,3,3> o smem_ptr[16b](unset) o (64,64):(32,1)", "K", "no swizzle mode"),
-        ("Sw<3,3,3> o (64,64):(64,1)", "K", "no swizzle mode"),
+        ("Sw<2,3,3> o smem_ptr[16b](unset) o (64,64):(32,1)", "K", "Sw<2,3,3> is not a swizzle mode of wgmma"),
+        ("Sw<3,3,3> o (64,64):(64,1)", "K", "Sw<3,3,3> is not a swizzle mode of wgmma"),
+        ("Sw<3,4,3> o (64,64):(64,1)", "K", "not on a pointer"),
         ("Sw<3,4,3> o smem_ptr[16b](unset) o (64,64):(1,64)", "K", "along K it has 16 units"),
     ],
 )
