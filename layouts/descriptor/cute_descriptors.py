@@ -103,7 +103,9 @@ def _read_mn_major(chunks: CuteLayout, mode: Mode, bits: int) -> tuple[int, int]
     if run != 1 and mode.bits:
         raise _refuse(f"the 16-byte units along M or N are {16 * run} bytes apart, not 16.")
     if line != mode.chunks:
-        raise _refuse(f"lines of K are {16 * line} bytes apart, not the {mode.width_bytes} bytes of swizzle {mode.name}.")
+        raise _refuse(
+            f"lines of K are {16 * line} bytes apart, not the {mode.width_bytes} bytes of swizzle {mode.name}."
+        )
     return (outer, deep) if mode.bits else (deep, outer)
 
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
-from lanescope.reader.code.cute_values import CuteEvaluator, OpenLayoutValueError, make_tensor_layout
+from lanescope.reader.code.cute_mmas import OpenCuteValueError
+from lanescope.reader.code.cute_values import CuteEvaluator, make_tensor_layout
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.values import CALLED, OpaqueValue
@@ -45,7 +46,7 @@ def _compare(copy: Any, tensor: Any, text: str) -> Iterator[Pitfall]:
         return
     try:
         stored, filled = _find_map_layout(made, text), _find_tensor_layout(tensor, text)
-    except (OpenLayoutValueError, LayoutError):
+    except (OpenCuteValueError, LayoutError):
         return
     if stored.unit_bits != filled.unit_bits or stored.offset or filled.offset:
         return
@@ -88,15 +89,15 @@ def _find_maker(value: Any, deep: int = 0) -> OpaqueValue | None:
 def _find_map_layout(made: OpaqueValue, text: str) -> CuteLayout:
     layout = CuteEvaluator(text, None).evaluate_value(made.arguments[2])
     if not isinstance(layout, CuteLayout):
-        raise OpenLayoutValueError(made.text)
+        raise OpenCuteValueError(made.text)
     return layout
 
 
 def _find_tensor_layout(value: Any, text: str, deep: int = 0) -> CuteLayout:
     if not isinstance(value, OpaqueValue) or deep > _DEEPEST:
-        raise OpenLayoutValueError(str(value))
+        raise OpenCuteValueError(str(value))
     if value.head == "make_tensor":
         return make_tensor_layout(value, text)
     if CALLED in dict(value.named) or value.head != "group_modes" or not value.arguments:
-        raise OpenLayoutValueError(value.text)
+        raise OpenCuteValueError(value.text)
     return _find_tensor_layout(value.arguments[0], text, deep + 1)

@@ -19,8 +19,8 @@ from lanescope.cute.tuples import Nested
 from lanescope.descriptor.cute_descriptors import make_cute_descriptor
 from lanescope.descriptor.matrix import Descriptor, View, reads
 from lanescope.errors import LayoutError
-from lanescope.reader.code.cute_mmas import CuteMma, OpenMmaError, find_tiled_mma
-from lanescope.reader.code.cute_values import CuteEvaluator, OpenLayoutValueError, make_tensor_layout
+from lanescope.reader.code.cute_mmas import CuteMma, OpenCuteValueError, find_tiled_mma
+from lanescope.reader.code.cute_values import CuteEvaluator, make_tensor_layout
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.symbolic_integers import Span
@@ -96,9 +96,7 @@ def _read_fragment(term: OpaqueValue, text: str) -> CuteFragment:
     owner = dict(term.named).get("self")
     try:
         mma = find_tiled_mma(owner, _Values(text, None).evaluate)
-    except OpenMmaError as error:
-        return CuteFragment(term.span, operand, "", gap=OPEN_MMA, words=error.words)
-    except (OpenLayoutValueError, LayoutError) as error:
+    except (OpenCuteValueError, LayoutError) as error:
         return CuteFragment(term.span, operand, "", gap=OPEN_MMA, words=getattr(error, "words", ""))
     if mma.atom.form is None or (operand == "a" and not mma.atom.a_shared):
         return CuteFragment(term.span, operand, mma.atom.name, in_registers=True)
@@ -106,7 +104,7 @@ def _read_fragment(term: OpaqueValue, text: str) -> CuteFragment:
     try:
         tile = _Values(text, mma.atom.bits).find_tile(term.arguments[0], mma, operand, not partitioned)
         return _verify_fragment(replace(made, layout=str(tile.layout)), tile, mma)
-    except OpenLayoutValueError as error:
+    except OpenCuteValueError as error:
         return replace(made, gap=OPEN_LAYOUT, words=error.words)
     except LayoutError as error:
         return replace(made, gap=OPEN_LAYOUT, words=error.message)
@@ -133,22 +131,22 @@ class _Values:
     def find_tile(self, value: Any, mma: CuteMma, operand: str, whole: bool, deep: int = 0) -> _Tile:
         """Find the tile that a tensor is. whole: whether a plain tensor is taken as divided already."""
         if not isinstance(value, OpaqueValue) or deep > _DEEPEST:
-            raise OpenLayoutValueError(shorten_name(value))
+            raise OpenCuteValueError(shorten_name(value))
         named = dict(value.named)
         if value.head in _PARTITIONS and value.arguments:
             if _PARTITIONS[value.head] != operand:
-                raise OpenLayoutValueError(value.text)
+                raise OpenCuteValueError(value.text)
             return replace(self.find_tile(value.arguments[0], mma, operand, False, deep + 1), divided=False)
         if value.head == "make_tensor":
             if "smem" not in self.text[slice(*value.span)] and "__shared__" not in self.text:
-                raise OpenLayoutValueError(value.text)
+                raise OpenCuteValueError(value.text)
             return _Tile(make_tensor_layout(value, self.text, self.bits), whole)
         if CALLED in named:
             inner = self.find_tile(named[CALLED], mma, operand, whole, deep + 1)
             return replace(inner, layout=self._slice(inner.layout, value))
         if value.head in _SAME and value.arguments:
             return self.find_tile(value.arguments[0], mma, operand, whole, deep + 1)
-        raise OpenLayoutValueError(value.text)
+        raise OpenCuteValueError(value.text)
 
     def _slice(self, layout: CuteLayout, call: OpaqueValue) -> CuteLayout:
         """Return tensor(_, _, 0): what an open number chooses is taken as its first."""
@@ -156,7 +154,7 @@ class _Values:
         for given in call.arguments:
             try:
                 modes.append(self.evaluate(given))
-            except OpenLayoutValueError:
+            except OpenCuteValueError:
                 modes.append(0)
         sliced, _ = algebra.slice_and_offset(replace(layout, swizzle=None, unit_bits=None), tuple(modes))
         return replace(sliced, swizzle=layout.swizzle, unit_bits=layout.unit_bits, offset=0)
