@@ -204,6 +204,14 @@ def test_code_that_cute_does_not_take_is_left_open(old: str, new: str) -> None:
     assert (report.findings, report.descriptors) == ((), 2)
 
 
+@pytest.mark.parametrize("sizes", ["256, 64", "128, 60", "32, 64"])
+def test_sizes_that_no_instruction_has_are_left_open(sizes: str) -> None:
+    """Of one CTA: M is 64 or 128, and N a multiple of 8."""
+    report = check_text(UMMA_KERNEL.replace("float, 128, 64", f"float, {sizes}"))
+    assert (report.findings, report.steps) == ((), 0)
+    assert {one.gap for one in report.checked} == {"of CuTe, whose TiledMMA is open"}
+
+
 def test_tiles_in_registers_have_no_descriptor() -> None:
     report = check_text(WGMMA_KERNEL.replace("F16F16_SS", "F16F16_RS"))
     assert report.descriptors == 1

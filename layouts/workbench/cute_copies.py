@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from lanescope.cute.algebra import strip_swizzle
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
 from lanescope.reader.code.cute_mmas import OpenCuteValueError
@@ -62,11 +63,8 @@ def _compare(copy: Any, tensor: Any, text: str) -> Iterator[Pitfall]:
 
 def _differs(one: CuteLayout, other: CuteLayout) -> bool:
     """Return whether two layouts of one shape, compared before their swizzle, give an element different indices."""
-    return one.shape == other.shape and bool((_plain(one).list_indices() != _plain(other).list_indices()).any())
-
-
-def _plain(layout: CuteLayout) -> CuteLayout:
-    return CuteLayout(layout.shape, layout.stride)
+    first, second = (strip_swizzle(layout).list_indices() for layout in (one, other))
+    return one.shape == other.shape and bool((first != second).any())
 
 
 def _take_modes(layout: CuteLayout, count: int) -> CuteLayout:

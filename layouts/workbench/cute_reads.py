@@ -156,7 +156,7 @@ class _Values:
                 modes.append(self.evaluate(given))
             except OpenCuteValueError:
                 modes.append(0)
-        sliced, _ = algebra.slice_and_offset(replace(layout, swizzle=None, unit_bits=None), tuple(modes))
+        sliced, _ = algebra.slice_and_offset(algebra.strip_swizzle(layout), tuple(modes))
         return replace(sliced, swizzle=layout.swizzle, unit_bits=layout.unit_bits, offset=0)
 
 
@@ -169,7 +169,7 @@ def _verify_fragment(made: CuteFragment, tile: _Tile, mma: CuteMma) -> CuteFragm
         return replace(made, gap=OTHER_TILE, words=f"elements of {layout.unit_bits} bits")
     if layout.offset or not mma.ordered or (atom.ctas > 1 and not tile.divided):
         return replace(made, gap=OTHER_TILE, words="its order")
-    plain = replace(layout, swizzle=None, unit_bits=None)
+    plain = algebra.strip_swizzle(layout)
     if not tile.divided:
         counts = tuple(mode.size for mode in plain.modes[:2])
         if len(counts) < 2 or any(size % part for size, part in zip(counts, expected, strict=True)):
@@ -224,7 +224,7 @@ def _is_right(word: Descriptor, seen: View, first: CuteLayout, offset: int) -> b
     if offset * bits % 128:
         return False
     start = offset * bits // 8
-    linear = start * 8 + first_indices(first).reshape(seen.k, seen.rows).T * bits
+    linear = start * 8 + algebra.strip_swizzle(first).list_indices().reshape(seen.k, seen.rows).T * bits
     expected = linear // 8
     if first.swizzle:
         expected = first.swizzle(expected)
@@ -232,8 +232,3 @@ def _is_right(word: Descriptor, seen: View, first: CuteLayout, offset: int) -> b
         return bool(np.array_equal(reads(word.replace(start_address_encoded=start >> 4), seen), expected))
     except LayoutError:
         return False
-
-
-def first_indices(tile: CuteLayout) -> Any:
-    """Return the indices of a tile before its swizzle, M or N fastest."""
-    return CuteLayout(tile.shape, tile.stride).list_indices()

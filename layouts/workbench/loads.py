@@ -24,7 +24,7 @@ _ASM = re.compile(
     r"cp\.async\.bulk\.tensor\S*shared::(?:cluster|cta)\S*global\S*\s*\[\s*%(\d{1,3})\s*[,\]](?:\s*,\s*\[\s*%(\d{1,3}))?"
 )
 _BARRIER = re.compile(r"\}\s*\]\s*,\s*\[\s*%(\d{1,3})\s*\]")  # behind the coordinates
-_NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)*")
+MAP_NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +219,7 @@ def find_assembly_map(ran: AsmRun) -> str:
     if line is None or len(line.terms) != 1 or line.const:
         return ""
     names = [name.lstrip("&") for name in _list_symbol_names(ran, line.terms[0][0])]
-    return next((name for name in reversed(names) if _NAME.fullmatch(name)), "")
+    return next((name for name in reversed(names) if MAP_NAME.fullmatch(name)), "")
 
 
 def _list_symbol_names(ran: AsmRun, symbol: str) -> tuple[str, ...]:
