@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lanescope.descriptor import causes
-from lanescope.workbench import build_bench, guesses, verification
+from lanescope.workbench import build_bench, finding_codes, guesses, verification
 from lanescope.workbench import check as engine
 from lanescope.workbench.check import check_text as checked
 from lanescope.workbench.consequences import FOLLOWS
@@ -42,7 +42,7 @@ def test_public_builders_have_no_finding_but_their_own(case: Any) -> None:
     """62 texts after public code: what is found is what their heads say is wrong with them."""
     told = {one.code for one in check(case.code).findings}
     wanted = case.expected.get("warn", "") or case.expected.get("problems", "")
-    assert told - engine.WARNINGS == set(filter(None, wanted.split(",")))
+    assert told - finding_codes.WARNINGS == set(filter(None, wanted.split(",")))
 
 
 def sample_kernels() -> list[Any]:
@@ -267,7 +267,7 @@ def test_a_source_file_is_what_it_is() -> None:
 
 
 def test_every_code_has_a_title() -> None:
-    codes = set(engine.TITLES) | set(causes.TITLES)
+    codes = set(finding_codes.TITLES) | set(causes.TITLES)
     root = Path(engine.__file__).parents[1]
     sources = [root / "shared" / "tma.py", *sorted((root / "reader" / "code").glob("*.py"))]
     said = re.compile(r'(?:yield|yield \(|Pitfall\(|\.warn\(|return None, \[)\s*\(?\s*"([a-z_0-9]+)",')
@@ -276,7 +276,10 @@ def test_every_code_has_a_title() -> None:
     assert own <= codes, own - codes
     texts = [*(case.code for case in builders.CASES), *(case.text for case in workbench_cases.CASES)]
     assert {one.code for text in texts[::16] for one in check(text).findings} <= codes
-    assert "_" not in engine.get_finding_title("tma_rank") and engine.get_finding_title("other_bytes") == "Other bytes"
+    assert (
+        "_" not in finding_codes.get_finding_title("tma_rank")
+        and finding_codes.get_finding_title("other_bytes") == "Other bytes"
+    )
 
 
 SIBLINGS = """CUtensorMap mapA, mapB;

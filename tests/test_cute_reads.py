@@ -77,8 +77,9 @@ def test_words_are_those_of_make_umma_desc() -> None:
         ("(64,64):(68,1)", "K", "neither of 68 and 8 divides"),
         ("((8,4,2),(8,8)):((8,64,1024),(1,2048))", "K", "not evenly spaced"),
         ("Sw<3,4,3> o smem_ptr[16b](unset) o (64,128):(128,1)", "K", "rows are 256 bytes apart, not the 128 bytes"),
-        ("Sw<2,3,3> o smem_ptr[16b](unset) o (64,64):(32,1)", "K", "no swizzle mode"),
-        ("Sw<3,3,3> o (64,64):(64,1)", "K", "no swizzle mode"),
+        ("Sw<2,3,3> o smem_ptr[16b](unset) o (64,64):(32,1)", "K", "Sw<2,3,3> is not a swizzle mode of wgmma"),
+        ("Sw<3,3,3> o (64,64):(64,1)", "K", "Sw<3,3,3> is not a swizzle mode of wgmma"),
+        ("Sw<3,4,3> o (64,64):(64,1)", "K", "not on a pointer"),
         ("Sw<3,4,3> o smem_ptr[16b](unset) o (64,64):(1,64)", "K", "along K it has 16 units"),
     ],
 )
@@ -201,6 +202,14 @@ def test_what_the_text_leaves_open_is_said(old: str, new: str, gap: str, words: 
 def test_code_that_cute_does_not_take_is_left_open(old: str, new: str) -> None:
     report = check_text(WGMMA_KERNEL.replace(old, new))
     assert (report.findings, report.descriptors) == ((), 2)
+
+
+@pytest.mark.parametrize("sizes", ["256, 64", "128, 60", "32, 64"])
+def test_sizes_that_no_instruction_has_are_left_open(sizes: str) -> None:
+    """Of one CTA: M is 64 or 128, and N a multiple of 8."""
+    report = check_text(UMMA_KERNEL.replace("float, 128, 64", f"float, {sizes}"))
+    assert (report.findings, report.steps) == ((), 0)
+    assert {one.gap for one in report.checked} == {"of CuTe, whose TiledMMA is open"}
 
 
 def test_tiles_in_registers_have_no_descriptor() -> None:

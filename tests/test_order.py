@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import pytest
 
-from lanescope.workbench import check, order
+from lanescope.workbench import check, finding_codes, order
 from tests.transfer_kernels import STORES, TMA, plant
 
 check_text = lru_cache(maxsize=64)(check.check_text)
@@ -132,7 +132,7 @@ def test_an_excerpt_is_not_judged() -> None:
 
 
 def test_the_family_has_a_name() -> None:
-    assert set(order.TITLES) < check.FAMILIES["order"]
+    assert set(order.TITLES) < finding_codes.FAMILIES["order"]
 
 
 # shared memory --------------------------------------------------------------------------------------------------------

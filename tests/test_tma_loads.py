@@ -69,6 +69,29 @@ def test_only_boxes_that_are_loaded_are_verified(text: str, verified: int) -> No
     assert sum(one.count for one in found.unverified) == whole - verified
 
 
+BARS = ("__shared__ barrier full;", "__shared__ barrier full; __shared__ uint64_t bars[2];")
+STAGES = "for (int s = 0; s < 2; ++s) tma_load(&sA[s * 32 * BK], map_a, &bars[s], s * BK, blockIdx.y * BM);"
+HALVES = (
+    "for (int h = 0; h < 2; ++h) load_box(&s.B[(stage * BN + h * 64) * BK], &map_b, &s.full[stage], block * BK, 0);"
+)
+
+
+@for_each(
+    ("text", "verified"),
+    [
+        (read_kernel("one_stage", HALF, BARS, (A, STAGES)), 4),  # B alone
+        (read_kernel("one_stage", HALF, BARS, (A, STAGES.replace("&bars[s]", "bars_of(s)"))), 4),
+        (read_kernel("one_stage", HALF, BARS, (A, STAGES.replace("&bars[s]", "&bars[0]"))), 8),
+        (read_kernel("ring_of_stages", HALF_OF_B, (B, HALVES)), 24),
+        (read_kernel("ring_of_stages", HALF_OF_B, (B, HALVES.replace("full[stage]", "full[stage + h]"))), 12),
+    ],
+)
+def test_a_box_that_another_mbarrier_announces_may_be_the_next_stages(text: str, verified: int) -> None:
+    """Half a tile to a stage, the stages as far apart: the second one does not fill the rest of the first."""
+    found = check_text(text)
+    assert (list_codes(found), found.steps) == ([], verified)
+
+
 def test_a_box_that_nothing_loads_leaves_the_operand_open() -> None:
     made = build_bench(read_kernel("one_stage", HALF))
     assert made.verdict == "unknown" and "No verdict for A" in made.detail

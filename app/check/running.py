@@ -23,6 +23,7 @@ from lanescope.app.kit.job import run_within
 from lanescope.errors import LayoutError
 from lanescope.inputs import format_count, shorten_value
 from lanescope.workbench import check as engine
+from lanescope.workbench.finding_codes import get_finding_title
 from lanescope.workbench.gaps import UNSAID
 from lanescope.workbench.thread_gaps import BLOCK_NAME, LOADING, NO_THREADS
 
@@ -153,7 +154,7 @@ def _make_unread(source: SourceText, why: str, at: int | None) -> SourceReport:
 def _build_finding(source: SourceText, finding: engine.CheckFinding) -> CheckFinding:
     return CheckFinding(
         code=finding.code,
-        title=engine.get_finding_title(finding.code),
+        title=get_finding_title(finding.code),
         level=finding.level,  # type: ignore[arg-type]  # its three words
         message=finding.message,
         place=source.locate(finding.span),

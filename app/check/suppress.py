@@ -14,7 +14,7 @@ from lanescope.app.check.facts import CheckFinding, CheckReport, OpenQuestion, S
 from lanescope.descriptor import causes
 from lanescope.errors import LayoutError
 from lanescope.inputs import find_nearest_word, quote_value, shorten_value
-from lanescope.workbench import check as engine
+from lanescope.workbench.finding_codes import FAMILIES, TITLES
 
 BASELINE = "baseline"
 _COMMENT = re.compile(r"(?://|/\*|#)[ \t]*lanescope:[ \t]*ignore(?:\[([^\]\n]*)\])?[ \t]*([^\n]*)")
@@ -38,7 +38,7 @@ class IgnoreComment:
 
 def list_codes() -> tuple[str, ...]:
     """List the codes that a finding can have."""
-    return tuple(sorted({*engine.TITLES, *causes.TITLES, "other_bytes"}))
+    return tuple(sorted({*TITLES, *causes.TITLES, "other_bytes"}))
 
 
 def parse_codes(words: Iterable[str], option: str) -> frozenset[str]:
@@ -49,11 +49,11 @@ def parse_codes(words: Iterable[str], option: str) -> frozenset[str]:
 
 def expand_families(codes: Iterable[str]) -> frozenset[str]:
     """Return codes, those of a family for its name."""
-    return frozenset(code for name in codes for code in engine.FAMILIES.get(name, (name,)))
+    return frozenset(code for name in codes for code in FAMILIES.get(name, (name,)))
 
 
 def _parse_code(code: str, option: str) -> str:
-    known = (*list_codes(), *engine.FAMILIES)
+    known = (*list_codes(), *FAMILIES)
     if code in known:
         return code
     near = find_nearest_word(code, known)

@@ -23,7 +23,7 @@ from lanescope.inputs import join_words
 from lanescope.names.form_names import format_short_name
 from lanescope.ptx import catalog
 from lanescope.workbench import Bench
-from lanescope.workbench.check import get_finding_title
+from lanescope.workbench.finding_codes import get_finding_title
 from lanescope.workbench.results import Assumption, Repair, Span, TextPiece
 
 

@@ -15,7 +15,6 @@ from lanescope.ptx.table.descriptors import BASE32B
 from lanescope.shared.swizzle import Mode, get_mode
 
 _CHUNK_BITS = 128
-_MODES = {(0, 4, 3): "none", (1, 4, 3): "32B", (2, 4, 3): "64B", (3, 4, 3): "128B"}
 
 
 def make_cute_descriptor(layout: CuteLayout, major: str, bits: int, form: DescriptorFormat) -> Descriptor:
@@ -31,23 +30,23 @@ def make_cute_descriptor(layout: CuteLayout, major: str, bits: int, form: Descri
     """
     mode = _find_mode(layout, form)
     chunks = _count_chunks(layout, bits)
-    width = 8 if mode is BASE32B else mode.width_bytes * 8 // _CHUNK_BITS
     if major == "K":
-        lbo, sbo = _read_k_major(chunks, width, mode)
+        lbo, sbo = _read_k_major(chunks, mode)
     else:
-        lbo, sbo = _read_mn_major(chunks, width, mode, 0 if form.by_idesc else bits)
+        lbo, sbo = _read_mn_major(chunks, mode, 0 if form.by_idesc else bits)
     return encode_descriptor(form, {"start_address": 0, "lbo_bytes": 16 * lbo, "sbo_bytes": 16 * sbo}, mode.name)
 
 
 def _find_mode(layout: CuteLayout, form: DescriptorFormat) -> Mode:
     """Return the mode of the swizzle on the pointer."""
-    xor = layout.swizzle
-    numbers = (xor.bits, xor.base, xor.shift) if xor else (0, 4, 3)
-    if BASE32B in form.codes and numbers == (2, 5, 2):
-        return BASE32B
-    if numbers not in _MODES or (xor and layout.unit_bits is None):
-        raise _refuse(f"{layout.swizzle} on a pointer is no swizzle mode of {form.name}.")
-    return get_mode(_MODES[numbers])
+    if layout.swizzle is None:
+        return get_mode("none")
+    mode = next((one for one in form.codes if one.swizzle() == layout.swizzle), None)
+    if mode is None:
+        raise _refuse(f"{layout.swizzle} is not a swizzle mode of {form.name}.")
+    if layout.unit_bits is None:
+        raise _refuse(f"{layout.swizzle} changes indices of elements, not addresses: it is not on a pointer.")
+    return mode
 
 
 def _count_chunks(layout: CuteLayout, bits: int) -> CuteLayout:
@@ -78,33 +77,35 @@ def _divide(chunks: CuteLayout, first: int, second: int) -> tuple[tuple[int, int
     return pairs[0], pairs[1]
 
 
-def _read_k_major(chunks: CuteLayout, width: int, mode: Mode) -> tuple[int, int]:
+def _read_k_major(chunks: CuteLayout, mode: Mode) -> tuple[int, int]:
     """Return LBO and SBO in units of 16 bytes."""
     rows, columns = chunks.modes[0].size, chunks.modes[1].size
     if mode is BASE32B:
         raise _refuse("128B_base32B is for MN-major tiles.")
     if rows % 8:
-        raise _refuse(f"it has {rows} rows of M or N, no multiple of 8.")
+        raise _refuse(f"it has {rows} rows of M or N, not a multiple of 8.")
     if columns != 2:
         raise _refuse(f"along K it has {columns} units of 16 bytes, not 2.")
     (row, sbo), (column, _) = _divide(chunks, 8, 2)
-    if row != width:
-        raise _refuse(f"rows are {16 * row} bytes apart, not the {16 * width} bytes of swizzle {mode.name}.")
+    if row != mode.chunks:
+        raise _refuse(f"rows are {16 * row} bytes apart, not the {mode.width_bytes} bytes of swizzle {mode.name}.")
     if column != 1 and mode.bits:
         raise _refuse(f"the 16-byte units along K are {16 * column} bytes apart, not 16.")
     return column, sbo
 
 
-def _read_mn_major(chunks: CuteLayout, width: int, mode: Mode, bits: int) -> tuple[int, int]:
+def _read_mn_major(chunks: CuteLayout, mode: Mode, bits: int) -> tuple[int, int]:
     """Return LBO and SBO in units of 16 bytes. bits: of an element where K has to be that of one wgmma, else 0."""
     columns = chunks.modes[1].size
     if bits and columns != 256 // bits:
         raise _refuse(f"along K it has {columns} elements, not {256 // bits}.")
-    (run, outer), (line, deep) = _divide(chunks, width, 4 if mode is BASE32B else 8)
+    (run, outer), (line, deep) = _divide(chunks, mode.chunks, mode.deep)
     if run != 1 and mode.bits:
         raise _refuse(f"the 16-byte units along M or N are {16 * run} bytes apart, not 16.")
-    if line != width:
-        raise _refuse(f"lines of K are {16 * line} bytes apart, not the {16 * width} bytes of swizzle {mode.name}.")
+    if line != mode.chunks:
+        raise _refuse(
+            f"lines of K are {16 * line} bytes apart, not the {mode.width_bytes} bytes of swizzle {mode.name}."
+        )
     return (outer, deep) if mode.bits else (deep, outer)
 
 

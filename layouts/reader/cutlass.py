@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
@@ -23,6 +24,7 @@ _MMA = re.compile(
     rf"(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)_(?P<types>(?:{_TYPE}){{3,4}})?_?(?P<ending>[A-Z]\w*)"
     r"(?:\s*<(?P<given>[^<>]*)>)?"
 )
+_WGMMA = re.compile(r"(?:SM90_|(?:SM90::GMMA::)?MMA_)\d+x\d+x\d+_\w+_(?:SS|RS)(?:_\w+)?")
 _GIVEN = re.compile(r"\b(?:float_|type_float_|cutlass::float_)?(e\dm\d|ue\dm\d)(?:_unpacksmem)?(?:_t)?\b")
 _COPY = re.compile(
     r"\bSM(?P<sm>\d+)_(?:(?P<unit>U\d+)x(?P<units>\d+)|SU(?P<packed>[46])_DU8x16_x(?P<count>\d+))"
@@ -69,6 +71,19 @@ def _match_atoms(text: str) -> tuple[list[Instruction], list[str]]:
                 named.append(match[0])
                 instructions += known(match)
     return instructions, named
+
+
+@lru_cache(maxsize=256)
+def find_wgmma(name: str) -> Instruction | None:
+    """Find the wgmma that the name of an atom, without template arguments, means; None for another name."""
+    if not _WGMMA.fullmatch(name):
+        return None
+    try:
+        instructions = set(find_atom_instructions(name))
+    except LayoutError:
+        return None
+    instruction = instructions.pop() if len(instructions) == 1 else None
+    return instruction if instruction is not None and instruction.family.by_descriptor else None
 
 
 def recognise_cutlass_atoms(text: str) -> tuple[TextMeaning, ...]:

@@ -104,8 +104,8 @@ def parse_umma_text(text: str) -> SpelledAtom | None:
 # CUTLASS's template -------------------------------------------------------------------------------------------------
 
 
-def _find_atom_row(name: str) -> tuple[AtomRow, str, bool]:
-    """Find (row, what follows its stem, whether it is a pair's) of an atom's name."""
+def find_atom_row(name: str) -> tuple[AtomRow, str, bool]:
+    """Find (row, what follows its stem, whether it is a pair's) of an atom's name; LayoutError lists names near it."""
     for row in sorted(ROWS, key=lambda row: -len(row.stem)):
         for pair, lead in ((True, f"{row.stem}_{PAIRED}_"), (False, f"{row.stem}_")):
             if name.startswith(lead) and name.removeprefix(lead) in row.endings:
@@ -122,7 +122,7 @@ def _count_common_words(stem: str, name: str) -> int:
 
 
 def _parse_template(home: TermText, value: SyntaxTerm) -> SpelledAtom:
-    row, ending, pair = _find_atom_row(value.name)
+    row, ending, pair = find_atom_row(value.name)
     said = _template_arguments(row, ending, value)
     vs = home.parse_number(said["vs"]) if "vs" in said else 0
     if vs is None:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from lanescope.deadline import OverdueError
-from lanescope.descriptor import causes
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import refuse_deep_recursion
 from lanescope.inputs import join_words
@@ -33,7 +32,6 @@ from lanescope.workbench import (
     filled_tiles,
     order,
     shared_budget,
-    target_checks,
     tensor_memory_order,
     tile_starts,
     transfers,
@@ -42,12 +40,11 @@ from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.consequences import drop_consequences, drop_told_doubts, find_constant_place, follows
 from lanescope.workbench.contents import HEADERS_KEY, WORK_KEY, evaluate_with_choices, format_headers
-from lanescope.workbench.cute_reads import TITLES as CUTE_TITLES
 from lanescope.workbench.cute_reads import describe_open_fragment, list_cute_fragments
+from lanescope.workbench.finding_codes import DOUBTS, WARNINGS
 from lanescope.workbench.fragment_blame import lay_fragment_blame
 from lanescope.workbench.gaps import CheckedDescriptor, find_library, find_multiplier, list_checked_descriptors
 from lanescope.workbench.guesses import PATIENCE, Guesses
-from lanescope.workbench.idesc_checks import TITLES as TENSOR_TITLES
 from lanescope.workbench.idesc_checks import check_tensor_code
 from lanescope.workbench.kernel_runs import KernelText
 from lanescope.workbench.pitfalls import find_pitfall_edits, find_pitfalls, group_pitfalls
@@ -56,66 +53,12 @@ from lanescope.workbench.tally import UnverifiedReads, count_verified, drop_prov
 from lanescope.workbench.target_checks import find_missing_instructions, make_target_macros
 from lanescope.workbench.tcgen05 import TARGET_KEY, TCGEN05_KEY
 from lanescope.workbench.thread_gaps import CheckedKernel, list_kernels_by_text
-from lanescope.workbench.thread_tiles import TITLES as FRAGMENT_TITLES
 from lanescope.workbench.thread_tiles import FragmentReport, check_thread_tiles
-from lanescope.workbench.tiled_mma_checks import TITLES as TILED_MMA_TITLES
 from lanescope.workbench.tiled_mma_checks import check_tiled_mmas
 from lanescope.workbench.wrong_reads import WrongRead, list_wrong_reads
 
 Span = tuple[int, int]
 LONGEST = PATIENCE * LONGEST_PASTE
-DOUBTS = frozenset(
-    "comment_contradicts core_matrices_overlap lbo_unusual mask_cuts_address mask_too_wide sbo_unusual"
-    " strides_unusual".split()
-)  # never a failure
-WARNINGS = frozenset(
-    "reserved_bits version_wrong idesc_reserved_bits idesc_type tiled_mma_permutation tile_alignment"
-    " cute_tile_indivisible".split()
-)  # no other bytes are read for it
-TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
-    **FRAGMENT_TITLES,
-    **TENSOR_TITLES,
-    **CUTE_TITLES,
-    **cute_copies.TITLES,
-    **target_checks.TITLES,
-    **tile_starts.TITLES,
-    **TILED_MMA_TITLES,
-    "comment_contradicts": "A comment or a name says another thing than the code",
-    "core_matrices_overlap": "The strides make core matrices overlap",
-    "lbo_unusual": "LBO is unusual for the swizzle mode",
-    "mask_cuts_address": "The mask cuts the address",
-    "mask_too_wide": "The mask is wider than the field",
-    "sbo_unusual": "SBO is unusual for the swizzle mode",
-    "strides_unusual": "LBO and SBO look exchanged",
-    "bit_field_overflow": "A value does not fit its bit field",
-    "not_shifted": "The start address is not shifted by 4",
-    "ptxas_refuses": "ptxas refuses the line",
-    "reserved_bits": "Reserved bits of the descriptor are set",
-    "shift_too_far": "A shift is wider than its type",
-    "tma_box": "A box of the tensor map is too large",
-    "tma_box_bytes": "A box of the tensor map holds too many bytes",
-    "tma_dim": "A dimension of the tensor map is out of range",
-    "tma_element_stride": "An element stride of the tensor map is out of range",
-    "tma_inner_box": "The inner box is not a multiple of 16 bytes",
-    "tma_inner_over_swizzle": "The inner box is wider than the swizzle",
-    "tma_inner_under_swizzle": "The inner box is narrower than the swizzle",
-    "tma_inner_stride": "The innermost stride of the tensor map is not 1",
-    "tma_rank": "The tensor map has too many dimensions",
-    "tma_stride": "A stride of the tensor map is not a multiple of 16 bytes, or out of range",
-    "tma_stride_in_elements": "A stride of the tensor map counts elements",
-    "tma_swizzle": "The swizzle of the tensor map does not exist",
-    "uninitialised": "Bits are set in an uninitialised descriptor",
-    "unknown_swizzle": "The swizzle code is reserved",
-    **order.TITLES,
-    **transfers.TITLES,
-    **filled_tiles.TITLES,
-    **copy_overlaps.TITLES,
-    **shared_budget.TITLES,
-    **tensor_memory_order.TITLES,
-}
-FAMILIES = {
-    "order": frozenset((*order.TITLES, *tensor_memory_order.TITLES, "k_slices_unread"))
-}  # names that stand for several codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +112,6 @@ class CheckReport:
     multiplier: str = ""
     kernels: tuple[CheckedKernel, ...] = ()
     placed: int = 0
-
-
-def get_finding_title(code: str) -> str:
-    """Return the title of a finding's code."""
-    return TITLES.get(code) or causes.TITLES.get(code) or code.replace("_", " ").capitalize()
 
 
 def _list_refused(text: str) -> list[CheckFinding]:

@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from lanescope.cute.algebra import strip_swizzle
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
-from lanescope.reader.code.cute_values import CuteEvaluator, OpenLayoutValueError, make_tensor_layout
+from lanescope.reader.code.cute_mmas import OpenCuteValueError
+from lanescope.reader.code.cute_values import CuteEvaluator, make_tensor_layout
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.values import CALLED, OpaqueValue
@@ -45,7 +47,7 @@ def _compare(copy: Any, tensor: Any, text: str) -> Iterator[Pitfall]:
         return
     try:
         stored, filled = _find_map_layout(made, text), _find_tensor_layout(tensor, text)
-    except (OpenLayoutValueError, LayoutError):
+    except (OpenCuteValueError, LayoutError):
         return
     if stored.unit_bits != filled.unit_bits or stored.offset or filled.offset:
         return
@@ -61,11 +63,8 @@ def _compare(copy: Any, tensor: Any, text: str) -> Iterator[Pitfall]:
 
 def _differs(one: CuteLayout, other: CuteLayout) -> bool:
     """Return whether two layouts of one shape, compared before their swizzle, give an element different indices."""
-    return one.shape == other.shape and bool((_plain(one).list_indices() != _plain(other).list_indices()).any())
-
-
-def _plain(layout: CuteLayout) -> CuteLayout:
-    return CuteLayout(layout.shape, layout.stride)
+    first, second = (strip_swizzle(layout).list_indices() for layout in (one, other))
+    return one.shape == other.shape and bool((first != second).any())
 
 
 def _take_modes(layout: CuteLayout, count: int) -> CuteLayout:
@@ -88,15 +87,15 @@ def _find_maker(value: Any, deep: int = 0) -> OpaqueValue | None:
 def _find_map_layout(made: OpaqueValue, text: str) -> CuteLayout:
     layout = CuteEvaluator(text, None).evaluate_value(made.arguments[2])
     if not isinstance(layout, CuteLayout):
-        raise OpenLayoutValueError(made.text)
+        raise OpenCuteValueError(made.text)
     return layout
 
 
 def _find_tensor_layout(value: Any, text: str, deep: int = 0) -> CuteLayout:
     if not isinstance(value, OpaqueValue) or deep > _DEEPEST:
-        raise OpenLayoutValueError(str(value))
+        raise OpenCuteValueError(str(value))
     if value.head == "make_tensor":
         return make_tensor_layout(value, text)
     if CALLED in dict(value.named) or value.head != "group_modes" or not value.arguments:
-        raise OpenLayoutValueError(value.text)
+        raise OpenCuteValueError(value.text)
     return _find_tensor_layout(value.arguments[0], text, deep + 1)

@@ -19,8 +19,8 @@ from lanescope.cute.tuples import Nested
 from lanescope.descriptor.cute_descriptors import make_cute_descriptor
 from lanescope.descriptor.matrix import Descriptor, View, reads
 from lanescope.errors import LayoutError
-from lanescope.reader.code.cute_mmas import CuteMma, OpenMmaError, find_tiled_mma
-from lanescope.reader.code.cute_values import CuteEvaluator, OpenLayoutValueError, make_tensor_layout
+from lanescope.reader.code.cute_mmas import CuteMma, OpenCuteValueError, find_tiled_mma
+from lanescope.reader.code.cute_values import CuteEvaluator, make_tensor_layout
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.symbolic_integers import Span
@@ -96,9 +96,7 @@ def _read_fragment(term: OpaqueValue, text: str) -> CuteFragment:
     owner = dict(term.named).get("self")
     try:
         mma = find_tiled_mma(owner, _Values(text, None).evaluate)
-    except OpenMmaError as error:
-        return CuteFragment(term.span, operand, "", gap=OPEN_MMA, words=error.words)
-    except (OpenLayoutValueError, LayoutError) as error:
+    except (OpenCuteValueError, LayoutError) as error:
         return CuteFragment(term.span, operand, "", gap=OPEN_MMA, words=getattr(error, "words", ""))
     if mma.atom.form is None or (operand == "a" and not mma.atom.a_shared):
         return CuteFragment(term.span, operand, mma.atom.name, in_registers=True)
@@ -106,7 +104,7 @@ def _read_fragment(term: OpaqueValue, text: str) -> CuteFragment:
     try:
         tile = _Values(text, mma.atom.bits).find_tile(term.arguments[0], mma, operand, not partitioned)
         return _verify_fragment(replace(made, layout=str(tile.layout)), tile, mma)
-    except OpenLayoutValueError as error:
+    except OpenCuteValueError as error:
         return replace(made, gap=OPEN_LAYOUT, words=error.words)
     except LayoutError as error:
         return replace(made, gap=OPEN_LAYOUT, words=error.message)
@@ -133,22 +131,22 @@ class _Values:
     def find_tile(self, value: Any, mma: CuteMma, operand: str, whole: bool, deep: int = 0) -> _Tile:
         """Find the tile that a tensor is. whole: whether a plain tensor is taken as divided already."""
         if not isinstance(value, OpaqueValue) or deep > _DEEPEST:
-            raise OpenLayoutValueError(shorten_name(value))
+            raise OpenCuteValueError(shorten_name(value))
         named = dict(value.named)
         if value.head in _PARTITIONS and value.arguments:
             if _PARTITIONS[value.head] != operand:
-                raise OpenLayoutValueError(value.text)
+                raise OpenCuteValueError(value.text)
             return replace(self.find_tile(value.arguments[0], mma, operand, False, deep + 1), divided=False)
         if value.head == "make_tensor":
             if "smem" not in self.text[slice(*value.span)] and "__shared__" not in self.text:
-                raise OpenLayoutValueError(value.text)
+                raise OpenCuteValueError(value.text)
             return _Tile(make_tensor_layout(value, self.text, self.bits), whole)
         if CALLED in named:
             inner = self.find_tile(named[CALLED], mma, operand, whole, deep + 1)
             return replace(inner, layout=self._slice(inner.layout, value))
         if value.head in _SAME and value.arguments:
             return self.find_tile(value.arguments[0], mma, operand, whole, deep + 1)
-        raise OpenLayoutValueError(value.text)
+        raise OpenCuteValueError(value.text)
 
     def _slice(self, layout: CuteLayout, call: OpaqueValue) -> CuteLayout:
         """Return tensor(_, _, 0): what an open number chooses is taken as its first."""
@@ -156,9 +154,9 @@ class _Values:
         for given in call.arguments:
             try:
                 modes.append(self.evaluate(given))
-            except OpenLayoutValueError:
+            except OpenCuteValueError:
                 modes.append(0)
-        sliced, _ = algebra.slice_and_offset(replace(layout, swizzle=None, unit_bits=None), tuple(modes))
+        sliced, _ = algebra.slice_and_offset(algebra.strip_swizzle(layout), tuple(modes))
         return replace(sliced, swizzle=layout.swizzle, unit_bits=layout.unit_bits, offset=0)
 
 
@@ -171,7 +169,7 @@ def _verify_fragment(made: CuteFragment, tile: _Tile, mma: CuteMma) -> CuteFragm
         return replace(made, gap=OTHER_TILE, words=f"elements of {layout.unit_bits} bits")
     if layout.offset or not mma.ordered or (atom.ctas > 1 and not tile.divided):
         return replace(made, gap=OTHER_TILE, words="its order")
-    plain = replace(layout, swizzle=None, unit_bits=None)
+    plain = algebra.strip_swizzle(layout)
     if not tile.divided:
         counts = tuple(mode.size for mode in plain.modes[:2])
         if len(counts) < 2 or any(size % part for size, part in zip(counts, expected, strict=True)):
@@ -226,7 +224,7 @@ def _is_right(word: Descriptor, seen: View, first: CuteLayout, offset: int) -> b
     if offset * bits % 128:
         return False
     start = offset * bits // 8
-    linear = start * 8 + first_indices(first).reshape(seen.k, seen.rows).T * bits
+    linear = start * 8 + algebra.strip_swizzle(first).list_indices().reshape(seen.k, seen.rows).T * bits
     expected = linear // 8
     if first.swizzle:
         expected = first.swizzle(expected)
@@ -234,8 +232,3 @@ def _is_right(word: Descriptor, seen: View, first: CuteLayout, offset: int) -> b
         return bool(np.array_equal(reads(word.replace(start_address_encoded=start >> 4), seen), expected))
     except LayoutError:
         return False
-
-
-def first_indices(tile: CuteLayout) -> Any:
-    """Return the indices of a tile before its swizzle, M or N fastest."""
-    return CuteLayout(tile.shape, tile.stride).list_indices()

@@ -14,6 +14,7 @@ _NO_NAME = frozenset(
     "if for while switch return sizeof alignof decltype asm __asm__ volatile catch static_assert __launch_bounds__"
     " __cluster_dims__ __attribute__ __declspec noexcept requires alignas __align__ __block_size__ defined".split()
 )
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _AFTER = re.compile(r"\s*(?:const|noexcept|override|final|\s)*\{")
 
 
@@ -46,13 +47,14 @@ def find_function_at(functions: tuple[FunctionText, ...], at: int) -> FunctionTe
     return max(inside, key=lambda function: function.body[0], default=None)
 
 
-def split_arguments(text: str) -> list[str]:
-    """Split arguments at the commas outside all brackets."""
+def split_arguments(text: str, brackets: tuple[str, str] = ("([{", ")]}")) -> list[str]:
+    """Split arguments at the commas outside all brackets, given as those that open and those that close."""
     parts, depth, start = [], 0, 0
+    opening, closing = brackets
     for at, letter in enumerate(text):
-        if letter in "([{":
+        if letter in opening:
             depth += 1
-        elif letter in ")]}":
+        elif letter in closing:
             depth -= 1
         elif letter == "," and not depth:
             parts.append(text[start:at])

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from lanescope.workbench.function_texts import COMMENT
 from lanescope.workbench.guesses import Guesses
 from lanescope.workbench.open_kernels import find_open_parameters
 from lanescope.workbench.open_names import NAME, SPOKEN, find_open_name
@@ -30,7 +31,6 @@ _LIBRARIES = {  # what multiplies by names that say no instruction
     TILED_MMA: re.compile(r"\bTiledM(?:MA|ma)(?![a-z])|\btiled_mma|\bmake_tiled_mma|\bMMA_(?:Atom|Traits)\b"),
 }
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b[^\n]*", re.M)
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _NO_CODE = re.compile(r"(\S+)\(…\): its code is not in the text")
 
 
@@ -71,7 +71,7 @@ def find_multiplier(text: str) -> str:
     lower = text.lower()
     if not any(word in lower for word in _MULTIPLIERS) or not (_BLACKWELL.search(text) or _HOPPER.search(text)):
         return ""
-    code = _COMMENT.sub(" ", text)
+    code = COMMENT.sub(" ", text)
     return "wgmma" if _HOPPER.search(code) else TCGEN05 if _BLACKWELL.search(code) else ""
 
 
@@ -82,7 +82,7 @@ def find_library(text: str) -> str:
     """
     if not any(pattern.search(text) for pattern in _LIBRARIES.values()):
         return ""
-    code = _INCLUDE.sub(" ", _COMMENT.sub(" ", text))
+    code = _INCLUDE.sub(" ", COMMENT.sub(" ", text))
     return next((name for name, pattern in _LIBRARIES.items() if pattern.search(code)), "")
 
 

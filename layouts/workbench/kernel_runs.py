@@ -17,7 +17,7 @@ from lanescope.reader.code.findings import MOST_ASSEMBLED, AsmRun, BodilessCall
 from lanescope.reader.code.run_records import MOST_SKIPPED, MOST_STORES, Arms, MemoryStore, SkippedCode
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.asm_operands import find_operand_number
-from lanescope.workbench.function_texts import FunctionText, blank_text, find_functions
+from lanescope.workbench.function_texts import COMMENT, FunctionText, blank_text, find_functions
 from lanescope.workbench.results import Span
 
 _STEPS = re.compile(
@@ -54,7 +54,6 @@ _HARMLESS = re.compile(  # that are no fence, no product and no wait for one
 )
 _LIBRARY = re.compile(r"(?:::)?(?:cde|cuda|std)::")
 _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"")
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +158,7 @@ def _list_events(
     elif isinstance(record, MemoryStore):
         yield make("store")
     elif isinstance(record, AsmRun):
-        if re.search(r"[A-Za-z_]\w*", _COMMENT.sub("", _STRING.sub("", record.text))):
+        if re.search(r"[A-Za-z_]\w*", COMMENT.sub("", _STRING.sub("", record.text))):
             yield make("unknown")  # a macro among its strings
         for step in _STEPS.finditer(record.text):
             kind = _KINDS.get(step[0]) or next((k for k, word in _PARTS.items() if word in step[0]), "store")

@@ -19,14 +19,13 @@ from lanescope.reader.code.tma_rules import LOADED, TensorMap, read_swizzle_code
 from lanescope.reader.code.values import Address, OpaqueValue, Pointer, ResolvedType
 from lanescope.shared.tma import WIDTHS
 from lanescope.workbench.asm_operands import join_strings
-from lanescope.workbench.loads import find_assembly_map, is_load
+from lanescope.workbench.loads import MAP_NAME, find_assembly_map, is_load
 
 MOST = 24  # maps of one text
 MOST_RANK = 5
 PLAIN_RANK = 2  # where neither the call's name nor the instruction says it
 _KIND = re.compile(r"tensor_?map|tma_?desc", re.I)
 _RANK = re.compile(r"(?<![0-9a-z])([1-5])d(?![0-9a-z])", re.I)
-_NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +71,13 @@ def _find_map_name(value: object) -> str:
         cell = value.place
         inner = cell.value if isinstance(cell.value, OpaqueValue) else None
         kinds = (cell.kind, inner.kind if inner is not None else None)
-        name = inner.text if inner is not None and _NAME.fullmatch(inner.text) else cell.name
+        name = inner.text if inner is not None and MAP_NAME.fullmatch(inner.text) else cell.name
     elif isinstance(value, Pointer) and len(value.base.terms) == 1:
         kinds = (value.element, None)
         name = value.base.terms[0][0].lstrip("&")
     else:
         return ""
-    return name if _NAME.fullmatch(name) and any(map(_is_map_type, kinds)) else ""
+    return name if MAP_NAME.fullmatch(name) and any(map(_is_map_type, kinds)) else ""
 
 
 def _is_map_type(kind: ResolvedType | None) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from lanescope.reader.code.evaluation import Evaluation
@@ -23,14 +23,15 @@ _OTHER = re.compile(r"store|prefetch|reduce|s2g|shared_?(?:to|2)_?global|make|cr
 _ASM = re.compile(
     r"cp\.async\.bulk\.tensor\S*shared::(?:cluster|cta)\S*global\S*\s*\[\s*%(\d{1,3})\s*[,\]](?:\s*,\s*\[\s*%(\d{1,3}))?"
 )
-_NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)*")
+_BARRIER = re.compile(r"\}\s*\]\s*,\s*\[\s*%(\d{1,3})\s*\]")  # behind the coordinates
+MAP_NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)*")
 
 
 @dataclass(frozen=True, slots=True)
 class BoxLoad:
     """One run of a call that loads a box. to: byte address of its destination; maps: what its map may be called; span:
     the call; loops: the turn of the loops around it whose ends are known; endless: whether there are others; turn: of
-    these.
+    these; barriers: the addresses that it is given besides, of which one is its mbarrier's.
     """
 
     to: LinearExpression
@@ -39,20 +40,26 @@ class BoxLoad:
     loops: tuple[tuple[str, int | None], ...] = ()
     endless: bool = False
     turn: tuple[tuple[str, str], ...] = ()
+    barriers: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class FilledTile:
     """What the loads fill of one tile. offsets: where boxes begin, in bytes from the tile's first one; maps: the names
-    of what they load; open: whether they may fill more than is known.
+    of what they load; open: whether they may fill more than is known; doubtful: where boxes begin that another mbarrier
+    announces than that of the first one, as those of the next stage.
     """
 
     offsets: frozenset[int]
     maps: frozenset[str]
     open: bool
+    doubtful: frozenset[int] = frozenset()
 
     def has_all(self, needed: Collection[int]) -> bool:
         return self.offsets.issuperset(needed)
+
+    def may_have_all(self, needed: Collection[int]) -> bool:
+        return self.open or (self.offsets | self.doubtful).issuperset(needed)
 
     def find_distance(self, count: int) -> int:
         """Find the distance between a given number of boxes; 0 if it varies or there are more or fewer boxes."""
@@ -85,7 +92,9 @@ class TextLoads:
         first = frozenset(name for off, load in loads if not off for name in load.maps)
         own_map = [(off, load) for off, load in loads if not first or not load.maps or first & load.maps]
         unclear = any(_is_part(load.to, base, end) for load in self.all) or _moves(own_map)
-        return FilledTile(frozenset(off for off, _ in own_map), first, unclear)
+        barriers = {load.barriers for off, load in own_map if not off}
+        offsets = frozenset(off for off, load in own_map if not barriers or load.barriers in barriers)
+        return FilledTile(offsets, first, unclear, frozenset(off for off, _ in own_map) - offsets)
 
     def _into(self, base: LinearExpression, end: int) -> list[tuple[int, BoxLoad]]:
         """Return (offset, load) of the loads into the tile that begins at `base` and ends at `end`."""
@@ -159,7 +168,25 @@ def _list_call_loads(call: BodilessCall, endless: Collection[str]) -> Iterator[B
     for value in call.term.arguments:
         address = get_integer(value) if isinstance(value, Pointer | SymbolicInt) else None
         if address is not None and address.plain is not None and address.plain.terms:
-            yield _make_load(address.plain, maps, call.term.span, call.loops, endless)
+            load = _make_load(address.plain, maps, call.term.span, call.loops, endless)
+            yield replace(load, barriers=frozenset(_list_other_addresses(call, address.plain)))
+
+
+def _list_other_addresses(call: BodilessCall, to: LinearExpression) -> Iterator[str]:
+    """Yield the addresses and objects that a call is given besides its destination, in this turn of its loops."""
+    for value in call.term.arguments:
+        if isinstance(value, OpaqueValue):
+            turn = (f"{name} = {n.known}" for name, n in call.loops if re.search(rf"\b{re.escape(name)}\b", value.text))
+            yield " ".join((value.text, *turn))
+        elif isinstance(value, Address):
+            yield str(value)
+        elif isinstance(value, Pointer | SymbolicInt):
+            address = get_integer(value)
+            line = address.plain if address is not None else None
+            if line is None or line == to:
+                continue
+            if isinstance(value, Pointer) or dict(line.terms).keys() == dict(to.terms).keys():  # else a coordinate
+                yield str(line)
 
 
 def _find_assembly_load(ran: AsmRun, endless: Collection[str]) -> BoxLoad | None:
@@ -174,7 +201,10 @@ def _find_assembly_load(ran: AsmRun, endless: Collection[str]) -> BoxLoad | None
     words = (word.plain for kind, word, _ in ran.inputs if "l" in kind and word is not None)
     symbols = {name for word in words if word is not None for name, _ in word.terms}
     maps = {name for symbol in symbols for name in _list_symbol_names(ran, symbol)}
-    return _make_load(line, maps, (ran.calls[-1][1] if ran.calls else ran.span), ran.loops, endless)
+    load = _make_load(line, maps, (ran.calls[-1][1] if ran.calls else ran.span), ran.loops, endless)
+    barrier = _BARRIER.search(join_strings(ran.text), match.end())
+    address = ran.inputs[int(barrier[1])][1] if barrier is not None and int(barrier[1]) < len(ran.inputs) else None
+    return replace(load, barriers=frozenset((str(address.plain),))) if address is not None else load
 
 
 def find_assembly_map(ran: AsmRun) -> str:
@@ -189,7 +219,7 @@ def find_assembly_map(ran: AsmRun) -> str:
     if line is None or len(line.terms) != 1 or line.const:
         return ""
     names = [name.lstrip("&") for name in _list_symbol_names(ran, line.terms[0][0])]
-    return next((name for name in reversed(names) if _NAME.fullmatch(name)), "")
+    return next((name for name in reversed(names) if MAP_NAME.fullmatch(name)), "")
 
 
 def _list_symbol_names(ran: AsmRun, symbol: str) -> tuple[str, ...]:

@@ -5,20 +5,12 @@ of A and B).
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
-
-from lanescope.errors import LayoutError
-from lanescope.ptx import catalog
-from lanescope.ptx.instruction import Instruction
-from lanescope.reader import cutlass
+from lanescope.reader.code.cute_mmas import read_major
 from lanescope.reader.code.findings import BodilessCall
-from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.values import ResolvedType
+from lanescope.reader.cutlass import find_wgmma
 from lanescope.workbench.scan import InstructionMention
 
-_ATOM = re.compile(r"(?:SM90_|MMA_)\d+x\d+x\d+_\w+")
-_MAJORS: dict[int | None, str] = {0: "K", 1: "MN"}  # cute::SM90::GMMA::Major
 _OWNER = "::"
 
 
@@ -27,27 +19,11 @@ def find_atom_mention(call: BodilessCall) -> InstructionMention | None:
     owner = dict(call.term.named).get(_OWNER)
     if call.term.head != "fma" or not isinstance(owner, ResolvedType):
         return None
-    instruction = _find_atom(owner.name)
+    instruction = find_wgmma(owner.name)
     if instruction is None:
         return None
     majors: dict[str, str] = {}
     if instruction.operand("a").element.bits == 16:
-        stated = (get_integer(argument) for argument in owner.arguments[:2])
-        codes = (_MAJORS.get(value.known) if value is not None else None for value in stated)
-        majors = {name: major for name, major in zip("ab", codes, strict=False) if major}
+        stated = map(read_major, owner.arguments[:2])
+        majors = {name: major for name, major in zip("ab", stated, strict=False) if major}
     return InstructionMention(instruction, call.term.span, (), majors, "_RS" in owner.name)
-
-
-@lru_cache(maxsize=256)
-def _find_atom(name: str) -> Instruction | None:
-    """Find the wgmma that an atom's name means; None for another name."""
-    if not _ATOM.fullmatch(name):
-        return None
-    try:
-        named = cutlass.recognise_cutlass_atoms(name)
-    except LayoutError:
-        return None
-    if len(named) != 1 or not named[0].facts["ptx"]:
-        return None
-    instruction = catalog.find(named[0].facts["ptx"])
-    return instruction if instruction.family.by_descriptor else None

@@ -8,8 +8,9 @@ import re
 from collections.abc import Collection
 from functools import lru_cache
 
+from lanescope.workbench.function_texts import COMMENT, split_arguments
+
 MOST = 32  # parameters that are named
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _KERNEL = re.compile(
     r"\btemplate\s*<(?P<parameters>[^{};]{1,4000}?)>\s*(?:\w+\s+){0,4}?(?:__global__|\w+_GLOBAL)\b"
     r"(?:[^{};()]|\([^{};]{0,200}?\)){0,200}?\b(?P<name>(?!__)\w+)\s*\("
@@ -27,24 +28,13 @@ def find_open_parameters(text: str, given: Collection[str]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4)
 def _list_parameters(text: str) -> tuple[str, ...]:
-    code = _COMMENT.sub(" ", text)
+    code = COMMENT.sub(" ", text)
     found: list[str] = []
     for match in _KERNEL.finditer(code):
         if re.search(rf"\b{match['name']}\s*<", code):  # launched, or named as a JIT does
             continue
-        for parameter in _split_parameters(match["parameters"]):
+        for parameter in split_arguments(match["parameters"], ("<([", ">)]")):
             named = _PARAMETER.search(parameter)
             if named is not None and not named[2] and "..." not in parameter:
                 found.append(named[1])
     return tuple(found)
-
-
-def _split_parameters(text: str) -> list[str]:
-    """Split a template's parameters at the commas outside brackets."""
-    parts, depth, last = [], 0, 0
-    for at, letter in enumerate(text):
-        depth += (letter in "<([") - (letter in ">)]")
-        if letter == "," and not depth:
-            parts.append(text[last:at].strip())
-            last = at + 1
-    return [*parts, text[last:].strip()]

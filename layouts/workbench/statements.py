@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from lanescope.workbench.addresses import start_names
+from lanescope.workbench.function_texts import COMMENT
 from lanescope.workbench.uses import DescriptorUse
 
 Span = tuple[int, int]
@@ -18,7 +19,6 @@ Run = tuple[object, ...]  # which calls belong together: the loops' turn, the ca
 _BREAKS = re.compile(
     r"[{}#?]|\b(?:else|if|for|while|do|switch|case|goto|return)\b|wait|sync|commit|barrier|fence", re.I
 )
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _CALL = re.compile(r"[\w:]+\s*(?:<[^;{}]{0,400}>)?\s*\(")
 _SUM = re.compile(r'"\+[frd]"\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)')
 _NO_SUM = re.compile(r"desc|smem|shared|&|^[\d\s+*/().'uUlL]*$|^(?:true|false)$", re.I)
@@ -59,7 +59,7 @@ def _is_next(use: DescriptorUse, two: DescriptorUse, text: str) -> bool:
     if apart is None:
         return False
     (_, end), (first, _) = apart
-    return end <= first and not _BREAKS.search(_COMMENT.sub(" ", text[end:first]))
+    return end <= first and not _BREAKS.search(COMMENT.sub(" ", text[end:first]))
 
 
 def _find_parting_statements(use: DescriptorUse, two: DescriptorUse) -> tuple[Span, Span] | None:

@@ -27,12 +27,11 @@ from lanescope.reader.code.preprocessor import Preprocessor
 from lanescope.reader.code.ptx_module import is_ptx_module
 from lanescope.reader.code.source_text import blank_printed
 from lanescope.reader.code.variants import list_leaves, make_variants
-from lanescope.workbench.function_texts import blank_text, find_functions
+from lanescope.workbench.function_texts import COMMENT, blank_text, find_functions
 from lanescope.workbench.results import Span
 from lanescope.workbench.scan import find_mentions, join_strings
 
 TITLES = {"instruction_not_on_target": "The target does not have the instruction"}
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _NUMBER = re.compile(r"sm_(\d+)([af]?)")
 _MOST_PLACES = 400  # of instructions in one text
 
@@ -123,7 +122,7 @@ def _explain_opcodes(assembled: str, target: str) -> tuple[str, ...]:
 
 def _find_missing(text: str, target: str) -> Iterator[_Missing]:
     """Yield the instructions that a target lacks: those that are spelled as PTX, then atoms of CUTLASS."""
-    joined, places = join_strings(_COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), text))
+    joined, places = join_strings(COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), text))
     spelled: list[Span] = []
     for match in islice((one for one in catalog.OPCODE.finditer(joined) if one[2]), _MOST_PLACES):
         span = places(match.start()), places(match.end() - 1) + 1

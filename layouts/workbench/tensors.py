@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
-from lanescope.reader.code.cute_values import OpenLayoutValueError, make_call_layout, make_tensor_layout
+from lanescope.reader.code.cute_mmas import OpenCuteValueError
+from lanescope.reader.code.cute_values import make_call_layout, make_tensor_layout
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import BodilessCall
 from lanescope.reader.code.integer_values import get_integer
@@ -54,7 +55,7 @@ def find_named_layouts(evaluation: Evaluation, bits: int | None) -> Iterator[tup
         try:
             if named:
                 yield named[1], call.term.span, make_call_layout(call.term, evaluation.text, bits)
-        except (OpenLayoutValueError, LayoutError):
+        except (OpenCuteValueError, LayoutError):
             continue
 
 
@@ -96,7 +97,7 @@ def _make_tensor(call: BodilessCall, text: str, element_bits: int | None) -> Sha
     layout, open_ = None, ""
     try:
         layout = make_tensor_layout(call.term, text, element_bits)
-    except OpenLayoutValueError as error:
+    except OpenCuteValueError as error:
         open_ = f"depends on {shorten_value(error.words, 60)}, which the text does not give"
     except LayoutError as error:
         open_ = f"is not one that CuTe makes: {error.message}"

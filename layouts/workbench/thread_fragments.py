@@ -22,13 +22,12 @@ from lanescope.ptx import catalog
 from lanescope.ptx.instruction import WARP, Instruction, Operand
 from lanescope.reader.threads.assembly import gather_register
 from lanescope.reader.threads.matrix_reads import find_described_places
-from lanescope.reader.threads.records import DescriptorUse, MatrixLoad, MmaUse, RegisterUse
+from lanescope.reader.threads.records import DescriptorUse, MatrixLoad, MmaUse, RegisterUse, Span
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.reader.threads.storage import EMPTY, OPEN, DataBytes, join_data, list_offsets
 from lanescope.shared.swizzle import WIDEST_PATTERN
 
 Ints = NDArray[np.int64]
-Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

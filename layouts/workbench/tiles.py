@@ -262,7 +262,7 @@ def _placed_by_loads(cover: _Cover, filled: FilledTile | None) -> tuple[int, boo
         return cover.stride, False, ""
     if filled.has_all(cover.offsets):
         return cover.stride, True, ""
-    if filled.open:
+    if filled.may_have_all(cover.offsets):
         return cover.stride, False, ""
     apart = filled.find_distance(cover.panels)
     if cover.boxes == 1 and apart >= cover.pitch * cover.lines:

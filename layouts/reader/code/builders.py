@@ -18,7 +18,7 @@ from lanescope.reader.code.doubts import find_doubts
 from lanescope.reader.code.evaluation import Evaluation, evaluate_text
 from lanescope.reader.code.findings import FoundDescriptor, Pitfall, find_origins, get_field
 from lanescope.reader.code.half_words import get_low_half, join_half_words
-from lanescope.reader.code.start_shift import find_wrong_shift
+from lanescope.reader.code.start_shift import find_unshifted_start, find_wrong_shift
 from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt, make_symbol
 
 MOST_BUILDERS = 24
@@ -283,7 +283,7 @@ def _find_start(
     first = lines[0]
     if isinstance(first, str):
         return first
-    pitfalls += _start_mistakes(group[0].value, low, spans[0] if spans else group[0].span)
+    pitfalls += find_unshifted_start(group[0].value, low, spans[0] if spans else group[0].span)
     fitted = _fit_affine_start(
         [
             (descriptor.loops, line)
@@ -293,51 +293,6 @@ def _find_start(
     )
     line = fitted or first
     return str(line) if line.terms else line.const
-
-
-def _names_address(line: LinearExpression) -> bool:
-    return any(_ADDRESS.search(name) for name, _ in line.terms)
-
-
-def _start_mistakes(value: SymbolicInt, low: int, span: Span) -> Iterator[Pitfall]:
-    """Yield mistakes in the address of a start field that begins at bit `low`."""
-    raw, shift = _get_raw_start(value, low)
-    if raw is None or any("(" in name.replace("sizeof(", "") for name, _ in raw.terms):
-        return  # what a call gives may be shifted
-    if (value.plain is not None and value.width > 40) or _is_joined_halves(value):
-        return  # nothing of the word is known, or it is made elsewhere
-    cut = all(p.width < 32 for p in value.pieces if p.low == low)  # masked, as an address is
-    if shift == 0 and (cut or _names_address(raw)):
-        yield Pitfall("not_shifted", "The start address is not shifted right by 4: the field counts 16 bytes.", span)
-    if value.plain is None and any(p.low == low and p.end > 40 for p in value.pieces):
-        yield Pitfall(
-            "generic_pointer",
-            "A 64-bit pointer is neither masked to 18 bits nor turned into a shared-window address: its upper bits"
-            " spoil LBO and SBO.",
-            span,
-        )
-
-
-def _get_raw_start(value: SymbolicInt, low: int) -> tuple[LinearExpression | None, int]:
-    piece = next((p for p in value.pieces if p.low == low), None)
-    return (piece.source, piece.shift) if piece else (None, 0)
-
-
-# what names an address, and not an amount of 16 bytes
-_ADDRESS = re.compile(r"addr|ptr|smem|shared|shm|base|buf|tile|mem|data|&|(?<![a-z])s[ab](?![a-z])", re.I)
-_PART = re.compile(r"\[[^\]]*\]|\d+|(?<![a-z])(?:lo|hi|low|high|x|y)$", re.I)
-
-
-def _is_joined_halves(value: SymbolicInt) -> bool:
-    """Return whether a word is joined from two words: `v[i] | v[i + 1] << 32` or `lo | hi << 32`.
-
-    Those words are built elsewhere.
-    """
-    low, *high = sorted(value.pieces, key=lambda piece: piece.low)
-    if value.const or low.low or low.shift or not high or any(piece.low < 32 for piece in high):
-        return False
-    whose, *others = (p.source.terms[0][0] if len(p.source.terms) == 1 else "" for p in (low, *high))
-    return bool(whose) and all("?" in name or _PART.sub("", name) == _PART.sub("", whose) for name in others)
 
 
 def _find_field_start(value: SymbolicInt, low: int, high: int) -> LinearExpression | str:

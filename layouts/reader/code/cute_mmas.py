@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from lanescope.blackwell.idesc import get_kind
+from lanescope.blackwell.kind import MmaKind
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.making import UnmadeValueError, make_compact_layout
@@ -19,31 +21,35 @@ from lanescope.cxx.sizes import find_element_bits
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
+from lanescope.ptx.table.kinds import ALONE, MAJORS, PAIR
+from lanescope.ptx.table.umma_atoms import SHARED
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.values import ArrayValue, OpaqueValue, ResolvedType, shorten_name
+from lanescope.reader.cutlass import find_wgmma
 from lanescope.reader.smem_atoms import SmemAtomName
-from lanescope.shared.swizzle import get_mode
+from lanescope.reader.umma import find_atom_row
+from lanescope.shared.swizzle import BY_WIDTH
 
-_WGMMA = re.compile(
-    r"SM90(?:_|::GMMA::MMA_)(?P<m>64)x(?P<n>\d+)x(?P<k>\d+)_(?P<types>[A-Z0-9]+)_(?P<from>SS|RS)(?P<tn>_TN)?(?:_SATURATE)?\Z"
-)
 _WARP = re.compile(r"SM[678]\d_(\d+)x(\d+)x(\d+)_\w+\Z|SM12\d_(?:\w+_)?(\d+)x(\d+)x(\d+)_\w+\Z")
-_UMMA = re.compile(r"SM1[01]\d_MMA_(?P<types>F16BF16|TF32|F8F6F4|S8)_(?P<pair>2x1SM_)?(?P<from>SS|TS)(?:_SCALED)?\Z")
-_UMMA_BITS = {"F16BF16": 16, "TF32": 32, "F8F6F4": 8, "S8": 8}
+_SELECTED_BITS = (8, 16, 32)
 _SELECTED_N = (256, 192, 128, 96, 64, 32, 16, 8)  # of op selectors, without the extended shapes
 _WRAPPERS = frozenset("MMA_Atom decltype make_mma_atom remove_cvref_t remove_cv_t decay_t".split())
-_TRIVIAL = {"sm100_make_1sm_trivial_tiled_mma": 1, "sm100_make_2sm_trivial_tiled_mma": 2}  # how many CTAs
+_TRIVIAL = {"sm100_make_1sm_trivial_tiled_mma": ALONE, "sm100_make_2sm_trivial_tiled_mma": PAIR}
 _SLICED = frozenset(("get_slice", "get_thread_slice"))
-_WIDTHS = {"128B": 128, "64B": 64, "32B": 32, "none": 16}  # bytes, the widest first
-_MAJORS = {"K": "K", "MN": "MN"}
+_MAJORS = {code: name for name, code in MAJORS.items()}  # cute::SM90::GMMA::Major and UMMA::Major
 
 
-class OpenMmaError(Exception):
-    """What a TiledMMA depends on and the text does not say, as it is written."""
+class OpenCuteValueError(Exception):
+    """What a value of CuTe's depends on and the text does not say, as it is written."""
 
     def __init__(self, words: str) -> None:
         super().__init__(words)
         self.words = words
+
+
+def get_last_word(path: str) -> str:
+    """Return the last name of a path: make_layout of cute::make_layout and cute.make_layout."""
+    return re.split(r"::|\.", path)[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +101,11 @@ class CuteMma:
 def find_tiled_mma(value: Any, evaluate: Any, deep: int = 0) -> CuteMma:
     """Find the TiledMMA that a value is, or is a slice of. evaluate: gives the layout or the tuple of a value.
 
-    OpenMmaError if the text leaves it open.
+    OpenCuteValueError if the text leaves it open.
     """
     kind = value.typed if isinstance(value, ArrayValue) and not value.cells else value
     if deep > 8:
-        raise OpenMmaError(shorten_name(value))
+        raise OpenCuteValueError(shorten_name(value))
     if isinstance(kind, OpaqueValue) and kind.head in _SLICED:
         return find_tiled_mma(dict(kind.named).get("self"), evaluate, deep + 1)
     if isinstance(kind, OpaqueValue) and kind.head in _TRIVIAL:
@@ -114,7 +120,7 @@ def find_tiled_mma(value: Any, evaluate: Any, deep: int = 0) -> CuteMma:
             return _make_mma(kind.arguments, evaluate)
         if name in ("decltype", "ThrMMA"):
             return find_tiled_mma(kind.arguments[0], evaluate, deep + 1)
-    raise OpenMmaError(_name_value(value))
+    raise OpenCuteValueError(_name_value(value))
 
 
 def _name_value(value: Any) -> str:
@@ -131,23 +137,23 @@ def _make_mma(arguments: Sequence[Any], evaluate: Any) -> CuteMma:
     try:
         shape = make_compact_layout(laid).shape
     except (UnmadeValueError, LayoutError) as error:
-        raise OpenMmaError(shorten_name(arguments[1])) from error
+        raise OpenCuteValueError(shorten_name(arguments[1])) from error
     counts = [_count(mode) for mode in (shape if isinstance(shape, tuple) else (shape,))]
     sizes = (*counts, 1, 1, 1)[:3]
     if not isinstance(tiler, tuple) or not all(part is None or isinstance(part, int | CuteLayout) for part in tiler):
-        raise OpenMmaError(shorten_name(arguments[2]))
+        raise OpenCuteValueError(shorten_name(arguments[2]))
     return CuteMma(atom, (sizes[0], sizes[1], sizes[2]), tiler)
 
 
 def _count(mode: Any) -> int:
-    """Return the size of a mode; OpenMmaError for what is no number or tuple."""
+    """Return the size of a mode; OpenCuteValueError for what is no number or tuple."""
     if not isinstance(mode, int | tuple):
-        raise OpenMmaError(str(mode))
+        raise OpenCuteValueError(str(mode))
     return mode if isinstance(mode, int) else prod(_count(item) for item in mode)
 
 
 def find_atom(value: Any, evaluate: Any, deep: int = 0) -> CuteAtom:
-    """Find the atom that a value names, wraps or selects; OpenMmaError if the text leaves it open."""
+    """Find the atom that a value names, wraps or selects; OpenCuteValueError if the text leaves it open."""
     kind = value.typed if isinstance(value, ArrayValue) and not value.cells else value
     if isinstance(kind, OpaqueValue) and kind.head in ("ss_op_selector", "rs_op_selector"):
         return _select_atom(kind, evaluate)
@@ -160,34 +166,55 @@ def find_atom(value: Any, evaluate: Any, deep: int = 0) -> CuteAtom:
         return find_atom(arguments[0], evaluate, deep + 1)
     atom = _read_name(name, arguments)
     if atom is None:
-        raise OpenMmaError(name or shorten_name(value))
+        raise OpenCuteValueError(name or shorten_name(value))
     return atom
 
 
 def _read_name(name: str, arguments: Sequence[Any]) -> CuteAtom | None:
     """Read an atom's name and template arguments; None for an atom that is not known."""
     short = name if name.startswith("SM90::GMMA::MMA_") else name.split("::")[-1]
-    if found := _WGMMA.match(short):
-        majors = ("K", "K") if found["tn"] else _read_majors(arguments[:2])
-        rows, columns, k = (int(found[letter]) for letter in "mnk")
-        bits = 32 if "TF32" in found["types"] else 16 if found["types"].endswith(("F16F16", "BF16BF16")) else 8
-        if majors is None or columns not in range(8, 257, 8) or k * bits != 256:  # a sparse product has twice that K
+    if (wgmma := find_wgmma(short)) is not None:
+        majors = ("K", "K") if "_TN" in short else _read_majors(arguments[:2])
+        if majors is None:
             return None
-        return CuteAtom(short, (rows, columns, k), WGMMA, bits, majors, found["from"] == "SS")
-    if found := _UMMA.match(short):
-        bits = _UMMA_BITS[found["types"]]
-        numbers = [one for one in arguments[3:] if _get_number(one) is not None or _read_major(one)]
-        sizes, majors = [_get_number(one) for one in numbers[:2]], _read_majors(numbers[2:4])
-        m, n = (*sizes, None, None)[:2]
-        if majors is None or m is None or n is None or m not in (64, 128, 256) or n not in range(8, 257, 8):
-            return None
-        return CuteAtom(
-            short, (m, n, 256 // bits), TCGEN05, bits, majors, found["from"] == "SS", 2 if found["pair"] else 1
-        )
+        rows, columns, k = (wgmma.sizes[letter] for letter in "mnk")
+        bits = wgmma.operands["a"].element.bits
+        return CuteAtom(short, (rows, columns, k), WGMMA, bits, majors, "_SS" in short)
     if found := _WARP.match(short):
         rows, columns, k = (int(size) for size in found.groups() if size)
         return CuteAtom(short, (rows, columns, k))
-    return None
+    return _read_umma_name(short, arguments)
+
+
+def _read_umma_name(name: str, arguments: Sequence[Any]) -> CuteAtom | None:
+    """Read the name and template arguments of a dense atom without block scaling."""
+    try:
+        row, ending, pair = find_atom_row(name)
+    except LayoutError:
+        return None
+    if 0 not in row.kinds or "SPARSE" in ending:
+        return None
+    sizes_and_majors = [one for one in arguments[3:] if _get_number(one) is not None or read_major(one)]
+    m, n = (*map(_get_number, sizes_and_majors[:2]), None, None)[:2]
+    majors = _read_majors(sizes_and_majors[2:4])
+    kind, a_shared = get_kind(row.kinds[0]), ending.startswith(SHARED)
+    return _make_umma_atom(name, kind, PAIR if pair else ALONE, (m, n), majors, a_shared)
+
+
+def _make_umma_atom(
+    name: str,
+    kind: MmaKind,
+    form: str,
+    size: tuple[int | None, int | None],
+    majors: tuple[str, str] | None,
+    a_shared: bool = True,
+) -> CuteAtom | None:
+    """Make the atom of M and N; None where one of them, or a major, is open or not legal."""
+    (m, n), legal = size, kind.sizes[form, False]
+    if majors is None or m is None or n is None or m not in legal.m or n not in legal.n or kind.scaled:
+        return None
+    ctas = 2 if form == PAIR else 1
+    return CuteAtom(name, (m, n, kind.k), TCGEN05, kind.element_bits, majors, a_shared, ctas)
 
 
 def _select_atom(call: OpaqueValue, evaluate: Any) -> CuteAtom:
@@ -195,17 +222,17 @@ def _select_atom(call: OpaqueValue, evaluate: Any) -> CuteAtom:
     the tile's.
     """
     arguments = _get_templates(call)
-    bits = _get_type_bits(arguments[0]) if arguments else None
-    if len(arguments) < 4 or bits not in (8, 16, 32):
-        raise OpenMmaError(shorten_name(arguments[0]) if arguments else call.text)
+    bits = get_type_bits(arguments[0]) if arguments else None
+    if len(arguments) < 4 or bits not in _SELECTED_BITS:
+        raise OpenCuteValueError(shorten_name(arguments[0]) if arguments else call.text)
     tile = evaluate(arguments[3])
     given = arguments[4:6]
     majors = _read_majors(given) if len(given) == 2 else ("K", "K") if not given else None
     if not isinstance(tile, tuple) or len(tile) < 3 or majors is None:
-        raise OpenMmaError(call.text)
+        raise OpenCuteValueError(call.text)
     n = next((size for size in _SELECTED_N if _count(tile[1]) % size == 0), None)
     if not n or not _count(tile[1]):
-        raise OpenMmaError(call.text)
+        raise OpenCuteValueError(call.text)
     return CuteAtom(f"m64n{n}k{256 // bits}", (64, n, 256 // bits), WGMMA, bits, majors, call.head[0] == "s")
 
 
@@ -215,26 +242,26 @@ def _make_trivial_atom(call: OpaqueValue, evaluate: Any) -> CuteAtom:
     """
     arguments = _get_templates(call)
     if len(arguments) < 7:
-        raise OpenMmaError(call.head)
-    bits, majors, tile = _get_type_bits(arguments[0]), _read_majors(arguments[5:7]), evaluate(arguments[3])
-    if bits not in (8, 16, 32) or majors is None or not isinstance(tile, tuple) or len(tile) < 3:
-        raise OpenMmaError(shorten_name(arguments[0]) if bits is None else call.head)
-    m, n = _count(tile[0]), _count(tile[1])
-    if m not in (64, 128, 256) or n % 8 or not 8 <= n <= 256:
-        raise OpenMmaError(call.head)
-    return CuteAtom(
-        f"tcgen05.mma m{m}n{n}k{256 // bits}", (m, n, 256 // bits), TCGEN05, bits, majors, True, _TRIVIAL[call.head]
-    )
+        raise OpenCuteValueError(call.head)
+    bits, majors, tile = get_type_bits(arguments[0]), _read_majors(arguments[5:7]), evaluate(arguments[3])
+    if bits not in _SELECTED_BITS or majors is None or not isinstance(tile, tuple) or len(tile) < 3:
+        raise OpenCuteValueError(shorten_name(arguments[0]) if bits is None else call.head)
+    kind, m, n = get_kind(TCGEN05.readers[bits]), _count(tile[0]), _count(tile[1])
+    atom = _make_umma_atom(f"tcgen05.mma m{m}n{n}k{kind.k}", kind, _TRIVIAL[call.head], (m, n), majors)
+    if atom is None:
+        raise OpenCuteValueError(call.head)
+    return atom
 
 
 def _get_templates(call: OpaqueValue) -> tuple[Any, ...]:
     return tuple(one for one in dict(call.named).get("<>", ()) if str(one) not in ("typename", "template"))
 
 
-def _get_type_bits(value: Any) -> int | None:
+def get_type_bits(value: Any) -> int | None:
+    """Return the bits of an element type that a value is or names; None for another value."""
     if isinstance(value, ResolvedType) and value.bits:
         return value.bits
-    return find_element_bits(re.split(r"[.:]", str(value))[-1])
+    return find_element_bits(get_last_word(str(value)))
 
 
 def _get_number(value: Any) -> int | None:
@@ -246,15 +273,16 @@ def _get_number(value: Any) -> int | None:
     return number.known if number is not None else None
 
 
-def _read_major(value: Any) -> str:
+def read_major(value: Any) -> str:
     """Return K or MN; "" for another value."""
     if (number := _get_number(value)) is not None:
-        return {0: "K", 1: "MN"}.get(number, "")
-    return _MAJORS.get(re.split(r"::|\.", str(value))[-1], "")
+        return _MAJORS.get(number, "")
+    word = get_last_word(str(value))
+    return word if word in MAJORS else ""
 
 
 def _read_majors(values: Sequence[Any]) -> tuple[str, str] | None:
-    majors = [_read_major(value) for value in values]
+    majors = [read_major(value) for value in values]
     return (majors[0], majors[1]) if len(majors) == 2 and all(majors) else None
 
 
@@ -266,7 +294,7 @@ MMA_CALLS = frozenset(("tile_size", "partition_shape_A", "partition_shape_B", "t
 def evaluate_mma_call(name: str, term: OpaqueValue, evaluate: Any) -> Any:
     """Evaluate a call of MMA_CALLS: sizes of a TiledMMA, the shape of what it partitions, a tile laid to that shape.
 
-    None for arguments of another kind; OpenMmaError if the text leaves the TiledMMA open.
+    None for arguments of another kind; OpenCuteValueError if the text leaves the TiledMMA open.
     """
     arguments = term.arguments
     if name == "tile_to_mma_shape":
@@ -308,18 +336,16 @@ SMEM_SELECTORS = frozenset(("ss_smem_selector", "sm100_smem_selector"))
 
 def select_smem_atom(call: OpaqueValue, evaluate: Any) -> tuple[SmemAtomName, int]:
     """Return (atom, element bits) of ss_smem_selector<Major, T, BLK_MN, BLK_K>(): the widest swizzle whose atom divides
-    the tile. OpenMmaError if the text leaves it open. Source: sm90_common.inl, sm100_common.inl of CUTLASS.
+    the tile. OpenCuteValueError if the text leaves it open. Source: sm90_common.inl, sm100_common.inl of CUTLASS.
     """
     arguments = _get_templates(call)
-    major = _read_major(arguments[0]) if len(arguments) >= 4 else ""
-    bits = _get_type_bits(arguments[1]) if major else None
+    major = read_major(arguments[0]) if len(arguments) >= 4 else ""
+    bits = get_type_bits(arguments[1]) if major else None
     if bits not in (4, 8, 16, 32) or (bits == 32 and major == "MN" and call.head.startswith("sm100")):
-        raise OpenMmaError(_name_value(arguments[1]) if major and bits is None else call.head)
+        raise OpenCuteValueError(_name_value(arguments[1]) if major and bits is None else call.head)
     block = evaluate(arguments[2 if major == "MN" else 3])
     run = _count(block[0] if isinstance(block, tuple) else block)
-    mode = next(
-        (get_mode(name) for name in ("128B", "64B", "32B", "none") if not run * bits % (8 * _WIDTHS[name])), None
-    )
+    mode = next((one for one in reversed(BY_WIDTH) if not run * bits % (8 * one.width_bytes)), None)
     if mode is None:
-        raise OpenMmaError(call.head)
+        raise OpenCuteValueError(call.head)
     return SmemAtomName(major, mode), bits

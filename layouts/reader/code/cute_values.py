@@ -17,10 +17,17 @@ from lanescope.cute.layout import DEEPEST, MOST, CuteLayout
 from lanescope.cute.making import MAKERS, PointerUnit, UnmadeValueError, Value
 from lanescope.cute.text import parse_layout
 from lanescope.cute.words import INTEGERS, LEFT, RIGHT, UNDERSCORES
-from lanescope.cxx.sizes import find_element_bits
 from lanescope.errors import LayoutError
 from lanescope.reader import smem_layouts, terms
-from lanescope.reader.code.cute_mmas import MMA_CALLS, SMEM_SELECTORS, OpenMmaError, evaluate_mma_call, select_smem_atom
+from lanescope.reader.code.cute_mmas import (
+    MMA_CALLS,
+    SMEM_SELECTORS,
+    OpenCuteValueError,
+    evaluate_mma_call,
+    get_last_word,
+    get_type_bits,
+    select_smem_atom,
+)
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.values import CALLED, ArrayValue, OpaqueValue, ResolvedType, shorten_name
@@ -41,23 +48,15 @@ _MODAL = frozenset("size shape stride rank depth cosize layout".split())  # of a
 _UNSAID = frozenset(("typename", "template"))  # words that a parser hands on as values
 
 
-class OpenLayoutValueError(Exception):
-    """What a layout depends on and the text does not say, as it is written."""
-
-    def __init__(self, words: str) -> None:
-        super().__init__(words)
-        self.words = words
-
-
 def make_tensor_layout(call: OpaqueValue, text: str, bits: int | None = None) -> CuteLayout:
     """Return the layout that make_tensor is given behind its pointer: one layout, or a shape and a stride.
 
-    text: that the call stands in; bits: of an element whose type is open. OpenLayoutValueError for what the text
+    text: that the call stands in; bits: of an element whose type is open. OpenCuteValueError for what the text
     leaves open, LayoutError for what CuTe would not compile.
     """
     arguments = CuteEvaluator(text, bits).evaluate_arguments(call, 0, skipped=1)
     if not arguments:
-        raise OpenLayoutValueError("a layout")
+        raise OpenCuteValueError("a layout")
     return _make_layout(arguments)
 
 
@@ -81,7 +80,7 @@ class CuteEvaluator:
     def evaluate_value(self, value: Any, deep: int = 0) -> Value:
         """Evaluate a number, a tuple, a layout or a swizzle. Errors as in make_tensor_layout."""
         if deep > DEEPEST:
-            raise OpenLayoutValueError(shorten_name(value))
+            raise OpenCuteValueError(shorten_name(value))
         if isinstance(value, tuple):
             return tuple(self.evaluate_value(item, deep + 1) for item in value)
         if isinstance(value, ResolvedType):
@@ -91,10 +90,10 @@ class CuteEvaluator:
         if isinstance(value, OpaqueValue):
             return self._evaluate_call(value, deep)
         if value is None or isinstance(value, str):
-            raise OpenLayoutValueError(str(value))
+            raise OpenCuteValueError(str(value))
         read = get_integer(value)
         if read is None or read.known is None:
-            raise OpenLayoutValueError(shorten_name(value) if read is None else str(read))
+            raise OpenCuteValueError(shorten_name(value) if read is None else str(read))
         return _require_size(read.known)
 
     def evaluate_arguments(self, call: OpaqueValue, deep: int, skipped: int = 0) -> list[Value]:
@@ -125,12 +124,12 @@ class CuteEvaluator:
         term = home.parse_term(call.span[0], alone=True)
         spelled = list(term.args or ()) if isinstance(term, terms.SyntaxTerm) and term.span[1] <= call.span[1] else []
         if len(spelled) - behind < skipped:
-            raise OpenLayoutValueError(call.text)
+            raise OpenCuteValueError(call.text)
         result: list[Value] = []
         for argument in spelled[skipped : len(spelled) - behind]:
             block = smem_layouts.parse_layout_text(home, argument, self.bits)
             if block is None:
-                raise OpenLayoutValueError(home.format_words(argument))
+                raise OpenCuteValueError(home.format_words(argument))
             result.append(parse_layout(block))
         return result
 
@@ -157,7 +156,7 @@ class CuteEvaluator:
         """Return the bits of what a flagged pointer points to; those of an open type are the instruction's."""
         try:
             return int(self.evaluate_value(kind.arguments[0], deep + 1)) if kind.arguments else 1
-        except OpenLayoutValueError:
+        except OpenCuteValueError:
             if self.bits is None or not kind.arguments or "sizeof" not in str(kind.arguments[0]):
                 raise
             return self.bits
@@ -168,7 +167,7 @@ class CuteEvaluator:
         typed = value.typed
         if not isinstance(typed, ResolvedType):
             if not cells:
-                raise OpenLayoutValueError(str(value))
+                raise OpenCuteValueError(str(value))
             return tuple(self.evaluate_value(cell_value, deep + 1) for cell_value in cells)
         name = typed.name.split("::")[-1]
         if not cells and not name.startswith("make_"):
@@ -182,21 +181,21 @@ class CuteEvaluator:
         if term.head.split(".")[-1] == "make_smem_layout_atom" and len(term.arguments) > 1:
             said = parse_atom_kind(str(term.arguments[0]))
             if said is None or said.base32:
-                raise OpenLayoutValueError(str(term.arguments[0]))
+                raise OpenCuteValueError(str(term.arguments[0]))
             return make_canonical_atom(said, _get_element_bits(term.arguments[1:2], self.bits))
-        name = _last_word(term.head)
+        name = get_last_word(term.head)
         if not name:
             return self._of_text(term, deep)
         named = dict(term.named)
         templates = named.pop("<>", ())
         if name in SMEM_SELECTORS:
-            return self._select_atom(term, deep)
+            return make_canonical_atom(*select_smem_atom(term, lambda value: self.evaluate_value(value, deep + 1)))
         if name in MMA_CALLS:
             return self._evaluate_mma_call(name, term, deep)
         if name in ("get", "select") and templates:
             return self._choose_modes(name, term, templates, deep)
         if not _is_cute_name(name):
-            raise OpenLayoutValueError(term.text)
+            raise OpenCuteValueError(term.text)
         arguments = self.evaluate_arguments(term, deep)
         if templates and name in _MODAL and arguments:
             arguments[:1] = [_get_modes(arguments[0], self._evaluate_places(templates, deep), term.text)]
@@ -209,27 +208,17 @@ class CuteEvaluator:
 
     def _evaluate_mma_call(self, name: str, term: OpaqueValue, deep: int) -> Value:
         """Evaluate what depends on a TiledMMA: its sizes, and the shapes of what it partitions."""
-        try:
-            value = evaluate_mma_call(name, term, lambda value: self.evaluate_value(value, deep + 1))
-        except OpenMmaError as error:
-            raise OpenLayoutValueError(error.words) from None
+        value = evaluate_mma_call(name, term, lambda value: self.evaluate_value(value, deep + 1))
         if value is None:
-            raise OpenLayoutValueError(term.text)
+            raise OpenCuteValueError(term.text)
         return value
-
-    def _select_atom(self, term: OpaqueValue, deep: int) -> Value:
-        """Evaluate the atom that CUTLASS selects for a tile."""
-        try:
-            return make_canonical_atom(*select_smem_atom(term, lambda value: self.evaluate_value(value, deep + 1)))
-        except OpenMmaError as error:
-            raise OpenLayoutValueError(error.words) from None
 
     def _choose_modes(self, name: str, term: OpaqueValue, templates: Sequence[Any], deep: int) -> Value:
         """Evaluate get<0>(tuple) and select<0, 2>(tuple)."""
         value = self.evaluate_value(term.arguments[0], deep + 1) if len(term.arguments) == 1 else None
         places = self._evaluate_places(templates, deep)
         if not isinstance(value, tuple | CuteLayout):
-            raise OpenLayoutValueError(term.text)
+            raise OpenCuteValueError(term.text)
         if name == "get":
             return _get_modes(value, places, term.text)
         chosen = [_get_modes(value, (place,), term.text) for place in places]
@@ -238,12 +227,12 @@ class CuteEvaluator:
     def _evaluate_places(self, templates: Sequence[Any], deep: int) -> tuple[int, ...]:
         places = tuple(self.evaluate_value(one, deep + 1) for one in templates)
         if not all(isinstance(place, int) for place in places):
-            raise OpenLayoutValueError(", ".join(map(str, templates)))
+            raise OpenCuteValueError(", ".join(map(str, templates)))
         return places
 
     def _of_text(self, term: OpaqueValue, deep: int) -> Value:
         """Evaluate a name or a word: an atom, None, a number."""
-        word = _last_word(term.text)
+        word = get_last_word(term.text)
         if (atom := parse_atom_name(word)) and not atom.base32:
             return make_canonical_atom(atom, _get_element_bits((), self.bits))
         if term.kind is not None and not term.kind.open:
@@ -252,7 +241,7 @@ class CuteEvaluator:
             return None
         if match := _NUMBER.fullmatch(word):
             return _require_size(int(match[1]))
-        raise OpenLayoutValueError(term.text)
+        raise OpenCuteValueError(term.text)
 
 
 def _get_modes(value: Value, places: Sequence[int], text: str) -> Value:
@@ -263,7 +252,7 @@ def _get_modes(value: Value, places: Sequence[int], text: str) -> Value:
         modes = value if isinstance(value, tuple) else value.modes if isinstance(value, CuteLayout) else ()
         plain = not isinstance(value, CuteLayout) or not (value.swizzle or value.offset)
         if not plain or not 0 <= place < len(modes):
-            raise OpenLayoutValueError(text)
+            raise OpenCuteValueError(text)
         value = modes[place]
     return value
 
@@ -291,7 +280,7 @@ def _is_misread(value: Any) -> bool:
 
 def _require_size(size: int) -> int:
     if not 0 <= size <= MOST:
-        raise OpenLayoutValueError(str(size))
+        raise OpenCuteValueError(str(size))
     return size
 
 
@@ -299,8 +288,8 @@ def is_cute_value(value: Any) -> bool:
     """Return whether a value is one of CuTe's whose type says all of it: a layout, a shape, a TiledMMA."""
     if isinstance(value, ArrayValue):
         kind = value.typed
-        return isinstance(kind, ResolvedType) and _last_word(kind.name) in (*MAKERS, "decltype")
-    return isinstance(value, OpaqueValue) and is_cute_call(_last_word(value.head))
+        return isinstance(kind, ResolvedType) and get_last_word(kind.name) in (*MAKERS, "decltype")
+    return isinstance(value, OpaqueValue) and is_cute_call(get_last_word(value.head))
 
 
 def is_cute_call(name: str) -> bool:
@@ -331,7 +320,7 @@ def _call_cute(name: str, values: list[Value], words: dict[str, Value], text: st
     if name in MAKERS and (op not in OPS or (values and isinstance(values[0], Swizzle))):
         return _make(name, values, words, text)
     if op not in OPS:
-        raise OpenLayoutValueError(text)
+        raise OpenCuteValueError(text)
     order = words.get("order", words.get("trg_order"))
     step = apply_operation(op, [*values, *([order] if order is not None else [])])
     if step.error:
@@ -346,24 +335,16 @@ def _make(name: str, values: list[Value], words: dict[str, Value], text: str) ->
     except UnmadeValueError as error:
         if error.wrong:
             raise LayoutError("bad_cute", f"'{text}' {error.why}.", error.hint or "Give one stride a size.") from None
-        raise OpenLayoutValueError(text) from None
-
-
-def _last_word(text: str) -> str:
-    """Return the last name of a path: make_layout of cute::make_layout and cute.make_layout."""
-    return re.split(r"::|\.", text)[-1] if text else ""
+        raise OpenCuteValueError(text) from None
 
 
 def _get_element_bits(types: Sequence[Any], bits: int | None) -> int:
     """Return the bits of an atom's element type; `bits` if that is open."""
     for element in types:
-        element_bits = element.bits if isinstance(element, ResolvedType) else None
-        if isinstance(element, OpaqueValue):
-            element_bits = find_element_bits(re.split(r"[.:]", str(element))[-1])
-        if element_bits:
+        if element_bits := get_type_bits(element):
             return element_bits
     if bits is None:
-        raise OpenLayoutValueError(shorten_name(types[0]) if types else "the element type")
+        raise OpenCuteValueError(shorten_name(types[0]) if types else "the element type")
     return bits
 
 
@@ -371,7 +352,7 @@ def make_canonical_atom(atom: SmemAtomName, bits: int) -> CuteLayout:
     """Make GMMA::Layout_K_SW128_Atom and its like, in elements of so many bits."""
     mode = atom.mode
     if bits not in (1, 2, 4, 8, 16, 32, 64):
-        raise OpenLayoutValueError(f"elements of {bits} bits")
+        raise OpenCuteValueError(f"elements of {bits} bits")
     run = mode.width_bytes * 8 // bits
     shape, stride = ((8, run), (run, 1)) if atom.major == "K" else ((run, 8), (1, run))
     return CuteLayout(shape, stride, mode.swizzle() if mode.bits else None, bits)

@@ -11,9 +11,9 @@ from lanescope.errors import LayoutError
 from lanescope.reader.code import symbolic_integers, traits, tree
 from lanescope.reader.code.builtin_calls import MISSING, evaluate_known_function
 from lanescope.reader.code.call_arguments import Invocation
+from lanescope.reader.code.cute_mmas import OpenCuteValueError
 from lanescope.reader.code.cute_values import (
     CuteEvaluator,
-    OpenLayoutValueError,
     freeze_value,
     is_cute_call,
     is_size_call,
@@ -190,7 +190,7 @@ def _measure_cute(ev: Evaluator, call: Invocation) -> Any:
     term = OpaqueValue(call.name, None, call.name, tuple(call.given), (("<>", call.templates),), call.one.span)
     try:
         size = CuteEvaluator(ev.text, None).evaluate_value(term)
-    except (OpenLayoutValueError, LayoutError):
+    except (OpenCuteValueError, LayoutError):
         return MISSING
     return SymbolicInt(size, INT) if isinstance(size, int) else MISSING
 

@@ -16,7 +16,8 @@ from lanescope.cute.layout import CuteLayout
 from lanescope.cxx.sizes import find_element_bits
 from lanescope.errors import LayoutError
 from lanescope.reader.code.call_layouts import CallLayout, make_canonical_tile
-from lanescope.reader.code.cute_values import OpenLayoutValueError, make_call_layout
+from lanescope.reader.code.cute_mmas import OpenCuteValueError
+from lanescope.reader.code.cute_values import make_call_layout
 from lanescope.reader.code.values import OpaqueValue
 from lanescope.shared.swizzle import get_mode
 
@@ -38,7 +39,7 @@ def read_literal_layout(value: Any, bits: int | None, element: str | None) -> Ca
         return None
     try:
         layout = make_call_layout(value, "", bits)
-    except (OpenLayoutValueError, LayoutError):
+    except (OpenCuteValueError, LayoutError):
         return None
     if layout.rank != 2 or layout.offset or not 0 < layout.size <= _MOST_ELEMENTS:
         return None

@@ -239,7 +239,7 @@ def _spare_items(
 def _forget_assigned(ev: Evaluator, statement: tree.Statement, scope: NameScope) -> None:
     """Forget what a statement assigns anywhere in it, run or not."""
     summary = ev.summaries.get_summary(statement)
-    for name in summary.names:
+    for name in sorted(summary.names):  # the order numbers the fresh names
         found = find_name(scope, name)[0]
         if isinstance(found, PLACES):
             inner = found.value if isinstance(found, Cell) else None

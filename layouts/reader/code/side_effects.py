@@ -87,7 +87,7 @@ def _forget_used(ev: Evaluator, closure: FunctionSet, seen: frozenset[int] = fro
     if function.body is None or id(function) in seen:
         return
     home = closure.captured or closure.scope
-    for name in ev.summaries.get_summary(function.body).names:
+    for name in sorted(ev.summaries.get_summary(function.body).names):
         found = find_name(home, name)[0]
         if isinstance(found, PLACES):
             ev.forget_place(found, integers=True, quiet=True)

@@ -1,4 +1,4 @@
-"""An address that is shifted by another number than 4 on its way into a descriptor's start.
+"""An address that is shifted by another number than 4, or not at all, on its way into a descriptor's start.
 
 What begins with the name of an array in shared memory is a number of bytes; the field counts 16 of them.
 """
@@ -9,16 +9,19 @@ import re
 from collections.abc import Iterator, Sequence
 
 from lanescope.reader.code.findings import Pitfall
-from lanescope.reader.code.symbolic_integers import FIELD_SHIFT, Span, SymbolicInt
+from lanescope.reader.code.symbolic_integers import FIELD_SHIFT, Span, SymbolBits, SymbolicInt
 
 _SHARED = r"(?:\b__shared__\b|\balignas\b|\b__align__\b)[^;{{}}]*?(?<![\w.>])"
 _SHR = re.compile(r"(?<![\w.])shr\.\w+\s[^;]*,\s*(\d+)\s*;")
 _LITERAL = re.compile(r"\d+[uUlL]*")
+# what names an address, and not an amount of 16 bytes
+_ADDRESS = re.compile(r"addr|ptr|smem|shared|shm|base|buf|tile|mem|data|&|(?<![a-z])s[ab](?![a-z])", re.I)
+_PART = re.compile(r"\[[^\]]*\]|\d+|(?<![a-z])(?:lo|hi|low|high|x|y)$", re.I)
 
 
 def find_wrong_shift(text: str, value: SymbolicInt, low: int, spans: Sequence[Span]) -> Iterator[Pitfall]:
     """Yield the place at which an address is shifted by another number than 4; spans: where the start came from."""
-    piece = next((p for p in value.pieces if p.low == low), None)
+    piece = _find_start_piece(value, low)
     if piece is None or piece.shift in (0, FIELD_SHIFT) or value.plain is not None:
         return
     if not any(factor == 1 and _is_shared_array(text, name) for name, factor in piece.source.terms):
@@ -43,3 +46,38 @@ def _is_amount(text: str, span: Span, amount: int) -> bool:
     digits = text[slice(*span)]
     shifts = text[max(0, span[0] - 8) : span[0]].rstrip(" (").endswith((">>", ">>="))
     return shifts and _LITERAL.fullmatch(digits) is not None and int(digits.rstrip("uUlL")) == amount
+
+
+def find_unshifted_start(value: SymbolicInt, low: int, span: Span) -> Iterator[Pitfall]:
+    """Yield that the address in a start field, which begins at bit `low`, is not shifted, or is a generic pointer."""
+    piece = _find_start_piece(value, low)
+    if piece is None or any("(" in name.replace("sizeof(", "") for name, _ in piece.source.terms):
+        return  # what a call gives may be shifted
+    if (value.plain is not None and value.width > 40) or _is_joined_halves(value):
+        return  # nothing of the word is known, or it is made elsewhere
+    cut = all(p.width < 32 for p in value.pieces if p.low == low)  # masked, as an address is
+    if piece.shift == 0 and (cut or any(_ADDRESS.search(name) for name, _ in piece.source.terms)):
+        yield Pitfall("not_shifted", "The start address is not shifted right by 4: the field counts 16 bytes.", span)
+    if value.plain is None and any(p.low == low and p.end > 40 for p in value.pieces):
+        yield Pitfall(
+            "generic_pointer",
+            "A 64-bit pointer is neither masked to 18 bits nor turned into a shared-window address: its upper bits"
+            " spoil LBO and SBO.",
+            span,
+        )
+
+
+def _find_start_piece(value: SymbolicInt, low: int) -> SymbolBits | None:
+    return next((piece for piece in value.pieces if piece.low == low), None)
+
+
+def _is_joined_halves(value: SymbolicInt) -> bool:
+    """Return whether a word is joined from two words: `v[i] | v[i + 1] << 32` or `lo | hi << 32`.
+
+    Those words are built elsewhere.
+    """
+    low, *high = sorted(value.pieces, key=lambda piece: piece.low)
+    if value.const or low.low or low.shift or not high or any(piece.low < 32 for piece in high):
+        return False
+    whose, *others = (p.source.terms[0][0] if len(p.source.terms) == 1 else "" for p in (low, *high))
+    return bool(whose) and all("?" in name or _PART.sub("", name) == _PART.sub("", whose) for name in others)

@@ -1,0 +1,78 @@
+"""Codes of what `check.py` finds: their titles, how serious they are, and names that stand for several."""
+
+from __future__ import annotations
+
+from lanescope.descriptor import causes
+from lanescope.workbench import (
+    copy_overlaps,
+    cute_copies,
+    cute_reads,
+    filled_tiles,
+    idesc_checks,
+    order,
+    shared_budget,
+    target_checks,
+    tensor_memory_order,
+    thread_tiles,
+    tile_starts,
+    tiled_mma_checks,
+    transfers,
+)
+
+DOUBTS = frozenset(
+    "comment_contradicts core_matrices_overlap lbo_unusual mask_cuts_address mask_too_wide sbo_unusual"
+    " strides_unusual".split()
+)  # never a failure
+WARNINGS = frozenset(
+    "reserved_bits version_wrong idesc_reserved_bits idesc_type tiled_mma_permutation tile_alignment"
+    " cute_tile_indivisible".split()
+)  # no other bytes are read for it
+TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
+    **thread_tiles.TITLES,
+    **idesc_checks.TITLES,
+    **cute_reads.TITLES,
+    **cute_copies.TITLES,
+    **target_checks.TITLES,
+    **tile_starts.TITLES,
+    **tiled_mma_checks.TITLES,
+    "comment_contradicts": "A comment or a name says another thing than the code",
+    "core_matrices_overlap": "The strides make core matrices overlap",
+    "lbo_unusual": "LBO is unusual for the swizzle mode",
+    "mask_cuts_address": "The mask cuts the address",
+    "mask_too_wide": "The mask is wider than the field",
+    "sbo_unusual": "SBO is unusual for the swizzle mode",
+    "strides_unusual": "LBO and SBO look exchanged",
+    "bit_field_overflow": "A value does not fit its bit field",
+    "not_shifted": "The start address is not shifted by 4",
+    "ptxas_refuses": "ptxas refuses the line",
+    "reserved_bits": "Reserved bits of the descriptor are set",
+    "shift_too_far": "A shift is wider than its type",
+    "tma_box": "A box of the tensor map is too large",
+    "tma_box_bytes": "A box of the tensor map holds too many bytes",
+    "tma_dim": "A dimension of the tensor map is out of range",
+    "tma_element_stride": "An element stride of the tensor map is out of range",
+    "tma_inner_box": "The inner box is not a multiple of 16 bytes",
+    "tma_inner_over_swizzle": "The inner box is wider than the swizzle",
+    "tma_inner_under_swizzle": "The inner box is narrower than the swizzle",
+    "tma_inner_stride": "The innermost stride of the tensor map is not 1",
+    "tma_rank": "The tensor map has too many dimensions",
+    "tma_stride": "A stride of the tensor map is not a multiple of 16 bytes, or out of range",
+    "tma_stride_in_elements": "A stride of the tensor map counts elements",
+    "tma_swizzle": "The swizzle of the tensor map does not exist",
+    "uninitialised": "Bits are set in an uninitialised descriptor",
+    "unknown_swizzle": "The swizzle code is reserved",
+    **order.TITLES,
+    **transfers.TITLES,
+    **filled_tiles.TITLES,
+    **copy_overlaps.TITLES,
+    **shared_budget.TITLES,
+    **tensor_memory_order.TITLES,
+}
+FAMILIES = {
+    "order": frozenset((*order.TITLES, *tensor_memory_order.TITLES, "k_slices_unread"))
+}  # names that stand for several codes
+
+
+def get_finding_title(code: str) -> str:
+    """Return the title of a finding's code."""
+    return TITLES.get(code) or causes.TITLES.get(code) or code.replace("_", " ").capitalize()
