@@ -308,3 +308,22 @@ void run(const at::Tensor& a) {
 }
 """
     assert not check_text(text).findings
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("Layout_K_SW128", "Layout_MN_SW128", "K-major. The layout of the tensor is MN-major"),
+        ("Major::MN>", "Major::K>", "K-major. The layout of the tensor is MN-major"),
+    ],
+)
+def test_exchanged_majors_are_named(old: str, new: str, said: str) -> None:
+    (finding,) = check_text(WGMMA_KERNEL.replace(old, new)).findings
+    assert said in finding.message
+
+
+def test_a_type_that_is_taken_from_the_atom_is_said() -> None:
+    said = "are taken to have 16 bits"
+    assert not any(said in point.message for point in check_text(WGMMA_KERNEL).open)
+    report = check_text(WGMMA_KERNEL.replace("Atom<half_t>", "Atom<TA>"))
+    assert sum(said in point.message for point in report.open) == 2

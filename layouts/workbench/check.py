@@ -40,7 +40,7 @@ from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.consequences import drop_consequences, drop_told_doubts, find_constant_place, follows
 from lanescope.workbench.contents import HEADERS_KEY, WORK_KEY, evaluate_with_choices, format_headers
-from lanescope.workbench.cute_reads import describe_open_fragment, list_cute_fragments
+from lanescope.workbench.cute_reads import describe_assumed_type, describe_open_fragment, list_cute_fragments
 from lanescope.workbench.finding_codes import DOUBTS, WARNINGS
 from lanescope.workbench.fragment_blame import lay_fragment_blame
 from lanescope.workbench.gaps import CheckedDescriptor, find_library, find_multiplier, list_checked_descriptors
@@ -184,6 +184,7 @@ def check_text(
     findings += (_make_pitfall_finding(one.problem) for one in cute if one.problem)
     findings += map(_make_pitfall_finding, cute_copies.find_copy_mistakes(code) if code else ())
     open_ += (OpenPoint(describe_open_fragment(one), one.span) for one in cute if one.gap)
+    open_ += (OpenPoint(describe_assumed_type(one), one.span) for one in cute if one.assumed_bits and not one.gap)
     checked += tuple(CheckedDescriptor((one.span,), one.gap) for one in cute)
     unique = {(finding.code, finding.span): finding for finding in reversed(findings)}
     return CheckReport(

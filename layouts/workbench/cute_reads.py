@@ -8,6 +8,7 @@ first tile's descriptor (layouts/descriptor/cute_descriptors.py), and adds the o
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +20,7 @@ from lanescope.cute.tuples import Nested
 from lanescope.descriptor.cute_descriptors import make_cute_descriptor
 from lanescope.descriptor.matrix import Descriptor, View, reads
 from lanescope.errors import LayoutError
-from lanescope.reader.code.cute_mmas import CuteMma, OpenCuteValueError, find_tiled_mma
+from lanescope.reader.code.cute_mmas import CuteAtom, CuteMma, OpenCuteValueError, find_tiled_mma
 from lanescope.reader.code.cute_values import CuteEvaluator, make_tensor_layout
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import Pitfall
@@ -50,7 +51,8 @@ class CuteFragment:
     """A fragment of A or B that CuTe makes. name: of the atom, "" if it is open; layout: of its tensor; gap: what of it
     is not known, "" if it has a verdict; words: what that depends on; reads: steps that take every element from where
     the layout has it; swizzled: whether they rest on where the tile begins; in_registers: or in tensor memory, so that
-    it has no descriptor; problem: why CuTe refuses it, None otherwise.
+    it has no descriptor; problem: why CuTe refuses it, None otherwise; assumed_bits: of an element, if the type of the
+    tensor is not known and the atom's is taken, else 0.
     """
 
     span: Span
@@ -63,6 +65,7 @@ class CuteFragment:
     swizzled: bool = False
     in_registers: bool = False
     problem: Pitfall | None = None
+    assumed_bits: int = 0
 
 
 def list_cute_fragments(code: Evaluation) -> tuple[CuteFragment, ...]:
@@ -90,6 +93,14 @@ def describe_open_fragment(fragment: CuteFragment) -> str:
     return f"{what}{where} are not verified: the text leaves open {part}" + (f" ({words})." if words else ".")
 
 
+def describe_assumed_type(fragment: CuteFragment) -> str:
+    """Return that the type of a fragment's elements is the atom's because the text gives none, in a sentence."""
+    return (
+        f"The elements of {fragment.operand.upper()} are taken to have {fragment.assumed_bits} bits, as those of"
+        f" {fragment.name}: their type is not known."
+    )
+
+
 def _read_fragment(term: OpaqueValue, text: str) -> CuteFragment:
     """Read a fragment."""
     operand, partitioned = _FRAGMENTS[term.head]
@@ -103,11 +114,21 @@ def _read_fragment(term: OpaqueValue, text: str) -> CuteFragment:
     made = CuteFragment(term.span, operand, mma.atom.name)
     try:
         tile = _Values(text, mma.atom.bits).find_tile(term.arguments[0], mma, operand, not partitioned)
-        return _verify_fragment(replace(made, layout=str(tile.layout)), tile, mma)
+        assumed_bits = 0 if _has_type(term, text, mma, operand, not partitioned) else mma.atom.bits
+        return _verify_fragment(replace(made, layout=str(tile.layout), assumed_bits=assumed_bits), tile, mma)
     except OpenCuteValueError as error:
         return replace(made, gap=OPEN_LAYOUT, words=error.words)
     except LayoutError as error:
         return replace(made, gap=OPEN_LAYOUT, words=error.message)
+
+
+def _has_type(term: OpaqueValue, text: str, mma: CuteMma, operand: str, whole: bool) -> bool:
+    """Return whether the text gives the type of the elements of a fragment's tensor."""
+    try:
+        _Values(text, None).find_tile(term.arguments[0], mma, operand, whole)
+    except (OpenCuteValueError, LayoutError):
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +203,7 @@ def _verify_fragment(made: CuteFragment, tile: _Tile, mma: CuteMma) -> CuteFragm
     try:
         word = make_cute_descriptor(first, atom.get_major(operand), atom.bits, atom.form)
     except LayoutError as error:
-        return replace(made, problem=_make_problem(made, atom.get_major(operand), error), name=atom.name)
+        return replace(made, problem=_make_problem(made, first, atom, error), name=atom.name)
     seen = View(*expected, atom.bits, atom.get_major(operand), atom.form)
     steps = list(_list_offsets(rest))
     if len(steps) > MOST_STEPS:
@@ -203,9 +224,18 @@ def _refuse_tile(made: CuteFragment, sizes: Nested, expected: tuple[int, int]) -
     return replace(made, problem=Pitfall("cute_tile_indivisible", message, made.span))
 
 
-def _make_problem(made: CuteFragment, major: str, error: LayoutError) -> Pitfall:
-    message = f"{made.operand.upper()} of {made.name} is {major}-major. {error.message} {error.hint}"
-    return Pitfall("cute_not_canonical", message.strip(), made.span)
+def _make_problem(made: CuteFragment, tile: CuteLayout, atom: CuteAtom, error: LayoutError) -> Pitfall:
+    """Return why CuTe refuses the tile of an instruction; where it is canonical for the other major, that."""
+    major = atom.get_major(made.operand)
+    other = "MN" if major == "K" else "K"
+    why = f"{error.message} {error.hint}"
+    with suppress(LayoutError):
+        assert atom.form is not None
+        make_cute_descriptor(tile, other, atom.bits, atom.form)
+        why = f"The layout of the tensor is {other}-major. Give the atom the major {other}, or a {major}-major layout."
+    return Pitfall(
+        "cute_not_canonical", f"{made.operand.upper()} of {made.name} is {major}-major. {why}".strip(), made.span
+    )
 
 
 def _list_offsets(modes: Iterable[CuteLayout]) -> Iterator[int]:
