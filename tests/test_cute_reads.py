@@ -176,6 +176,7 @@ def test_a_layout_that_cute_refuses_is_a_finding(kernel: str, old: str, new: str
     [
         ("Shape<_128, _64, _2>{}", "Shape<_128, Int<Deep>, _2>{}", "of CuTe, whose layout is open", "Deep"),
         ("SM90_64x64x16_F32F16F16_SS", "Chosen", "of CuTe, whose TiledMMA is open", "Chosen"),
+        ("<GMMA::Major::K, GMMA::Major::MN>", "", "of CuTe, whose TiledMMA is open", "SM90_64x64x16_F32F16F16_SS"),
         ("SM90_64x64x16_F32", "SM90_64x64x32_F32", "of CuTe, whose TiledMMA is open", "SM90_64x64x32_F32F16F16_SS"),
         ("  multiply<<<1, 256>>>(a, b, c, layoutA, layoutB, mma);", "", "of CuTe, whose TiledMMA is open", "mma"),
     ],
@@ -238,7 +239,7 @@ void run(half_t const* a, half_t const* b, float* c) {
 def test_what_cutlass_selects_for_a_tile_is_known() -> None:
     """The atom of 128 bytes of K, and m64n64k16: a function without a body does not change what was made before."""
     report = check_text(WGMMA_KERNEL[: WGMMA_KERNEL.index("void run(")] + SELECTED)
-    assert (report.findings, report.steps, report.descriptors) == ((), 20, 2)
+    assert (report.findings, report.steps, report.placed, report.descriptors) == ((), 20, 20, 2)
 
 
 TMA_KERNEL = """#include <cute/tensor.hpp>
