@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import AsmRun, BodilessCall
-from lanescope.reader.code.given_values import parse_value
+from lanescope.reader.code.supplied_values import parse_value
 from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import Span
 from lanescope.reader.code.tma_rules import LOADED, TensorMap, read_swizzle_code

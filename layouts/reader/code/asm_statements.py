@@ -51,7 +51,7 @@ def _record_assembly(ev: Evaluator, assembly: Assembly, values: Sequence[Any]) -
     """Keep an asm statement with the values that it was given."""
     if len(ev.assembled) >= MOST_ASSEMBLED or not assembly.text.strip():  # without text it only binds the compiler
         return
-    ev.ran += 1
+    ev.run_count += 1
     integers = (None if value is None else get_integer(value) for value in values)
     where = [
         (e.span, ()) if value is None else ev.find_origin(e)
@@ -69,9 +69,9 @@ def _record_assembly(ev: Evaluator, assembly: Assembly, values: Sequence[Any]) -
             inputs=inputs,
             loops=list_named_loops(ev),
             calls=ev.list_running_functions(),
-            order=ev.ran,
+            order=ev.run_count,
             around=around,
-            arms=tuple(ev.arms),
+            arms=tuple(ev.branch_arms),
             places=list_place_names(ev, values),
         )
     )
@@ -130,8 +130,8 @@ def _lose_reals(ev: Evaluator, assembly: Assembly, outputs: Sequence[int], scope
 
 def _lose_output(ev: Evaluator, place: Any, target: tree.Expression, scope: NameScope, key: Any) -> None:
     """Make what an output names unknown. key: statements with one key leave the same in it."""
-    if key is not None and key in ev.alike:
-        ev.store_value(place, ev.alike[key], (0, 0))
+    if key is not None and key in ev.asm_results:
+        ev.store_value(place, ev.asm_results[key], (0, 0))
         return
     while isinstance(target, tree.Cast):
         target = target.value
@@ -142,7 +142,7 @@ def _lose_output(ev: Evaluator, place: Any, target: tree.Expression, scope: Name
         ev.forget_place(place)
         value = place.value if isinstance(place, Cell) else None
         if key is not None and isinstance(value, SymbolicInt):
-            ev.alike[key] = value
+            ev.asm_results[key] = value
     else:
         ev.forget_names(ev.text[slice(*target.span)], scope)
 
@@ -157,8 +157,10 @@ def _lose_pointees(ev: Evaluator, values: Iterable[Any]) -> None:
         elif isinstance(value, ArrayValue):
             ev.forget_place(Cell(value), integers=True)
         elif (integer := get_integer(value) if not isinstance(value, str) else None) is not None:
-            for name in {name for piece in integer.pieces for name, _ in piece.source.terms} & ev.lent.keys():
-                ev.forget_place(ev.lent[name], integers=True)
+            for name in {
+                name for piece in integer.pieces for name, _ in piece.source.terms
+            } & ev.shared_addresses.keys():
+                ev.forget_place(ev.shared_addresses[name], integers=True)
 
 
 # variables that outlive a function -------------------------------------------------------------------------------
@@ -173,21 +175,21 @@ def may_asm_write(ev: Evaluator, name: str) -> bool:
 
 def forget_entry_writes(ev: Evaluator) -> None:
     """Forget what the function that was run last did to variables that outlive it, but for global ones."""
-    ev.lasting.clear()
-    ev.escaped.clear()
+    ev.static_variables.clear()
+    ev.escaped_places.clear()
     ev.globals_lost = False
-    for names, name, later in ev.statics:
+    for names, name, later in ev.static_members:
         if later is not None:
             names[name] = later
         else:
             names.pop(name, None)
-    ev.statics.clear()
+    ev.static_members.clear()
 
 
 def is_changed_before_entry(ev: Evaluator, declaration: tree.Declaration) -> bool:
     """Return whether a global or static variable may have changed from its initialiser when a function begins."""
     fixed = declaration.const and not (declaration.type is not None and declaration.type.pointers)
-    return not ev.python and not fixed and not ev.begins and ev.may_asm_write(declaration.name)
+    return not ev.python and not fixed and not ev.runs_main and ev.may_asm_write(declaration.name)
 
 
 def give_earlier_value(ev: Evaluator, cell: Cell) -> None:
@@ -197,7 +199,7 @@ def give_earlier_value(ev: Evaluator, cell: Cell) -> None:
     waiting = [cell.value]
     for value in waiting:
         if isinstance(value, Pointer):
-            ev.left_over.add(str(value))
+            ev.earlier_pointers.add(str(value))
         elif isinstance(value, ObjectValue) and len(waiting) < MOST_PARTS:
             waiting += [inner.value for inner in value.members.values()]
         elif isinstance(value, ArrayValue) and len(waiting) < MOST_PARTS:
@@ -214,7 +216,7 @@ def copy_unshared(ev: Evaluator, value: Any, deep: int = 0) -> Any:
 
 def is_absent(ev: Evaluator, value: Any) -> bool:
     """Return whether a value is not an object yet: a null pointer, or a cache before the function that fills it."""
-    return isinstance(value, Pointer) and (value.base == LinearExpression() or str(value) in ev.left_over)
+    return isinstance(value, Pointer) and (value.base == LinearExpression() or str(value) in ev.earlier_pointers)
 
 
 def _is_floating(constraint: str) -> bool:

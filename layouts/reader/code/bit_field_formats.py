@@ -52,5 +52,5 @@ def _list_bit_fields(record: RecordType, start: int = 0) -> Iterator[_Place]:
         low = start + one.low
         if one.inner is not None and not one.count:
             yield from _list_bit_fields(one.inner, low)
-        elif one.whole is not None and not one.count and one.width < one.whole.bits:
+        elif one.integer is not None and not one.count and one.width < one.integer.bits:
             yield low, low + one.width - 1

@@ -329,7 +329,7 @@ def _execute_cases(ev: Evaluator, switch: Switch, start: int | None, scope: Name
     if start is None:
         return None
     inner, target = NameScope(scope), JumpTarget(False, len(ev.branches))
-    ev.targets.append(target)
+    ev.jump_targets.append(target)
     left: EarlyExit | None = None
     try:
         for _, body in switch.cases[start:]:
@@ -337,7 +337,7 @@ def _execute_cases(ev: Evaluator, switch: Switch, start: int | None, scope: Name
             if left is not None:
                 break
     finally:
-        ev.targets.pop()
+        ev.jump_targets.pop()
         ev.destroy_variables(inner)
     return ev.join_breaks(target.breaks, left, True)
 

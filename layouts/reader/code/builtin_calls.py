@@ -115,8 +115,8 @@ def evaluate_known_function(
     call = _Call(ev, name, templates, arguments, span)
     if len(arguments) == 1 and _is_address_function(name) and not isinstance(call.first, str):
         return _address(call)
-    if name in ev.standard and arguments:
-        return _make_standard_descriptor(ev, ev.standard[name], call.first, span)
+    if name in ev.standard_functions and arguments:
+        return _make_standard_descriptor(ev, ev.standard_functions[name], call.first, span)
     if call.only_integer is not None and _is_encoder(name):
         return _encoded(ev, name, call.only_integer)
     for table in (_EVERYWHERE, _OF_PYTHON) if ev.python else (_EVERYWHERE,):
@@ -138,7 +138,7 @@ def _address(call: _Call) -> Any:
 
 def _encoded(ev: Evaluator, name: str, integer: SymbolicInt) -> SymbolicInt:
     """Evaluate PTX's matrix-descriptor-encode."""
-    ev.taken.setdefault(name)
+    ev.encode_functions.setdefault(name)
     wide = integer if ev.python else symbolic_integers.convert_int(integer, ULONG)
     return symbolic_integers.shift_int(symbolic_integers.and_ints(wide, SymbolicInt(START.mask, wide.type)), -4)
 

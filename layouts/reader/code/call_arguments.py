@@ -155,8 +155,8 @@ def find_declared_type(ev: Evaluator, place: Any, value: Any) -> ResolvedType | 
         return replace(place.kind, reference="", const=place.const or place.kind.const)
     if isinstance(place, ObjectPart) and place.field.inner is not None:
         return ResolvedType(place.field.inner.name, record=place.field.inner)
-    if isinstance(place, ObjectPart) and place.field.whole is not None:
-        return ResolvedType(place.field.whole.name, place.field.whole, place.field.whole.bits)
+    if isinstance(place, ObjectPart) and place.field.integer is not None:
+        return ResolvedType(place.field.integer.name, place.field.integer, place.field.integer.bits)
     return _kind_of_held(ev, value)
 
 

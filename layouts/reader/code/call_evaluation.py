@@ -139,8 +139,8 @@ def _bind_this(ev: Evaluator, closure: FunctionSet, scope: NameScope) -> Functio
     closure = replace(closure, constant=find_pointee_constness(ev, tree.Name((("this", None),)), scope))
     if isinstance(inner, ObjectValue) and inner.record.is_derived_from(owner):
         return replace(closure, this=inner)
-    if isinstance(inner, ObjectValue) and inner.whole is not None and inner.whole.record.is_derived_from(owner):
-        return replace(closure, this=inner.whole)
+    if isinstance(inner, ObjectValue) and inner.derived is not None and inner.derived.record.is_derived_from(owner):
+        return replace(closure, this=inner.derived)
     return replace(closure, this=inner) if isinstance(inner, ObjectPart | OpaqueValue) else closure
 
 
@@ -167,10 +167,10 @@ def call_function(
         return _pass_idle_kernel(ev, closure, function, arguments)
     scope = ev.bind_parameters(closure, chosen, arguments, named)
     ev.called.add(id(function))
-    known_before = len(ev.found)
+    known_before = len(ev.descriptors)
     value = _run_called(ev, closure, function, scope, span, at)
     if ev.is_descriptor(value, function.name):
-        del ev.found[known_before:]
+        del ev.descriptors[known_before:]
     if isinstance(value, ObjectValue) and value.record.ends and not value.held and not ev.python:
         ev.temporaries.append((value, MADE))
     return value
@@ -270,9 +270,9 @@ def _is_endless_call(ev: Evaluator, function: tree.Function) -> bool:
     under a condition that the text leaves open. What it gives is not known.
     """
     if len(ev.frames) > ev.most_calls:
-        ev.bottomless.add(id(function))
+        ev.endless_recursions.add(id(function))
         return True
-    return id(function) in ev.bottomless and any(frame.name == function.name for frame in ev.frames)
+    return id(function) in ev.endless_recursions and any(frame.name == function.name for frame in ev.frames)
 
 
 def _unwrap_launch(ev: Evaluator, function: tree.Expression, scope: Any) -> Any:

@@ -1,5 +1,6 @@
-"""Conditions of #if, as far as the text decides them: C's arithmetic of intmax_t and uintmax_t, with what is unknown in
-it left to whoever asks. Source: C++17, [cpp.cond].
+"""Parse and evaluate conditions of #if, in C's arithmetic of intmax_t and uintmax_t.
+
+The caller decides the unknown parts. Source: C++17, [cpp.cond].
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from lanescope.cxx.integers import (
 from lanescope.cxx.literals import parse_character, parse_literal
 from lanescope.reader.code.lexing import PreprocessingToken
 
-MOST_DEPTH = 60  # brackets and signs inside one another
+MOST_DEPTH = 60  # nesting of parentheses and signs
 MOST_TOKENS = 2000
 MOST_TEXT = 60  # characters of a condition's name
-MOST_SPELLED = 400  # of one whose outer brackets are looked for
+MOST_SPELLED = 400  # longest text of which outer parentheses are removed
 _MASK = (1 << 64) - 1
 _WORDS = {
     "and": "&&",
@@ -46,8 +47,8 @@ _LEVELS = (
     ("+", "-"),
     ("*", "/", "%"),
 )
-_OPPOSITE = {"<": ">=", ">": "<=", "!=": "=="}  # asked as the negation of its opposite
-_TRUTHS = frozenset(("defined", "!1", "&&", "||"))  # what is 0 or 1
+_OPPOSITE = {"<": ">=", ">": "<=", "!=": "=="}  # decided as the negation of the opposite
+_TRUTHS = frozenset(("defined", "!1", "&&", "||"))  # operators with a value of 0 or 1
 _ASKING = frozenset(
     "__has_include __has_include_next __has_cpp_attribute __has_attribute __has_builtin __has_feature __has_extension"
     " __has_declspec_attribute __has_warning __is_identifier __building_module __has_constexpr_builtin".split()
@@ -56,7 +57,7 @@ _ASKING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ConditionValue:
-    """An integer of 64 bits."""
+    """A 64-bit integer."""
 
     bits: int
     unsigned: bool = False
@@ -73,7 +74,7 @@ class ConditionValue:
 
 @dataclass(frozen=True, slots=True)
 class ConditionNode:
-    """A part of a condition. op: `name`, `number`, `defined`, `asked` or an operator of C; text: its spelling."""
+    """A part of a condition. op: `name`, `number`, `defined`, `query` or a C operator; text: its spelling."""
 
     op: str
     parts: tuple[ConditionNode, ...] = ()
@@ -85,10 +86,10 @@ class BadConditionError(Exception):
     """The text is not a condition."""
 
 
-# A name, or `defined(name)` → its value, None where that is unknown.
-Named = Callable[[str], ConditionValue | None]
-# A part that is unknown, and the names in it → whether it holds.
-Asked = Callable[[ConditionNode], bool]
+# A name or `defined(name)` → its value, None if unknown.
+FindValue = Callable[[str], ConditionValue | None]
+# An unknown part → whether it holds.
+DecideUnknown = Callable[[ConditionNode], bool]
 
 
 def make_value(value: int, unsigned: bool = False) -> ConditionValue:
@@ -97,12 +98,12 @@ def make_value(value: int, unsigned: bool = False) -> ConditionValue:
 
 class _ConditionParser:
     def __init__(self, tokens: list[PreprocessingToken]) -> None:
-        self.given = tokens
+        self.tokens = tokens
         self.at = 0
         self.depth = 0
 
     def peek_token(self) -> str:
-        word = self.given[self.at].text if self.at < len(self.given) else ""
+        word = self.tokens[self.at].text if self.at < len(self.tokens) else ""
         return _WORDS.get(word, word)
 
     def take_token(self, word: str) -> None:
@@ -114,15 +115,15 @@ class _ConditionParser:
         self.depth += 1
         if self.depth > MOST_DEPTH:
             raise BadConditionError
-        choice = self.parse_level(0)
+        node = self.parse_level(0)
         if self.peek_token() == "?":
             self.at += 1
             yes = self.parse_choice()
             self.take_token(":")
             no = self.parse_choice()
-            choice = ConditionNode("?", (choice, yes, no), f"{choice.text} ? {yes.text} : {no.text}")
+            node = ConditionNode("?", (node, yes, no), f"{node.text} ? {yes.text} : {no.text}")
         self.depth -= 1
-        return choice
+        return node
 
     def parse_level(self, n: int) -> ConditionNode:
         if n == len(_LEVELS):
@@ -147,9 +148,9 @@ class _ConditionParser:
         return self.parse_primary()
 
     def parse_primary(self) -> ConditionNode:
-        if self.at >= len(self.given):
+        if self.at >= len(self.tokens):
             raise BadConditionError
-        token = self.given[self.at]
+        token = self.tokens[self.at]
         self.at += 1
         if token.text == "(":
             inner = self.parse_choice()
@@ -159,21 +160,21 @@ class _ConditionParser:
             return ConditionNode("number", (), token.text, _parse_number(token.text))
         if token.kind == "text" and token.text.endswith("'"):
             return ConditionNode("number", (), token.text, _parse_character(token.text))
-        if token.kind in ("asked", "defined"):
+        if token.kind in ("query", "defined"):
             return ConditionNode(token.kind, (), token.text)
         if token.kind != "name":
             raise BadConditionError
         if token.text in ("true", "false"):
             return ConditionNode("number", (), token.text, ConditionValue(int(token.text == "true")))
         if self.peek_token() == "(":
-            return ConditionNode("asked", (), token.text + self._parse_call_text())
+            return ConditionNode("query", (), token.text + self._parse_call_text())
         return ConditionNode("name", (), token.text)
 
     def _parse_call_text(self) -> str:
-        """Return the text of a call behind a name that is not a macro: its brackets and their contents."""
+        """Return the parenthesized text after a name that is not a macro."""
         depth, result = 0, ""
-        while self.at < len(self.given):
-            token = self.given[self.at]
+        while self.at < len(self.tokens):
+            token = self.tokens[self.at]
             self.at += 1
             result += token.text
             depth += (token.text == "(") - (token.text == ")")
@@ -198,9 +199,9 @@ def _parse_character(text: str) -> ConditionValue:
 
 
 def parse_condition(tokens: list[PreprocessingToken]) -> ConditionNode:
-    """Parse the condition in tokens whose macros are expanded and whose `defined` are one token of kind asked each.
+    """Parse a condition from tokens with macros expanded; each `defined` and compiler query is one token.
 
-    BadConditionError if they are none.
+    BadConditionError if they are not a condition.
     """
     if len(tokens) > MOST_TOKENS:
         raise BadConditionError
@@ -211,75 +212,77 @@ def parse_condition(tokens: list[PreprocessingToken]) -> ConditionNode:
     return choice
 
 
-def is_true(node: ConditionNode, named: Named, ask: Asked) -> bool:
-    """Return whether a condition holds; asked is called with each unknown part that decides."""
-    decided = decide_condition(node, named)
+def is_true(node: ConditionNode, find_value: FindValue, decide_unknown: DecideUnknown) -> bool:
+    """Return whether a condition holds; decide_unknown is called with each unknown part that matters."""
+    decided = decide_condition(node, find_value)
     if decided is not None:
         return decided
     if node.op == "!1":
-        return not is_true(node.parts[0], named, ask)
+        return not is_true(node.parts[0], find_value, decide_unknown)
     if node.op == "&&":
-        return all(is_true(part, named, ask) for part in node.parts)
+        return all(is_true(part, find_value, decide_unknown) for part in node.parts)
     if node.op == "||":
-        return any(is_true(part, named, ask) for part in node.parts)
+        return any(is_true(part, find_value, decide_unknown) for part in node.parts)
     if node.op == "?":
-        return is_true(node.parts[1 if is_true(node.parts[0], named, ask) else 2], named, ask)
+        return is_true(
+            node.parts[1 if is_true(node.parts[0], find_value, decide_unknown) else 2], find_value, decide_unknown
+        )
     if node.op in ("==", "!=") and all(part.op in _TRUTHS for part in node.parts):
-        return (len({is_true(part, named, ask) for part in node.parts}) == 1) == (node.op == "==")
+        return (len({is_true(part, find_value, decide_unknown) for part in node.parts}) == 1) == (node.op == "==")
     if node.op in _OPPOSITE:
         left, right = node.parts
         op = _OPPOSITE[node.op]
-        return not ask(ConditionNode(op, (left, right), f"{left.text} {op} {right.text}"))
-    return ask(node)
+        return not decide_unknown(ConditionNode(op, (left, right), f"{left.text} {op} {right.text}"))
+    return decide_unknown(node)
 
 
-def decide_condition(node: ConditionNode, named: Named) -> bool | None:
-    """Return whether a condition holds; None if unknown. BadConditionError if C++ refuses it."""
+def decide_condition(node: ConditionNode, find_value: FindValue) -> bool | None:
+    """Return whether a condition holds; None if unknown. BadConditionError if C++ rejects it."""
     if node.op == "!1":
-        inner = decide_condition(node.parts[0], named)
+        inner = decide_condition(node.parts[0], find_value)
         return None if inner is None else not inner
     if node.op in ("&&", "||"):
         ends = node.op == "||"
-        left = decide_condition(node.parts[0], named)
+        left = decide_condition(node.parts[0], find_value)
         if left is ends:
             return ends
         try:
-            right = decide_condition(node.parts[1], named)
+            right = decide_condition(node.parts[1], find_value)
         except BadConditionError:
             if left is None:
                 return None
             raise
         return ends if right is ends else None if left is None else right
-    value = evaluate_node(node, named)
+    value = evaluate_node(node, find_value)
     return None if value is None else value.bits != 0
 
 
-def evaluate_node(node: ConditionNode, named: Named) -> ConditionValue | None:
-    """Evaluate a part; None if it is unknown. BadConditionError if C++ refuses it."""
+def evaluate_node(node: ConditionNode, find_value: FindValue) -> ConditionValue | None:
+    """Evaluate a part; None if unknown. BadConditionError if C++ rejects it."""
     if node.op == "number":
         return node.value
     if node.op in ("name", "defined"):
-        return named(node.text)
-    if node.op == "asked":
+        return find_value(node.text)
+    if node.op == "query":
         return None
     if node.op in ("&&", "||", "!1"):
-        truth = decide_condition(node, named)
+        truth = decide_condition(node, find_value)
         return None if truth is None else ConditionValue(int(truth))
     if node.op == "?":
-        return _value_of_choice(node, named)
-    parts = [evaluate_node(part, named) for part in node.parts]
+        return _evaluate_choice(node, find_value)
+    parts = [evaluate_node(part, find_value) for part in node.parts]
     values = [part for part in parts if part is not None]
     if len(values) < len(parts):
         return None
     return _evaluate_unary(node.op[0], values[0]) if len(values) == 1 else _evaluate_binary(node.op, *values)
 
 
-def _value_of_choice(node: ConditionNode, named: Named) -> ConditionValue | None:
+def _evaluate_choice(node: ConditionNode, find_value: FindValue) -> ConditionValue | None:
     """Return the value of c ? a : b; unsigned if either is."""
-    first = decide_condition(node.parts[0], named)
+    first = decide_condition(node.parts[0], find_value)
     if first is None:
         return None
-    chosen, other = (evaluate_node(part, named) for part in (node.parts[1:] if first else node.parts[:0:-1]))
+    chosen, other = (evaluate_node(part, find_value) for part in (node.parts[1:] if first else node.parts[:0:-1]))
     return chosen and ConditionValue(chosen.bits, chosen.unsigned or (other is not None and other.unsigned))
 
 
@@ -301,7 +304,7 @@ def _check_value(result: OperatorResult) -> ConditionValue:
 
 
 def format_node(node: ConditionNode) -> str:
-    """Format a part as it is asked for: without outer brackets, and no longer than a name."""
+    """Format a part as the name of a condition: without outer parentheses, shortened to MOST_TEXT characters."""
     text = node.text
     while 1 < len(text) <= MOST_SPELLED and text[0] == "(" and _find_closing(text) == len(text) - 1:
         text = text[1:-1].strip()
@@ -309,7 +312,7 @@ def format_node(node: ConditionNode) -> str:
 
 
 def _find_closing(text: str) -> int:
-    """Find where the bracket at the start of a text closes."""
+    """Find where the parenthesis at the start of a text closes; -1 if it does not."""
     depth = 0
     for n, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")
@@ -320,7 +323,7 @@ def _find_closing(text: str) -> int:
 
 def list_names(node: ConditionNode) -> set[str]:
     """Return the names in a part."""
-    if node.op in ("name", "asked", "defined"):
+    if node.op in ("name", "query", "defined"):
         return {node.text}
     return set().union(*(list_names(part) for part in node.parts)) if node.parts else set()
 

@@ -119,7 +119,7 @@ def run_constructor(
             default_members(ev, instance, record, ev.make_this_scope(record.scope, instance, record))
         return
     if chosen is None or (chosen.function.body is None and not chosen.function.starts):
-        ev.forget_place(Cell(instance.whole or instance))
+        ev.forget_place(Cell(instance.derived or instance))
         ev.forget_call(arguments, closure)
         return
     function = chosen.function

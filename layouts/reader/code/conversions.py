@@ -57,7 +57,7 @@ def convert_to_kind(ev: Evaluator, value: Any, kind: ResolvedType, span: Span, n
         return value
     if kind.pointers:
         return _convert_to_pointer(ev, value, kind)
-    if kind.whole is not None:
+    if kind.integer is not None:
         return _to_integer(ev, value, kind, span, name)
     if kind.record is not None and not isinstance(value, ObjectValue):
         return _convert_to_record(ev, value, kind.record, name)
@@ -68,7 +68,7 @@ def convert_to_kind(ev: Evaluator, value: Any, kind: ResolvedType, span: Span, n
 
 def _to_integer(ev: Evaluator, value: Any, kind: ResolvedType, span: Span, name: str) -> Any:
     """Return a value as an integer, of a class by its conversion."""
-    assert kind.whole is not None
+    assert kind.integer is not None
     if isinstance(value, ObjectValue) and (value.record.fields is None or _converts(value.record)):
         value = ev.convert_object_to_integer(value, kind)
     if isinstance(value, ObjectPart) and value.field.inner is not None and _converts(value.field.inner):
@@ -77,8 +77,8 @@ def _to_integer(ev: Evaluator, value: Any, kind: ResolvedType, span: Span, name:
     if integer is None or (isinstance(value, ArrayValue) and value.typed is None):
         return value
     if isinstance(value, OpaqueValue) and value.kind is not None and value.kind.name in ("float", "double"):
-        return make_free(f"({kind.whole.name}){value.text}", kind.whole)
-    return ev.narrow_value(integer, kind.whole, span, name)
+        return make_free(f"({kind.integer.name}){value.text}", kind.integer)
+    return ev.narrow_value(integer, kind.integer, span, name)
 
 
 def _to_other(ev: Evaluator, value: SymbolicInt, kind: ResolvedType) -> Any:
@@ -190,7 +190,7 @@ def _recast_object(
         return replace(value, element=None) if value.at.known == 0 else value
     if inner.record.is_derived_from(record):
         return Address(Cell(ev.upcast_object(inner, record), element))
-    complete = inner.whole if ev.casting else None
+    complete = inner.derived if ev.casting else None
     if complete is None or not complete.record.is_derived_from(record):
         return None
     return Address(Cell(complete if complete.record is record else ev.upcast_object(complete, record), element))
@@ -201,8 +201,8 @@ def convert_object_to_integer(ev: Evaluator, value: ObjectValue, kind: ResolvedT
     one.
     """
     conversions = list(_find_conversions(ev, value.record, kind))
-    exact = [closure for closure, target in conversions if target.whole == kind.whole]
-    integral = [closure for closure, target in conversions if target.whole is not None and not target.pointers]
+    exact = [closure for closure, target in conversions if target.integer == kind.integer]
+    integral = [closure for closure, target in conversions if target.integer is not None and not target.pointers]
     chosen = exact if len(exact) == 1 else integral if len(integral) == 1 else []
     if not chosen:
         return OpaqueValue(f"({kind}){value}") if conversions else value
@@ -218,7 +218,7 @@ def _find_conversions(
         function = closure.functions[0]
         if not name.startswith("operator ") or function.returns is None:
             continue
-        if ev.casting or kind.whole is BOOL or not any(f.explicit for f in closure.functions):
+        if ev.casting or kind.integer is BOOL or not any(f.explicit for f in closure.functions):
             yield closure, ev.resolve_type(function.returns, closure.get_home(function))
 
 
@@ -236,7 +236,7 @@ def make_part_object(ev: Evaluator, part: ObjectPart) -> ObjectValue:
 def evaluate_shared_address(ev: Evaluator, value: Any) -> Any:
     """Evaluate __cvta_generic_to_shared: it takes a pointer, so what it is given is one."""
     if isinstance(value, Address) and isinstance(value.place, Cell):
-        ev.lent[f"&{value.place.name}"] = value.place
+        ev.shared_addresses[f"&{value.place.name}"] = value.place
     return builtin_calls.make_shared_address(
         ev.make_name_pointer(value, VOID) or value if isinstance(value, SymbolicInt) else value
     )
@@ -268,7 +268,7 @@ def make_name_pointer(ev: Evaluator, value: SymbolicInt, element: ResolvedType, 
 
 def _find_pointer_name(ev: Evaluator, line: LinearExpression) -> str:
     """Return the name in a sum that is the pointer's, by how pointers and constants are called; "" for none."""
-    loose = [name for name, factor in line.terms if factor == 1 and name in ev.loose]
+    loose = [name for name, factor in line.terms if factor == 1 and name in ev.undeclared_names]
     names = [one for one in loose if not _CONSTANT.search(one)] or loose
     return next((one for one in names if _NAMED.search(one)), names[0] if names else "")
 

@@ -133,9 +133,9 @@ class CxxLowering(Declarations):
                 "enum_specifier",
             ):
                 inner += self.lower_statement(child)
-                outside.append(self.whole[at : child.start_byte])
+                outside.append(self.text[at : child.start_byte])
                 at = child.end_byte
-        outside.append(self.whole[at : node.end_byte])
+        outside.append(self.text[at : node.end_byte])
         text = " ".join(outside)
         defined = [
             statement

@@ -1,4 +1,4 @@
-"""Which conditions of a text's directives hold: what is known of the macros that they ask for, and what is taken."""
+"""Decide the conditions of a text's directives, from known macros and from assumptions about unknown ones."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from lanescope.reader.code.predefined import PresumedMacro
 
 
 class Conditions:
-    """The conditions of one reading of a text. decisions: undecided condition → whether it holds; chosen: the only ones
-    that are decided so (None: all are).
+    """The conditions in one run of the preprocessor.
+
+    decisions: undecided condition → whether it holds. chosen: the undecided conditions to decide (None: all).
     """
 
     def __init__(
@@ -33,34 +34,35 @@ class Conditions:
         self.chosen = chosen
         self.macros: dict[str, MacroDefinition] = {}
         self.undefined: set[str] = set()
-        self.doubtful: set[str] = set()  # macros that a condition which is left out defines
+        self.doubtful: set[str] = set()  # macros defined under a condition that is left out
         self.expander = MacroExpander(self.macros, steps)
         self.met: dict[str, None] = {}
         self.presumed: dict[str, PresumedMacro] = {}
-        self.asked_frozen = False  # whether the last one rests on a condition that is left out
-        self.matters = True  # whether the branches of the one at hand differ
-        self.at = 0  # of the directive that is read
+        self.depends_on_frozen = False  # whether the last condition depends on one that is left out
+        self.matters = True  # whether the branches of the current condition differ
+        self.at = 0  # place of the current directive
 
-    def truth(self, name: str, rest: list[PreprocessingToken]) -> bool:
+    def is_true(self, name: str, rest: list[PreprocessingToken]) -> bool:
         if name in ("ifdef", "ifndef"):
             if not rest or rest[0].kind != "name":
                 return False
             return self._is_defined(rest[0].text) == (name == "ifdef")
         try:
             node = conditions.parse_condition(self._tokenize_condition(rest))
-            return conditions.is_true(node, self._named, self._asked)
+            return conditions.is_true(node, self._find_value, self._decide_unknown)
         except (BadConditionError, TooLongError):
-            condition = ConditionNode("asked", (), " ".join(token.text for token in rest) or "#if")
-            return self._decided(conditions.format_node(condition))
+            condition = ConditionNode("query", (), " ".join(token.text for token in rest) or "#if")
+            return self._decide_by_choice(conditions.format_node(condition))
 
     def _tokenize_condition(self, rest: list[PreprocessingToken]) -> list[PreprocessingToken]:
-        """Tokenize a condition: what asks for a name is one token, macros are expanded."""
+        """Expand the macros of a condition, with each `defined` and compiler query as one token."""
         self.steps.begin_use()
-        tokens = self._asking(rest)
+        tokens = self._join_queries(rest)
         tokens = self.expander.expand_all(tokens)
-        return self._asking(tokens)
+        return self._join_queries(tokens)
 
-    def _asking(self, tokens: list[PreprocessingToken]) -> list[PreprocessingToken]:
+    def _join_queries(self, tokens: list[PreprocessingToken]) -> list[PreprocessingToken]:
+        """Join each `defined(name)` and compiler query into one token."""
         result: list[PreprocessingToken] = []
         at = 0
         while at < len(tokens):
@@ -74,17 +76,17 @@ class Conditions:
                 at += 4 if bracket else 2
             elif conditions.is_compiler_query(token) and words[:1] == ["("]:
                 past = next((n for n in range(at, len(tokens)) if tokens[n].text == ")"), len(tokens) - 1)
-                result.append(PreprocessingToken("".join(inner.text for inner in tokens[at : past + 1]), "asked"))
+                result.append(PreprocessingToken("".join(inner.text for inner in tokens[at : past + 1]), "query"))
                 at = past + 1
             else:
                 result.append(token)
                 at += 1
         return result
 
-    def _defined(self, name: str) -> bool | None:
+    def _find_defined(self, name: str) -> bool | None:
         """Return whether a macro is defined; None if unknown."""
         if name in self.doubtful:
-            self.asked_frozen = True
+            self.depends_on_frozen = True
             return name in self.macros
         if name in self.macros:
             return True
@@ -110,18 +112,18 @@ class Conditions:
         return None
 
     def _is_defined(self, name: str) -> bool:
-        defined = self._defined(name)
-        return self._decided(f"defined({name})") if defined is None else defined
+        defined = self._find_defined(name)
+        return self._decide_by_choice(f"defined({name})") if defined is None else defined
 
-    def _named(self, name: str) -> ConditionValue | None:
+    def _find_value(self, name: str) -> ConditionValue | None:
         """Return the value of a name that is not a macro of the text, or of `defined(name)`."""
         if name.startswith("defined("):
-            defined = self._defined(name[8:-1])
+            defined = self._find_defined(name[8:-1])
             return None if defined is None else ConditionValue(int(defined))
         if name in self.doubtful:
-            self.asked_frozen = True
+            self.depends_on_frozen = True
             return ConditionValue(0)
-        if name in self.macros:  # a function-like one without its brackets
+        if name in self.macros:  # a function-like macro without arguments
             return ConditionValue(0)
         macro = predefined.find_macro_value(name, self.arch)
         if macro is not None and name not in self.undefined:
@@ -129,23 +131,23 @@ class Conditions:
             return macro[0]
         if name == predefined.ARCHITECTURE or (predefined.is_feature_macro(name) and name not in self.text.defined):
             return None
-        if self._defined(name) is False or self.decisions.get(f"defined({name})") is False:
+        if self._find_defined(name) is False or self.decisions.get(f"defined({name})") is False:
             return ConditionValue(0)
         return None
 
-    def _asked(self, node: ConditionNode) -> bool:
-        if (of_both := self._decide_for_both(node)) is not None:
-            return of_both
-        taken = predefined.decide_by_feature(node, frozenset((predefined.ARCHITECTURE,)))
-        if taken is not None:
-            what = predefined.HAS if node.op == "name" else f"{node.op} {node.parts[1].text}"
+    def _decide_unknown(self, node: ConditionNode) -> bool:
+        if (for_both := self._decide_for_both(node)) is not None:
+            return for_both
+        assumed = predefined.decide_by_feature(node, frozenset((predefined.ARCHITECTURE,)))
+        if assumed is not None:
+            value = predefined.HAS if node.op == "name" else f"{node.op} {node.parts[1].text}"
             for name in sorted(conditions.list_names(node)):
-                self._presume(name, what, "the device and the toolkit that the text is for have it")
-            return taken
-        return self._decided(conditions.format_node(node))
+                self._presume(name, value, "the device and the toolkit that the text is for have it")
+            return assumed
+        return self._decide_by_choice(conditions.format_node(node))
 
     def _decide_for_both(self, node: ConditionNode) -> bool | None:
-        """Return whether a condition holds for every device that a text of several is for; None if they differ."""
+        """Return whether a condition on __CUDA_ARCH__ holds for all architectures of a text; None if they differ."""
         if self.arch is not None or conditions.list_names(node) != {predefined.ARCHITECTURE}:
             return None
         both = (predefined.HOPPER, predefined.BLACKWELL)
@@ -156,11 +158,11 @@ class Conditions:
         self._presume(predefined.ARCHITECTURE, " or ".join(map(str, both)), "the devices that the text is for")
         return truths.pop()
 
-    def _decided(self, key: str) -> bool:
+    def _decide_by_choice(self, key: str) -> bool:
         if not self.matters:
             return self.decisions.get(key, False)
         if self.chosen is not None and key not in self.chosen:
-            self.asked_frozen = True
+            self.depends_on_frozen = True
             return False
         self.met[key] = None
         return self.decisions.get(key, False)

@@ -191,13 +191,13 @@ def _enter_kept_variable(ev: Evaluator, declaration: tree.Declaration, scope: Na
         return False
     frame = ev.frames[-1]
     key = (id(declaration), frame.instance)
-    cell = ev.lasting.get(key)
+    cell = ev.static_variables.get(key)
     if cell is None:
         declare(ev, replace(declaration, lasting=False), scope)
         found = scope.names.get(declaration.name)
         scope.names["(destroyed)"] = tuple(c for c in scope.names.get("(destroyed)", ()) if c is not found)
         if isinstance(found, Cell):
-            ev.lasting[key] = found
+            ev.static_variables[key] = found
             found.outlive_block()
             entered = len(ev.frames) > 1 and ev.frames[1].entry
             if (frame.template or entered) and ev.is_changed_before_entry(declaration):
@@ -234,9 +234,9 @@ def _referred_place(ev: Evaluator, expression: tree.Expression, scope: NameScope
     first = len(ev.temporaries)
     place = ev.find_place(expression, scope) if not isinstance(expression, tree.ItemList) else None
     for value, _ in ev.temporaries[first:] if isinstance(place, PLACES) else ():
-        if not value.held and ev.haunting is not None:
+        if not value.held and ev.pending_objects is not None:
             value.held = True
-            ev.haunting.append(value)
+            ev.pending_objects.append(value)
     return place.place if isinstance(place, ReferredPlace) else place
 
 

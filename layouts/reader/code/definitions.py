@@ -51,7 +51,7 @@ def _declared(statement: tree.Statement, scope: NameScope) -> Iterator[tuple[Nam
             yield scope, name, first
         case tree.Declaration(name=name, specialized=None, owner=()) if statement.templates:
             yield scope, name, first
-        case tree.UsingDeclaration(path=path, whole=False):
+        case tree.UsingDeclaration(path=path, of_namespace=False):
             yield scope, path[-1][0], past
         case tree.Enum(name=name, members=members):
             yield scope, name, first
@@ -200,7 +200,7 @@ def _around(scope: NameScope) -> NameScope:
 def _define_enum(ev: Evaluator, node: tree.Enum, scope: NameScope) -> None:
     """Enter an enumeration, a type of its own in C++, and its enumerators."""
     inner = NameScope(scope)
-    base = ev.resolve_type(node.base, scope).whole if node.base is not None else None
+    base = ev.resolve_type(node.base, scope).integer if node.base is not None else None
     fixed = base or (INT if node.scoped else None)
     cells = _enumerators(ev, node, inner, fixed)
     known = node.name in ev.enumerations  # two of one name are two types
@@ -247,7 +247,7 @@ def _enumerators(ev: Evaluator, node: tree.Enum, inner: NameScope, kind: Integer
 
 def _define_namespace(ev: Evaluator, namespace: tree.Namespace, scope: NameScope) -> None:
     """Enter what a namespace defines."""
-    inner = ev.spaces[id(namespace)] = open_namespace(scope, namespace.names, namespace.inline)
+    inner = ev.namespace_scopes[id(namespace)] = open_namespace(scope, namespace.names, namespace.inline)
     for inside in namespace.body:
         ev.define(inside, inner)
 
@@ -262,7 +262,7 @@ def _define_namespace_alias(ev: Evaluator, node: tree.NamespaceAlias, scope: Nam
 def execute_using(ev: Evaluator, node: tree.UsingDeclaration, scope: NameScope) -> None:
     """Bring the names of a namespace, or one name, into a scope."""
     binding = ev.resolve_name(node.path, scope, node.span[0])
-    if node.whole:
+    if node.of_namespace:
         if isinstance(binding, NamespaceValue) and binding.scope not in scope.using:
             scope.using.append(binding.scope)
         return

@@ -1,4 +1,4 @@
-"""The directives of a text, which conditions hold one another, and which of them any value can depend on."""
+"""The directives of a text, how conditions nest, and which of them can affect a value."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from lanescope.reader.code import attributes
-from lanescope.reader.code.lexing import JoinedText, PreprocessingToken, find_unbroken_pieces, join_lines, split_tokens
+from lanescope.reader.code.lexing import JoinedText, PreprocessingToken, find_pieces, join_lines, split_tokens
 from lanescope.reader.code.macros import parse_define
 
 MOST_COMPARED = 20_000  # characters of the branches of one condition that are compared
-COMPARED_TIMES = 4  # so many times a text's length are compared in all
+COMPARED_TIMES = 4  # limit on all comparisons, as a multiple of the length of the text
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
 _SILENT = re.compile(r"\b(?:static_assert|assert|printf|fprintf)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\s*;")
 _OPENS = frozenset(("if", "ifdef", "ifndef"))
@@ -21,8 +21,10 @@ _TURNS = frozenset(("else", "elif", "elifdef", "elifndef"))
 
 @dataclass(slots=True)
 class Directive:
-    """One directive and where it stands; end: its closing #endif, for one that opens a condition. following: the next
-    branch of the same condition; guard: whether it keeps a header from being read twice.
+    """A directive and its span.
+
+    end: index of the #endif that closes it. following: index of the next branch of the same condition. guard: whether
+    it is an include guard.
     """
 
     name: str
@@ -36,8 +38,10 @@ class Directive:
 
 @dataclass(slots=True)
 class DirectiveText:
-    """A text whose continued lines are joined, and its directives in order. covered: where comments and strings stand;
-    defined: names that it defines somewhere; attributes: those of them that stand for attributes wherever it does.
+    """A text with continued lines joined, and its directives in order.
+
+    covered: spans of comments and strings. defined: macros that it defines anywhere. attributes: the macros whose every
+    definition is attributes only.
     """
 
     joined: JoinedText
@@ -50,7 +54,7 @@ class DirectiveText:
     silent: dict[int, bool] = field(default_factory=dict)
 
     def has_visible_difference(self, at: int) -> bool:
-        """Return whether the branches of a directive's condition differ in more than values can show."""
+        """Return whether the branches of a condition differ in a way that can affect a value."""
         if at not in self.silent:
             self.silent[at] = self._has_same_essence(at)
         return not self.silent[at]
@@ -78,7 +82,7 @@ class DirectiveText:
         return last or not first
 
     def _list_essence(self, branch: int, past: int) -> list[str]:
-        """Return what of a branch values can show: tokens of code, definitions of names that are used."""
+        """Return the parts of a branch that can affect a value: tokens of code, definitions of used names."""
         result: list[str] = []
         shows = False
         start = self.directives[branch].past
@@ -97,19 +101,19 @@ class DirectiveText:
         return result if shows else []
 
     def _words(self, start: int, end: int) -> list[str]:
-        """Return the tokens of a stretch of code, without attributes and code that runs nothing."""
+        """Return the tokens of a stretch of code, without attributes, assertions and printing."""
         code = _SILENT.sub(" ", attributes.blank_attributes(self.joined.text[start:end], self.attributes))
         return [token.text for token in split_tokens(code)]
 
     def _defines_something(self, directive: Directive) -> bool:
-        """Return whether a directive changes the meaning of a used name, to more than an attribute."""
+        """Return whether a directive gives a used name a meaning other than attributes."""
         if directive.name not in ("define", "undef") or not directive.rest or not self._is_used(directive.rest[0].text):
             return False
         definition = parse_define(directive.rest) if directive.name == "define" else None
         return definition is None or not attributes.is_attributes_only(definition[1].body)
 
     def _is_used(self, name: str) -> bool:
-        """Return whether a name occurs anywhere but where it is defined."""
+        """Return whether a name occurs outside its definitions."""
         if self.words is None:
             self.words = Counter(_NAME.findall(self.joined.text))
             for directive in self.directives:
@@ -117,8 +121,8 @@ class DirectiveText:
                     self.words[directive.rest[0].text] -= 1
         return self.words[name] > 0
 
-    def find_literal_behind(self, at: int) -> int:
-        """Find the number of the first comment or string that ends behind a place."""
+    def find_literal_after(self, at: int) -> int:
+        """Return the index of the first comment or string that ends at or after a place."""
         return bisect_left(self.covered, at, key=lambda span: span[1])
 
 
@@ -128,15 +132,15 @@ def find_directives(text: str) -> DirectiveText:
     directives: list[Directive] = []
     covered: list[tuple[int, int]] = []
     if "#" in joined.text or "%:" in joined.text:
-        for unbroken_piece in find_unbroken_pieces(joined.text):
-            if unbroken_piece.kind != "directive":
-                covered.append((unbroken_piece.start, unbroken_piece.end))
+        for piece in find_pieces(joined.text):
+            if piece.kind != "directive":
+                covered.append((piece.start, piece.end))
                 continue
-            tokens = split_tokens(joined.text[unbroken_piece.start : unbroken_piece.end])[1:]
+            tokens = split_tokens(joined.text[piece.start : piece.end])[1:]
             if tokens and tokens[0].text == ":":  # %: is #
                 tokens = tokens[1:]
             name = tokens[0].text if tokens else ""
-            directives.append(Directive(name, tokens[1:], unbroken_piece.start, unbroken_piece.end))
+            directives.append(Directive(name, tokens[1:], piece.start, piece.end))
     directive_text = DirectiveText(joined, directives, covered)
     _pair_branches(directives)
     _collect_names(directive_text)
@@ -144,7 +148,7 @@ def find_directives(text: str) -> DirectiveText:
 
 
 def _pair_branches(directives: list[Directive]) -> None:
-    """Enter which branch follows which, and where conditions end."""
+    """Link the branches of each condition, and set where it ends."""
     open_: list[tuple[int, int]] = []  # (the directive that opens it, its last branch)
     for n, directive in enumerate(directives):
         if directive.name in _OPENS:
@@ -159,7 +163,7 @@ def _pair_branches(directives: list[Directive]) -> None:
 
 
 def _collect_names(text: DirectiveText) -> None:
-    """Enter the names that a text defines, and which of them are attributes."""
+    """Collect the macros that a text defines, and those that are attributes only."""
     values: set[str] = set()
     for n, directive in enumerate(text.directives):
         if directive.name != "define" or not directive.rest or (define := parse_define(directive.rest)) is None:
@@ -175,7 +179,7 @@ def _collect_names(text: DirectiveText) -> None:
 
 
 def get_include_guard(directive: Directive) -> str:
-    """Return the name of `#ifndef NAME` or `#if !defined(NAME)`."""
+    """Return NAME of `#ifndef NAME` or `#if !defined(NAME)`; "" for another directive."""
     words = [token.text for token in directive.rest]
     if directive.name == "ifndef" and len(words) == 1:
         return words[0]

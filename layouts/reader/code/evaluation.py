@@ -1,4 +1,4 @@
-"""One text, evaluated: what it defines is entered, its loose lines are run, then every function that nothing calls."""
+"""Evaluate one text: enter its definitions, run the lines outside functions, then each uncalled function."""
 
 from __future__ import annotations
 
@@ -15,32 +15,33 @@ from lanescope.reader.code.evaluation_merge import EvaluationRecords
 from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.expressions import BudgetError, CallFrame
 from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor, Pitfall
-from lanescope.reader.code.given_values import select_names, select_values
 from lanescope.reader.code.header_names import PRELUDE, find_fields_union
 from lanescope.reader.code.launches import note_instantiations
 from lanescope.reader.code.predefined import ARCHITECTURE, PresumedMacro
 from lanescope.reader.code.preprocessor import Preprocessor
-from lanescope.reader.code.reached import Entry
 from lanescope.reader.code.run_records import MemoryStore, SkippedCode
 from lanescope.reader.code.scopes import Cell, NameScope, number_places
 from lanescope.reader.code.source import PreparedSource, UnreadPart, make_plain_source
 from lanescope.reader.code.source_text import blank_printed, is_python
+from lanescope.reader.code.supplied_values import select_names, select_values
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
 from lanescope.reader.code.tree_statements import ExpressionStatement
+from lanescope.reader.code.used_functions import Entry
 from lanescope.reader.code.values import NamespaceValue
 from lanescope.reader.code.variants import Variant, VariantChoice, list_leaves, make_variants
 from lanescope.reader.code.work_words import WORDS
 
 BUDGET = 8_000  # steps of one text's evaluation
-MOST_STEPS = 3_000  # of one function, so that a long one leaves some for the others
-MOST_TIMES = 2  # so many times as many steps where a text is several, all of them together
+MOST_STEPS = 3_000  # of one function, so that a long function leaves steps for the others
+MOST_TIMES = 2  # factor on the budget that all preprocessor variants of a text share
 MOST_TEXT = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """What came of a text. unfinished: (function, where its name stands) of each that the budget did not suffice for,
-    "" for the lines outside all.
+    """The results of evaluating a text.
+
+    unfinished: (name, span of the name) of each function that exceeded the budget, "" for the lines outside functions.
     """
 
     found: tuple[FoundDescriptor, ...]
@@ -51,25 +52,27 @@ class Evaluation:
     assembled: tuple[AsmRun, ...] = ()
     skipped: tuple[SkippedCode, ...] = ()
     stored: tuple[MemoryStore, ...] = ()
-    merged: bool = False  # of several choices of #if: records do not say under which one they run
-    endless: frozenset[str] = frozenset()  # variables of loops whose end the text leaves open
-    cut: frozenset[str] = frozenset()  # variables of loops of which not every turn was run
+    merged: bool = False  # from several variants of #if; a record does not say which variant it belongs to
+    endless: frozenset[str] = frozenset()  # variables of loops with an unknown bound
+    cut: frozenset[str] = frozenset()  # variables of loops that were run in part
     recast: frozenset[str] = frozenset()  # undeclared names that are cast to pointers to a type
     text: str = ""
-    taken: tuple[str, ...] = ()  # functions without code that were taken as PTX's matrix-descriptor-encode
+    taken: tuple[str, ...] = ()  # bodiless functions taken to be PTX's matrix-descriptor-encode
     widened: frozenset[str] = frozenset()  # undeclared names that are cast to an integer with a step added
-    presumed: tuple[PresumedMacro, ...] = ()  # macros that the text does not define and that decide a branch of it
-    unread: tuple[UnreadPart, ...] = ()  # parts that are not read
-    foreign: tuple[tuple[str, str], ...] = ()  # a type or an object without code, and whose members it is taken to have
+    presumed: tuple[PresumedMacro, ...] = ()  # undefined macros that decide a branch, with the value assumed for each
+    unread: tuple[UnreadPart, ...] = ()
+    foreign: tuple[
+        tuple[str, str], ...
+    ] = ()  # (undefined type or object, the union whose members it is assumed to have)
 
     @property
     def complete(self) -> bool:
-        """Whether the budget sufficed, and all was read."""
+        """Whether everything was read and evaluated within the budget."""
         return not self.unfinished and not self.unread
 
 
 def make_evaluator(text: str, budget: int, python: bool = False) -> tuple[Evaluator, NameScope]:
-    """Return an evaluator for a text, and the scope of its global names."""
+    """Make an evaluator for a text; return it with the scope of the text's global names."""
     ev = Evaluator(text, budget, python)
     ev.frames.append(CallFrame("", (0, len(text))))
     ev.prelude = NameScope()
@@ -91,8 +94,8 @@ def _evaluate_assembled(text: str, ptx: bool, macros: tuple[tuple[str, str], ...
     """Evaluate a PTX module, else a listing of SASS."""
     evaluate = ptx_module.evaluate_module if ptx else sass_module.evaluate_listing
     module = evaluate(text, select_values(text, macros))
-    made = Evaluation(found=module.found, made=(), warnings=(), unfinished=(), python=False, text=text)
-    return replace(made, assembled=module.assembled)
+    evaluation = Evaluation(found=module.found, made=(), warnings=(), unfinished=(), python=False, text=text)
+    return replace(evaluation, assembled=module.assembled)
 
 
 @lru_cache(maxsize=4)
@@ -104,19 +107,19 @@ def evaluate_text(
     macros: tuple[tuple[str, str], ...] = (),
     headers: tuple[Span, ...] = (),
 ) -> Evaluation | None:
-    """Evaluate what a text of C++ or Python builds; None if it has none of the words, or cannot be parsed.
+    """Evaluate what C++ or Python code builds; None if the text has none of the clue words or cannot be parsed.
 
-    standard: bodiless functions, and the swizzle of the K-major tile whose descriptor each builds; macros: values for
-    those that the text does not define. An integer is also the value of a name that no directive asks for: one that
-    nothing declares, and a parameter of a function or template that nothing gives.
+    standard: (bodiless function, swizzle of the K-major tile whose descriptor it builds). macros: values of macros that
+    the text does not define. If no directive tests the name, an integer is also the value of an undeclared name and of
+    a function or template parameter without an argument.
 
-    headers: parts of the text that its own includes; their functions are run where the text reaches them.
+    headers: spans of included headers; their functions are run only if the rest of the text uses them.
 
-    Where an #if depends on macros that the text leaves open, every text that it can be is evaluated: what they agree on
-    is known, the rest depends on the condition.
+    If an #if depends on undefined macros, every variant of the text is evaluated. A value is known if the variants
+    agree on it; otherwise it depends on the condition.
 
-    patience: how many times as many steps it may take as a server grants one. The last few are kept: the reader, the
-    workbench and `check` ask for the same text one after the other.
+    patience: factor on the server's step budget. The last few results are cached, since the reader, the workbench and
+    `check` evaluate the same text one after the other.
     """
     text, cut = _cut_text(text, MOST_TEXT * patience)
     assembled = ptx_module.is_ptx_module(text)
@@ -124,31 +127,29 @@ def evaluate_text(
         return replace(_evaluate_assembled(text, assembled, macros), unread=cut)
     if not CLUE.search(text):
         return None
-    written = blank_printed(text)
+    code = blank_printed(text)
     if is_python(text):
         ev, scope = make_evaluator(text, BUDGET * patience, True)
-        evaluation = _evaluate_statements(ev, scope, python.parse_python(written), standard)
+        evaluation = _evaluate_statements(ev, scope, python.parse_python(code), standard)
         return evaluation and replace(evaluation, unread=cut)
-    given: dict[str, int | str] = {**select_values(written, macros), **select_names(written, macros)}
-    tree_ = make_variants(
-        Preprocessor(written, patience, {n: v for n, v in macros if n not in given and n.isidentifier()})
+    supplied: dict[str, int | str] = {**select_values(code, macros), **select_names(code, macros)}
+    variants = make_variants(
+        Preprocessor(code, patience, {n: v for n, v in macros if n not in supplied and n.isidentifier()})
     )
-    every = tuple(list_leaves(tree_))
-    budget = BUDGET * patience * (1 if len(every) == 1 else MOST_TIMES) // len(every)
+    leaves = tuple(list_leaves(variants))
+    budget = BUDGET * patience * (1 if len(leaves) == 1 else MOST_TIMES) // len(leaves)
     targeted = any(name == ARCHITECTURE for name, _ in macros)
-    variant = _evaluate_variant(text, tree_, budget, _GivenChoices(standard, given, headers, targeted))
-    presumed = {part.name: part for leaf in every for part in leaf.presumed}
-    unread = dict.fromkeys((*cut, *(part for leaf in every for part in leaf.unread), *variant.made.unread))
+    variant = _evaluate_variant(text, variants, budget, _EvaluationSettings(standard, supplied, headers, targeted))
+    presumed = {item.name: item for leaf in leaves for item in leaf.presumed}
+    unread = dict.fromkeys((*cut, *(item for leaf in leaves for item in leaf.unread), *variant.evaluation.unread))
     if not variant.parsed and not unread:
         return None
-    return replace(variant.made, presumed=tuple(presumed.values()), unread=tuple(unread))
+    return replace(variant.evaluation, presumed=tuple(presumed.values()), unread=tuple(unread))
 
 
 @dataclass(frozen=True, slots=True)
-class _GivenChoices:
-    """What is given for a text, as evaluate_text has it. targeted: whether the instructions that a target lacks are
-    asked for.
-    """
+class _EvaluationSettings:
+    """The arguments of evaluate_text. targeted: whether the caller wants the instructions that the target lacks."""
 
     standard: tuple[tuple[str, str], ...]
     values: Mapping[str, int | str]
@@ -158,43 +159,39 @@ class _GivenChoices:
 
 @dataclass(frozen=True, slots=True)
 class _VariantEvaluation:
-    """What a text builds under some choices of what its #if leave open. parsed: whether it is code; holds, loses: as
-    evaluation_merge.EvaluationRecords has them.
-    """
+    """The evaluation of some variants of a text. parsed: whether it is code. holds, loses: see EvaluationRecords."""
 
-    made: Evaluation
+    evaluation: Evaluation
     parsed: bool
     holds: evaluation_merge.Place
     loses: evaluation_merge.Place
 
     @property
     def records(self) -> EvaluationRecords:
-        evaluation = self.made
-        return EvaluationRecords(
-            evaluation.found, evaluation.made, evaluation.warnings, evaluation.assembled, self.holds, self.loses
-        )
+        result = self.evaluation
+        return EvaluationRecords(result.found, result.made, result.warnings, result.assembled, self.holds, self.loses)
 
 
 def _cut_text(text: str, most: int) -> tuple[str, tuple[UnreadPart, ...]]:
-    """Cut a text to the lines that are read; return the lines, and what is not read."""
+    """Cut a text to whole lines within `most` characters; return them with the part that is not read."""
     if len(text) <= most:
         return text, ()
-    at = text.rfind("\n", 0, most) + 1 or most
-    line = text.count("\n", 0, at) + 1
-    stopped = UnreadPart(f"Reading stopped at line {line}: the text has more than {most:,} characters.", (at, at))
-    return text[:at], (stopped,)
+    end = text.rfind("\n", 0, most) + 1 or most
+    line = text.count("\n", 0, end) + 1
+    stopped = UnreadPart(f"Reading stopped at line {line}: the text has more than {most:,} characters.", (end, end))
+    return text[:end], (stopped,)
 
 
-def _evaluate_variant(text: str, variant: Variant, budget: int, given: _GivenChoices) -> _VariantEvaluation:
-    """Evaluate every text of a tree of conditions, and merge the results."""
+def _evaluate_variant(text: str, variant: Variant, budget: int, settings: _EvaluationSettings) -> _VariantEvaluation:
+    """Evaluate every variant in a tree of conditions and merge the results."""
     if isinstance(variant, VariantChoice):
-        yes, no = (_evaluate_variant(text, one, budget, given) for one in (variant.yes, variant.no))
+        yes, no = (_evaluate_variant(text, branch, budget, settings) for branch in (variant.yes, variant.no))
         return _merge_evaluations(variant.condition, yes, no)
     ev, scope = make_evaluator(text, budget)
-    ev.given.update({name: value for name, value in given.values.items() if isinstance(value, int)})
-    ev.given_names.update({name: value for name, value in given.values.items() if isinstance(value, str)})
-    ev.headers, ev.asks_every_instruction = given.headers, given.targeted
-    return _evaluate_leaf(ev, scope, variant, given.standard)
+    ev.supplied_values.update({name: value for name, value in settings.values.items() if isinstance(value, int)})
+    ev.supplied_names.update({name: value for name, value in settings.values.items() if isinstance(value, str)})
+    ev.headers, ev.asks_every_instruction = settings.headers, settings.targeted
+    return _evaluate_leaf(ev, scope, variant, settings.standard)
 
 
 def _evaluate_leaf(
@@ -226,13 +223,13 @@ def _evaluate_leaf(
     )
 
 
-def _get_line(text: str, at: int) -> int:
-    return text.count("\n", 0, at) + 1
+def _get_line(text: str, place: int) -> int:
+    return text.count("\n", 0, place) + 1
 
 
 def _merge_evaluations(condition: str, yes: _VariantEvaluation, no: _VariantEvaluation) -> _VariantEvaluation:
     """Merge the evaluations under both choices of a condition."""
-    a, b = yes.made, no.made
+    a, b = yes.evaluation, no.evaluation
     both = evaluation_merge.merge_records(condition, yes.records, no.records)
     evaluation = Evaluation(
         found=both.found,
@@ -257,20 +254,22 @@ def _merge_evaluations(condition: str, yes: _VariantEvaluation, no: _VariantEval
 def _evaluate_statements(
     ev: Evaluator, scope: NameScope, body: tuple[tree.Statement, ...], standard: tuple[tuple[str, str], ...]
 ) -> Evaluation | None:
-    """Evaluate the statements of a text within the evaluator's steps; None if there are none."""
+    """Evaluate the statements of a text within the step budget; None if there are no statements."""
     if not body:
         return None
-    with note_reading_place(lambda: ev.reached):
+    with note_reading_place(lambda: ev.statement_start):
         return _run_statements(ev, scope, body, standard)
 
 
 def _run_statements(
     ev: Evaluator, scope: NameScope, body: tuple[tree.Statement, ...], standard: tuple[tuple[str, str], ...]
 ) -> Evaluation:
-    text, budget, is_py = ev.text, ev.left, ev.python
-    ev.standard = dict(standard)
-    if scope.parent is not None:  # below what the text itself declares
-        scope.parent.names.update({name: Cell(SymbolicInt(value), name=name) for name, value in ev.given.items()})
+    text, budget, is_py = ev.text, ev.steps_left, ev.python
+    ev.standard_functions = dict(standard)
+    if scope.parent is not None:  # the text's own declarations hide them
+        scope.parent.names.update(
+            {name: Cell(SymbolicInt(value), name=name) for name, value in ev.supplied_values.items()}
+        )
     unfinished: list[tuple[str, Span]] = []
     try:
         _run_loose_lines(ev, scope, body)
@@ -282,7 +281,7 @@ def _run_statements(
     first, later = list_entries(ev, body, text)
     entries, left_out = [*first, *later], set[int]()
     for n, entry in enumerate(entries):
-        if n == len(first):  # instances that nothing launched, before the functions that they call
+        if n == len(first):  # run instances that are never launched before the functions they call
             entries[n:] = sorted(later, key=lambda entry: id(entry[0]) not in ev.named_instances)
             entry = entries[n]
         function = entry[0]
@@ -291,17 +290,17 @@ def _run_statements(
         if n >= len(first) and not unfinished and is_never_instantiated(ev, entry, entries, left_out):
             left_out.add(id(function))
             continue
-        if ev.left <= 0:
+        if ev.steps_left <= 0:
             unfinished.append((function.name, _get_name_span(text, function)))
             break
-        share = max(budget * MOST_STEPS // BUDGET, ev.left // (len(entries) - n))
-        if id(function) in ev.named_instances:  # what a JIT compiles: the text is about it
-            share = max(share, ev.left * 3 // 4)
+        share = max(budget * MOST_STEPS // BUDGET, ev.steps_left // (len(entries) - n))
+        if id(function) in ev.named_instances:  # a kernel for a JIT compiler is the subject of the text
+            share = max(share, ev.steps_left * 3 // 4)
         if not _run_entry(ev, entry, share, earlier):
             unfinished.append((function.name, _get_name_span(text, function)))
     return Evaluation(
-        found=tuple(ev.found),
-        made=tuple(ev.made),
+        found=tuple(ev.descriptors),
+        made=tuple(ev.bodiless_calls),
         warnings=tuple(ev.warned.values()),
         unfinished=tuple(unfinished),
         python=is_py,
@@ -312,18 +311,18 @@ def _run_statements(
         cut=frozenset(ev.cut),
         recast=frozenset(ev.recast),
         text=text,
-        taken=tuple(ev.taken),
+        taken=tuple(ev.encode_functions),
         widened=frozenset(ev.widened),
         foreign=tuple(ev.foreign.items()),
     )
 
 
 def _run_loose_lines(ev: Evaluator, scope: NameScope, body: tuple[tree.Statement, ...]) -> None:
-    """Enter what a text defines, then run its lines outside every function."""
-    below = scope.parent  # what loose lines use before the line that gives it
-    if below is not None:
+    """Enter the definitions of a text, then run its lines outside functions."""
+    outer = scope.parent  # for values that a line uses before the line that assigns them
+    if outer is not None:
         for late_value in _find_late_values(body):
-            below.names.setdefault(late_value.name, ev.make_later_member(late_value, scope))
+            outer.names.setdefault(late_value.name, ev.make_later_member(late_value, scope))
     for statement in body:
         if not isinstance(statement, tree.UsingDeclaration):
             ev.define(statement, scope)
@@ -333,13 +332,13 @@ def _run_loose_lines(ev: Evaluator, scope: NameScope, body: tuple[tree.Statement
 
 
 def _run_entry(ev: Evaluator, entry: Entry, share: int, earlier: list[tuple[Cell, Any, Any]]) -> bool:
-    """Run a function by itself within `share` steps; False where they do not suffice."""
+    """Run a function by itself; return whether `share` steps sufficed."""
     function, owner, home = entry
-    rest = max(ev.left - share, 0)
-    ev.left -= rest
-    ev.begins = function.name == "main" and owner is None and home is ev.globals
+    reserved = max(ev.steps_left - share, 0)
+    ev.steps_left -= reserved
+    ev.runs_main = function.name == "main" and owner is None and home is ev.globals
     for cell, first, value in earlier:
-        cell.value = ev.copy_unshared(first if ev.begins else value)
+        cell.value = ev.copy_unshared(first if ev.runs_main else value)
     ev.forget_entry_writes()
     try:
         instances = ev.named_instances.get(id(function), []) if owner is None else []
@@ -350,32 +349,37 @@ def _run_entry(ev: Evaluator, entry: Entry, share: int, earlier: list[tuple[Cell
     except (BudgetError, RecursionError):
         return False
     finally:
-        ev.left = max(ev.left, 0) + rest
+        ev.steps_left = max(ev.steps_left, 0) + reserved
         del ev.frames[1:]
         ev.loops.clear()
-        for list_ in (ev.log, ev.branches, ev.arms, ev.gone, ev.targets, ev.tries):
-            list_.clear()
-        ev.nested, ev.haunting = 0, []
+        for records in (ev.write_log, ev.branches, ev.branch_arms, ev.escaped_paths, ev.jump_targets, ev.try_blocks):
+            records.clear()
+        ev.nesting, ev.pending_objects = 0, []
     return True
 
 
 def _list_earlier_writes(ev: Evaluator, body: tuple[tree.Statement, ...]) -> list[tuple[Cell, Any, Any]]:
-    """Return global variables that some function may have written before another is run.
+    """List the global variables that one function may have written before another is run.
 
-    Each comes with its first value, which main finds, and an unknown one; loose lines use a variable of theirs.
+    Each comes with its initial value, which main reads, and an unknown value, which other functions read. Variables
+    that the lines outside functions use are omitted.
     """
-    loose = " ".join(ev.text[slice(*one.span)] for one in body if not isinstance(one, (*DEFINITIONS, tree.Declaration)))
+    loose = " ".join(
+        ev.text[slice(*statement.span)]
+        for statement in body
+        if not isinstance(statement, (*DEFINITIONS, tree.Declaration))
+    )
     loose_words = set(WORDS.findall(loose))
     writes: list[tuple[Cell, Any, Any]] = []
-    waiting, seen = [ev.globals], set()
-    while waiting:
-        scope = waiting.pop()
+    pending, seen = [ev.globals], set()
+    while pending:
+        scope = pending.pop()
         if id(scope) in seen:
             continue
         seen.add(id(scope))
         for name, cell in scope.names.items():
             if isinstance(cell, NamespaceValue):
-                waiting.append(cell.scope)
+                pending.append(cell.scope)
             elif isinstance(cell, Cell) and not cell.const and name not in loose_words and ev.may_asm_write(name):
                 first = ev.copy_unshared(cell.value)
                 ev.give_earlier_value(cell)
@@ -384,13 +388,13 @@ def _list_earlier_writes(ev: Evaluator, body: tuple[tree.Statement, ...]) -> lis
 
 
 def _get_name_span(text: str, function: tree.Function) -> Span:
-    """Return the place of a function's name."""
+    """Return the span of a function's name."""
     at = text.find(function.name, *function.span)
     return (at, at + len(function.name)) if function.name and at >= 0 else (function.span[0], function.span[0])
 
 
 def _find_late_values(body: tuple[tree.Statement, ...]) -> Iterator[tree.Declaration]:
-    """Find loose lines that name a list of values or a layout: people paste them after the call that takes them."""
+    """Find lines outside functions that name a list or a layout: people paste them after the call that uses them."""
     for statement in body:
         if isinstance(statement, tree.Declaration) and statement.name and statement.type and statement.type.dims:
             if isinstance(statement.value, tree.ItemList):
@@ -407,7 +411,7 @@ def _find_late_values(body: tuple[tree.Statement, ...]) -> Iterator[tree.Declara
 
 
 def _get_name_parts(function: tree.Expression) -> tuple[str, ...]:
-    """Return the names of a called function: NVMMASharedLayout.get_default_for."""
+    """Return the parts of a called function's name, as in NVMMASharedLayout.get_default_for."""
     if isinstance(function, tree.Member):
         return (*_get_name_parts(function.value), function.name)
     return tuple(name for name, _ in function.path) if isinstance(function, tree.Name) else ()

@@ -1,4 +1,4 @@
-"""The evaluator of code: its state, and the operations by which its modules reach each other."""
+"""The evaluator of code: its state, and the operations that its modules call on each other."""
 
 from __future__ import annotations
 
@@ -56,93 +56,99 @@ _OPERATOR = re.compile(r"\boperator\s*([-+*/%^&|<>=!~[]{1,3})")
 
 
 class Evaluator:
-    """One text being evaluated.
+    """The state of evaluating one text.
 
-    The state stands here. Each module of the package defines operations, functions that take the evaluator; those that
-    other modules need are its methods.
+    Each module of the package defines operations, functions whose first parameter is the evaluator. The operations that
+    other modules call are bound as methods below.
     """
 
     def __init__(self, text: str, budget: int, python: bool = False) -> None:
         self.text = text
         self.python = python
-        self.left = budget
-        self.nested = 0
-        self.reached = 0  # where the statement begins that is run
+        self.steps_left = budget
+        self.nesting = 0
+        self.statement_start = 0  # start of the current statement
         self.frames: list[CallFrame] = []
         self.loops: list[tuple[str, SymbolicInt]] = []
-        self.temporaries: list[tuple[Any, str]] = []  # objects that the expression has made, and how they end
-        self.haunting: list[Any] | None = []  # objects of which it is not known when they end, None: it may be any
-        self.haunted = False  # whether these are being looked at
-        self.log: list[tuple[Cell, Any]] = []  # what each write took the place of
-        self.branches: list[int] = []  # where the log stood when the branches that are being followed began
-        self.arms: list[tuple[int, int]] = []  # which these are: their fork, and which of its arms
+        self.temporaries: list[tuple[Any, str]] = []  # objects that the current expression made, and how each ends
+        self.pending_objects: list[Any] | None = []  # objects that may end at any time; None: any object may
+        self.checking_pending = False  # whether their destructors are being run
+        self.write_log: list[tuple[Cell, Any]] = []  # each write, with the value that it replaced
+        self.branches: list[int] = []  # length of write_log at the start of each open branch
+        self.branch_arms: list[tuple[int, int]] = []  # (fork, arm) of each open branch
         self.forks = 0
-        self.gone: list[EscapedPath] = []  # the paths that left and have not been joined
-        self.targets: list[JumpTarget] = []  # the loops and switches around
-        self.tries: list[tuple[list[EscapedPath], int]] = []  # paths that throw, of each try block around
-        self.caught: Any = None  # the exception that is being handled
+        self.escaped_paths: list[EscapedPath] = []  # paths that left early and are not yet merged
+        self.jump_targets: list[JumpTarget] = []  # enclosing loops and switches
+        self.try_blocks: list[tuple[list[EscapedPath], int]] = []  # throwing paths of each enclosing try block
+        self.caught: Any = None  # the exception being handled
         self.statements: set[int] = set()  # expressions that are statements
-        self.given: dict[str, int] = {}  # values of names that the text leaves open
-        self.launched: set[tuple[str, ...]] = set()  # kernels with the arguments that they were run with
-        self.given_names: dict[str, str] = {}  # types and enumerators that template parameters are given
-        self.idle_kernels: frozenset[int] = frozenset()  # kernels that a launch need not run
-        self.asks_every_instruction = False  # whether all that kernels run is asked for, not what is checked alone
-        self.lasting: dict[Any, Any] = {}  # static variables of functions
-        self.spaces: dict[int, Any] = {}  # the scopes of namespaces, by their statements
+        self.supplied_values: dict[str, int] = {}  # values that the caller supplies for undeclared names
+        self.launched: set[tuple[str, ...]] = set()  # kernels that were launched, with their arguments
+        self.supplied_names: dict[str, str] = {}  # types and enumerators supplied for template parameters
+        self.idle_kernels: frozenset[int] = frozenset()  # kernels with nothing to check, which a launch skips
+        self.asks_every_instruction = False  # whether every instruction is recorded, not only checked ones
+        self.static_variables: dict[Any, Any] = {}  # static variables of functions
+        self.namespace_scopes: dict[int, Any] = {}  # by the id of the namespace statement
         self.operators: dict[str, Any] = {}  # operator functions outside classes, by name
-        self.escaped: dict[int, Any] = {}  # places that functions without a body may have kept the address of
-        self.begins = False  # whether main is run, before which nothing was
-        self.statics: list[tuple[dict[Any, Any], Any, Any]] = []  # static members that were made: where, and from what
-        self.globals_lost = False  # whether one was called, which may have written any variable of a namespace
+        self.escaped_places: dict[int, Any] = {}  # places whose address a bodiless function may have kept
+        self.runs_main = False  # main runs before any other function
+        self.static_members: list[
+            tuple[dict[Any, Any], Any, Any]
+        ] = []  # evaluated static members: where, and from what
+        self.globals_lost = False  # a bodiless call may have written any global variable
         self.overloaded = frozenset(_OPERATOR.findall(text))
-        self.enumerations: dict[str, Any] = {}  # the scopes that enumerations are in, by name
-        self.instances: list[Any] = []  # templates that are being made
-        self.memory = OutsideMemory()  # what stands behind pointers to no variable of the text
+        self.enumerations: dict[str, Any] = {}  # the scope of each enumeration, by name
+        self.instances: list[Any] = []  # templates being instantiated
+        self.memory = OutsideMemory()  # memory that is no variable of the text
         self.written_memory = False
-        self.inner_words: dict[Any, Any] = {}  # 64-bit members of larger structs, as variables
-        self.renewed: dict[str, int] = {}  # how many values of a name have been forgotten
+        self.inner_words: dict[Any, Any] = {}  # 64-bit members of larger structs, each as a variable
+        self.fresh_name_counts: dict[str, int] = {}  # how often each name has become unknown
         self.most_calls = 24  # nested
         self.globals: Any = None
         self.prelude: Any = None
-        self.unions: frozenset[str] = frozenset()  # members that tell a descriptor's union which the text lacks
-        self.found: list[FoundDescriptor] = []
-        self.made: list[BodilessCall] = []
+        self.unions: frozenset[str] = frozenset()  # members that identify a descriptor union the text lacks
+        self.descriptors: list[FoundDescriptor] = []
+        self.bodiless_calls: list[BodilessCall] = []
         self.assembled: list[AsmRun] = []
         self.skipped: list[SkippedCode] = []
         self.stored: list[MemoryStore] = []
         self.summaries = WriteSummaries()
-        self.misread = False  # whether the statement took a variable for a template
-        self.noted = 0  # values that were found to be descriptors, in their order
-        self.ran = 0  # asm statements and calls without a body
-        self.alike: dict[Any, Any] = {}  # what an asm statement that depends on its inputs alone left, by them
-        self.writes: frozenset[str] | None = None  # names that the text writes, once they are asked for
-        self.left_over: set[str] = set()  # pointers that were there before the function that is run
-        self.lent: dict[str, Cell] = {}  # variables whose address in the shared window was taken, by its symbol
-        self.endless: set[str] = set()  # variables of loops whose end the text leaves open
-        self.cut: set[str] = set()  # variables of loops of which not every turn was run
-        self.loose: set[str] = set()  # names that the text computes with and does not declare
-        self.recast: set[str] = set()  # those that are cast to a pointer to another type
-        self.foreign: dict[str, str] = {}  # types and objects that the text does not define → whose members they have
-        self.widened: set[str] = set()  # those that are cast to an integer of 64 bits with a step added
+        self.misread_template = False  # the current statement reads a variable as a template
+        self.noted_values = 0  # number of values found to be descriptors
+        self.run_count = 0  # number of asm statements and bodiless calls
+        self.asm_results: dict[Any, Any] = {}  # outputs of asm statements without side effects, by input
+        self.writes: frozenset[str] | None = None  # names that the text writes; None until first used
+        self.earlier_pointers: set[str] = set()  # pointers that precede the current entry function
+        self.shared_addresses: dict[str, Cell] = {}  # variables whose shared-window address was taken, by symbol
+        self.endless: set[str] = set()  # variables of loops with an unknown bound
+        self.cut: set[str] = set()  # variables of loops that were run in part
+        self.undeclared_names: set[str] = set()  # undeclared names in arithmetic
+        self.recast: set[str] = set()  # undeclared names cast to a pointer to another type
+        self.foreign: dict[str, str] = {}  # undefined types and objects → the union whose members they have
+        self.widened: set[str] = set()  # undeclared names cast to 64 bits after adding a step
         self.warned: dict[tuple[str, Span], Pitfall] = {}
-        self.lane_choices: dict[Any, Any] = {}  # by the bits of what a comparison of the lane chose
-        self.often: dict[str, int] = {}  # calls without a body, by name
+        self.lane_choices: dict[Any, Any] = {}  # values chosen by a comparison of the lane, by their bits
+        self.call_counts: dict[str, int] = {}  # bodiless calls, by name
         self.called: set[int] = set()
-        self.named_instances: dict[int, list[Any]] = {}  # that nothing may launch, by their functions
-        self.unread_calls: set[str] = set()  # names of functions whose calls were not evaluated
-        self.headers: tuple[Span, ...] = ()  # parts of the text that are not its own, but what it includes
-        self.opening: set[int] = set()  # aliases whose meaning is being looked up
-        self.bottomless: set[int] = set()  # functions that call themselves deeper than any call that ends
-        self.standard: dict[
+        self.named_instances: dict[
+            int, list[Any]
+        ] = {}  # instances that the text names without launching, by id of the function
+        self.unread_calls: set[str] = set()  # functions whose calls were not evaluated
+        self.headers: tuple[Span, ...] = ()  # spans of included headers
+        self.aliases_in_progress: set[int] = set()  # aliases being resolved
+        self.endless_recursions: set[int] = set()  # functions whose recursion does not end
+        self.standard_functions: dict[
             str, str
-        ] = {}  # functions without code that build the descriptor of a K-major tile: swizzle
-        self.taken: dict[str, None] = {}  # functions without code that were taken as PTX's encode
+        ] = {}  # bodiless function → swizzle of the K-major tile whose descriptor it builds
+        self.encode_functions: dict[str, None] = {}  # bodiless functions taken to be PTX's matrix-descriptor-encode
         self.records: dict[Any, Any] = {}
-        self.bit_fields: dict[str, str] = {}  # structs of 64 bits → the descriptor format that their bit fields have
-        self.casting = False  # whether a conversion is asked for by a cast
-        self.wraps = False  # whether a value is written that is meant to be cut
-        self.foreign_fields: set[tuple[TextMark, ...]] = set()  # the marks of what has bit fields of no descriptor
-        self.told: set[tuple[TextMark, ...]] = set()  # the marks of what was found to be a descriptor
+        self.bit_fields: dict[str, str] = {}  # 64-bit struct → the descriptor format of its bit fields
+        self.casting = False  # whether the conversion is a cast
+        self.wraps = False  # whether the written value may be narrowed silently
+        self.foreign_fields: set[tuple[TextMark, ...]] = (
+            set()
+        )  # marks of values with bit fields of no descriptor format
+        self.descriptor_marks: set[tuple[TextMark, ...]] = set()  # marks of values found to be descriptors
 
     # findings
     check_operation = findings.check_operation

@@ -36,11 +36,11 @@ def _make_exception(ev: Evaluator, expression: tree.Expression, scope: NameScope
 def execute_try(ev: Evaluator, node: Try, scope: NameScope) -> EarlyExit | None:
     """Run a try block and the handlers that may catch what it throws."""
     thrown: list[EscapedPath] = []
-    ev.tries.append((thrown, len(ev.branches)))
+    ev.try_blocks.append((thrown, len(ev.branches)))
     try:
         left = ev.execute_statement(node.body, scope)
     finally:
-        ev.tries.pop()
+        ev.try_blocks.pop()
     if left is not None and left.word == "throw":
         if thrown:
             ev.rejoin_paths(thrown)
@@ -130,7 +130,7 @@ def _make_caught_variable(
         return caught if value is caught.value else Cell(value, bare, name)
     if isinstance(value, ObjectValue):
         value = ev.copy_construct(value, ev.make_place_argument(value))
-        value.held = value.held or value is caught.value or value.whole is not None
+        value.held = value.held or value is caught.value or value.derived is not None
     return Cell(ev.copy_assigned(value), bare, name)
 
 

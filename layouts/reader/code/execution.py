@@ -93,7 +93,7 @@ def leave_block(ev: Evaluator, scope: NameScope, left: EarlyExit | None) -> None
 
 def execute_statement(ev: Evaluator, statement: tree.Statement, scope: NameScope) -> EarlyExit | None:
     """Execute a statement; return what ended the statements around it early, or None."""
-    ev.reached = statement.span[0]
+    ev.statement_start = statement.span[0]
     ev.spend_step()
     rule = _STATEMENTS.get(type(statement), define)
     if ev.python:
@@ -103,7 +103,7 @@ def execute_statement(ev: Evaluator, statement: tree.Statement, scope: NameScope
     try:
         left = rule(ev, statement, scope)
         ev.destroy_temporaries(temporaries_before, statement.span, left.value if left is not None else None)
-        if ev.haunting != []:
+        if ev.pending_objects != []:
             ev.forget_pending_ends(scope)
         return left
     except ThrownError as thrown:
@@ -111,8 +111,8 @@ def execute_statement(ev: Evaluator, statement: tree.Statement, scope: NameScope
         return EarlyExit("throw", thrown.value)
     finally:
         del ev.temporaries[temporaries_before:]
-        if ev.misread:  # a < b … > c read as template arguments: what else stands there is not known
-            ev.misread = False
+        if ev.misread_template:  # a < b … > c read as template arguments: what else stands there is not known
+            ev.misread_template = False
             ev.forget_names(ev.text[slice(*statement.span)], scope)
 
 
@@ -149,7 +149,7 @@ def _execute_label(ev: Evaluator, node: LabelStatement, scope: NameScope) -> Non
 
 def _execute_namespace(ev: Evaluator, namespace: tree.Namespace, scope: NameScope) -> None:
     """Execute what stands in a namespace beside its definitions."""
-    inner = ev.spaces.get(id(namespace)) or open_namespace(scope, namespace.names, namespace.inline)
+    inner = ev.namespace_scopes.get(id(namespace)) or open_namespace(scope, namespace.names, namespace.inline)
     for statement in namespace.body:
         if not isinstance(statement, DEFINITIONS):
             ev.execute_statement(statement, inner)
@@ -262,7 +262,7 @@ def finish_function(ev: Evaluator, left: EarlyExit | None, scope: NameScope) -> 
     if left is not None and left.word == "throw":
         if not frame.escapes:
             raise ThrownError(left.value)
-        if ev.tries:
+        if ev.try_blocks:
             ev.forget_globals()
         value = ev.restore_last_path(frame.escapes)
     if (left is not None and left.word == "goto") or frame.lost:

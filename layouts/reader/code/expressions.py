@@ -96,8 +96,8 @@ def enter_function(
 ) -> None:
     """Begin to run a function."""
     frame = CallFrame(name, span, entry, passed or {}, refers=refers, constant=constant)
-    frame.start, frame.depth = len(ev.log), len(ev.branches)
-    frame.targets, ev.targets = ev.targets, []
+    frame.start, frame.depth = len(ev.write_log), len(ev.branches)
+    frame.targets, ev.jump_targets = ev.jump_targets, []
     ev.frames.append(frame)
 
 
@@ -121,7 +121,7 @@ def find_origin(ev: Evaluator, expression: tree.Expression) -> tuple[Span, tuple
 
 def leave_function(ev: Evaluator) -> None:
     """End the function that was entered last."""
-    ev.targets = ev.frames.pop().targets
+    ev.jump_targets = ev.frames.pop().targets
 
 
 def record_call(ev: Evaluator, term: OpaqueValue) -> None:
@@ -131,13 +131,17 @@ def record_call(ev: Evaluator, term: OpaqueValue) -> None:
     """
     called = term.text.partition("(")[0] if "::" in term.text else term.head  # SM90_TMA_LOAD_2D::copy
     whose = called if _TELLING.search(called) or len(term.arguments) > 8 else ""
-    count = ev.often[whose] = ev.often.get(whose, 0) + 1
-    if count <= MOST_ALIKE and len(ev.made) < MOST_MADE:
+    count = ev.call_counts[whose] = ev.call_counts.get(whose, 0) + 1
+    if count <= MOST_ALIKE and len(ev.bodiless_calls) < MOST_MADE:
         term = replace(term, arguments=tuple(_copy_array(value) for value in term.arguments))
-        ev.ran += 1
-        ev.made.append(
+        ev.run_count += 1
+        ev.bodiless_calls.append(
             BodilessCall(
-                term, list_named_loops(ev), calls=ev.list_running_functions(), order=ev.ran, arms=tuple(ev.arms)
+                term,
+                list_named_loops(ev),
+                calls=ev.list_running_functions(),
+                order=ev.run_count,
+                arms=tuple(ev.branch_arms),
             )
         )
     else:
@@ -147,8 +151,8 @@ def record_call(ev: Evaluator, term: OpaqueValue) -> None:
 def spend_step(ev: Evaluator) -> None:
     """Count a step; BudgetError where the budget is spent."""
     check_deadline()
-    ev.left -= 1
-    if ev.left < 0 or ev.nested > 150:
+    ev.steps_left -= 1
+    if ev.steps_left < 0 or ev.nesting > 150:
         raise BudgetError
 
 
@@ -162,11 +166,11 @@ def evaluate_for_effect(ev: Evaluator, expression: tree.Expression, scope: NameS
 def evaluate_expression(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> Any:
     """Return what an expression gives; see values.py for what that can be."""
     ev.spend_step()
-    ev.nested += 1
+    ev.nesting += 1
     try:
         return _RULES.get(type(expression), _evaluate_unread)(ev, expression, scope)
     finally:
-        ev.nested -= 1
+        ev.nesting -= 1
 
 
 # rules, by the class of an expression ------------------------------------------------------------------------------
@@ -258,7 +262,7 @@ def _evaluate_other(ev: Evaluator, node: tree.OpaqueExpression, scope: NameScope
     if _ACTS.search(node.text) and not ev.python:
         ev.forget_names(node.text, scope)
         ev.forget_globals()
-    if ev.tries and _THROWS.search(node.text):
+    if ev.try_blocks and _THROWS.search(node.text):
         ev.keep_escape("?", EarlyExit("throw", None), {})
     return OpaqueValue(node.text, span=node.span)
 
@@ -275,10 +279,10 @@ def _prepare_cast(
 
     (uint64_t)(p + k) is an address in bytes or a pointer that counts elements.
     """
-    if kind.pointers or (node.pointer and kind.whole):
+    if kind.pointers or (node.pointer and kind.integer):
         return ev.make_name_pointer(integer, get_pointee_type(kind) or VOID, cast=True) or integer
     summed = isinstance(inner, tree.Binary) and inner.op in "+-"
-    wide = kind.whole is not None and kind.whole.bits == 64
+    wide = kind.integer is not None and kind.integer.bits == 64
     if ev.python or not summed or not wide or "cast<" in ev.text[slice(*node.span)][:20]:
         return integer  # static_cast takes no pointer
     name_pointer = ev.make_name_pointer(integer, VOID)
@@ -295,11 +299,11 @@ def make_key(ev: Evaluator, value: Any) -> Any:
 
 def convert_explicitly(ev: Evaluator, value: Any, kind: ResolvedType, inner: tree.Expression, node: tree.Cast) -> Any:
     """Convert a value explicitly to a type."""
-    if isinstance(value, ObjectValue) and kind.record is None and kind.whole is None and kind.open:
+    if isinstance(value, ObjectValue) and kind.record is None and kind.integer is None and kind.open:
         return OpaqueValue(ev.format_expression(node), kind, span=node.span)
-    if isinstance(value, ObjectValue) and kind.whole is not None and value.record.fields is not None:
+    if isinstance(value, ObjectValue) and kind.integer is not None and value.record.fields is not None:
         converts = any(name.startswith("operator ") for name in value.record.methods)
-        if not converts and value.record.bits not in (0, kind.whole.bits):
+        if not converts and value.record.bits not in (0, kind.integer.bits):
             return OpaqueValue(ev.format_expression(node), kind, span=node.span)
     ev.casting, before = True, ev.casting
     try:

@@ -203,7 +203,7 @@ def check_field_overflow(ev: Evaluator, field: RecordField, value: SymbolicInt, 
 
 
 def make_uninitialised(ev: Evaluator, cell: Cell, span: Span) -> SymbolicInt:
-    kind = cell.kind.whole if cell.kind and cell.kind.whole else ULONG
+    kind = cell.kind.integer if cell.kind and cell.kind.integer else ULONG
     if cell.kind is not None:
         add_pitfall(ev, "uninitialised", f"{cell.name} is not initialised before bits are OR-ed into it.", span)
     return SymbolicInt(0, kind)
@@ -226,7 +226,7 @@ def is_descriptor(ev: Evaluator, value: Any, name: str, kind: str = "") -> bool:
     text = f"{name} {kind}"
     if _is_of_another(ev, text):
         return False
-    if integer.marks in ev.told and integer.type.bits != 32:
+    if integer.marks in ev.descriptor_marks and integer.type.bits != 32:
         return True
     lows = {low for low, past in REGIONS for m in integer.marks if low <= m.bit < past}
     wide = integer.type.bits != 32
@@ -262,10 +262,10 @@ def note_variable(ev: Evaluator, cell: Cell, span: Span, owner: Cell | None = No
 def update_noted(ev: Evaluator, cell: Cell) -> None:
     """Update what was kept of a variable to the value that it got from two branches."""
     value = get_integer(cell.value) if not isinstance(cell.value, OpaqueValue) else None
-    for old in ev.found[-96:]:
+    for old in ev.descriptors[-96:]:
         if old.cell is cell and value is not None and old.loops == list_named_loops(ev):
-            ev.noted += 1
-            old.value, old.order = value, ev.noted
+            ev.noted_values += 1
+            old.value, old.order = value, ev.noted_values
 
 
 def note_value(ev: Evaluator, value: Any, name: str, span: Span, replace: bool = False) -> None:
@@ -274,26 +274,28 @@ def note_value(ev: Evaluator, value: Any, name: str, span: Span, replace: bool =
     if integer is None or not ev.is_descriptor(value, name):
         return
     loops = list_named_loops(ev)
-    if not replace and any(_is_same_value(f.value, integer) and f.loops == loops for f in ev.found[-64:]):
+    if not replace and any(_is_same_value(f.value, integer) and f.loops == loops for f in ev.descriptors[-64:]):
         return
     if replace:
-        ev.found = [f for f in ev.found if not (f.name == name and f.cell is None)]
+        ev.descriptors = [f for f in ev.descriptors if not (f.name == name and f.cell is None)]
     _keep_found(ev, name, span, integer, None, "")
 
 
 def _keep_found(ev: Evaluator, name: str, span: Span, value: SymbolicInt | None, cell: Cell | None, kind: str) -> None:
-    if value is None or len(ev.found) >= MOST_FOUND:
+    if value is None or len(ev.descriptors) >= MOST_FOUND:
         return
-    ev.told.add(value.marks)
-    ev.noted += 1
+    ev.descriptor_marks.add(value.marks)
+    ev.noted_values += 1
     loops = list_named_loops(ev)
     if cell is not None:
-        for old in reversed(ev.found[-96:]):
+        for old in reversed(ev.descriptors[-96:]):
             if old.cell is cell and old.loops == loops:
-                old.value, old.order = value, ev.noted
+                old.value, old.order = value, ev.noted_values
                 return
     calls = tuple(f.span for f in ev.frames[1:])
-    ev.found.append(FoundDescriptor(name, span, value, loops=loops, calls=calls, kind=kind, cell=cell, order=ev.noted))
+    ev.descriptors.append(
+        FoundDescriptor(name, span, value, loops=loops, calls=calls, kind=kind, cell=cell, order=ev.noted_values)
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -80,7 +80,7 @@ def _find_union(ev: Evaluator, member: str, variable: str, value: OpaqueValue, s
 
 def _keep_if_open(kind: ResolvedType | None) -> ResolvedType | None:
     """Return a type if it is neither an integer nor a class of the text."""
-    return kind if kind is not None and kind.record is None and kind.whole is None else None
+    return kind if kind is not None and kind.record is None and kind.integer is None else None
 
 
 def _is_descriptor_half(ev: Evaluator, name: str) -> bool:

@@ -47,7 +47,7 @@ _FIXED = (FunctionSet, type(None), ObjectPart, PointedPlace, JointPlace, SplitPl
 
 def make_fresh_name(ev: Evaluator, name: str) -> str:
     """Make a name for a value that is not known and may differ from all before."""
-    count = ev.renewed[name] = ev.renewed.get(name, 0) + 1
+    count = ev.fresh_name_counts[name] = ev.fresh_name_counts.get(name, 0) + 1
     return f"{name}{chr(39) * count}" if count < 4 else f"{name}'{count}"
 
 
@@ -82,7 +82,7 @@ def skip_unread(ev: Evaluator, node: UnreadText, scope: NameScope) -> EarlyExit 
         ("return", ev.make_symbolic_value(returns, ev.make_fresh_name(ev.frames[-1].name or "?"))),
         ("break", None),
     ):
-        if re.search(rf"\b{word}\b", node.text) and (word == "return" or ev.targets):
+        if re.search(rf"\b{word}\b", node.text) and (word == "return" or ev.jump_targets):
             ev.keep_escape("?", EarlyExit(word, value), {})
     if re.search(r"\bgoto\b", node.text):
         ev.forget_after_goto({})
@@ -94,7 +94,7 @@ def skip_unread(ev: Evaluator, node: UnreadText, scope: NameScope) -> EarlyExit 
 
 def forget_names(ev: Evaluator, text: str, scope: NameScope) -> None:
     """Forget the variables whose names stand in a text; a long one takes many steps."""
-    ev.left -= len(text) >> 6
+    ev.steps_left -= len(text) >> 6
     for name in dict.fromkeys(_WORD.findall(text)):
         found = find_name(scope, name)[0]
         if isinstance(found, PLACES):
@@ -194,7 +194,7 @@ def forget_globals(ev: Evaluator) -> None:
     """Forget what every function may write: variables of namespaces and static ones that are not constant."""
     seen: set[int] = set()
     ev.globals_lost = True
-    for place in list(ev.escaped.values()):
+    for place in list(ev.escaped_places.values()):
         ev.forget_place(place, integers=True)
     waiting = [ev.globals]
     while waiting:
@@ -207,7 +207,7 @@ def forget_globals(ev: Evaluator) -> None:
                 _forget_lasting_variable(ev, value)
             elif isinstance(value, NamespaceValue):
                 waiting.append(value.scope)
-    for cell in ev.lasting.values():
+    for cell in ev.static_variables.values():
         _forget_lasting_variable(ev, cell)
     for record in ev.records.values():
         if isinstance(record, Cell):

@@ -1,4 +1,4 @@
-"""Names that CUDA's and CUTLASS's headers define, and what they stand for.
+"""Names that CUDA's and CUTLASS's headers define, and their values.
 
 Sources: cuda.h (CUtensorMapDataType, CUtensorMapSwizzle, CUtensorMapInterleave), CUTLASS 4
 include/cute/arch/mma_sm90_desc.hpp (GMMA::LayoutType, Major) and mma_sm100_desc.hpp (UMMA::LayoutType).
@@ -16,7 +16,7 @@ _PACKED = "16U4_ALIGN8B 16U4_ALIGN16B 16U6_ALIGN16B"
 _SWIZZLES = "NONE 32B 64B 128B 128B_ATOM_32B 128B_ATOM_32B_FLIP_8B 128B_ATOM_64B"
 DATA_TYPES = tuple(f"{_TYPES} {_PACKED}".split())
 SWIZZLES = tuple(_SWIZZLES.split())
-# bits of an element in shared memory by its code
+# code of a CUtensorMapDataType → bits of an element in shared memory
 DATA_BITS = dict(enumerate((8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 8, 8)))
 _L2 = "NONE L2_64B L2_128B L2_256B".split()
 
@@ -32,7 +32,7 @@ CONSTANTS: dict[str, int] = {
     "CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA": 1,
     "CUDA_SUCCESS": 0,
 }
-# limits that <cstdint> and <climits> name → value and type
+# limits of <cstdint> and <climits> → (value, type)
 LIMITS: dict[str, tuple[int, IntegerType]] = {
     **{
         f"{kind}{bits}_MAX": (type_.most, type_)
@@ -57,7 +57,7 @@ LIMITS: dict[str, tuple[int, IntegerType]] = {
     "INT32_MIN": (INT.least, INT),
     "INT64_MIN": (LONG.least, LONG),
 }
-# members of CUTLASS's enums: (a word that the qualified name has before the member, member) → value
+# members of CUTLASS's enums: (enum, member) → value
 MEMBERS: dict[tuple[str, str], int] = {
     **{("LayoutType", f"B{mode.width_bytes}"): code for mode, code in WGMMA.codes.items() if mode.chunks > 1},
     ("LayoutType", "INTERLEAVE"): 0,
@@ -66,7 +66,7 @@ MEMBERS: dict[tuple[str, str], int] = {
     ("Major", "MN"): 1,
 }
 
-# Bytes of types that are not elements of a tensor: cuda.h (CUtensorMap), CUDA's vector_types.h and driver_types.h,
+# Bytes of types that are not tensor elements: cuda.h (CUtensorMap), CUDA's vector_types.h and driver_types.h,
 # libcu++ (a block's barrier is one mbarrier), CUTLASS's cute/arch/copy_sm90_desc.hpp and cutlass/arch/barrier.h
 OPAQUE_BYTES: dict[str, int] = {
     **dict.fromkeys("CUtensorMap CUtensorMap_st TmaDescriptor".split(), 128),
@@ -90,7 +90,7 @@ BUILT_IN: dict[tuple[str, str], int] = {
 THREADS = frozenset(f"{name}.{axis}" for name, axis in BUILT_IN)
 OF_DESCRIPTOR = frozenset("reg32_ reg16_ bitfield desc_ lo hi".split())  # members of CUTLASS's descriptors
 
-# A function that the text does not have and whose name says that it gives a pointer's shared-window address.
+# Names of functions that return the shared-window address of a pointer.
 SHARED_ADDRESS = re.compile(
     r"__cvta_generic_to_shared|__nvvm_ptr_gen_to_shared|cast_smem_ptr_to_uint"
     r"|(?:get_)?(?:smem|shared|shmem)_?(?:ptr|addr\w*|u32\w*)(?:_?to_?\w+)?"
@@ -99,21 +99,21 @@ SHARED_ADDRESS = re.compile(
     r"|smem_ptr_to_uint\w*|generic_to_shared\w*|elect_smem_addr",
     re.I,
 )
-# A function that gives what it is given: its name → which of its arguments that is. Of a shuffle, whose first is the
-# mask of lanes, it is what the lanes hold; the text's names stand for the same in each of them.
+# Functions that return one of their arguments → the index of that argument. The first argument of a shuffle is the
+# mask of lanes; a name stands for the same value in every lane.
 IDENTITY = dict.fromkeys(
     "raw_pointer_cast make_smem_ptr recast_ptr forward move __builtin_assume_aligned launder to_address as_const ref"
     " __builtin_expect const_expr __ldg addressof __shfl readfirstlane".split(),
     0,
 ) | {"__shfl_sync": 1}
-# PTX's own function of the descriptor's section, (x & 0x3FFFF) >> 4, as programs call it; it often stands in a header.
+# Names for PTX's matrix-descriptor-encode, (x & 0x3FFFF) >> 4; programs often define it in a header.
 ENCODE = re.compile(
     r"(?:smem_?)?(?:matrix_?)?desc(?:riptor)?_?enc(?:ode)?|encode_?(?:matrix_?)?desc(?:riptor)?(?:_?field)?", re.I
 )
-# swizzle → (bytes of a row, layout_type) of the descriptors that K-major tiles have: LBO 1, SBO eight rows (PTX ISA
-# 9.1, canonical layouts; CUTLASS's make_gmma_desc)
+# swizzle → (bytes of a row, layout_type) of descriptors of K-major tiles, which have LBO 1 and an SBO of eight rows
+# (PTX ISA 9.1, canonical layouts; CUTLASS's make_gmma_desc)
 STANDARD = {mode.name: (mode.width_bytes, code) for mode, code in WGMMA.codes.items() if mode.chunks > 1}
-# The types of CUTLASS, and of Triton's Utility.h, that programs use without writing them: C++ for the same evaluator.
+# Descriptor types of CUTLASS and of Triton's Utility.h that programs use without defining them.
 PRELUDE = """
 union GmmaDescriptor {
   uint64_t desc_; uint32_t reg32_[2]; uint16_t reg16_[4];
@@ -145,13 +145,14 @@ MOST_HOLDERS = 16  # objects of one text
 
 
 def find_matching_union(text: str) -> str:
-    """Return which of CUTLASS's unions has the members that a text assigns: tcgen05's or wgmma's."""
+    """Return the CUTLASS union whose members a text assigns: the one of tcgen05 or of wgmma."""
     return "SmemDescriptor" if _OF_BLACKWELL.search(text) else "GmmaDescriptor"
 
 
 def _find_union_word(text: str) -> tuple[str, ...]:
-    """Return what a text calls the whole word of a union that it does not define: the one other member of the objects
-    whose fields it assigns.
+    """Return the name that a text uses for the whole word of an undefined union.
+
+    It is the only other member used of the objects whose fields the text assigns; () if there is not exactly one.
     """
     names = dict.fromkeys(_HOLDER.findall(text))
     others: set[str] = set()
@@ -162,7 +163,7 @@ def _find_union_word(text: str) -> tuple[str, ...]:
 
 
 def find_fields_union(text: str) -> tuple[str, frozenset[str]]:
-    """Find a union with the members that a text assigns as a matrix descriptor's, and does not define.
+    """Write a union with the matrix-descriptor fields that a text assigns but does not define.
 
     Return its C++, and the members that identify it; ("", nothing) if the text has no such members.
 
@@ -190,7 +191,7 @@ def find_fields_union(text: str) -> tuple[str, frozenset[str]]:
 
 
 def _fields_as_spelled(text: str, blackwell: bool) -> tuple[str, tuple[str, ...]]:
-    """Return a descriptor's bit fields in C++, and the names of those in both formats, as a text calls them."""
+    """Return a descriptor's bit fields in C++, and the names of the fields of both formats, as the text spells them."""
 
     def spelled(*names: str) -> str:
         each = (one for name in names for one in (f"{name}_", name))

@@ -49,7 +49,7 @@ def make_default(ev: Evaluator, kind: ResolvedType | None, name: str, symbolic: 
         return _make_default_array(ev, kind, name)
     if kind.record is not None and not kind.pointers:
         return make_initialized(ev, kind.record, name) if not symbolic else ev.make_instance(kind.record, name)
-    if kind.whole is not None and not kind.pointers and not symbolic:
+    if kind.integer is not None and not kind.pointers and not symbolic:
         return OpaqueValue(name, kind, head="uninitialised")
     return ev.make_symbolic_value(kind, name)
 
@@ -58,7 +58,7 @@ def _make_default_array(ev: Evaluator, kind: ResolvedType, name: str) -> Any:
     """Return an array without an initializer, or a pointer where its items are not followed."""
     element = replace(kind, dims=kind.dims[1:], reference="")
     size = kind.dims[0].known
-    followed = kind.record is not None or (kind.whole is not None and not kind.pointers)
+    followed = kind.record is not None or (kind.integer is not None and not kind.pointers)
     if size is not None and 0 < size <= MOST_CELLS and followed:
         cells = [Cell(ev.make_default(element, f"{name}[{n}]"), element, f"{name}[{n}]") for n in range(size)]
         return link_inner_arrays(ArrayValue(cells, element, name))
@@ -84,8 +84,8 @@ def construct_value(
 
 def _construct_value(ev: Evaluator, kind: ResolvedType, arguments: list[Any], at: tree.SyntaxNode) -> Any:
     """Return a value of a type that is not a class of the text."""
-    if kind.whole is not None or kind.pointers:
-        return ev.convert_to_kind(arguments[0], kind, at.span) if arguments else SymbolicInt(0, kind.whole or ULONG)
+    if kind.integer is not None or kind.pointers:
+        return ev.convert_to_kind(arguments[0], kind, at.span) if arguments else SymbolicInt(0, kind.integer or ULONG)
     constant = _integral(ev, kind)
     if constant is not None:
         return constant
@@ -124,8 +124,8 @@ def _evaluate_braced_value(ev: Evaluator, kind: ResolvedType, items: list[tuple[
     """Return a value from a list of values, of a type that is not an array nor, in C++, a class of the text."""
     if kind.record is not None:
         return ev.construct_object(ev.make_instance(kind.record, name), [value for _, value, _ in items])
-    if kind.whole is not None or kind.pointers:
-        return ev.convert_to_kind(items[0][1], kind, items[0][2]) if items else SymbolicInt(0, kind.whole or ULONG)
+    if kind.integer is not None or kind.pointers:
+        return ev.convert_to_kind(items[0][1], kind, items[0][2]) if items else SymbolicInt(0, kind.integer or ULONG)
     constant = _integral(ev, kind)
     if constant is not None and not items:
         return constant
@@ -174,7 +174,7 @@ def _make_braced_array(ev: Evaluator, node: tree.ItemList, kind: ResolvedType, s
     """Evaluate T name[n] = {…}, with zeros behind its items."""
     element = replace(kind, dims=kind.dims[1:], reference="", const=False)
     values = [value for _, value in node.items]
-    if len(values) == 1 and isinstance(values[0], tree.StringLiteral) and element.whole is not None:
+    if len(values) == 1 and isinstance(values[0], tree.StringLiteral) and element.integer is not None:
         return ev.make_text_array(values[0].value, kind, name)
     if not _is_followed(node, element):
         return OpaqueValue(name or "{…}")
@@ -232,12 +232,12 @@ def _evaluate_cells(
 def make_text_array(ev: Evaluator, text: str, kind: ResolvedType, name: str) -> Any:
     """Evaluate char name[] = "text"; it is an array of its letters."""
     element = replace(kind, dims=(), reference="", const=False)
-    if "\\" in text or len(kind.dims) != 1 or element.whole is None or element.whole.bits != 8:
+    if "\\" in text or len(kind.dims) != 1 or element.integer is None or element.integer.bits != 8:
         return OpaqueValue(name or "{…}")
     codes = [ord(letter) for letter in text] + [0]
     size = kind.dims[0].known or len(codes)
     codes += [0] * (min(size, MOST_ITEMS) - len(codes))
-    kinds = element.whole
+    kinds = element.integer
     return ArrayValue(
         [Cell(SymbolicInt(kinds.wrap(c), kinds), element, f"{name}[{n}]") for n, c in enumerate(codes)], element, name
     )
@@ -380,7 +380,7 @@ def _store_array(ev: Evaluator, place: Any, array: Any, span: Span) -> None:
     width = place.field.width // place.field.count
     for n, cell in enumerate(array.cells):
         low = place.field.low + n * width
-        ev.store_value(ObjectPart(place.of, type(place.field)(low, width, place.field.whole)), cell.value, span)
+        ev.store_value(ObjectPart(place.of, type(place.field)(low, width, place.field.integer)), cell.value, span)
 
 
 def _takes_initializer_list(function: tree.Function) -> bool:

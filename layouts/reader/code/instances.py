@@ -69,7 +69,7 @@ def _resolve_plain_alias(ev: Evaluator, template: TemplateEntity, inner: NameSco
     """Return what an alias without parameters means, which stays as it is once it is a type of the text."""
     if template.meaning is None:
         meaning = _resolve_alias(ev, cast("tree.Alias", template.decl), inner)
-        if not isinstance(meaning, ResolvedType) or (meaning.record is None and meaning.whole is None):
+        if not isinstance(meaning, ResolvedType) or (meaning.record is None and meaning.integer is None):
             return meaning
         template.meaning = meaning
     return template.meaning
@@ -77,9 +77,9 @@ def _resolve_plain_alias(ev: Evaluator, template: TemplateEntity, inner: NameSco
 
 def _resolve_alias(ev: Evaluator, decl: tree.Alias, inner: NameScope) -> Any:
     """Return what an alias means."""
-    if id(decl) in ev.opening:  # using barrier = cuda::barrier<…>: what it names is not in the text
+    if id(decl) in ev.aliases_in_progress:  # using barrier = cuda::barrier<…>: what it names is not in the text
         return ResolvedType(decl.name)
-    ev.opening.add(id(decl))
+    ev.aliases_in_progress.add(id(decl))
     try:
         binding = ev.resolve_name(decl.type.path, inner, decl.type.span[0])
         shaped = decl.type.pointers or decl.type.dims or decl.type.const or decl.type.reference
@@ -89,7 +89,7 @@ def _resolve_alias(ev: Evaluator, decl: tree.Alias, inner: NameScope) -> Any:
             return binding
         return ev.resolve_type(decl.type, inner)
     finally:
-        ev.opening.discard(id(decl))
+        ev.aliases_in_progress.discard(id(decl))
 
 
 def _make_variable_instance(ev: Evaluator, decl: tree.Declaration, inner: NameScope, key: Any) -> Cell:
@@ -98,7 +98,7 @@ def _make_variable_instance(ev: Evaluator, decl: tree.Declaration, inner: NameSc
     if cell is None:
         cell = ev.records[key] = Cell(OpaqueValue(decl.name), None, decl.name, decl.span, const=decl.const)
         if not decl.const:
-            ev.statics.append((ev.records, key, None))
+            ev.static_members.append((ev.records, key, None))
         if len(ev.instances) > MOST_INSTANCES:
             return cell
         ev.instances.append(key)
@@ -211,8 +211,8 @@ def make_template_argument_value(
     ev: Evaluator, parameter: tree.Parameter, template_argument: Any, scope: NameScope
 ) -> Any:
     """Return what a template's parameter is bound to: a type, a template, or a cell with a value."""
-    if template_argument is None and parameter.name in ev.given_names and not parameter.pack:
-        template_argument = _find_given_entity(ev, ev.given_names[parameter.name], scope)
+    if template_argument is None and parameter.name in ev.supplied_names and not parameter.pack:
+        template_argument = _find_given_entity(ev, ev.supplied_names[parameter.name], scope)
     if template_argument is None and parameter.default is not None and not parameter.pack:
         template_argument = ev.evaluate_template_argument(parameter.default, scope)
     if isinstance(template_argument, Cell):
@@ -239,11 +239,11 @@ def _find_given_entity(ev: Evaluator, name: str, scope: NameScope) -> Any:
 def _bind_value(ev: Evaluator, parameter: tree.Parameter, argument: Any, scope: NameScope) -> Cell:
     """Return a template's parameter that is a value: what it is given, None for a symbol."""
     kind = ev.resolve_type(parameter.type, scope) if parameter.type else None
-    if argument is None and parameter.name in ev.given:
-        argument = SymbolicInt(ev.given[parameter.name])
+    if argument is None and parameter.name in ev.supplied_values:
+        argument = SymbolicInt(ev.supplied_values[parameter.name])
     if argument is None:
-        argument = make_free(parameter.name, kind.whole if kind and kind.whole else UNKNOWN)
-    elif kind is not None and kind.whole is not None and not kind.pointers:
+        argument = make_free(parameter.name, kind.integer if kind and kind.integer else UNKNOWN)
+    elif kind is not None and kind.integer is not None and not kind.pointers:
         argument = ev.convert_to_kind(argument, kind, parameter.span)
     return Cell(argument, kind, parameter.name, parameter.span, const=True)
 
@@ -259,7 +259,7 @@ def make_argument_key(argument: Any) -> Any:
         base = (
             id(argument.record)
             if argument.record is not None
-            else argument.whole or (argument.name, tuple(map(make_argument_key, argument.arguments)))
+            else argument.integer or (argument.name, tuple(map(make_argument_key, argument.arguments)))
         )
         return (base, argument.pointers, argument.reference, argument.const, tuple(str(dim) for dim in argument.dims))
     if isinstance(argument, TemplateEntity):

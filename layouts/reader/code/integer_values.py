@@ -45,8 +45,8 @@ def make_size(kind: ResolvedType | None, name: str = "") -> SymbolicInt:
     known = find_size(kind.name) if kind.record is None and not kind.arguments else None
     if kind.pointers:
         size = SymbolicInt(8, ULONG)
-    elif kind.whole is not None:
-        size = SymbolicInt(kind.whole.size, ULONG)
+    elif kind.integer is not None:
+        size = SymbolicInt(kind.integer.size, ULONG)
     elif kind.bits or known is not None:
         size = SymbolicInt(max(kind.bits // 8, 1) if kind.bits else known.bytes if known else 1, ULONG)
     else:
@@ -109,7 +109,7 @@ def _number_of_object(value: ObjectValue) -> SymbolicInt | None:
 
 
 def _number_of_term(value: OpaqueValue) -> SymbolicInt:
-    return make_free(value.text, value.kind.whole if value.kind and value.kind.whole else UNKNOWN)
+    return make_free(value.text, value.kind.integer if value.kind and value.kind.integer else UNKNOWN)
 
 
 def _number_of_array(value: ArrayValue) -> SymbolicInt | None:

@@ -59,8 +59,8 @@ def _capture_value(ev: Evaluator, capture: tree.LambdaCapture, value: tree.Expre
 
 def _copy_captured(ev: Evaluator, value: Any) -> Any:
     """Copy a value that a lambda captures. Its destruction is not followed."""
-    if isinstance(value, ObjectValue) and value.record.ends and ev.haunting is not None:
-        ev.haunting.append(value)
+    if isinstance(value, ObjectValue) and value.record.ends and ev.pending_objects is not None:
+        ev.pending_objects.append(value)
     if isinstance(value, ObjectValue) and value.held and value.record.copies:
         return ev.copy_assigned(value)
     return ev.copy_assigned(value, 1 if not isinstance(value, ObjectValue) or value.held else 0)

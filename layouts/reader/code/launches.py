@@ -117,8 +117,8 @@ def note_instantiations(ev: Evaluator, body: tuple[tree.Statement, ...], scope: 
     for statement in body:
         if isinstance(statement, Instantiation):
             note_instance(ev, ev.evaluate_expression(statement.function, scope))
-        elif isinstance(statement, tree.Namespace) and id(statement) in ev.spaces:
-            note_instantiations(ev, statement.body, ev.spaces[id(statement)])
+        elif isinstance(statement, tree.Namespace) and id(statement) in ev.namespace_scopes:
+            note_instantiations(ev, statement.body, ev.namespace_scopes[id(statement)])
 
 
 def _find_function(ev: Evaluator, call: Invocation, at: int) -> Any:

@@ -1,4 +1,4 @@
-"""Preprocessing tokens of C++, and a text whose continued lines are joined. Source: C++17, [lex.phases]."""
+"""Split C++ into preprocessing tokens, and join continued lines. Source: C++17, [lex.phases]."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-MOST_RAW = 64  # raw strings without an end that are looked for in one text
+MOST_RAW = 64  # searches for the end of unterminated raw strings in one text
 _SPLICE = re.compile(r"\\[ \t]*\r?\n")
 _STRING = r"\"(?:\\.|[^\"\\\n])*\""
 _CHARACTER = r"'(?:\\.|[^'\\\n]){1,16}'"
@@ -21,7 +21,7 @@ _TOKEN = re.compile(
     rf"|(?P<text>(?:u8|[uUL])?(?:{_STRING}|{_CHARACTER}))|(?P<name>{_NAME})|(?P<number>{_NUMBER})|(?P<op>{_OPERATOR}|.)",
     re.S,
 )
-# What must be read as a whole so that a word or a directive inside it is not taken for one.
+# Pieces that are read as one unit, so that their contents are not taken for code or directives.
 _WHOLE = re.compile(
     rf"(?P<comment>//[^\n]*|{_BLOCK})|(?P<raw>(?:u8|[uUL])?\bR\"[^ ()\\\t\v\f\n\"]{{0,16}}\()"
     rf"|(?P<text>(?:\b(?:u8|[uUL]))?(?:{_STRING}|(?<![0-9a-fA-F]){_CHARACTER}))"
@@ -29,7 +29,7 @@ _WHOLE = re.compile(
     rf"(?:{_BLOCK}|//[^\n]*|{_STRING}|[^\n])*)",
     re.S | re.M,
 )
-_CONTINUED = re.compile(  # the same before lines are joined: only raw strings matter, which keep theirs
+_CONTINUED = re.compile(  # the same before lines are joined; raw strings keep their line breaks
     rf"(?P<other>//(?:\\[ \t]*\r?\n|[^\n])*|{_BLOCK}|{_STRING}|(?<![0-9a-fA-F]){_CHARACTER})"
     r"|(?P<raw>(?:u8|[uUL])?\bR\"[^ ()\\\t\v\f\n\"]{0,16}\()",
     re.S,
@@ -37,8 +37,10 @@ _CONTINUED = re.compile(  # the same before lines are joined: only raw strings m
 
 
 class PreprocessingToken(NamedTuple):
-    """One preprocessing token. kind: name, number, text, op, or empty for the place of an argument without tokens;
-    spaced: whether white space stands before it; painted: whether it is a macro's name that is never expanded again.
+    """A preprocessing token.
+
+    kind: name, number, text, op, or empty for an argument without tokens. spaced: whether white space precedes it.
+    painted: whether it is the name of a macro that must not be expanded again.
     """
 
     text: str
@@ -48,14 +50,14 @@ class PreprocessingToken(NamedTuple):
 
 
 class _RawStrings:
-    """Finds where raw strings end; gives up on a text full of those that do not."""
+    """Find the ends of raw strings; give up after MOST_RAW unterminated ones."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.left = MOST_RAW
 
     def find_end(self, opened: str, past: int) -> int:
-        """Find the end of a raw string whose opening `R"delimiter(` ends at a place; -1 if it has no end."""
+        """Find the end of a raw string whose opening `R"delimiter(` ends at `past`; -1 if it is unterminated."""
         if not self.left:
             return -1
         close = f'){opened[opened.index(chr(34)) + 1 : -1]}"'
@@ -90,14 +92,14 @@ def split_tokens(text: str) -> list[PreprocessingToken]:
 
 
 class UnbrokenPiece(NamedTuple):
-    """A comment, string or directive of a text, and where it stands."""
+    """A comment, string or directive, and its span."""
 
     kind: str  # comment, text or directive
     start: int
     end: int
 
 
-def find_unbroken_pieces(text: str) -> Iterator[UnbrokenPiece]:
+def find_pieces(text: str) -> Iterator[UnbrokenPiece]:
     """Find comments, strings and directives in the order of a text whose continued lines are joined."""
     raw, at = _RawStrings(text), 0
     while (match := _WHOLE.search(text, at)) is not None:
@@ -114,19 +116,19 @@ def find_unbroken_pieces(text: str) -> Iterator[UnbrokenPiece]:
 
 @dataclass(frozen=True, slots=True)
 class JoinedText:
-    """A text with its continued lines joined; cuts: where something was left out, and how much until there."""
+    """A text with continued lines joined. cuts: where text was removed; lengths: how much was removed up to there."""
 
     text: str
     cuts: tuple[int, ...] = ()
     lengths: tuple[int, ...] = ()
 
     def get_original(self, at: int) -> int:
-        """Return the place, before lines were joined, of the character at a place."""
+        """Return the place of a character before lines were joined."""
         n = bisect_right(self.cuts, at)
         return at + (self.lengths[n - 1] if n else 0)
 
     def split_stretch(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yield the unbroken parts of a stretch."""
+        """Yield the parts of a span that were contiguous before lines were joined."""
         n = bisect_right(self.cuts, start)
         while n < len(self.cuts) and self.cuts[n] < end:
             yield start, self.cuts[n]
@@ -137,29 +139,29 @@ class JoinedText:
 
 
 def join_lines(text: str) -> JoinedText:
-    """Join the lines that a backslash continues, but inside raw strings.
+    """Join lines that end in a backslash, except inside raw strings.
 
     >>> join_lines("0x40\\\\\\n00").text
     '0x4000'
     """
     if "\\" not in text or not _SPLICE.search(text):
         return JoinedText(text)
-    kept: list[tuple[int, int]] = []  # raw strings
+    raw_strings: list[tuple[int, int]] = []  # raw strings
     if 'R"' in text:
         raw, at = _RawStrings(text), 0
         while (match := _CONTINUED.search(text, at)) is not None:
             at = match.end()
             if match.lastgroup == "raw" and (past := raw.find_end(match[0], at)) >= 0:
-                kept.append((match.start(), past))
+                raw_strings.append((match.start(), past))
                 at = past
     lines: list[str] = []
     cuts: list[int] = []
     lengths: list[int] = []
     start = length = removed = n = 0
     for splice in _SPLICE.finditer(text):
-        while n < len(kept) and kept[n][1] <= splice.start():
+        while n < len(raw_strings) and raw_strings[n][1] <= splice.start():
             n += 1
-        if n < len(kept) and kept[n][0] <= splice.start():
+        if n < len(raw_strings) and raw_strings[n][0] <= splice.start():
             continue
         lines.append(text[start : splice.start()])
         length += splice.start() - start

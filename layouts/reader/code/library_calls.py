@@ -85,7 +85,7 @@ def _call_unknown(ev: Evaluator, call: Invocation) -> OpaqueValue:
         ev.forget_globals()
     forget_unknown(ev, call.name, call.arguments, call.one)
     if isinstance(owner, ObjectValue) and owner.record.opaque:
-        ev.forget_place(Cell(owner.whole or owner))
+        ev.forget_place(Cell(owner.derived or owner))
     if call.templates and not ev.python:
         ev.note_library_objects(call.templates, call.scope)
     note_possible_throw(ev, call.name)
@@ -202,7 +202,7 @@ def _cast_to_integer(ev: Evaluator, call: Invocation) -> Any:
     if call.target is not None or not isinstance(function, tree.Name) or len(call.given) != 1:
         return MISSING
     kind = ev.find_builtin_type(function.path, call.scope)
-    if kind is None or kind.whole is None:
+    if kind is None or kind.integer is None:
         return MISSING
     return ev.convert_to_kind(call.given[0], kind, call.one.span)
 
@@ -257,7 +257,7 @@ def _extreme(name: str, arguments: list[CallArgument], templates: tuple[Any, ...
     It is that very variable, where both are variables of one type.
     """
     left, right = (get_integer(argument.value) for argument in arguments)
-    stated_type = templates[0].whole if templates and isinstance(templates[0], ResolvedType) else None
+    stated_type = templates[0].integer if templates and isinstance(templates[0], ResolvedType) else None
     if left is None or right is None or (templates and stated_type is None):
         return None
     same = left.type == right.type and stated_type in (None, left.type)

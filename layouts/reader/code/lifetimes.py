@@ -146,8 +146,8 @@ def destroy_object(ev: Evaluator, value: Any, span: tuple[int, int]) -> None:
         for cell in reversed(value.cells):
             ev.destroy_object(cell.value, span)
     elif isinstance(value, ObjectValue):
-        complete = value.whole or value
-        first = len(ev.log)
+        complete = value.derived or value
+        first = len(ev.write_log)
         before = complete.dynamic
         try:
             _end_object(ev, complete, value.record, span)
@@ -173,9 +173,9 @@ def _end_object(ev: Evaluator, value: ObjectValue, record: RecordType, span: tup
 
 def _forget_on_escaped_paths(ev: Evaluator, first: int) -> None:
     """Forget what a destructor has written on paths that left before it ran there."""
-    if ev.gone:
+    if ev.escaped_paths:
         for cell, _ in ev.list_writes_since(first).values():
-            for path in ev.gone:
+            for path in ev.escaped_paths:
                 current = cell.value
                 ev.forget_place(cell, quiet=True)
                 path.changes = {**path.changes, id(cell): (cell, cell.value)}
@@ -237,24 +237,24 @@ def abandon_temporaries(ev: Evaluator, first: int, span: tuple[int, int]) -> Non
 
 def forget_pending_ends(ev: Evaluator, scope: NameScope) -> None:
     """Forget, after a statement, what objects write that may end at any time."""
-    if ev.haunted:
+    if ev.checking_pending:
         return
-    ev.haunted = True
+    ev.checking_pending = True
     try:
-        if ev.haunting is None:
+        if ev.pending_objects is None:
             ev.forget_all(scope)
         else:
-            for value in ev.haunting:
+            for value in ev.pending_objects:
                 ev.run_perhaps(partial(ev.destroy_object, value, (0, 0)))
     finally:
-        ev.haunted = False
+        ev.checking_pending = False
 
 
 def note_library_objects(ev: Evaluator, kinds: Sequence[Any], scope: NameScope) -> None:
     """Note a library's type or function that gets classes of the text, whose objects it may create and end."""
     records = [kind.record for kind in _list_types(kinds) if kind.record is not None and not kind.pointers]
     if any(record.ends or _may_write_outside(ev, record) for record in records):
-        ev.haunting = None
+        ev.pending_objects = None
         ev.forget_all(scope)
 
 
@@ -293,7 +293,7 @@ def run_delete(ev: Evaluator, node: tree.Delete, scope: NameScope) -> None:
 
 def _delete_object(ev: Evaluator, value: ObjectValue, span: tuple[int, int]) -> None:
     """Destroy the whole object that a pointer to a base points into."""
-    complete = value.whole or value
+    complete = value.derived or value
     if complete.record is not value.record and not value.record.has_virtual(f"~{value.record.name}"):
         ev.forget_globals()
     ev.destroy_object(complete, span)

@@ -20,23 +20,24 @@ from lanescope.reader.code.values import (
     TemplateEntity,
 )
 
-Wanted = Callable[[Any, NameScope], bool]  # a value, and the scope that has it
+Accepts = Callable[[Any, NameScope], bool]  # (value, the scope that has it) → whether lookup may return it
 AMBIGUOUS = OpaqueValue("an ambiguous name")
 
 
 def is_qualifier(value: Any, home: NameScope) -> bool:
-    """Return whether a name can stand in front of `::`: a namespace or a type."""
+    """Return whether a name may precede `::`: a namespace or a type."""
     return isinstance(value, NamespaceValue | TemplateEntity | ResolvedType | EnumerationType)
 
 
-def find_name(scope: NameScope, name: str, accepts: Wanted | None = None) -> tuple[Any, NameScope]:
-    """Return what an unqualified name means in a scope, and the scope that has it; (None, scope) for an unknown one.
+def find_name(scope: NameScope, name: str, accepts: Accepts | None = None) -> tuple[Any, NameScope]:
+    """Return (value, scope that has it) of an unqualified name used in a scope; (None, scope) if it is unknown.
 
-    A using directive shows the names of its namespace in the innermost namespace that holds both: [namespace.udir].
+    A using directive makes the names of its namespace visible in the innermost namespace that encloses both:
+    [namespace.udir].
     """
-    shown: list[tuple[NameScope, NameScope]] = []  # (where names appear, the namespace they are of)
+    shown: list[tuple[NameScope, NameScope]] = []  # (scope where names are visible, their namespace)
     inner: NameScope | None = scope
-    below: Any = None  # a class around the name that has a base that is not in the text
+    below: Any = None  # an enclosing class with a base that is not in the text
     while inner is not None:
         chosen = _find_here(inner, name, accepts, shown) if inner.using or shown else None
         if chosen is None and not inner.using and not shown and name in inner.names:
@@ -54,33 +55,34 @@ def find_name(scope: NameScope, name: str, accepts: Wanted | None = None) -> tup
 
 
 def _find_here(
-    inner: NameScope, name: str, accepts: Wanted | None, shown: list[tuple[NameScope, NameScope]]
+    inner: NameScope, name: str, accepts: Accepts | None, shown: list[tuple[NameScope, NameScope]]
 ) -> tuple[Any, NameScope] | None:
-    """Return what a scope itself says of a name, with the namespaces that are shown in it; None if nothing. shown: is
-    extended by those of its using directives.
+    """Find a name in one scope and in the namespaces visible there; None if it is not declared.
+
+    shown is extended by the using directives of the scope.
     """
     meanings = [(inner.names[name], inner)] if name in inner.names else []
     shown += [(_find_common_namespace(inner, used), used) for used in inner.using]
     for where, used in shown:
         if where is inner:
             meanings += _find_in_namespace(used, name, {id(inner)})
-    return _choose_meaning([one for one in meanings if accepts is None or accepts(*one)])
+    return _choose_meaning([meaning for meaning in meanings if accepts is None or accepts(*meaning)])
 
 
 def _may_be_hidden(value: Any, below: RecordType | None) -> bool:
-    """Return whether a base that is not in the text may have a member of the name."""
+    """Return whether a base that is not in the text may have a member that hides a value found outside."""
     if below is None:
         return False
     return isinstance(value, Cell) or (below.of_std and isinstance(value, FunctionSet))
 
 
 def find_in(scope: NameScope, name: str) -> tuple[Any, NameScope]:
-    """Return what a name qualified by a namespace means there, and the scope that has it."""
+    """Return (value, scope that has it) of a name qualified by a namespace."""
     return _choose_meaning(list(_find_in_namespace(scope, name, set()))) or (None, scope)
 
 
 def _find_in_namespace(scope: NameScope, name: str, seen: set[int]) -> Iterator[tuple[Any, NameScope]]:
-    """Yield a namespace's own meanings of a name, else those of its using directives."""
+    """Yield the meaning of a name in a namespace, else those in the namespaces of its using directives."""
     if id(scope) in seen:
         return
     seen.add(id(scope))
@@ -92,7 +94,7 @@ def _find_in_namespace(scope: NameScope, name: str, seen: set[int]) -> Iterator[
 
 
 def _choose_meaning(meanings: list[tuple[Any, NameScope]]) -> tuple[Any, NameScope] | None:
-    """Choose one meaning of several of the same name: functions overload one another, all else is ambiguous."""
+    """Combine the meanings of one name: functions overload one another, other meanings are ambiguous."""
     if not meanings:
         return None
     value, home = meanings[0]
@@ -106,18 +108,18 @@ def _choose_meaning(meanings: list[tuple[Any, NameScope]]) -> tuple[Any, NameSco
 
 
 def _find_common_namespace(scope: NameScope, used: NameScope) -> NameScope:
-    """Find the innermost namespace around a scope that also holds another namespace."""
-    around = {id(enclosing) for enclosing in used.iterate_outward()}
+    """Find the innermost namespace that encloses both a scope and another namespace."""
+    enclosing_ids = {id(enclosing) for enclosing in used.iterate_outward()}
     last = scope
     for enclosing in scope.iterate_outward():
         last = enclosing
-        if enclosing.owner == "namespace" and id(enclosing) in around:
+        if enclosing.owner == "namespace" and id(enclosing) in enclosing_ids:
             return enclosing
     return last
 
 
 def get_namespace(scope: NameScope) -> NameScope:
-    """Return the innermost namespace around a scope, the scope itself among them."""
+    """Return the innermost namespace that encloses a scope, which may be the scope itself."""
     for enclosing in scope.iterate_outward():
         if enclosing.owner == "namespace" or enclosing.parent is None:
             return enclosing
@@ -125,7 +127,7 @@ def get_namespace(scope: NameScope) -> NameScope:
 
 
 def open_namespace(scope: NameScope, names: Iterable[str], inline: bool) -> NameScope:
-    """Return the scope of `namespace a::b` inside a scope, made or opened again; without names an unnamed one."""
+    """Open `namespace a::b` in a scope, or the unnamed namespace without names; return the scope of its names."""
     name_list = tuple(names)
     for name in name_list:
         known = scope.names.get(name)

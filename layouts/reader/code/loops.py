@@ -44,12 +44,12 @@ def _count_free_turns(ev: Evaluator) -> int:
 
 def _count_steps(ev: Evaluator) -> int:
     """Count the steps that a loop which builds nothing may take."""
-    return min(ev.left // 3, MOST_SPENT[min(len(ev.loops), len(MOST_SPENT) - 1)])
+    return min(ev.steps_left // 3, MOST_SPENT[min(len(ev.loops), len(MOST_SPENT) - 1)])
 
 
 def _count_findings(ev: Evaluator) -> int:
     """Count what a loop may find: the more, the fewer turns are followed."""
-    return len(ev.found) + len(ev.assembled) + len(ev.made)
+    return len(ev.descriptors) + len(ev.assembled) + len(ev.bodiless_calls)
 
 
 @dataclass(slots=True)
@@ -80,16 +80,16 @@ class LoopRun:
 
     def is_over(self, ev: Evaluator) -> bool:
         """Return whether no other turn is followed."""
-        spent = self.start - ev.left > self.budget
+        spent = self.start - ev.steps_left > self.budget
         if self.turn >= self.most or (self.turn >= self.few and (self.finds(ev) or spent)):
             return True
         return spent and self.turn >= LEAST_TURNS and not ev.python and not self._matters(ev)
 
     def _matters(self, ev: Evaluator) -> bool:
         """Return whether the loop has found more than calls that no descriptor and no load is made of."""
-        made = len(ev.made) - self.made
+        made = len(ev.bodiless_calls) - self.made
         matters = _count_findings(ev) - self.kept > made
-        return matters or any(_MATTERS.search(call.term.head) for call in ev.made[self.made :])
+        return matters or any(_MATTERS.search(call.term.head) for call in ev.bodiless_calls[self.made :])
 
 
 def execute_loop(ev: Evaluator, loop: Loop, scope: NameScope) -> EarlyExit | None:
@@ -99,17 +99,17 @@ def execute_loop(ev: Evaluator, loop: Loop, scope: NameScope) -> EarlyExit | Non
     few = _count_turns(ev)
     variable = _find_loop_variable(ev, loop, scope)
     most = few if ev.python else MOST_QUIET
-    run = LoopRun(variable, few, most, _count_findings(ev), len(ev.made), _count_steps(ev))
-    first = len(ev.log)
+    run = LoopRun(variable, few, most, _count_findings(ev), len(ev.bodiless_calls), _count_steps(ev))
+    first = len(ev.write_log)
     target = JumpTarget(True, len(ev.branches))
-    ev.targets.append(target)
+    ev.jump_targets.append(target)
     ev.loops.append(("", SymbolicInt(0)))
-    run.start = ev.left
+    run.start = ev.steps_left
     try:
         left = _run_turns(ev, loop, scope, run, target)
     finally:
         ev.loops.pop()
-        ev.targets.pop()
+        ev.jump_targets.pop()
         journal = ev.list_writes_since(first)
     if not run.told and left is not None and left.word not in ("break", "continue"):
         ev.keep_escape("?", left, {})
@@ -201,7 +201,7 @@ def _forget_open_loop(
         if key in spared:
             continue
         if not ev.python:
-            inside = any(f.cell is cell and f.loops for f in ev.found[-96:])
+            inside = any(f.cell is cell and f.loops for f in ev.descriptors[-96:])
             ev.forget_place(cell, quiet=inside)
         elif isinstance(cell.value, SymbolicInt) and cell.name and cell.value != old:
             ev.write_cell(cell, make_free(cell.name, cell.value.type))
@@ -213,7 +213,7 @@ def _drop_gathered(ev: Evaluator, statement: tree.Statement, written: Journal) -
     """Drop what was found in words that are put together turn by turn: later turns may put other bits into them."""
     gathered = ev.summaries.get_summary(statement).gathered
     cells = {id(cell) for cell, _ in written.values() if cell.name in gathered}
-    ev.found = [f for f in ev.found if not (f.loops and id(f.cell) in cells)]
+    ev.descriptors = [f for f in ev.descriptors if not (f.loops and id(f.cell) in cells)]
 
 
 def _spare_items(
@@ -276,10 +276,10 @@ def execute_each(ev: Evaluator, loop: RangeLoop, scope: NameScope) -> EarlyExit 
     over = _items(ev, loop, scope)
     complete = over.whole
     refers = loop.type is not None and bool(loop.type.reference) and bool(over.items)
-    first = len(ev.log)
+    first = len(ev.write_log)
     target = JumpTarget(True, len(ev.branches))
     left: EarlyExit | None = None
-    ev.targets.append(target)
+    ev.jump_targets.append(target)
     ev.loops.append(("", SymbolicInt(0)))
     try:
         for n, item in enumerate(over.values):
@@ -291,7 +291,7 @@ def execute_each(ev: Evaluator, loop: RangeLoop, scope: NameScope) -> EarlyExit 
                 break
     finally:
         ev.loops.pop()
-        ev.targets.pop()
+        ev.jump_targets.pop()
         journal = ev.list_writes_since(first)
     left = ev.join_breaks(target.breaks, left, complete)
     if not complete:

@@ -1,4 +1,4 @@
-"""Uses of macros in the code of a text: where they end, what they may store, which names they reach."""
+"""Uses of macros in a text: where they end, whether they may write, which names they reach."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ _STORES = frozenset("= += -= *= /= %= <<= >>= &= |= ^= ++ -- ; { } # ## asm new 
 
 
 class MacroUses:
-    """The uses in one text. macros: of the moment; their owner changes them."""
+    """The uses of macros in one text. macros: the current definitions, which the owner changes."""
 
     def __init__(self, text: DirectiveText, macros: Mapping[str, MacroDefinition]) -> None:
         self.text = text
         self.code = text.joined.text
         self.macros = macros
-        self.named: frozenset[str] | None = None  # names in the macros' replacements
+        self.replacement_names: frozenset[str] | None = None  # names in all replacements
 
     def takes_arguments(self, name: str) -> bool:
         macro = self.macros.get(name)
         return macro is not None and macro.parameters is not None
 
     def find_close(self, at: int, end: int) -> tuple[int, bool]:
-        """Find (the end of the bracket opened before a place, whether it does not close or its end is too far)."""
+        """Return (end of the parenthesis opened before a place, whether it is unclosed or too far away)."""
         covered = self.text.covered
-        n = self.text.find_literal_behind(at + 1)
+        n = self.text.find_literal_after(at + 1)
         depth, most = 1, min(end, at + MOST_SPAN)
         while (match := _BRACKET.search(self.code, at, most)) is not None:
             at = match.end()
@@ -45,14 +45,14 @@ class MacroUses:
         return most, True
 
     def is_operand(self, name: str, start: int, past: int) -> bool:
-        """Return whether a macro's replacement is in brackets of its own and cannot store anything."""
+        """Return whether the replacement of a use is parenthesized and cannot write anything."""
         macro = self.macros.get(name)
-        if macro is None or not self._in_brackets(macro):
+        if macro is None or not self._is_parenthesized(macro):
             return False
         seen: set[str] = set()
-        todo = [split_tokens(self.code[start:past])]
-        while todo:
-            tokens = todo.pop()
+        pending = [split_tokens(self.code[start:past])]
+        while pending:
+            tokens = pending.pop()
             if any(map(_stores, [None, *tokens], tokens)):
                 return False
             for n, token in enumerate(tokens):
@@ -63,29 +63,29 @@ class MacroUses:
                         return False
                 elif token.text not in seen:
                     seen.add(token.text)
-                    todo.append(list(self.macros[token.text].body))
+                    pending.append(list(self.macros[token.text].body))
         return True
 
-    def reachable(self, names: set[str], every: bool) -> frozenset[str]:
-        """Return names, and those in the replacements of macros of these names.
+    def find_reachable(self, names: set[str], all_macros: bool) -> frozenset[str]:
+        """Return some names, and all names in the replacements of these macros.
 
-        every: the same for any name, cached.
+        all_macros: return the names in all replacements instead, which are cached.
         """
-        if every and self.named is None:
+        if all_macros and self.replacement_names is None:
             words = (token.text for macro in self.macros.values() for token in macro.body if token.kind == "name")
-            self.named = frozenset(words)
-        if every and self.named is not None:
-            return self.named | names
-        todo, result = set(names), set(names)
-        while todo:
-            macro = self.macros.get(todo.pop())
-            more = {token.text for token in macro.body if token.kind == "name"} - result if macro else set()
-            result |= more
-            todo |= more
+            self.replacement_names = frozenset(words)
+        if all_macros and self.replacement_names is not None:
+            return self.replacement_names | names
+        pending, result = set(names), set(names)
+        while pending:
+            macro = self.macros.get(pending.pop())
+            added = {token.text for token in macro.body if token.kind == "name"} - result if macro else set()
+            result |= added
+            pending |= added
         return frozenset(result)
 
-    def _in_brackets(self, macro: MacroDefinition) -> bool:
-        """Return whether a replacement is one pair of brackets and its contents, or a use of a macro that is."""
+    def _is_parenthesized(self, macro: MacroDefinition) -> bool:
+        """Return whether a replacement is one parenthesized expression, or a use of a macro that is."""
         for _ in range(len(self.macros) + 1):
             body = macro.body
             called = len(body) > 1 and body[0].kind == "name"
@@ -106,7 +106,7 @@ class MacroUses:
 
 
 def _stores(before: PreprocessingToken | None, token: PreprocessingToken) -> bool:
-    """Return whether a token may be part of a store into a variable, take its address, or make another token."""
+    """Return whether a token may write a variable, take its address, or make another token."""
     if token.text == "&":
         return before is None or (before.kind == "op" and before.text not in ")]")
     return token.text in _STORES

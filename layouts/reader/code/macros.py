@@ -1,7 +1,7 @@
-"""Macros of C++, expanded as gcc does: arguments first, then the replacement rescanned with the macro's name painted.
+"""Expand C++ macros as gcc does: arguments first, then the replacement is rescanned with the macro's name painted.
 
-Source: C++17, [cpp.replace]; C++20's __VA_OPT__; gcc's named rest (`args...`) and its `, ## __VA_ARGS__`. All work is
-counted: a use that takes more steps than it may, or makes more tokens, is not expanded at all.
+Source: C++17, [cpp.replace]; C++20's __VA_OPT__; gcc's named variadic parameter (`args...`) and `, ## __VA_ARGS__`. A
+use that exceeds its limit of steps or tokens is not expanded.
 """
 
 from __future__ import annotations
@@ -13,32 +13,32 @@ from lanescope.deadline import check_deadline
 from lanescope.reader.code.lexing import PreprocessingToken, split_tokens
 
 MOST_USE = 30_000  # steps of one use of a macro
-MOST_STEPS = 300_000  # of all uses in a text
-MOST_TOKENS = 20_000  # that one use may make
-MOST_TEXT = 1 << 16  # characters of them
-MOST_NESTED = 48  # uses in arguments of one another
+MOST_STEPS = 300_000  # steps of all uses in a text
+MOST_TOKENS = 20_000  # tokens that one use may produce
+MOST_TEXT = 1 << 16  # characters of these tokens
+MOST_NESTED = 48  # depth of uses in arguments
 _EMPTY = PreprocessingToken("", "empty")
 _ALONE = frozenset("()[]{};,?~")  # never part of a longer token
 _REST = "__VA_ARGS__"
 
 
 class TooLongError(Exception):
-    """An expansion that takes more than it may, or means something that is not read."""
+    """An expansion exceeds its limits, or uses something unsupported."""
 
 
 class StepCounter:
-    """Counts the work of preprocessing a text."""
+    """A counter of the steps of preprocessing a text."""
 
     def __init__(self, most: int = MOST_STEPS) -> None:
         self.left = most
         self.use = MOST_USE
 
     def begin_use(self) -> None:
-        """Begin one use of a macro."""
+        """Reset the limit for one use of a macro."""
         self.use = MOST_USE
 
     def spend_steps(self, steps: int = 1) -> None:
-        """Count steps of one expansion; TooLongError beyond its share."""
+        """Count steps of one expansion; TooLongError beyond its limit."""
         check_deadline()
         self.left -= steps
         self.use -= steps
@@ -48,9 +48,7 @@ class StepCounter:
 
 @dataclass(frozen=True, slots=True)
 class MacroDefinition:
-    """A macro: its parameters (None: it takes no arguments), its replacement; rest: what the last parameter is called
-    that takes all further arguments, "" if there is none.
-    """
+    """A macro: its parameters (None: object-like) and replacement. rest: the name of the variadic parameter, or ""."""
 
     parameters: tuple[str, ...] | None
     body: tuple[PreprocessingToken, ...]
@@ -58,12 +56,12 @@ class MacroDefinition:
 
     @property
     def alike(self) -> tuple[object, ...]:
-        """What two definitions that mean the same have in common."""
+        """A key that is equal for equivalent definitions."""
         return self.parameters, self.rest, tuple(token.text for token in self.body)
 
 
 def parse_define(tokens: list[PreprocessingToken]) -> tuple[str, MacroDefinition] | None:
-    """Parse the tokens after `#define` into a macro; None if they define none.
+    """Parse the tokens after `#define` into (name, macro); None if they are not a definition.
 
     >>> parse_define(split_tokens("F(a, b...) a ## b"))[1].parameters, parse_define(split_tokens("F (a)"))[1].parameters
     (('a', 'b'), None)
@@ -72,12 +70,12 @@ def parse_define(tokens: list[PreprocessingToken]) -> tuple[str, MacroDefinition
         return None
     if len(tokens) < 2 or tokens[1].text != "(" or tokens[1].spaced:
         return tokens[0].text, MacroDefinition(None, tuple(tokens[1:]))
-    macro = _define_with_parameters(tokens[2:])
+    macro = _parse_function_macro(tokens[2:])
     return None if macro is None else (tokens[0].text, macro)
 
 
-def _define_with_parameters(tokens: list[PreprocessingToken]) -> MacroDefinition | None:
-    """Define the macro whose tokens behind the opening bracket are given; None if they are not parameters."""
+def _parse_function_macro(tokens: list[PreprocessingToken]) -> MacroDefinition | None:
+    """Parse a function-like macro from the tokens after its opening parenthesis; None if they are not parameters."""
     parameters: list[str] = []
     rest = ""
     at = 0
@@ -98,7 +96,7 @@ def _define_with_parameters(tokens: list[PreprocessingToken]) -> MacroDefinition
 
 @dataclass(slots=True)
 class _TokenContext:
-    """Tokens that are read before those below them; macro: the one they replace."""
+    """A list of tokens being read; macro: the macro whose replacement it is, or ""."""
 
     tokens: list[PreprocessingToken]
     at: int = 0
@@ -106,35 +104,36 @@ class _TokenContext:
 
 
 class _MacroArgument:
-    """What a macro is given for a parameter: as it stands, and expanded when that is asked."""
+    """An argument of a macro, expanded on demand."""
 
     def __init__(self, expander: MacroExpander, plain: list[PreprocessingToken], omitted: bool = False) -> None:
-        self.own = expander
+        self.expander = expander
         self.plain = plain
         self.omitted = omitted
         self.full: list[PreprocessingToken] | None = None
 
     def expand(self) -> list[PreprocessingToken]:
         if self.full is None:
-            self.full = self.own.expand_all(self.plain)
+            self.full = self.expander.expand_all(self.plain)
         return self.full
 
 
 class MacroExpander:
-    """Expands uses of the macros of a table, which its owner may change between them. builtin: a name that has another
-    meaning at every place (__LINE__) → its token.
+    """An expander of the macros in a table, which its owner may change between uses.
+
+    builtin: a name whose value depends on the place, such as __LINE__ → a function that returns its token.
     """
 
     def __init__(self, macros: Mapping[str, MacroDefinition], steps: StepCounter) -> None:
         self.macros = macros
         self.steps = steps
         self.builtin: dict[str, Callable[[], PreprocessingToken]] = {}
-        self.disabled: list[str] = []  # macros whose replacement is being read
+        self.disabled: list[str] = []  # macros whose replacement is being rescanned
         self.off: set[str] = set()
         self.nested = 0
 
     def expand_all(self, tokens: Iterable[PreprocessingToken]) -> list[PreprocessingToken]:
-        """Expand every macro in tokens; TooLongError if that takes too much."""
+        """Expand every macro in tokens; TooLongError beyond the limits."""
         if self.nested >= MOST_NESTED:
             raise TooLongError
         self.nested += 1
@@ -155,7 +154,7 @@ class MacroExpander:
         return result
 
     def _take_next(self, stack: list[_TokenContext]) -> PreprocessingToken | None:
-        """Take the next token of what is being read; contexts that are read to their end are left."""
+        """Take the next token; leave contexts that are exhausted."""
         self.steps.spend_steps()
         while stack:
             top = stack[-1]
@@ -173,11 +172,11 @@ class MacroExpander:
     def _leave_contexts(self, stack: list[_TokenContext]) -> None:
         macro = stack.pop().macro
         if macro:
-            self.disabled.pop()  # what is read last is left first
+            self.disabled.pop()
             self.off.discard(macro)
 
     def _enter_use(self, token: PreprocessingToken, stack: list[_TokenContext]) -> bool:
-        """Enter a use of a macro, whose replacement is read next; return whether a name is one."""
+        """Push the replacement of a use of a macro; return whether the name is a use."""
         macro = self.macros.get(token.text)
         if macro is None:
             if token.text in self.builtin:
@@ -198,7 +197,7 @@ class MacroExpander:
         return True
 
     def _take_opening(self, stack: list[_TokenContext]) -> bool:
-        """Take an opening bracket if it comes next, leaving contexts that end before it; return whether it does."""
+        """Take an opening parenthesis if it comes next; return whether it does."""
         while stack[-1].at >= len(stack[-1].tokens) and len(stack) > 1:
             self.steps.spend_steps()
             self._leave_contexts(stack)
@@ -209,7 +208,7 @@ class MacroExpander:
         return False
 
     def _take_arguments(self, macro: MacroDefinition, stack: list[_TokenContext]) -> list[list[PreprocessingToken]]:
-        """Take the arguments up to the closing bracket."""
+        """Take the arguments up to the closing parenthesis."""
         arguments: list[list[PreprocessingToken]] = [[]]
         depth = 0
         names = macro.parameters or ()
@@ -226,7 +225,7 @@ class MacroExpander:
                 arguments.append([])
                 continue
             arguments[-1].append(token)
-        raise TooLongError  # the bracket is not closed here
+        raise TooLongError  # unclosed here
 
     # replacement -----------------------------------------------------------------------------------------------------
 
@@ -235,7 +234,7 @@ class MacroExpander:
     ) -> list[PreprocessingToken]:
         names = macro.parameters or ()
         if len(token_lists) != len(names) and not (macro.rest and len(token_lists) == len(names) - 1):
-            raise TooLongError  # C++ refuses such a use
+            raise TooLongError  # C++ rejects such a use
         arguments = {name: _MacroArgument(self, plain) for name, plain in zip(names, token_lists, strict=False)}
         if macro.rest and (len(token_lists) < len(names) or (len(names) == 1 and not token_lists[0])):
             arguments[macro.rest] = _MacroArgument(self, [], True)
@@ -244,7 +243,7 @@ class MacroExpander:
     def _decide_va_opt(
         self, body: list[PreprocessingToken], macro: MacroDefinition, arguments: dict[str, _MacroArgument]
     ) -> list[PreprocessingToken]:
-        """Decide every __VA_OPT__(…) of a replacement."""
+        """Keep or drop the contents of every __VA_OPT__(…) of a replacement."""
         if not macro.rest or not any(token.text == "__VA_OPT__" for token in body):
             return body
         result: list[PreprocessingToken] = []
@@ -267,9 +266,9 @@ class MacroExpander:
     def _paste_arguments(
         self, body: list[PreprocessingToken], arguments: Mapping[str, _MacroArgument], rest: str = ""
     ) -> list[PreprocessingToken]:
-        """Paste arguments into a replacement, with # and ## carried out."""
+        """Substitute arguments into a replacement, and apply # and ##."""
         pasted: list[PreprocessingToken] = []
-        at, paste = 0, False  # paste: whether ## stands in front
+        at, paste = 0, False  # paste: whether ## precedes the token
         while at < len(body):
             token = body[at]
             self.steps.spend_steps()
@@ -283,7 +282,7 @@ class MacroExpander:
                 part: list[PreprocessingToken] = []
                 at += 1
             else:
-                part, at = self._part(body, at, arguments, paste)
+                part, at = self._substitute_token(body, at, arguments, paste)
             if paste and not swallows and pasted and part:
                 pasted[-1:] = _join_tokens(pasted[-1], part.pop(0))
             pasted += part
@@ -292,10 +291,10 @@ class MacroExpander:
             paste = False
         return [token for token in pasted if token.kind != "empty"]
 
-    def _part(
+    def _substitute_token(
         self, body: list[PreprocessingToken], at: int, arguments: Mapping[str, _MacroArgument], pasted: bool
     ) -> tuple[list[PreprocessingToken], int]:
-        """Return (what a token of a replacement becomes, where the next one is); pasted: whether ## precedes it."""
+        """Return (substitution of a token, index of the next token); pasted: whether ## precedes it."""
         token = body[at]
         following = body[at + 1].text if at + 1 < len(body) else ""
         if token.text == "#" and following in arguments:
@@ -314,7 +313,7 @@ class MacroExpander:
 
 
 def _find_close(body: list[PreprocessingToken], opened: int) -> int:
-    """Find the place behind the bracket that closes the one opened at a place, or the end."""
+    """Return the index after the parenthesis that closes the one at `opened`, or the end."""
     depth = 0
     for past in range(opened, len(body)):
         depth += (body[past].text == "(") - (body[past].text == ")")
@@ -328,7 +327,7 @@ def _pastes(token: PreprocessingToken) -> bool:
 
 
 def _join_tokens(left: PreprocessingToken, right: PreprocessingToken) -> list[PreprocessingToken]:
-    """Join left ## right; return both if they make no token, which C++ refuses."""
+    """Join left ## right; TooLongError if the result is not one token, which C++ rejects."""
     if left.kind == "empty" or right.kind == "empty":
         remaining = right if left.kind == "empty" else left
         return [remaining._replace(spaced=left.spaced)]
@@ -339,7 +338,7 @@ def _join_tokens(left: PreprocessingToken, right: PreprocessingToken) -> list[Pr
 
 
 def _quote_tokens(plain: list[PreprocessingToken]) -> str:
-    """Quote the spelling of #argument as a string."""
+    """Return #argument: the spelling of an argument as a string literal."""
     tokens: list[str] = []
     for n, token in enumerate(plain):
         word = token.text
@@ -352,7 +351,7 @@ def _quote_tokens(plain: list[PreprocessingToken]) -> str:
 
 
 def format_tokens(tokens: list[PreprocessingToken]) -> str:
-    """Format tokens as text, with space between those that would read as another. TooLongError beyond MOST_TEXT.
+    """Format tokens as text, with spaces between tokens that would otherwise join. TooLongError beyond MOST_TEXT.
 
     >>> format_tokens([PreprocessingToken("-", "op"), PreprocessingToken("-", "op"), PreprocessingToken("x",
     ... "name"), PreprocessingToken("1", "number", True)])
@@ -371,7 +370,7 @@ def format_tokens(tokens: list[PreprocessingToken]) -> str:
 
 
 def _would_join(left: PreprocessingToken, right: PreprocessingToken) -> bool:
-    """Return whether two adjacent tokens read as one."""
+    """Return whether two adjacent tokens would be read as one."""
     words = ("name", "number", "text")
     if left.kind in words and right.kind in words:
         return True

@@ -52,7 +52,7 @@ def zero_member(ev: Evaluator, instance: ObjectValue, name: str, declared: tree.
     """Initialize a member that a list in braces leaves out: its own initializer, or zeros."""
     kind = ev.resolve_type(declared.type, scope) if declared.type else None
     plain = declared.value is None and kind is not None and kind.record is None and not kind.reference
-    if plain and kind is not None and name in instance.members and (kind.dims or kind.whole is not None):
+    if plain and kind is not None and name in instance.members and (kind.dims or kind.integer is not None):
         instance.members[name].value = zero_value(ev, kind)
     else:
         initialize_default_member(ev, instance, name, declared, scope)
@@ -195,8 +195,8 @@ def zero_value(ev: Evaluator, element: ResolvedType) -> Any:
         )
     if element.record is not None and not element.pointers:
         return make_initialized(ev, element.record, "")
-    if element.whole is not None and not element.pointers:
-        return SymbolicInt(0, element.whole)
+    if element.integer is not None and not element.pointers:
+        return SymbolicInt(0, element.integer)
     return ev.make_symbolic_value(element, "0")
 
 

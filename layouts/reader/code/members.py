@@ -39,7 +39,7 @@ def list_part_items(ev: Evaluator, part: ObjectPart) -> list[ObjectPart]:
     """Return the items of an array in a struct that is kept as bits."""
     width = part.field.width // part.field.count
     fields = [
-        RecordField(part.field.low + n * width, width, part.field.whole, part.field.inner)
+        RecordField(part.field.low + n * width, width, part.field.integer, part.field.inner)
         for n in range(part.field.count)
     ]
     return [ObjectPart(part.of, field) for field in fields]
@@ -88,7 +88,7 @@ def _item_of_part(ev: Evaluator, value: ObjectPart, index: Any, at: tree.Index) 
     if not field.count or where is None:
         return None
     if where.known is None or not 0 <= where.known < field.count:
-        return BlurredPlace(Cell(value.of), ResolvedType("", field.whole))
+        return BlurredPlace(Cell(value.of), ResolvedType("", field.integer))
     return ev.list_part_items(value)[where.known]
 
 
@@ -220,7 +220,7 @@ def _member_of_value(ev: Evaluator, value: Any, name: str, templates: Any) -> An
         field = (inner.fields or {}).get(name)
         if field is not None:
             low = value.field.low + field.low
-            return ObjectPart(value.of, RecordField(low, field.width, field.whole, field.inner, field.count))
+            return ObjectPart(value.of, RecordField(low, field.width, field.integer, field.inner, field.count))
         if name in inner.methods:
             return replace(inner.methods[name], this=value, templates=templates)
     if (
@@ -265,7 +265,7 @@ def _make_unknown_member(ev: Evaluator, value: Any, name: str, span: Span, templ
     """Make a member of what is known by its name alone."""
     kind: ResolvedType | None = None
     text = ""
-    if (given := ev.given.get(f"{value}.{name}")) is not None:
+    if (given := ev.supplied_values.get(f"{value}.{name}")) is not None:
         return SymbolicInt(given)
     if isinstance(value, PointedPlace):
         kind, text = value.pointer.element, str(value.pointer.base)

@@ -1,4 +1,4 @@
-"""What names and types mean here: qualified names, static members, aliases, enumerations."""
+"""Resolve names and types: qualified names, static members, aliases, enumerations."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Path = tree.Path
 
 @lru_cache(maxsize=4096)
 def _find_plain_type(name: str, integral: bool) -> ResolvedType | None:
-    """Return the type of a name without arguments; integral: whether it may be an integer type."""
+    """Return the built-in or element type of a name without arguments; integral: whether it may be an integer type."""
     integer = find_integer_type(name) if integral else None
     if integer is not None:
         return ResolvedType(name, integer, integer.bits)
@@ -50,8 +50,9 @@ def _find_plain_type(name: str, integral: bool) -> ResolvedType | None:
 
 
 def resolve_name(ev: Evaluator, path: Path, scope: NameScope, at: int = 0) -> Any:
-    """Return what a qualified name means, None for what the text does not define. at: where it is used: what a
-    namespace declares later is another's.
+    """Return what a qualified name means; None if the text does not define it.
+
+    at: the place of use; names that a namespace declares later are not visible there.
     """
     if not path:
         return None
@@ -72,7 +73,7 @@ def resolve_name(ev: Evaluator, path: Path, scope: NameScope, at: int = 0) -> An
 
 
 def _find_qualified(ev: Evaluator, scope: NameScope, name: str, qualifier: bool, at: int) -> tuple[Any, NameScope]:
-    """Find the first part of a name where it is used: what a namespace declares later does not count."""
+    """Find the first part of a name as visible at its place of use."""
     if ev.python:
         return find_name(scope, name)
 
@@ -82,7 +83,7 @@ def _find_qualified(ev: Evaluator, scope: NameScope, name: str, qualifier: bool,
         known = home.since.get(name)
         if known is None:
             known = _get_begin(value) if home.owner == "namespace" else 0
-        elif isinstance(value, FunctionSet):  # a using declaration beside functions of its own
+        elif isinstance(value, FunctionSet):  # a using declaration beside functions of the namespace
             known = min([known, *(f.first for f in value.functions if value.get_home(f) is home)])
         return not at or known <= at
 
@@ -93,14 +94,14 @@ def _find_qualified(ev: Evaluator, scope: NameScope, name: str, qualifier: bool,
 
 
 def _get_own_meaning(ev: Evaluator, entity: Any, home: NameScope, name: str) -> Any:
-    """Return what a name means, a static member evaluated."""
+    """Return what a name means; evaluate it if it is a static member."""
     return ev.evaluate_later_member(home, name) if isinstance(entity, LaterMember) else entity
 
 
 def _make_instance_of(
     ev: Evaluator, entity: Any, expressions: tuple[tree.Expression, ...] | None, scope: NameScope
 ) -> Any:
-    """Return a template with its arguments; a name with arguments that is not a template is misread."""
+    """Apply template arguments to a template; note a misread expression if the name is no template."""
     if isinstance(entity, TemplateEntity) and isinstance(entity.decl, tree.Declaration):
         return ev.apply_template(entity, ev.evaluate_template_arguments(expressions or (), scope))
     if expressions is None or entity is None:
@@ -118,23 +119,23 @@ def _make_instance_of(
         return ev.apply_template(entity.record.template, arguments)
     if isinstance(entity, ResolvedType):
         return ResolvedType(entity.name, arguments=tuple(arguments))
-    ev.misread = True
+    ev.misread_template = True
     return OpaqueValue("not a template")
 
 
 def evaluate_template_arguments(ev: Evaluator, expressions: tuple[tree.Expression, ...], scope: NameScope) -> list[Any]:
-    """Return template arguments, packs expanded."""
+    """Evaluate template arguments, with packs expanded."""
     arguments: list[Any] = []
-    for one in expressions:
-        if isinstance(one, tree.Unary) and one.op == "...":
-            arguments.extend(ev.expand_pack(one.value, scope))
+    for expression in expressions:
+        if isinstance(expression, tree.Unary) and expression.op == "...":
+            arguments.extend(ev.expand_pack(expression.value, scope))
         else:
-            arguments.append(ev.evaluate_template_argument(one, scope))
+            arguments.append(ev.evaluate_template_argument(expression, scope))
     return arguments
 
 
 def evaluate_template_argument(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> Any:
-    """Return a template argument: a type, a value or a template."""
+    """Evaluate a template argument: a type, a value or a template."""
     if isinstance(expression, tree.Type | tree.Name) and expression.path and expression.path[-1][1] is None:
         plain = not isinstance(expression, tree.Type) or not (
             expression.pointers or expression.dims or expression.reference
@@ -148,12 +149,12 @@ def evaluate_template_argument(ev: Evaluator, expression: tree.Expression, scope
 
 
 def expand_pack(ev: Evaluator, pattern: tree.Expression, scope: NameScope) -> list[Any]:
-    """Return the values of `pattern...`, one for each item of the packs in it."""
+    """Evaluate `pattern...`: one value for each element of the packs in it."""
     return [ev.evaluate_expression(pattern, inner) for inner in ev.make_pack_scopes(pattern, scope)]
 
 
 def make_pack_scopes(ev: Evaluator, pattern: Any, scope: NameScope) -> list[NameScope]:
-    """Return a scope for each item of the packs that an expression names."""
+    """Make a scope for each element of the packs that an expression names."""
     packs = {
         name: found for name in _list_names(pattern) if isinstance(found := find_name(scope, name)[0], ParameterPack)
     }
@@ -189,7 +190,7 @@ def _find_below(ev: Evaluator, entity: Any, name: str, scope: NameScope) -> Any:
 
 
 def _find_class_member(ev: Evaluator, record: RecordType, name: str, scope: NameScope) -> Any:
-    """Return what S::name means: a static member, a type, a function, or a member of `*this`."""
+    """Find S::name: a static member, a type, a function, or a member of `*this`."""
     if name in record.methods:
         return record.methods[name]
     if name in record.scope.names:
@@ -203,29 +204,32 @@ def _find_class_member(ev: Evaluator, record: RecordType, name: str, scope: Name
         class_member = _find_class_member(ev, base, name, scope)
         if class_member is not None:
             return class_member
-    return next((known for one in record.library if (known := traits.find_trait_member(one, name)) is not None), None)
+    return next(
+        (known for base_type in record.library if (known := traits.find_trait_member(base_type, name)) is not None),
+        None,
+    )
 
 
 def make_later_member(ev: Evaluator, member: tree.Declaration, scope: NameScope) -> LaterMember:
-    """Return a static member that is evaluated when it is asked for."""
+    """Make a static member that is evaluated on first use."""
     return LaterMember(member, scope)
 
 
 def define_later_member(ev: Evaluator, member: tree.Statement, scope: NameScope) -> None:
-    """Define a member of a class, as of a namespace."""
+    """Define a member of a class, as a namespace would."""
     ev.define(member, scope)
 
 
 def evaluate_later_member(ev: Evaluator, scope: NameScope, name: str) -> Any:
-    """Return a static member, evaluated when it is asked for."""
+    """Return a static member, evaluated on first use."""
     cell = scope.names.get(name)
     if isinstance(cell, LaterMember):
         scope.names[name] = Cell(OpaqueValue(name), name=name)
         member = cell.decl
         if not member.const:
-            ev.statics.append((scope.names, name, cell))
+            ev.static_members.append((scope.names, name, cell))
         kind = ev.resolve_type(member.type, cell.scope) if member.type else None
-        inner, first = NameScope(cell.scope), len(ev.log)
+        inner, first = NameScope(cell.scope), len(ev.write_log)
         if member.value is not None:
             value = ev.evaluate_initializer(member.value, kind, inner, name)
         elif member.arguments is not None:
@@ -250,36 +254,36 @@ def evaluate_later_member(ev: Evaluator, scope: NameScope, name: str) -> Any:
 def _forget_initialization_order(
     ev: Evaluator, cell: Cell, member: tree.Declaration, scope: NameScope, first: int
 ) -> None:
-    """Forget what a static member writes or reads when it begins, with the program: it may have changed since."""
-    written = [
+    """Make unknown what a static member's initializer reads or writes: other code may have run since program start."""
+    changed = [
         c for c, _ in ev.list_writes_since(first).values() if abs(c.born) < abs(cell.born) and c.frame <= 1 and c.name
     ]
-    if written or (not member.const and (_begins_globally(ev, cell.value) or _reads_variables(member, scope))):
-        for one in written:
-            ev.forget_place(one)
+    if changed or (not member.const and (_begins_globally(ev, cell.value) or _reads_variables(member, scope))):
+        for variable in changed:
+            ev.forget_place(variable)
         ev.forget_place(cell)
 
 
 def _begins_globally(ev: Evaluator, value: Any) -> bool:
-    """Return whether a constructor makes a value, which may read variables of namespaces."""
+    """Return whether a constructor made the value, so that it may depend on global variables."""
     globals_ = ev.globals.names.values()
     return isinstance(value, ObjectValue) and value.record.begins and any(_is_global_variable(c) for c in globals_)
 
 
 def _reads_variables(member: tree.Declaration, scope: NameScope) -> bool:
-    """Return whether a static member's initializer names a variable of a namespace, or calls a function."""
+    """Return whether a static member's initializer names a global variable or calls a function."""
     nodes = list(walk_nodes(member.value)) if member.value is not None else []
     named = (find_name(scope, node.last)[0] for node in nodes if isinstance(node, tree.Name))
     return any(isinstance(node, tree.Call) for node in nodes) or any(map(_is_global_variable, named))
 
 
 def _is_global_variable(value: Any) -> bool:
-    """Return whether a name means a variable of a namespace that may be written."""
+    """Return whether a name means a global variable that may be written."""
     return isinstance(value, Cell) and not value.const and value.frame <= 1
 
 
 def resolve_type(ev: Evaluator, type_node: tree.Type, scope: NameScope) -> ResolvedType:
-    """Return a type as it is here."""
+    """Resolve a type in a scope."""
     dims = tuple(
         SymbolicInt(0, ULONG) if size is None else integer_or_symbol(ev.evaluate_expression(size, scope))
         for size in type_node.dims
@@ -289,7 +293,7 @@ def resolve_type(ev: Evaluator, type_node: tree.Type, scope: NameScope) -> Resol
         return base
     return ResolvedType(
         base.name,
-        base.whole,
+        base.integer,
         base.bits,
         base.record,
         pointers=base.pointers + type_node.pointers,
@@ -301,7 +305,7 @@ def resolve_type(ev: Evaluator, type_node: tree.Type, scope: NameScope) -> Resol
 
 
 def _resolve_base_type(ev: Evaluator, type_node: tree.Type, scope: NameScope) -> ResolvedType:
-    """Return the type that a name means, without pointers, sizes and references beside it."""
+    """Resolve the name of a type, without its pointers, array sizes and references."""
     if isinstance(type_node.body, tree.StructDefinition):
         record = lay_out_record(ev, RecordType(type_node.body.name, type_node.body, scope))
         return ResolvedType(type_node.body.name, record=record, bits=record.bits or None)
@@ -318,7 +322,9 @@ def _resolve_base_type(ev: Evaluator, type_node: tree.Type, scope: NameScope) ->
 
 
 def _find_foreign_type(ev: Evaluator, type_node: tree.Type, scope: NameScope) -> ResolvedType:
-    """Return a type that the text does not define: a built-in one, T::type of a library's template, or a name alone."""
+    """Return an undefined type: a built-in one, T::type of a library template, or a type of which only the name is
+    known.
+    """
     name = "::".join(part for part, _ in type_node.path)
     if len(type_node.path) > 1 and type_node.name == "type" and not ev.python:
         outer = ev.find_builtin_type(type_node.path[:-1], scope)
@@ -328,28 +334,28 @@ def _find_foreign_type(ev: Evaluator, type_node: tree.Type, scope: NameScope) ->
 
 
 def _evaluate_decltype(ev: Evaluator, inner: tree.Expression, scope: NameScope) -> ResolvedType:
-    """Evaluate decltype(inner): of a name what it was declared as, else the type of the value."""
+    """Evaluate decltype(inner): the declared type of a name, else the type of the value."""
     if isinstance(inner, tree.Name | tree.Type):
         binding = ev.resolve_name(inner.path, scope, inner.span[0])
         if isinstance(binding, Cell) and binding.kind is not None and binding.kind.name not in ("auto", ""):
             return replace(binding.kind, const=binding.const or binding.kind.const)
-    start = len(ev.log)
+    start = len(ev.write_log)
     try:
         value = ev.evaluate_expression(inner, scope)
-    finally:  # an operand that is not evaluated
+    finally:  # decltype does not evaluate its operand: undo its writes
         for cell, old in ev.list_writes_since(start).values():
             cell.value = old
         ev.rewrite_log(start, {})
     if isinstance(inner, tree.Call) and isinstance(inner.function, tree.Name) and is_size_call(ev, inner.function.last):
         size = value.known if isinstance(value, SymbolicInt) else None
         if size is not None and (static := ev.find_builtin_type(((f"_{size}", None),), scope)):
-            return static  # size<0>(shape) of CuTe has its value in its type
+            return static  # CuTe's size<0>(shape) has its value in its type
     known = ev.get_value_type(value) if not isinstance(value, OpaqueValue) or value.kind is not None else None
     return known or ResolvedType("decltype", arguments=(freeze_value(value) if is_cute_value(value) else value,))
 
 
 def find_builtin_type(ev: Evaluator, path: Path, scope: NameScope) -> ResolvedType | None:
-    """Return an integer or element type, cute's C<4>, _4, half_t …, and what the standard library's traits give."""
+    """Return an integer or element type, CuTe's C<4>, _4, half_t …, or the result of a standard type trait."""
     if not path:
         return None
     name, template_arguments = path[-1]
@@ -369,7 +375,7 @@ def find_builtin_type(ev: Evaluator, path: Path, scope: NameScope) -> ResolvedTy
 
 
 def find_named_type(ev: Evaluator, name: str, scope: NameScope) -> ResolvedType | None:
-    """Return the type that a name means; None if it means none."""
+    """Return the type that a name means; None if it is not a type."""
     binding = ev.resolve_name(((name, None),), scope)
     named = ev.apply_template(binding, []) if isinstance(binding, TemplateEntity) else binding
     return named if isinstance(named, ResolvedType) else None
@@ -384,11 +390,11 @@ def get_value_type(ev: Evaluator, value: Any) -> ResolvedType | None:
         return ResolvedType(record.name, record=record, bits=record.bits or None, arguments=record.arguments)
     if isinstance(value, Pointer) and value.element is not None:
         e = value.element
-        if e.dims or value.dims:  # a pointer to an array: ResolvedType has no such type
+        if e.dims or value.dims:  # ResolvedType cannot express a pointer to an array
             return None
         return ResolvedType(
             e.name,
-            e.whole,
+            e.integer,
             e.bits,
             e.record,
             pointers=e.pointers + 1,
@@ -408,7 +414,7 @@ def _collapse_reference(inner: str, outer: str) -> str:
 
 
 def _get_begin(value: Any) -> int:
-    """Return where a variable or the first of some functions is declared; 0 for what may be used before."""
+    """Return where a variable or the first of some functions is declared; 0 for names usable before that."""
     if isinstance(value, Cell):
         return value.span[0]
     if isinstance(value, LaterMember):
@@ -434,12 +440,12 @@ def _list_names(pattern: Any) -> set[str]:
 
 @lru_cache(maxsize=64)
 def _list_slots(kind: Any) -> tuple[str, ...]:
-    """Return the attributes of a node of the tree, its place left out."""
+    """Return the attributes of a tree node other than its span."""
     return tuple(slot for slot in getattr(kind, "__slots__", ()) if slot != "span")
 
 
 class LaterMember:
-    """A static member not yet evaluated."""
+    """A static member that has not been evaluated yet."""
 
     __slots__ = ("decl", "scope")
 

@@ -1,8 +1,8 @@
-"""Integer constants of C++ and CUDA by name: constexpr and const variables, macros, enumerators, members of classes,
-defaults of template parameters, and constants inside functions.
+"""Read integer constants of C++ and CUDA by name: constexpr and const variables, macros, enumerators, members of
+classes, defaults of template parameters, and constants inside functions.
 
-A name is looked up as C++ does at the end of the text: BM, cfg::BM, Traits<128>::stages. What is not found so is looked
-for as a default of a template parameter or a constant inside a function, which its owner may precede: gemm::BM.
+A name is looked up as C++ would at the end of the text: BM, cfg::BM, Traits<128>::stages. If that fails, it is looked
+up among defaults of template parameters and constants inside functions, optionally qualified by their owner: gemm::BM.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _HINT = "Name a constexpr or const integer, a macro, an enumerator or a template
 
 @dataclass(frozen=True, slots=True)
 class NamedConstant:
-    """An integer constant of a text; owner: the template or function that was looked into, "" for C++'s own lookup."""
+    """An integer constant of a text; owner: the template or function that defines it, "" if C++'s lookup finds it."""
 
     name: str
     value: int
@@ -52,10 +52,10 @@ class NamedConstant:
 def read_constants(
     text: str, names: Sequence[str], defines: Mapping[str, str] | None = None
 ) -> dict[str, NamedConstant]:
-    """Return the value of every name at the end of a text. defines: macros, as -D gives them.
+    """Return the value of each name at the end of a text. defines: macros, as given with -D.
 
-    LayoutError `unknown_constant` for a name that the text does not define, `open_constant` if its value is not known
-    or depends on a condition that the text leaves open.
+    LayoutError `unknown_constant` if the text does not define a name, `open_constant` if its value is unknown or
+    depends on an undecided condition.
     """
     if not isinstance(text, str) or len(text) > MOST_TEXT:
         raise LayoutError(
@@ -67,8 +67,8 @@ def read_constants(
     probes = "".join(f"\nconst auto {_PROBE.format(n)} = ({name});" for n, name in enumerate(names))
     leaves = [
         leaf
-        for given in _list_defines(text, defines or {})
-        for leaf in list_leaves(make_variants(Preprocessor(text + probes, _PATIENCE, given)))
+        for macros in _list_defines(text, defines or {})
+        for leaf in list_leaves(make_variants(Preprocessor(text + probes, _PATIENCE, macros)))
     ]
     found = [_read_leaf(text + probes, leaf, names) for leaf in leaves]
     for name in names:
@@ -76,23 +76,22 @@ def read_constants(
         if len(values) > 1:
             raise LayoutError(
                 "open_constant",
-                f"{name} is {' or '.join(map(str, sorted(values)))}: it depends on a condition that the text leaves"
-                " open.",
-                "Give the macro that decides it in `defines`.",
+                f"{name} is {' or '.join(map(str, sorted(values)))}: a condition depends on an undefined macro.",
+                "Define the macro in `defines`.",
                 name,
             )
     return found[0]
 
 
 def _list_defines(text: str, defines: Mapping[str, str]) -> list[Mapping[str, str]]:
-    """List the macros to read a text with: one list a device, where it asks for the device and nobody says which."""
+    """List the macro definitions to read a text with: one per architecture if __CUDA_ARCH__ is tested but not given."""
     if ARCHITECTURE not in text or ARCHITECTURE in defines:
         return [defines]
     return [{**defines, ARCHITECTURE: device} for device in _DEVICES]
 
 
 def _read_leaf(text: str, leaf: PreparedSource, names: Sequence[str]) -> dict[str, NamedConstant]:
-    """Return the constants under one choice of what conditions leave open."""
+    """Return the constants of one variant of the text."""
     body, _ = cxx.parse_cxx_parts(leaf.source)
     ev, scope = make_evaluator(text, BUDGET * _PATIENCE)
     try:
@@ -139,25 +138,27 @@ def _read_constant(
 
 
 def _find_nearest(scope: NameScope, owners: tuple[_Owner, ...], name: str) -> str:
-    """Return a function or class of the name, else the known name that is most like it, "" for none."""
+    """Return a function or class of that name, else the most similar known name, "" for none."""
     last = name.rpartition("::")[2]
-    inner = ["::".join(one.path) for one in owners if one.path[-1] == last and len(one.path) > 1]
-    every = [*_list_names(scope), *(known for one in owners for known in one.names)]
-    return inner[0] if inner else find_nearest_word(name, every)
+    inside = ["::".join(owner.path) for owner in owners if owner.path[-1] == last and len(owner.path) > 1]
+    known_names = [*_list_names(scope), *(known for owner in owners for known in owner.names)]
+    return inside[0] if inside else find_nearest_word(name, known_names)
 
 
 def _list_names(scope: NameScope) -> list[str]:
-    return [name for name, held in scope.names.items() if isinstance(held, Cell) and not name.startswith("lanescope_")]
+    return [
+        name for name, value in scope.names.items() if isinstance(value, Cell) and not name.startswith("lanescope_")
+    ]
 
 
 def _choose_inside(name: str, inside: list[tuple[str, int | None]]) -> NamedConstant:
-    """Return the constant of templates and functions, in which it has one value."""
+    """Return a constant that has the same value in all templates and functions that define it."""
     values = {value for _, value in inside}
     where = ", ".join(f"{owner}::{name.rpartition('::')[2]}" for owner, _ in inside)
     if None in values:
         raise LayoutError("open_constant", f"{name} has no known value in {where}.", _HINT, name)
     if len(values) > 1:
-        raise LayoutError("open_constant", f"{name} has several values.", f"Say which: {where}.", name)
+        raise LayoutError("open_constant", f"{name} has several values.", f"Qualify it: {where}.", name)
     return NamedConstant(name, next(value for value in values if value is not None), inside[0][0])
 
 
@@ -166,7 +167,7 @@ def _choose_inside(name: str, inside: list[tuple[str, int | None]]) -> NamedCons
 
 @dataclass(frozen=True, slots=True)
 class _Owner:
-    """A template or function, the scope around it, and the names that it may define constants of."""
+    """A template or function, the scope that encloses it, and the names of constants that it may define."""
 
     path: tuple[str, ...]
     node: tree.Function | tree.StructDefinition | tree.Alias | tree.Declaration
@@ -177,18 +178,18 @@ class _Owner:
 def _list_owners(
     ev: Evaluator, body: Sequence[tree.Statement], scope: NameScope, path: tuple[str, ...]
 ) -> Iterator[_Owner]:
-    for one in body:
-        if isinstance(one, tree.Namespace):
-            home = ev.spaces.get(id(one))
+    for statement in body:
+        if isinstance(statement, tree.Namespace):
+            home = ev.namespace_scopes.get(id(statement))
             if isinstance(home, NameScope | NamespaceValue):
                 inner = home.scope if isinstance(home, NamespaceValue) else home
-                yield from _list_owners(ev, one.body, inner, (*path, *one.names))
-        elif isinstance(one, UnreadText):
-            yield from _list_owners(ev, one.body, scope, path)
-        elif isinstance(one, tree.Function | tree.StructDefinition | tree.Alias | tree.Declaration):
-            yield _Owner((*path, one.name), one, scope, frozenset(_list_defined(one)))
-            if isinstance(one, tree.StructDefinition):
-                yield from _list_owners(ev, one.members, scope, (*path, one.name))
+                yield from _list_owners(ev, statement.body, inner, (*path, *statement.names))
+        elif isinstance(statement, UnreadText):
+            yield from _list_owners(ev, statement.body, scope, path)
+        elif isinstance(statement, tree.Function | tree.StructDefinition | tree.Alias | tree.Declaration):
+            yield _Owner((*path, statement.name), statement, scope, frozenset(_list_defined(statement)))
+            if isinstance(statement, tree.StructDefinition):
+                yield from _list_owners(ev, statement.members, scope, (*path, statement.name))
 
 
 def _list_defined(node: tree.Statement) -> Iterator[str]:
@@ -206,7 +207,7 @@ def _get_body(node: tree.Statement) -> tree.Statement | None:
 
 
 def _walk_block(statement: tree.Statement | None) -> Iterator[tree.Statement]:
-    """Yield the statements of a block and of blocks inside it; no others, which may or may not run."""
+    """Yield the statements of a block and of nested blocks, but not of branches and loops."""
     if isinstance(statement, Block):
         for inside in statement.body:
             yield from _walk_block(inside)
@@ -215,11 +216,11 @@ def _walk_block(statement: tree.Statement | None) -> Iterator[tree.Statement]:
 
 
 def _find_inside(ev: Evaluator, owners: tuple[_Owner, ...], name: str) -> list[tuple[str, int | None]]:
-    """Return (owner, value) of the templates and functions that define a name, None for a value that is open."""
-    *given, last = name.split("::")
+    """Return (owner, value) of the templates and functions that define a name; value None if it is unknown."""
+    *qualifiers, last = name.split("::")
     found = []
     for owner in owners:
-        if last in owner.names and (not given or owner.path[-len(given) :] == tuple(given)):
+        if last in owner.names and (not qualifiers or owner.path[-len(qualifiers) :] == tuple(qualifiers)):
             inner = _open_owner(ev, owner)
             cell = inner.names.get(last)
             integer = get_integer(cell.value) if isinstance(cell, Cell) else None
@@ -228,7 +229,7 @@ def _find_inside(ev: Evaluator, owners: tuple[_Owner, ...], name: str) -> list[t
 
 
 def _open_owner(ev: Evaluator, owner: _Owner) -> NameScope:
-    """Return a scope with the defaults of the template's parameters and the constants of the function."""
+    """Return a scope with the defaults of a template's parameters and the constants of a function."""
     inner = NameScope(owner.home)
     for parameter in getattr(owner.node, "templates", ()):
         value: Any = make_free(parameter.name, INT)
@@ -246,6 +247,6 @@ def _open_owner(ev: Evaluator, owner: _Owner) -> NameScope:
         elif isinstance(statement, tree.Declaration) and statement.const and statement.name not in seen:
             ev.execute_statement(statement, inner)
             seen.add(statement.name)
-        elif isinstance(statement, tree.Declaration):  # a variable, or one name in several blocks
+        elif isinstance(statement, tree.Declaration):  # a variable, or a name declared in several blocks
             inner.names[statement.name] = Cell(make_free(statement.name, INT), name=statement.name)
     return inner

@@ -1,4 +1,4 @@
-"""What readers of tree-sitter's nodes share, whatever the language: a node's text and place, and its expression."""
+"""The base class of readers of tree-sitter nodes, for any language: a node's text, span and expression."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ def require_parser() -> Iterator[None]:
 
 
 class NodeReader(ABC):
-    """The nodes of one text. `whole` is what the parser read; a language says what reads each kind of node."""
+    """A reader of the nodes of one parsed text; each language supplies the reader of each kind of node."""
 
-    def __init__(self, whole: str) -> None:
-        self.whole = whole
+    def __init__(self, text: str) -> None:
+        self.text = text
         self.depth = 0
 
     @abstractmethod
     def list_readers(self) -> Readers:
-        """Return the readers of each kind of node of the language."""
+        """Return the reader of each kind of node in the language."""
 
     @abstractmethod
     def get_span(self, node: tree_sitter.Node) -> Span:
-        """Return a node's place in the text that was given."""
+        """Return a node's span in the pasted text."""
 
     def get_text(self, node: tree_sitter.Node | None) -> str:
-        return self.whole[node.start_byte : node.end_byte] if node else ""
+        return self.text[node.start_byte : node.end_byte] if node else ""
 
     def lower_expression(self, node: tree_sitter.Node) -> tree.Expression:
-        """Lower an expression; what nothing reads, and what is nested too deeply, is kept as its words."""
+        """Lower an expression; an unsupported or too deeply nested node becomes an OpaqueExpression of its text."""
         self.depth += 1
         try:
             reader = self.list_readers().get(node.type)

@@ -147,7 +147,9 @@ def _move_array(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expressi
 def _apply_own(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:
     """Call an operator that the text defines; note the names of unknown type that it computes with."""
     if not ev.python:
-        ev.loose.update(v.text for v in (left, right) if isinstance(v, OpaqueValue) and (not v.kind or v.kind.open))
+        ev.undeclared_names.update(
+            v.text for v in (left, right) if isinstance(v, OpaqueValue) and (not v.kind or v.kind.open)
+        )
     return ev.evaluate_operator(op, left, right, at)
 
 
@@ -317,7 +319,7 @@ def _is_same_place(one: Address, two: Address) -> bool | None:
         return True if identify_place(one.place) == identify_place(two.place) else None
     held = [place.value for place in places]
     if all(isinstance(value, ObjectValue) for value in held):
-        first, second = ((value.whole or value) for value in held)
+        first, second = ((value.derived or value) for value in held)
         return first is second or (None if first.members and first.members is second.members else False)
     return one.place is two.place
 

@@ -168,5 +168,5 @@ def _is_class_argument(argument: CallArgument) -> bool:
 
 def _get_enum_name(argument: CallArgument) -> str:
     """Return the name of an argument's enumeration, "" without one."""
-    integer_type = argument.kind.whole if argument.kind is not None and not argument.kind.pointers else None
+    integer_type = argument.kind.integer if argument.kind is not None and not argument.kind.pointers else None
     return getattr(integer_type, "enumeration", "") or ""

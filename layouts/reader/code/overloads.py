@@ -134,7 +134,7 @@ def _rank_braced(count: int, kind: ResolvedType) -> int | None:
     """Rank the conversion of a list in braces: [over.ics.list]."""
     if kind.pointers:
         return CONVERTED if count == 0 else UNKNOWN
-    if kind.whole is not None:
+    if kind.integer is not None:
         return CONVERTED if count < 2 else None
     record = kind.record
     if record is None:
@@ -146,17 +146,23 @@ def _rank_braced(count: int, kind: ResolvedType) -> int | None:
 
 def _strip_reference(kind: ResolvedType) -> ResolvedType:
     return ResolvedType(
-        kind.name, kind.whole, kind.bits, kind.record, pointers=kind.pointers, dims=kind.dims, arguments=kind.arguments
+        kind.name,
+        kind.integer,
+        kind.bits,
+        kind.record,
+        pointers=kind.pointers,
+        dims=kind.dims,
+        arguments=kind.arguments,
     )
 
 
 def _rank_number(source_type: ResolvedType, kind: ResolvedType) -> int | None:
-    if source_type.whole is not None and kind.whole is not None:
-        return _integer_rank(source_type.whole, kind.whole)
+    if source_type.integer is not None and kind.integer is not None:
+        return _integer_rank(source_type.integer, kind.integer)
     floating = [k.name in _FLOATING for k in (source_type, kind)]
     if all(floating):
         return EXACT if source_type.name == kind.name else PROMOTED if kind.name == "double" else CONVERTED
-    if any(floating) and (source_type.whole is not None or kind.whole is not None):
+    if any(floating) and (source_type.integer is not None or kind.integer is not None):
         return CONVERTED
     same = is_same_type(_strip_reference(source_type), _strip_reference(kind))
     return EXACT if same else UNKNOWN
@@ -209,8 +215,8 @@ def _rank_of_pointer_as_value(kind: ResolvedType) -> int | None:
     """Rank the conversion of a pointer to a type that is none."""
     if kind.record is not None and not kind.record.opaque:
         return USER if kind.record.methods.get(kind.record.name) else None
-    if kind.whole is not None:
-        return CONVERTED if kind.whole.name == "bool" else None
+    if kind.integer is not None:
+        return CONVERTED if kind.integer.name == "bool" else None
     return None if kind.name in _FLOATING else UNKNOWN
 
 
@@ -220,7 +226,7 @@ def _sizes(kind: ResolvedType) -> tuple[int | None, ...]:
 
 def _pointed(kind: ResolvedType) -> ResolvedType:
     """Return what a pointer points to."""
-    return ResolvedType(kind.name, kind.whole, kind.bits, kind.record, arguments=kind.arguments)
+    return ResolvedType(kind.name, kind.integer, kind.bits, kind.record, arguments=kind.arguments)
 
 
 def _may_convert(record: RecordType | None) -> bool:
@@ -239,9 +245,9 @@ def _rank_record(source_type: ResolvedType, kind: ResolvedType) -> int | None:
         assert other is not None
         if other.methods.get(other.name):
             return USER
-        return None if source_type.whole is not None else UNKNOWN
+        return None if source_type.integer is not None else UNKNOWN
     if other is None:  # an object where a number is needed
-        if kind.whole is None:
+        if kind.integer is None:
             return UNKNOWN
         return USER if _converts(mine) else None
     if mine is other:

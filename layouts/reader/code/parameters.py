@@ -111,10 +111,10 @@ def _find_self_name(closure: FunctionSet, function: tree.Function) -> str:
 def _enter_symbols(ev: Evaluator, function: tree.Function, outer: NameScope) -> None:
     """Bind a template's parameters to symbols, those without an argument to their defaults."""
     for parameter in function.templates:
-        open_ = parameter.is_type or parameter.default is None or parameter.name in ev.given_names
+        open_ = parameter.is_type or parameter.default is None or parameter.name in ev.supplied_names
         value = None if open_ else make_free(parameter.name, UNKNOWN)
-        if not parameter.is_type and parameter.name in ev.given:
-            value = SymbolicInt(ev.given[parameter.name])
+        if not parameter.is_type and parameter.name in ev.supplied_values:
+            value = SymbolicInt(ev.supplied_values[parameter.name])
         outer.names[parameter.name] = (
             ParameterPack() if parameter.pack else ev.make_template_argument_value(parameter, value, outer)
         )
@@ -234,7 +234,7 @@ def upcast_object(ev: Evaluator, value: ObjectValue, record: RecordType) -> Any:
     if value.record.hidden:
         ev.forget_place(Cell(value))
         return OpaqueValue(f"{record.name}", ResolvedType(record.name, record=record))
-    return ObjectValue(record, value.store, value.members, True, None, value.whole or value)
+    return ObjectValue(record, value.store, value.members, True, None, value.derived or value)
 
 
 def _make_parameter_value(ev: Evaluator, kind: ResolvedType | None, parameter: tree.Parameter) -> Any:
@@ -254,9 +254,9 @@ def _make_parameter_value(ev: Evaluator, kind: ResolvedType | None, parameter: t
 
 def _find_given_value(ev: Evaluator, kind: ResolvedType, parameter: tree.Parameter) -> Any:
     """Return the value that is given for a parameter's name; None if there is none, or its type takes no number."""
-    if parameter.name not in ev.given or kind.pointers:
+    if parameter.name not in ev.supplied_values or kind.pointers:
         return None
-    value = SymbolicInt(ev.given[parameter.name])
+    value = SymbolicInt(ev.supplied_values[parameter.name])
     if kind.name in CODED:
         return value
-    return ev.convert_to_kind(value, kind, parameter.span, parameter.name) if kind.whole is not None else None
+    return ev.convert_to_kind(value, kind, parameter.span, parameter.name) if kind.integer is not None else None

@@ -61,22 +61,22 @@ class JumpTarget:
 
 def write_cell(ev: Evaluator, cell: Cell, value: Any) -> None:
     """Write a cell, so that a branch not taken can be undone."""
-    ev.log.append((cell, cell.value))
+    ev.write_log.append((cell, cell.value))
     cell.value = value
 
 
 def list_writes_since(ev: Evaluator, start: int) -> Journal:
     """Return what has been written since the log had a length."""
     journal: Journal = {}
-    for entry in ev.log[start:]:
+    for entry in ev.write_log[start:]:
         journal.setdefault(id(entry[0]), entry)
     return journal
 
 
 def rewrite_log(ev: Evaluator, start: int, journal: Journal) -> None:
     """Put other entries in the place of those after a start."""
-    ev.log[start:] = journal.values()
-    for path in reversed(ev.gone):
+    ev.write_log[start:] = journal.values()
+    for path in reversed(ev.escaped_paths):
         if path.start <= start:
             break
         path.start = start  # what was written from there to the path's end is among its changes
@@ -87,16 +87,16 @@ def follow_branch(ev: Evaluator, run: Run, arm: tuple[int, int] | None = None) -
 
     arm: its fork, and which of its arms it is.
     """
-    start, first, temporaries_before = len(ev.log), Cell(None).born, len(ev.temporaries)
+    start, first, temporaries_before = len(ev.write_log), Cell(None).born, len(ev.temporaries)
     ev.branches.append(start)
-    ev.arms.append(arm or (ev.make_fork(), 0))
+    ev.branch_arms.append(arm or (ev.make_fork(), 0))
     try:
         left = run()
     except ThrownError as thrown:
         left = EarlyExit("throw", thrown.value)
     finally:
         ev.branches.pop()
-        ev.arms.pop()
+        ev.branch_arms.pop()
         ev.temporaries[temporaries_before:] = [(value, "perhaps") for value, _ in ev.temporaries[temporaries_before:]]
         journal = ev.list_writes_since(start)
         if not ev.python:  # a branch's own variables end with it
@@ -152,28 +152,28 @@ def _join_values(ev: Evaluator, going: Sequence[tuple[str, Journal]]) -> None:
 
 def keep_escape(ev: Evaluator, text: str, left: EarlyExit, changed: Journal) -> None:
     """Keep a path that left until the place that it goes to is reached."""
-    path = EscapedPath(text, left.value, changed, len(ev.log), Cell(None).born)
+    path = EscapedPath(text, left.value, changed, len(ev.write_log), Cell(None).born)
     match left.word:
         case "return":
             depth, escapes = ev.frames[-1].depth, ev.frames[-1].escapes
-        case "break" if ev.targets:
-            depth, escapes = ev.targets[-1].depth, ev.targets[-1].breaks
+        case "break" if ev.jump_targets:
+            depth, escapes = ev.jump_targets[-1].depth, ev.jump_targets[-1].breaks
         case "continue":
-            loop = next((target for target in reversed(ev.targets) if target.loop), None)
+            loop = next((target for target in reversed(ev.jump_targets) if target.loop), None)
             if loop is None:
                 return
             depth, escapes = loop.depth, loop.continues
         case "throw":
-            if not ev.tries:
+            if not ev.try_blocks:
                 return  # the program ends
-            escapes, depth = ev.tries[-1]
+            escapes, depth = ev.try_blocks[-1]
         case _:
             ev.forget_after_goto(changed)
             return
     escapes.append(path)
     if left.word == "return" and ev.frames[-1].entry:
         return  # what it wrote is seen by nobody
-    ev.gone.append(path)
+    ev.escaped_paths.append(path)
     if len(ev.branches) > depth:  # branches that end on the way
         here = {key: (cell, cell.value) for key, (cell, _) in ev.list_writes_since(ev.branches[depth]).items()}
         path.changes = {**here, **changed}
@@ -182,8 +182,8 @@ def keep_escape(ev: Evaluator, text: str, left: EarlyExit, changed: Journal) -> 
 def _list_taken_values(ev: Evaluator, path: EscapedPath) -> list[tuple[Cell, Any]]:
     """Return what variables hold on a path that left, if others may hold something else."""
     since: Journal = {}
-    if path in ev.gone:
-        ev.gone.remove(path)
+    if path in ev.escaped_paths:
+        ev.escaped_paths.remove(path)
         since = ev.list_writes_since(path.start)
     current = {key: entry for key, entry in since.items() if entry[0].born <= path.born}
     return list({**current, **path.changes}.values())

@@ -231,7 +231,7 @@ def _load_part(ev: Evaluator, place: ObjectPart) -> Any:
     if place.field.inner is not None or place.field.count:
         return place
     store = place.of.store.value
-    kind = place.field.whole or ULONG
+    kind = place.field.integer or ULONG
     if not isinstance(store, SymbolicInt):
         return OpaqueValue(f"{place.of.store.name or '?'}", ResolvedType(kind.name, kind, kind.bits))
     if place.field.width == store.type.bits and not place.field.low:
@@ -246,10 +246,10 @@ def _load_joint(ev: Evaluator, place: JointPlace, at: tree.Expression) -> Symbol
     for inner, width in zip(place.places, place.widths, strict=True):
         value = get_integer(ev.load_place(inner, at))
         if value is None:
-            return make_free(ev.make_fresh_name("?"), place.whole)
+            return make_free(ev.make_fresh_name("?"), place.integer)
         cut = symbolic_integers.convert_int(
             symbolic_integers.convert_int(value, IntegerType("bits", width, False)), total.type
         )
         total = symbolic_integers.or_ints(total, symbolic_integers.shift_int(cut, low))
         low += width
-    return symbolic_integers.convert_int(replace(total, type=IntegerType("bits", low, False)), place.whole)
+    return symbolic_integers.convert_int(replace(total, type=IntegerType("bits", low, False)), place.integer)

@@ -115,7 +115,7 @@ def get_pointee_type(kind: ResolvedType) -> ResolvedType | None:
     if kind.pointers == 1 and kind.name in ("void", "auto", ""):
         return VOID
     return ResolvedType(
-        kind.name, kind.whole, kind.bits, kind.record, pointers=kind.pointers - 1, dims=(), arguments=kind.arguments
+        kind.name, kind.integer, kind.bits, kind.record, pointers=kind.pointers - 1, dims=(), arguments=kind.arguments
     )
 
 
@@ -138,8 +138,8 @@ def load_memory(ev: Evaluator, place: PointedPlace, at: tree.Expression) -> Any:
     text = ev.format_expression(at)
     if ev.written_memory:
         text = ev.make_fresh_name(text)
-    if element is not None and element.whole is not None and not element.pointers:
-        value: Any = make_free(text, element.whole)
+    if element is not None and element.integer is not None and not element.pointers:
+        value: Any = make_free(text, element.integer)
     elif element is not None and element.pointers:
         value = Pointer(make_symbol(text), get_pointee_type(element))
     else:
@@ -164,7 +164,7 @@ def store_memory(ev: Evaluator, place: PointedPlace, value: Any, span: Span) -> 
         known = Cell(fresh, pointer.element, name, span)
         ev.memory.add_place(key, pointer, known)
     element = pointer.element
-    if element is not None and (element.whole is not None or element.pointers):
+    if element is not None and (element.integer is not None or element.pointers):
         value = ev.convert_to_kind(value, element, span)
     ev.write_cell(known, value)
     ev.note_variable(known, span)
@@ -176,5 +176,5 @@ def _forget_aliases(ev: Evaluator, pointer: Pointer) -> None:
         ev.forget_all(ev.frames[-1].scope)  # of a hidden member, which may point to any of them
     if any("(" in name for name, _ in pointer.base.terms):  # from a function: it may point to any variable
         ev.forget_globals()
-    for escaped in list(ev.escaped.values()):
+    for escaped in list(ev.escaped_places.values()):
         ev.forget_place(escaped, integers=True)

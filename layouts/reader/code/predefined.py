@@ -1,4 +1,4 @@
-"""What is known of macros that a text does not define: nvcc's own, and those that ask for the device a kernel is for.
+"""Known values of macros that a text does not define: those of nvcc, and those that test for a device.
 
 Sources: nvcc's documentation (__NVCC__, __CUDACC__, __CUDACC_RTC__, __CUDA_ARCH__); nvcc 12 and 13 compile C++17 by
 default.
@@ -13,28 +13,28 @@ from dataclasses import dataclass
 from lanescope.reader.code.conditions import ConditionNode, ConditionValue, list_names
 
 CPLUSPLUS = 201703
-NOT_DEFINED, HAS = "not defined", "defined"  # values of those that have no number
+NOT_DEFINED, HAS = "not defined", "defined"  # values of macros without a number
 DEFINED: Mapping[str, tuple[int, str]] = {
     "__cplusplus": (CPLUSPLUS, "nvcc's default"),
     "__CUDACC__": (1, "nvcc defines it"),
     "__NVCC__": (1, "nvcc defines it"),
 }
-UNDEFINED = frozenset(  # of NVRTC and of the parsers of editors, which are not nvcc
+UNDEFINED = frozenset(  # macros of NVRTC and of editors, which nvcc does not define
     ("__CUDACC_RTC__", "__CLION_IDE__", "__INTELLISENSE__", "__JETBRAINS_IDE__", "__RESHARPER__", "__CLANGD__")
 )
 ARCHITECTURE = "__CUDA_ARCH__"
 HOPPER, BLACKWELL = 900, 1000
-# Macros that ask for a device, a feature or a version that any reader of such a text has.
+# Macros that test for a device, a feature or a version, assumed to be present.
 _FEATURE = re.compile(r"CUDA|SM_?\d|(?<![A-Z])ARCH(?![A-Z])|HOPPER|BLACKWELL")
 _BLACKWELL = re.compile(r"tcgen05|UMMA|SM100|sm_100")
 _HOPPER = re.compile(r"wgmma|GMMA::|SM90_|sm_90|warpgroup")
-# Names that belong to the compiler, whatever a text says of them.
+# Names reserved for the compiler and the C library.
 _RESERVED = re.compile(r"__|_[A-Z]|NDEBUG$|(?:WIN32|WIN64|linux|unix)$")
 
 
 @dataclass(frozen=True, slots=True)
 class PresumedMacro:
-    """What is taken of a macro that the text does not define, and decides a branch of it: its value, why, and where."""
+    """The value assumed for an undefined macro that decides a branch, with the reason and the place."""
 
     name: str
     value: str
@@ -42,7 +42,7 @@ class PresumedMacro:
     at: int
 
     @property
-    def said(self) -> str:
+    def message(self) -> str:
         return f"Taken: {self.name} is {self.value} ({self.why})."
 
 
@@ -52,7 +52,7 @@ def format_macro(name: str, value: ConditionValue) -> str:
 
 
 def is_feature_macro(name: str) -> bool:
-    """Return whether a macro asks for a device, a feature of it, or a version of CUDA."""
+    """Return whether a macro tests for a device, a feature of a device, or a version of CUDA."""
     return _FEATURE.search(name) is not None
 
 
@@ -62,14 +62,17 @@ def is_reserved_macro(name: str) -> bool:
 
 
 def find_architecture(text: str) -> int | None:
-    """Find __CUDA_ARCH__ of the device that a text is for; None if it is for several."""
+    """Find the __CUDA_ARCH__ that a text is written for; None if it is written for several."""
     if not _BLACKWELL.search(text):
         return HOPPER
     return None if _HOPPER.search(text) else BLACKWELL
 
 
 def decide_by_feature(node: ConditionNode, known: frozenset[str] = frozenset()) -> bool | None:
-    """Return whether a condition on a feature is assumed to hold: it exists, and is not older than a number."""
+    """Return whether a condition on a feature is assumed to hold; None if it is not such a condition.
+
+    The feature is assumed to exist, and its version to be at least the one tested for.
+    """
     unknown = list_names(node) - known
     if not unknown or not all(map(is_feature_macro, unknown)):
         return None

@@ -1,5 +1,6 @@
-"""What C's preprocessor does to a text: lines joined, macros expanded, conditions decided, attributes of compilers
-blanked; each character of the result keeps its place in the pasted text. Source: C++17, [cpp].
+"""The C preprocessor: join lines, expand macros, decide conditions and blank compiler attributes.
+
+Each character of the result is mapped to its place in the pasted text. Source: C++17, [cpp].
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from lanescope.reader.code import attributes, predefined
 from lanescope.reader.code.brackets import blank_brackets
 from lanescope.reader.code.decisions import Conditions
 from lanescope.reader.code.directives import Directive, DirectiveText, find_directives, get_include_guard
-from lanescope.reader.code.lexing import PreprocessingToken, find_unbroken_pieces, split_tokens
+from lanescope.reader.code.lexing import PreprocessingToken, find_pieces, split_tokens
 from lanescope.reader.code.macro_uses import MacroUses
 from lanescope.reader.code.macros import (
     MOST_STEPS,
@@ -36,9 +37,9 @@ from lanescope.reader.code.top_declarations import (
 )
 
 MOST_TEXT = 1 << 17  # characters that expansion may add to a text
-MOST_TOLD = 8  # places of a text that are not read
-_LEFT = "what depends on it is left open."
-# a comment that begins or ends over a line that is continued
+MOST_REPORTED = 8  # unread parts reported for one text
+_UNKNOWN = "what depends on it is unknown."
+# a comment delimiter that a line continuation splits
 _SPLIT = re.compile(r"([*/])((?:\\[ \t]*\n)+)([*/])")
 _WORD = re.compile(r"\.?\d(?:[eEpP][+-]|'\w|[\w.])*|[A-Za-z_$][\w$]*")
 _OPEN = re.compile(r"(?:\s|//[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))*+\(", re.S)
@@ -46,14 +47,14 @@ _RUST = re.compile(r"\blet (?:mut )?\w+(?:: u64)? =|\d_?u64\b|\bas u64\b")
 
 
 def prepare_source(text: str) -> ParsedSource:
-    """Prepare the text that a C++ parser should see, in which no undecided condition holds."""
+    """Preprocess a text for the C++ parser, with every undecided condition false."""
     return Preprocessor(text).read_text().source
 
 
 class Preprocessor:
-    """One text, which may be read several times, each time with other choices.
+    """The preprocessor of one text, which can be run several times with different decisions.
 
-    macros: what is given for macros that the text does not define, "" for one that is defined as nothing.
+    macros: values of macros that the text does not define, "" for an empty definition.
     """
 
     def __init__(self, text: str, patience: int = 1, macros: Mapping[str, str] | None = None) -> None:
@@ -75,25 +76,27 @@ class Preprocessor:
     def read_text(
         self, decisions: Mapping[str, bool] | None = None, chosen: frozenset[str] | None = None
     ) -> PreparedSource:
-        """Read the text. decisions: undecided condition → whether it holds; of any other it is taken that it does not.
-        chosen: the only ones that are decided so (None: all are); the branches of the others are left out, with every
-        declaration that they stand in or change.
+        """Preprocess the text.
+
+        decisions: undecided condition → whether it holds; others are taken as false. chosen: the undecided conditions
+        to decide (None: all). Branches of the remaining ones are left out, with every declaration that contains them or
+        that they change.
         """
         return _PreprocessorRun(self, decisions or {}, chosen).make_prepared()
 
 
 def _blank_open_comment(text: str) -> str:
-    """Blank a comment that is not closed, at which a parser would begin again and again."""
+    """Blank an unclosed comment, which would make the parser restart repeatedly."""
     if text.rfind("/*") < text.rfind("*/") or "/*" not in text:
         return text
-    for unbroken_piece in find_unbroken_pieces(text):
-        if unbroken_piece.end == len(text) and text.startswith("/*", unbroken_piece.start) and not text.endswith("*/"):
-            return text[: unbroken_piece.start] + re.sub(r"[^\n]", " ", text[unbroken_piece.start :])
+    for piece in find_pieces(text):
+        if piece.end == len(text) and text.startswith("/*", piece.start) and not text.endswith("*/"):
+            return text[: piece.start] + re.sub(r"[^\n]", " ", text[piece.start :])
     return text
 
 
 def _convert_rust(text: str) -> str:
-    """Convert Rust's integers to C's spelling of the same length: `let d: u64 = 64u64 << 32 | x as u64`."""
+    """Rewrite Rust integers in C, keeping the length: `let d: u64 = 64u64 << 32 | x as u64`."""
     text = re.sub(r"\blet(?: mut)? (\w+): u64(?= =)", lambda match: f"u64 {match[1]}".ljust(len(match[0])), text)
     text = re.sub(
         r"(?<![\w.])(0x[0-9a-fA-F_]+|\d[\d_]*)_?u64\b",
@@ -106,30 +109,32 @@ def _convert_rust(text: str) -> str:
 
 @dataclass(slots=True)
 class _OpenCondition:
-    """A condition that is not closed: whether its branch is read, whether one of its branches was; frozen: where its
-    text begins in the output, −1 where it is not left out.
+    """An open #if.
+
+    reads: whether the current branch is read. taken: whether one of its branches was. frozen: where its text begins in
+    the output if the whole #if is left out, else -1.
     """
 
     reads: bool
     taken: bool
     matters: bool = True
     frozen: int = -1
-    at: int = 0  # its directive
+    at: int = 0  # index of its directive
 
 
 class _PreprocessorRun:
-    """One reading of a text."""
+    """One run of the preprocessor over a text."""
 
     def __init__(
         self, preprocessor: Preprocessor, decisions: Mapping[str, bool], chosen: frozenset[str] | None
     ) -> None:
-        self.own = preprocessor
+        self.preprocessor = preprocessor
         self.text = preprocessor.text
         self.code = preprocessor.text.joined.text
-        self.known = Conditions(preprocessor.text, preprocessor.arch, preprocessor.steps, decisions, chosen)
-        self.known.macros.update(preprocessor.given)
-        self.known.undefined |= preprocessor.undefined
-        self.uses = MacroUses(self.text, self.known.macros)
+        self.state = Conditions(preprocessor.text, preprocessor.arch, preprocessor.steps, decisions, chosen)
+        self.state.macros.update(preprocessor.given)
+        self.state.undefined |= preprocessor.undefined
+        self.uses = MacroUses(self.text, self.state.macros)
         self.pushed: dict[str, list[tuple[MacroDefinition | None, bool]]] = {}
         self.out: list[str] = []
         self.length = 0
@@ -137,12 +142,12 @@ class _PreprocessorRun:
         self.places: list[tuple[int, int, bool]] = []
         self.failed = False
         self.unread: list[UnreadPart] = []
-        self.lost: list[LostStretch] = []  # stretches of the output that are not what C++ makes of the text
+        self.lost: list[LostStretch] = []  # stretches of the output that differ from what C++ would produce
         self.opened: list[_OpenCondition] = []
-        self.counted = 0  # uses of __COUNTER__, of macros that are not expanded
+        self.counted = 0  # uses of __COUNTER__ and of unexpanded macros
 
     def make_prepared(self) -> PreparedSource:
-        with note_reading_place(lambda: self.text.joined.get_original(self.known.at)):
+        with note_reading_place(lambda: self.text.joined.get_original(self.state.at)):
             return self._process_text()
 
     def _process_text(self) -> PreparedSource:
@@ -152,15 +157,15 @@ class _PreprocessorRun:
             if self.reads:
                 self._write_code(start, directive.start)
             start = directive.past
-            self.known.at = directive.start
+            self.state.at = directive.start
             handle = _HANDLERS.get(directive.name)
             if handle is not None:
                 handle(self, n, directive)
         if self.reads:
             self._write_code(start, len(self.code))
-        for top in self.opened:  # a condition that is not closed
-            if top.frozen >= 0:
-                self.lost.append(LostStretch(top.frozen, self.length, frozenset(_WORD.findall(self.code))))
+        for condition in self.opened:
+            if condition.frozen >= 0:
+                self.lost.append(LostStretch(condition.frozen, self.length, frozenset(_WORD.findall(self.code))))
         text = attributes.blank_attributes("".join(self.out), self.text.attributes)
         blanked: list[Span] = []
         if self.lost:
@@ -168,7 +173,12 @@ class _PreprocessorRun:
         source = ParsedSource(blank_brackets(text), tuple(self.starts), tuple(self.places))
         lost = tuple(source.get_original(start, end) for start, end in blanked)
         return PreparedSource(
-            source, tuple(self.known.met), self.failed, tuple(self.known.presumed.values()), tuple(self.unread), lost
+            source,
+            tuple(self.state.met),
+            self.failed,
+            tuple(self.state.presumed.values()),
+            tuple(self.unread),
+            lost,
         )
 
     @property
@@ -181,25 +191,25 @@ class _PreprocessorRun:
 
     def _get_line(self, at: int) -> int:
         """Return the line of the pasted text, counted from 1."""
-        return bisect_left(self.own.line_ends, at) + self._count_joined_lines(at) + 1
+        return bisect_left(self.preprocessor.line_ends, at) + self._count_joined_lines(at) + 1
 
     def _count_joined_lines(self, at: int) -> int:
         return bisect_right(self.text.joined.cuts, at)
 
     # directives ------------------------------------------------------------------------------------------------------
 
-    def _keep_macro(self, name: str, push: bool) -> None:
-        """Keep a macro's definition, or bring the one back that was kept last."""
+    def _push_or_pop_macro(self, name: str, push: bool) -> None:
+        """Push a macro's definition, or pop the one pushed last."""
         if push:
-            self.pushed.setdefault(name, []).append((self.known.macros.get(name), name in self.known.undefined))
+            self.pushed.setdefault(name, []).append((self.state.macros.get(name), name in self.state.undefined))
         elif self.pushed.get(name):
             macro, undefined = self.pushed[name].pop()
-            self.known.macros.pop(name, None)
-            self.known.undefined.discard(name)
+            self.state.macros.pop(name, None)
+            self.state.undefined.discard(name)
             if macro is not None:
-                self.known.macros[name] = macro
+                self.state.macros[name] = macro
             elif undefined:
-                self.known.undefined.add(name)
+                self.state.undefined.add(name)
 
     @property
     def _leaves_out(self) -> bool:
@@ -209,9 +219,9 @@ class _PreprocessorRun:
         if not self.reads:
             self.opened.append(_OpenCondition(False, True, False))
             return
-        self.known.matters = self.text.has_visible_difference(n) and not directive.guard
-        truth = self._is_host_code(directive) or self.known.truth(directive.name, directive.rest)
-        condition = _OpenCondition(truth, truth, self.known.matters, at=n)
+        self.state.matters = self.text.has_visible_difference(n) and not directive.guard
+        truth = self._is_host_code(directive) or self.state.is_true(directive.name, directive.rest)
+        condition = _OpenCondition(truth, truth, self.state.matters, at=n)
         self.opened.append(condition)
         self._freeze_condition(condition, n)
 
@@ -219,49 +229,49 @@ class _PreprocessorRun:
         definition = parse_define(directive.rest) if self.reads else None
         if definition is not None:
             name, macro = definition
-            self.known.macros[name] = macro
-            self.known.undefined.discard(name)
-            self._judge_definition(name)
+            self.state.macros[name] = macro
+            self.state.undefined.discard(name)
+            self._update_doubtful(name)
 
     def _undefine(self, n: int, directive: Directive) -> None:
         if self.reads and directive.rest:
             name = directive.rest[0].text
-            self.known.macros.pop(name, None)
-            self.known.undefined.add(name)
-            self._judge_definition(name)
+            self.state.macros.pop(name, None)
+            self.state.undefined.add(name)
+            self._update_doubtful(name)
 
-    def _judge_definition(self, name: str) -> None:
-        """Note whether the meaning of a name now rests on a condition that is left out."""
-        self.known.doubtful.discard(name)
+    def _update_doubtful(self, name: str) -> None:
+        """Note whether the meaning of a macro now depends on a condition that is left out."""
+        self.state.doubtful.discard(name)
         if self._leaves_out:
-            self.known.doubtful.add(name)
+            self.state.doubtful.add(name)
 
     def _pragma(self, n: int, directive: Directive) -> None:
         if self.reads and len(directive.rest) > 2 and directive.rest[0].text in ("push_macro", "pop_macro"):
-            self._keep_macro(directive.rest[2].text.strip('"'), directive.rest[0].text == "push_macro")
+            self._push_or_pop_macro(directive.rest[2].text.strip('"'), directive.rest[0].text == "push_macro")
 
     def _error(self, n: int, directive: Directive) -> None:
         if self.reads and (not self.opened or self.opened[-1].matters):
             self.failed = True
 
     def _is_host_code(self, directive: Directive) -> bool:
-        """Return whether a condition holds functions of the host alone: nvcc compiles a file for it, too."""
+        """Return whether the branch has functions, under a test that only the host compilation of nvcc passes."""
         if get_include_guard(directive) != predefined.ARCHITECTURE or directive.following >= 0 or directive.end < 0:
             return False
         code = self.code[directive.past : self.text.directives[directive.end].start]
         return any(is_function_definition(code, piece) for piece in find_declarations(code))
 
     def _freeze_condition(self, opened: _OpenCondition, n: int) -> None:
-        """Leave a condition out that nobody decides: every branch's macros are doubtful."""
-        if not self.known.asked_frozen:
+        """Leave out a condition without a decision; macros defined in its branches become doubtful."""
+        if not self.state.depends_on_frozen:
             return
-        self.known.asked_frozen = False
+        self.state.depends_on_frozen = False
         if opened.frozen < 0:
             opened.frozen = self.length
             first = self.text.directives[n]
             for directive in self.text.directives[n : first.end if first.end >= 0 else len(self.text.directives)]:
                 if directive.name in ("define", "undef") and directive.rest:
-                    self.known.doubtful.add(directive.rest[0].text)
+                    self.state.doubtful.add(directive.rest[0].text)
 
     def _turn_branch(self, n: int, directive: Directive) -> None:
         if not self.opened:
@@ -270,16 +280,16 @@ class _PreprocessorRun:
         if top.taken:
             top.reads = False
             return
-        top.reads = True  # so far: what is outside it is read
-        self.known.matters = top.matters
+        top.reads = True  # the enclosing branch is read
+        self.state.matters = top.matters
         if directive.name == "else":
             truth = True
         else:
-            truth = self.known.truth(
+            truth = self.state.is_true(
                 "if" if directive.name == "elif" else directive.name.removeprefix("el"), directive.rest
             )
         top.reads = top.taken = truth
-        if self.known.asked_frozen:
+        if self.state.depends_on_frozen:
             self._freeze_condition(top, top.at)
 
     def _close_condition(self, n: int, directive: Directive) -> None:
@@ -290,13 +300,13 @@ class _PreprocessorRun:
             first = self.text.directives[top.at].start
             self.lost.append(LostStretch(top.frozen, self.length, self._list_declared(top.at)))
             line, span = self._get_line(first), self._get_original_span(first, directive.past)
-            if len(self.lost) <= MOST_TOLD:
-                what = f"Line {line}: too many conditions are undecided; {_LEFT}"
-                self.unread.append(UnreadPart(what, span))
+            if len(self.lost) <= MOST_REPORTED:
+                message = f"Line {line}: too many conditions are undecided; {_UNKNOWN}"
+                self.unread.append(UnreadPart(message, span))
             self._write_text("\n", span[1] - 1, 1, False)
 
     def _list_declared(self, opened: int) -> frozenset[str]:
-        """Return what any branch of a condition may declare or store into."""
+        """Return the names that any branch of a condition may declare or write."""
         inside = self.text.directives[opened : self.text.directives[opened].end + 1]
         result: set[str] = set()
         for before, after in pairwise(inside):
@@ -322,11 +332,11 @@ class _PreprocessorRun:
     def _write_code(self, start: int, end: int) -> None:
         """Write a stretch of code, its macros expanded."""
         words = set(_WORD.findall(self.code, start, end))
-        if words.isdisjoint(self.known.macros) and words.isdisjoint(_BUILTIN) and words.isdisjoint(self.known.doubtful):
+        if words.isdisjoint(self.state.macros) and words.isdisjoint(_BUILTIN) and words.isdisjoint(self.state.doubtful):
             self._copy_stretch(start, end)
             return
         covered = self.text.covered
-        n = self.text.find_literal_behind(start + 1)
+        n = self.text.find_literal_after(start + 1)
         copied = at = start
         while (match := _WORD.search(self.code, at, end)) is not None:
             at = match.end()
@@ -336,7 +346,7 @@ class _PreprocessorRun:
                 at = covered[n][1]
                 continue
             name = match[0]
-            if name not in self.known.macros and name not in _BUILTIN and name not in self.known.doubtful:
+            if name not in self.state.macros and name not in _BUILTIN and name not in self.state.doubtful:
                 continue
             past = self._write_macro_use(name, match.start(), at=at, end=end, copied=copied)
             if past is not None:
@@ -344,29 +354,29 @@ class _PreprocessorRun:
         self._copy_stretch(copied, end)
 
     def _write_macro_use(self, name: str, start: int, *, at: int, end: int, copied: int) -> int | None:
-        """Write what a use of a macro becomes, after the text in front of it; where the use ends, None for no use."""
-        self.known.expander.builtin = {
+        """Write the text before a use of a macro, and its expansion; return where the use ends, None if it is no use."""
+        self.state.expander.builtin = {
             "__LINE__": lambda: self._make_line_token(start),
             "__COUNTER__": self._make_counter_token,
         }
-        self.own.steps.begin_use()
-        expansion = self._expanded(name, start, at, end)
+        self.preprocessor.steps.begin_use()
+        expansion = self._expand_use(name, start, at, end)
         if expansion is None:
             return None
         replacement, past = expansion
         if replacement is not None and self.length + len(replacement) > len(self.code) + MOST_TEXT:
             replacement = None
-        place = self._get_original_span(start, past)
+        span = self._get_original_span(start, past)
         self._copy_stretch(copied, start)
         if replacement is None:
-            self._leave_use(name, start, past, place)
+            self._replace_unexpanded(name, start, past, span)
         else:
-            self._write_text(self._apart(replacement, start, past), place[0], place[1] - place[0], False)
+            self._write_text(self._pad_expansion(replacement, start, past), span[0], span[1] - span[0], False)
         return past
 
-    def _expanded(self, name: str, start: int, at: int, end: int) -> tuple[str | None, int] | None:
-        """Return (what a use of a macro becomes, where it ends); None for no use, None as text if not known."""
-        past, broken = at, name in self.known.doubtful
+    def _expand_use(self, name: str, start: int, at: int, end: int) -> tuple[str | None, int] | None:
+        """Return (expansion, end) of a use of a macro; None if it is no use, expansion None if it is unknown."""
+        past, broken = at, name in self.state.doubtful
         if not broken and self.uses.takes_arguments(name):
             opened = _OPEN.match(self.code, at, end)
             if opened is None:
@@ -374,11 +384,11 @@ class _PreprocessorRun:
             past, broken = self.uses.find_close(opened.end(), end)
         while not broken:
             try:
-                tokens = self.known.expander.expand_all(split_tokens(self.code[start:past]))
+                tokens = self.state.expander.expand_all(split_tokens(self.code[start:past]))
                 last = tokens[-1] if tokens else None
-                again = last is not None and last.kind == "name" and not last.painted
-                goes_on = again and last is not None and self.uses.takes_arguments(last.text)
-                opened = _OPEN.match(self.code, past, end) if goes_on else None
+                may_continue = last is not None and last.kind == "name" and not last.painted
+                continues = may_continue and last is not None and self.uses.takes_arguments(last.text)
+                opened = _OPEN.match(self.code, past, end) if continues else None
                 if opened is None:
                     return format_tokens(tokens), past
                 past, broken = self.uses.find_close(opened.end(), end)
@@ -386,8 +396,8 @@ class _PreprocessorRun:
                 broken = True
         return None, past
 
-    def _apart(self, replacement: str, start: int, past: int) -> str:
-        """Return what a use becomes, with blanks where it would join the token beside it."""
+    def _pad_expansion(self, replacement: str, start: int, past: int) -> str:
+        """Return an expansion with blanks where it would join an adjacent token."""
         before = self.code[start - 1] if start else " "
         after = self.code[past] if past < len(self.code) else " "
         left = " " if _may_join(before, replacement[:1]) else ""
@@ -398,25 +408,23 @@ class _PreprocessorRun:
         return PreprocessingToken(str(self._get_line(at)), "number")
 
     def _make_counter_token(self) -> PreprocessingToken:
-        """Make a name for __COUNTER__, another at every use, since headers that are not read count too."""
+        """Make a new name for each __COUNTER__: its value is unknown, since unread headers count too."""
         self.counted += 1
         return PreprocessingToken(f"counter_{self.counted}", "name")
 
-    def _leave_use(self, name: str, start: int, past: int, place: Span) -> None:
-        """Leave a use that is not expanded: as a name that nothing defines where it surely is an operand, else its
-        declaration is left out.
-        """
+    def _replace_unexpanded(self, name: str, start: int, past: int, span: Span) -> None:
+        """Replace an unexpanded use by an undefined name if it is an operand, else leave out its declaration."""
         line = self._get_line(start)
-        operand = name not in self.known.doubtful and self.uses.is_operand(name, start, past)
-        if len(self.unread) < MOST_TOLD:
-            self.unread.append(UnreadPart(f"Line {line}: the macro {name} takes too long to expand; {_LEFT}", place))
+        operand = name not in self.state.doubtful and self.uses.is_operand(name, start, past)
+        if len(self.unread) < MOST_REPORTED:
+            self.unread.append(UnreadPart(f"Line {line}: the macro {name} takes too long to expand; {_UNKNOWN}", span))
         if operand:
             self.counted += 1
-            self._write_text(f" macro_of_line_{line}_{self.counted} ", place[0], place[1] - place[0], False)
+            self._write_text(f" macro_of_line_{line}_{self.counted} ", span[0], span[1] - span[0], False)
         else:
-            names = self.uses.reachable(set(_WORD.findall(self.code, start, past)), len(self.lost) > MOST_TOLD)
+            names = self.uses.find_reachable(set(_WORD.findall(self.code, start, past)), len(self.lost) > MOST_REPORTED)
             self.lost.append(LostStretch(self.length, self.length + 1, names))
-            self._write_text("\n" if "\n" in self.code[start:past] else " ", place[0], place[1] - place[0], False)
+            self._write_text("\n" if "\n" in self.code[start:past] else " ", span[0], span[1] - span[0], False)
 
 
 _BUILTIN = frozenset(("__LINE__", "__COUNTER__"))

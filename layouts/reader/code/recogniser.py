@@ -1,4 +1,4 @@
-"""The reader's rows for code: what a text's builders and tensor maps mean, as the contract has it."""
+"""Recognise code for the reader: the descriptors and tensor maps that it builds, in the form of the contract."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from lanescope.reader.meaning import TextMeaning
 _ENUM = re.compile(
     r"\b(?:CU_TENSOR_MAP_SWIZZLE_|(?:CU)?[tT]ensorMapSwizzle(?:Mode)?(?:::|\.)(?:\w+_)?)(NONE|(?:32|64|128)B)(?!\w)"
 )
-_CALLED = {"lbo_bytes": "LBO", "sbo_bytes": "SBO", "base_offset": "base offset"}
-_MOST_MENTION = 4000  # characters of a text that is about the one swizzle it names
+_FIELD_LABELS = {"lbo_bytes": "LBO", "sbo_bytes": "SBO", "base_offset": "base offset"}
+_MOST_MENTION = 4000  # a longer text is not about the one swizzle that it names
 _MODES = {"NONE": "none", "32B": "32B", "64B": "64B", "128B": "128B"}
 
 
@@ -33,18 +33,18 @@ def recognise_code(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _recognise_swizzle(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise a swizzle of the tensor map's enum, alone: all else is open."""
+    """Recognise a lone swizzle of the tensor map's enum; all other fields stay unknown."""
     named = {_MODES[match[1]] for match in _ENUM.finditer(text)}
     if len(named) != 1 or len(text) > _MOST_MENTION:
         return ()
     mode = named.pop()
     facts: dict[str, Any] = {"storage": None, "element_bits": None, "box": [], "swizzle": mode}
-    said = "without a swizzle" if mode == "none" else f"with the {mode} swizzle"
-    notice = f"TMA stores {said}; the box and the element type say the rest."
+    how = "without a swizzle" if mode == "none" else f"with the {mode} swizzle"
+    notice = f"TMA stores {how}; the box and the element type say the rest."
     if "EncodeIm2col" in text:
-        notice = f"A tensor map of im2col stores {said}. It has no box: what it stores is not read."
-    opened = ("storage", "element_bits", "box")
-    return (TextMeaning("tensor_map", f"TMA tensor map: swizzle {mode}", facts, (notice,), False, opened),)
+        notice = f"A tensor map of im2col stores {how}. It has no box: what it stores is not read."
+    undetermined = ("storage", "element_bits", "box")
+    return (TextMeaning("tensor_map", f"TMA tensor map: swizzle {mode}", facts, (notice,), False, undetermined),)
 
 
 def is_code(text: str) -> bool:
@@ -54,11 +54,11 @@ def is_code(text: str) -> bool:
 
 @lru_cache(maxsize=8)
 def _evaluate_code(text: str) -> tuple[tuple[DescriptorBuilder, ...], tuple[TensorMap, ...], tuple[str, ...]]:
-    """Evaluate the descriptors and maps of a text, and what they rest on or leave out."""
+    """Return the descriptors and tensor maps of a text, with notices about assumptions and unread parts."""
     evaluation = evaluate_text(text)
     if evaluation is None:
         return (), (), ()
-    notices = (*(remark.said for remark in evaluation.presumed), *(remark.message for remark in evaluation.unread))
+    notices = (*(remark.message for remark in evaluation.presumed), *(remark.message for remark in evaluation.unread))
     return builders.find_evaluation_builders(evaluation), tensor_maps.find_evaluation_maps(evaluation), notices
 
 
@@ -80,7 +80,7 @@ def make_builder_meaning(builder: DescriptorBuilder) -> TextMeaning:
     )
     if builder.word is None and not isinstance(builder.start, str) and not builder.known:
         summary = join_words(
-            [f"{_CALLED.get(name, name)} from '{source}'" for name, source in list(builder.free.items())[:3]]
+            [f"{_FIELD_LABELS.get(name, name)} from '{source}'" for name, source in list(builder.free.items())[:3]]
         )
     notices = tuple(w.message for w in (*builder.warnings, *builder.doubts))
     return TextMeaning(

@@ -315,19 +315,19 @@ def _bit_member(ev: Evaluator, record: RecordType, member: tree.Declaration) -> 
     count = _count_items(kind)
     if count is None:
         return None
-    bit_member = BitMember(member.name, kind.whole, kind.record, *unit, count)
+    bit_member = BitMember(member.name, kind.integer, kind.record, *unit, count)
     if member.bits is None:
         return bit_member
     width = get_integer(ev.evaluate_expression(member.bits, record.scope))
-    if width is None or width.known is None or width.known < 0 or kind.whole is None:
+    if width is None or width.known is None or width.known < 0 or kind.integer is None:
         return None
     return replace(bit_member, field_width=width.known)
 
 
 def _bits_of(kind: ResolvedType) -> tuple[int, int] | None:
     """Return (bits, alignment in bits) of an integer or a struct of integers; None for another type."""
-    if kind.whole is not None:
-        bits = kind.whole.storage * 8 or kind.whole.bits
+    if kind.integer is not None:
+        bits = kind.integer.storage * 8 or kind.integer.bits
         return bits, bits
     if kind.record is not None and kind.record.fields is not None:
         return kind.record.bits, kind.record.align
@@ -391,7 +391,7 @@ def _measure_simple(kind: ResolvedType) -> tuple[int | None, int | None]:
     """Return (bytes, alignment) of a type that is not a class, without its dimensions; None if not known."""
     if kind.reference or kind.pointers:
         return 8, 8
-    if kind.whole is not None:
-        return kind.whole.size, kind.whole.size
+    if kind.integer is not None:
+        return kind.integer.size, kind.integer.size
     known = find_size(kind.name) if not kind.arguments else None
     return (known.bytes, known.align) if known is not None else (None, None)

@@ -45,15 +45,17 @@ class MemoryStore:
 def record_skipped(ev: Evaluator, span: Span) -> None:
     """Keep that code was skipped here."""
     if len(ev.skipped) < MOST_SKIPPED:
-        ev.ran += 1
-        ev.skipped.append(SkippedCode(span, ev.list_running_functions(), tuple(ev.arms), ev.ran))
+        ev.run_count += 1
+        ev.skipped.append(SkippedCode(span, ev.list_running_functions(), tuple(ev.branch_arms), ev.run_count))
 
 
 def record_store(ev: Evaluator, pointer: Pointer, span: Span) -> None:
     """Keep a store through a pointer; of one line the first runs tell enough."""
     if len(ev.stored) < MOST_STORES and not ev.python:
-        ev.ran += 1
-        ev.stored.append(MemoryStore(pointer.base, span, ev.list_running_functions(), tuple(ev.arms), ev.ran))
+        ev.run_count += 1
+        ev.stored.append(
+            MemoryStore(pointer.base, span, ev.list_running_functions(), tuple(ev.branch_arms), ev.run_count)
+        )
 
 
 def list_place_names(ev: Evaluator, values: Iterable[Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:

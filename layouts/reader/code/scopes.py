@@ -1,4 +1,4 @@
-"""Variables, and the scopes that hold names: what a block, function, struct or namespace declares."""
+"""Variables, and scopes: the names that a block, function, struct or namespace declares."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from lanescope.reader.code.values import ResolvedType
 
 _births: ContextVar[Iterator[int]] = ContextVar("births")
-_births_outside = count(1)  # of places that are made outside `number_places`
+_births_outside = count(1)  # of places made outside `number_places`
 
 
 @contextmanager
 def number_places() -> Iterator[None]:
-    """Number the places that are made inside from 1, so that a text's answer does not depend on earlier texts."""
+    """Number places from 1 inside this context, so that a result does not depend on texts evaluated before."""
     token = _births.set(count(1))
     try:
         yield
@@ -29,15 +29,15 @@ def number_places() -> Iterator[None]:
 
 
 def take_birth_number() -> int:
-    """Return the number of the next place that is made."""
+    """Return the number for the next place."""
     return next(_births.get(_births_outside))
 
 
 @dataclass(slots=True)
 class Cell:
-    """A variable. Writes go through Evaluator.write_cell, which can undo them.
+    """A variable. Write it with Evaluator.write_cell, which can undo writes.
 
-    born: later variables of the text have greater numbers; negative where it outlives the block it was made in.
+    born: numbers the variables in order of creation; negative if the variable outlives its block.
     """
 
     value: Any
@@ -49,15 +49,15 @@ class Cell:
     born: int = field(default_factory=take_birth_number, compare=False, repr=False)
 
     def outlive_block(self) -> None:
-        """Note that the variable does not end with the block that it is made in."""
+        """Mark the variable as outliving its block."""
         self.born = -abs(self.born)
 
 
 class NameScope:
-    """Names of one block, function, struct, namespace or text; lookup.py finds names in it.
+    """The names of one block, function, struct, namespace or text; lookup.py looks names up.
 
-    owner: "function" and "namespace" of those, the record of a struct's. using: the namespaces of its using directives.
-    since: where a type, namespace, enumerator or using declaration is first declared, outside classes.
+    owner: "function", "namespace", or the record of a struct. using: the namespaces of its using directives. since:
+    where each type, namespace, enumerator or using declaration is first declared, except in classes.
     """
 
     __slots__ = ("consts", "names", "owner", "parent", "since", "using")
@@ -68,7 +68,7 @@ class NameScope:
         self.owner = owner
         self.using: list[NameScope] = []
         self.since: dict[str, int] = {}
-        # references to const; ?name where that is not known; (name) of a parameter by value
+        # names of references to const; "?name" if that is unknown; "(name)" for a parameter passed by value
         self.consts: set[str] = set()
 
     def find_name(self, name: str) -> Any:

@@ -37,7 +37,7 @@ _PURE = frozenset(  # functions of std that write no argument
 
 def note_possible_throw(ev: Evaluator, name: str) -> None:
     """Keep the path on which a function that is not evaluated leaves by an exception."""
-    if ev.tries and not _SILENT.match(name):
+    if ev.try_blocks and not _SILENT.match(name):
         ev.keep_escape("?", EarlyExit("throw", None), {})
 
 
@@ -65,8 +65,8 @@ def _forget_pointee(ev: Evaluator, value: Address) -> None:
     """Forget what a pointer points to; an object made by `new` may end any time from here on."""
     ev.forget_place(value.place, integers=True, quiet=True)
     kept = value.place.value if isinstance(value.place, Cell) and value.place.name == "new" else None
-    if isinstance(kept, ObjectValue) and kept.record.ends and ev.haunting is not None:
-        ev.haunting.append(kept)
+    if isinstance(kept, ObjectValue) and kept.record.ends and ev.pending_objects is not None:
+        ev.pending_objects.append(kept)
 
 
 def _forget_variable(ev: Evaluator, place: Cell | ObjectPart, refers: bool, statement: bool) -> None:
@@ -114,7 +114,7 @@ def forget_call(ev: Evaluator, arguments: list[CallArgument], closure: FunctionS
         for place in list(list_reachable_places(value))[direct:]:
             forget_escaped(ev, place)
     if isinstance(closure.this, ObjectValue):
-        complete = closure.this.whole or closure.this
+        complete = closure.this.derived or closure.this
         forget_escaped(ev, Cell(complete))
         for place in list_reachable_places(complete):
             forget_escaped(ev, place)
@@ -131,7 +131,7 @@ def forget_escaped(ev: Evaluator, place: Any) -> None:
     key = id(
         inner if isinstance(inner, ObjectValue | ArrayValue) else place.of if isinstance(place, ObjectPart) else place
     )
-    ev.escaped.setdefault(key, place if key != id(getattr(place, "of", None)) else Cell(place.of))
+    ev.escaped_places.setdefault(key, place if key != id(getattr(place, "of", None)) else Cell(place.of))
 
 
 def _may_write(ev: Evaluator, closure: FunctionSet, n: int) -> bool:

@@ -122,8 +122,8 @@ def _align_of(ev: Evaluator, kind: ResolvedType) -> SymbolicInt:
     """Return alignof a type whose members, if it has any, are kept as bits."""
     if kind.pointers:
         return SymbolicInt(8, ULONG)
-    if kind.whole is not None:
-        return SymbolicInt(kind.whole.size, ULONG)
+    if kind.integer is not None:
+        return SymbolicInt(kind.integer.size, ULONG)
     if kind.record is not None and kind.record.fields is not None:
         return SymbolicInt(kind.record.align // 8, ULONG)
     size = c_sizes.find_size(kind.name) if kind.record is None and not kind.arguments else None

@@ -1,4 +1,4 @@
-"""A text as a C++ parser should see it, each character with its place in the pasted text."""
+"""Preprocessed text for the C++ parser, in which each character is mapped to its place in the pasted text."""
 
 from __future__ import annotations
 
@@ -11,42 +11,50 @@ from lanescope.reader.code.symbolic_integers import Span
 
 @dataclass(frozen=True, slots=True)
 class ParsedSource:
-    """A text to parse, and where its characters came from: `starts` of the stretches, each (place in the original,
-    its length there, whether it is a copy)."""
+    """A text to parse, with the origin of its characters.
+
+    places: per stretch, (place in the original, length there, whether it is a copy). starts: where each stretch begins
+    in `text`.
+    """
 
     text: str
     starts: tuple[int, ...]
     places: tuple[tuple[int, int, bool], ...]
 
     def get_original(self, start: int, end: int) -> Span:
-        """Return the stretch of the pasted text that (start, end) of this text came from."""
+        """Return the span of the pasted text from which (start, end) of this text came."""
         if len(self.places) == 1 and self.places[0] == (0, len(self.text), True) and end > start:
             return start, end
-        n = bisect_right(self.starts, start) - 1
-        if n >= 0 and end > start and self.places[n][2] and (n + 1 == len(self.starts) or end <= self.starts[n + 1]):
-            first, length, _ = self.places[n]
-            away = first - self.starts[n]
-            return min(start + away, first + length), min(end - 1 + away, first + length) + 1
+        stretch = bisect_right(self.starts, start) - 1
+        if (
+            stretch >= 0
+            and end > start
+            and self.places[stretch][2]
+            and (stretch + 1 == len(self.starts) or end <= self.starts[stretch + 1])
+        ):
+            first, length, _ = self.places[stretch]
+            offset = first - self.starts[stretch]
+            return min(start + offset, first + length), min(end - 1 + offset, first + length) + 1
         return self._find_original_place(start, False), self._find_original_place(max(end - 1, start), True)
 
-    def _find_original_place(self, at: int, last: bool) -> int:
-        n = max(bisect_right(self.starts, at) - 1, 0)
+    def _find_original_place(self, place: int, last: bool) -> int:
+        n = max(bisect_right(self.starts, place) - 1, 0)
         if not self.places:
-            return at + last
+            return place + last
         start, length, copied = self.places[n]
         if copied:
-            return min(start + at - self.starts[n], start + length) + last
+            return min(start + place - self.starts[n], start + length) + last
         return start + length if last else start
 
     def has_place(self, place: int) -> bool:
-        """Return whether the character at a place of the pasted text is in this one."""
+        """Return whether the character at `place` of the pasted text is in this text."""
         n = bisect_right(self.places, place, key=lambda stretch: stretch[0]) - 1
         return n >= 0 and place < self.places[n][0] + max(self.places[n][1], 1)
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadPart:
-    """A part of a text that is not read: what and why, in a sentence, and its place."""
+    """A part of a text that is not read: a sentence that says which and why, and its span."""
 
     message: str
     span: Span
@@ -54,11 +62,11 @@ class UnreadPart:
 
 @dataclass(frozen=True, slots=True)
 class PreparedSource:
-    """A text as a C++ parser should see it under one choice of what it leaves open.
+    """Preprocessed text under one choice of the undecided conditions.
 
-    met: the undecided conditions that decide what it says, in their order; failed: whether an #error is met, so that no
-    compiler takes this choice; presumed: what is taken of macros that the text does not define; lost: declarations of
-    the pasted text that are left out of this one.
+    met: the undecided conditions that it depends on, in order. failed: whether an #error is reached, so that no
+    compiler accepts this choice. presumed: the values assumed for undefined macros. lost: spans of declarations that
+    are left out.
     """
 
     source: ParsedSource

@@ -1,11 +1,11 @@
-"""What language a text is in, and its lines that are not code."""
+"""Tell the language of a text, and blank its lines that are not code."""
 
 from __future__ import annotations
 
 import re
 
-# Lines that are not code and that a parser would read into the code below them: bare PTX and SASS, atoms alone, CuTe's
-# layouts, what a debugger and printf say.
+# Lines that are not code and would confuse the parser: bare PTX and SASS, lone atoms, CuTe layouts, output of a
+# debugger and of printf.
 _PRINTED = re.compile(
     r"^[ \t]*+(?:(?:wgmma|mma|wmma|ldmatrix|stmatrix)\.[\w.:]++[^;\n\"]*+;?|SM\d{2,3}_\w+(?:<[^;\n]{0,120}>)?"
     r"|\((?:cuda-)?gdb\)[^\n]*+|\$\d{1,6} = [^;\n]*+|(?:/\*\w{4,6}\*/[ \t]*+)?(?:@!?U?P\w+ )?[A-Z]{1,3}MMA\.[^\n]*+"
@@ -20,9 +20,9 @@ _PRINT = re.compile(
 
 
 def is_python(text: str) -> bool:
-    """Return whether a text reads as Python rather than C++."""
+    """Return whether a text is Python rather than C++."""
     score = 0
-    # without blanks at the ends of lines: each pattern would go through a run of them from each of its places
+    # strip the lines: a run of blanks would make each pattern quadratic
     head = re.sub(r"\n{3,}", "\n\n", "\n".join(map(str.strip, text[:8192].split("\n"))))
     for pattern, weight in (
         (r"^\s*(?:def|class)\s+\w+[^;{]*:\s*(?:#.*)?$", 3),
@@ -50,7 +50,7 @@ def is_python(text: str) -> bool:
 
 
 def blank_printed(text: str) -> str:
-    """Blank what a text prints; only lines with a part of such output are examined."""
+    """Blank the lines of a text that are printed output; only lines with a hint of output are examined."""
     result: list[str] = []
     done = 0
     for hint in _PRINT.finditer(text):

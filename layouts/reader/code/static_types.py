@@ -105,23 +105,23 @@ def _find_common_type(left: IntegerType | None, right: IntegerType | None, combi
 def _get_integer_type(kind: ResolvedType) -> IntegerType | None:
     if kind.pointers or kind.record is not None:
         return None
-    return kind.whole or UNKNOWN
+    return kind.integer or UNKNOWN
 
 
 def _get_value_type(ev: Evaluator, place: Any) -> IntegerType | None:
     if isinstance(place, Cell):
-        if place.kind is not None and place.kind.whole is not None and not place.kind.pointers:
-            return place.kind.whole
+        if place.kind is not None and place.kind.integer is not None and not place.kind.pointers:
+            return place.kind.integer
         place = place.value
     if isinstance(place, ObjectPart):
         place = ev.load_place(place, tree.OpaqueExpression(""))
     if isinstance(place, SymbolicInt):
         return place.type
     if isinstance(place, OpaqueValue):
-        return place.kind.whole if place.kind is not None and place.kind.whole is not None else UNKNOWN
+        return place.kind.integer if place.kind is not None and place.kind.integer is not None else UNKNOWN
     if isinstance(place, Pointer | Address | ArrayValue | FunctionSet | ObjectValue | TemplateEntity | str):
         return None
-    return place.whole if isinstance(place, EnumerationType) else UNKNOWN
+    return place.integer if isinstance(place, EnumerationType) else UNKNOWN
 
 
 def _find_call_type(ev: Evaluator, function: tree.Name | tree.Type, scope: NameScope) -> IntegerType | None:
@@ -134,7 +134,7 @@ def _find_call_type(ev: Evaluator, function: tree.Name | tree.Type, scope: NameS
     if isinstance(binding, ResolvedType):
         return _get_integer_type(binding)
     called_type = ev.find_builtin_type(function.path, scope) if binding is None else None
-    return _get_integer_type(called_type) if called_type is not None and called_type.whole is not None else UNKNOWN
+    return _get_integer_type(called_type) if called_type is not None and called_type.integer is not None else UNKNOWN
 
 
 # what an expression names, as it is declared ------------------------------------------------------------------------

@@ -157,8 +157,8 @@ def _value_of_part(ev: Evaluator, field: RecordField, value: Any, span: Span) ->
         return symbolic_integers.extract_bits(
             value.of.store.value, value.field.low, width, IntegerType("bits", width, False)
         )
-    if isinstance(value, ObjectValue) and value.record.fields is None and field.whole is not None:
-        return ev.convert_to_kind(value, ResolvedType(field.whole.name, field.whole, field.whole.bits), span)
+    if isinstance(value, ObjectValue) and value.record.fields is None and field.integer is not None:
+        return ev.convert_to_kind(value, ResolvedType(field.integer.name, field.integer, field.integer.bits), span)
     return value
 
 
@@ -167,11 +167,11 @@ def _word_with_part(
 ) -> SymbolicInt:
     """Return a word with a number put in the place of some of its bits."""
     field = place.field
-    if field.whole is not None and field.whole.name == "bool":
-        integer = ev.narrow_value(integer, field.whole, span)
+    if field.integer is not None and field.integer.name == "bool":
+        integer = ev.narrow_value(integer, field.integer, span)
     if not ev.wraps and (place.of.record.bits == 64 or ev.python):
         ev.check_field_overflow(field, integer, span)
-    if field.whole is not None and field.width == old.type.bits:
+    if field.integer is not None and field.width == old.type.bits:
         return symbolic_integers.convert_int(ev.mark_operand(integer, span), old.type)
     integer = ev.mark_operand(integer, span) if field.width > 16 else integer  # several fields at once
     return symbolic_integers.insert_bits(old, integer, field.low, field.width, span)
@@ -184,7 +184,7 @@ def _note_member(ev: Evaluator, place: ObjectPart, span: Span) -> None:
         if field.width == 64 and field.low <= first and past <= field.low + 64 and isinstance(store.value, SymbolicInt):
             key = id(store), field.low
             called = f"{store.name}.{name}" if store.name else name
-            kind = field.whole or ULONG
+            kind = field.integer or ULONG
             cell = ev.inner_words.setdefault(key, Cell(None, None, called, span))
             cell.value = symbolic_integers.extract_bits(store.value, field.low, 64, kind)
             ev.note_variable(cell, span)
@@ -340,6 +340,6 @@ def make_symbolic_value(ev: Evaluator, kind: ResolvedType | None, name: str) -> 
         return Pointer(make_symbol(name), replace(kind, dims=(), reference=""), kind.dims[1:])
     if kind.pointers:
         return Pointer(make_symbol(name), get_pointee_type(kind))
-    if kind.whole is not None:
-        return make_free(name, kind.whole)
+    if kind.integer is not None:
+        return make_free(name, kind.integer)
     return OpaqueValue(name, kind)

@@ -23,7 +23,7 @@ class BitMember:
     """
 
     name: str
-    whole: IntegerType | None
+    integer: IntegerType | None
     inner: RecordType | None
     bits: int
     align: int
@@ -33,7 +33,7 @@ class BitMember:
     def fields(self, start: int, width: int) -> Iterator[tuple[str, RecordField]]:
         """Yield what can be named of it, by name; of an unnamed struct its members."""
         if self.name:
-            yield self.name, RecordField(start, width, self.whole, self.inner, self.count)
+            yield self.name, RecordField(start, width, self.integer, self.inner, self.count)
         elif self.inner is not None and self.inner.fields:
             for name, inside in self.inner.fields.items():
                 yield name, replace(inside, low=start + inside.low)
@@ -87,7 +87,7 @@ def _place_member(member: BitMember, at: int) -> tuple[int, int] | None:
     width = member.field_width
     if width is None:
         return _round_up(at, member.align), member.bits * max(member.count, 1)
-    if width > member.bits or (member.whole is not None and member.whole.name == "bool" and width > 1):
+    if width > member.bits or (member.integer is not None and member.integer.name == "bool" and width > 1):
         return None
     crosses = at // member.bits != (at + width - 1) // member.bits
     return (_round_up(at, member.bits) if not width or crosses else at), width

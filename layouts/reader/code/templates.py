@@ -29,8 +29,8 @@ def is_same_type(one: ResolvedType, two: ResolvedType) -> bool | None:
             return None
         if mine.known != other.known:
             return False
-    if one.whole is not None and two.whole is not None:
-        return one.whole == two.whole
+    if one.integer is not None and two.integer is not None:
+        return one.integer == two.integer
     if one.record is not None and two.record is not None:
         return one.record is two.record
     if one.name.rpartition("::")[2] == two.name.rpartition("::")[2]:
@@ -59,7 +59,7 @@ def _is_same_arguments(one: Sequence[Any], two: Sequence[Any]) -> bool | None:
 
 
 def _is_known_type(kind: ResolvedType) -> bool:
-    return kind.whole is not None or kind.record is not None or kind.name in _BUILTIN
+    return kind.integer is not None or kind.record is not None or kind.name in _BUILTIN
 
 
 def is_same_argument(one: Any, two: Any) -> bool | None:
@@ -237,7 +237,7 @@ def _match_path(match: TemplateMatch, path: tree.Path, value: ResolvedType, eval
         if isinstance(template, TemplateEntity) and template.decl.name == head:
             return match_arguments(match, template_arguments, record.arguments, evaluate)
         record = record.bases[0] if len(record.bases) == 1 else None
-    if value.record is not None or value.whole is not None:
+    if value.record is not None or value.integer is not None:
         return False
     if value.name.rpartition("::")[2] == head and value.arguments:
         return match_arguments(match, template_arguments, value.arguments, evaluate)

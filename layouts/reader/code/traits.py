@@ -22,26 +22,26 @@ Arguments = list[Any]
 def _is_integral(kind: ResolvedType) -> bool | None:
     if kind.pointers or kind.reference or kind.record is not None:
         return False
-    if kind.whole is not None:
-        return not getattr(kind.whole, "enumeration", False)
+    if kind.integer is not None:
+        return not getattr(kind.integer, "enumeration", False)
     return False if kind.name in _FLOATING else None
 
 
 def _is_floating(kind: ResolvedType) -> bool | None:
-    if kind.pointers or kind.reference or kind.record is not None or kind.whole is not None:
+    if kind.pointers or kind.reference or kind.record is not None or kind.integer is not None:
         return False
     return True if kind.name in _FLOATING else None
 
 
 def _is_unsigned(kind: ResolvedType) -> bool | None:
     integral = _is_integral(kind)
-    return not kind.whole.signed if integral and kind.whole else None if integral is None else False
+    return not kind.integer.signed if integral and kind.integer else None if integral is None else False
 
 
 def _is_signed(kind: ResolvedType) -> bool | None:
     integral = _is_integral(kind)
-    if integral and kind.whole:
-        return kind.whole.signed
+    if integral and kind.integer:
+        return kind.integer.signed
     return _is_floating(kind) if not integral else None
 
 
@@ -162,7 +162,7 @@ def make_sequence(name: str, arguments: Arguments) -> ResolvedType | None:
     kind = arguments[0] if len(arguments) == 2 else None
     if name == "make_index_sequence" or not isinstance(kind, ResolvedType):
         return ResolvedType("index_sequence", arguments=tuple(SymbolicInt(n, ULONG) for n in range(count.known)))
-    items = (SymbolicInt(n, kind.whole or ULONG) for n in range(count.known))
+    items = (SymbolicInt(n, kind.integer or ULONG) for n in range(count.known))
     return ResolvedType("integer_sequence", arguments=(kind, *items))
 
 
@@ -172,7 +172,7 @@ def is_type_transformation(name: str) -> bool:
 
 
 def _change_sign(kind: ResolvedType, signed: bool) -> ResolvedType | None:
-    whole = kind.whole
+    whole = kind.integer
     if whole is None or kind.pointers or kind.reference or whole.name == "bool" or whole.bits < 8:
         return None
     if whole.signed == signed and whole.name != "char":
@@ -181,11 +181,11 @@ def _change_sign(kind: ResolvedType, signed: bool) -> ResolvedType | None:
     integer_type: IntegerType | None = find_integer_type(
         ("" if not signed else "signed " if words == "char" else "") + words if signed else f"unsigned {words}"
     )
-    return replace(kind, name=integer_type.name, whole=integer_type) if integer_type is not None else None
+    return replace(kind, name=integer_type.name, integer=integer_type) if integer_type is not None else None
 
 
 def _get_underlying(kind: ResolvedType) -> ResolvedType | None:
-    integer_type = kind.whole
+    integer_type = kind.integer
     inner = getattr(integer_type, "underlying", None)
     return ResolvedType(inner.name, inner, inner.bits, const=kind.const) if inner is not None else None
 
@@ -225,7 +225,7 @@ _CHANGES: dict[str, Callable[[ResolvedType], ResolvedType | None]] = {
 
 def get_numeric_limit(kind: ResolvedType, name: str) -> SymbolicInt | None:
     """Return std::numeric_limits<kind>::max() and min(), its digits and is_signed; None for what is not known."""
-    integer_type = kind.whole
+    integer_type = kind.integer
     if integer_type is None or kind.pointers or kind.reference or getattr(integer_type, "enumeration", False):
         return None
     most = integer_type.mask >> integer_type.signed

@@ -1,7 +1,7 @@
-"""What C++, CUDA and Python are read into: one small tree of expressions, declarations and statements with their places
-in the text. The statements of function bodies are in tree_statements.py.
+"""The syntax tree of C++, CUDA and Python: expressions, declarations and statements, each with its span.
 
-`span` is (first, past last) in characters of what was pasted.
+`span` is (first, past last) in characters of the pasted text. The statements of function bodies are in
+tree_statements.py.
 """
 
 from __future__ import annotations
@@ -26,20 +26,22 @@ class Statement(SyntaxNode):
     __slots__ = ()
 
 
-Path = tuple[tuple[str, tuple[Expression, ...] | None], ...]  # the parts of a::b<c>, each with its template arguments
+Path = tuple[tuple[str, tuple[Expression, ...] | None], ...]  # a::b<c> as (name, template arguments) parts
 
 
 @dataclass(frozen=True, slots=True)
 class Type(Expression):
-    """A type: its name with template arguments, how many pointers to it, its array's sizes. const: of what the name
-    means, not of a pointer to it. A path that begins with "" starts in the global namespace.
+    """A type: its name with template arguments, number of pointers and array sizes.
+
+    const: whether the named type is const, not a pointer to it. A path that begins with "" starts in the global
+    namespace.
     """
 
     path: Path
     pointers: int = 0
     reference: str = ""  # & or &&
     dims: tuple[Expression | None, ...] = ()
-    body: Statement | None = None  # a struct written in place
+    body: Statement | None = None  # a struct defined in place
     const: bool = False
 
     @property
@@ -55,7 +57,7 @@ class NumberLiteral(Expression):
 
 @dataclass(frozen=True, slots=True)
 class RealLiteral(Expression):
-    """A floating-point literal, as it is written."""
+    """A floating-point literal, as spelled."""
 
     text: str
     bits: int
@@ -68,7 +70,7 @@ class StringLiteral(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Name(Expression):
-    """a::b<c>::d: each part with its template arguments."""
+    """A qualified name such as a::b<c>::d."""
 
     path: Path
 
@@ -104,7 +106,7 @@ class ConditionalExpression(Expression):
 class Cast(Expression):
     type: Type
     value: Expression
-    pointer: bool = False  # reinterpret_cast, which takes a pointer
+    pointer: bool = False  # reinterpret_cast, whose operand is a pointer
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,7 @@ class Assignment(Expression):
 
 @dataclass(frozen=True, slots=True)
 class ItemList(Expression):
-    """{a, .b = c} of C, T{…} with a type; a list or tuple of Python."""
+    """C's {a, .b = c}, T{…} with a type, or a list or tuple of Python."""
 
     items: tuple[tuple[str, Expression], ...]
     type: Type | None = None
@@ -154,7 +156,7 @@ class DictLiteral(Expression):
 
 @dataclass(frozen=True, slots=True)
 class SizeOf(Expression):
-    """sizeof and alignof; pack: sizeof...(names), how many a parameter pack has."""
+    """sizeof and alignof. pack: sizeof...(names), the number of elements of a parameter pack."""
 
     value: Expression
     align: bool = False
@@ -163,7 +165,7 @@ class SizeOf(Expression):
 
 @dataclass(frozen=True, slots=True)
 class New(Expression):
-    """new (placement) T(arguments), new T{arguments}; T has the size of new T[n]. bare: without arguments."""
+    """new (placement) T(arguments) and new T{arguments}; for new T[n] the type has the size. bare: no arguments."""
 
     type: Type
     arguments: tuple[Expression, ...]
@@ -190,7 +192,7 @@ class OffsetOf(Expression):
 
 @dataclass(frozen=True, slots=True)
 class LambdaCapture(SyntaxNode):
-    """What a lambda captures: a name by value or by reference, `name = value`, this."""
+    """A capture of a lambda: a name by value or by reference, `name = value`, or this."""
 
     name: str
     by_reference: bool = False
@@ -199,7 +201,7 @@ class LambdaCapture(SyntaxNode):
 
 @dataclass(frozen=True, slots=True)
 class Lambda(Expression):
-    """default: = or &, "" if a lambda captures only what it names."""
+    """A lambda. default: = or &; "" if it captures only what it names."""
 
     function: Function
     default: str = "&"
@@ -208,14 +210,14 @@ class Lambda(Expression):
 
 @dataclass(frozen=True, slots=True)
 class ConditionDeclaration(Expression):
-    """A declaration as a condition: `if (int x = f())`."""
+    """A declaration used as a condition: `if (int x = f())`."""
 
     statement: Declaration
 
 
 @dataclass(frozen=True, slots=True)
 class Fold(Expression):
-    """(left op … op right): one side is a parameter pack, the other what the fold begins with, or None."""
+    """(left op … op right): one side is a parameter pack, the other the initial value or None."""
 
     op: str
     left: Expression | None
@@ -224,7 +226,7 @@ class Fold(Expression):
 
 @dataclass(frozen=True, slots=True)
 class OpaqueExpression(Expression):
-    """What the evaluator has no meaning for: a symbol of its text."""
+    """An unsupported expression, evaluated as a symbol named by its text."""
 
     text: str
 
@@ -240,23 +242,25 @@ class Parameter(SyntaxNode):
 
 @dataclass(frozen=True, slots=True)
 class Declaration(Statement):
-    """`type name = value`, `type name(arguments)` or `type name{…}`. static: of a class, static or constexpr; lasting:
-    a variable that keeps its value, `static` in a function. owner: the class or namespace of `S::name`.
-    specialized: the template arguments of an explicit or partial specialization of a variable template.
+    """`type name = value`, `type name(arguments)` or `type name{…}`.
+
+    static: static or constexpr, of a class member. lasting: `static` in a function, so that the value is kept. owner:
+    the class or namespace of `S::name`. specialized: the template arguments of an explicit or partial specialization of
+    a variable template.
     """
 
     type: Type | None
     name: str
     value: Expression | None = None
     arguments: tuple[Expression, ...] | None = None
-    bits: Expression | None = None  # a bit field's width
+    bits: Expression | None = None  # the width of a bit field
     static: bool = False
     lasting: bool = False
     const: bool = False
     templates: tuple[Parameter, ...] = ()
     specialized: tuple[Expression, ...] | None = None
     owner: Path = ()
-    external: bool = False  # extern without a value: defined elsewhere
+    external: bool = False  # extern without a value
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +281,7 @@ class Alias(Statement):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Namespace(Statement):
-    """names: a and b of `namespace a::b`; () of an unnamed one."""
+    """A namespace. names: a and b of `namespace a::b`; () for an unnamed namespace."""
 
     names: tuple[str, ...]
     body: tuple[Statement, ...]
@@ -286,10 +290,10 @@ class Namespace(Statement):
 
 @dataclass(frozen=True, slots=True)
 class UsingDeclaration(Statement):
-    """`using namespace a::b`, whole; `using a::b`, one name."""
+    """`using namespace a::b` (of_namespace) or `using a::b`."""
 
     path: Path
-    whole: bool = False
+    of_namespace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,8 +312,9 @@ class Enum(Statement):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeferredBody(Statement):
-    """The body of a function: most of a long text's are never run, so each is made when it is. make gives one and the
-    same block however often it is asked.
+    """The body of a function, lowered when it is first run, since most functions of a long text are never run.
+
+    make: returns the block, the same one at each call.
     """
 
     make: Callable[[], Statement]
@@ -317,16 +322,17 @@ class DeferredBody(Statement):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Function(Statement):
-    """A function; one without a body is only declared. owner: the class or namespace of `S<N>::f`, owner_templates the
-    parameters of its template. specialized: the template arguments of an explicit specialization, () if they follow
-    from its parameters. constraint: of a requires clause.
+    """A function definition, or a declaration if `body` is None.
+
+    owner: the class or namespace of `S<N>::f`; owner_templates: the template parameters of that class. specialized: the
+    template arguments of an explicit specialization, () if they are deduced. constraint: of a requires clause.
     """
 
     name: str
     parameters: tuple[Parameter, ...]
     body: Statement | None
     templates: tuple[Parameter, ...] = ()
-    starts: tuple[tuple[str, tuple[Expression, ...]], ...] = ()  # a constructor's member initialisers
+    starts: tuple[tuple[str, tuple[Expression, ...]], ...] = ()  # a constructor's member initializers
     returns: Type | None = None
     python: bool = False
     owner: Path = ()
@@ -339,18 +345,18 @@ class Function(Statement):
     deleted: bool = False
     explicit: bool = False
     defaulted: bool = False
-    qualifier: str = ""  # & or && behind a member function's parameters
-    since: int = -1  # where it is first declared, if not here
+    qualifier: str = ""  # & or && after a member function's parameters
+    since: int = -1  # place of an earlier first declaration
 
     @property
     def first(self) -> int:
-        """The place from which on its name means it."""
+        """The place from which on its name is visible."""
         return self.since if self.since >= 0 else self.span[0]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FriendFunction(Statement):
-    """A function that a class defines as its friend; the namespace around the class has it."""
+    """A friend function that a class defines; it belongs to the enclosing namespace."""
 
     function: Function
 
@@ -363,4 +369,4 @@ class StructDefinition(Statement):
     templates: tuple[Parameter, ...] = ()
     bases: tuple[Type, ...] = ()
     specialized: tuple[Expression, ...] | None = None
-    complete: bool = True  # False where it is only declared
+    complete: bool = True  # False for a forward declaration

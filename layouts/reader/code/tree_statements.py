@@ -22,7 +22,7 @@ class If(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Loop(Statement):
-    """for and while; `late`: the condition is asked after the body."""
+    """A for, while or do loop; late: the condition is tested after the body."""
 
     start: Statement | None
     condition: Expression | None
@@ -33,12 +33,12 @@ class Loop(Statement):
 
 @dataclass(frozen=True, slots=True)
 class RangeLoop(Statement):
-    """Python's for, C++'s range for."""
+    """Python's for and C++'s range-based for."""
 
     names: tuple[str, ...]
     values: Expression
     body: Statement
-    type: Type | None = None  # of C++'s variable; a reference writes the items
+    type: Type | None = None  # of the C++ variable; a reference writes the items
     start: Statement | None = None
 
 
@@ -56,7 +56,7 @@ class Return(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Jump(Statement):
-    word: str  # break, continue or goto
+    word: str  # "break", "continue" or "goto"
     label: str = ""
 
 
@@ -72,7 +72,7 @@ class Throw(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Try(Statement):
-    """handlers: what each catches, None for `catch (...)`, and its block."""
+    """A try block. handlers: (parameter, block) of each; the parameter is None for `catch (...)`."""
 
     body: Statement
     handlers: tuple[tuple[Parameter | None, Statement], ...]
@@ -87,7 +87,7 @@ class Instantiation(Statement):
 
 @dataclass(frozen=True, slots=True)
 class UnreadText(Statement):
-    """Text that the parser could not read, with the statements inside it that it could."""
+    """Text that did not parse, with the statements inside it that did."""
 
     text: str
     body: tuple[Statement, ...] = ()
@@ -101,13 +101,13 @@ class Block(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Assembly(Statement):
-    """asm(…): its text and what it is given, each with its constraint. code: the PTX that the text spells, None if
-    its strings are not all there or it is a goto.
+    """An asm statement. operands: (constraint, expression) of each. code: the PTX text, None if it is not all literal
+    or if it is an asm goto.
     """
 
     text: str
     operands: tuple[tuple[str, Expression], ...]
-    names: tuple[str, ...] = ()  # %[name], "" where an operand has none
+    names: tuple[str, ...] = ()  # the symbolic name of each operand, "" without one
     clobbers: tuple[str, ...] = ()
     code: str | None = None
     volatile: bool = False

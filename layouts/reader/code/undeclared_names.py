@@ -24,7 +24,7 @@ def evaluate_undeclared(ev: Evaluator, node: tree.Name | tree.Type, scope: NameS
         if result is not None:
             return result
     text = "::".join(name for name, _ in node.path)
-    return SymbolicInt(ev.given[text]) if text in ev.given else OpaqueValue(text, span=node.span)
+    return SymbolicInt(ev.supplied_values[text]) if text in ev.supplied_values else OpaqueValue(text, span=node.span)
 
 
 # rules that are tried in order; each gives None where it does not apply

@@ -1,6 +1,4 @@
-"""What an evaluated expression can be beside an integer: pointers, objects, arrays, types, functions and unknown
-terms.
-"""
+"""Values of expressions other than integers: pointers, objects, arrays, types, functions and unknown terms."""
 
 from __future__ import annotations
 
@@ -15,11 +13,11 @@ from lanescope.reader.code.scopes import Cell, NameScope, take_birth_number
 from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt
 from lanescope.value_class import value_class
 
-MOST_NAME = 120  # characters of what an unknown value is called
+MOST_NAME = 120  # characters in the name of an unknown value
 
 
 def shorten_name(value: Any) -> str:
-    """Shorten a value's name: values hold one another, and their names must not grow with them."""
+    """Return a value's name, shortened so that names of nested values stay short."""
     if isinstance(value, ResolvedType) and value.arguments:
         return value.name[:36] + "<…>" + "*" * value.pointers
     text = f'"{value}"' if isinstance(value, str) else "{…}" if isinstance(value, ArrayValue) else str(value)
@@ -28,12 +26,14 @@ def shorten_name(value: Any) -> str:
 
 @value_class(frozen=True, slots=True)
 class ResolvedType:
-    """A resolved type. whole: of an integer; bits: of a value, None if unknown; record: of a struct. arguments: of
-    its template. const: of what the name means, not of a pointer to it.
+    """A resolved type.
+
+    integer: its integer type, if it is one. bits: the size of a value, None if unknown. record: its struct, if it is
+    one. arguments: its template arguments. const: whether the named type is const, not a pointer to it.
     """
 
     name: str
-    whole: IntegerType | None = None
+    integer: IntegerType | None = None
     bits: int | None = None
     record: RecordType | None = None
     pointers: int = 0
@@ -41,12 +41,12 @@ class ResolvedType:
     arguments: tuple[Any, ...] = ()
     reference: str = ""  # & or &&
     const: bool = False
-    unbound: bool = False  # a template's parameter without an argument, or a type that could not be computed
+    unbound: bool = False  # a template parameter without an argument, or a type that could not be computed
 
     @property
     def open(self) -> bool:
-        """Whether nothing is known of it but its name: a template's type, auto."""
-        return not self.bits and self.whole is None and self.record is None and not self.pointers
+        """Whether only its name is known: auto, or a template parameter."""
+        return not self.bits and self.integer is None and self.record is None and not self.pointers
 
     def __str__(self) -> str:
         arguments = f"<{', '.join(map(shorten_name, self.arguments[:8]))}>" if self.arguments else ""
@@ -58,36 +58,37 @@ AUTO = ResolvedType("auto")
 
 
 def find_element_type(name: str) -> ResolvedType | None:
-    """Find a type of known size that is no integer: of a tensor's elements, or one that programs only pass on."""
+    """Find a non-integer type of known size: a tensor's element type, or a handle that programs only pass on."""
     last = name.split("::")[-1]
     bits = ELEMENT_BITS.get(last) or 8 * OPAQUE_BYTES.get(last, 0)
     return ResolvedType(name, None, bits) if bits else None
 
 
 def can_be_element(kind: ResolvedType) -> bool:
-    """Return whether a tensor may have elements of a type: no pointers, structs and handles."""
-    known = kind.whole is not None or kind.name.split("::")[-1] in ELEMENT_BITS
+    """Return whether a tensor may have elements of a type: not pointers, structs or handles."""
+    known = kind.integer is not None or kind.name.split("::")[-1] in ELEMENT_BITS
     return bool(kind.bits) and known and not kind.pointers and kind.record is None
 
 
 @dataclass(frozen=True, slots=True)
 class RecordField:
-    """A member of a struct kept as bits: where it starts, its width, its type; `inner` where it has members itself."""
+    """A member of a struct kept as bits: its first bit, width in bits and type; `inner` if it is a struct itself."""
 
     low: int
     width: int
-    whole: IntegerType | None
+    integer: IntegerType | None
     inner: RecordType | None = None
-    count: int = 0  # of an array
+    count: int = 0  # items, if it is an array
 
 
 @dataclass(eq=False, slots=True)
 class RecordType:
-    """A struct or union. fields and bits: its layout, where every member is an integer or such a struct; else None.
+    """A struct, class or union.
 
-    members: its own and its bases', each with the scope that it was written in. methods: of each name those of the
-    class that declares it. hidden: data members of bases that a derived class has as well. template, arguments: what it
-    is an instance of.
+    fields, bits: its layout if every member is an integer or such a struct, else None. members: its members and those
+    of its bases; homes: the scope that each was written in. methods: by name, the functions of the class that declares
+    the name. hidden: data members of bases that a derived class redeclares. template, arguments: what it is an instance
+    of.
     """
 
     name: str
@@ -101,28 +102,28 @@ class RecordType:
     methods: dict[str, FunctionSet] = field(default_factory=dict)
     bases: tuple[RecordType, ...] = ()
     hidden: set[str] = field(default_factory=set)
-    dependent: set[str] = field(default_factory=set)  # members of bases that depend on its template's parameters
+    dependent: set[str] = field(default_factory=set)  # members of bases that depend on its template parameters
     template: Any = None
     arguments: tuple[Any, ...] = ()
     python: bool = False
     polymorphic: bool = False
     library: tuple[ResolvedType, ...] = ()  # bases of the standard library
-    overlaid: set[str] = field(default_factory=set)  # members that share their bytes in a way that is not known
-    begins: bool = False  # whether a constructor, or an initializer of a member, says how it or a part of it begins
-    copies: bool = False  # whether it, a member or a base has a copy or move constructor of its own
-    assigns: bool = False  # the same of assignment operators
-    ends: bool = False  # the same of destructors that do something
-    opaque: bool = False  # whether a base is not in the text, whose names are found before those around the class
-    of_std: bool = False  # whether that is one of the standard library
+    overlaid: set[str] = field(default_factory=set)  # members that share bytes in an unknown way
+    begins: bool = False  # it, a member or a base has a constructor or a default member initializer
+    copies: bool = False  # it, a member or a base defines a copy or move constructor
+    assigns: bool = False  # it, a member or a base defines an assignment operator
+    ends: bool = False  # it, a member or a base has a destructor with an effect
+    opaque: bool = False  # a base is not in the text; its names hide those of the enclosing scopes
+    of_std: bool = False  # that base is of the standard library
 
     def has_virtual(self, name: str) -> bool:
-        """Return whether a function of a name is virtual, here or in a base."""
+        """Return whether the class or a base has a virtual function of this name."""
         overloads = self.methods.get(name)
         mine = overloads is not None and any(function.virtual for function in overloads.functions)
         return mine or any(base.has_virtual(name) for base in self.bases)
 
     def is_derived_from(self, other: RecordType) -> bool:
-        """Return whether this is a record or derived from it."""
+        """Return whether this record is `other` or is derived from it."""
         return self is other or any(base.is_derived_from(other) for base in self.bases)
 
 
@@ -133,10 +134,10 @@ class ObjectValue:
     record: RecordType
     store: Cell
     members: dict[str, Cell] = field(default_factory=dict)
-    held: bool = False  # whether a variable holds it, so that another gets a copy
+    held: bool = False  # a variable holds it, so another variable gets a copy
     dynamic: RecordType | None = None  # the class whose constructor or destructor is running
-    whole: ObjectValue | None = None  # the object of a derived class that it is a part of
-    loose: bool = False  # whether it may be a part of an object of a class that is not known
+    derived: ObjectValue | None = None  # the object of a derived class whose base part this is
+    loose: bool = False  # it may be the base part of an object of an unknown class
 
     def __str__(self) -> str:
         return self.record.name
@@ -152,9 +153,10 @@ class ObjectPart:
 
 @value_class(frozen=True, slots=True)
 class Pointer:
-    """base in bytes; `element` it points to; dims: sizes below it, of an array of arrays.
+    """A pointer: a byte address, and the type that it points to.
 
-    array: what it points into, where its items are known; at: which item, counted in `element`, None if not known.
+    dims: the inner sizes of an array of arrays. array: the array that it points into, if its items are known; at: the
+    index of the item in units of `element`, None if unknown.
     """
 
     base: LinearExpression
@@ -170,9 +172,7 @@ class Pointer:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """&variable: what stands behind the pointer is known. element: what a cast says that it points to; at: how many of
-    these it was moved by.
-    """
+    """&variable, a pointer to a known place. element: the pointed-to type after a cast; at: the offset in elements."""
 
     place: Any
     element: ResolvedType | None = None
@@ -184,23 +184,23 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class PointedPlace:
-    """What a pointer points to."""
+    """The memory that a pointer points to."""
 
     pointer: Pointer
 
 
 @dataclass(frozen=True, slots=True)
 class JointPlace:
-    """Several places that are read and written as one integer, the lowest bits first; widths: bits of each."""
+    """Several places read and written as one integer, lowest bits first; widths: bits of each."""
 
     places: tuple[Any, ...]
     widths: tuple[int, ...]
-    whole: IntegerType
+    integer: IntegerType
 
 
 @dataclass(frozen=True, slots=True)
 class SplitPlace:
-    """One of two places, by a condition that the text leaves open."""
+    """One of two places, depending on an undecided condition."""
 
     condition: str
     yes: Any
@@ -210,7 +210,7 @@ class SplitPlace:
 
 @dataclass(frozen=True, slots=True)
 class OverlayPlace:
-    """A member of a union whose layout is not known, or a place in it: writing it makes the other members unknown."""
+    """A member of a union of unknown layout, or a place inside one: writing it makes the other members unknown."""
 
     of: ObjectValue
     name: str
@@ -219,7 +219,7 @@ class OverlayPlace:
 
 @dataclass(frozen=True, slots=True)
 class BlurredPlace:
-    """Somewhere in an object: reading gives a value that is not known, writing makes all of it so."""
+    """An unknown part of an object: reading gives an unknown value, writing makes the whole object unknown."""
 
     place: Any
     kind: ResolvedType | None = None
@@ -234,8 +234,8 @@ class ArrayValue:
     cells: list[Cell]
     element: ResolvedType | None = None
     name: str = ""
-    typed: Any = None  # T of T{…}
-    inside: ArrayValue | None = None  # the array that it is an item of
+    typed: Any = None  # the type T of T{…}
+    inside: ArrayValue | None = None  # the array of which this is an item
 
     def __str__(self) -> str:
         if self.name or not self.cells:
@@ -243,12 +243,12 @@ class ArrayValue:
         return ("{" + ", ".join(shorten_name(c.value) for c in self.cells[:4]) + "}")[:MOST_NAME]
 
 
-CALLED = "()"  # among what a call names: the value that is called, as a tensor of CuTe is by tensor(_, _, 0)
+CALLED = "()"  # key in OpaqueValue.named for the called value, such as the CuTe tensor in tensor(_, _, 0)
 
 
 @value_class(frozen=True, slots=True, eq=False)
 class OpaqueValue:
-    """Something of which only its text is known, or a call of a function that the text does not have."""
+    """A value of which only its text is known, or a call of a bodiless function."""
 
     text: str
     kind: ResolvedType | None = None
@@ -262,7 +262,7 @@ class OpaqueValue:
             object.__setattr__(self, "text", self.text[: MOST_NAME - 1] + "…")
 
     def __eq__(self, other: object) -> bool:
-        """Compare by text: its arguments may hold one another many times over."""
+        """Compare by text: arguments may be nested very deeply."""
         return isinstance(other, OpaqueValue) and self.text == other.text
 
     def __hash__(self) -> int:
@@ -274,9 +274,9 @@ class OpaqueValue:
 
 @dataclass(frozen=True, slots=True)
 class FunctionSet:
-    """Functions of one name, with the scope they were written in, and the object they are a method of.
+    """The functions of one name, with their scope and the object of which they are methods.
 
-    homes: the scope of each function, where they are of several. captured: the variables that a lambda has copies of.
+    homes: the scope of each function, if they differ. captured: the variables that a lambda copied.
     """
 
     functions: tuple[tree.Function, ...]
@@ -285,14 +285,14 @@ class FunctionSet:
     templates: tuple[Any, ...] | None = None
     homes: tuple[NameScope, ...] = ()
     captured: NameScope | None = None
-    constant: bool | None = None  # whether `this` is const, None where not known
-    direct: bool = False  # whether the call names the class, so that no override is called
+    constant: bool | None = None  # whether `this` is const, None if unknown
+    direct: bool = False  # the call names the class, so no override is called
 
     def __str__(self) -> str:
         return self.functions[0].name
 
     def get_home(self, function: tree.Function) -> NameScope:
-        """Return the scope that a function of these was written in."""
+        """Return the scope in which one of these functions was written."""
         for candidate, scope in zip(self.functions, self.homes, strict=False):
             if candidate is function:
                 return scope
@@ -311,7 +311,7 @@ class FunctionSet:
 
 @dataclass(frozen=True, slots=True)
 class EitherFunction:
-    """One of two functions, as a condition of the text decides: debug ? kernel<true> : kernel<false>."""
+    """One of two functions, depending on an undecided condition: debug ? kernel<true> : kernel<false>."""
 
     condition: str
     yes: FunctionSet | EitherFunction
@@ -323,8 +323,10 @@ class EitherFunction:
 
 @dataclass(slots=True, eq=False)
 class TemplateEntity:
-    """A struct, alias or variable that may take arguments; specials: its explicit and partial specializations; outside:
-    members of a struct that are defined outside it; meaning: of an alias without parameters, once it is known.
+    """A struct, alias or variable that may be a template.
+
+    specials: explicit and partial specializations. outside: members that are defined outside the struct. meaning: the
+    type of an alias without parameters, once resolved.
     """
 
     decl: tree.StructDefinition | tree.Alias | tree.Declaration
@@ -340,16 +342,16 @@ class TemplateEntity:
 
 @dataclass(frozen=True, slots=True)
 class EnumerationType:
-    """whole: its type, one of its own; scoped: enum class."""
+    """An enumeration. integer: its own integer type. scoped: whether it is an enum class."""
 
     name: str
     scope: NameScope
-    whole: IntegerType = INT
+    integer: IntegerType = INT
     scoped: bool = False
 
     @property
     def kind(self) -> ResolvedType:
-        return ResolvedType(self.name, self.whole, self.whole.bits)
+        return ResolvedType(self.name, self.integer, self.integer.bits)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -360,12 +362,12 @@ class NamespaceValue:
 
 @dataclass(frozen=True, slots=True)
 class ReferredPlace:
-    """What a function that returns a reference gives: a place."""
+    """The result of a function that returns a reference."""
 
     place: Any
 
 
 class ParameterPack(tuple[Any, ...]):
-    """A parameter pack: types, or cells."""
+    """A parameter pack of types or cells."""
 
     __slots__ = ()

@@ -36,31 +36,31 @@ def view_as_integer(ev: Evaluator, place: Any, element: ResolvedType | None, at:
         return BlurredPlace(place, element)
     if element.record is not None:
         return _view_as_record(ev, place, element.record, at.known)
-    if element.whole is None or element.whole.bits < 8:
+    if element.integer is None or element.integer.bits < 8:
         return BlurredPlace(place, element)
-    return ev.view_bits(place, element, at.known * element.whole.bits)
+    return ev.view_bits(place, element, at.known * element.integer.bits)
 
 
 def view_bits(ev: Evaluator, place: Any, element: ResolvedType, low: int) -> Any:
     """View an integer of a type that begins at a bit of an object."""
-    assert element.whole is not None
+    assert element.integer is not None
     if isinstance(place, ObjectPart) and place.of.record.bits and place.of.record.fields:
         low, place = low + place.field.low, Cell(place.of)
     leaves = list(_list_leaf_parts(ev, place))
     if not leaves or any(width == 0 for _, width in leaves):
         return BlurredPlace(place, element)
-    width = element.whole.bits
+    width = element.integer.bits
     if low < 0 or low + width > sum(bits for _, bits in leaves):
         return BlurredPlace(Cell(place.of) if isinstance(place, ObjectPart) else place, element)
     taken = _overlapping(leaves, low, width)
     if len(taken) == 1:
         leaf, begin, _ = taken[0]
-        return ObjectPart(leaf.of, RecordField(leaf.field.low + low - begin, width, element.whole))
+        return ObjectPart(leaf.of, RecordField(leaf.field.low + low - begin, width, element.integer))
     first, past = taken[0][1], taken[-1][1] + taken[-1][2]
     if first != low or past != low + width:
         return BlurredPlace(place, element)
     parts, _, widths = zip(*taken, strict=True)
-    return JointPlace(parts, widths, element.whole)
+    return JointPlace(parts, widths, element.integer)
 
 
 def _overlapping(leaves: Sequence[tuple[ObjectPart, int]], low: int, width: int) -> list[tuple[ObjectPart, int, int]]:
@@ -92,7 +92,7 @@ def _list_leaf_parts(ev: Evaluator, place: Any, deep: int = 0) -> Iterator[tuple
         yield from _list_leaf_parts(ev, value, deep + 1)
     elif isinstance(value, ObjectPart):
         width = value.field.width
-        yield ObjectPart(value.of, RecordField(value.field.low, width, value.field.whole)), width
+        yield ObjectPart(value.of, RecordField(value.field.low, width, value.field.integer)), width
     elif isinstance(value, ObjectValue) and value.record.fields is not None and value.record.bits:
         yield ObjectPart(value, RecordField(0, value.record.bits, None)), value.record.bits
     elif isinstance(value, ArrayValue) and deep < 3 and len(value.cells) <= MOST_LEAVES:
@@ -112,7 +112,7 @@ def _list_leaf_parts(ev: Evaluator, place: Any, deep: int = 0) -> Iterator[tuple
 def _variable_leaf(cell: Cell) -> tuple[ObjectPart, int]:
     """Return (a variable as a part, its width in bits); one without a value yet becomes 0."""
     value = cell.value
-    kind = cell.kind.whole if cell.kind is not None and not cell.kind.pointers else None
+    kind = cell.kind.integer if cell.kind is not None and not cell.kind.pointers else None
     if isinstance(value, OpaqueValue) and value.head == "uninitialised" and kind is not None:
         cell.value = value = SymbolicInt(0, kind)
     bits = value.type.bits if isinstance(value, SymbolicInt) else 0
@@ -132,7 +132,7 @@ def cast_reference(ev: Evaluator, kind: ResolvedType, place: Any) -> Any:
         return place
     if isinstance(value, ObjectValue) and bare.record is not None and value.record.is_derived_from(bare.record):
         return place if value.record is bare.record else Cell(ev.upcast_object(value, bare.record), bare)
-    down = value.whole if isinstance(value, ObjectValue) else None
+    down = value.derived if isinstance(value, ObjectValue) else None
     if down is not None and bare.record is not None and down.record.is_derived_from(bare.record):
         return Cell(down if down.record is bare.record else ev.upcast_object(down, bare.record), bare)
     return view_as_integer(ev, place, bare, SymbolicInt(0))

@@ -26,7 +26,7 @@ def resolve_virtual_call(
     owner = _find_dispatching_class(closure, function)
     if owner is None:
         return closure, chosen
-    complete = (this.whole or this) if isinstance(this, ObjectValue) else None
+    complete = (this.derived or this) if isinstance(this, ObjectValue) else None
     dynamic = _find_exact_class(complete)
     if dynamic is owner:
         return closure, chosen

@@ -13,11 +13,11 @@ from functools import cache, lru_cache
 
 from lanescope.reader.code import tree
 from lanescope.reader.code.ptx_module import is_ptx_module
-from lanescope.reader.code.reached import Entry
 from lanescope.reader.code.sass_module import is_sass_listing
 from lanescope.reader.code.source_text import is_python
 from lanescope.reader.code.symbolic_integers import Span
 from lanescope.reader.code.tree_statements import UnreadText
+from lanescope.reader.code.used_functions import Entry
 
 Named = tree.Declaration | tree.Alias | tree.Enum | tree.StructDefinition
 WORDS = re.compile(r"[A-Za-z_]\w*")
