@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import AsmRun, BodilessCall
-from lanescope.reader.code.supplied_values import parse_value
 from lanescope.reader.code.scopes import Cell
+from lanescope.reader.code.supplied_values import parse_value
 from lanescope.reader.code.symbolic_integers import Span
 from lanescope.reader.code.tma_rules import LOADED, TensorMap, read_swizzle_code
 from lanescope.reader.code.values import Address, OpaqueValue, Pointer, ResolvedType

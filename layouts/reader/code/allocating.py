@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 def evaluate_new(ev: Evaluator, node: tree.New, scope: NameScope) -> Any:
-    """Return the pointer that `new T(arguments)` gives."""
+    """Evaluate `new T(arguments)`: return the pointer."""
     kind = ev.resolve_type(node.type, scope)
     places = [ev.evaluate_dereference(ev.evaluate_expression(where, scope), node) for where in node.placement]
-    for place in places:  # what stood there is gone
+    for place in places:  # placement new overwrites them
         ev.forget_place(place)
     if ev.has_own_allocation("new", kind.record):
         ev.forget_all(scope)
@@ -45,7 +45,7 @@ def evaluate_new(ev: Evaluator, node: tree.New, scope: NameScope) -> Any:
 
 
 def _new_value(ev: Evaluator, node: tree.New, kind: ResolvedType, scope: NameScope) -> Any:
-    """Return what a new object or number begins with."""
+    """Return the initial value of a new object."""
     if node.braced:
         return ev.evaluate_initializer(tree.ItemList(tuple(("", a) for a in node.arguments)), kind, scope, "")
     if node.bare:
@@ -57,7 +57,7 @@ def _new_value(ev: Evaluator, node: tree.New, kind: ResolvedType, scope: NameSco
 
 
 def _put_object(ev: Evaluator, place: Any, value: ObjectValue) -> bool:
-    """Put a new object where one of its class stood; return whether that was so."""
+    """Replace an object of the same class in a place; return whether the place held one."""
     inner = place.place if isinstance(place, OverlayPlace) else place
     old = inner.value if isinstance(inner, Cell) else None
     if not isinstance(inner, Cell) or not isinstance(old, ObjectValue) or old.record is not value.record:
@@ -73,7 +73,7 @@ def has_own_allocation(ev: Evaluator, word: str, record: RecordType | None) -> b
 
 
 def _evaluate_new_array(ev: Evaluator, node: tree.New, kind: ResolvedType, scope: NameScope) -> Any:
-    """Return the pointer that new T[n] gives."""
+    """Evaluate new T[n]: return the pointer."""
     name = ev.make_fresh_name("new")
     if node.bare:
         value = ev.make_default(kind, name)
@@ -84,5 +84,5 @@ def _evaluate_new_array(ev: Evaluator, node: tree.New, kind: ResolvedType, scope
         value.name = name
         return ev.decay_array(value)
     if element.record is not None and element.record.begins:
-        ev.forget_all(scope)  # so many constructors
+        ev.forget_all(scope)  # the constructors of an unknown number of items run
     return Pointer(make_symbol(name), element)

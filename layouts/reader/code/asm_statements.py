@@ -1,5 +1,6 @@
-"""An asm statement of a text: its outputs hold what its PTX computes, where ptx_evaluation.py evaluates it, else
-something unknown; so does what it may write through a pointer that it is given.
+"""Run asm statements: outputs get the values that ptx_evaluation.py computes, else they become unknown.
+
+What a statement may write through its pointer operands becomes unknown, too.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from lanescope.reader.code.values import PLACES, Address, ArrayValue, ObjectPart
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
-MOST_DEEP = 3  # arrays in arrays that are copied
-MOST_PARTS = 256  # of a global variable
+MOST_DEPTH = 3  # nesting of arrays that are copied
+MOST_PARTS = 256  # parts of a global variable
 
 
 def execute_assembly(ev: Evaluator, assembly: Assembly, scope: NameScope) -> None:
-    """Run an asm statement: keep it, and write its outputs and what its pointers point to."""
+    """Run an asm statement: record it, and write its outputs and the targets of its pointers."""
     places: list[Any] = []  # of outputs
-    values: list[Any] = []  # before; what an instruction accumulates into is not looked at
+    values: list[Any] = []  # before the statement; None for outputs and floating-point operands
     for kind, value in assembly.operands:
         output, real = kind.startswith(("=", "+")), _is_floating(kind)
         place = ev.find_place(value, scope) if output and not real else None
@@ -39,7 +40,7 @@ def execute_assembly(ev: Evaluator, assembly: Assembly, scope: NameScope) -> Non
     _record_assembly(ev, assembly, values)
     ev.write_outputs(assembly, places, values, scope)
     if "memory" in assembly.clobbers and ptx_evaluation.may_store(assembly.code):
-        _lose_pointees(
+        _forget_pointees(
             ev, (value for (kind, _), value in zip(assembly.operands, values, strict=True) if kind[:1] not in "=+")
         )
     for (kind, value), operand_value in zip(assembly.operands, values, strict=True):
@@ -48,19 +49,19 @@ def execute_assembly(ev: Evaluator, assembly: Assembly, scope: NameScope) -> Non
 
 
 def _record_assembly(ev: Evaluator, assembly: Assembly, values: Sequence[Any]) -> None:
-    """Keep an asm statement with the values that it was given."""
-    if len(ev.assembled) >= MOST_ASSEMBLED or not assembly.text.strip():  # without text it only binds the compiler
+    """Record an asm statement with the values of its operands."""
+    if len(ev.assembled) >= MOST_ASSEMBLED or not assembly.text.strip():  # empty: a compiler barrier
         return
     ev.run_count += 1
     integers = (None if value is None else get_integer(value) for value in values)
-    where = [
+    origins = [
         (e.span, ()) if value is None else ev.find_origin(e)
         for (_, e), value in zip(assembly.operands, values, strict=True)
     ]
     inputs = tuple(
-        (kind, value, at[0]) for (kind, _), value, at in zip(assembly.operands, integers, where, strict=True)
+        (kind, value, at[0]) for (kind, _), value, at in zip(assembly.operands, integers, origins, strict=True)
     )
-    around = tuple(at[1] for at in where)
+    call_spans = tuple(at[1] for at in origins)
     ev.assembled.append(
         AsmRun(
             assembly.text,
@@ -70,7 +71,7 @@ def _record_assembly(ev: Evaluator, assembly: Assembly, values: Sequence[Any]) -
             loops=list_named_loops(ev),
             calls=ev.list_running_functions(),
             order=ev.run_count,
-            around=around,
+            around=call_spans,
             arms=tuple(ev.branch_arms),
             places=list_place_names(ev, values),
         )
@@ -83,31 +84,31 @@ def _record_assembly(ev: Evaluator, assembly: Assembly, values: Sequence[Any]) -
 def write_outputs(
     ev: Evaluator, assembly: Assembly, places: Sequence[Any], values: Sequence[Any], scope: NameScope
 ) -> None:
-    """Write what a statement's PTX computes into its outputs; those that it does not say become unknown."""
+    """Write the computed outputs of a statement; the others become unknown."""
     outputs = [n for n, (kind, _) in enumerate(assembly.operands) if kind.startswith(("=", "+"))]
     integral = [n for n in outputs if not _is_floating(assembly.operands[n][0])]
-    results: Sequence[Any] = _computed(ev, assembly, values) if integral else [None] * len(assembly.operands)
-    key = _statement_key(assembly, outputs, values)
+    results: Sequence[Any] = _compute_outputs(ev, assembly, values) if integral else [None] * len(assembly.operands)
+    key = _make_statement_key(assembly, outputs, values)
     for n in integral:
         kind, target = assembly.operands[n]
         fits = _is_register_sized(places[n], ptx_evaluation.AsmOperand(kind).bits) and not isinstance(target, tree.Cast)
         if results[n] is not None and fits:
-            wide = isinstance(results[n], SymbolicInt) and "l" in kind  # what may be a descriptor
+            wide = isinstance(results[n], SymbolicInt) and "l" in kind  # may be a descriptor
             ev.store_value(places[n], ev.mark_operand(results[n], assembly.span) if wide else results[n], assembly.span)
         else:
-            _lose_output(ev, places[n], target, scope, None if key is None or not fits else (*key, n))
-    _lose_reals(ev, assembly, outputs, scope)
+            _forget_output(ev, places[n], target, scope, None if key is None or not fits else (*key, n))
+    _forget_real_outputs(ev, assembly, outputs, scope)
 
 
-def _statement_key(assembly: Assembly, outputs: Sequence[int], values: Sequence[Any]) -> tuple[Any, ...] | None:
-    """Return what tells statements apart that leave different outputs; None if the inputs do not say."""
+def _make_statement_key(assembly: Assembly, outputs: Sequence[int], values: Sequence[Any]) -> tuple[Any, ...] | None:
+    """Return a key that is equal for statements with equal outputs; None if the inputs do not decide the outputs."""
     if assembly.volatile or any(n not in outputs and value is None for n, value in enumerate(values)):
         return None
     return assembly.text, *(_make_key(value) for value in values)
 
 
-def _computed(ev: Evaluator, assembly: Assembly, values: Sequence[Any]) -> Sequence[Any]:
-    """Return what a statement's PTX leaves in each operand, None if that is not known."""
+def _compute_outputs(ev: Evaluator, assembly: Assembly, values: Sequence[Any]) -> Sequence[Any]:
+    """Return the value that a statement's PTX leaves in each operand, None if unknown."""
     if assembly.code is None:
         return [None] * len(assembly.operands)
     names = assembly.names or ("",) * len(assembly.operands)
@@ -118,8 +119,8 @@ def _computed(ev: Evaluator, assembly: Assembly, values: Sequence[Any]) -> Seque
     return ptx_evaluation.evaluate_outputs(assembly.code, operands, ev.evaluate_shared_address)
 
 
-def _lose_reals(ev: Evaluator, assembly: Assembly, outputs: Sequence[int], scope: NameScope) -> None:
-    """Make the variables unknown that floating-point outputs are written to."""
+def _forget_real_outputs(ev: Evaluator, assembly: Assembly, outputs: Sequence[int], scope: NameScope) -> None:
+    """Make the variables of floating-point outputs unknown."""
     for root in dict.fromkeys(
         _find_root(assembly.operands[n][1]) for n in outputs if _is_floating(assembly.operands[n][0])
     ):
@@ -128,8 +129,8 @@ def _lose_reals(ev: Evaluator, assembly: Assembly, outputs: Sequence[int], scope
             ev.forget_place(found, integers=True)
 
 
-def _lose_output(ev: Evaluator, place: Any, target: tree.Expression, scope: NameScope, key: Any) -> None:
-    """Make what an output names unknown. key: statements with one key leave the same in it."""
+def _forget_output(ev: Evaluator, place: Any, target: tree.Expression, scope: NameScope, key: Any) -> None:
+    """Make the target of an output unknown; statements with the same key leave the same value."""
     if key is not None and key in ev.asm_results:
         ev.store_value(place, ev.asm_results[key], (0, 0))
         return
@@ -147,8 +148,8 @@ def _lose_output(ev: Evaluator, place: Any, target: tree.Expression, scope: Name
         ev.forget_names(ev.text[slice(*target.span)], scope)
 
 
-def _lose_pointees(ev: Evaluator, values: Iterable[Any]) -> None:
-    """Make unknown what a statement may write through the pointers that it is given."""
+def _forget_pointees(ev: Evaluator, values: Iterable[Any]) -> None:
+    """Make unknown what a statement may write through pointer operands."""
     for value in values:
         if isinstance(value, Address):
             ev.forget_place(value.place, integers=True)
@@ -167,14 +168,14 @@ def _lose_pointees(ev: Evaluator, values: Iterable[Any]) -> None:
 
 
 def may_asm_write(ev: Evaluator, name: str) -> bool:
-    """Return whether a statement of the text may write a variable of this name."""
+    """Return whether the text may write a variable of this name."""
     if ev.writes is None:
         ev.writes = find_written_names(ev.text)
     return name in ev.writes
 
 
 def forget_entry_writes(ev: Evaluator) -> None:
-    """Forget what the function that was run last did to variables that outlive it, but for global ones."""
+    """Reset static variables and static members before the next entry function."""
     ev.static_variables.clear()
     ev.escaped_places.clear()
     ev.globals_lost = False
@@ -187,14 +188,14 @@ def forget_entry_writes(ev: Evaluator) -> None:
 
 
 def is_changed_before_entry(ev: Evaluator, declaration: tree.Declaration) -> bool:
-    """Return whether a global or static variable may have changed from its initialiser when a function begins."""
+    """Return whether a global or static variable may have changed before a function is entered."""
     fixed = declaration.const and not (declaration.type is not None and declaration.type.pointers)
     return not ev.python and not fixed and not ev.runs_main and ev.may_asm_write(declaration.name)
 
 
 def give_earlier_value(ev: Evaluator, cell: Cell) -> None:
-    """Give such a variable an unknown value of its own."""
-    cell.value = ev.copy_unshared(cell.value)  # what was handed on keeps what it held
+    """Give a variable an unknown value, as earlier calls may have left it."""
+    cell.value = ev.copy_unshared(cell.value)  # copies made before keep their values
     ev.forget_place(cell)
     waiting = [cell.value]
     for value in waiting:
@@ -206,16 +207,16 @@ def give_earlier_value(ev: Evaluator, cell: Cell) -> None:
             waiting += [inner.value for inner in value.cells]
 
 
-def copy_unshared(ev: Evaluator, value: Any, deep: int = 0) -> Any:
+def copy_unshared(ev: Evaluator, value: Any, depth: int = 0) -> Any:
     """Copy a value so that its items and members can be written without changing the original's."""
-    if isinstance(value, ArrayValue) and deep <= MOST_DEEP:
-        cells = [Cell(ev.copy_unshared(cell.value, deep + 1), cell.kind, cell.name, cell.span) for cell in value.cells]
+    if isinstance(value, ArrayValue) and depth <= MOST_DEPTH:
+        cells = [Cell(ev.copy_unshared(cell.value, depth + 1), cell.kind, cell.name, cell.span) for cell in value.cells]
         return ArrayValue(cells, value.element, value.name, value.typed)
     return ev.copy_assigned(value)
 
 
 def is_absent(ev: Evaluator, value: Any) -> bool:
-    """Return whether a value is not an object yet: a null pointer, or a cache before the function that fills it."""
+    """Return whether a pointer has no object yet: it is null, or precedes the function that sets it."""
     return isinstance(value, Pointer) and (value.base == LinearExpression() or str(value) in ev.earlier_pointers)
 
 
@@ -225,7 +226,7 @@ def _is_floating(constraint: str) -> bool:
 
 
 def _is_register_sized(place: Any, bits: int) -> bool:
-    """Return whether a place is one integer or pointer as wide as a register: a cast may have changed its type."""
+    """Return whether a place is one integer or pointer as wide as a register; a cast may have changed its type."""
     if isinstance(place, ObjectPart):
         return place.field.width == bits
     if not isinstance(place, Cell):
@@ -236,7 +237,7 @@ def _is_register_sized(place: Any, bits: int) -> bool:
 
 
 def _make_key(value: Any) -> Any:
-    """Return what tells inputs apart."""
+    """Return a key of an input value."""
     integer = get_integer(value) if value is not None and not isinstance(value, str) else None
     return str(value) if integer is None else (integer.const, integer.pieces)
 

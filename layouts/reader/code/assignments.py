@@ -1,4 +1,4 @@
-"""Assignments: which place one writes, with which value, and by which operator of the text."""
+"""Evaluate assignments: find the place, the value, and an overloaded operator."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def evaluate_assignment(ev: Evaluator, assignment: tree.Assignment, scope: NameScope) -> Any:
-    """Assign, and return the assigned value."""
+    """Evaluate an assignment; return the assigned value."""
     if ev.python:
         return _run_python_assignment(ev, assignment, scope)
     result = ev.assign_place(assignment, scope)
@@ -33,7 +33,7 @@ def evaluate_assignment(ev: Evaluator, assignment: tree.Assignment, scope: NameS
 
 
 def assign_place(ev: Evaluator, assignment: tree.Assignment, scope: NameScope) -> Any:
-    """Assign as C++ does, the right side first; return the place that was written."""
+    """Assign as C++ does, right side first; return the written place."""
     if isinstance(assignment.value, tree.ItemList) and assignment.value.type is None:
         return _assign_items(ev, assignment, assignment.value, scope)
     argument = ev.evaluate_argument(assignment.value, scope) if not assignment.op else None
@@ -42,7 +42,7 @@ def assign_place(ev: Evaluator, assignment: tree.Assignment, scope: NameScope) -
 
 
 def _assign_items(ev: Evaluator, assignment: tree.Assignment, node: tree.ItemList, scope: NameScope) -> Any:
-    """Assign `{…}`, which begins a value of the left side's type; return the place that was written."""
+    """Assign `{…}`, which initializes a value of the left side's type; return the written place."""
     place = _find_target(ev, assignment.target, scope)
     if isinstance(place, ObjectPart) and place.field.inner is not None:
         return _assign_braced_fields(ev, place, place.field.inner, node, scope)
@@ -52,13 +52,14 @@ def _assign_items(ev: Evaluator, assignment: tree.Assignment, node: tree.ItemLis
 
 
 def _assign(ev: Evaluator, assignment: tree.Assignment, scope: NameScope, place: Any, right: tuple[Any, Any]) -> Any:
-    """Write a place, by an operator of the text where there is one; return what was written. right: the right side's
-    value, and as an argument of such an operator.
+    """Write a place, with an overloaded operator if there is one; return the written place.
+
+    right: the right side as (value, argument of an operator).
     """
     value, argument = right
     place = place.place if isinstance(place, ReferredPlace) else place
     if assignment.op:
-        result, value = _operated(ev, assignment, place, value)
+        result, value = _apply_compound_operator(ev, assignment, place, value)
     elif isinstance(place, PLACES) and _has_assignment_operator(ev, place):
         result = ev.evaluate_operator("=", ev.load_place(place, assignment.target), argument or value, assignment)
     else:
@@ -80,8 +81,8 @@ def _assign(ev: Evaluator, assignment: tree.Assignment, scope: NameScope, place:
     return place
 
 
-def _operated(ev: Evaluator, assignment: tree.Assignment, place: Any, value: Any) -> tuple[Any, Any]:
-    """Return (what an operator of the text gives for `place op= value`, else None; the new value)."""
+def _apply_compound_operator(ev: Evaluator, assignment: tree.Assignment, place: Any, value: Any) -> tuple[Any, Any]:
+    """Evaluate `place op= value`: return (result of an overloaded operator or None, new value)."""
     old = ev.load_place(place, assignment.target) if isinstance(place, PLACES) else place
     if isinstance(place, Cell) and isinstance(old, OpaqueValue) and old.head == "uninitialised":
         old = ev.make_uninitialised(place, assignment.span)
@@ -97,12 +98,12 @@ def _operated(ev: Evaluator, assignment: tree.Assignment, place: Any, value: Any
 
 
 def _assign_unknown(ev: Evaluator, assignment: tree.Assignment, place: Any, scope: NameScope) -> None:
-    """Forget what an assignment may write whose left side names no place that is known."""
+    """Make unknown what an assignment to an unknown place may write."""
     ev.forget_names(ev.text[slice(*assignment.target.span)], scope)
     hidden = isinstance(place, OpaqueValue) and "::" in place.text
-    around = ev.frames[-1].scope
-    if hidden and around is not None and isinstance(assignment.target, tree.Unary):  # it may point to any member
-        ev.forget_all(around)
+    enclosing = ev.frames[-1].scope
+    if hidden and enclosing is not None and isinstance(assignment.target, tree.Unary):  # a pointer to any member
+        ev.forget_all(enclosing)
     if isinstance(assignment.target, tree.Member):
         inner = ev.find_place(assignment.target.value, scope)
         ev.forget_same_class(ev.load_place(inner, assignment) if isinstance(inner, PLACES) else inner, None)
@@ -110,7 +111,7 @@ def _assign_unknown(ev: Evaluator, assignment: tree.Assignment, place: Any, scop
 
 
 def _evaluate_right_side(ev: Evaluator, assignment: tree.Assignment, scope: NameScope, argument: Any) -> Any:
-    """Return the value of an assignment's right side. argument: the same, where it has been evaluated."""
+    """Return the value of the right side; argument: the right side if it is already evaluated."""
     if argument is None:
         return ev.evaluate_expression(assignment.value, scope)
     value = argument.value
@@ -119,7 +120,7 @@ def _evaluate_right_side(ev: Evaluator, assignment: tree.Assignment, scope: Name
 
 
 def _assign_by_operator(ev: Evaluator, place: Any, argument: Any) -> bool:
-    """Assign an object where a member or a base has an operator= of its own; whether that was done."""
+    """Assign an object with the operator= of its members and bases; return whether one applies."""
     if not isinstance(place, Cell) or argument is None:
         return False
     old, value = place.value, argument.value
@@ -178,7 +179,7 @@ def _run_python_assignment(ev: Evaluator, assignment: tree.Assignment, scope: Na
 def _assign_braced_fields(
     ev: Evaluator, place: ObjectPart, inner: RecordType, node: tree.ItemList, scope: NameScope
 ) -> Any:
-    """Assign `{…}` to the members of a struct of bit fields: by their names, else in order; the others become 0."""
+    """Assign `{…}` to the members of a struct of bit fields, by name or in order; other members become 0."""
     zero = SymbolicInt(0, UNKNOWN)
     ev.store_value(ObjectPart(place.of, replace(place.field, inner=None)), zero, node.span)
     for member, (key, value) in zip(inner.members, node.items, strict=False):
@@ -211,7 +212,7 @@ def _find_target(ev: Evaluator, target: tree.Expression, scope: NameScope) -> An
 
 
 def find_local_scope(ev: Evaluator, scope: NameScope) -> NameScope:
-    """Find the scope that new names of Python belong to: the function's."""
+    """Return the scope for new Python names: that of the function."""
     for enclosing in scope.iterate_outward():
         if enclosing.owner in ("function", "namespace") or enclosing.parent is None:
             return enclosing

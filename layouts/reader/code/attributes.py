@@ -1,6 +1,4 @@
-"""Words in front of a declaration that say nothing of values: gcc's and CUDA's attributes, and macros made for them.
-They are blanked, so that every character keeps its place.
-"""
+"""Blank attributes of gcc and CUDA, and macros for them, keeping the place of every other character."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from collections.abc import Iterable
 
 from lanescope.reader.code.lexing import PreprocessingToken
 
-# A quote without its pair is kept up to the end of its line: it would else be looked for from each quote anew.
+# An unmatched quote extends to the end of its line; searching for its pair from each quote would be quadratic.
 _KEPT = r"//[^\n]*|/\*.*?(?:\*/|\Z)|'(?:\\.|[^'\\\n])'|\"(?:\\.|[^\"\\\n])*+\"?"
 _NESTED = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
 _OWN = (
@@ -18,7 +16,7 @@ _OWN = (
     rf"|(?<![(=|,!])(?<![(=|,!]\s)\bnoexcept\b(?:\s*{_NESTED})?|\b_Pragma\s*{_NESTED}"
     rf"|\b__(?:cluster_dims|maxnreg|block_size)__\s*{_NESTED}"
 )
-# A macro that the text does not define and that is spelled as one for attributes is.
+# An undefined macro spelled like one for attributes.
 _SPELLED = (
     r"\b[A-Z][A-Z0-9_]*(?:DEVICE|INLINE|HOST|GLOBAL|CALLABLE|UNROLL|HDFUNC|_API)\b"
     r"(?=\s*(?:[A-Za-z_~]|\[\[|\Z))(?!\s+(?:and|or|xor|bitand|bitor|not_eq)\b)"
@@ -39,7 +37,7 @@ _WITH_BRACKETS = frozenset(
 
 
 def blank_attributes(text: str, macros: Iterable[str] = ()) -> str:
-    """Blank the attributes of a text; macros: names that stand for nothing else anywhere.
+    """Blank the attributes of a text; macros: names of macros that expand to attributes only.
 
     >>> blank_attributes("MY_DEVICE __forceinline__ int f() noexcept;").split()
     ['int', 'f()', ';']
@@ -63,7 +61,7 @@ def _blank_macro(match: re.Match[str]) -> str:
 
 
 def is_attributes_only(body: Iterable[PreprocessingToken]) -> bool:
-    """Return whether a macro's replacement is made of attributes alone.
+    """Return whether a macro's replacement consists of attributes only.
 
     >>> is_attributes_only([PreprocessingToken("inline", "name"), PreprocessingToken("__attribute__", "name"),
     ... PreprocessingToken("(", "op"), PreprocessingToken(")", "op")])

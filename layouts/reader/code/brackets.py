@@ -1,5 +1,6 @@
-"""A lone name in brackets before an operator, (buf) + k * 32: C's grammar alone reads a cast of `+k` to a type `buf`.
-The names say which it is; brackets behind anything but a type are blanked, so that every character keeps its place.
+"""Blank the parentheses of (buf) + k * 32, which the grammar alone would read as a cast of `+k` to a type `buf`.
+
+They are kept if the name is that of a type. Every other character keeps its place.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from lanescope.cxx.integers import find_integer_type
 from lanescope.cxx.sizes import ELEMENT_BITS
 
 _LONE = re.compile(r"\([ \t]{0,8}([A-Za-z_]\w{0,60})[ \t]{0,8}\)(?=\s{0,40}[-+*&](?![-+=&]))")
-_BEHIND = 80  # characters in front that are looked at
+_LOOKBEHIND = 80  # characters examined before the parenthesis
 _CAST = re.compile(r"\(\s*(?:const\s+|volatile\s+)?([A-Za-z_][\w:]*(?:<[^<>()]*>)?)\s*(\*+\s*(?:const\s*)?)?\)$")
 _WORDS = re.compile(r"(?:^|\W)(?:return|case|throw|co_return|else|do)$")
 _TYPED = re.compile(
@@ -19,7 +20,7 @@ _TYPED = re.compile(
 
 
 def blank_brackets(text: str) -> str:
-    """Blank the brackets around such names.
+    """Blank the parentheses around names that are not types.
 
     >>> blank_brackets("make((half*)(buf) + k * 16, (buf) - 8, (size_t)-1, f<T>(buf) + 1)")
     'make((half*) buf  + k * 16,  buf  - 8, (size_t)-1, f<T>(buf) + 1)'
@@ -28,7 +29,7 @@ def blank_brackets(text: str) -> str:
 
     def blanked(match: re.Match[str]) -> str:
         name = match[1]
-        before = text[max(match.start() - _BEHIND, 0) : match.start()].rstrip()
+        before = text[max(match.start() - _LOOKBEHIND, 0) : match.start()].rstrip()
         if _is_type_name(name, types) or not _can_begin_operand(before, types):
             return match[0]
         return f" {match[0][1:-1]} "
@@ -37,7 +38,7 @@ def blank_brackets(text: str) -> str:
 
 
 def _is_type_name(name: str, types: set[str]) -> bool:
-    """Return whether a name is a type's: of C, of an element, defined by the text, or spelled like one."""
+    """Return whether a name is that of a type: of C, of an element, defined by the text, or spelled like one."""
     if name in types or find_integer_type(name) is not None or name in ELEMENT_BITS or name.endswith("_t"):
         return True
     if name in ("void", "auto", "decltype", "sizeof", "alignof", "double", "float"):
@@ -46,7 +47,7 @@ def _is_type_name(name: str, types: set[str]) -> bool:
 
 
 def _can_begin_operand(before: str, types: set[str]) -> bool:
-    """Return whether an operand can begin behind this text: an operator, an opening bracket, return, a cast."""
+    """Return whether an operand can begin after this text: an operator, an opening bracket, return or a cast."""
     if not before or before[-1] in "([{,;=+-*/%&|^!~<?:":
         return True
     if before[-1] == ")":

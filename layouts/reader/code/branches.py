@@ -1,4 +1,4 @@
-"""Conditions that the text decides or leaves open: if, ?:, switch, and one value for the two of both branches."""
+"""Run if, ?: and switch on known and unknown conditions, and merge the values of both branches."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def run_unscoped(ev: Evaluator, body: Sequence[tree.Statement], scope: NameScope) -> EarlyExit | None:
-    """Execute statements in a scope that others share; return what ended them early, or None."""
+    """Execute statements in the enclosing scope; return an early exit, or None."""
     for statement in body:
         left = ev.execute_statement(statement, scope)
         if left is not None:
@@ -45,7 +45,7 @@ def run_unscoped(ev: Evaluator, body: Sequence[tree.Statement], scope: NameScope
 
 
 def execute_if(ev: Evaluator, statement: If, scope: NameScope) -> EarlyExit | None:
-    """Run the branch that a condition chooses, both where the text leaves it open."""
+    """Run the chosen branch of an if, or both if the condition is unknown."""
     inner = NameScope(scope)
     if statement.start is not None:
         ev.execute_statement(statement.start, inner)
@@ -62,7 +62,7 @@ def execute_if(ev: Evaluator, statement: If, scope: NameScope) -> EarlyExit | No
 
 
 def decide_condition(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> tuple[Any, bool | None]:
-    """Decide a condition: return its value, and whether it holds."""
+    """Evaluate a condition: return (value, whether it holds or None)."""
 
     def run() -> tuple[Any, bool | None]:
         condition = ev.evaluate_expression(expression, scope)
@@ -73,7 +73,7 @@ def decide_condition(ev: Evaluator, expression: tree.Expression, scope: NameScop
 
 
 def branch(ev: Evaluator, body: tree.Statement | None, scope: NameScope) -> Callable[[], EarlyExit | None]:
-    """Return what runs a branch in a scope of its own."""
+    """Return a function that runs a branch in a new scope."""
     return lambda: ev.execute_statement(body, NameScope(scope)) if body is not None else None
 
 
@@ -97,7 +97,7 @@ def evaluate_choice(ev: Evaluator, node: tree.ConditionalExpression, scope: Name
 def evaluate_chosen_arm(
     ev: Evaluator, node: tree.ConditionalExpression, condition: bool, chosen: Any, scope: NameScope
 ) -> Any:
-    """Return the value of the arm that a condition chooses, in the common type of both arms."""
+    """Convert the chosen arm's value to the common type of both arms."""
     if not isinstance(chosen, SymbolicInt) or ev.python:
         return chosen
     other = find_integer_type(ev, node.no if condition else node.yes, scope)
@@ -110,7 +110,7 @@ def evaluate_chosen_arm(
 
 
 def evaluate_both_arms(ev: Evaluator, node: tree.ConditionalExpression, text: str, scope: NameScope) -> Any:
-    """Evaluate both arms of a choice that the text leaves open."""
+    """Evaluate both arms of an undecided choice and merge their values."""
     values: list[Any] = []
     ev.follow_alternatives(
         [
@@ -118,7 +118,7 @@ def evaluate_both_arms(ev: Evaluator, node: tree.ConditionalExpression, text: st
             (f"!({text})", lambda: values.append(ev.evaluate_expression(node.no, scope))),
         ]
     )
-    if len(values) < 2:  # the other throws
+    if len(values) < 2:  # the other arm throws
         return values[0] if values else OpaqueValue(ev.format_expression(node))
     chosen = ev.merge(text, *values)
     note_lane_choice(ev, node, chosen, scope)
@@ -134,11 +134,11 @@ def format_condition(ev: Evaluator, tested: Any, at: tree.Expression) -> str:
 
 # truth -----------------------------------------------------------------------------------------------------------
 
-_PRESENT = (Pointer, Address, ArrayValue, FunctionSet, EitherFunction)  # what is true as it is there
+_PRESENT = (Pointer, Address, ArrayValue, FunctionSet, EitherFunction)  # always true
 
 
 def evaluate_truth(ev: Evaluator, value: Any) -> bool | None:
-    """Return whether a value is true; None if the text leaves it open."""
+    """Return whether a value is true; None if unknown."""
     if isinstance(value, str | dict):
         return bool(value)
     if ev.python:
@@ -161,14 +161,14 @@ def evaluate_truth(ev: Evaluator, value: Any) -> bool | None:
 
 
 def _points_somewhere(pointer: Pointer) -> bool | None:
-    """Return whether a pointer is not null; None if it may be."""
+    """Return whether a pointer is not null; None if unknown."""
     if any(name.startswith("&") for name, _ in pointer.base.terms):
         return True
     return None if pointer.base.terms else bool(pointer.base.const)
 
 
 def _truth_of_number(value: SymbolicInt | None) -> bool | None:
-    """Return whether a number is not 0; None if it may be."""
+    """Return whether a number is not 0; None if unknown."""
     if value is None:
         return None
     if value.known is not None:
@@ -190,10 +190,10 @@ def is_real(value: Any) -> bool:
 
 
 def merge(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
-    """Merge two values between which a condition of the text decides."""
+    """Merge the values of both branches of an undecided condition."""
     if yes is no or yes == no:
         return yes
-    if yes is None or no is None:  # a function that ends in __trap() on one side
+    if yes is None or no is None:  # one side ends in __trap()
         return no if yes is None else yes
     for rule in _MERGES:
         merged = rule(ev, condition, yes, no)
@@ -202,16 +202,16 @@ def merge(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
     one, two = get_integer(yes), get_integer(no)
     if one is not None and two is not None:
         return merge_ints(condition, one, two)
-    return _either_text(condition, yes, no)
+    return _make_unknown_choice(condition, yes, no)
 
 
-def _either_text(condition: str, yes: Any, no: Any) -> OpaqueValue:
-    """Return an unknown value that is called what a choice between two is written like."""
+def _make_unknown_choice(condition: str, yes: Any, no: Any) -> OpaqueValue:
+    """Return an unknown value named (condition ? yes : no)."""
     return OpaqueValue(f"({condition} ? {yes} : {no})")
 
 
 def _merge_absent(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
-    """Take the other value where one is no object yet or has not been set."""
+    """Take the other value if one pointer has no object yet."""
     if ev.python:
         return None
     if ev.is_absent(yes) or ev.is_absent(no):
@@ -220,13 +220,13 @@ def _merge_absent(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
 
 
 def _merge_functions(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
-    """Keep both of two functions."""
+    """Keep both functions."""
     both = isinstance(yes, FunctionSet | EitherFunction) and isinstance(no, FunctionSet | EitherFunction)
     return EitherFunction(condition, yes, no) if both else None
 
 
 def _merge_uninitialised(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
-    """Take the other value where a variable has none yet."""
+    """Take the other value if one is uninitialised."""
     if ev.python:
         return None
     if isinstance(yes, OpaqueValue) and yes.head == "uninitialised":
@@ -235,13 +235,13 @@ def _merge_uninitialised(ev: Evaluator, condition: str, yes: Any, no: Any) -> An
 
 
 def _merge_references(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
-    """Refer to one of two places."""
+    """Merge two references into one to either place."""
     both = isinstance(yes, ReferredPlace) and isinstance(no, ReferredPlace)
     return ReferredPlace(SplitPlace(condition, yes.place, no.place)) if both else None
 
 
 def _merge_pointers(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
-    """Merge two pointers into one array, or into none that is known."""
+    """Merge two pointers; the array is kept if both point into the same one."""
     if not (isinstance(yes, Pointer) and isinstance(no, Pointer)):
         return None
     pointer = Pointer(
@@ -250,7 +250,7 @@ def _merge_pointers(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
     )
     if yes.array is None and no.array is None:
         return pointer
-    return replace(pointer, array=yes.array) if yes.array is no.array else _either_text(condition, yes, no)
+    return replace(pointer, array=yes.array) if yes.array is no.array else _make_unknown_choice(condition, yes, no)
 
 
 def _merge_addresses(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
@@ -263,7 +263,7 @@ def _merge_objects(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
     """Merge two objects of a class member by member; other objects and arrays are not known."""
     if not isinstance(yes, ObjectValue) or not isinstance(no, ObjectValue) or yes.record is not no.record:
         aggregate = isinstance(yes, ObjectValue | ArrayValue) or isinstance(no, ObjectValue | ArrayValue)
-        return _either_text(condition, yes, no) if aggregate else None
+        return _make_unknown_choice(condition, yes, no) if aggregate else None
     members = {
         name: Cell(ev.merge(condition, cell.value, no.members[name].value), cell.kind, cell.name)
         for name, cell in yes.members.items()

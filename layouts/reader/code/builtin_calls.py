@@ -68,23 +68,23 @@ class _Call:
     ev: Evaluator
     name: str
     templates: tuple[Any, ...]
-    given: list[Any]
+    values: list[Any]
     span: Span
 
     @property
     def first(self) -> Any:
-        return self.given[0] if self.given else None
+        return self.values[0] if self.values else None
 
     @property
     def only_integer(self) -> SymbolicInt | None:
         """Its only argument as an integer; None of several arguments."""
-        return get_integer(self.given[0]) if len(self.given) == 1 else None
+        return get_integer(self.values[0]) if len(self.values) == 1 else None
 
     def pair(self) -> tuple[SymbolicInt, int, int] | None:
         """Return the left of two arguments, and the values of both; None if one is not known."""
-        if len(self.given) != 2:
+        if len(self.values) != 2:
             return None
-        left, right = get_integer(self.given[0]), get_integer(self.given[1])
+        left, right = get_integer(self.values[0]), get_integer(self.values[1])
         if left is None or right is None or left.known is None or right.known is None:
             return None
         return left, left.known, right.known
@@ -149,7 +149,7 @@ def _extreme(call: _Call) -> Any:
     if found is None:
         return MISSING
     left, one, two = found
-    return left if (one <= two) == (call.name == "min") else get_integer(call.given[1])
+    return left if (one <= two) == (call.name == "min") else get_integer(call.values[1])
 
 
 @_register_rule(_EVERYWHERE, "ceil_div", "cdiv", "div_up", "ceildiv")
@@ -167,7 +167,7 @@ def _tuple(call: _Call) -> Any:
     others = ("list", "tuple", "array") if call.ev.python else ("tie", "forward_as_tuple")
     if call.name in others:
         return MISSING
-    return ArrayValue([Cell(value) for value in call.given], None, "", ResolvedType(call.name))
+    return ArrayValue([Cell(value) for value in call.values], None, "", ResolvedType(call.name))
 
 
 @_register_rule(_EVERYWHERE, "sizeof_bits")
@@ -230,9 +230,9 @@ def _copied_array(call: _Call) -> Any:
 
 @_register_rule(_OF_PYTHON, "range", "static_range", "range_constexpr", "range_dynamic", "serial", "unroll")
 def _range(call: _Call) -> Any:
-    return OpaqueValue(call.name, head="range", arguments=tuple(call.given), span=call.span)
+    return OpaqueValue(call.name, head="range", arguments=tuple(call.values), span=call.span)
 
 
 @_register_rule(_OF_PYTHON, "enumerate")
 def _enumerate(call: _Call) -> Any:
-    return OpaqueValue(call.name, head="enumerate", arguments=tuple(call.given), span=call.span)
+    return OpaqueValue(call.name, head="enumerate", arguments=tuple(call.values), span=call.span)

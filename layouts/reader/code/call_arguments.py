@@ -1,4 +1,4 @@
-"""The arguments of a call: their values, types and places."""
+"""Evaluate the arguments of a call: their values, types and places."""
 
 from __future__ import annotations
 
@@ -32,50 +32,50 @@ if TYPE_CHECKING:
 
 @value_class(frozen=True, slots=True)
 class Invocation:
-    """A call, and what is called.
+    """A call, and what it calls.
 
-    target: what the name means; templates: template arguments of a function that the text does not have; named: of
-    Python. arguments and given: the arguments, and their values, once they are evaluated.
+    target: the value of the called expression. templates: template arguments of a function that is not in the text.
+    named: keyword arguments of Python. arguments, values: the evaluated arguments, and their values.
     """
 
-    one: tree.Call
+    node: tree.Call
     target: Any
     name: str
     templates: tuple[Any, ...]
     named: dict[str, Any]
     scope: NameScope
     arguments: list[CallArgument] = field(default_factory=list)
-    given: list[Any] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)
 
     @property
     def owner(self) -> Any:
-        """Return the object whose member is called; None if it is not known."""
+        """The object whose member is called; None if unknown."""
         return self.target.arguments[0] if isinstance(self.target, OpaqueValue) and self.target.arguments else None
 
 
 @dataclass(frozen=True, slots=True)
 class BracedArgument:
-    """An argument in braces, whose type its parameter decides."""
+    """A braced argument, whose type is that of its parameter."""
 
     items: tree.ItemList
     scope: NameScope
 
 
 def evaluate_typed_arguments(ev: Evaluator, call: tree.Call, scope: NameScope) -> list[CallArgument]:
-    """Return the arguments of a call, evaluated from left to right, with their types."""
+    """Evaluate the arguments of a call from left to right, with their types."""
     arguments: list[CallArgument] = []
     for argument in call.arguments[:64]:
         if isinstance(argument, tree.Unary) and argument.op == "...":
             inner = argument.value
-            for each in ev.make_pack_scopes(inner, scope):
-                arguments.append(ev.evaluate_argument(inner, each))
+            for element_scope in ev.make_pack_scopes(inner, scope):
+                arguments.append(ev.evaluate_argument(inner, element_scope))
         else:
             arguments.append(ev.evaluate_argument(argument, scope))
     return arguments
 
 
 def evaluate_argument(ev: Evaluator, expression: Any, scope: NameScope) -> CallArgument:
-    """Evaluate one argument of a call, with its type and the place that it names."""
+    """Evaluate one argument of a call, with its type and place."""
     if isinstance(expression, tree.ItemList) and expression.type is None:
         return CallArgument(BracedArgument(expression, scope), None, braced=len(expression.items) + 1)
     if isinstance(expression, tree.ItemList) and expression.type is not None:
@@ -104,7 +104,7 @@ def evaluate_argument(ev: Evaluator, expression: Any, scope: NameScope) -> CallA
 
 
 def _evaluate_forward(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> CallArgument | None:
-    """Evaluate std::forward<T>(name): an lvalue where T is a reference, else an rvalue."""
+    """Evaluate std::forward<T>(name): an lvalue if T is a reference, else an rvalue."""
     if (
         not isinstance(expression, tree.Call)
         or not isinstance(expression.function, tree.Name)
@@ -129,7 +129,7 @@ def _evaluate_forward(ev: Evaluator, expression: tree.Expression, scope: NameSco
 
 
 def make_argument(ev: Evaluator, value: Any) -> CallArgument:
-    """Return a value that no variable holds, as an argument."""
+    """Make an argument of a value that no variable holds."""
     if isinstance(value, CallArgument):
         return value
     if isinstance(value, Address):
@@ -150,23 +150,23 @@ def make_argument(ev: Evaluator, value: Any) -> CallArgument:
 
 
 def find_declared_type(ev: Evaluator, place: Any, value: Any) -> ResolvedType | None:
-    """Return the type of what a place holds: as it was declared, else that of its value."""
+    """Return the declared type of a place, else the type of its value."""
     if isinstance(place, Cell) and place.kind is not None and place.kind.name not in ("auto", ""):
         return replace(place.kind, reference="", const=place.const or place.kind.const)
     if isinstance(place, ObjectPart) and place.field.inner is not None:
         return ResolvedType(place.field.inner.name, record=place.field.inner)
     if isinstance(place, ObjectPart) and place.field.integer is not None:
         return ResolvedType(place.field.integer.name, place.field.integer, place.field.integer.bits)
-    return _kind_of_held(ev, value)
+    return _find_type_of_value(ev, value)
 
 
-def _kind_of_held(ev: Evaluator, value: Any) -> ResolvedType | None:
-    """Return the type of what a place of an unknown type holds."""
+def _find_type_of_value(ev: Evaluator, value: Any) -> ResolvedType | None:
+    """Return the type of the value in a place without a declared type."""
     if isinstance(value, OpaqueValue):
         return value.kind
     if isinstance(value, ArrayValue) and value.typed is None:
-        e = value.element
-        return None if e is None else replace(e, dims=(SymbolicInt(len(value.cells)), *e.dims))
+        item_type = value.element
+        return None if item_type is None else replace(item_type, dims=(SymbolicInt(len(value.cells)), *item_type.dims))
     if isinstance(value, ArrayValue):
         return value.typed if isinstance(value.typed, ResolvedType) else None
     if isinstance(value, FunctionSet):
@@ -178,7 +178,7 @@ def _kind_of_held(ev: Evaluator, value: Any) -> ResolvedType | None:
 
 
 def is_const_place(ev: Evaluator, place: Any, scope: NameScope, expression: tree.Expression) -> bool | None:
-    """Return whether a place cannot be written; None if that is not known."""
+    """Return whether a place is const; None if unknown."""
     if isinstance(place, Cell) and (
         place.const or (place.kind is not None and place.kind.const and not place.kind.pointers)
     ):
@@ -187,7 +187,7 @@ def is_const_place(ev: Evaluator, place: Any, scope: NameScope, expression: tree
 
 
 def get_argument_value(ev: Evaluator, argument: CallArgument) -> Any:
-    """Return the value of an argument, of one in braces as a list."""
+    """Return the value of an argument; a braced one as a list."""
     value = argument.value
     return ev.evaluate_initializer(value.items, None, value.scope, "") if isinstance(value, BracedArgument) else value
 
@@ -206,7 +206,7 @@ def is_move_call(expression: tree.Expression) -> bool:
 def make_copy_argument(
     ev: Evaluator, expression: tree.Expression, scope: NameScope, value: ObjectValue
 ) -> CallArgument:
-    """Return an object that has a name, as the argument of a copy constructor."""
+    """Make the argument of a copy constructor from a named object."""
     moved = isinstance(expression, tree.Call) and is_named_object(expression)
     const = find_constness(
         ev, expression.arguments[0] if moved and isinstance(expression, tree.Call) else expression, scope
@@ -216,7 +216,7 @@ def make_copy_argument(
 
 
 def make_constructor_argument(ev: Evaluator, value: Any) -> CallArgument:
-    """Return what a constructor is given, as an argument: of an object whose value category is not known."""
+    """Make the argument of a constructor; the value category of a held object is unknown."""
     if isinstance(value, CallArgument):
         return value
     argument: CallArgument = ev.make_argument(value)

@@ -1,4 +1,4 @@
-"""Calls: which function an expression names, and how it is run."""
+"""Evaluate calls: find the function that an expression names, and run it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lanescope.reader.code.lifetimes import MADE
 from lanescope.reader.code.lookup import find_name, get_this
 from lanescope.reader.code.operator_calls import with_associated
 from lanescope.reader.code.overloads import CallArgument, OverloadCandidate
-from lanescope.reader.code.python_calls import call_python, python_overload
+from lanescope.reader.code.python_calls import call_python, choose_python_overload
 from lanescope.reader.code.run_records import record_skipped
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.side_effects import note_possible_throw
@@ -45,16 +45,16 @@ UNEVALUATED = ("noexcept", "typeid", "declval")  # whose operands are not evalua
 
 
 def evaluate_call(ev: Evaluator, node: tree.Call, scope: NameScope) -> Any:
-    """Return what a call gives; a ReferredPlace where the function returns a reference."""
+    """Evaluate a call; the result is a ReferredPlace if the function returns a reference."""
     function = node.function
     if isinstance(function, tree.Name) and function.last in UNEVALUATED and not ev.python:
         return make_free(ev.format_expression(node), BOOL)
-    call = _find_called(ev, node, scope)
+    call = _resolve_call(ev, node, scope)
     if isinstance(call.target, PLACES):
         target = ev.load_place(call.target, function)
         if (
             isinstance(target, FunctionSet) and not ev.python and _is_overload_set(target)
-        ):  # its type chose one of these
+        ):  # the variable's type chose one of the overloads
             ev.forget_call(ev.evaluate_typed_arguments(node, scope), target)
             return OpaqueValue(ev.make_fresh_name(ev.format_expression(node)), span=node.span)
         call = replace(call, target=target)
@@ -66,8 +66,8 @@ def evaluate_call(ev: Evaluator, node: tree.Call, scope: NameScope) -> Any:
 
 
 def _call_target(ev: Evaluator, call: Invocation) -> Any:
-    """Call what a name of C++ means: an object, a function of the text, or one that it does not have."""
-    node, function, target, arguments = call.one, call.one.function, call.target, call.arguments
+    """Call what a C++ name means: an object, a function of the text, or a bodiless function."""
+    node, function, target, arguments = call.node, call.node.function, call.target, call.arguments
     if isinstance(target, ObjectValue):
         result = ev.evaluate_operator(
             "()", target, None, node, arguments=arguments, constant=find_constness(ev, function, call.scope)
@@ -90,8 +90,8 @@ def _call_target(ev: Evaluator, call: Invocation) -> Any:
 
 
 def _call_either(ev: Evaluator, call: Invocation, target: FunctionSet | EitherFunction) -> Any:
-    """Call two functions that a condition decides between, each apart, and join what they give."""
-    node = call.one
+    """Call both functions of an undecided choice, each on its own path, and merge the results."""
+    node = call.node
     if isinstance(target, FunctionSet):
         return ev.call_function(_bind_this(ev, target, call.scope), call.arguments, call.named, node.span, node)
     results: list[Any] = []
@@ -107,8 +107,8 @@ def _call_either(ev: Evaluator, call: Invocation, target: FunctionSet | EitherFu
     )
 
 
-def _find_called(ev: Evaluator, call: tree.Call, scope: NameScope) -> Invocation:
-    """Return what a call calls, its keyword arguments evaluated."""
+def _resolve_call(ev: Evaluator, call: tree.Call, scope: NameScope) -> Invocation:
+    """Find what a call calls, and evaluate its keyword arguments."""
     function = call.function
     named = {name: ev.evaluate_expression(value, scope) for name, value in call.named}
     templates: tuple[Any, ...] = ()
@@ -131,7 +131,7 @@ def _find_called(ev: Evaluator, call: tree.Call, scope: NameScope) -> Invocation
 
 
 def _bind_this(ev: Evaluator, closure: FunctionSet, scope: NameScope) -> FunctionSet:
-    """Give a member function that is called by its name alone the object of the calling one."""
+    """Bind `this` of the calling function to a member function called by its name alone."""
     owner = closure.get_home(closure.functions[0]).owner
     if closure.this is not None or not isinstance(owner, RecordType):
         return closure
@@ -147,16 +147,16 @@ def _bind_this(ev: Evaluator, closure: FunctionSet, scope: NameScope) -> Functio
 def call_function(
     ev: Evaluator,
     closure: FunctionSet,
-    given: list[Any],
+    values: list[Any],
     named: dict[str, Any],
     span: Span,
     at: tree.Call | None = None,
 ) -> Any:
-    """Return the value that a function of the text gives, None of a void one. at: the call as it is written."""
-    arguments = [ev.make_argument(one) for one in given] if not ev.python else given
+    """Call a function of the text; return its value, None if it is void. at: the call expression."""
+    arguments = [ev.make_argument(argument) for argument in values] if not ev.python else values
     if ev.python:
         chosen: OverloadCandidate | None = OverloadCandidate(
-            python_overload(ev, closure, len(given) + len(named)), (), {}
+            choose_python_overload(ev, closure, len(values) + len(named)), (), {}
         )
     else:
         closure, chosen = _choose(ev, closure, arguments)
@@ -168,7 +168,7 @@ def call_function(
     scope = ev.bind_parameters(closure, chosen, arguments, named)
     ev.called.add(id(function))
     known_before = len(ev.descriptors)
-    value = _run_called(ev, closure, function, scope, span, at)
+    value = _run_function(ev, closure, function, scope, span, at)
     if ev.is_descriptor(value, function.name):
         del ev.descriptors[known_before:]
     if isinstance(value, ObjectValue) and value.record.ends and not value.held and not ev.python:
@@ -179,7 +179,7 @@ def call_function(
 def _choose(
     ev: Evaluator, closure: FunctionSet, arguments: list[CallArgument]
 ) -> tuple[FunctionSet, OverloadCandidate | None]:
-    """Return the function that a call of C++ runs, as overloads and the object's class decide; None if not known."""
+    """Choose the function that a C++ call runs, by overload resolution and virtual dispatch; None if unknown."""
     chosen = ev.choose_function(closure, arguments)
     if chosen is not None:
         closure, chosen = resolve_virtual_call(ev, closure, chosen, len(arguments))
@@ -191,13 +191,13 @@ def _choose(
 def _pass_idle_kernel(
     ev: Evaluator, closure: FunctionSet, function: tree.Function, arguments: list[CallArgument]
 ) -> None:
-    """Forget what a kernel may write in which nothing that is checked is done."""
+    """Skip a kernel without anything checked, and make unknown what it may write."""
     ev.called.add(id(function))
     ev.forget_call(arguments, closure)
 
 
 def _call_unread(ev: Evaluator, closure: FunctionSet, arguments: list[Any], span: Span) -> OpaqueValue:
-    """Return a call that is not evaluated: no function is chosen, or it has no body, or it does not end."""
+    """Return the result of a call that is not evaluated: no function is chosen, it has no body, or it recurses."""
     name = closure.functions[0].name
     note_unread_call(ev, name, arguments)
     record_skipped(ev, span)
@@ -211,13 +211,17 @@ def _call_unread(ev: Evaluator, closure: FunctionSet, arguments: list[Any], span
     )
 
 
-def _run_called(
+def _run_function(
     ev: Evaluator, closure: FunctionSet, function: tree.Function, scope: NameScope, span: Span, at: tree.Call | None
 ) -> Any:
-    """Run the body of a function in a frame of its own; return its value."""
+    """Run the body of a function in a new frame; return its value."""
     refers = function.returns is not None and bool(function.returns.reference) and not ev.python
     ev.enter_function(
-        function.name, span, passed=_map_given_arguments(function, closure, at), refers=refers, constant=function.const
+        function.name,
+        span,
+        passed=_map_argument_expressions(function, closure, at),
+        refers=refers,
+        constant=function.const,
     )
     frame = ev.frames[-1]
     try:
@@ -235,7 +239,7 @@ def _has_single_return(ev: Evaluator, function: tree.Function) -> bool:
 
 
 def _make_instance_key(ev: Evaluator, closure: FunctionSet, function: tree.Function, scope: NameScope) -> str:
-    """Return what tells instances of a function template, or of a member of a class template, apart."""
+    """Return a key of the instance of a function template, or of a member of a class template."""
     owner = closure.get_home(function).owner
     bound = [find_name(scope, p.name)[0] for p in function.templates if p.name]
     keys = [
@@ -247,7 +251,7 @@ def _make_instance_key(ev: Evaluator, closure: FunctionSet, function: tree.Funct
 
 
 def find_declared_return_type(ev: Evaluator, function: tree.Function, scope: NameScope) -> ResolvedType | None:
-    """Return the type that a function says it returns, None for auto and void."""
+    """Return the declared return type of a function, None for auto and void."""
     returns = function.returns
     if returns is None or (returns.name in ("auto", "void", "decltype", "decltype(auto)") and not returns.pointers):
         return None
@@ -256,7 +260,7 @@ def find_declared_return_type(ev: Evaluator, function: tree.Function, scope: Nam
 
 
 def _find_declared_return_type(ev: Evaluator, closure: FunctionSet) -> ResolvedType | None:
-    """Return the type of what a call gives that is not evaluated, where its function's declaration alone says it."""
+    """Return the return type of a call that is not evaluated, if the declarations decide it."""
     kinds = {f.returns.name for f in closure.functions if f.returns is not None}
     function = closure.functions[0]
     if len(kinds) != 1 or function.templates or function.returns is None:
@@ -266,8 +270,9 @@ def _find_declared_return_type(ev: Evaluator, closure: FunctionSet) -> ResolvedT
 
 
 def _is_endless_call(ev: Evaluator, function: tree.Function) -> bool:
-    """Return whether a call goes deeper than any that ends: a function that calls its namesake of a library, or itself
-    under a condition that the text leaves open. What it gives is not known.
+    """Return whether a call is nested too deeply to end, so that its result is unknown.
+
+    Such are a function that calls a library function of the same name, and recursion under an undecided condition.
     """
     if len(ev.frames) > ev.most_calls:
         ev.endless_recursions.add(id(function))
@@ -276,7 +281,7 @@ def _is_endless_call(ev: Evaluator, function: tree.Function) -> bool:
 
 
 def _unwrap_launch(ev: Evaluator, function: tree.Expression, scope: Any) -> Any:
-    """Return what an expression is that is called; kernel[grid] of Triton is the kernel."""
+    """Evaluate a called expression; Triton's kernel[grid] is the kernel."""
     if ev.python and isinstance(function, tree.Index) and isinstance(function.value, tree.Name):
         binding = ev.resolve_name(function.value.path, scope)
         if isinstance(binding, FunctionSet):
@@ -285,7 +290,7 @@ def _unwrap_launch(ev: Evaluator, function: tree.Expression, scope: Any) -> Any:
 
 
 def _find_method(ev: Evaluator, function: tree.Member, scope: NameScope) -> Any:
-    """Return the member function that a call names, with its object; a term for one that the text lacks."""
+    """Find the member function that a call names, bound to its object; an OpaqueValue if it is not in the text."""
     if not ev.python and (function.owner or function.arrow):
         place = ev.find_place(function, scope)
         if isinstance(place, FunctionSet):
@@ -312,16 +317,16 @@ def _find_method(ev: Evaluator, function: tree.Member, scope: NameScope) -> Any:
 
 
 def _is_overload_set(closure: FunctionSet) -> bool:
-    """Return whether what a variable holds is a set of overloads or a template, and no lambda."""
+    """Return whether a variable's value is a set of overloads or a template, not a lambda."""
     if closure.captured is not None or closure.this is not None:
         return False
     return len(closure.functions) > 1 or bool(closure.functions[0].templates and closure.templates is None)
 
 
-def _map_given_arguments(
+def _map_argument_expressions(
     function: tree.Function, closure: FunctionSet, at: tree.Call | None
 ) -> dict[str, tree.Expression]:
-    """Return what a call gives each parameter, as it is written."""
+    """Map each parameter to the argument expression of a call."""
     if at is None:
         return {}
     names = [parameter.name for parameter in function.parameters]

@@ -1,4 +1,4 @@
-"""C++ and CUDA → the tree of layouts/reader/code/tree.py, by tree-sitter's CUDA grammar; a long text in parts."""
+"""Parse C++ and CUDA into the tree of layouts/reader/code/tree.py, with tree-sitter's CUDA grammar."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from lanescope.reader.code.symbolic_integers import Span
 if TYPE_CHECKING:
     import tree_sitter
 
-PART = 4000  # characters of the declarations that are parsed together where a whole text takes too much
-MOST_FAILED = 32  # parts that may take too much
+PART = 4000  # characters of declarations parsed together, if the text as a whole is too much work
+MOST_FAILED = 32  # parts that may be too much work
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _UNNAMED = re.compile(r",\s{0,99}:\s{0,99}\w{1,40}(?=\s{0,99}[,;])")
@@ -23,7 +23,7 @@ _WIDTH = re.compile(r"([;{},]\s{0,99}(?:[\w:]{1,80}\s{1,99}){0,4})(?<!:):\s{0,99
 
 
 def is_well_formed(source: ParsedSource) -> bool:
-    """Return whether a whole text follows the grammar."""
+    """Return whether a text parses without errors."""
     root = parse_bounded(cuda_language(), source)
     if root is not None and root.has_error:
         root = parse_bounded(cuda_language(), make_plain_source(_drop_unnamed_bit_fields(source.text)))
@@ -31,19 +31,19 @@ def is_well_formed(source: ParsedSource) -> bool:
 
 
 def _drop_unnamed_bit_fields(text: str) -> str:
-    """Return a text without `, : 2` and without the widths of `uint64_t : 2;`, which the grammar does not have."""
+    """Return a text without unnamed bit fields, `, : 2` and `uint64_t : 2;`, which the grammar lacks."""
     return _WIDTH.sub(r"\1", _UNNAMED.sub("", _COMMENT.sub(" ", text)))
 
 
 def parse_cxx(source: ParsedSource) -> tuple[tree.Statement, ...]:
-    """Parse a text into statements, whole functions and loose lines alike."""
+    """Parse a text into statements: definitions and lines outside functions."""
     return parse_cxx_parts(source)[0]
 
 
 def parse_cxx_parts(source: ParsedSource) -> tuple[tuple[tree.Statement, ...], tuple[Span, ...]]:
-    """Parse a text into statements, and the places of declarations that take too much work to parse.
+    """Parse a text; return its statements, and the spans of declarations that are too much work.
 
-    A text that is too much as a whole is parsed declaration by declaration.
+    A text that is too much work as a whole is parsed in groups of declarations.
     """
     root = parse_bounded(cuda_language(), source)
     if root is not None:

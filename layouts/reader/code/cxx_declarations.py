@@ -1,4 +1,4 @@
-"""What C++ declares: templates, namespaces, types, variables and functions, of tree-sitter's nodes → the tree."""
+"""Lower tree-sitter nodes of C++ declarations: templates, namespaces, types, variables and functions."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from lanescope.reader.code.cxx_types import RECORDS
 if TYPE_CHECKING:
     import tree_sitter
 
-Heads = tuple[tuple[tree.Parameter, ...], ...]  # the parameters of each `template <…>` in front, outermost first
+Heads = tuple[tuple[tree.Parameter, ...], ...]  # the parameters of each preceding `template <…>`, outermost first
 
 
-class Declarations(ExpressionLowering):
-    """Declarations of one text; CxxLowering adds the statements of functions."""
+class DeclarationLowering(ExpressionLowering):
+    """The lowering of declarations of one text; CxxLowering adds the statements of functions."""
 
     @abstractmethod
     def lower_statement(self, node: tree_sitter.Node, heads: Heads = ()) -> Iterator[tree.Statement]:
-        """Yield what a node declares or does."""
+        """Yield the statements of a node."""
 
     @abstractmethod
     def lower_statements(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
-        """Yield what the nodes inside a node declare or do."""
+        """Yield the statements of a node's children."""
 
     @abstractmethod
     def _defer_block(self, node: tree_sitter.Node) -> tree.Statement:
-        """Return the block of a function, made when it is run."""
+        """Return the body of a function, lowered when it is first run."""
 
     # templates and namespaces ----------------------------------------------------------------------------------------
 
@@ -67,7 +67,7 @@ class Declarations(ExpressionLowering):
             yield tree.UsingDeclaration(self._path(named), of_namespace, span=self.get_span(node))
 
     def _friend(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
-        """Yield a function that a class defines as its friend: it belongs to the class's namespace."""
+        """Yield the friend functions that a class defines; they belong to the enclosing namespace."""
         for child in node.named_children:
             if child.type == "function_definition":
                 for statement in self.lower_statement(child, heads):
@@ -93,11 +93,11 @@ class Declarations(ExpressionLowering):
                     yield tree.Alias(definition.name, tree.Type(((name, None),)), span=definition.span)
             return
         if type_node.type == "enum_specifier" and type_node.child_by_field_name("body"):
-            made_enum = self._enumeration(type_node)
-            yield tree.Enum(self.get_text(named), made_enum.members, made_enum.base, span=made_enum.span)
+            enumeration = self._enumeration(type_node)
+            yield tree.Enum(self.get_text(named), enumeration.members, enumeration.base, span=enumeration.span)
             return
-        made_type, inner = self._declared(self.typed(node, type_node), named)
-        yield tree.Alias(self.get_text(inner), made_type, templates, span=self.get_span(node))
+        target, inner = self._declared(self.typed(node, type_node), named)
+        yield tree.Alias(self.get_text(inner), target, templates, span=self.get_span(node))
 
     def _enum(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         yield self._enumeration(node)
@@ -170,7 +170,7 @@ class Declarations(ExpressionLowering):
             yield body
         if body is None:
             base = self.typed(node, type_node)
-        else:  # not read a second time: of nested ones each would double the work
+        else:  # not lowered twice: nested definitions would double the work at each level
             const = any(
                 c.type == "type_qualifier" and self.get_text(c) in ("const", "constexpr") for c in node.children
             )
@@ -179,7 +179,7 @@ class Declarations(ExpressionLowering):
         yield from self._declarators(node, base, body, heads)
 
     def _prototypes(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
-        """Yield a constructor, destructor or conversion that is only declared."""
+        """Yield declarations of constructors, destructors and conversions."""
         for child in node.named_children:
             if child.type in ("function_declarator", "operator_cast"):
                 yield from self._signature(node, child, None, heads)
@@ -201,7 +201,7 @@ class Declarations(ExpressionLowering):
             yield tree.Declaration(base, "", bits=width, span=self.get_span(node))
 
     def _declarator(self, node: tree_sitter.Node, at: int, base: tree.Type, heads: Heads) -> Iterator[tree.Statement]:
-        """Yield what the declarator declares that is the declaration's child no. `at`."""
+        """Yield what one declarator declares, child `at` of the declaration."""
         inner, initializer = _declarator_and_value(node.children, at)
         if inner is None:
             return
@@ -211,7 +211,7 @@ class Declarations(ExpressionLowering):
             return
         arguments: tuple[tree.Expression, ...] | None = None
         if last.type == "function_declarator":
-            arguments = self._called_like(last) if initializer is None else None
+            arguments = self._list_ambiguous_arguments(last) if initializer is None else None
             if _is_prototype(node, initializer, arguments):
                 yield from self._signature(node, inner, None, heads)
                 return
@@ -219,7 +219,7 @@ class Declarations(ExpressionLowering):
             last = last.child_by_field_name("declarator") or last
         value = None
         if initializer is not None and initializer.type == "argument_list":
-            arguments = self._given(initializer)
+            arguments = self._lower_arguments(initializer)
         elif initializer is not None:
             value = self.lower_expression(initializer)
         path = self._path(last)
@@ -255,7 +255,7 @@ class Declarations(ExpressionLowering):
             )
 
     def _specifiers(self, node: tree_sitter.Node) -> set[str]:
-        """Return the words in front of a declaration: static, const, …"""
+        """Return the specifiers of a declaration: static, const, …"""
         return {self.get_text(c) for c in node.children if c.type in ("storage_class_specifier", "type_qualifier")}
 
     def _width(self, children: Sequence[tree_sitter.Node]) -> tree.Expression | None:
@@ -263,8 +263,8 @@ class Declarations(ExpressionLowering):
         clause = next((c for c in children if c.type == "bitfield_clause"), None)
         return self.lower_expression(clause.named_children[0]) if clause and clause.named_children else None
 
-    def _called_like(self, node: tree_sitter.Node) -> tuple[tree.Expression, ...] | None:
-        """Return the arguments of `T x(a, b)`, which reads as a function of types a and b, if they can be values."""
+    def _list_ambiguous_arguments(self, node: tree_sitter.Node) -> tuple[tree.Expression, ...] | None:
+        """Return the arguments of `T x(a, b)`, which parses as a function declaration, if a and b can be values."""
         result: list[tree.Expression] = []
         listed = node.child_by_field_name("parameters")
         for child in listed.named_children if listed else ():
@@ -287,7 +287,7 @@ class Declarations(ExpressionLowering):
     def _signature(
         self, node: tree_sitter.Node, declarator: tree_sitter.Node, body: tree_sitter.Node | None, heads: Heads
     ) -> Iterator[tree.Statement]:
-        """Yield a function, from its whole node and its declarator; without a body it is only declared."""
+        """Yield a function, given its node and its declarator; a declaration if `body` is None."""
         returns = node.child_by_field_name("type")
         base, inner = self._returned_by(self.typed(node, returns) if returns else None, declarator)
         if inner is None or inner.type not in ("operator_cast", "function_declarator"):
@@ -302,7 +302,7 @@ class Declarations(ExpressionLowering):
             self._defer_block(body) if body else None,
             own_heads[-1] if own_heads else (),
             tuple(self._initializers(node)),
-            self.returned(inner) or converted or base,
+            self.lower_trailing_return(inner) or converted or base,
             owner=path[:-1],
             owner_templates=outer,
             specialized=(path[-1][1] or ()) if own_heads and not own_heads[-1] else None,
@@ -318,7 +318,7 @@ class Declarations(ExpressionLowering):
         )
 
     def _function_name(self, node: tree_sitter.Node) -> tuple[tree.Path, tree.Type | None, tree_sitter.Node | None]:
-        """Return a function's name, the type of a conversion function, and the node that const follows."""
+        """Return (name, type if it is a conversion function, node that may be followed by const)."""
         if node.type == "operator_cast":
             path = (("operator " + self.get_text(node.child_by_field_name("type")), None),)
             return path, self._converted_to(node), node.child_by_field_name("declarator")
@@ -330,7 +330,7 @@ class Declarations(ExpressionLowering):
     def _returned_by(
         self, base: tree.Type | None, declarator: tree_sitter.Node
     ) -> tuple[tree.Type | None, tree_sitter.Node | None]:
-        """Return the type that a function returns, its declarator's pointers included, and the declarator below."""
+        """Return (return type including the declarator's pointers, inner declarator)."""
         inner: tree_sitter.Node | None = declarator
         while inner is not None and inner.type in ("pointer_declarator", "reference_declarator"):
             if base is not None:
@@ -346,7 +346,7 @@ class Declarations(ExpressionLowering):
         return self.type(type_node) if type_node else None
 
     def _constraint(self, node: tree_sitter.Node) -> tree.Expression | None:
-        """Return what a function requires, or the template that is being read."""
+        """Return the requires clause of a function, else of the current template."""
         clause = _child_of_type(node, "requires_clause")
         return self._required(clause) if clause else self.constraint
 
@@ -354,7 +354,7 @@ class Declarations(ExpressionLowering):
         return qualifiers is not None and any(self.get_text(c) == "const" for c in qualifiers.named_children)
 
     def _initializers(self, node: tree_sitter.Node) -> Iterator[tuple[str, tuple[tree.Expression, ...]]]:
-        """Yield the members and bases that a constructor initializes, as they are written."""
+        """Yield (member or base, values) of a constructor's initializer list, in order."""
         for clause in node.named_children:
             for child in clause.named_children if clause.type == "field_initializer_list" else ():
                 parts = child.named_children
@@ -369,7 +369,7 @@ def _is_virtual_clause(clause: tree_sitter.Node) -> bool:
 
 
 def _split_heads(path: tree.Path, heads: Heads) -> tuple[tuple[tree.Parameter, ...], Heads]:
-    """Split template heads: (parameters of the classes that contain a name, heads of the name itself)."""
+    """Split template heads into (parameters of the classes that contain a name, heads of the name itself)."""
     count = sum(template_arguments is not None for _, template_arguments in path[:-1])
     return tuple(parameter for head in heads[:count] for parameter in head), heads[count:]
 
@@ -381,7 +381,7 @@ def _child_of_type(node: tree_sitter.Node, kind: str) -> tree_sitter.Node | None
 def _is_prototype(
     node: tree_sitter.Node, initializer: tree_sitter.Node | None, arguments: tuple[tree.Expression, ...] | None
 ) -> bool:
-    """Return whether a function's declarator declares no variable: no value, and parameters, not arguments."""
+    """Return whether a function declarator declares a function, not a variable with arguments."""
     if initializer is None:
         return arguments is None
     return node.type == "field_declaration"  # virtual void f() = 0
@@ -390,7 +390,7 @@ def _is_prototype(
 def _declarator_and_value(
     children: Sequence[tree_sitter.Node], at: int
 ) -> tuple[tree_sitter.Node | None, tree_sitter.Node | None]:
-    """Return the declarator at a place among a declaration's nodes, and its initializer."""
+    """Return (declarator, initializer) at an index of a declaration's children."""
     child = children[at]
     if child.type == "init_declarator":
         return child.child_by_field_name("declarator"), child.child_by_field_name("value")

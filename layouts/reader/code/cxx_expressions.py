@@ -1,4 +1,4 @@
-"""C++'s types and expressions, of tree-sitter's nodes → the tree of layouts/reader/code/tree.py."""
+"""Lower tree-sitter nodes of C++ expressions to the tree of layouts/reader/code/tree.py."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lanescope.cxx.integers import BOOL, INT, ULONG, find_integer_type
 from lanescope.cxx.literals import parse_character, parse_literal
 from lanescope.reader.code import tree
-from lanescope.reader.code.cxx_types import Types
+from lanescope.reader.code.cxx_types import TypeLowering
 from lanescope.reader.code.nodes import Readers
 from lanescope.reader.code.tree_statements import Block
 
@@ -23,8 +23,8 @@ _FOLDED = frozenset("+ - * / % ^ & | && || , << >> < > <= >= == != = += -= *= /=
 _CASTS = {"static_cast", "reinterpret_cast", "const_cast", "bit_cast", "dynamic_cast", "safe_cast"}
 
 
-class ExpressionLowering(Types):
-    """Types and expressions of one text; CxxLowering adds the statements."""
+class ExpressionLowering(TypeLowering):
+    """The lowering of types and expressions of one text; CxxLowering adds statements."""
 
     @abstractmethod
     def _lower_block(self, node: tree_sitter.Node) -> tree.Statement:
@@ -35,14 +35,14 @@ class ExpressionLowering(Types):
 
     def _lower_number(self, node: tree_sitter.Node) -> tree.Expression:
         text = self.get_text(node)
-        sign = text[0] if text[:1] in "+-" else ""  # the grammar takes a sign for a part of the literal
+        sign = text[0] if text[:1] in "+-" else ""  # the grammar includes the sign in the literal
         text = text[len(sign) :].lstrip()
-        read_one = parse_literal(text)
-        if read_one is None and not sign and _REAL.fullmatch(text):
+        parsed = parse_literal(text)
+        if parsed is None and not sign and _REAL.fullmatch(text):
             return tree.RealLiteral(text, 32 if text[-1] in "fF" else 64, span=self.get_span(node))
-        if read_one is None:
+        if parsed is None:
             return tree.OpaqueExpression(sign + text, span=self.get_span(node))
-        literal = tree.NumberLiteral(*read_one, span=self.get_span(node))
+        literal = tree.NumberLiteral(*parsed, span=self.get_span(node))
         return tree.Unary(sign, literal, span=self.get_span(node)) if sign else literal
 
     def _lower_name(self, node: tree_sitter.Node) -> tree.Expression:
@@ -98,23 +98,21 @@ class ExpressionLowering(Types):
         declarator = type_node.child_by_field_name("declarator") if type_node else None
         while declarator is not None and declarator.type != "abstract_function_declarator":
             declarator = declarator.child_by_field_name("declarator")
-        if declarator is not None:  # (a * (b & c)) & d: the grammar takes a product for a type
+        if declarator is not None:  # (a * (b & c)) & d: the grammar reads the product as a type
             return tree.OpaqueExpression(self.get_text(node), span=self.get_span(node))
         kind = self.type(type_node) if type_node else tree.Type(())
         return tree.Cast(kind, self._lower_field(node, "value"), span=self.get_span(node))
 
     def _lower_call(self, node: tree_sitter.Node) -> tree.Expression:
         function, listed = node.child_by_field_name("function"), node.child_by_field_name("arguments")
-        arguments = self._given(listed)
+        arguments = self._lower_arguments(listed)
         if function is None:
             return tree.OpaqueExpression(self.get_text(node), span=self.get_span(node))
         if function.type in ("primitive_type", "sized_type_specifier"):
             value = arguments[0] if arguments else tree.NumberLiteral(0, INT)
             return tree.Cast(self.type(function), value, span=self.get_span(node))
         callee = self.lower_expression(function)
-        if (
-            isinstance(callee, tree.Call) and len(callee.arguments) == len(arguments) == 1
-        ):  # (wchar_t)(long)(x) and its kind
+        if isinstance(callee, tree.Call) and len(callee.arguments) == len(arguments) == 1:  # (wchar_t)(long)(x)
             outer, inner = callee.function, callee.arguments[0]
             if _is_integer_type_name(outer) and _is_integer_type_name(inner):
                 cast = tree.Cast(type_from_expression(inner), arguments[0], span=self.get_span(node))
@@ -187,10 +185,10 @@ class ExpressionLowering(Types):
         return tree.StringLiteral("".join(self.get_text(part).strip('"') for part in parts), span=self.get_span(node))
 
     def _lower_character(self, node: tree_sitter.Node) -> tree.Expression:
-        read_one = parse_character(self.get_text(node))
-        if read_one is None:
+        parsed = parse_character(self.get_text(node))
+        if parsed is None:
             return tree.OpaqueExpression(self.get_text(node), span=self.get_span(node))
-        return tree.NumberLiteral(*read_one, span=self.get_span(node))
+        return tree.NumberLiteral(*parsed, span=self.get_span(node))
 
     def _lower_boolean(self, node: tree_sitter.Node) -> tree.Expression:
         return tree.NumberLiteral(int(node.type == "true"), BOOL, span=self.get_span(node))
@@ -203,14 +201,20 @@ class ExpressionLowering(Types):
         parameters = self._parameters(declarator.child_by_field_name("parameters")) if declarator else ()
         block = self._lower_block(body) if body else Block(())
         listed = node.child_by_field_name("template_parameters")
+        returns = self.lower_trailing_return(declarator)
         function = tree.Function(
-            "", parameters, block, self._parameters(listed), returns=self.returned(declarator), span=self.get_span(node)
+            "",
+            parameters,
+            block,
+            self._parameters(listed),
+            returns=returns,
+            span=self.get_span(node),
         )
         default, captures = self._lower_captures(node.child_by_field_name("captures"))
         return tree.Lambda(function, default, captures, span=self.get_span(node))
 
     def _lower_captures(self, node: tree_sitter.Node | None) -> tuple[str, tuple[tree.LambdaCapture, ...]]:
-        """Lower a lambda's captures: the default, and the named ones."""
+        """Lower a lambda's captures; return (default, named captures)."""
         default, captures, by_reference, starred = "", [], False, False
         for child in node.children if node else ():
             if child.type == "lambda_default_capture":
@@ -222,12 +226,12 @@ class ExpressionLowering(Types):
             elif child.type == "*":
                 starred = True
             elif child.is_named and child.type != "comment":
-                captures.append(self._capture(child, by_reference))
+                captures.append(self._lower_capture(child, by_reference))
                 by_reference = False
         return default, tuple(captures)
 
-    def _capture(self, node: tree_sitter.Node, by_reference: bool) -> tree.LambdaCapture:
-        """Return one named capture; by_reference: whether & precedes it."""
+    def _lower_capture(self, node: tree_sitter.Node, by_reference: bool) -> tree.LambdaCapture:
+        """Lower one named capture; by_reference: whether & precedes it."""
         if node.type != "lambda_capture_initializer":
             return tree.LambdaCapture(self.get_text(node), by_reference, span=self.get_span(node))
         name, value = node.child_by_field_name("left"), node.child_by_field_name("right")
@@ -256,8 +260,10 @@ class ExpressionLowering(Types):
         if dims:
             kind = tree.Type(kind.path, kind.pointers, kind.reference, tuple(dims), kind.body, span=kind.span)
         braced = arguments is not None and arguments.type == "initializer_list"
-        where = self._given(node.child_by_field_name("placement"))
-        return tree.New(kind, self._given(arguments), braced, arguments is None, where, span=self.get_span(node))
+        where = self._lower_arguments(node.child_by_field_name("placement"))
+        return tree.New(
+            kind, self._lower_arguments(arguments), braced, arguments is None, where, span=self.get_span(node)
+        )
 
     def _lower_delete(self, node: tree_sitter.Node) -> tree.Expression:
         inner = [c for c in node.named_children if c.type != "comment"]

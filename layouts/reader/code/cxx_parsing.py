@@ -1,4 +1,4 @@
-"""tree-sitter's parser of CUDA C++, whose work on one text is bounded."""
+"""tree-sitter's parser of CUDA C++, with a bound on its work."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from lanescope.reader.code.source import ParsedSource
 if TYPE_CHECKING:
     import tree_sitter
 
-MOST_PROGRESS = 900  # calls of the parser's progress function: a bound on its work, whatever the text …
-MOST_OPEN = 1500  # braces in one another: mending more that are not closed takes the parser seconds in one go
-PROGRESS_PER_KB = 40  # … and of each 1,000 characters: CUTLASS's headers take 4 to 10
+MOST_PROGRESS = 900  # calls of the parser's progress function that any text may take …
+MOST_OPEN = 1500  # nested braces: error recovery from more unclosed ones blocks the parser for seconds
+PROGRESS_PER_KB = 40  # … plus so many per 1,000 characters; CUTLASS's headers take 4 to 10
 
 
 @cache
@@ -32,17 +32,17 @@ def cuda_language() -> tree_sitter.Language:
 def parse_bounded(
     language: tree_sitter.Language, source: ParsedSource, ranges: Sequence[tree_sitter.Range] = ()
 ) -> tree_sitter.Node | None:
-    """Parse ASCII text, or only some ranges of it; None if that takes more work than any kernel does.
+    """Parse a text, or only some ranges of it; None if that exceeds the bound, which no real kernel does.
 
-    Each call has a parser of its own (a microsecond): the callbacks below let other threads run, and two threads in one
-    parser end the process.
+    Each call makes its own parser (a microsecond): the callbacks let other threads run, and two threads in one parser
+    crash the process.
     """
     import tree_sitter
 
     parser = tree_sitter.Parser(language)
     if ranges:
         parser.included_ranges = list(ranges)
-    length = sum(one.end_byte - one.start_byte for one in ranges) or len(source.text)
+    length = sum(part.end_byte - part.start_byte for part in ranges) or len(source.text)
     data = source.text.encode("ascii", "replace").replace(b"->*", b" .*")  # which the grammar lacks
     if _measure_depth(data) > MOST_OPEN:
         return None
@@ -63,7 +63,7 @@ def parse_bounded(
 
 
 def _measure_depth(data: bytes) -> int:
-    """Measure how many braces are open in one another at most."""
+    """Return the greatest nesting of braces."""
     if data.count(b"{") <= MOST_OPEN:
         return 0
     steps = (1 if match[0] == b"{" else -1 for match in re.finditer(rb"[{}]", data))

@@ -1,5 +1,6 @@
-"""C++'s statements, of tree-sitter's nodes → the tree of layouts/reader/code/tree.py. What the parser cannot read
-becomes UnreadText: the evaluator forgets what such text may write.
+"""Lower tree-sitter nodes of C++ statements to the tree of layouts/reader/code/tree.py.
+
+Text that did not parse becomes UnreadText; the evaluator makes unknown what it may write.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 from lanescope.cxx.integers import BOOL
 from lanescope.deadline import check_deadline, note_reading_place
 from lanescope.reader.code import tree
-from lanescope.reader.code.cxx_declarations import Declarations, Heads
+from lanescope.reader.code.cxx_declarations import DeclarationLowering, Heads
 from lanescope.reader.code.cxx_types import RECORDS
 from lanescope.reader.code.inline_ptx import join_string_literals
 from lanescope.reader.code.nodes import MOST_DEPTH
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     import tree_sitter
 
 _LISTS = frozenset("linkage_specification declaration_list field_declaration_list translation_unit".split())
-# What runs no code and defines nothing that the evaluator knows.
+# Nodes that run no code and define nothing that the evaluator uses.
 _SILENT = frozenset(
     "comment access_specifier static_assert_declaration concept_definition attribute_declaration"
     " type_descriptor".split()
@@ -47,8 +48,8 @@ _CONTROL = re.compile(
 )
 
 
-class CxxLowering(Declarations):
-    """One text's nodes → the tree."""
+class CxxLowering(DeclarationLowering):
+    """The lowering of one text."""
 
     def lower_statements(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
         for child in node.named_children:
@@ -66,14 +67,14 @@ class CxxLowering(Declarations):
         self.depth += 1
         try:
             if node.has_error and node.type in _CHECKED and self._has_own_error(node):
-                yield from self._broken(node, heads)
+                yield from self._lower_broken(node, heads)
             else:
-                yield from self._unbroken(node, heads)
+                yield from self._lower_unbroken(node, heads)
         finally:
             self.depth -= 1
 
-    def _broken(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
-        """Yield a statement of which a part did not parse: what could be read of it, and its text."""
+    def _lower_broken(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        """Yield a statement with a parse error: the part that parsed, and its text."""
         if node.type == "return_statement":
             yield Return(tree.OpaqueExpression(self.get_text(node), span=self.get_span(node)), span=self.get_span(node))
             return
@@ -82,13 +83,13 @@ class CxxLowering(Declarations):
         text = self.get_text(node) + (self.get_text(after) if after is not None else "")
         yield UnreadText(text, span=self.get_span(node))
 
-    def _unbroken(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+    def _lower_unbroken(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         kind = node.type
         if kind in _STATEMENTS:
             yield from _STATEMENTS[kind](self, node, heads)
         elif kind in _LISTS:
             body = node.child_by_field_name("body") or node
-            single = kind == "linkage_specification" and body.type != "declaration_list"  # extern "C" of one function
+            single = kind == "linkage_specification" and body.type != "declaration_list"  # extern "C" void f();
             yield from self.lower_statement(body) if single else self.lower_statements(body)
         elif kind.endswith(("_expression", "_literal")) or kind in ("identifier", "qualified_identifier"):
             yield ExpressionStatement(self.lower_expression(node), span=self.get_span(node))
@@ -96,14 +97,11 @@ class CxxLowering(Declarations):
             yield UnreadText(self.get_text(node), span=self.get_span(node))
 
     def _has_own_error(self, node: tree_sitter.Node) -> bool:
-        """Return whether a part of a statement did not parse.
-
-        Statements in blocks below it are checked by themselves.
-        """
+        """Return whether a statement has a parse error outside its nested statements, which are checked separately."""
         for child in node.children:
             block = node.next_named_sibling
             if child.is_missing and child.type == ";" and block is not None and block.type == "compound_statement":
-                return True  # a macro that stands for the head of a loop
+                return True  # a macro that expands to the head of a loop
             if child.type == "ERROR" or (child.is_missing and child.type in ("identifier", ")")):
                 return True
             inside = child.type in ("compound_statement", "field_declaration_list") or child.type.endswith("_statement")
@@ -120,7 +118,7 @@ class CxxLowering(Declarations):
             yield Instantiation(tree.Name(self._path(named), span=self.get_span(named)), span=self.get_span(node))
 
     def _lower_unread(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
-        """Yield a part that did not parse: the whole statements and definitions in it, and the text around them."""
+        """Yield the complete statements and definitions inside a parse error, and the remaining text."""
         inner: list[tree.Statement] = []
         outside, at = [], node.start_byte
         for child in node.named_children:
@@ -157,18 +155,18 @@ class CxxLowering(Declarations):
         yield self._lower_block(node)
 
     def _defer_block(self, node: tree_sitter.Node) -> tree.Statement:
-        """Return the block of a function, lowered when it is run."""
-        deep = self.depth
+        """Return the body of a function, lowered when it is first run."""
+        depth = self.depth
 
         @cache
         def make() -> tree.Statement:
-            self.depth = deep
+            self.depth = depth
             return self._lower_block(node) if node.type != "try_statement" else self._lower_function_try(node)
 
         return tree.DeferredBody(make, span=self.get_span(node))
 
     def _lower_function_try(self, node: tree_sitter.Node) -> tree.Statement:
-        """Lower a function try block; for a constructor, whose members it guards too, to text that may throw."""
+        """Lower a function try block; for a constructor, where it also guards members, to text that may throw."""
         if any(c.type == "field_initializer_list" for c in node.named_children):
             text = self.get_text(node)
             throws = If(tree.OpaqueExpression("?"), Throw(tree.OpaqueExpression("?")), None)
@@ -202,7 +200,7 @@ class CxxLowering(Declarations):
         return self.lower_expression(value)
 
     def _lower_condition_start(self, node: tree_sitter.Node | None) -> tree.Statement | None:
-        """Lower the statement in front of a condition, `if (int x = 1; …)`."""
+        """Lower the init-statement of a condition, `if (int x = 1; …)`."""
         start = node.child_by_field_name("initializer") if node is not None else None
         return Block(tuple(self.lower_statements(start)), scoped=False) if start is not None else None
 
@@ -311,7 +309,7 @@ class CxxLowering(Declarations):
             yield declared or ExpressionStatement(self.lower_expression(inner[0]), span=self.get_span(inner[0]))
 
     def _lower_function_pointer(self, node: tree_sitter.Node) -> tree.Declaration | None:
-        """Lower void (*kernel)(T) = f, which the grammar reads as a call of what void(*kernel) gives."""
+        """Lower void (*kernel)(T) = f, which the grammar reads as a call of void(*kernel)."""
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         if node.type != "assignment_expression" or left is None or right is None or left.type != "call_expression":
             return None
@@ -322,7 +320,7 @@ class CxxLowering(Declarations):
         return tree.Declaration(tree.Type((("auto", None),)), name[1], value, span=self.get_span(node))
 
     def _lower_array_reference(self, node: tree_sitter.Node) -> tree.Declaration | None:
-        """Lower int (&r)[3] = t and int (*p)[3] = t, which the grammar reads as an item of what int(&r) gives."""
+        """Lower int (&r)[3] = t and int (*p)[3] = t, which the grammar reads as an item of int(&r)."""
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         if node.type != "assignment_expression" or left is None or right is None or left.type != "subscript_expression":
             return None
@@ -372,14 +370,14 @@ class CxxLowering(Declarations):
             yield UnreadText("goto", span=self.get_span(node))
 
 
-def _has_case_label(node: tree_sitter.Node, deep: int = 0) -> bool:
-    """Return whether a case label is inside a statement of a switch, as in Duff's device."""
+def _has_case_label(node: tree_sitter.Node, depth: int = 0) -> bool:
+    """Return whether a case label is inside a nested statement of a switch, as in Duff's device."""
     return any(
-        (child.type == "case_statement" and bool(deep or node.type != "case_statement"))
+        (child.type == "case_statement" and bool(depth or node.type != "case_statement"))
         or (
             child.type not in ("switch_statement", "lambda_expression")
-            and deep < 40
-            and _has_case_label(child, deep + 1)
+            and depth < 40
+            and _has_case_label(child, depth + 1)
         )
         for child in node.named_children
     )
@@ -418,7 +416,7 @@ _STATEMENTS: dict[str, _Reader] = {
     "enum_specifier": CxxLowering._enum,
     "gnu_asm_expression": CxxLowering._lower_assembly,
 }
-# Statements of which no part may be left out.
+# Statements that are unread as a whole if a part did not parse.
 _CHECKED = frozenset(
     "declaration if_statement for_statement while_statement do_statement for_range_loop switch_statement"
     " return_statement expression_statement try_statement throw_statement".split()

@@ -1,4 +1,4 @@
-"""C++'s types, declarators, names and parameters, of tree-sitter's nodes → the tree of layouts/reader/code/tree.py."""
+"""Lower tree-sitter nodes of C++ types, declarators, names and parameters to layouts/reader/code/tree.py."""
 
 from __future__ import annotations
 
@@ -18,31 +18,32 @@ _TYPE_PARAMETERS = frozenset(
     "type_parameter_declaration optional_type_parameter_declaration variadic_type_parameter_declaration"
     " template_template_parameter_declaration".split()
 )
-# Declarators that say nothing of the type.
+# Declarators that do not change the type.
 _TRANSPARENT = frozenset(
     "parenthesized_declarator init_declarator variadic_declarator abstract_parenthesized_declarator".split()
 )
 
 
-class Types(NodeReader):
-    """Types and names of one text."""
+class TypeLowering(NodeReader):
+    """The lowering of types and names of one text."""
 
     @abstractmethod
     def _struct(self, node: tree_sitter.Node, templates: tuple[tree.Parameter, ...]) -> tree.StructDefinition | None:
-        """Return a class with its members, or a template's that is only declared; None for another without a body."""
+        """Lower a class definition or a forward declaration of a class template; None for another declaration."""
 
     def __init__(self, source: ParsedSource) -> None:
         super().__init__(source.text)
         self.source = source
-        self.constraint: tree.Expression | None = None  # of the template that is being read
+        self.constraint: tree.Expression | None = None  # of the current template
 
     def get_span(self, node: tree_sitter.Node) -> Span:
         return self.source.get_original(node.start_byte, node.end_byte)
 
     def _declared(self, base: tree.Type, node: tree_sitter.Node) -> tuple[tree.Type, tree_sitter.Node]:
-        """Return the type of a declarator and the node of its name.
+        """Return (type, node of the name) of a declarator.
 
-        Pointers, references and array sizes are part of the type. A pointer to a function has the type auto.
+        Pointers, references and array sizes are part of the type. A pointer to a function or an array gets the type
+        auto.
         """
         pointers, reference, dims = base.pointers, base.reference, list(base.dims)
         while True:
@@ -86,7 +87,7 @@ class Types(NodeReader):
         return inner is not None and inner.type == "parenthesized_declarator"
 
     def typed(self, node: tree_sitter.Node, type_node: tree_sitter.Node) -> tree.Type:
-        """Return the type of a declaration, const if a qualifier beside it says so."""
+        """Lower the type of a declaration, with a const qualifier beside it."""
         kind = self.type(type_node)
         const = any(c.type == "type_qualifier" and self.get_text(c) in ("const", "constexpr") for c in node.children)
         if not const or kind.const:
@@ -116,13 +117,13 @@ class Types(NodeReader):
         return tree.Type(self._path(node), span=self.get_span(node))
 
     def _path(self, node: tree_sitter.Node) -> tree.Path:
-        """Return the parts of a qualified name; `::name` begins with an empty one."""
+        """Return the parts of a qualified name; `::name` begins with an empty part."""
         if node.type == "qualified_identifier":
             return self._qualified_path(node)
         if node.type == "nested_namespace_specifier":
             return tuple(part for child in node.named_children for part in self._path(child))
         if node.type in ("template_type", "template_function", "template_method"):
-            template_arguments = self._given(node.child_by_field_name("arguments"))
+            template_arguments = self._lower_arguments(node.child_by_field_name("arguments"))
             return ((self.get_text(node.child_by_field_name("name")), template_arguments),)
         if node.type in ("dependent_name", "dependent_type") and node.named_children:
             return self._path(node.named_children[-1])
@@ -149,7 +150,7 @@ class Types(NodeReader):
         return tuple(parameters)
 
     def _type_parameter(self, node: tree_sitter.Node) -> tree.Parameter:
-        """Return a type, or a template, among a template's parameters."""
+        """Lower a type parameter or template parameter of a template."""
         if node.type.startswith("template_template"):
             node = node.named_children[-1]
         name = node.child_by_field_name("name") or next(
@@ -171,11 +172,11 @@ class Types(NodeReader):
         name = "" if abstract else self.get_text(named)
         return tree.Parameter(name, kind, value, False, node.type.startswith("variadic"), span=self.get_span(node))
 
-    def _given(self, node: tree_sitter.Node | None) -> tuple[tree.Expression, ...]:
+    def _lower_arguments(self, node: tree_sitter.Node | None) -> tuple[tree.Expression, ...]:
         return tuple(self.lower_expression(c) for c in (node.named_children if node else ()) if c.type != "comment")
 
-    def returned(self, declarator: tree_sitter.Node | None) -> tree.Type | None:
-        """Return the type behind `->` of a function or lambda; None without one."""
+    def lower_trailing_return(self, declarator: tree_sitter.Node | None) -> tree.Type | None:
+        """Lower the trailing return type of a function or lambda; None without one."""
         trailing = [c for c in declarator.named_children if c.type == "trailing_return_type"] if declarator else []
         described = trailing[0].named_children[0] if trailing and trailing[0].named_children else None
         return self.type(described) if described is not None else None

@@ -59,7 +59,7 @@ def launch_kernels(ev: Evaluator, call: Invocation) -> None:
         note_instance(ev, kernel)
     elif (key := _make_launch_key(kernel, arguments)) not in ev.launched:
         ev.launched.add(key)
-        ev.call_function(kernel, arguments, {}, call.one.span, None)
+        ev.call_function(kernel, arguments, {}, call.node.span, None)
 
 
 def _make_launch_key(kernel: FunctionSet, arguments: Iterable[CallArgument]) -> tuple[str, ...]:
@@ -126,14 +126,14 @@ def _find_function(ev: Evaluator, call: Invocation, at: int) -> Any:
     if at >= len(call.arguments):
         return None
     value = call.arguments[at].value
-    if isinstance(value, FunctionSet | EitherFunction) or at >= len(call.one.arguments):
+    if isinstance(value, FunctionSet | EitherFunction) or at >= len(call.node.arguments):
         return value
-    inner = _strip_casts(call.one.arguments[at])
+    inner = _strip_casts(call.node.arguments[at])
     return ev.evaluate_expression(inner, call.scope) if isinstance(inner, tree.Name) else value
 
 
 def _list_functions(ev: Evaluator, call: Invocation) -> Iterator[Any]:
-    for n, expression in enumerate(call.one.arguments[: len(call.arguments)]):
+    for n, expression in enumerate(call.node.arguments[: len(call.arguments)]):
         plain = isinstance(call.arguments[n].value, FunctionSet | EitherFunction)
         if plain or _strip_casts(expression) is not expression:
             yield _find_function(ev, call, n)
@@ -165,6 +165,6 @@ def _load_arguments(ev: Evaluator, call: Invocation, at: int) -> list[CallArgume
         place = address.place if isinstance(address, Address) and address.at.known == 0 else None
         if not isinstance(place, PLACES):
             return None
-        value = ev.load_place(place, call.one)
+        value = ev.load_place(place, call.node)
         arguments.append(CallArgument(value, ev.find_declared_type(place, value), True, None, where=place))
     return arguments or None

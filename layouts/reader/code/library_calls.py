@@ -61,8 +61,8 @@ def _rule(function: Rule) -> Rule:
 
 def call_library(ev: Evaluator, call: Invocation) -> Any:
     """Return what a call gives whose function the text does not define."""
-    call = replace(call, given=[ev.get_argument_value(a) for a in call.arguments])
-    for argument, expression in zip(call.arguments, call.one.arguments, strict=False):
+    call = replace(call, values=[ev.get_argument_value(a) for a in call.arguments])
+    for argument, expression in zip(call.arguments, call.node.arguments, strict=False):
         plain = isinstance(expression, tree.Name) and not is_atom_call(call)
         if isinstance(argument.value, SymbolicInt | ObjectValue) and not plain:
             ev.note_value(argument.value, ev.format_expression(expression), expression.span)
@@ -77,13 +77,13 @@ def call_library(ev: Evaluator, call: Invocation) -> Any:
 
 def _call_unknown(ev: Evaluator, call: Invocation) -> OpaqueValue:
     """Return a term for a call of which nothing is known, and forget what it may write."""
-    function, owner = call.one.function, call.owner
+    function, owner = call.node.function, call.owner
     note_unread_call(ev, call.name, call.arguments)
     result = name_unknown_call(ev, call)
     if not isinstance(function, tree.Name | tree.Type | tree.Member):  # (object.*function)(…)
         ev.forget_names(ev.text[slice(*function.span)], call.scope)
         ev.forget_globals()
-    forget_unknown(ev, call.name, call.arguments, call.one)
+    forget_unknown(ev, call.name, call.arguments, call.node)
     if isinstance(owner, ObjectValue) and owner.record.opaque:
         ev.forget_place(Cell(owner.derived or owner))
     if call.templates and not ev.python:
@@ -105,7 +105,7 @@ def _call_owner_member(ev: Evaluator, call: Invocation) -> Any:
     """Evaluate array.size() of std::array; an unknown member function may write the array."""
     if not isinstance(call.owner, ArrayValue) or call.owner.typed is None:
         return MISSING
-    result = ev.call_array_member(call.owner, call.name, call.given)
+    result = ev.call_array_member(call.owner, call.name, call.values)
     if result is not None:
         return result
     forget_escaped(ev, Cell(call.owner))
@@ -119,7 +119,7 @@ def _construct_type(ev: Evaluator, call: Invocation) -> Any:
     if kind is None:
         return MISSING
     of_record = kind.record is not None and not kind.pointers
-    return ev.construct_value(kind, call.arguments if of_record else call.given, call.one, call.scope)
+    return ev.construct_value(kind, call.arguments if of_record else call.values, call.node, call.scope)
 
 
 @_rule
@@ -133,15 +133,15 @@ def _construct_library_type(ev: Evaluator, call: Invocation) -> Any:
 def _move_bytes(ev: Evaluator, call: Invocation) -> Any:
     """Evaluate memcpy and memset."""
     move = {"memcpy": _copy_bytes, "memset": _set_bytes}.get(call.name)
-    return move(ev, call.arguments, call.one) if move is not None and len(call.arguments) == 3 else MISSING
+    return move(ev, call.arguments, call.node) if move is not None and len(call.arguments) == 3 else MISSING
 
 
 @_rule
 def _call_range_access(ev: Evaluator, call: Invocation) -> Any:
     """Evaluate std::begin, std::size and their kind of an array."""
-    if call.target is not None or len(call.given) != 1 or call.name not in _RANGES:
+    if call.target is not None or len(call.values) != 1 or call.name not in _RANGES:
         return MISSING
-    result = ev.call_array_member(call.given[0], call.name, []) if isinstance(call.given[0], ArrayValue) else None
+    result = ev.call_array_member(call.values[0], call.name, []) if isinstance(call.values[0], ArrayValue) else None
     return result if result is not None else MISSING
 
 
@@ -165,7 +165,7 @@ def _exchange(ev: Evaluator, call: Invocation) -> Any:
         ev.forget_place(first.where)
         ev.forget_globals()
         return ev.forget_members(old)
-    ev.store_value(first.where, second.value, call.one.span)
+    ev.store_value(first.where, second.value, call.node.span)
     return old
 
 
@@ -174,20 +174,20 @@ def _call_known(ev: Evaluator, call: Invocation) -> Any:
     """Evaluate std::numeric_limits<T>::max(), and the functions that layouts/reader/code/builtin_calls.py knows."""
     if call.target is not None and not isinstance(call.target, OpaqueValue):
         return MISSING
-    limit = _evaluate_limit(ev, call.one.function, call.scope)
+    limit = _evaluate_limit(ev, call.node.function, call.scope)
     return (
         limit
         if limit is not None
-        else evaluate_known_function(ev, call.name, call.templates, call.given, call.one.span)
+        else evaluate_known_function(ev, call.name, call.templates, call.values, call.node.span)
     )
 
 
 @_rule
 def _measure_cute(ev: Evaluator, call: Invocation) -> Any:
     """Evaluate size<0>(shape), tile_size<1>(tiled_mma) and their kind of values of CuTe that are known."""
-    if not is_size_call(ev, call.name) or len(call.given) != 1 or isinstance(call.one.function, tree.Member):
+    if not is_size_call(ev, call.name) or len(call.values) != 1 or isinstance(call.node.function, tree.Member):
         return MISSING  # tensor.size(1) is a member of another library's class
-    term = OpaqueValue(call.name, None, call.name, tuple(call.given), (("<>", call.templates),), call.one.span)
+    term = OpaqueValue(call.name, None, call.name, tuple(call.values), (("<>", call.templates),), call.node.span)
     try:
         size = CuteEvaluator(ev.text, None).evaluate_value(term)
     except (OpenCuteValueError, LayoutError):
@@ -198,13 +198,13 @@ def _measure_cute(ev: Evaluator, call: Invocation) -> Any:
 @_rule
 def _cast_to_integer(ev: Evaluator, call: Invocation) -> Any:
     """Evaluate uint64_t(value)."""
-    function = call.one.function
-    if call.target is not None or not isinstance(function, tree.Name) or len(call.given) != 1:
+    function = call.node.function
+    if call.target is not None or not isinstance(function, tree.Name) or len(call.values) != 1:
         return MISSING
     kind = ev.find_builtin_type(function.path, call.scope)
     if kind is None or kind.integer is None:
         return MISSING
-    return ev.convert_to_kind(call.given[0], kind, call.one.span)
+    return ev.convert_to_kind(call.values[0], kind, call.node.span)
 
 
 def call_array_member(ev: Evaluator, array: ArrayValue, name: str, arguments: list[Any]) -> Any:
@@ -376,9 +376,9 @@ def _set_bytes(ev: Evaluator, arguments: list[CallArgument], call: tree.Call) ->
 
 def name_unknown_call(ev: Evaluator, call: Invocation) -> OpaqueValue:
     """Return a term that says what is called with which values."""
-    inner = ", ".join(shorten_name(value) for value in call.given)
+    inner = ", ".join(shorten_name(value) for value in call.values)
     listed = f"<{', '.join(map(shorten_name, call.templates))}>" if call.templates else ""
-    function, target = call.one.function, call.target
+    function, target = call.node.function, call.target
     head = str(function) if isinstance(function, tree.Name) else ev.format_expression(function)
     named = [*call.named.items()]
     if call.templates:
@@ -389,15 +389,15 @@ def name_unknown_call(ev: Evaluator, call: Invocation) -> OpaqueValue:
         named.append((CALLED, target))
     if isinstance(target, OpaqueValue):
         named += [(name, kind) for name, kind in target.named if name == "::"]  # Type::function(…)
-    given = map(freeze_value, call.given) if is_cute_call(call.name) and not ev.python else call.given
-    term = OpaqueValue(f"{head}{listed}({inner})"[:120], None, call.name, tuple(given), tuple(named), call.one.span)
+    given = map(freeze_value, call.values) if is_cute_call(call.name) and not ev.python else call.values
+    term = OpaqueValue(f"{head}{listed}({inner})"[:120], None, call.name, tuple(given), tuple(named), call.node.span)
     ev.record_call(term)
     return term
 
 
 def find_constructed_kind(ev: Evaluator, call: Invocation) -> ResolvedType | None:
     """Return the type that a call constructs; None if it calls a function."""
-    target, node = call.target, call.one
+    target, node = call.target, call.node
     if isinstance(target, TemplateEntity):
         path = node.function.path if isinstance(node.function, tree.Name | tree.Type) else ()
         resolved_type: ResolvedType | None = (

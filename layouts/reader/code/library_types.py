@@ -21,10 +21,10 @@ def construct_library_type(ev: Evaluator, call: Invocation) -> Any:
         return None
     kind = traits.make_sequence(call.name, list(call.templates))
     if kind is not None:
-        return ev.construct_value(kind, [], call.one, call.scope)
+        return ev.construct_value(kind, [], call.node, call.scope)
     if not _ATOM.match(call.name):
         return None
-    return OpaqueValue(call.name, ResolvedType(call.name, arguments=call.templates), span=call.one.span)
+    return OpaqueValue(call.name, ResolvedType(call.name, arguments=call.templates), span=call.node.span)
 
 
 def is_atom_call(call: Invocation) -> bool:

@@ -60,13 +60,15 @@ class Preprocessor:
     def __init__(self, text: str, patience: int = 1, macros: Mapping[str, str] | None = None) -> None:
         if "u64" in text and _RUST.search(text):
             text = _convert_rust(text)
-        self.given: dict[str, MacroDefinition] = {}
+        self.macros: dict[str, MacroDefinition] = {}
         self.undefined: set[str] = set()
         for name, value in (macros or {}).items():
             if value == predefined.NOT_DEFINED:
                 self.undefined.add(name)
             else:
-                self.given[name] = MacroDefinition(None, tuple(split_tokens("1" if value == predefined.HAS else value)))
+                self.macros[name] = MacroDefinition(
+                    None, tuple(split_tokens("1" if value == predefined.HAS else value))
+                )
         joined = _SPLIT.sub(r"\1\3\2", re.sub(r"[^\x00-\x7f]", "?", text))
         self.text: DirectiveText = find_directives(_blank_open_comment(joined))
         self.arch = predefined.find_architecture(text)
@@ -132,7 +134,7 @@ class _PreprocessorRun:
         self.text = preprocessor.text
         self.code = preprocessor.text.joined.text
         self.state = Conditions(preprocessor.text, preprocessor.arch, preprocessor.steps, decisions, chosen)
-        self.state.macros.update(preprocessor.given)
+        self.state.macros.update(preprocessor.macros)
         self.state.undefined |= preprocessor.undefined
         self.uses = MacroUses(self.text, self.state.macros)
         self.pushed: dict[str, list[tuple[MacroDefinition | None, bool]]] = {}
@@ -354,7 +356,7 @@ class _PreprocessorRun:
         self._copy_stretch(copied, end)
 
     def _write_macro_use(self, name: str, start: int, *, at: int, end: int, copied: int) -> int | None:
-        """Write the text before a use of a macro, and its expansion; return where the use ends, None if it is no use."""
+        """Write the text before a use of a macro, and its expansion; return where the use ends, None for no use."""
         self.state.expander.builtin = {
             "__LINE__": lambda: self._make_line_token(start),
             "__COUNTER__": self._make_counter_token,

@@ -1,4 +1,4 @@
-"""Python → the tree of layouts/reader/code/tree.py, by tree-sitter's Python grammar."""
+"""Parse Python into the tree of layouts/reader/code/tree.py, with tree-sitter's Python grammar."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def parse_python(text: str) -> tuple[tree.Statement, ...]:
 
 
 class PythonLowering(NodeReader):
-    """One text's nodes → the tree. shift: characters put before the text."""
+    """The lowering of one text. shift: number of characters inserted before the text."""
 
     def __init__(self, text: str, shift: int) -> None:
         super().__init__(text)
@@ -157,7 +157,7 @@ class PythonLowering(NodeReader):
         yield self._branch(node, chain)
 
     def _branch(self, node: tree_sitter.Node, other: tree.Statement | None) -> If:
-        """Return an `if` or `elif`, with what follows if it does not hold."""
+        """Lower an `if` or `elif`; other: the statement for a false condition."""
         yes = self.lower_block(node.child_by_field_name("consequence"))
         return If(self._lower_field(node, "condition"), yes, other, span=self.get_span(node))
 
@@ -315,7 +315,7 @@ class PythonLowering(NodeReader):
         )
 
     def _lower_inner_assignment(self, node: tree_sitter.Node) -> tree.Expression:
-        """Lower the inner one of `a = b = 1`, and `(a := 1)`."""
+        """Lower the inner assignment of `a = b = 1`, and `(a := 1)`."""
         name = "name" if node.type == "named_expression" else "left"
         value = "value" if node.type == "named_expression" else "right"
         return tree.Assignment(

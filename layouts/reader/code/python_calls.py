@@ -1,4 +1,4 @@
-"""Calls of Python, and the items of what a loop or an assignment takes apart."""
+"""Evaluate Python calls, and unpack the items of loops and assignments."""
 
 from __future__ import annotations
 
@@ -21,53 +21,53 @@ if TYPE_CHECKING:
 
 
 def call_python(ev: Evaluator, call: Invocation) -> Any:
-    """Return what a call of Python gives."""
-    node, target = call.one, call.target
+    """Evaluate a Python call."""
+    node, target = call.node, call.target
     if isinstance(target, FunctionSet):
         arguments: list[Any] = []
         for argument in node.arguments[:64]:
             unpacked = _unpack_argument(ev, argument, call.scope)
             arguments += unpacked if unpacked is not None else [ev.evaluate_expression(argument, call.scope)]
         return ev.call_function(target, arguments, call.named, node.span, node)
-    call = replace(call, given=ev.evaluate_arguments(node, call.scope))
+    call = replace(call, values=ev.evaluate_arguments(node, call.scope))
     kind = find_constructed_kind(ev, call)
     if kind is not None:
         return _construct_python(ev, call, kind)
     if target is None or isinstance(target, OpaqueValue):
-        result = evaluate_known_function(ev, call.name, call.templates, call.given, node.span)
+        result = evaluate_known_function(ev, call.name, call.templates, call.values, node.span)
         if result is not MISSING:
             return result
     if isinstance(call.owner, SymbolicInt | Pointer):
-        result = evaluate_known_function(ev, call.name, call.templates, [call.owner, *call.given], node.span)
+        result = evaluate_known_function(ev, call.name, call.templates, [call.owner, *call.values], node.span)
         if result is not MISSING and call.name in ("bit_length", "to", "cast"):
             return result
     return name_unknown_call(ev, call)
 
 
-def python_overload(ev: Evaluator, closure: FunctionSet, count: int) -> tree.Function:
-    """Return the function of a name that takes so many arguments, else the first."""
+def choose_python_overload(ev: Evaluator, closure: FunctionSet, count: int) -> tree.Function:
+    """Return the first function that takes `count` arguments, else the first function."""
     return next((f for f in closure.functions if accepts_count(f, count)), closure.functions[0])
 
 
 def _construct_python(ev: Evaluator, call: Invocation, kind: ResolvedType) -> Any:
-    """Return a value of a type, or an instance of a class: by __init__, or with a dataclass's fields."""
-    record, arguments = kind.record, call.given
+    """Construct a value of a type, or an instance of a class: with __init__, or by the fields of a dataclass."""
+    record, arguments = kind.record, call.values
     if record is None:
-        return ev.construct_value(kind, arguments, call.one, call.scope)
+        return ev.construct_value(kind, arguments, call.node, call.scope)
     instance = ev.make_instance(record, call.name)
     if "__init__" in record.methods:
-        ev.call_function(replace(record.methods["__init__"], this=instance), arguments, call.named, call.one.span)
+        ev.call_function(replace(record.methods["__init__"], this=instance), arguments, call.named, call.node.span)
         return instance
-    for place, member in enumerate(record.members):
-        if place < len(arguments):
-            instance.members[member] = Cell(arguments[place], None, member)
+    for index, member in enumerate(record.members):
+        if index < len(arguments):
+            instance.members[member] = Cell(arguments[index], None, member)
         elif member in call.named:
             instance.members[member] = Cell(call.named[member], None, member)
     return instance
 
 
 def evaluate_arguments(ev: Evaluator, call: tree.Call, scope: Any) -> list[Any]:
-    """Evaluate the arguments of a call of Python, and look for descriptors in them."""
+    """Evaluate the arguments of a Python call, and record those that are descriptors."""
     arguments: list[Any] = []
     for argument in call.arguments[:64]:
         if (unpacked := _unpack_argument(ev, argument, scope)) is not None:
@@ -81,28 +81,28 @@ def evaluate_arguments(ev: Evaluator, call: tree.Call, scope: Any) -> list[Any]:
 
 
 def _unpack_argument(ev: Evaluator, argument: tree.Expression, scope: Any) -> list[Any] | None:
-    """Return the items of `*name` among Python's arguments."""
+    """Return the items of a `*name` argument; None for another argument or unknown items."""
     if not (ev.python and isinstance(argument, tree.Unary) and argument.op == "*"):
         return None
     value = ev.evaluate_expression(argument.value, scope)
     return [cell.value for cell in value.cells] if isinstance(value, ArrayValue) else None
 
 
-def get_item(ev: Evaluator, value: Any, place: int, span: Span) -> Any:
-    """Return an item of a tuple that is taken apart."""
-    if isinstance(value, ArrayValue) and place < len(value.cells):
-        return value.cells[place].value
+def get_item(ev: Evaluator, value: Any, index: int, span: Span) -> Any:
+    """Return an item of a value that is unpacked."""
+    if isinstance(value, ArrayValue) and index < len(value.cells):
+        return value.cells[index].value
     if isinstance(value, ObjectValue) and not ev.python:
         names = list(value.record.members)
-        if place < len(names) and not value.record.hidden and not value.record.bases:
-            return ev.load_place(ev.member(value, names[place], span), tree.OpaqueExpression("", span=span))
+        if index < len(names) and not value.record.hidden and not value.record.bases:
+            return ev.load_place(ev.member(value, names[index], span), tree.OpaqueExpression("", span=span))
     if isinstance(value, OpaqueValue) and value.arguments and value.head in ("make_tuple", "zip"):
-        return value.arguments[place] if place < len(value.arguments) else OpaqueValue("")
-    return OpaqueValue(f"{value}[{place}]", span=span)
+        return value.arguments[index] if index < len(value.arguments) else OpaqueValue("")
+    return OpaqueValue(f"{value}[{index}]", span=span)
 
 
 def list_items(ev: Evaluator, value: Any, most: int, name: str) -> tuple[list[Any], bool]:
-    """Return what a loop goes through, cut to so many, and whether that is all."""
+    """Return (at most `most` items that a loop iterates over, whether these are all)."""
     if isinstance(value, ArrayValue):
         return [cell.value for cell in value.cells[:most]], len(value.cells) <= most
     if isinstance(value, dict):
@@ -117,10 +117,10 @@ def list_items(ev: Evaluator, value: Any, most: int, name: str) -> tuple[list[An
 
 
 def _list_range(ev: Evaluator, value: OpaqueValue, most: int, name: str) -> tuple[list[Any], bool]:
-    """Return the numbers of range(…), cut to so many, and whether these are all: the first three of an open one."""
-    read = [get_integer(v) for v in value.arguments]
-    bounds = [b for b in read if b is not None]
-    if len(bounds) < len(read) or not bounds:
+    """Return (at most `most` numbers of range(…), whether these are all); the first three if the end is unknown."""
+    integers = [get_integer(v) for v in value.arguments]
+    bounds = [b for b in integers if b is not None]
+    if len(bounds) < len(integers) or not bounds:
         ev.endless.add(name)
         return [SymbolicInt(n, PYTHON) for n in range(min(3, most))], False
     kind = PYTHON if ev.python else LONG
@@ -129,7 +129,7 @@ def _list_range(ev: Evaluator, value: OpaqueValue, most: int, name: str) -> tupl
     if step.known is None or not step.known:
         return [start], False
     if start.known is not None and end.known is not None:
-        every = range(start.known, end.known, step.known)
-        return [SymbolicInt(n, kind) for n in every[:most]], len(every[most:]) == 0
+        numbers = range(start.known, end.known, step.known)
+        return [SymbolicInt(n, kind) for n in numbers[:most]], len(numbers[most:]) == 0
     ev.endless.add(name)
     return [symbolic_integers.add_ints(start, SymbolicInt(n * step.known, kind)) for n in range(3)], False

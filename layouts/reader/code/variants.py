@@ -1,4 +1,4 @@
-"""The texts that a text is under each choice of what its #if leave open: a tree of conditions, texts at its leaves."""
+"""The variants of a text: one preprocessed text for each combination of its undecided #if conditions."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from lanescope.reader.code.preprocessor import Preprocessor
 from lanescope.reader.code.source import PreparedSource
 
 MOST_VARIANTS = 8
-MOST_CHOSEN = 3  # conditions that are told apart where all would be too many
+MOST_CHOSEN = 3  # conditions that are distinguished if all of them give too many variants
 
 
 @dataclass(frozen=True, slots=True)
 class VariantChoice:
-    """An undecided condition, and what the text is where it holds and where it does not."""
+    """An undecided condition, with the variants for true and false."""
 
     condition: str
     yes: Variant
@@ -25,10 +25,10 @@ Variant = VariantChoice | PreparedSource
 
 
 def make_variants(text: Preprocessor, most: int = MOST_VARIANTS) -> Variant:
-    """Make every text that a text can be.
+    """Make every variant of a text.
 
-    If they are more than `most`, the first few conditions are told apart, and each text omits what depends on the
-    others.
+    If there are more than `most`, only the first few conditions are distinguished, and each variant omits what depends
+    on the others.
     """
     variant = _explore_texts(text, {}, None, most)
     if variant is None:
@@ -42,28 +42,28 @@ def make_variants(text: Preprocessor, most: int = MOST_VARIANTS) -> Variant:
 def _explore_texts(
     text: Preprocessor, decisions: dict[str, bool], chosen: frozenset[str] | None, room: int
 ) -> Variant | None:
-    """Return the texts under some decisions; None if there are more than there is room for."""
+    """Return the variants under some decisions; None if there are more than `room`."""
     return _branch_text(text, decisions, chosen, room, text.read_text(decisions, chosen))
 
 
 def _branch_text(
     text: Preprocessor, decisions: dict[str, bool], chosen: frozenset[str] | None, room: int, source: PreparedSource
 ) -> Variant | None:
-    """Branch a prepared text in which no other condition holds; else like _explore_texts."""
-    open_ = [key for key in source.met if key not in decisions]
-    if not open_:
+    """Return the variants under some decisions, given the text in which all other conditions are false."""
+    undecided = [key for key in source.met if key not in decisions]
+    if not undecided:
         return source
     if room < 2:
         return None
-    no = _branch_text(text, {**decisions, open_[0]: False}, chosen, room - 1, source)
+    no = _branch_text(text, {**decisions, undecided[0]: False}, chosen, room - 1, source)
     if no is None:
         return None
-    yes = _explore_texts(text, {**decisions, open_[0]: True}, chosen, room - sum(1 for _ in list_leaves(no)))
-    return None if yes is None else VariantChoice(open_[0], yes, no)
+    yes = _explore_texts(text, {**decisions, undecided[0]: True}, chosen, room - sum(1 for _ in list_leaves(no)))
+    return None if yes is None else VariantChoice(undecided[0], yes, no)
 
 
 def list_leaves(variant: Variant) -> Iterator[PreparedSource]:
-    """Yield the texts of a tree of conditions."""
+    """Yield the texts at the leaves of a tree of variants."""
     if isinstance(variant, PreparedSource):
         yield variant
     else:
@@ -72,7 +72,7 @@ def list_leaves(variant: Variant) -> Iterator[PreparedSource]:
 
 
 def _drop_failed(variant: Variant) -> Variant | None:
-    """Drop the texts that #error says do not compile; None if none does."""
+    """Drop the variants that reach an #error; None if all of them do."""
     if isinstance(variant, PreparedSource):
         return None if variant.failed else variant
     yes, no = _drop_failed(variant.yes), _drop_failed(variant.no)
