@@ -16,7 +16,12 @@ from lanescope.reader.code import cxx_declarations, cxx_expressions, cxx_types, 
 from lanescope.reader.code.cxx_statements import _STATEMENTS, CxxLowering
 
 CLASSES = {
-    "cxx": (CxxLowering, cxx_declarations.Declarations, cxx_expressions.ExpressionLowering, cxx_types.Types),
+    "cxx": (
+        CxxLowering,
+        cxx_declarations.DeclarationLowering,
+        cxx_expressions.ExpressionLowering,
+        cxx_types.TypeLowering,
+    ),
     "python": (python.PythonLowering,),
 }
 TABLES = {

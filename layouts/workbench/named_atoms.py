@@ -5,7 +5,7 @@ of A and B).
 
 from __future__ import annotations
 
-from lanescope.reader.code.cute_mmas import read_major
+from lanescope.reader.code.cute_mmas import parse_major
 from lanescope.reader.code.findings import BodilessCall
 from lanescope.reader.code.values import ResolvedType
 from lanescope.reader.cutlass import find_wgmma
@@ -24,6 +24,6 @@ def find_atom_mention(call: BodilessCall) -> InstructionMention | None:
         return None
     majors: dict[str, str] = {}
     if instruction.operand("a").element.bits == 16:
-        stated = map(read_major, owner.arguments[:2])
+        stated = map(parse_major, owner.arguments[:2])
         majors = {name: major for name, major in zip("ab", stated, strict=False) if major}
     return InstructionMention(instruction, call.term.span, (), majors, "_RS" in owner.name)

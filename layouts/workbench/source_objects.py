@@ -31,4 +31,4 @@ def find_source_objects(
     code = evaluate_with_choices(extract_code(text, text), PATIENCE, make_choices(given, headers, target))
     if code is None:
         return SourceObjects()
-    return SourceObjects(tuple(builders.build_every(code)), tensor_maps.find_named_maps(code))
+    return SourceObjects(tuple(builders.build_descriptors(code)), tensor_maps.find_named_maps(code))

@@ -254,13 +254,13 @@ def _merge_pointers(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
 
 
 def _merge_addresses(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
-    """Point to one of two variables."""
+    """Merge two addresses into one of either variable."""
     both = isinstance(yes, Address) and isinstance(no, Address)
     return Address(SplitPlace(condition, ev.find_target_place(yes), ev.find_target_place(no))) if both else None
 
 
 def _merge_objects(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
-    """Merge two objects of a class member by member; other objects and arrays are not known."""
+    """Merge two objects of a class member by member; other objects and arrays become unknown."""
     if not isinstance(yes, ObjectValue) or not isinstance(no, ObjectValue) or yes.record is not no.record:
         aggregate = isinstance(yes, ObjectValue | ArrayValue) or isinstance(no, ObjectValue | ArrayValue)
         return _make_unknown_choice(condition, yes, no) if aggregate else None
@@ -273,7 +273,7 @@ def _merge_objects(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
     return ObjectValue(yes.record, Cell(store, yes.store.kind, yes.store.name), members)
 
 
-# tried in order; each gives None where it says nothing
+# tried in order; each returns None if it does not apply
 _MERGES: tuple[Callable[[Evaluator, str, Any, Any], Any], ...] = (
     _merge_absent,
     _merge_functions,
@@ -289,7 +289,7 @@ _MERGES: tuple[Callable[[Evaluator, str, Any, Any], Any], ...] = (
 
 
 def execute_switch(ev: Evaluator, switch: Switch, scope: NameScope) -> EarlyExit | None:
-    """Run a switch from the label of its value on; from every label where the text leaves the value open."""
+    """Run a switch from the label of its value; from every label if the value is unknown."""
     outer = NameScope(scope)
     if switch.start is not None:
         ev.execute_statement(switch.start, outer)
@@ -320,12 +320,12 @@ def _execute_switch_body(ev: Evaluator, switch: Switch, outer: NameScope) -> Ear
 def make_case_branch(
     ev: Evaluator, switch: Switch, start: int | None, scope: NameScope
 ) -> Callable[[], EarlyExit | None]:
-    """Return what runs a switch from one of its labels on."""
+    """Return a function that runs a switch from one of its labels."""
     return lambda: _execute_cases(ev, switch, start, scope)
 
 
 def _execute_cases(ev: Evaluator, switch: Switch, start: int | None, scope: NameScope) -> EarlyExit | None:
-    """Execute a switch from one of its labels on, up to a break."""
+    """Execute a switch from one of its labels up to a break."""
     if start is None:
         return None
     inner, target = NameScope(scope), JumpTarget(False, len(ev.branches))
@@ -343,7 +343,7 @@ def _execute_cases(ev: Evaluator, switch: Switch, start: int | None, scope: Name
 
 
 def join_breaks(ev: Evaluator, breaks: list[EscapedPath], left: EarlyExit | None, ends: bool) -> EarlyExit | None:
-    """Return how a loop or switch continues that some paths may have left by break, while another came to `left`."""
+    """Join the paths that left a loop or switch by break with the one that ended in `left`; return how it continues."""
     if left is not None and left.word == "break":
         left = None
     if left is not None and breaks:

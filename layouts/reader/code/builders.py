@@ -1,6 +1,7 @@
-"""Code that builds matrix descriptors → their fields, as far as the text decides them.
+"""Find the matrix descriptors that code builds, and the known values of their fields.
 
-Source of the fields: layouts/ptx/table/descriptors.py; a value is of tcgen05 where its version (bits 46 to 48) is 1.
+Source of the fields: layouts/ptx/table/descriptors.py. A word is in tcgen05's format if its version (bits 46 to 48) is
+1.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ _OPERAND = re.compile(
 )
 
 
-_HALF = re.compile(r"(?:^|_|(?<=[a-z]))(?:[Ll]o|[Hh]i|[Ll]ow|[Hh]igh)(?:$|_|\d)")  # of a word that is joined later
+_HALF = re.compile(r"(?:^|_|(?<=[a-z]))(?:[Ll]o|[Hh]i|[Ll]ow|[Hh]igh)(?:$|_|\d)")  # half of a 64-bit word
 
 
 @dataclass(frozen=True, slots=True)
-class BuilderTurn:
-    """One turn of the loops around a descriptor: their variables' values, and its start."""
+class BuilderIteration:
+    """One iteration of the loops around a descriptor: the values of their variables, and the start and word then."""
 
     loops: Mapping[str, int]
     start: int | str
@@ -41,11 +42,11 @@ class BuilderTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescriptorBuilder:
-    """A descriptor that code builds. Amounts in bytes; None if the text leaves them open, and then `free` has the
-    expression that decides them.
+    """A descriptor that code builds.
 
-    start: bytes, or an expression of symbols and loop variables, smem_A + 32·k. origins: field → the places in the text
-    that it came from, (first, past last) characters. operand: a or b where the variable's name says so.
+    Amounts are in bytes, None if unknown; `free` then has the expression for them. start: bytes, or an expression of
+    symbols and loop variables, smem_A + 32·k. origins: field → the spans that set it. operand: a or b if the variable's
+    name says so.
     """
 
     name: str
@@ -61,9 +62,9 @@ class DescriptorBuilder:
     free: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[Pitfall, ...] = ()
     origins: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)
-    steps: tuple[BuilderTurn, ...] = ()
-    known: int = 0  # the bits that the text decides, the start's included
-    doubts: tuple[Pitfall, ...] = ()  # what is unusual, and may be right
+    steps: tuple[BuilderIteration, ...] = ()
+    known: int = 0  # the known bits, including those of the start
+    doubts: tuple[Pitfall, ...] = ()  # what is unusual but may be right
 
     @property
     def undetermined(self) -> tuple[str, ...]:
@@ -80,18 +81,18 @@ class DescriptorBuilder:
 
 
 def find_builders(text: str) -> tuple[DescriptorBuilder, ...]:
-    """Find every descriptor that a text's code builds, in the order of the text."""
+    """Find every descriptor that a text builds."""
     evaluation = evaluate_text(text)
     return find_evaluation_builders(evaluation) if evaluation is not None else ()
 
 
 def find_evaluation_builders(evaluation: Evaluation, target: str = "") -> tuple[DescriptorBuilder, ...]:
-    """Find the descriptors of an evaluated text, read for a target; for any where it is ""."""
+    """Find the descriptors of an evaluated text, read for a target; "" for any target."""
     builders: list[DescriptorBuilder] = []
-    said: dict[object, set[str | None]] = {}  # what is built → the operands that it is built for
-    for built in build_every(evaluation, target):
-        alike = (*built.fields.values(), built.start, frozenset(built.free.items()), built.format)
-        operands = said.setdefault(alike, set())
+    operands_by_key: dict[object, set[str | None]] = {}  # contents of a descriptor → the operands it is built for
+    for built in build_descriptors(evaluation, target):
+        key = (*built.fields.values(), built.start, frozenset(built.free.items()), built.format)
+        operands = operands_by_key.setdefault(key, set())
         if not operands or (built.operand is not None and built.operand not in operands):
             operands.add(built.operand)
             builders.append(built)
@@ -99,14 +100,14 @@ def find_evaluation_builders(evaluation: Evaluation, target: str = "") -> tuple[
     return tuple(builders[:MOST_BUILDERS])
 
 
-def build_every(evaluation: Evaluation, target: str = "") -> Iterator[DescriptorBuilder]:
-    """Yield every descriptor of an evaluated text, each time that it is built."""
+def build_descriptors(evaluation: Evaluation, target: str = "") -> Iterator[DescriptorBuilder]:
+    """Yield every descriptor of an evaluated text, once for each time it is built."""
     for group in group_values(evaluation):
         yield _make_builder(group, evaluation.warnings, evaluation.text, target)
 
 
 def group_values(evaluation: Evaluation) -> list[list[FoundDescriptor]]:
-    """Group the values of every descriptor of an evaluated text; the turns of its loops are in one group."""
+    """Group the values of each descriptor of an evaluated text; all iterations of its loops are in one group."""
     groups: dict[tuple[str, Span, tuple[Span, ...]], list[FoundDescriptor]] = {}
     for descriptor in evaluation.found:
         groups.setdefault((descriptor.name, descriptor.span, descriptor.calls), []).append(descriptor)
@@ -122,7 +123,7 @@ def group_values(evaluation: Evaluation) -> list[list[FoundDescriptor]]:
 def _drop_superseded(
     groups: dict[tuple[str, Span, tuple[Span, ...]], list[FoundDescriptor]],
 ) -> list[list[FoundDescriptor]]:
-    """Drop a variable's values before a loop that moves it on, or beside the uses of it in that loop."""
+    """Drop a variable's values before a loop that advances it, and those beside its uses in that loop."""
     firsts = [group[0] for group in groups.values()]
     used = {first.name for first in firsts if first.cell is None and first.loops}
     variables = [group for group in groups.values() if group[0].cell is not None]
@@ -133,15 +134,15 @@ def _drop_superseded(
         for group in groups.values()
         if group[0].cell is None or not (group[0].name in used or _is_superseded(group, moved, after))
     ]
-    return _drop_unstarted(join_half_words(_without_halves(left)))
+    return _drop_unstarted(join_half_words(_drop_halves(left)))
 
 
-def _without_halves(groups: list[list[FoundDescriptor]]) -> list[list[FoundDescriptor]]:
-    """Drop the groups of halves if a 64-bit word is among them: by their names, or as the low half of such a word."""
-    whole = [group for group in groups if group[0].value.type.bits == 64]
-    if not whole:
+def _drop_halves(groups: list[list[FoundDescriptor]]) -> list[list[FoundDescriptor]]:
+    """Drop the groups of 32-bit halves of a 64-bit word, recognised by name or by the low half of such a word."""
+    words = [group for group in groups if group[0].value.type.bits == 64]
+    if not words:
         return groups
-    lows = {get_low_half(found.value) for group in whole for found in group}
+    lows = {get_low_half(found.value) for group in words for found in group}
     return [
         group
         for group in groups
@@ -151,8 +152,10 @@ def _without_halves(groups: list[list[FoundDescriptor]]) -> list[list[FoundDescr
 
 
 def _drop_unstarted(groups: list[list[FoundDescriptor]]) -> list[list[FoundDescriptor]]:
-    """Drop the groups of objects that have no start yet."""
-    started: dict[tuple[str, str], list[tuple[int, int]]] = {}  # what has a start: where it stands, its other bits
+    """Drop the groups of objects whose start is not set yet."""
+    started: dict[
+        tuple[str, str], list[tuple[int, int]]
+    ] = {}  # (name, kind) with a start → (index of the group, other bits)
     for n, group in enumerate(groups):
         if (descriptor := group[0]).value.pieces:
             started.setdefault((descriptor.name, descriptor.kind), []).append((n, descriptor.value.const))
@@ -160,7 +163,7 @@ def _drop_unstarted(groups: list[list[FoundDescriptor]]) -> list[list[FoundDescr
 
 
 def _is_superseded(group: list[FoundDescriptor], moved: Mapping[int, int], after: Mapping[int, int]) -> bool:
-    """Return whether a variable's values precede a loop that moves it on, or are in one that it is written after."""
+    """Return whether a variable's values precede a loop that advances it, or are in a loop before a later write."""
     cell = id(group[0].cell)
     if group[0].loops:
         return after.get(cell, 0) > group[-1].order
@@ -170,7 +173,7 @@ def _is_superseded(group: list[FoundDescriptor], moved: Mapping[int, int], after
 def _is_unstarted(
     descriptor: FoundDescriptor, at: int, started: Mapping[tuple[str, str], list[tuple[int, int]]]
 ) -> bool:
-    """Return whether a member's value has no start yet, which a later one of its object has with all its bits."""
+    """Return whether a member's value has no start yet, and a later value of its object has one and these bits."""
     if descriptor.cell is None or descriptor.value.pieces:
         return False
     bits = descriptor.value.const
@@ -180,7 +183,7 @@ def _is_unstarted(
 
 
 def _is_passed_on(value: SymbolicInt) -> bool:
-    """Return whether the upper half is another descriptor's: the text only moves its start."""
+    """Return whether the upper half is copied from another descriptor, of which only the start is changed."""
     return any(p.low >= 32 and p.shift >= 32 for p in value.pieces)
 
 
@@ -196,7 +199,7 @@ def _make_builder(
     address = form.get_field("start_address")
     start = _find_start(group, address.low, address.high, pitfalls, origins[address.name])
     pitfalls += find_wrong_shift(text, first.value, address.low, origins[address.name])
-    amounts, free = _amounts(group, form)
+    amounts, free = _get_amounts(group, form)
     swizzle = _find_mode(form, amounts.get(form.coded), pitfalls, origins.get(form.coded, ()), first.span)
     _check_reserved_bits(form, first, text, pitfalls)
     complete = first.value.known
@@ -212,10 +215,10 @@ def _make_builder(
         start=start,
         word=complete & mask if complete is not None and len(group) == 1 else None,
         operand=find_operand_name(first.name),
-        free={("swizzle" if name == form.coded else name): said for name, said in free.items()},
+        free={("swizzle" if name == form.coded else name): expression for name, expression in free.items()},
         warnings=tuple(dict.fromkeys(pitfalls)),
         origins=origins,
-        steps=tuple(_make_turn(descriptor, form) for descriptor in group) if first.loops else (),
+        steps=tuple(_make_iteration(descriptor, form) for descriptor in group) if first.loops else (),
         known=first.value.const & mask,
         doubts=find_doubts(
             text,
@@ -231,12 +234,12 @@ def _make_builder(
 
 
 def _find_first_bit(form: DescriptorFormat, field: BitField) -> int:
-    """Return the first bit that sets a field: a mode that is one bit too low is meant as the mode."""
+    """Return the lowest bit that may set a field: a swizzle mode placed one bit too low is still meant as the mode."""
     return min(field.low, 61) if field.name == form.coded else field.low
 
 
-def _amounts(group: list[FoundDescriptor], form: DescriptorFormat) -> tuple[dict[str, int | None], dict[str, str]]:
-    """Return the fields of a descriptor but the start: (amount by name, the expressions of unknown ones)."""
+def _get_amounts(group: list[FoundDescriptor], form: DescriptorFormat) -> tuple[dict[str, int | None], dict[str, str]]:
+    """Return the fields other than the start: (amount by name, expressions of unknown amounts)."""
     amounts: dict[str, int | None] = {}
     free: dict[str, str] = {}
     for f in form.fields:
@@ -268,7 +271,7 @@ def _find_mode(
 
 
 def _format_free_amount(source: LinearExpression, shift: int, unit: int) -> str:
-    """Format a free field's amount: bits `shift` and up of an expression, counted in `unit` bytes."""
+    """Format the amount of an unknown field: bits `shift` and up of an expression, in units of `unit` bytes."""
     if unit == 1 << shift:
         return str(source)
     if not shift:
@@ -311,7 +314,7 @@ def _find_field_start(value: SymbolicInt, low: int, high: int) -> LinearExpressi
 def _fit_affine_start(
     steps: list[tuple[tuple[tuple[str, SymbolicInt], ...], LinearExpression]],
 ) -> LinearExpression | None:
-    """Fit the starts of a loop's turns by one expression of its variables; None if there is none."""
+    """Fit the starts of a loop's iterations with one affine expression of its variables; None if there is none."""
     if len(steps) < 2 or not steps[0][0]:
         return None
     names = [name for name, _ in steps[0][0]]
@@ -321,33 +324,33 @@ def _fit_affine_start(
         if len(loops) != len(names) or len(values) < len(loops):
             return None
         turns.append((values, line))
-    at, base = turns[0]
+    first_values, base = turns[0]
     result = base
     slopes: dict[int, LinearExpression] = {}
     for n, name in enumerate(names):
-        other = _turn_apart(turns, n)
+        other = _find_differing_iteration(turns, n)
         if other is None:
             continue
-        slope = (other[1] + base.scale(-1)).divide_exactly(other[0][n] - at[n])
+        slope = (other[1] + base.scale(-1)).divide_exactly(other[0][n] - first_values[n])
         if slope is None:
             return None
         slopes[n] = slope
-        result = result + _multiply_variable(name, slope) + slope.scale(-at[n])
-    return result if all(_predicted(base, slopes, at, values) == line for values, line in turns) else None
+        result = result + _multiply_variable(name, slope) + slope.scale(-first_values[n])
+    return result if all(_predict_start(base, slopes, first_values, values) == line for values, line in turns) else None
 
 
-def _turn_apart(
+def _find_differing_iteration(
     turns: list[tuple[tuple[int, ...], LinearExpression]], n: int
 ) -> tuple[tuple[int, ...], LinearExpression] | None:
-    """Return a turn that differs from the first one only in variable no. n."""
+    """Return an iteration that differs from the first one only in variable n; None if there is none."""
     at = turns[0][0]
     return next((t for t in turns if t[0][n] != at[n] and t[0][:n] == at[:n] and t[0][n + 1 :] == at[n + 1 :]), None)
 
 
-def _predicted(
+def _predict_start(
     base: LinearExpression, slopes: Mapping[int, LinearExpression], at: Sequence[int], values: Sequence[int]
 ) -> LinearExpression:
-    """Return the start of a turn if each variable moves it by its slope."""
+    """Return the start of an iteration if each variable moves it by its slope."""
     result = base
     for n, slope in slopes.items():
         result += slope.scale(values[n] - at[n])
@@ -355,7 +358,7 @@ def _predicted(
 
 
 def _multiply_variable(name: str, slope: LinearExpression) -> LinearExpression:
-    """Multiply a loop's variable by its slope: 32·k, 16·k·sizeof(*sA)."""
+    """Multiply a loop variable by its slope: 32·k, 16·k·sizeof(*sA)."""
     result = make_symbol(name).scale(slope.const)
     for term, factor in slope.terms:
         result += make_symbol(f"{name}·{term}").scale(factor)
@@ -377,7 +380,7 @@ def _check_reserved_bits(
 
 
 def _name_variant(form: DescriptorFormat, bits: int) -> str:
-    """Say on which architecture bits are fields', as a further sentence; "" on none."""
+    """Return a sentence that names the architecture on which some bits belong to fields; "" if there is none."""
     found = find_variant_of_word(form, bits)
     if found is None:
         return ""
@@ -386,14 +389,14 @@ def _name_variant(form: DescriptorFormat, bits: int) -> str:
 
 
 def _extend_down(bits: int, within: int) -> int:
-    """Return bits with those of a mask that lie below them without a gap: terms are known by their lowest bit."""
+    """Extend bits down to adjacent bits of a mask, since a term is found by its lowest bit."""
     while more := bits >> 1 & within & ~bits:
         bits |= more
     return bits
 
 
 def _find_number_of_bits(text: str, value: SymbolicInt, bits: int) -> Span | None:
-    """Find the number that sets bits, in a helper or in the argument that it gets; None if none is written."""
+    """Find the literal that sets some bits, in a helper or in its argument; None if there is none."""
     for mark in value.marks:
         if bits >> mark.bit & 1:
             for span in mark.origin:
@@ -403,16 +406,16 @@ def _find_number_of_bits(text: str, value: SymbolicInt, bits: int) -> Span | Non
     return None
 
 
-def _make_turn(descriptor: FoundDescriptor, form: DescriptorFormat) -> BuilderTurn:
+def _make_iteration(descriptor: FoundDescriptor, form: DescriptorFormat) -> BuilderIteration:
     start = form.get_field("start_address")
     line = _find_field_start(descriptor.value, start.low, start.high)
     begins: int | str = line if isinstance(line, str) else str(line) if line.terms else line.const
     known = descriptor.value.known
     loops = {name: v.known for name, v in descriptor.loops if v.known is not None}
-    return BuilderTurn(loops, begins, known & ((1 << 64) - 1) if known is not None else None)
+    return BuilderIteration(loops, begins, known & ((1 << 64) - 1) if known is not None else None)
 
 
 def find_operand_name(name: str) -> str | None:
-    """Find the operand, a or b, that a descriptor's name states."""
+    """Return the operand, a or b, named by a descriptor's variable; None if it names none."""
     match = _OPERAND.search(name)
     return next((g.lower() for g in match.groups() if g), None) if match else None

@@ -1,4 +1,4 @@
-"""Functions that a text uses without writing them: CUDA's and CUTLASS's addresses, casts and tuples, and Python's
+"""Evaluate known functions that a text does not define: addresses, casts and tuples of CUDA and CUTLASS, Python's
 built-ins.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 MISSING = object()
-# Python's integers of a width, of ctypes, NumPy, cuda-python and CuTe's DSL
+# fixed-width integers in Python: ctypes, NumPy, cuda-python and the CuTe DSL → bits
 _WIDTHS = {
     **dict.fromkeys("c_ulonglong c_uint64 uint64 UInt64 Uint64 c_int64 int64 Int64 cuuint64_t".split(), 64),
     **dict.fromkeys("c_uint32 uint32 Uint32 c_int32 int32 Int32 cuuint32_t".split(), 32),
@@ -35,7 +35,7 @@ _TUPLES = set(
 
 
 def make_shared_address(value: Any) -> Any:
-    """Evaluate __cvta_generic_to_shared: the same place as an address of the shared window."""
+    """Evaluate __cvta_generic_to_shared: return the shared-window address of a place."""
     if isinstance(value, Pointer):
         return int_from_linear(value.base, ULONG, SHARED_BITS)
     if isinstance(value, OpaqueValue):
@@ -63,7 +63,7 @@ def _is_encoder(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """A call of a function of the text's language, its libraries or a kernel library."""
+    """A call of a function of the language, its libraries or a kernel library."""
 
     ev: Evaluator
     name: str
@@ -77,11 +77,11 @@ class _Call:
 
     @property
     def only_integer(self) -> SymbolicInt | None:
-        """Its only argument as an integer; None of several arguments."""
+        """The only argument as an integer; None if there are several arguments."""
         return get_integer(self.values[0]) if len(self.values) == 1 else None
 
-    def pair(self) -> tuple[SymbolicInt, int, int] | None:
-        """Return the left of two arguments, and the values of both; None if one is not known."""
+    def get_known_pair(self) -> tuple[SymbolicInt, int, int] | None:
+        """Return (first argument, its value, the second's value) of two known integers; None otherwise."""
         if len(self.values) != 2:
             return None
         left, right = get_integer(self.values[0]), get_integer(self.values[1])
@@ -96,7 +96,7 @@ _OF_PYTHON: dict[str, _Reader] = {}
 
 
 def _register_rule(table: dict[str, _Reader], *names: str) -> Callable[[_Reader], _Reader]:
-    """Register a rule for the result of functions; it returns MISSING if it does not know."""
+    """Register a rule that evaluates some functions; it returns MISSING if it does not apply."""
 
     def register(reader: _Reader) -> _Reader:
         table.update(dict.fromkeys(names, reader))
@@ -110,15 +110,15 @@ def evaluate_known_function(
 ) -> Any:
     """Evaluate a well-known function; MISSING for another."""
     if len(arguments) > IDENTITY.get(name, len(arguments)):
-        kept = arguments[IDENTITY[name]]
-        return shuffle_value(ev, kept, arguments[2]) if name == "__shfl_sync" and len(arguments) > 2 else kept
+        argument = arguments[IDENTITY[name]]
+        return shuffle_value(ev, argument, arguments[2]) if name == "__shfl_sync" and len(arguments) > 2 else argument
     call = _Call(ev, name, templates, arguments, span)
     if len(arguments) == 1 and _is_address_function(name) and not isinstance(call.first, str):
-        return _address(call)
+        return _convert_address(call)
     if name in ev.standard_functions and arguments:
         return _make_standard_descriptor(ev, ev.standard_functions[name], call.first, span)
     if call.only_integer is not None and _is_encoder(name):
-        return _encoded(ev, name, call.only_integer)
+        return _encode_address(ev, name, call.only_integer)
     for table in (_EVERYWHERE, _OF_PYTHON) if ev.python else (_EVERYWHERE,):
         reader = table.get(name)
         result = reader(call) if reader is not None else MISSING
@@ -127,8 +127,8 @@ def evaluate_known_function(
     return MISSING
 
 
-def _address(call: _Call) -> Any:
-    """Return an address of the shared window: a 32-bit number in C++."""
+def _convert_address(call: _Call) -> Any:
+    """Convert an address to the shared window; in C++ it is a 32-bit integer."""
     if call.ev.python:
         return make_shared_address(call.first)
     return call.ev.convert_to_kind(
@@ -136,7 +136,7 @@ def _address(call: _Call) -> Any:
     )
 
 
-def _encoded(ev: Evaluator, name: str, integer: SymbolicInt) -> SymbolicInt:
+def _encode_address(ev: Evaluator, name: str, integer: SymbolicInt) -> SymbolicInt:
     """Evaluate PTX's matrix-descriptor-encode."""
     ev.encode_functions.setdefault(name)
     wide = integer if ev.python else symbolic_integers.convert_int(integer, ULONG)
@@ -144,8 +144,8 @@ def _encoded(ev: Evaluator, name: str, integer: SymbolicInt) -> SymbolicInt:
 
 
 @_register_rule(_EVERYWHERE, "min", "max")
-def _extreme(call: _Call) -> Any:
-    found = call.pair()
+def _choose_extreme(call: _Call) -> Any:
+    found = call.get_known_pair()
     if found is None:
         return MISSING
     left, one, two = found
@@ -153,8 +153,8 @@ def _extreme(call: _Call) -> Any:
 
 
 @_register_rule(_EVERYWHERE, "ceil_div", "cdiv", "div_up", "ceildiv")
-def _rounded_up(call: _Call) -> Any:
-    found = call.pair()
+def _divide_up(call: _Call) -> Any:
+    found = call.get_known_pair()
     if found is None or not found[2]:
         return MISSING
     left, one, two = found
@@ -162,8 +162,8 @@ def _rounded_up(call: _Call) -> Any:
 
 
 @_register_rule(_EVERYWHERE, *_TUPLES)
-def _tuple(call: _Call) -> Any:
-    """Return a tuple of the arguments, except for C++'s tie and forward_as_tuple, which refer to them."""
+def _make_tuple(call: _Call) -> Any:
+    """Make a tuple of the arguments, except for C++'s tie and forward_as_tuple, which refer to them."""
     others = ("list", "tuple", "array") if call.ev.python else ("tie", "forward_as_tuple")
     if call.name in others:
         return MISSING
@@ -171,15 +171,15 @@ def _tuple(call: _Call) -> Any:
 
 
 @_register_rule(_EVERYWHERE, "sizeof_bits")
-def _size_in_bits(call: _Call) -> Any:
+def _get_size_in_bits(call: _Call) -> Any:
     kind = call.templates[0] if call.templates else None
     return SymbolicInt(kind.bits, INT) if isinstance(kind, ResolvedType) and kind.bits else MISSING
 
 
 def _make_standard_descriptor(ev: Evaluator, mode: str, value: Any, span: Span) -> SymbolicInt:
-    """Make the descriptor that a bodiless function is assumed to build, of a K-major tile.
+    """Make the descriptor of a K-major tile that a bodiless function is assumed to build.
 
-    It has the start's bits, LBO 1, SBO of eight rows, and the swizzle's code.
+    It has LBO 1, an SBO of eight rows, and the code of the swizzle.
     """
     width, code = STANDARD[mode]
     address = value if isinstance(value, SymbolicInt) and not value.pieces else make_shared_address(value)
@@ -191,8 +191,8 @@ def _make_standard_descriptor(ev: Evaluator, mode: str, value: Any, span: Span) 
 
 
 @_register_rule(_OF_PYTHON, *_WIDTHS)
-def _cut(call: _Call) -> Any:
-    """Cut an integer of ctypes, NumPy or a DSL to its bits."""
+def _narrow_integer(call: _Call) -> Any:
+    """Narrow an integer to a fixed-width type of ctypes, NumPy or a DSL."""
     if call.only_integer is None:
         return MISSING
     cut = symbolic_integers.convert_int(
@@ -202,12 +202,12 @@ def _cut(call: _Call) -> Any:
 
 
 @_register_rule(_OF_PYTHON, "int", "constexpr", "hex", "index", "cast", "bool")
-def _unchanged(call: _Call) -> Any:
+def _return_argument(call: _Call) -> Any:
     return call.first if call.only_integer is not None or call.name == "cast" else MISSING
 
 
 @_register_rule(_OF_PYTHON, "len")
-def _length(call: _Call) -> Any:
+def _get_length(call: _Call) -> Any:
     value = call.first
     if isinstance(value, ArrayValue):
         return SymbolicInt(len(value.cells), PYTHON)
@@ -215,7 +215,7 @@ def _length(call: _Call) -> Any:
 
 
 @_register_rule(_OF_PYTHON, "bit_length", "abs")
-def _of_integer(call: _Call) -> Any:
+def _apply_to_integer(call: _Call) -> Any:
     if call.only_integer is None or call.only_integer.known is None:
         return MISSING
     value = call.only_integer.known
@@ -223,16 +223,16 @@ def _of_integer(call: _Call) -> Any:
 
 
 @_register_rule(_OF_PYTHON, "list", "tuple")
-def _copied_array(call: _Call) -> Any:
+def _copy_array(call: _Call) -> Any:
     value = call.first
     return ArrayValue([Cell(c.value) for c in value.cells], value.element) if isinstance(value, ArrayValue) else MISSING
 
 
 @_register_rule(_OF_PYTHON, "range", "static_range", "range_constexpr", "range_dynamic", "serial", "unroll")
-def _range(call: _Call) -> Any:
+def _make_range(call: _Call) -> Any:
     return OpaqueValue(call.name, head="range", arguments=tuple(call.values), span=call.span)
 
 
 @_register_rule(_OF_PYTHON, "enumerate")
-def _enumerate(call: _Call) -> Any:
+def _make_enumerate(call: _Call) -> Any:
     return OpaqueValue(call.name, head="enumerate", arguments=tuple(call.values), span=call.span)

@@ -1,4 +1,4 @@
-"""A CuTe layout inside a call: GMMA::Layout_K_SW128_Atom<half_t> with tile_to_shape, or the atom alone."""
+"""Find CuTe layouts in the arguments of a call: tile_to_shape of GMMA::Layout_K_SW128_Atom<half_t> and the like."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import Tile
 
 MOST_WALKED = 400
-MOST_DEEP = 4  # modes in modes
+MOST_DEPTH = 4  # nesting of modes
 
 
 @dataclass(frozen=True, slots=True)
 class CallLayout:
-    """A shared-memory layout: its element type, its swizzle, its storage as the contract has it, its tile where it is a
-    canonical one, the box that fills another one."""
+    """A shared-memory layout.
+
+    storage: in the form of the contract. tile: if the layout is canonical. box: the TMA box that fills another layout.
+    """
 
     element_bits: int | None
     element: str | None
@@ -35,7 +37,7 @@ class CallLayout:
 
 
 def find_layout(values: Iterable[Any]) -> CallLayout | None:
-    """Find the first layout among some arguments, however deeply nested."""
+    """Find the first layout in some arguments, at any depth."""
     for value in values:
         for inner in walk_values(value):
             layout = _parse_tile_to_shape(inner)
@@ -45,9 +47,9 @@ def find_layout(values: Iterable[Any]) -> CallLayout | None:
 
 
 def walk_values(value: Any) -> Iterator[Any]:
-    """Yield a value and what it holds, each once, breadth first, up to a limit: values may hold one another."""
-    waiting, seen = [value], {id(value)}
-    for current in waiting:
+    """Yield a value and its parts, each once, breadth first, up to MOST_WALKED: values may be cyclic."""
+    pending, seen = [value], {id(value)}
+    for current in pending:
         yield current
         inner: tuple[Any, ...] = ()
         if isinstance(current, OpaqueValue):
@@ -58,16 +60,16 @@ def walk_values(value: Any) -> Iterator[Any]:
             inner = (current.typed, *(cell.value for cell in current.cells))
         elif isinstance(current, tuple):
             inner = current
-        for each in inner:
-            if each is not None and id(each) not in seen and len(waiting) < MOST_WALKED:
-                seen.add(id(each))
-                waiting.append(each)
+        for part in inner:
+            if part is not None and id(part) not in seen and len(pending) < MOST_WALKED:
+                seen.add(id(part))
+                pending.append(part)
 
 
 def _parse_atom(value: Any) -> tuple[str, str, int | None, str | None] | None:
-    """Parse (major, swizzle, element bits, element) of an atom's name."""
+    """Parse the name of an atom into (major, swizzle, element bits, element); None for another value."""
     if isinstance(value, OpaqueValue) and value.head == "make_smem_layout_atom" and len(value.arguments) > 1:
-        return _dsl_atom(value)
+        return _parse_dsl_atom(value)
     kind = value.typed if isinstance(value, ArrayValue) else value
     name = kind.name if isinstance(kind, ResolvedType) else value.head if isinstance(value, OpaqueValue) else ""
     found = parse_atom_name(name)
@@ -79,35 +81,35 @@ def _parse_atom(value: Any) -> tuple[str, str, int | None, str | None] | None:
     return found.major, found.mode.name, bits, str(element) if element is not None else None
 
 
-def _dsl_atom(call: OpaqueValue) -> tuple[str, str, int | None, str | None] | None:
-    """The same of the Python DSL: make_smem_layout_atom(SmemLayoutAtomKind.K_SW128, cutlass.Float16)."""
-    said = parse_atom_kind(str(call.arguments[0]))
-    if said is None or said.base32:
+def _parse_dsl_atom(call: OpaqueValue) -> tuple[str, str, int | None, str | None] | None:
+    """Parse the Python DSL's make_smem_layout_atom(SmemLayoutAtomKind.K_SW128, cutlass.Float16) likewise."""
+    kind = parse_atom_kind(str(call.arguments[0]))
+    if kind is None or kind.base32:
         return None
     name = re.split(r"[.:]", str(call.arguments[1]))[-1]
     bits = find_element_bits(name)
-    return said.major, said.mode.name, bits, name if bits else None
+    return kind.major, kind.mode.name, bits, name if bits else None
 
 
-def _list_extents(value: Any, deep: int = 0) -> list[int | None] | None:
-    """Return the extents of make_shape(…) or Shape<…>; for a nested mode their product."""
+def _list_extents(value: Any, depth: int = 0) -> list[int | None] | None:
+    """Return the extents of make_shape(…) or Shape<…>; of a nested mode, their product."""
     items: list[Any] | None = None
     if isinstance(value, ArrayValue):
         items = [cell.value for cell in value.cells]
         if not items and isinstance(value.typed, ResolvedType) and value.typed.name in TUPLES:
             items = list(value.typed.arguments)
-    if items is None or deep > MOST_DEEP:
+    if items is None or depth > MOST_DEPTH:
         return None
-    return [_get_extent(item, deep) for item in items[:8]]
+    return [_get_extent(item, depth) for item in items[:8]]
 
 
-def _get_extent(value: Any, deep: int) -> int | None:
+def _get_extent(value: Any, depth: int) -> int | None:
     if isinstance(value, ResolvedType):
         found = re.fullmatch(r"_(\d+)", value.name)
         if found:
             return int(found[1])
-        return _get_extent(value.arguments[-1], deep) if value.name in INTEGERS and value.arguments else None
-    inner = _list_extents(value, deep + 1)
+        return _get_extent(value.arguments[-1], depth) if value.name in INTEGERS and value.arguments else None
+    inner = _list_extents(value, depth + 1)
     if inner:
         product = 1
         for extent in inner:
@@ -115,12 +117,12 @@ def _get_extent(value: Any, deep: int) -> int | None:
                 return None
             product *= extent
         return product
-    read = get_integer(value) if not isinstance(value, str | ArrayValue) else None
-    return read.known if read is not None else None
+    integer = get_integer(value) if not isinstance(value, str | ArrayValue) else None
+    return integer.known if integer is not None else None
 
 
 def _parse_tile_to_shape(value: Any) -> CallLayout | None:
-    """Parse tile_to_shape(atom, shape[, order]) as a canonical tile; an atom alone is a tile of its own size."""
+    """Parse tile_to_shape(atom, shape[, order]) as a canonical tile; None for another value."""
     if isinstance(value, OpaqueValue) and value.head == "tile_to_shape" and len(value.arguments) >= 2:
         atom = next((a for a in (_parse_atom(argument) for argument in walk_values(value.arguments[0])) if a), None)
         if atom is None:
@@ -134,7 +136,7 @@ def _parse_tile_to_shape(value: Any) -> CallLayout | None:
 def make_canonical_tile(
     atom: tuple[str, str, int | None, str | None], sizes: list[int | None], order: list[int | None] | None
 ) -> CallLayout:
-    """Make the layout of tile_to_shape(atom, sizes, order); None for a size that is open."""
+    """Make the layout of tile_to_shape(atom, sizes, order); unknown sizes are None."""
     major, swizzle, bits, element = atom
     mn, k = [*sizes, None, None][:2]
     outer, inner = [*(order or ()), None, None][:2]

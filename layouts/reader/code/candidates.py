@@ -1,4 +1,4 @@
-"""The functions that a call may mean: template arguments that follow from a call's, constraints, specializations.
+"""Choose the function of a call: deduce template arguments, check constraints, choose specializations.
 
 ISO C++20: [temp.deduct.call], [temp.constr], [temp.expl.spec].
 """
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 
 
 def choose_function(ev: Evaluator, closure: FunctionSet, arguments: list[CallArgument]) -> OverloadCandidate | None:
-    """Return the function of a name that some arguments choose; None if that is not known."""
+    """Choose the function of a name for some arguments; None if unknown."""
     functions = [f for f in closure.functions if f.specialized is None]
     if any(f.qualifier for f in functions) and len(functions) > 1:
-        return None  # by the value category of the object
+        return None  # depends on the value category of the object
     if closure.constant is None and len({f.const for f in functions if not f.static}) > 1:
         return _choose_for_any_constness(ev, closure, arguments)
     tried = [_make_candidate(ev, closure, f, arguments) for f in _select_fitting(closure, functions, len(arguments))]
-    candidates = _select_enabled(ev, closure, [candidate for candidate in tried if candidate is not None])
+    candidates = _select_check_constraints(ev, closure, [candidate for candidate in tried if candidate is not None])
     if candidates is None:
         return None
     best = candidates[0] if len(candidates) == 1 else choose_candidate(candidates, arguments)
@@ -55,7 +55,7 @@ def choose_function(ev: Evaluator, closure: FunctionSet, arguments: list[CallArg
 def _choose_for_any_constness(
     ev: Evaluator, closure: FunctionSet, arguments: list[CallArgument]
 ) -> OverloadCandidate | None:
-    """Return the function that is chosen whether or not the object is const; None if it depends on that."""
+    """Return the function chosen for both a const and a non-const object; None if they differ."""
     variable, constant = (
         ev.choose_function(replace(closure, constant=constant), arguments) for constant in (False, True)
     )
@@ -64,20 +64,20 @@ def _choose_for_any_constness(
 
 
 def _select_fitting(closure: FunctionSet, functions: list[tree.Function], count: int) -> list[tree.Function]:
-    """Return the functions that the object's constness, template arguments and the count of arguments allow."""
+    """Return the functions viable for the object's constness, the template arguments and the number of arguments."""
     functions = _filter_by_constness(functions, closure.constant)
     if closure.templates is not None:
         functions = [f for f in functions if f.templates] or functions
     return [f for f in functions if accepts_count(f, count)] or functions
 
 
-def _select_enabled(
+def _select_check_constraints(
     ev: Evaluator, closure: FunctionSet, candidates: list[OverloadCandidate]
 ) -> list[OverloadCandidate] | None:
-    """Return the candidates whose constraints hold; None if it is not known which of several."""
+    """Return the candidates whose constraints hold; None if that is unknown and matters."""
     if len(candidates) < 2:
         return candidates
-    allowed = [(candidate, _enabled(ev, closure, candidate)) for candidate in candidates]
+    allowed = [(candidate, _check_constraints(ev, closure, candidate)) for candidate in candidates]
     kept = [candidate for candidate, allows in allowed if allows is not False]
     unsure = any(allows is None for _, allows in allowed)
     return None if unsure and len(kept) > 1 else kept
@@ -86,7 +86,7 @@ def _select_enabled(
 def _make_candidate(
     ev: Evaluator, closure: FunctionSet, function: tree.Function, arguments: list[CallArgument]
 ) -> OverloadCandidate | None:
-    """Return a function with its parameters' types for some arguments; None if no template arguments follow."""
+    """Make a candidate with its parameter types for some arguments; None if deduction fails."""
     scope = NameScope(closure.get_home(function))
     deduced: dict[str, Any] = {}
     if function.templates:
@@ -105,7 +105,7 @@ def _make_candidate(
 
 
 def enter_template(ev: Evaluator, function: tree.Function, deduced: dict[str, Any], scope: NameScope) -> None:
-    """Bind the parameters of a function template in a scope; those that were not deduced to symbols."""
+    """Bind the parameters of a function template in a scope; those not deduced become symbols."""
     for parameter in function.templates:
         value = deduced.get(parameter.name)
         if isinstance(value, ParameterPack):
@@ -121,9 +121,9 @@ def enter_template(ev: Evaluator, function: tree.Function, deduced: dict[str, An
 def deduce_arguments(
     ev: Evaluator, closure: FunctionSet, function: tree.Function, arguments: list[CallArgument]
 ) -> dict[str, Any] | None:
-    """Deduce template arguments, as given and as they follow from a call's; None if they contradict."""
+    """Deduce template arguments from explicit ones and from a call's arguments; None if they conflict."""
     match = make_match(function.templates)
-    if not _bind_given(match, function, list(closure.templates or ())):
+    if not _bind_explicit(match, function, list(closure.templates or ())):
         return None
     open_ = match.names - frozenset(match.bound)
     evaluate = ev.make_pattern_evaluator(closure.get_home(function))
@@ -138,8 +138,8 @@ def deduce_arguments(
     return match.bound
 
 
-def _bind_given(match: TemplateMatch, function: tree.Function, template_arguments: list[Any]) -> bool:
-    """Bind a template's parameters to the arguments that are written; False if one of them does not fit."""
+def _bind_explicit(match: TemplateMatch, function: tree.Function, template_arguments: list[Any]) -> bool:
+    """Bind template parameters to explicit arguments; return False if one does not fit."""
     for n, parameter in enumerate(function.templates[: len(template_arguments)]):
         if parameter.pack:
             match.bound[parameter.name] = ParameterPack(template_arguments[n:])
@@ -153,9 +153,9 @@ def _bind_given(match: TemplateMatch, function: tree.Function, template_argument
 
 
 def _deduce_parameter(match: TemplateMatch, pattern: tree.Type, argument: CallArgument, evaluate: Evaluate) -> bool:
-    """Match a parameter's type with an argument's; False if they cannot be the same."""
+    """Match a parameter's type with an argument's; return False if they cannot match."""
     kind = _adjust_argument_type(pattern, argument)
-    if kind is None:  # whatever type it has, it keeps
+    if kind is None:  # an unknown type is kept as it is
         names = [
             name for name, template_arguments in pattern.path if template_arguments is None and name in match.names
         ]
@@ -173,15 +173,15 @@ def _deduce_parameter(match: TemplateMatch, pattern: tree.Type, argument: CallAr
 
 
 def _deduce_pack(match: TemplateMatch, pattern: tree.Type, arguments: list[CallArgument]) -> None:
-    """Bind a pack to the types of all arguments that are left."""
+    """Bind a pack to the types of all remaining arguments."""
     names = [name for name, _ in pattern.path if name in match.packs]
     if len(pattern.path) == 1 and names and not pattern.pointers and names[0] not in match.bound:
         kinds = [_adjust_argument_type(pattern, a) or ResolvedType("?") for a in arguments]
         match.bound[names[0]] = ParameterPack(kinds)
 
 
-def _enabled(ev: Evaluator, closure: FunctionSet, candidate: OverloadCandidate) -> bool | None:
-    """Return whether a candidate's constraints hold (enable_if in its types, its requires clause); None: not known."""
+def _check_constraints(ev: Evaluator, closure: FunctionSet, candidate: OverloadCandidate) -> bool | None:
+    """Return whether a candidate's constraints hold (enable_if and requires); None if unknown."""
     function = candidate.function
     conditions = list(_list_constraints(function))
     if function.deleted:
@@ -197,7 +197,7 @@ def _enabled(ev: Evaluator, closure: FunctionSet, candidate: OverloadCandidate) 
 def _choose_specialization(
     ev: Evaluator, closure: FunctionSet, candidate: OverloadCandidate
 ) -> OverloadCandidate | None:
-    """Return the explicit specialization of a function template for the arguments it was chosen with, or itself."""
+    """Return the explicit specialization for a chosen candidate, or the candidate itself; None if unknown."""
     specials = [f for f in closure.functions if f.specialized is not None]
     if not specials:
         return candidate
@@ -232,10 +232,10 @@ def may_fit(ev: Evaluator, closure: FunctionSet, function: tree.Function, operan
 
 
 def filter_declared_before(closure: FunctionSet, at: int) -> FunctionSet:
-    """Return the functions of a namespace that are declared before a place; all where none is.
+    """Return the functions of a namespace that are declared before a place; all if none is.
 
-    Explicit specializations are not looked up: one below the place is that of a template above it ([temp.expl.spec]).
-    Where a later template may be the one that it specializes, it has no body.
+    Explicit specializations are kept, since lookup does not find them ([temp.expl.spec]). One that may specialize a
+    later template loses its body.
     """
     if len(closure.functions) < 2 or not at:
         return closure
@@ -251,7 +251,7 @@ def filter_declared_before(closure: FunctionSet, at: int) -> FunctionSet:
 
 
 def _filter_by_constness(functions: list[tree.Function], constant: bool | None) -> list[tree.Function]:
-    """Return the member functions that a const object, or another, may be called with; of two alike its own."""
+    """Return the member functions callable on a const or non-const object; of a const pair, only the better one."""
     if constant:
         return [f for f in functions if f.const or f.static] or functions
     if constant is None:
@@ -285,7 +285,7 @@ def _can_convert(argument: CallArgument, kind: ResolvedType | None) -> bool:
 
 
 def _list_constraints(function: tree.Function) -> Iterator[tree.Expression]:
-    """Return the conditions under which a function template takes part: of enable_if in its types, of requires."""
+    """Yield the constraints of a function template: conditions of enable_if and requires."""
     if function.constraint is not None:
         yield function.constraint
     types: list[Any] = [function.returns, *(p.type for p in function.parameters)]
@@ -299,7 +299,7 @@ def _list_constraints(function: tree.Function) -> Iterator[tree.Expression]:
 
 
 def _has_opaque_constraint(function: tree.Function) -> bool:
-    """Return whether a template may be left out for a reason that is not looked into: void_t, decltype of a call."""
+    """Return whether a template has a constraint that is not evaluated: void_t, or decltype of a call."""
     types: list[Any] = [function.returns, *(part for p in function.templates for part in (p.type, p.default))]
     names = {
         name for constrained in types if isinstance(constrained, tree.Type | tree.Name) for name, _ in constrained.path

@@ -1,10 +1,10 @@
-"""One 64-bit word that code builds: CUTLASS's bit fields assigned one by one, statements or a function that return it.
+"""Evaluate code that builds a 64-bit word: assignments to CUTLASS's bit fields, or statements or a function that return
+it.
 
-    desc.bitfield.leading_byte_offset_ = 1024 >> 4; …      what is not assigned is 0, as in `GmmaDescriptor desc{}`
-    uint64_t d = (uint64_t)(1024 >> 4) << 16; d |= …; return d | start;
+desc.bitfield.leading_byte_offset_ = 1024 >> 4; … unassigned fields are 0, as in `GmmaDescriptor desc{}` uint64_t d =
+(uint64_t)(1024 >> 4) << 16; d |= …; return d | start;
 
-The evaluator of code computes it, whatever its variables are called. One value may be left open, the address that the
-start field is made of.
+Names of variables do not matter. One value may be unknown: the address in the start field.
 """
 
 from __future__ import annotations
@@ -37,8 +37,10 @@ HINT = "Allowed: `desc.bitfield.member_ = constant;` statements, or declarations
 
 @dataclass(frozen=True, slots=True)
 class BuiltWord:
-    """A word that code builds. start: the symbol whose address its start field takes, "" if the start is a number
-    (else 0 in word). notices: what to look at in the code.
+    """A word that code builds.
+
+    start: the symbol whose address is in the start field (which is 0 in `word`), "" if the start is known. notices:
+    warnings about the code.
     """
 
     word: int
@@ -47,7 +49,7 @@ class BuiltWord:
 
 
 def build_word(text: str, field: str = "descriptor") -> BuiltWord:
-    """Return the word that code builds; LayoutError says what is left open beside the start.
+    """Return the word that code builds; LayoutError if more than the start is unknown.
 
     >>> start = "desc.bitfield.start_address_ = cast_smem_ptr_to_uint(smem) >> 4;"
     >>> built = build_word(f"{start} desc.bitfield.layout_type_ = 1;")
@@ -63,7 +65,7 @@ def build_word(text: str, field: str = "descriptor") -> BuiltWord:
 
 @number_places()
 def build_words(text: str, field: str = "descriptor") -> tuple[tuple[str, BuiltWord], ...]:
-    """Return each word that code builds, with its variable's name where it builds several: one at the least.
+    """Return (variable, word) of each word that code builds, at least one; the name is "" for a single word.
 
     >>> [name for name, _ in build_words("a.bitfield.layout_type_ = 1; b.bitfield.layout_type_ = 2;")]
     ['a', 'b']
@@ -92,12 +94,12 @@ def _make_error(why: str, field: str, hint: str = HINT) -> LayoutError:
 
 
 def _get_start(value: SymbolicInt, field: str) -> str:
-    """Return the address in a word's start field, if nothing else is open."""
+    """Return the symbol in a word's start field; LayoutError if anything else is unknown."""
     names = list(dict.fromkeys(str(piece.source) for piece in value.pieces))
     one = value.pieces[0]
     if len(value.pieces) > 1 or one.low >= FIELD_BITS:
         raise _make_error(
-            f"{shorten_value(', '.join(names), 80)}: no value", field, "Only the start address may be left open."
+            f"{shorten_value(', '.join(names), 80)}: no value", field, "Only the start address may be unknown."
         )
     if one.low or one.shift != FIELD_SHIFT or value.const & ((1 << FIELD_BITS) - 1):
         raise _make_error(
@@ -109,7 +111,7 @@ def _get_start(value: SymbolicInt, field: str) -> str:
 
 
 def _evaluate_words(text: str, field: str) -> tuple[Evaluator, dict[str, Any]]:
-    """Evaluate a text; return the evaluation and its value, or the values of the variables that it builds."""
+    """Evaluate a text; return the evaluator, and the value of each variable that it builds, "" for a returned value."""
     text = text.rstrip()
     if ";" not in text and "{" not in text and not text.lstrip().startswith("return") and not _ASSIGNS.match(text):
         text = f"return {text}"
@@ -136,10 +138,10 @@ def _evaluate_words(text: str, field: str) -> tuple[Evaluator, dict[str, Any]]:
 
 
 def _evaluate_loose_lines(ev: Evaluator, body: tuple[tree.Statement, ...], scope: NameScope, field: str) -> Any:
-    """Evaluate the lines outside every function.
+    """Evaluate the lines outside functions.
 
-    The value is what they return; else the last expression, the object whose bits they assign, or the variable that
-    they write last. By name if they build several.
+    The result is the value they return, else the last expression, the object whose bits they assign, or the variable
+    that they write last; a dict by name if they build several.
     """
     last: Any = None
     written: list[str] = []
@@ -168,9 +170,9 @@ def _evaluate_loose_lines(ev: Evaluator, body: tuple[tree.Statement, ...], scope
 
 
 def _choose_written(ev: Evaluator, scope: NameScope, written: list[str], assigned: set[str]) -> Any:
-    """Return the object whose bits are assigned, or the variable that is written last; by name where they are several.
+    """Return the object whose bits are assigned, or the variable written last; a dict by name if there are several.
 
-    written: the variables in the order of their statements; assigned: those that are not only declared.
+    written: the variables in the order of their statements. assigned: those assigned after their declaration.
     """
     cells = {name: scope.names[name] for name in written if isinstance(scope.names.get(name), Cell)}
     objects = [name for name, cell in cells.items() if isinstance(cell.value, ObjectValue) and name in assigned]
@@ -181,26 +183,26 @@ def _choose_written(ev: Evaluator, scope: NameScope, written: list[str], assigne
     if objects:
         return cells[objects[0]].value
     chosen = cells.get(written[-1])
-    if ends and chosen is not None and _is_narrow(chosen):  # it is an instruction's
+    if ends and chosen is not None and _is_narrow(chosen):  # an instruction descriptor
         chosen = cells[ends[0]]
     return chosen.value if chosen is not None and not isinstance(chosen.value, ObjectValue) else None
 
 
 def _is_narrow(cell: Cell) -> bool:
-    """Return whether a variable has a number of less than 64 bits."""
+    """Return whether a variable is an integer of less than 64 bits."""
     integer = get_integer(cell.value)
     return integer is not None and integer.type.bits < ULONG.bits
 
 
 def _is_final_word(ev: Evaluator, name: str, cell: Cell, written: list[str]) -> bool:
-    """Return whether a variable has more than an address, and the text only writes it."""
+    """Return whether a 64-bit variable has fields in its upper half and is never read."""
     value = get_integer(cell.value) if not isinstance(cell.value, ObjectValue | OpaqueValue) else None
     complete = value is not None and value.type.bits == ULONG.bits and value.const >> 32 != 0
     return complete and len(re.findall(rf"\b{re.escape(name)}\b", ev.text)) == written.count(name)
 
 
 def _check_target(ev: Evaluator, statement: tree.Statement, scope: NameScope, field: str) -> None:
-    """Refuse an assignment to a member that is none, or that changes a variable without a value."""
+    """Reject assignments to unknown members, and compound assignments to variables without a value."""
     if not isinstance(statement, ExpressionStatement) or not isinstance(statement.value, tree.Assignment):
         return
     target = statement.value.target

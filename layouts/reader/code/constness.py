@@ -1,5 +1,6 @@
-"""Whether what an expression names is const, by the types that the text declares: it decides between overloads of
-member functions. ISO C++17: [over.match.funcs], [expr.ref].
+"""Find whether an expression is const, by declared types: it decides between overloads of member functions.
+
+ISO C++17: [over.match.funcs], [expr.ref].
 """
 
 from __future__ import annotations
@@ -16,15 +17,17 @@ if TYPE_CHECKING:
 
 
 def find_constness(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> bool | None:
-    """Find whether the value of an expression is const; None if that is not known."""
+    """Return whether an expression is const; None if unknown."""
     match expression:
         case tree.Name():
             return _find_name_constness(ev, expression, scope)
         case tree.Member(value=inner, name=name):
-            around = find_pointee_constness(ev, inner, scope) if expression.arrow else find_constness(ev, inner, scope)
-            return _find_member_constness(ev, _find_record(ev, inner, scope, expression.arrow), name, around)
+            owner_const = (
+                find_pointee_constness(ev, inner, scope) if expression.arrow else find_constness(ev, inner, scope)
+            )
+            return _find_member_constness(ev, _find_record(ev, inner, scope, expression.arrow), name, owner_const)
         case tree.Index(value=inner):
-            return _of_item(ev, inner, scope)
+            return _find_item_constness(ev, inner, scope)
         case tree.Unary(op="*", value=inner):
             return find_pointee_constness(ev, inner, scope)
         case tree.Cast(type=kind):
@@ -36,8 +39,8 @@ def find_constness(ev: Evaluator, expression: tree.Expression, scope: NameScope)
     return None
 
 
-def _of_item(ev: Evaluator, array: tree.Expression, scope: NameScope) -> bool | None:
-    """Return whether an item of an array, or of what a pointer points to, is const."""
+def _find_item_constness(ev: Evaluator, array: tree.Expression, scope: NameScope) -> bool | None:
+    """Return whether an item of an array, or of a pointer's target, is const; None if unknown."""
     kind = _find_declared_type(array, scope)
     if kind is not None and kind.dims:
         return find_constness(ev, array, scope)
@@ -45,7 +48,7 @@ def _of_item(ev: Evaluator, array: tree.Expression, scope: NameScope) -> bool | 
 
 
 def find_pointee_constness(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> bool | None:
-    """Find whether what a pointer points to is const."""
+    """Return whether a pointer's target is const; None if unknown."""
     if isinstance(expression, tree.Name) and expression.last == "this":
         return _find_this_constness(scope)
     if isinstance(expression, tree.Unary) and expression.op == "&":
@@ -80,7 +83,7 @@ def _find_name_constness(ev: Evaluator, name: tree.Name, scope: NameScope) -> bo
         return True
     if "this" in home.names:  # a member of the object that a function is called for
         return _find_member_constness(
-            ev, _record_pointed_to(home.names["this"]), name.last, _find_this_constness(scope)
+            ev, _get_pointee_record(home.names["this"]), name.last, _find_this_constness(scope)
         )
     if home.owner == "lambda" or not isinstance(found, Cell):
         return None  # a copy: const unless the lambda is mutable
@@ -90,15 +93,17 @@ def _find_name_constness(ev: Evaluator, name: tree.Name, scope: NameScope) -> bo
     return kind.const and not kind.pointers
 
 
-def _record_pointed_to(pointer: Any) -> RecordType | None:
-    """Return the class of the object in a variable that a pointer, itself in a variable, points to."""
+def _get_pointee_record(pointer: Any) -> RecordType | None:
+    """Return the class of the object that a variable points to; None if unknown."""
     inner = pointer.value.place if isinstance(pointer, Cell) and isinstance(pointer.value, Address) else None
     pointed = inner.value if isinstance(inner, Cell) else None
     return pointed.record if isinstance(pointed, ObjectValue) else None
 
 
-def _find_member_constness(ev: Evaluator, record: RecordType | None, name: str, around: bool | None) -> bool | None:
-    """Find whether a member is const in an object that is, is not, or may be."""
+def _find_member_constness(
+    ev: Evaluator, record: RecordType | None, name: str, owner_const: bool | None
+) -> bool | None:
+    """Return whether a member is const; owner_const: whether its object is, None if unknown."""
     declared = record.members.get(name) if record is not None else None
     if declared is None or declared.type is None:
         return None
@@ -110,12 +115,12 @@ def _find_member_constness(ev: Evaluator, record: RecordType | None, name: str, 
         return True
     if "mutable" in ev.text[max(declared.span[0] - 40, 0) : declared.span[0]]:
         return None
-    return around
+    return owner_const
 
 
 def _find_record(ev: Evaluator, expression: tree.Expression, scope: NameScope, arrow: bool) -> RecordType | None:
     if isinstance(expression, tree.Name) and expression.last == "this":
-        return _record_pointed_to(find_name(scope, "this")[0])
+        return _get_pointee_record(find_name(scope, "this")[0])
     kind = _find_declared_type(expression, scope)
     if kind is None and not arrow and isinstance(expression, tree.Name) and len(expression.path) == 1:
         found = find_name(scope, expression.last)[0]
@@ -133,7 +138,7 @@ def _find_declared_type(expression: tree.Expression, scope: NameScope) -> Resolv
 
 
 def _find_return_constness(ev: Evaluator, function: tree.Name | tree.Type, scope: NameScope) -> bool | None:
-    """Find whether what a function returns is const, if all of its overloads agree."""
+    """Return whether a function's result is const; None if unknown or if its overloads differ."""
     binding = ev.resolve_name(function.path, scope, function.span[0])
     if isinstance(binding, FunctionSet):
         types = [f.returns for f in binding.functions]

@@ -1,4 +1,4 @@
-"""Objects, and the constructors that run on them; member_initialization.py says what their members begin with."""
+"""Construct objects; member_initialization.py initializes their members."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def make_instance(ev: Evaluator, record: RecordType, name: str) -> ObjectValue:
-    """Return a new object before its constructor: integers 0, other members symbols of their names."""
+    """Make an object before its constructor runs: integers are 0, other members are symbols of their names."""
     bits = IntegerType(record.name, record.bits or 64, False, 9)
     instance = ObjectValue(record, Cell(SymbolicInt(0, bits), None, name or record.name, frame=len(ev.frames)))
     if record.ends and not ev.python:
@@ -32,7 +32,7 @@ def make_instance(ev: Evaluator, record: RecordType, name: str) -> ObjectValue:
             kind = ev.resolve_type(declared.type, record.homes.get(member, record.scope)) if declared.type else None
             member_name = f"{name}.{member}" if name else member
             if kind is not None and kind.record is not None and not kind.pointers and not kind.dims:
-                value: Any = ev.make_instance(kind.record, member_name)  # its constructor runs where the class's says
+                value: Any = ev.make_instance(kind.record, member_name)  # the enclosing constructor initializes it
                 value.held = True
             else:
                 value = ev.make_default(kind, member_name)
@@ -43,15 +43,15 @@ def make_instance(ev: Evaluator, record: RecordType, name: str) -> ObjectValue:
 def construct_object(
     ev: Evaluator, instance: ObjectValue, arguments: list[Any], record: RecordType | None = None
 ) -> ObjectValue:
-    """Run the constructor of an object's class, or of a base, that takes some values; without constructors, members
-    in their order.
+    """Run the constructor of an object's class, or of a base `record`, for some arguments; aggregates take them in
+    order.
     """
     record = record or instance.record
     if record.python:
         return _construct_python(ev, instance, arguments)
     fresh = _find_nameless_object(arguments)
     if fresh is not None and fresh.record is record is instance.record:
-        instance.store, instance.members, fresh.held = fresh.store, fresh.members, True  # the very object
+        instance.store, instance.members, fresh.held = fresh.store, fresh.members, True  # the same object
         return instance
     ctors = record.methods.get(record.name)
     only = getattr(arguments[0], "value", arguments[0]) if len(arguments) == 1 else None
@@ -69,7 +69,7 @@ def construct_object(
 
 
 def _find_nameless_object(arguments: list[Any]) -> ObjectValue | None:
-    """Return the object without a name that alone is given; None if something else is."""
+    """Return the only argument if it is an unnamed object, else None."""
     only = arguments[0] if len(arguments) == 1 else None
     if isinstance(only, CallArgument):
         only = only.value if only.where is None and not only.place else None
@@ -77,7 +77,7 @@ def _find_nameless_object(arguments: list[Any]) -> ObjectValue | None:
 
 
 def _construct_bits(ev: Evaluator, instance: ObjectValue, record: RecordType, arguments: list[Any]) -> None:
-    """Store the one value that is given in a struct of integers: in all of it, or in its first member."""
+    """Store a single value in a struct of integers: in all of it, or in its first member."""
     default_members(ev, instance, record, NameScope(record.scope))
     value = get_integer(getattr(arguments[0], "value", arguments[0]))
     if value is not None and not _has_more_members(record):
@@ -87,7 +87,7 @@ def _construct_bits(ev: Evaluator, instance: ObjectValue, record: RecordType, ar
 
 
 def fill_aggregate(ev: Evaluator, instance: ObjectValue, record: RecordType, arguments: list[Any]) -> None:
-    """Store values in members, in their order; those behind them begin as they are declared."""
+    """Initialize members with values in order; the remaining members take their defaults."""
     names = list(record.fields or instance.members)
     scope = ev.make_this_scope(record.scope, instance, record)
     if record.bases:
@@ -104,7 +104,7 @@ def fill_aggregate(ev: Evaluator, instance: ObjectValue, record: RecordType, arg
 def run_constructor(
     ev: Evaluator, instance: ObjectValue, record: RecordType, ctors: FunctionSet, values: list[Any]
 ) -> None:
-    """Run the constructor that some values choose; nothing is known of one that is not chosen or has no body."""
+    """Run the constructor chosen by some values; the object becomes unknown if none is chosen or it has no body."""
     closure = replace(ctors, this=instance, constant=False)
     arguments = [ev.make_constructor_argument(value) for value in values]
     source = _find_copied_argument(arguments, record)
@@ -137,7 +137,7 @@ def run_constructor(
 
 
 def _find_copied_argument(arguments: list[CallArgument], record: RecordType) -> CallArgument | None:
-    """Return the object of a class, or of a derived one, that is all that a constructor of it is given; else None."""
+    """Return the only argument if it is an object of the class or of a derived one, else None."""
     value = arguments[0].value if len(arguments) == 1 else None
     return arguments[0] if isinstance(value, ObjectValue) and value.record.is_derived_from(record) else None
 
@@ -145,17 +145,17 @@ def _find_copied_argument(arguments: list[CallArgument], record: RecordType) -> 
 def _choose_constructor(
     ev: Evaluator, closure: FunctionSet, arguments: list[CallArgument], source: CallArgument | None
 ) -> OverloadCandidate | None:
-    """Return the constructor that some arguments choose. source: the object to copy, if it is one."""
+    """Choose the constructor for some arguments; None if unknown. source: the object to copy, if there is one."""
     chosen: OverloadCandidate | None = ev.choose_function(closure, arguments)
     if source is None or chosen is None or not chosen.function.templates:
         return chosen
-    return None if source.loose or source.const is None else chosen  # the implicit one may be the better
+    return None if source.loose or source.const is None else chosen  # the implicit copy constructor may be better
 
 
 def run_constructor_entry(
     ev: Evaluator, function: tree.Function, home: NameScope, instance: ObjectValue, record: RecordType
 ) -> None:
-    """Run a constructor that nothing in the text calls, its parameters as symbols."""
+    """Run a constructor that the text never calls, with symbols as parameters."""
     closure = FunctionSet((function,), home, instance)
     scope = ev.bind_parameters(closure, OverloadCandidate(function, (), {}), [], {}, symbolic=True)
     ev.called.add(id(function))
@@ -166,11 +166,11 @@ def run_constructor_entry(
 def _run_constructor_body(
     ev: Evaluator, instance: ObjectValue, record: RecordType, function: tree.Function, scope: NameScope
 ) -> None:
-    """Initialize bases and members as a constructor that was entered says, then run its body."""
+    """Initialize bases and members for an entered constructor, then run its body."""
     starts = dict(function.starts)
     before, instance.dynamic = instance.dynamic, record
     try:
-        if record.name in starts:  # it delegates to another
+        if record.name in starts:  # a delegating constructor
             ev.construct_object(
                 instance,
                 ev.evaluate_typed_arguments(tree.Call(tree.OpaqueExpression(""), starts[record.name]), scope),
@@ -196,15 +196,15 @@ def _run_constructor_body(
             instance.dynamic = record
             ev.finish_function(ev.run_body(function, scope), scope)
     except ThrownError:
-        ev.run_perhaps(lambda: _end_parts(ev, instance, record))
+        ev.run_perhaps(lambda: _destroy_parts(ev, instance, record))
         raise
     finally:
         instance.dynamic = before
         ev.leave_function()
 
 
-def _end_parts(ev: Evaluator, instance: ObjectValue, record: RecordType) -> None:
-    """End the members and bases of an object whose constructor throws: they have begun."""
+def _destroy_parts(ev: Evaluator, instance: ObjectValue, record: RecordType) -> None:
+    """Destroy the members and bases of an object whose constructor throws."""
     for name in reversed(list_own_members(record)):
         if name in instance.members:
             ev.destroy_object(instance.members[name].value, (0, 0))
@@ -221,34 +221,32 @@ def _construct_python(ev: Evaluator, instance: ObjectValue, arguments: list[Any]
 
 
 def copy_object_members(ev: Evaluator, instance: ObjectValue, other: ObjectValue) -> None:
-    """Make an object's members what another's are, as its class assigns them."""
+    """Assign one object to another as the class does."""
     kind = ResolvedType(other.record.name, record=other.record, arguments=other.record.arguments)
     ev.assign_into(
         instance, instance.record, CallArgument(other, kind, True, None, where=Cell(other, kind), loose=True)
     )
 
 
-def run_given_constructor(
-    ev: Evaluator, instance: ObjectValue, closure: FunctionSet, arguments: list[Any]
-) -> ObjectValue:
-    """Run one of some constructors on an object, and return it."""
+def construct_with(ev: Evaluator, instance: ObjectValue, closure: FunctionSet, arguments: list[Any]) -> ObjectValue:
+    """Run one of some constructors on an object; return the object."""
     ev.run_constructor(instance, instance.record, closure, arguments)
     return instance
 
 
 def forget_members(ev: Evaluator, instance: ObjectValue) -> ObjectValue:
-    """Forget what an object holds, and return it."""
+    """Make the contents of an object unknown; return the object."""
     ev.forget_place(Cell(instance))
     return instance
 
 
 def _is_same_record(value: Any, record: RecordType) -> bool:
-    """Return whether a value is an object of that very class."""
+    """Return whether a value is an object of exactly this class."""
     return isinstance(value, ObjectValue) and value.record is record
 
 
 def _has_more_members(record: RecordType) -> bool:
-    """Return whether the first member of a struct of integers is not the whole of it."""
+    """Return whether a struct of integers has more than its first member."""
     fields = record.fields or {}
     first = next(iter(fields.values()), None)
     named = record.decl is not None and not record.decl.union and not record.python

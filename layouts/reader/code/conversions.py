@@ -1,4 +1,4 @@
-"""What a value becomes in another type."""
+"""Convert values between types."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import BOOL, LONG, ULONG
 from lanescope.reader.code import builtin_calls, symbolic_integers, tree
-from lanescope.reader.code.construction import run_given_constructor
+from lanescope.reader.code.construction import construct_with
 from lanescope.reader.code.integer_values import get_integer, make_size, make_unsized_type
 from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import (
@@ -38,12 +38,12 @@ from lanescope.reader.code.values import (
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
-_NAMED = re.compile(r"smem|shared|ptr|buf|tile|^s?[AB]\b|^[ab]s?\b|(?<![a-z])s[A-Z]", re.I)  # what a pointer is called
-_CONSTANT = re.compile(r"::|^[A-Z][A-Z0-9_]{2,}$|^k[A-Z]\w+$|\(")  # and what a constant or a call
+_NAMED = re.compile(r"smem|shared|ptr|buf|tile|^s?[AB]\b|^[ab]s?\b|(?<![a-z])s[A-Z]", re.I)  # names of pointers
+_CONSTANT = re.compile(r"::|^[A-Z][A-Z0-9_]{2,}$|^k[A-Z]\w+$|\(")  # names of constants, and calls
 
 
 def slice_to_base(ev: Evaluator, value: ObjectValue, kind: ResolvedType | None) -> ObjectValue:
-    """Return an object as the base that a variable of a type gets a copy of."""
+    """Return the base part of an object that a variable of a base type copies."""
     record = kind.record if kind is not None and not kind.pointers else None
     if record is None or record is value.record or not record.copies or not value.record.is_derived_from(record):
         return value
@@ -52,22 +52,22 @@ def slice_to_base(ev: Evaluator, value: ObjectValue, kind: ResolvedType | None) 
 
 
 def convert_to_kind(ev: Evaluator, value: Any, kind: ResolvedType, span: Span, name: str = "") -> Any:
-    """Return a value put into a type."""
+    """Convert a value to a type."""
     if kind.dims:
         return value
     if kind.pointers:
         return _convert_to_pointer(ev, value, kind)
     if kind.integer is not None:
-        return _to_integer(ev, value, kind, span, name)
+        return _convert_to_integer(ev, value, kind, span, name)
     if kind.record is not None and not isinstance(value, ObjectValue):
         return _convert_to_record(ev, value, kind.record, name)
     if kind.record is not None and value.record is not kind.record and not kind.reference:
         return _convert_to_base(ev, value, kind.record, name)
-    return _to_other(ev, value, kind) if isinstance(value, SymbolicInt) else value
+    return _convert_to_other(ev, value, kind) if isinstance(value, SymbolicInt) else value
 
 
-def _to_integer(ev: Evaluator, value: Any, kind: ResolvedType, span: Span, name: str) -> Any:
-    """Return a value as an integer, of a class by its conversion."""
+def _convert_to_integer(ev: Evaluator, value: Any, kind: ResolvedType, span: Span, name: str) -> Any:
+    """Convert a value to an integer; objects by their conversion function."""
     assert kind.integer is not None
     if isinstance(value, ObjectValue) and (value.record.fields is None or _converts(value.record)):
         value = ev.convert_object_to_integer(value, kind)
@@ -81,8 +81,8 @@ def _to_integer(ev: Evaluator, value: Any, kind: ResolvedType, span: Span, name:
     return ev.narrow_value(integer, kind.integer, span, name)
 
 
-def _to_other(ev: Evaluator, value: SymbolicInt, kind: ResolvedType) -> Any:
-    """Return an integer as a floating-point number or an unknown type; a small number stays one."""
+def _convert_to_other(ev: Evaluator, value: SymbolicInt, kind: ResolvedType) -> Any:
+    """Convert an integer to a floating-point or unknown type; a small number is kept."""
     if kind.bits and kind.name in ("float", "double", "half", "__half"):
         return OpaqueValue(f"({kind.name}){value}", kind)
     small = value.known is not None and 0 <= value.known < 128
@@ -92,13 +92,13 @@ def _to_other(ev: Evaluator, value: SymbolicInt, kind: ResolvedType) -> Any:
 
 
 def _is_foreign(ev: Evaluator, kind: ResolvedType) -> bool:
-    """Return whether a type is one that the text does not define, and its name says nothing of a descriptor."""
+    """Return whether the text does not define a type and its name does not suggest a descriptor."""
     unknown = kind.open and not kind.arguments and not ev.python and kind.name not in ("auto", "", "decltype")
     return unknown and not re.search(r"desc|64|word", kind.name, re.I)
 
 
 def _convert_to_record(ev: Evaluator, value: Any, record: RecordType, name: str) -> Any:
-    """Return an object of a class for a value, by a constructor that takes it."""
+    """Convert a value to an object of a class, with a constructor that takes it."""
     integer = get_integer(value)
     ctors = record.methods.get(record.name)
     if ctors is not None and any(f.explicit for f in ctors.functions) and not isinstance(value, OpaqueValue):
@@ -106,7 +106,7 @@ def _convert_to_record(ev: Evaluator, value: Any, record: RecordType, name: str)
         if not kept:
             return OpaqueValue(f"{record.name}({value})"[:80], ResolvedType(record.name, record=record))
         ctors = replace(ctors, functions=kept, homes=tuple(ctors.get_home(f) for f in kept))
-        return run_given_constructor(ev, ev.make_instance(record, name), ctors, [value])
+        return construct_with(ev, ev.make_instance(record, name), ctors, [value])
     if ctors is not None and any(f.body is not None for f in ctors.functions) and not isinstance(value, OpaqueValue):
         return ev.construct_object(ev.make_instance(record, name), [value])
     if integer is not None and record.fields is not None and not isinstance(value, OpaqueValue):
@@ -117,7 +117,7 @@ def _convert_to_record(ev: Evaluator, value: Any, record: RecordType, name: str)
 
 
 def _convert_to_base(ev: Evaluator, value: ObjectValue, record: RecordType, name: str) -> Any:
-    """Return an object where one of another class is needed: its base's part, or what a constructor makes of it."""
+    """Convert an object to another class: its base part, or the result of a constructor."""
     instance = ev.make_instance(record, name)
     if value.record.is_derived_from(record) and record.copies and not value.record.hidden:
         ev.copy_into(instance, record, replace(ev.make_place_argument(value), const=None, loose=True))
@@ -134,7 +134,7 @@ def _convert_to_base(ev: Evaluator, value: ObjectValue, record: RecordType, name
 
 
 def _convert_to_pointer(ev: Evaluator, value: Any, kind: ResolvedType) -> Any:
-    """Return a pointer of a type for a value."""
+    """Convert a value to a pointer type."""
     element = replace(kind, pointers=kind.pointers - 1, reference="", dims=())
     if kind.pointers == 1 and kind.name == "void":
         element = VOID
@@ -154,19 +154,19 @@ def _convert_to_pointer(ev: Evaluator, value: Any, kind: ResolvedType) -> Any:
 
 
 def _make_pointer(ev: Evaluator, value: OpaqueValue, element: ResolvedType) -> Pointer:
-    """Return a pointer of which only its name is known; to what, neither type may say."""
+    """Make a pointer of which only the name is known; its element type may be unknown."""
     unsure = element.open and (not value.kind or value.kind.open) and not ev.python
     return Pointer(make_symbol(value.text), make_unsized_type(value.text) if unsure else element)
 
 
 def _recast_pointer(value: Pointer, element: ResolvedType | None, kept: bool) -> Pointer:
-    """Return a pointer to another type. kept: whether it is to have its own, whatever that is."""
+    """Convert a pointer to another element type. kept: keep its own type, known or not."""
     at = value.at if kept or element == value.element else _recount_elements(value.at, value.element, element)
     return Pointer(value.base, element, value.dims if kept else (), value.shared, value.array, at)
 
 
 def _recast_address(ev: Evaluator, value: Address, element: ResolvedType) -> Any:
-    """Return &variable as a pointer to another type."""
+    """Convert &variable to a pointer to another type."""
     if element.name in ("void", "auto", "") and not element.pointers:
         return value
     inner = ev.load_place(value.place, tree.OpaqueExpression(""))
@@ -185,7 +185,7 @@ def _recast_address(ev: Evaluator, value: Address, element: ResolvedType) -> Any
 def _recast_object(
     ev: Evaluator, value: Address, inner: ObjectValue, element: ResolvedType, record: RecordType
 ) -> Address | None:
-    """Return a pointer to an object as one to its base, or to the derived object that it is a part of; else None."""
+    """Convert a pointer to an object to one to its base, or to the derived object that contains it; else None."""
     if inner.record is record:
         return replace(value, element=None) if value.at.known == 0 else value
     if inner.record.is_derived_from(record):
@@ -197,9 +197,7 @@ def _recast_object(
 
 
 def convert_object_to_integer(ev: Evaluator, value: ObjectValue, kind: ResolvedType) -> Any:
-    """Return an object's conversion to an integer, where it has an operator for it: that of the very type, or the only
-    one.
-    """
+    """Convert an object to an integer, with the conversion function of exactly that type or the only integral one."""
     conversions = list(_find_conversions(ev, value.record, kind))
     exact = [closure for closure, target in conversions if target.integer == kind.integer]
     integral = [closure for closure, target in conversions if target.integer is not None and not target.pointers]
@@ -213,7 +211,7 @@ def convert_object_to_integer(ev: Evaluator, value: ObjectValue, kind: ResolvedT
 def _find_conversions(
     ev: Evaluator, record: RecordType, kind: ResolvedType
 ) -> Iterator[tuple[FunctionSet, ResolvedType]]:
-    """Return the conversion functions of a class that may give a type, each with the type it gives."""
+    """Yield (conversion function, result type) of the conversions of a class that may yield a type."""
     for name, closure in record.methods.items():
         function = closure.functions[0]
         if not name.startswith("operator ") or function.returns is None:
@@ -223,7 +221,7 @@ def _find_conversions(
 
 
 def make_part_object(ev: Evaluator, part: ObjectPart) -> ObjectValue:
-    """Return a member that is a struct, as an object of its own."""
+    """Copy a struct member that is kept as bits into a new object."""
     inner = part.field.inner
     assert inner is not None
     instance = ev.make_instance(inner, inner.name)
@@ -234,7 +232,7 @@ def make_part_object(ev: Evaluator, part: ObjectPart) -> ObjectValue:
 
 
 def evaluate_shared_address(ev: Evaluator, value: Any) -> Any:
-    """Evaluate __cvta_generic_to_shared: it takes a pointer, so what it is given is one."""
+    """Evaluate __cvta_generic_to_shared; its argument must be a pointer."""
     if isinstance(value, Address) and isinstance(value.place, Cell):
         ev.shared_addresses[f"&{value.place.name}"] = value.place
     return builtin_calls.make_shared_address(
@@ -243,10 +241,10 @@ def evaluate_shared_address(ev: Evaluator, value: Any) -> Any:
 
 
 def make_name_pointer(ev: Evaluator, value: SymbolicInt, element: ResolvedType, cast: bool = False) -> Pointer | None:
-    """Read name + n as a pointer where one is needed, and the text does not declare the name; None for anything else.
+    """Read name + n as a pointer if the text does not declare the name; None for another value.
 
-    C++ converts no other pointer and no integer to T*, so for a T* the name is a T* and n counts its elements. What
-    void*, a template's T* or a cast is given may point to anything: n counts sizeof(*name).
+    C++ converts no other pointer and no integer to T*, so for a T* the name is a T* and n counts elements of type T.
+    For void*, a template's T* or a cast, the element type is unknown: n counts sizeof(*name).
     """
     line = value.plain
     if line is None or not value.pieces or value.pieces[0].width <= 32:
@@ -267,14 +265,14 @@ def make_name_pointer(ev: Evaluator, value: SymbolicInt, element: ResolvedType, 
 
 
 def _find_pointer_name(ev: Evaluator, line: LinearExpression) -> str:
-    """Return the name in a sum that is the pointer's, by how pointers and constants are called; "" for none."""
-    loose = [name for name, factor in line.terms if factor == 1 and name in ev.undeclared_names]
-    names = [one for one in loose if not _CONSTANT.search(one)] or loose
+    """Return the name in a sum that is most likely a pointer; "" for none."""
+    undeclared = [name for name, factor in line.terms if factor == 1 and name in ev.undeclared_names]
+    names = [one for one in undeclared if not _CONSTANT.search(one)] or undeclared
     return next((one for one in names if _NAMED.search(one)), names[0] if names else "")
 
 
 def _recount_elements(at: SymbolicInt | None, old: ResolvedType | None, new: ResolvedType | None) -> SymbolicInt | None:
-    """Return a count of elements of one type, counted in another; None if it is not a whole number."""
+    """Convert a count of elements of one type to elements of another; None if it is not an integer."""
     if at is None or at.known is None:
         return None
     if at.known == 0:

@@ -1,4 +1,4 @@
-"""TiledMMAs as evaluated code makes them: the instruction's shape, which descriptors it reads, how atoms are laid.
+"""Evaluate TiledMMAs: the shape of the instruction, the descriptors that it reads, the layout of atoms.
 
 CUTLASS 4.7: cute/arch/mma_sm90_gmma.hpp, mma_sm100_umma.hpp (names and template arguments), cute/arch/mma_sm90.hpp
 (ss_op_selector, rs_op_selector), cute/atom/mma_atom.hpp (TiledMMA).
@@ -32,7 +32,7 @@ from lanescope.shared.swizzle import BY_WIDTH
 
 _WARP = re.compile(r"SM[678]\d_(\d+)x(\d+)x(\d+)_\w+\Z|SM12\d_(?:\w+_)?(\d+)x(\d+)x(\d+)_\w+\Z")
 _SELECTED_BITS = (8, 16, 32)
-_SELECTED_N = (256, 192, 128, 96, 64, 32, 16, 8)  # of op selectors, without the extended shapes
+_SELECTED_N = (256, 192, 128, 96, 64, 32, 16, 8)  # N of op selectors, without the extended shapes
 _WRAPPERS = frozenset("MMA_Atom decltype make_mma_atom remove_cvref_t remove_cv_t decay_t".split())
 _TRIVIAL = {"sm100_make_1sm_trivial_tiled_mma": ALONE, "sm100_make_2sm_trivial_tiled_mma": PAIR}
 _SLICED = frozenset(("get_slice", "get_thread_slice"))
@@ -40,7 +40,7 @@ _MAJORS = {code: name for name, code in MAJORS.items()}  # cute::SM90::GMMA::Maj
 
 
 class OpenCuteValueError(Exception):
-    """What a value of CuTe's depends on and the text does not say, as it is written."""
+    """A CuTe value depends on something unknown; `words` is its text."""
 
     def __init__(self, words: str) -> None:
         super().__init__(words)
@@ -48,15 +48,16 @@ class OpenCuteValueError(Exception):
 
 
 def get_last_word(path: str) -> str:
-    """Return the last name of a path: make_layout of cute::make_layout and cute.make_layout."""
+    """Return the last name of a path: make_layout of cute::make_layout and of cute.make_layout."""
     return re.split(r"::|\.", path)[-1]
 
 
 @dataclass(frozen=True, slots=True)
 class CuteAtom:
-    """The instruction of a TiledMMA. shape: M, N and K, of both CTAs; form: of the descriptors that it reads, None for
-    operands in registers; bits: of an element as it is stored; majors: of A and B; a_shared: whether A has a
-    descriptor.
+    """The instruction of a TiledMMA.
+
+    shape: M, N and K, of both CTAs together. form: the format of its descriptors, None for operands in registers. bits:
+    of a stored element. majors: of A and B. a_shared: whether A is read through a descriptor.
     """
 
     name: str
@@ -68,7 +69,7 @@ class CuteAtom:
     ctas: int = 1
 
     def get_tile(self, operand: str) -> tuple[int, int]:
-        """Return the rows of M or N, and of K, that one CTA stores of operand a or b."""
+        """Return (rows along M or N, elements along K) that one CTA stores of operand a or b."""
         return self.shape["ab".index(operand)] // self.ctas, self.shape[2]
 
     def get_major(self, operand: str) -> str:
@@ -77,7 +78,7 @@ class CuteAtom:
 
 @dataclass(frozen=True, slots=True)
 class CuteMma:
-    """A TiledMMA. atoms: how many stand in M, N and K; tiler: its permutation, None for a mode that has none."""
+    """A TiledMMA. atoms: number along M, N and K. tiler: its permutation, None for a mode without one."""
 
     atom: CuteAtom
     atoms: tuple[int, int, int] = (1, 1, 1)
@@ -94,20 +95,20 @@ class CuteMma:
 
     @property
     def ordered(self) -> bool:
-        """Whether rows and columns stay in their order: a permutation of numbers alone changes nothing."""
-        return all(given is None or isinstance(given, int) for given in self.tiler)
+        """Whether rows and columns keep their order; a permutation of sizes alone changes nothing."""
+        return all(size is None or isinstance(size, int) for size in self.tiler)
 
 
-def find_tiled_mma(value: Any, evaluate: Any, deep: int = 0) -> CuteMma:
-    """Find the TiledMMA that a value is, or is a slice of. evaluate: gives the layout or the tuple of a value.
+def find_tiled_mma(value: Any, evaluate: Any, depth: int = 0) -> CuteMma:
+    """Find the TiledMMA that a value is, or is a slice of. evaluate: returns the layout or tuple of a value.
 
-    OpenCuteValueError if the text leaves it open.
+    OpenCuteValueError if it is unknown.
     """
     kind = value.typed if isinstance(value, ArrayValue) and not value.cells else value
-    if deep > 8:
+    if depth > 8:
         raise OpenCuteValueError(shorten_name(value))
     if isinstance(kind, OpaqueValue) and kind.head in _SLICED:
-        return find_tiled_mma(dict(kind.named).get("self"), evaluate, deep + 1)
+        return find_tiled_mma(dict(kind.named).get("self"), evaluate, depth + 1)
     if isinstance(kind, OpaqueValue) and kind.head in _TRIVIAL:
         return CuteMma(_make_trivial_atom(kind, evaluate))
     if isinstance(kind, OpaqueValue) and kind.head == "make_tiled_mma" and kind.arguments:
@@ -119,12 +120,12 @@ def find_tiled_mma(value: Any, evaluate: Any, deep: int = 0) -> CuteMma:
         if name == "TiledMMA":
             return _make_mma(kind.arguments, evaluate)
         if name in ("decltype", "ThrMMA"):
-            return find_tiled_mma(kind.arguments[0], evaluate, deep + 1)
+            return find_tiled_mma(kind.arguments[0], evaluate, depth + 1)
     raise OpenCuteValueError(_name_value(value))
 
 
 def _name_value(value: Any) -> str:
-    """Return the name of what a value depends on: the last one of a path."""
+    """Return the last name of the path that a value depends on."""
     if isinstance(value, OpaqueValue) and value.head:
         return value.head
     return shorten_name(value).split("::")[-1] if value is not None else "a TiledMMA"
@@ -132,28 +133,28 @@ def _name_value(value: Any) -> str:
 
 def _make_mma(arguments: Sequence[Any], evaluate: Any) -> CuteMma:
     atom = find_atom(arguments[0], evaluate)
-    laid = evaluate(arguments[1]) if len(arguments) > 1 else (1, 1, 1)
+    atom_layout = evaluate(arguments[1]) if len(arguments) > 1 else (1, 1, 1)
     tiler = evaluate(arguments[2]) if len(arguments) > 2 else ()
     try:
-        shape = make_compact_layout(laid).shape
+        shape = make_compact_layout(atom_layout).shape
     except (UnmadeValueError, LayoutError) as error:
         raise OpenCuteValueError(shorten_name(arguments[1])) from error
-    counts = [_count(mode) for mode in (shape if isinstance(shape, tuple) else (shape,))]
+    counts = [_get_size(mode) for mode in (shape if isinstance(shape, tuple) else (shape,))]
     sizes = (*counts, 1, 1, 1)[:3]
     if not isinstance(tiler, tuple) or not all(part is None or isinstance(part, int | CuteLayout) for part in tiler):
         raise OpenCuteValueError(shorten_name(arguments[2]))
     return CuteMma(atom, (sizes[0], sizes[1], sizes[2]), tiler)
 
 
-def _count(mode: Any) -> int:
-    """Return the size of a mode; OpenCuteValueError for what is no number or tuple."""
+def _get_size(mode: Any) -> int:
+    """Return the size of a mode; OpenCuteValueError unless it is a number or a tuple."""
     if not isinstance(mode, int | tuple):
         raise OpenCuteValueError(str(mode))
-    return mode if isinstance(mode, int) else prod(_count(item) for item in mode)
+    return mode if isinstance(mode, int) else prod(_get_size(item) for item in mode)
 
 
-def find_atom(value: Any, evaluate: Any, deep: int = 0) -> CuteAtom:
-    """Find the atom that a value names, wraps or selects; OpenCuteValueError if the text leaves it open."""
+def find_atom(value: Any, evaluate: Any, depth: int = 0) -> CuteAtom:
+    """Find the atom that a value names, wraps or selects; OpenCuteValueError if it is unknown."""
     kind = value.typed if isinstance(value, ArrayValue) and not value.cells else value
     if isinstance(kind, OpaqueValue) and kind.head in ("ss_op_selector", "rs_op_selector"):
         return _select_atom(kind, evaluate)
@@ -162,19 +163,19 @@ def find_atom(value: Any, evaluate: Any, deep: int = 0) -> CuteAtom:
         name, arguments = kind.name, kind.arguments
     elif isinstance(kind, OpaqueValue):
         name, arguments = kind.head or kind.text, dict(kind.named).get("<>", kind.arguments)
-    if name.split("::")[-1] in _WRAPPERS and arguments and deep < 8:
-        return find_atom(arguments[0], evaluate, deep + 1)
-    atom = _read_name(name, arguments)
+    if name.split("::")[-1] in _WRAPPERS and arguments and depth < 8:
+        return find_atom(arguments[0], evaluate, depth + 1)
+    atom = _parse_atom_name(name, arguments)
     if atom is None:
         raise OpenCuteValueError(name or shorten_name(value))
     return atom
 
 
-def _read_name(name: str, arguments: Sequence[Any]) -> CuteAtom | None:
-    """Read an atom's name and template arguments; None for an atom that is not known."""
+def _parse_atom_name(name: str, arguments: Sequence[Any]) -> CuteAtom | None:
+    """Parse an atom's name and template arguments; None for an unknown atom."""
     short = name if name.startswith("SM90::GMMA::MMA_") else name.split("::")[-1]
     if (wgmma := find_wgmma(short)) is not None:
-        majors = ("K", "K") if "_TN" in short else _read_majors(arguments[:2])
+        majors = ("K", "K") if "_TN" in short else _parse_majors(arguments[:2])
         if majors is None:
             return None
         rows, columns, k = (wgmma.sizes[letter] for letter in "mnk")
@@ -183,20 +184,22 @@ def _read_name(name: str, arguments: Sequence[Any]) -> CuteAtom | None:
     if found := _WARP.match(short):
         rows, columns, k = (int(size) for size in found.groups() if size)
         return CuteAtom(short, (rows, columns, k))
-    return _read_umma_name(short, arguments)
+    return _parse_umma_name(short, arguments)
 
 
-def _read_umma_name(name: str, arguments: Sequence[Any]) -> CuteAtom | None:
-    """Read the name and template arguments of a dense atom without block scaling."""
+def _parse_umma_name(name: str, arguments: Sequence[Any]) -> CuteAtom | None:
+    """Parse the name and template arguments of a dense atom without block scaling; None for another atom."""
     try:
         row, ending, pair = find_atom_row(name)
     except LayoutError:
         return None
     if 0 not in row.kinds or "SPARSE" in ending:
         return None
-    sizes_and_majors = [one for one in arguments[3:] if _get_number(one) is not None or read_major(one)]
+    sizes_and_majors = [
+        argument for argument in arguments[3:] if _get_number(argument) is not None or parse_major(argument)
+    ]
     m, n = (*map(_get_number, sizes_and_majors[:2]), None, None)[:2]
-    majors = _read_majors(sizes_and_majors[2:4])
+    majors = _parse_majors(sizes_and_majors[2:4])
     kind, a_shared = get_kind(row.kinds[0]), ending.startswith(SHARED)
     return _make_umma_atom(name, kind, PAIR if pair else ALONE, (m, n), majors, a_shared)
 
@@ -209,7 +212,7 @@ def _make_umma_atom(
     majors: tuple[str, str] | None,
     a_shared: bool = True,
 ) -> CuteAtom | None:
-    """Make the atom of M and N; None where one of them, or a major, is open or not legal."""
+    """Make the atom of M and N; None if one of them or a major is unknown or illegal."""
     (m, n), legal = size, kind.sizes[form, False]
     if majors is None or m is None or n is None or m not in legal.m or n not in legal.n or kind.scaled:
         return None
@@ -218,8 +221,8 @@ def _make_umma_atom(
 
 
 def _select_atom(call: OpaqueValue, evaluate: Any) -> CuteAtom:
-    """Return the atom of GMMA::ss_op_selector<A, B, D, TileShape_MNK, MajorA, MajorB>(): the largest N that divides
-    the tile's.
+    """Return the atom of GMMA::ss_op_selector<A, B, D, TileShape_MNK, MajorA, MajorB>(), with the largest N that
+    divides the tile's.
     """
     arguments = _get_templates(call)
     bits = get_type_bits(arguments[0]) if arguments else None
@@ -227,11 +230,11 @@ def _select_atom(call: OpaqueValue, evaluate: Any) -> CuteAtom:
         raise OpenCuteValueError(shorten_name(arguments[0]) if arguments else call.text)
     tile = evaluate(arguments[3])
     given = arguments[4:6]
-    majors = _read_majors(given) if len(given) == 2 else ("K", "K") if not given else None
+    majors = _parse_majors(given) if len(given) == 2 else ("K", "K") if not given else None
     if not isinstance(tile, tuple) or len(tile) < 3 or majors is None:
         raise OpenCuteValueError(call.text)
-    n = next((size for size in _SELECTED_N if _count(tile[1]) % size == 0), None)
-    if not n or not _count(tile[1]):
+    n = next((size for size in _SELECTED_N if _get_size(tile[1]) % size == 0), None)
+    if not n or not _get_size(tile[1]):
         raise OpenCuteValueError(call.text)
     return CuteAtom(f"m64n{n}k{256 // bits}", (64, n, 256 // bits), WGMMA, bits, majors, call.head[0] == "s")
 
@@ -243,10 +246,10 @@ def _make_trivial_atom(call: OpaqueValue, evaluate: Any) -> CuteAtom:
     arguments = _get_templates(call)
     if len(arguments) < 7:
         raise OpenCuteValueError(call.head)
-    bits, majors, tile = get_type_bits(arguments[0]), _read_majors(arguments[5:7]), evaluate(arguments[3])
+    bits, majors, tile = get_type_bits(arguments[0]), _parse_majors(arguments[5:7]), evaluate(arguments[3])
     if bits not in _SELECTED_BITS or majors is None or not isinstance(tile, tuple) or len(tile) < 3:
         raise OpenCuteValueError(shorten_name(arguments[0]) if bits is None else call.head)
-    kind, m, n = get_kind(TCGEN05.readers[bits]), _count(tile[0]), _count(tile[1])
+    kind, m, n = get_kind(TCGEN05.readers[bits]), _get_size(tile[0]), _get_size(tile[1])
     atom = _make_umma_atom(f"tcgen05.mma m{m}n{n}k{kind.k}", kind, _TRIVIAL[call.head], (m, n), majors)
     if atom is None:
         raise OpenCuteValueError(call.head)
@@ -254,7 +257,9 @@ def _make_trivial_atom(call: OpaqueValue, evaluate: Any) -> CuteAtom:
 
 
 def _get_templates(call: OpaqueValue) -> tuple[Any, ...]:
-    return tuple(one for one in dict(call.named).get("<>", ()) if str(one) not in ("typename", "template"))
+    return tuple(
+        argument for argument in dict(call.named).get("<>", ()) if str(argument) not in ("typename", "template")
+    )
 
 
 def get_type_bits(value: Any) -> int | None:
@@ -273,16 +278,16 @@ def _get_number(value: Any) -> int | None:
     return number.known if number is not None else None
 
 
-def read_major(value: Any) -> str:
-    """Return K or MN; "" for another value."""
+def parse_major(value: Any) -> str:
+    """Return K or MN, "" for another value."""
     if (number := _get_number(value)) is not None:
         return _MAJORS.get(number, "")
     word = get_last_word(str(value))
     return word if word in MAJORS else ""
 
 
-def _read_majors(values: Sequence[Any]) -> tuple[str, str] | None:
-    majors = [read_major(value) for value in values]
+def _parse_majors(values: Sequence[Any]) -> tuple[str, str] | None:
+    majors = [parse_major(value) for value in values]
     return (majors[0], majors[1]) if len(majors) == 2 and all(majors) else None
 
 
@@ -292,13 +297,13 @@ MMA_CALLS = frozenset(("tile_size", "partition_shape_A", "partition_shape_B", "t
 
 
 def evaluate_mma_call(name: str, term: OpaqueValue, evaluate: Any) -> Any:
-    """Evaluate a call of MMA_CALLS: sizes of a TiledMMA, the shape of what it partitions, a tile laid to that shape.
+    """Evaluate a call of MMA_CALLS: sizes of a TiledMMA, the shape of a partitioned tensor, a tile of that shape.
 
-    None for arguments of another kind; OpenCuteValueError if the text leaves the TiledMMA open.
+    None for unsupported arguments; OpenCuteValueError if the TiledMMA is unknown.
     """
     arguments = term.arguments
     if name == "tile_to_mma_shape":
-        return _tile_to_mma_shape([evaluate(one) for one in arguments])
+        return _tile_to_mma_shape([evaluate(argument) for argument in arguments])
     if name == "tile_size":
         place = _get_number(next(iter(dict(term.named).get("<>", ())), None))
         if len(arguments) != 1 or place is None or place > 2:
@@ -311,7 +316,7 @@ def evaluate_mma_call(name: str, term: OpaqueValue, evaluate: Any) -> Any:
     if not isinstance(shape, tuple) or len(shape) < 2 or mma.atom.form is None or not mma.ordered:
         return None
     parts = (mma.atom.shape["ab".index(operand)] * mma.atoms["ab".index(operand)], mma.atom.shape[2] * mma.atoms[2])
-    sizes = tuple(_count(mode) for mode in shape[:2])
+    sizes = tuple(_get_size(mode) for mode in shape[:2])
     if any(size % part for size, part in zip(sizes, parts, strict=True)):
         return None
     return (mma.atom.get_tile(operand), sizes[0] // parts[0], sizes[1] // parts[1], *shape[2:])
@@ -324,9 +329,9 @@ def _tile_to_mma_shape(values: Sequence[Any]) -> CuteLayout | None:
     shape = values[1]
     if not isinstance(shape, tuple) or len(shape) < 3 or not isinstance(shape[0], tuple) or len(shape[0]) != 2:
         return None
-    one = tuple(_count(mode) for mode in shape[0])
-    whole = (one[0] * _count(shape[1]), one[1] * _count(shape[2]), *shape[3:])
-    return algebra.tiled_divide(algebra.tile_to_shape(values[0], whole, *values[2:]), one)
+    atom_shape = tuple(_get_size(mode) for mode in shape[0])
+    tile_shape = (atom_shape[0] * _get_size(shape[1]), atom_shape[1] * _get_size(shape[2]), *shape[3:])
+    return algebra.tiled_divide(algebra.tile_to_shape(values[0], tile_shape, *values[2:]), atom_shape)
 
 
 # layouts that CUTLASS selects -----------------------------------------------------------------------------------------
@@ -335,16 +340,18 @@ SMEM_SELECTORS = frozenset(("ss_smem_selector", "sm100_smem_selector"))
 
 
 def select_smem_atom(call: OpaqueValue, evaluate: Any) -> tuple[SmemAtomName, int]:
-    """Return (atom, element bits) of ss_smem_selector<Major, T, BLK_MN, BLK_K>(): the widest swizzle whose atom divides
-    the tile. OpenCuteValueError if the text leaves it open. Source: sm90_common.inl, sm100_common.inl of CUTLASS.
+    """Return (atom, element bits) of ss_smem_selector<Major, T, BLK_MN, BLK_K>().
+
+    The atom has the widest swizzle that divides the tile. OpenCuteValueError if it is unknown. Source: CUTLASS's
+    sm90_common.inl and sm100_common.inl.
     """
     arguments = _get_templates(call)
-    major = read_major(arguments[0]) if len(arguments) >= 4 else ""
+    major = parse_major(arguments[0]) if len(arguments) >= 4 else ""
     bits = get_type_bits(arguments[1]) if major else None
     if bits not in (4, 8, 16, 32) or (bits == 32 and major == "MN" and call.head.startswith("sm100")):
         raise OpenCuteValueError(_name_value(arguments[1]) if major and bits is None else call.head)
     block = evaluate(arguments[2 if major == "MN" else 3])
-    run = _count(block[0] if isinstance(block, tuple) else block)
+    run = _get_size(block[0] if isinstance(block, tuple) else block)
     mode = next((one for one in reversed(BY_WIDTH) if not run * bits % (8 * one.width_bytes)), None)
     if mode is None:
         raise OpenCuteValueError(call.head)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import INT, ULONG
 from lanescope.reader.code import tree
-from lanescope.reader.code.construction import fill_aggregate, run_given_constructor
+from lanescope.reader.code.construction import construct_with, fill_aggregate
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.member_initialization import (
     MOST_ITEMS,
@@ -369,7 +369,7 @@ def _construct_from_list(
         Cell(ev.convert_to_kind(ev.evaluate_expression(v, scope), element, v.span), element) for _, v in node.items
     ]
     closure = replace(ctors, functions=(function,), homes=(home,))
-    return run_given_constructor(ev, instance, closure, [ArrayValue(cells, element, "", kind)])
+    return construct_with(ev, instance, closure, [ArrayValue(cells, element, "", kind)])
 
 
 def _store_array(ev: Evaluator, place: Any, array: Any, span: Span) -> None:
