@@ -273,7 +273,7 @@ def test_a_pitfall_under_one_choice_names_the_condition() -> None:
     )
     assert made is not None
     (warning,) = made.warnings
-    assert warning.message.endswith("This is so where defined(X) holds.")
+    assert warning.message.endswith("This applies if defined(X) holds.")
 
 
 def test_an_evaluation_merged_with_itself_is_itself() -> None:

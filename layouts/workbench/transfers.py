@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.integer_values import get_integer
-from lanescope.reader.code.loops import MOST_TURNS
+from lanescope.reader.code.loops import MOST_ITERATIONS
 from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.reader.code.values import Address, Pointer
@@ -42,7 +42,7 @@ _QUALIFIER = re.compile(r"::(%\w+|%\[\w+\])")
 _ELSEWHERE = re.compile(r"multicast|cta_group::2|mapa|shared::cluster\.b64|im2col")  # bytes of, or for, other CTAs
 _NAMED_LOAD = re.compile(r"cp_async_bulk_tensor_[1-5]d_global_to_shared")
 _LONGEST = 80  # characters of an argument that names a map
-CUT_TURNS = frozenset(MOST_TURNS)  # after so many a loop may have been left
+CUT_TURNS = frozenset(MOST_ITERATIONS)  # after so many a loop may have been left
 Loops = tuple[tuple[str, SymbolicInt], ...]
 _Value = TypeVar("_Value")
 

@@ -183,7 +183,9 @@ def _assign_braced_fields(
     zero = SymbolicInt(0, UNKNOWN)
     ev.store_value(ObjectPart(place.of, replace(place.field, inner=None)), zero, node.span)
     for member, (key, value) in zip(inner.members, node.items, strict=False):
-        ev.store_value(ev.member(place, key or member, value.span), ev.evaluate_expression(value, scope), value.span)
+        ev.store_value(
+            ev.find_member(place, key or member, value.span), ev.evaluate_expression(value, scope), value.span
+        )
     return place
 
 

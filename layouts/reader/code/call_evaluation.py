@@ -308,7 +308,7 @@ def _find_method(ev: Evaluator, function: tree.Member, scope: NameScope) -> Any:
             return OpaqueValue(ev.format_expression(function), head=function.name, arguments=(value,))
         if isinstance(value, SymbolicInt | str | ArrayValue):
             return OpaqueValue(f"{ev.format_expression(function)}", head=function.name, arguments=(value,))
-        place = ev.member(whole, function.name, function.span, None)
+        place = ev.find_member(whole, function.name, function.span, None)
         if isinstance(place, FunctionSet):
             place = replace(place, constant=find_constness(ev, function.value, scope))
     if isinstance(place, FunctionSet) and function.templates:

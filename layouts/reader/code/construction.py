@@ -96,7 +96,7 @@ def fill_aggregate(ev: Evaluator, instance: ObjectValue, record: RecordType, arg
         ev.forget_place(Cell(instance))
         return
     for name, value in zip(names, arguments, strict=False):
-        ev.begin_member(ev.member(instance, name, (0, 0)), getattr(value, "value", value), (0, 0))
+        ev.begin_member(ev.find_member(instance, name, (0, 0)), getattr(value, "value", value), (0, 0))
     if not record.bases:
         default_members(ev, instance, record, scope, frozenset(names[: len(arguments)]))
 

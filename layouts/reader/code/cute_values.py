@@ -1,5 +1,5 @@
-"""CuTe's layouts as code makes them, evaluated: Layout<…>, ComposedLayout<…>, make_layout(…), composition(Swizzle…, …),
-GMMA's atoms, tile_to_shape and the rest of the algebra, behind aliases, templates and decltype.
+"""Evaluate CuTe layouts in code: Layout<…>, ComposedLayout<…>, make_layout(…), composition(Swizzle…, …), GMMA's atoms,
+tile_to_shape and the rest of the algebra, through aliases, templates and decltype.
 
 CUTLASS 4.7: cute/layout.hpp, cute/swizzle_layout.hpp, cute/pointer_flagged.hpp (smem_ptr_flag_bits: the swizzle XORs
 the byte address, the layout counts elements of so many bits) and cute/atom/mma_traits_sm90_gmma.hpp (the atoms).
@@ -44,15 +44,15 @@ SIZES = frozenset("size tile_size rank cosize".split())
 _CUTE = re.compile(r"\bcute\b")  # its namespace, or a path of its headers
 _PURE = MMA_CALLS | SMEM_SELECTORS | {"make_tiled_mma", "select", "shape"}
 _MOST_MODES = 16  # of a tuple
-_MODAL = frozenset("size shape stride rank depth cosize layout".split())  # of a mode, where <> names one
-_UNSAID = frozenset(("typename", "template"))  # words that a parser hands on as values
+_MODAL = frozenset("size shape stride rank depth cosize layout".split())  # take the index of a mode in <>
+_KEYWORDS = frozenset(("typename", "template"))  # which the parser may pass on as values
 
 
 def make_tensor_layout(call: OpaqueValue, text: str, bits: int | None = None) -> CuteLayout:
-    """Return the layout that make_tensor is given behind its pointer: one layout, or a shape and a stride.
+    """Return the layout of a make_tensor call, given after the pointer as a layout or as shape and stride.
 
-    text: that the call stands in; bits: of an element whose type is open. OpenCuteValueError for what the text
-    leaves open, LayoutError for what CuTe would not compile.
+    text: the source of the call. bits: of an element of unknown type. OpenCuteValueError if something is unknown,
+    LayoutError for code that CuTe does not compile.
     """
     arguments = CuteEvaluator(text, bits).evaluate_arguments(call, 0, skipped=1)
     if not arguments:
@@ -61,18 +61,18 @@ def make_tensor_layout(call: OpaqueValue, text: str, bits: int | None = None) ->
 
 
 def make_call_layout(call: OpaqueValue, text: str, bits: int | None = None) -> CuteLayout:
-    """Return the layout that a call of CuTe's makes. Errors as in make_tensor_layout."""
+    """Return the layout that a CuTe call makes. Errors as in make_tensor_layout."""
     return _make_layout([CuteEvaluator(text, bits).evaluate_value(call)])
 
 
-def _make_layout(given: list[Value]) -> CuteLayout:
-    made: CuteLayout = _make("make_layout", given, {}, "a layout")
-    return made
+def _make_layout(values: list[Value]) -> CuteLayout:
+    layout: CuteLayout = _make("make_layout", values, {}, "a layout")
+    return layout
 
 
 @dataclass(frozen=True, slots=True)
 class CuteEvaluator:
-    """CuTe's values in one text. bits: of an element whose type is open."""
+    """An evaluator of CuTe values in one text. bits: of an element of unknown type."""
 
     text: str
     bits: int | None
@@ -97,14 +97,15 @@ class CuteEvaluator:
         return _require_size(read.known)
 
     def evaluate_arguments(self, call: OpaqueValue, deep: int, skipped: int = 0) -> list[Value]:
-        """Evaluate a call's arguments, but for the first ones.
+        """Evaluate a call's arguments except the first `skipped`.
 
-        Up to the last one that the parser took for a comparison (`A<B<_8, _64>>{}`) they are read from their text.
+        Arguments up to the last one that was parsed as a comparison (`A<B<_8, _64>>{}`) are parsed again from their
+        text.
         """
         arguments = [
             argument
             for argument in call.arguments
-            if not (isinstance(argument, OpaqueValue) and argument.text in _UNSAID)
+            if not (isinstance(argument, OpaqueValue) and argument.text in _KEYWORDS)
         ]
         split = 1 + max((n for n, argument in enumerate(arguments) if _is_misread(argument)), default=-1)
         if not split:
@@ -114,12 +115,12 @@ class CuteEvaluator:
             for argument in arguments[split:]
             if not (isinstance(argument, ArrayValue) and argument.typed is None and not argument.cells)
         ]
-        return self._spelled(call, skipped, len(behind)) + [
+        return self._parse_arguments(call, skipped, len(behind)) + [
             self.evaluate_value(argument, deep + 1) for argument in behind
         ]
 
-    def _spelled(self, call: OpaqueValue, skipped: int, behind: int) -> list[Value]:
-        """Return the arguments of a call as its text spells them, without the first and the last ones."""
+    def _parse_arguments(self, call: OpaqueValue, skipped: int, behind: int) -> list[Value]:
+        """Parse the arguments of a call from its text, without the first `skipped` and the last `behind`."""
         home = terms.make_term_text(self.text)
         term = home.parse_term(call.span[0], alone=True)
         spelled = list(term.args or ()) if isinstance(term, terms.SyntaxTerm) and term.span[1] <= call.span[1] else []
@@ -134,7 +135,7 @@ class CuteEvaluator:
         return result
 
     def _evaluate_type(self, kind: ResolvedType, deep: int) -> Value:
-        """Evaluate a type, as T{} would be."""
+        """Evaluate a type as T{}."""
         name = kind.name.split("::")[-1]
         if found := _NUMBER.fullmatch(name):
             return _require_size(int(found[1]))
@@ -149,11 +150,11 @@ class CuteEvaluator:
             return self.evaluate_value(inner, deep + 1)
         if _FLAG.fullmatch(name):
             return PointerUnit(self._get_flag_bits(kind, deep))
-        given = [self.evaluate_value(one, deep + 1) for one in kind.arguments] if _is_cute_name(name) else []
-        return _call_cute(name, given, {}, str(kind))
+        values = [self.evaluate_value(argument, deep + 1) for argument in kind.arguments] if _is_cute_name(name) else []
+        return _call_cute(name, values, {}, str(kind))
 
     def _get_flag_bits(self, kind: ResolvedType, deep: int) -> int:
-        """Return the bits of what a flagged pointer points to; those of an open type are the instruction's."""
+        """Return the element bits of a flagged pointer; for an unknown type, those of the instruction."""
         try:
             return int(self.evaluate_value(kind.arguments[0], deep + 1)) if kind.arguments else 1
         except OpenCuteValueError:
@@ -177,7 +178,7 @@ class CuteEvaluator:
         return _call_cute(name, [self.evaluate_value(cell_value, deep + 1) for cell_value in cells], {}, str(typed))
 
     def _evaluate_call(self, term: OpaqueValue, deep: int) -> Value:
-        """Evaluate a call of CuTe; a name that stands for itself is open."""
+        """Evaluate a CuTe call; a plain name is unknown."""
         if term.head.split(".")[-1] == "make_smem_layout_atom" and len(term.arguments) > 1:
             said = parse_atom_kind(str(term.arguments[0]))
             if said is None or said.base32:
@@ -185,7 +186,7 @@ class CuteEvaluator:
             return make_canonical_atom(said, _get_element_bits(term.arguments[1:2], self.bits))
         name = get_last_word(term.head)
         if not name:
-            return self._of_text(term, deep)
+            return self._evaluate_name(term, deep)
         named = dict(term.named)
         templates = named.pop("<>", ())
         if name in SMEM_SELECTORS:
@@ -207,7 +208,7 @@ class CuteEvaluator:
         return _call_cute(name, arguments, words, term.text)
 
     def _evaluate_mma_call(self, name: str, term: OpaqueValue, deep: int) -> Value:
-        """Evaluate what depends on a TiledMMA: its sizes, and the shapes of what it partitions."""
+        """Evaluate a call on a TiledMMA: its sizes, and the shapes of partitioned tensors."""
         value = evaluate_mma_call(name, term, lambda value: self.evaluate_value(value, deep + 1))
         if value is None:
             raise OpenCuteValueError(term.text)
@@ -230,7 +231,7 @@ class CuteEvaluator:
             raise OpenCuteValueError(", ".join(map(str, templates)))
         return places
 
-    def _of_text(self, term: OpaqueValue, deep: int) -> Value:
+    def _evaluate_name(self, term: OpaqueValue, deep: int) -> Value:
         """Evaluate a name or a word: an atom, None, a number."""
         word = get_last_word(term.text)
         if (atom := parse_atom_name(word)) and not atom.base32:
@@ -245,7 +246,7 @@ class CuteEvaluator:
 
 
 def _get_modes(value: Value, places: Sequence[int], text: str) -> Value:
-    """Return mode (place, place, …) of a tuple or a layout; mode 0 of a number is itself."""
+    """Return the mode of a tuple or a layout at a path of indices; mode 0 of a number is itself."""
     for place in places:
         if isinstance(value, int) and place == 0:
             continue
@@ -258,16 +259,16 @@ def _get_modes(value: Value, places: Sequence[int], text: str) -> Value:
 
 
 def _get_inner(name: str, kind: ResolvedType) -> Any:
-    """Return the argument whose value decltype or an integer constant is; None for another type."""
+    """Return the argument of decltype or of an integer constant; None for another type."""
     if name == "decltype":
         return kind.arguments[0] if kind.arguments else None
     return kind.arguments[-1] if name in INTEGERS and kind.arguments else None
 
 
 def _is_misread(value: Any) -> bool:
-    """Return whether a parser took template brackets in a value for comparisons, or decltype for a function.
+    """Return whether template brackets in a value were parsed as comparisons, or decltype as a function.
 
-    The calls inside the value are not examined.
+    Calls inside the value are not examined.
     """
     if isinstance(value, ArrayValue) and not value.cells:
         return _is_misread(value.typed)
@@ -285,7 +286,7 @@ def _require_size(size: int) -> int:
 
 
 def is_cute_value(value: Any) -> bool:
-    """Return whether a value is one of CuTe's whose type says all of it: a layout, a shape, a TiledMMA."""
+    """Return whether a value is a CuTe layout, shape or TiledMMA, whose type determines it."""
     if isinstance(value, ArrayValue):
         kind = value.typed
         return isinstance(kind, ResolvedType) and get_last_word(kind.name) in (*MAKERS, "decltype")
@@ -293,17 +294,17 @@ def is_cute_value(value: Any) -> bool:
 
 
 def is_cute_call(name: str) -> bool:
-    """Return whether a function of CuTe makes a layout, a tuple or a TiledMMA of its arguments."""
+    """Return whether a CuTe function makes a layout, a tuple or a TiledMMA from its arguments."""
     return _is_cute_name(name) or name in _PURE
 
 
 def is_size_call(ev: Evaluator, name: str) -> bool:
-    """Return whether a function is one of CuTe that gives a size."""
+    """Return whether a function is a CuTe function that returns a size."""
     return name in SIZES and not ev.python and _CUTE.search(ev.text) is not None
 
 
 def freeze_value(value: Any, deep: int = 0) -> Any:
-    """Return a tuple of CuTe's as it is now: what is made of it, and its type, do not change with the variable."""
+    """Copy a CuTe tuple, so that values and types made from it do not change with the variable."""
     if not isinstance(value, ArrayValue) or deep > DEEPEST or len(value.cells) > _MOST_MODES:
         return value
     cells = [Cell(freeze_value(cell.value, deep + 1), cell.kind, cell.name) for cell in value.cells]
@@ -315,7 +316,7 @@ def _is_cute_name(name: str) -> bool:
 
 
 def _call_cute(name: str, values: list[Value], words: dict[str, Value], text: str) -> Value:
-    """Call a type or a function of CuTe with its arguments."""
+    """Apply a CuTe type or function to its arguments."""
     op = ALIASES.get(name, name)
     if name in MAKERS and (op not in OPS or (values and isinstance(values[0], Swizzle))):
         return _make(name, values, words, text)
@@ -329,7 +330,7 @@ def _call_cute(name: str, values: list[Value], words: dict[str, Value], text: st
 
 
 def _make(name: str, values: list[Value], words: dict[str, Value], text: str) -> Value:
-    """Call a constructor of CuTe; text: of its call."""
+    """Apply a CuTe constructor; text: the source of the call."""
     try:
         return MAKERS[name](values, words)
     except UnmadeValueError as error:
@@ -339,7 +340,7 @@ def _make(name: str, values: list[Value], words: dict[str, Value], text: str) ->
 
 
 def _get_element_bits(types: Sequence[Any], bits: int | None) -> int:
-    """Return the bits of an atom's element type; `bits` if that is open."""
+    """Return the bits of an atom's element type; `bits` if the type is unknown."""
     for element in types:
         if element_bits := get_type_bits(element):
             return element_bits
@@ -349,7 +350,7 @@ def _get_element_bits(types: Sequence[Any], bits: int | None) -> int:
 
 
 def make_canonical_atom(atom: SmemAtomName, bits: int) -> CuteLayout:
-    """Make GMMA::Layout_K_SW128_Atom and its like, in elements of so many bits."""
+    """Make GMMA::Layout_K_SW128_Atom or another canonical atom, for elements of `bits` bits."""
     mode = atom.mode
     if bits not in (1, 2, 4, 8, 16, 32, 64):
         raise OpenCuteValueError(f"elements of {bits} bits")

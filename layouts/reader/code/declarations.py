@@ -1,4 +1,4 @@
-"""Variables as their declarations make them: with a first value, as a reference, or as parts of one value."""
+"""Run declarations of variables, references and structured bindings."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def declare(ev: Evaluator, declaration: tree.Declaration, scope: NameScope) -> N
         ev.define(body, scope)
     if declaration.lasting:
         scope.consts.add(f"static {declaration.name}")
-        if not declaration.const and not ev.python and _enter_kept_variable(ev, declaration, scope):
+        if not declaration.const and not ev.python and _declare_static_variable(ev, declaration, scope):
             return
     kind = ev.resolve_type(declaration.type, scope) if declaration.type else None
     if kind is not None and kind.reference and declaration.value is not None:
@@ -54,27 +54,27 @@ def declare(ev: Evaluator, declaration: tree.Declaration, scope: NameScope) -> N
 
 
 def _is_defined(declaration: tree.Declaration) -> bool:
-    """Return whether this is a variable template, its specialization, or a static member outside its class."""
+    """Return whether a declaration is a variable template, its specialization, or an out-of-class static member."""
     return bool(declaration.templates or declaration.owner) or declaration.specialized is not None
 
 
 def _declare_anonymous(
     ev: Evaluator, declaration: tree.Declaration, body: tree.StructDefinition, scope: NameScope
 ) -> None:
-    """Enter the members of an anonymous union as variables."""
+    """Declare the members of an anonymous union as variables."""
     instance = ev.make_instance(lay_out_record(ev, RecordType("", body, scope)), declaration.name)
     for name in (*instance.members, *(instance.record.fields or {})):
-        scope.names[name] = ev.member(instance, name, declaration.span)
+        scope.names[name] = ev.find_member(instance, name, declaration.span)
 
 
 def _declare_variable(
     ev: Evaluator, declaration: tree.Declaration, kind: ResolvedType | None, scope: NameScope
 ) -> None:
-    """Enter a variable with its first value. kind: its declared type."""
-    value = _first_value(ev, declaration, kind, scope)
+    """Declare a variable with its initial value. kind: its declared type."""
+    value = _make_initial_value(ev, declaration, kind, scope)
     if kind is not None and kind.dims:
-        kind, value = _sized_array(ev, declaration, kind, value)
-    value = _kept_value(ev, declaration, kind, value, scope)
+        kind, value = _complete_array(ev, declaration, kind, value)
+    value = _convert_initial_value(ev, declaration, kind, value, scope)
     const = declaration.const and not (kind is not None and kind.pointers)
     cell_kind = None if _is_auto(declaration) else kind
     cell = Cell(ev.copy_assigned(value), cell_kind, declaration.name, declaration.span, len(ev.frames), const)
@@ -89,10 +89,10 @@ def _declare_variable(
         ev.note_library_objects((kind,), scope)
 
 
-def _kept_value(
+def _convert_initial_value(
     ev: Evaluator, declaration: tree.Declaration, kind: ResolvedType | None, value: Any, scope: NameScope
 ) -> Any:
-    """Return what a variable keeps of its first value: in its declared type; of an object that has a name, a copy."""
+    """Convert an initial value to the declared type; copy it if it is a named object."""
     if (
         isinstance(value, ObjectValue)
         and not ev.python
@@ -109,7 +109,7 @@ def _kept_value(
 
 
 def _is_auto(declaration: tree.Declaration) -> bool:
-    """Return whether a variable takes the type of its first value."""
+    """Return whether a variable takes the type of its initializer."""
     return declaration.type is None or declaration.type.name == "auto"
 
 
@@ -118,8 +118,10 @@ def _is_foreign_template(kind: ResolvedType) -> bool:
     return kind.record is None and bool(kind.arguments) and not kind.pointers
 
 
-def _first_value(ev: Evaluator, declaration: tree.Declaration, kind: ResolvedType | None, scope: NameScope) -> Any:
-    """Return what a variable holds at first: by `= value`, by `(arguments)`, elsewhere defined, or by default."""
+def _make_initial_value(
+    ev: Evaluator, declaration: tree.Declaration, kind: ResolvedType | None, scope: NameScope
+) -> Any:
+    """Make a variable's initial value: by `= value`, by `(arguments)`, unknown if external, or by default."""
     if declaration.value is not None:
         return ev.evaluate_initializer(
             declaration.value, None if _is_auto(declaration) else kind, scope, declaration.name
@@ -131,10 +133,10 @@ def _first_value(ev: Evaluator, declaration: tree.Declaration, kind: ResolvedTyp
     return ev.make_default(kind, declaration.name)
 
 
-def _sized_array(
+def _complete_array(
     ev: Evaluator, declaration: tree.Declaration, kind: ResolvedType, value: Any
 ) -> tuple[ResolvedType, Any]:
-    """Return (type, value) of an array: characters of a string literal, and the number of items where it says []."""
+    """Return (type, value) of an array: the characters of a string literal, and the number of items for []."""
     unsized = not kind.dims[0].known and declaration.type and declaration.type.dims[0] is None
     if isinstance(value, str):
         value = ev.make_text_array(value, kind, declaration.name)
@@ -149,13 +151,13 @@ def _sized_array(
 
 
 def _end_with_block(cell: Cell, scope: NameScope) -> None:
-    """Have the block's end run the destructor of what a variable holds, if it has one."""
+    """Register a variable for destruction at the end of its block, if it has a destructor."""
     if _is_destroyed(cell.value):
         scope.names["(destroyed)"] = (*scope.names.get("(destroyed)", ()), cell)
 
 
 def _is_destroyed(value: Any) -> bool:
-    """Return whether the end of a variable runs a destructor."""
+    """Return whether a value has a destructor to run."""
     if isinstance(value, ArrayValue):
         return bool(value.cells) and _is_destroyed(value.cells[0].value)
     if not isinstance(value, ObjectValue):
@@ -164,14 +166,14 @@ def _is_destroyed(value: Any) -> bool:
 
 
 def _is_decaying(declaration: tree.Declaration) -> bool:
-    """Return whether an initializer is not a list of items, so that an array becomes a pointer."""
+    """Return whether an array initializer decays to a pointer: it is not a braced list."""
     return declaration.type is not None and not isinstance(declaration.value, tree.ItemList)
 
 
 def _construct_declared(
     ev: Evaluator, declaration: tree.Declaration, kind: ResolvedType | None, scope: NameScope
 ) -> Any:
-    """Return what `type name(arguments)` begins with."""
+    """Construct the initial value of `type name(arguments)`."""
     assert declaration.arguments is not None
     call = tree.Call(tree.OpaqueExpression(""), declaration.arguments, span=declaration.span)
     arguments = (
@@ -185,8 +187,8 @@ def _construct_declared(
     return ev.construct_value(kind, [getattr(a, "value", a) for a in arguments], declaration, scope)
 
 
-def _enter_kept_variable(ev: Evaluator, declaration: tree.Declaration, scope: NameScope) -> bool:
-    """Enter a static variable of a function that was made in an earlier call."""
+def _declare_static_variable(ev: Evaluator, declaration: tree.Declaration, scope: NameScope) -> bool:
+    """Declare a static variable of a function, initialized in an earlier call; return False at namespace scope."""
     if scope.owner == "namespace":
         return False
     frame = ev.frames[-1]
@@ -211,9 +213,9 @@ def _enter_kept_variable(ev: Evaluator, declaration: tree.Declaration, scope: Na
 
 
 def _declare_reference(ev: Evaluator, declaration: tree.Declaration, kind: ResolvedType, scope: NameScope) -> None:
-    """Declare a reference: another name of a place, or of a value whose life it extends."""
+    """Declare a reference to a place, or to a temporary whose life it extends."""
     assert declaration.value is not None
-    place = _referred_place(ev, declaration.value, scope)
+    place = _find_referred_place(ev, declaration.value, scope)
     if isinstance(place, PLACES):
         value = ev.load_place(place, declaration.value)
         if _bind_place(ev, declaration, kind, scope, (place, value)):
@@ -222,15 +224,15 @@ def _declare_reference(ev: Evaluator, declaration: tree.Declaration, kind: Resol
     elif isinstance(declaration.value, tree.ItemList):
         place = ev.evaluate_initializer(declaration.value, replace(kind, reference=""), scope, declaration.name)
     if isinstance(place, OpaqueValue) and isinstance(declaration.value, tree.Call) and not kind.const:
-        argument = _perhaps_argument(ev, declaration.value, place, scope)
+        argument = _find_possible_places(ev, declaration.value, place, scope)
         if argument is not None:
             scope.names[declaration.name] = BlurredPlace(argument)
             return
     _bind_temporary(ev, declaration, kind, place, scope)
 
 
-def _referred_place(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> Any:
-    """Return what a reference's initializer names; objects that it makes may live as long as the reference."""
+def _find_referred_place(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> Any:
+    """Find the place of a reference's initializer; temporaries may live as long as the reference."""
     first = len(ev.temporaries)
     place = ev.find_place(expression, scope) if not isinstance(expression, tree.ItemList) else None
     for value, _ in ev.temporaries[first:] if isinstance(place, PLACES) else ():
@@ -243,7 +245,7 @@ def _referred_place(ev: Evaluator, expression: tree.Expression, scope: NameScope
 def _bind_place(
     ev: Evaluator, declaration: tree.Declaration, kind: ResolvedType, scope: NameScope, bound: tuple[Any, Any]
 ) -> bool:
-    """Bind a reference to (place, value); return False if it is bound to a conversion of the value."""
+    """Bind a reference to (place, value); return False if it binds to a conversion of the value."""
     place, value = bound
     name = declaration.name
     declared_type = ev.find_declared_type(place, value)
@@ -265,7 +267,7 @@ def _bind_place(
 
 
 def _mark_const(ev: Evaluator, declaration: tree.Declaration, kind: ResolvedType, scope: NameScope) -> None:
-    """Record whether a reference is to const: as declared, or for auto as what it is bound to."""
+    """Record whether a reference is to const: as declared, or for auto, as its initializer is."""
     assert declaration.value is not None
     if kind.const and not kind.pointers:
         scope.consts.add(declaration.name)
@@ -275,8 +277,8 @@ def _mark_const(ev: Evaluator, declaration: tree.Declaration, kind: ResolvedType
             scope.consts.add(declaration.name if const else f"?{declaration.name}")
 
 
-def _perhaps_argument(ev: Evaluator, call: tree.Call, opaque: OpaqueValue, scope: NameScope) -> Any:
-    """Return the variables among a call's arguments, any of which its reference may name; None if there is none."""
+def _find_possible_places(ev: Evaluator, call: tree.Call, opaque: OpaqueValue, scope: NameScope) -> Any:
+    """Return the places of a call's arguments, any of which its result may refer to; None if there are none."""
     place: Any = opaque
     places = [ev.find_place(a, scope) for a in call.arguments if isinstance(a, tree.Name | tree.Member)]
     for candidate in (candidate for candidate in places if isinstance(candidate, PLACES)):
@@ -287,7 +289,7 @@ def _perhaps_argument(ev: Evaluator, call: tree.Call, opaque: OpaqueValue, scope
 def _bind_temporary(
     ev: Evaluator, declaration: tree.Declaration, kind: ResolvedType, value: Any, scope: NameScope
 ) -> None:
-    """Bind a reference to a temporary, which lives as long."""
+    """Bind a reference to a temporary, and extend its life."""
     record = kind.record
     other = value if isinstance(value, ObjectValue) and value.record is not record else None
     if other is not None and record is not None and other.record.is_derived_from(record):  # seen as its base
@@ -314,8 +316,8 @@ def unpack(ev: Evaluator, node: tree.UnpackDeclaration, scope: NameScope) -> Non
         _refer_to_parts(ev, node, scope)
         return
     value = ev.copy_assigned(ev.evaluate_expression(node.value, scope))
-    for place, name in enumerate(node.names):
-        item = ev.get_item(value, place, node.span)
+    for index, name in enumerate(node.names):
+        item = ev.get_item(value, index, node.span)
         if ev.python:
             ev.assign_name(name, item, scope, node.span)
         else:
@@ -341,12 +343,12 @@ def get_item_place(ev: Evaluator, value: Any, at: int) -> Any:
         return value.cells[at]
     if isinstance(value, ObjectValue) and not value.record.bases:
         names = list(value.record.members)
-        return ev.member(value, names[at], (0, 0)) if at < len(names) else None
+        return ev.find_member(value, names[at], (0, 0)) if at < len(names) else None
     return None
 
 
 def assign_name(ev: Evaluator, name: str, value: Any, scope: NameScope, span: tuple[int, int]) -> None:
-    """Write a variable of Python, which is made where there is none."""
+    """Assign a Python variable; create it if it does not exist."""
     if not name or name == "_":
         return
     cell = scope.names.get(name)
@@ -358,6 +360,6 @@ def assign_name(ev: Evaluator, name: str, value: Any, scope: NameScope, span: tu
 
 
 def make_place_argument(ev: Evaluator, value: ObjectValue) -> CallArgument:
-    """Make an argument of an object that a variable holds."""
+    """Make an lvalue argument of an object."""
     kind = ev.get_value_type(value)
     return CallArgument(value, kind, True, False, where=Cell(value, kind))

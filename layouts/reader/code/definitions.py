@@ -1,4 +1,4 @@
-"""What a text defines without running anything: functions, classes, enumerations, templates, namespaces and aliases."""
+"""Enter definitions without running code: functions, classes, enumerations, templates, namespaces and aliases."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ DEFINITIONS = (tree.Function, tree.StructDefinition, tree.Alias, tree.Enum, tree
 
 
 def define(ev: Evaluator, statement: tree.Statement, scope: NameScope) -> None:
-    """Enter what a statement defines without running anything."""
+    """Enter the definitions of a statement into a scope."""
     rule = _RULES.get(type(statement))
     if rule is not None:
         rule(ev, statement, scope)
-    if not ev.python and not isinstance(scope.owner, RecordType):  # a class is complete in its functions
-        for home, name, first in _declared(statement, scope):
+    if not ev.python and not isinstance(scope.owner, RecordType):  # in a class, the order does not matter
+        for home, name, first in _list_declared(statement, scope):
             home.since.setdefault(name, first)
 
 
-def _declared(statement: tree.Statement, scope: NameScope) -> Iterator[tuple[NameScope, str, int]]:
-    """Yield (scope, name, place from which the name is valid) of what a statement declares besides functions."""
+def _list_declared(statement: tree.Statement, scope: NameScope) -> Iterator[tuple[NameScope, str, int]]:
+    """Yield (scope, name, place from which it is visible) of the declared names other than functions."""
     first, past = statement.span
     match statement:
         case tree.Alias(name=name) | tree.NamespaceAlias(name=name):
@@ -70,7 +70,7 @@ def _declared(statement: tree.Statement, scope: NameScope) -> Iterator[tuple[Nam
 
 
 def _define_function(ev: Evaluator, function: tree.Function, scope: NameScope) -> None:
-    """Enter a function beside others of its name, also one that is defined outside its class or namespace."""
+    """Enter a function beside its overloads, also one defined outside its class or namespace."""
     name = function.name
     if function.owner and not function.python:
         owner = ev.find_owner(function.owner, scope)
@@ -94,12 +94,12 @@ def _define_function(ev: Evaluator, function: tree.Function, scope: NameScope) -
 
 
 def _define_friend(ev: Evaluator, node: tree.FriendFunction, scope: NameScope) -> None:
-    """Enter a function that a class declares as its friend."""
+    """Enter a friend function of a class."""
     _define_function(ev, node.function, scope)
 
 
 def find_owner(ev: Evaluator, path: tree.Path, scope: NameScope) -> Any:
-    """Find the namespace or struct that a definition outside it names."""
+    """Find the namespace or class that qualifies an out-of-class definition."""
     found: Any = None
     for n, (name, _) in enumerate(path):
         if n == 0:
@@ -116,7 +116,7 @@ def find_owner(ev: Evaluator, path: tree.Path, scope: NameScope) -> Any:
 
 
 def _define_struct(ev: Evaluator, node: tree.StructDefinition, scope: NameScope) -> None:
-    """Enter a class, a class template or a specialization, with the friends that it defines."""
+    """Enter a class, a class template or a specialization, with its friend functions."""
     if node.specialized is not None:
         _define_specialization(node, node.specialized, scope)
         return
@@ -133,13 +133,13 @@ def _define_struct(ev: Evaluator, node: tree.StructDefinition, scope: NameScope)
             friend = member.function
             if node.templates and not friend.templates:
                 friend = replace(friend, templates=node.templates)
-            _define_function(ev, friend, _around(scope))
+            _define_function(ev, friend, _get_enclosing_scope(scope))
 
 
 def _define_specialization(
     node: tree.StructDefinition, arguments: tuple[tree.Expression, ...], scope: NameScope
 ) -> None:
-    """Add a specialization to its class template, which is made where the text only declares it."""
+    """Add a specialization to its class template; make the template if it is missing."""
     known = scope.names.get(node.name)
     if not isinstance(known, TemplateEntity):
         known, _ = find_name(scope, node.name)
@@ -153,13 +153,13 @@ def _define_specialization(
 
 
 def _is_redeclared(node: tree.StructDefinition, known: TemplateEntity) -> bool:
-    """Return whether a class is the known one, declared again or completed here."""
+    """Return whether a class is the known one, redeclared or completed here."""
     if not node.complete:
         return True
     assert isinstance(known.decl, tree.StructDefinition)
     if known.decl.complete:
         return False
-    # specializations may stand between a declaration and its definition
+    # keep the template object: specializations may precede the definition
     defaults = zip(node.templates, known.parameters, strict=False)
     known.parameters = tuple(replace(p, default=p.default or q.default) for p, q in defaults)
     known.decl = node
@@ -167,7 +167,7 @@ def _is_redeclared(node: tree.StructDefinition, known: TemplateEntity) -> bool:
 
 
 def _define_variable(ev: Evaluator, declaration: tree.Declaration, scope: NameScope) -> None:
-    """Define a variable template, its specialization, or a static member that is defined outside its class."""
+    """Enter a variable template, its specialization, or an out-of-class static member."""
     if declaration.owner:
         owner = ev.find_owner(declaration.owner, scope)
         if isinstance(owner, TemplateEntity):
@@ -182,13 +182,13 @@ def _define_variable(ev: Evaluator, declaration: tree.Declaration, scope: NameSc
 
 
 def _define_alias(ev: Evaluator, alias: tree.Alias, scope: NameScope) -> None:
-    """Enter a name for a type."""
+    """Enter an alias of a type."""
     if not (len(alias.type.path) == 1 and alias.type.name == alias.name):  # typedef struct S S
         scope.names[alias.name] = TemplateEntity(alias, scope, alias.templates)
 
 
-def _around(scope: NameScope) -> NameScope:
-    """Return the namespace, function or text around a class."""
+def _get_enclosing_scope(scope: NameScope) -> NameScope:
+    """Return the namespace, function or global scope that encloses a class."""
     return next(
         (enclosing for enclosing in scope.iterate_outward() if not isinstance(enclosing.owner, RecordType)), scope
     )
@@ -198,11 +198,11 @@ def _around(scope: NameScope) -> NameScope:
 
 
 def _define_enum(ev: Evaluator, node: tree.Enum, scope: NameScope) -> None:
-    """Enter an enumeration, a type of its own in C++, and its enumerators."""
+    """Enter an enumeration, which is a distinct type in C++, and its enumerators."""
     inner = NameScope(scope)
     base = ev.resolve_type(node.base, scope).integer if node.base is not None else None
     fixed = base or (INT if node.scoped else None)
-    cells = _enumerators(ev, node, inner, fixed)
+    cells = _make_enumerators(ev, node, inner, fixed)
     known = node.name in ev.enumerations  # two of one name are two types
     called = f"{node.name}@{node.span[0]}" if known else node.name
     enum_type: IntegerType | None = None
@@ -217,11 +217,11 @@ def _define_enum(ev: Evaluator, node: tree.Enum, scope: NameScope) -> None:
             scope.names.setdefault(cell.name, cell)
     if node.name:
         scope.names[node.name] = EnumerationType(node.name, inner, enum_type or INT, node.scoped)
-        ev.enumerations[called] = _around(scope)
+        ev.enumerations[called] = _get_enclosing_scope(scope)
 
 
-def _enumerators(ev: Evaluator, node: tree.Enum, inner: NameScope, kind: IntegerType | None) -> list[Cell]:
-    """Return an enumeration's constants, each one more than the last where it has no value. kind: a fixed type."""
+def _make_enumerators(ev: Evaluator, node: tree.Enum, inner: NameScope, kind: IntegerType | None) -> list[Cell]:
+    """Make the constants of an enumeration. kind: its fixed underlying type, None without one."""
     following = SymbolicInt(0, kind or INT)
     cells: list[Cell] = []
     for name, value, span in node.members:
@@ -246,14 +246,14 @@ def _enumerators(ev: Evaluator, node: tree.Enum, inner: NameScope, kind: Integer
 
 
 def _define_namespace(ev: Evaluator, namespace: tree.Namespace, scope: NameScope) -> None:
-    """Enter what a namespace defines."""
+    """Enter the definitions of a namespace."""
     inner = ev.namespace_scopes[id(namespace)] = open_namespace(scope, namespace.names, namespace.inline)
     for inside in namespace.body:
         ev.define(inside, inner)
 
 
 def _define_namespace_alias(ev: Evaluator, node: tree.NamespaceAlias, scope: NameScope) -> None:
-    """Enter another name for a namespace."""
+    """Enter an alias of a namespace."""
     binding = ev.resolve_name(node.path, scope, node.span[0])
     if isinstance(binding, NamespaceValue):
         scope.names[node.name] = binding
@@ -280,7 +280,7 @@ def execute_using(ev: Evaluator, node: tree.UsingDeclaration, scope: NameScope) 
 
 
 def _define_unread(ev: Evaluator, node: UnreadText, scope: NameScope) -> None:
-    """Enter the definitions inside a text that the parser could not read."""
+    """Enter the definitions inside text that did not parse."""
     for inside in node.body:
         if isinstance(inside, DEFINITIONS):
             ev.define(inside, scope)

@@ -1,5 +1,5 @@
-"""What is doubtful in code that builds a descriptor by itself: strides that are unusual for the mode, a mask that cuts
-the address, a comment or a constant's name that says another thing than the code. None of it is a mistake for certain.
+"""Find doubtful fields in code that builds a descriptor: strides unusual for the swizzle mode, a mask that cuts the
+address, a comment or a constant's name that contradicts the code. None is certainly a mistake.
 
 The usual strides: PTX ISA 9.1, matrix descriptors of wgmma and tcgen05; layouts/ptx/table/descriptors.py.
 """
@@ -17,7 +17,7 @@ from lanescope.shared.swizzle import MODES
 
 Origins = Mapping[str, Sequence[Span]]
 PATTERNS = {mode.name: mode.pattern_bytes for mode in MODES if mode.chunks > 1}
-UNSEEN = ("comment_contradicts", "mask_cuts_address", "mask_too_wide")  # by reads that were verified
+UNSEEN = ("comment_contradicts", "mask_cuts_address", "mask_too_wide")  # which verified reads cannot show
 CORE = 128  # bytes of a core matrix, 8 rows of 16
 _COMMENT = re.compile(r"//(.*)$|/\*(.*?)(?:\*/|$)|(?<![\w\"'])#\s(.*)$", re.M)
 _ALONE = re.compile(r"\s*(?://|/\*|#\s).*")
@@ -44,14 +44,18 @@ def find_doubts(
     codes: Mapping[str, int],
     start: BitField,
 ) -> tuple[Pitfall, ...]:
-    """Find what is doubtful in one descriptor.
+    """Find doubtful fields of one descriptor.
 
-    amounts: lbo and sbo in bytes; origins: field → the places in the text that set it; codes: mode → the format's code;
-    start: the field of the start address.
+    amounts: lbo and sbo in bytes. origins: field → spans that set it. codes: swizzle mode → its code. start: the field
+    of the start address.
     """
-    # the words of PTX, or.b64 among them, say nothing of a swizzle
-    said = () if is_ptx_module(text) else _check_comments(text, amounts, swizzle, origins, codes)
-    return (*_check_strides(amounts, swizzle, origins, span), *_check_mask(value, origins, span, start), *said)
+    # PTX opcodes such as or.b64 do not name a swizzle
+    contradictions = () if is_ptx_module(text) else _check_comments(text, amounts, swizzle, origins, codes)
+    return (
+        *_check_strides(amounts, swizzle, origins, span),
+        *_check_mask(value, origins, span, start),
+        *contradictions,
+    )
 
 
 def _get_span(origins: Origins, name: str, span: Span) -> Span:
@@ -61,10 +65,10 @@ def _get_span(origins: Origins, name: str, span: Span) -> Span:
 def _check_strides(
     amounts: Mapping[str, int | None], swizzle: str | None, origins: Origins, span: Span
 ) -> Iterator[Pitfall]:
-    """Yield LBO and SBO that no usual tile of the mode has."""
+    """Yield LBO and SBO that are unusual for the swizzle mode."""
     lbo, sbo = amounts.get("lbo"), amounts.get("sbo")
     if swizzle == "none":
-        yield from _overlapping(lbo, sbo, origins, span)
+        yield from _check_overlap(lbo, sbo, origins, span)
         return
     pattern = PATTERNS.get(swizzle or "")
     if not pattern or swizzle is None:
@@ -78,7 +82,7 @@ def _check_strides(
         )
         return
     if sbo is not None and (not sbo or sbo % pattern):
-        yield Pitfall("sbo_unusual", _unusual_sbo(sbo, swizzle, pattern), _get_span(origins, "sbo", span))
+        yield Pitfall("sbo_unusual", _describe_unusual_sbo(sbo, swizzle, pattern), _get_span(origins, "sbo", span))
     if lbo is not None and lbo > 16:
         odd = f", which would be a multiple of {pattern} B" if lbo % pattern else ""
         yield Pitfall(
@@ -89,8 +93,8 @@ def _check_strides(
         )
 
 
-def _overlapping(lbo: int | None, sbo: int | None, origins: Origins, span: Span) -> Iterator[Pitfall]:
-    """Yield distances smaller than a core matrix, without a swizzle."""
+def _check_overlap(lbo: int | None, sbo: int | None, origins: Origins, span: Span) -> Iterator[Pitfall]:
+    """Yield strides smaller than a core matrix, without a swizzle."""
     small = [f"{name} {amount}" for name, amount in (("LBO", lbo), ("SBO", sbo)) if amount and amount < CORE]
     if not small:
         return
@@ -104,23 +108,23 @@ def _overlapping(lbo: int | None, sbo: int | None, origins: Origins, span: Span)
     )
 
 
-def _unusual_sbo(sbo: int, swizzle: str, pattern: int) -> str:
-    """Describe what is unusual about an SBO that is 0 or no multiple of the swizzle's pattern."""
+def _describe_unusual_sbo(sbo: int, swizzle: str, pattern: int) -> str:
+    """Describe an SBO that is 0 or not a multiple of the swizzle's pattern."""
     if not sbo:
         return (
             f"SBO is 0. Under the {swizzle} swizzle it is usually {pattern} B; 0 is right only where the operand has 8"
             " rows, K-major."
         )
-    other = next((name for name, own in PATTERNS.items() if own == sbo), "")
-    whose = f", as under the {other} swizzle" if other else ""
+    other = next((name for name, bytes_ in PATTERNS.items() if bytes_ == sbo), "")
+    where = f", as under the {other} swizzle" if other else ""
     return (
-        f"SBO is {sbo} B{whose}. Under the {swizzle} swizzle groups of 8 rows (K-major) or of 8 k (MN-major) are"
+        f"SBO is {sbo} B{where}. Under the {swizzle} swizzle groups of 8 rows (K-major) or of 8 k (MN-major) are"
         f" {pattern} bytes or a multiple apart."
     )
 
 
 def _check_mask(value: SymbolicInt, origins: Origins, span: Span, field: BitField) -> Iterator[Pitfall]:
-    """Yield a mask that leaves the start fewer bits than an address has, or more than its field."""
+    """Yield a mask that leaves fewer bits than an address has, or more than the start field."""
     start = next((p for p in value.pieces if not p.low), None)
     if start is None or start.shift != 4 or value.plain is not None:
         return
@@ -147,10 +151,10 @@ def _check_comments(
     """Yield comments and names of constants that contradict the code."""
     lines = {name: _list_lines(text, spans) for name, spans in origins.items()}
     if swizzle is not None:
-        yield from _said_of_swizzle(text, swizzle, lines, codes)
+        yield from _check_named_swizzle(text, swizzle, lines, codes)
     for name, mine, other in (("lbo", _LBO, _SBO), ("sbo", _SBO, _LBO)):
         for line in sorted(lines.get(name, ())):
-            if any(line in own_lines for field, own_lines in lines.items() if field != name):
+            if any(line in field_lines for field, field_lines in lines.items() if field != name):
                 continue
             wrong = _describe_stride_conflict(_get_commented_line(text, line), name, mine, other, amounts.get(name))
             if wrong:
@@ -158,29 +162,26 @@ def _check_comments(
                 break
 
 
-def _said_of_swizzle(
+def _check_named_swizzle(
     text: str, swizzle: str, lines: Mapping[str, set[Span]], codes: Mapping[str, int]
 ) -> Iterator[Pitfall]:
-    """Yield the first line that names another mode than the code sets; lines: of each field."""
+    """Yield the first line that names another swizzle mode than the code sets; lines: of each field."""
     for line in sorted(lines.get("swizzle", ())):
         alone = not any(line in actual for name, actual in lines.items() if name not in ("swizzle", "layout_type"))
-        said = _modes_said(_get_commented_line(text, line), alone)
-        if len(said) == 1 and said != {swizzle.split("_")[0]}:
-            (mode,) = said
-            written = "no swizzle" if mode == "none" else mode
+        modes = _find_named_modes(_get_commented_line(text, line), alone)
+        if len(modes) == 1 and modes != {swizzle.split("_")[0]}:
+            (mode,) = modes
+            named = "no swizzle" if mode == "none" else mode
             actual = "no swizzle" if swizzle == "none" else f"the {swizzle} swizzle"
             more = f": {mode} is {codes[mode]}, {swizzle} is {codes[swizzle]}" if {mode, swizzle} <= set(codes) else ""
             yield Pitfall(
-                "comment_contradicts", f"The text says {written} here, and the code gives {actual}{more}.", line
+                "comment_contradicts", f"The text says {named} here, and the code gives {actual}{more}.", line
             )
             return
 
 
-def _modes_said(words: str, alone: bool) -> set[str]:
-    """Return the modes that a line names.
-
-    alone: whether it sets nothing but the mode, so that a bare number is one.
-    """
+def _find_named_modes(words: str, alone: bool) -> set[str]:
+    """Return the swizzle modes that a line names. alone: it sets only the mode, so that a bare number is one."""
     named = {match[1] or match[2] for match in _MODE.finditer(words)} if alone or _SWIZZLE.search(words) else set()
     return {f"{match}B" for match in named} | ({"none"} if _NONE.search(words) else set())
 
@@ -188,7 +189,7 @@ def _modes_said(words: str, alone: bool) -> set[str]:
 def _describe_stride_conflict(
     words: str, name: str, mine: re.Pattern[str], other: re.Pattern[str], amount: int | None
 ) -> str:
-    """Describe where a line contradicts its code about LBO or SBO; "" if it does not."""
+    """Describe how a line contradicts its code about LBO or SBO; "" if it does not."""
     if other.search(words) and not mine.search(words):
         field = "LBO, [29:16]" if name == "lbo" else "SBO, [45:32]"
         return f"The text calls this {'SBO' if name == 'lbo' else 'LBO'}, and the code puts it into {field}."
@@ -200,7 +201,7 @@ def _describe_stride_conflict(
 
 
 def _list_lines(text: str, spans: Sequence[Span]) -> set[Span]:
-    """Return the lines that contain places of the text."""
+    """Return the spans of the lines that contain some spans."""
     lines = set()
     for low, high in spans:
         begin = text.rfind("\n", 0, low) + 1
@@ -211,7 +212,7 @@ def _list_lines(text: str, spans: Sequence[Span]) -> set[Span]:
 
 
 def _get_commented_line(text: str, line: Span) -> str:
-    """Return a line, with the comment on a line of its own above it."""
+    """Return a line, preceded by a comment on the line above it."""
     above = text[text.rfind("\n", 0, max(line[0] - 1, 0)) + 1 : max(line[0] - 1, 0)]
     line_text = text[slice(*line)]
     return f"{above}\n{line_text}" if _ALONE.fullmatch(above) and not _COMMENT.search(line_text) else line_text

@@ -1,4 +1,4 @@
-"""The element type of a tensor, as CUDA, PyTorch and Triton spell it → its bits and its name."""
+"""Parse element types of tensors as CUDA, PyTorch and Triton spell them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lanescope.reader.code.header_names import DATA_BITS, DATA_TYPES
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.values import OpaqueValue, Pointer, ResolvedType, can_be_element
 
-# element types as PyTorch's C++, Triton and others spell them → the name that ELEMENT_BITS has
+# spelling in PyTorch's C++, Triton and others → name in ELEMENT_BITS
 _TORCH = {
     **dict.fromkeys("kBFloat16 BF16".split(), "bfloat16"),
     **dict.fromkeys("kFloat16 kHalf F16".split(), "float16"),
@@ -39,7 +39,7 @@ _C10 = re.compile(rf"(?:torch|at|c10)(?:::ScalarType)?::k?({'|'.join(_C10_NAMES)
 def parse_element_type(value: Any) -> tuple[int | None, str | None]:
     """Parse (bits, name) of an element type: a CUtensorMapDataType, a torch or Triton dtype, or a pointer's type."""
     if isinstance(value, OpaqueValue) and value.head in ("pointer_type", "dtype", "block_type") and value.arguments:
-        inner = value.arguments[0]  # tl.pointer_type(tl.float16); the dtype of a tensor that the text makes
+        inner = value.arguments[0]  # tl.pointer_type(tl.float16), or the dtype of a tensor
         return parse_element_type(inner) if value.head != "dtype" else find_tensor_element(inner)
     read = get_integer(value) if not isinstance(value, str) else None
     if read is not None and read.known is not None:
@@ -52,7 +52,7 @@ def parse_element_type(value: Any) -> tuple[int | None, str | None]:
 
 
 def find_tensor_element(value: Any) -> tuple[int | None, str | None]:
-    """Find the element type of a tensor made in the same text: torch.empty(…, dtype=torch.float16)."""
+    """Find (bits, name) of the element type of a tensor made in the text: torch.empty(…, dtype=torch.float16)."""
     for inner in call_layouts.walk_values(value):
         element_type: tuple[int | None, str | None] = (None, None)
         if isinstance(inner, OpaqueValue):

@@ -1,6 +1,4 @@
-"""Evaluations of one text under two choices of a condition of #if → one: what they agree on stays, what differs depends
-on the condition, as after an `if` that the text leaves open.
-"""
+"""Merge the evaluations of two variants of a text: what differs depends on the condition, as after an unknown `if`."""
 
 from __future__ import annotations
 
@@ -14,15 +12,17 @@ from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, make_free, merge_ints
 from lanescope.reader.code.values import Address, ArrayValue, ObjectValue, OpaqueValue, Pointer
 
-MOST_DEPTH = 6  # of values that hold one another
+MOST_DEPTH = 6  # nesting of values
 Place = Callable[[Span], bool]
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationRecords:
-    """What an evaluation found. holds: whether a place of the pasted text is in what was evaluated; loses: whether what
-    it says there is not known.
+    """The findings of an evaluation.
+
+    holds: whether a span of the pasted text is in the evaluated variant. loses: whether its evaluation there is
+    incomplete.
     """
 
     found: tuple[FoundDescriptor, ...]
@@ -34,7 +34,7 @@ class EvaluationRecords:
 
 
 def merge_records(condition: str, yes: EvaluationRecords, no: EvaluationRecords) -> EvaluationRecords:
-    """Merge what both found; condition: what decides between them."""
+    """Merge the findings of both variants of a condition."""
     calls, assembled = _merge_calls_and_asm(condition, yes, no)
     return EvaluationRecords(
         _merge_found(condition, yes, no),
@@ -49,45 +49,45 @@ def merge_records(condition: str, yes: EvaluationRecords, no: EvaluationRecords)
 # values ---------------------------------------------------------------------------------------------------------------
 
 
-def is_same_value(one: Any, two: Any, depth: int = 0) -> bool:
-    """Return whether values of two evaluations are the same, as far as they can be compared."""
-    if isinstance(one, SymbolicInt) and isinstance(two, SymbolicInt):
-        return (one.const, one.pieces, one.type) == (two.const, two.pieces, two.type)
-    if type(one) is not type(two) or depth > MOST_DEPTH:
+def is_same_value(left: Any, right: Any, depth: int = 0) -> bool:
+    """Return whether values of two evaluations are equal, as far as they can be compared."""
+    if isinstance(left, SymbolicInt) and isinstance(right, SymbolicInt):
+        return (left.const, left.pieces, left.type) == (right.const, right.pieces, right.type)
+    if type(left) is not type(right) or depth > MOST_DEPTH:
         return False
-    compare = _COMPARED.get(type(one))
+    compare = _COMPARED.get(type(left))
     if compare is not None:
-        return compare(one, two, depth + 1)
-    return bool(one == two) or str(one) == str(two)
+        return compare(left, right, depth + 1)
+    return bool(left == right) or str(left) == str(right)
 
 
-def _same_arrays(one: ArrayValue, two: ArrayValue, depth: int) -> bool:
-    return len(one.cells) == len(two.cells) and all(
-        is_same_value(a.value, b.value, depth) for a, b in zip(one.cells, two.cells, strict=True)
+def _same_arrays(left: ArrayValue, right: ArrayValue, depth: int) -> bool:
+    return len(left.cells) == len(right.cells) and all(
+        is_same_value(a.value, b.value, depth) for a, b in zip(left.cells, right.cells, strict=True)
     )
 
 
-def _same_pointers(one: Pointer, two: Pointer, depth: int) -> bool:
-    kinds = str(one.element) == str(two.element) and one.shared == two.shared
-    return kinds and one.base == two.base and is_same_value(one.array, two.array, depth)
+def _same_pointers(left: Pointer, right: Pointer, depth: int) -> bool:
+    kinds = str(left.element) == str(right.element) and left.shared == right.shared
+    return kinds and left.base == right.base and is_same_value(left.array, right.array, depth)
 
 
-def _same_addresses(one: Address, two: Address, depth: int) -> bool:
-    return is_same_value(_get_held_value(one.place), _get_held_value(two.place), depth)
+def _same_addresses(left: Address, right: Address, depth: int) -> bool:
+    return is_same_value(_get_place_value(left.place), _get_place_value(right.place), depth)
 
 
-def _same_objects(one: ObjectValue, two: ObjectValue, depth: int) -> bool:
+def _same_objects(left: ObjectValue, right: ObjectValue, depth: int) -> bool:
     return (
-        _is_same_struct(one, two)
-        and is_same_value(one.store.value, two.store.value, depth)
-        and all(is_same_value(cell.value, two.members[name].value, depth) for name, cell in one.members.items())
+        _is_same_struct(left, right)
+        and is_same_value(left.store.value, right.store.value, depth)
+        and all(is_same_value(cell.value, right.members[name].value, depth) for name, cell in left.members.items())
     )
 
 
-def _same_terms(one: OpaqueValue, two: OpaqueValue, depth: int) -> bool:
-    if one.text != two.text or one.head != two.head or len(one.arguments) != len(two.arguments):
+def _same_terms(left: OpaqueValue, right: OpaqueValue, depth: int) -> bool:
+    if left.text != right.text or left.head != right.head or len(left.arguments) != len(right.arguments):
         return False
-    return all(is_same_value(a, b, depth) for a, b in zip(one.arguments, two.arguments, strict=True))
+    return all(is_same_value(a, b, depth) for a, b in zip(left.arguments, right.arguments, strict=True))
 
 
 _COMPARED: dict[type, Callable[[Any, Any, int], bool]] = {
@@ -99,17 +99,17 @@ _COMPARED: dict[type, Callable[[Any, Any, int], bool]] = {
 }
 
 
-def _is_same_struct(one: ObjectValue, two: ObjectValue) -> bool:
-    """Return whether objects are of one struct."""
-    return one.record.name == two.record.name and one.members.keys() == two.members.keys()
+def _is_same_struct(left: ObjectValue, right: ObjectValue) -> bool:
+    """Return whether two objects are of the same struct."""
+    return left.record.name == right.record.name and left.members.keys() == right.members.keys()
 
 
-def _get_held_value(place: Any) -> Any:
+def _get_place_value(place: Any) -> Any:
     return place.value if isinstance(place, Cell) else place
 
 
 def merge_values(condition: str, yes: Any, no: Any, depth: int = 0) -> Any:
-    """Merge two values between which a condition decides."""
+    """Merge the values of both variants of a condition."""
     if is_same_value(yes, no):
         return yes
     if depth > MOST_DEPTH:
@@ -137,7 +137,7 @@ def _merge_arrays(condition: str, yes: ArrayValue, no: ArrayValue, depth: int) -
 def _merge_addresses(condition: str, yes: Address, no: Address, depth: int) -> Address | None:
     if not isinstance(yes.place, Cell):
         return None
-    values = merge_values(condition, _get_held_value(yes.place), _get_held_value(no.place), depth + 1)
+    values = merge_values(condition, _get_place_value(yes.place), _get_place_value(no.place), depth + 1)
     return Address(replace(yes.place, value=values))
 
 
@@ -182,7 +182,7 @@ def merge_calls(condition: str, yes: OpaqueValue, no: OpaqueValue, depth: int = 
 
 
 def _number_by_key(items: Iterable[T], key: Callable[[T], Hashable]) -> dict[Hashable, T]:
-    """Number the items by their keys, those with equal keys by their number among them."""
+    """Index items by (key, number among items with that key)."""
     seen: dict[Hashable, int] = {}
     result: dict[Hashable, T] = {}
     for item in items:
@@ -197,7 +197,7 @@ def _make_turn_key(loops: Sequence[tuple[str, SymbolicInt]]) -> Hashable:
 
 
 def _weave_keys(yes: Sequence[Hashable], no: Sequence[Hashable]) -> list[Hashable]:
-    """Weave the keys of both in their orders: a key that only the second has follows its predecessor."""
+    """Interleave the keys of both: a key that only the second has follows its predecessor."""
     of_yes = set(yes)
     behind: dict[Hashable, list[Hashable]] = {}
     last: Hashable = None
@@ -217,7 +217,7 @@ def _merge_found(condition: str, yes: EvaluationRecords, no: EvaluationRecords) 
         return descriptor.name, descriptor.span, descriptor.calls, _make_turn_key(descriptor.loops), descriptor.kind
 
     ours, theirs = _number_by_key(yes.found, key), _number_by_key(no.found, key)
-    cells: dict[int, Cell] = {}  # of the second: the same variable of the first
+    cells: dict[int, Cell] = {}  # id of a variable in the second → the same variable in the first
     for name, one in ours.items():
         if name in theirs and one.cell is not None and theirs[name].cell is not None:
             cells[id(theirs[name].cell)] = one.cell
@@ -237,7 +237,7 @@ def _merge_found(condition: str, yes: EvaluationRecords, no: EvaluationRecords) 
 
 
 def _limit_to_choice(condition: str, descriptor: FoundDescriptor, holds: Place) -> FoundDescriptor:
-    """Limit a finding to one choice: if the other has the same line, it has another value there."""
+    """Limit a descriptor to one variant: if the other has the same line, its value there differs."""
     if not all(holds(span) for span in (descriptor.span, *descriptor.calls)):
         return descriptor
     other = make_free("another value", descriptor.value.type)
@@ -245,7 +245,7 @@ def _limit_to_choice(condition: str, descriptor: FoundDescriptor, holds: Place) 
 
 
 def _is_lost(span: Span, calls: Iterable[tuple[str, Span]], other: EvaluationRecords) -> bool:
-    """Return whether an evaluation does not know what runs at a place."""
+    """Return whether an evaluation is incomplete at a span or at a call that leads there."""
     return other.loses(span) or any(other.loses(at) for _, at in calls)
 
 
@@ -254,7 +254,7 @@ def _make_other_value(condition: str, value: SymbolicInt | None) -> SymbolicInt 
 
 
 def _make_unknown_call(condition: str, opaque: OpaqueValue) -> OpaqueValue:
-    """Make a call of which only one choice of a condition is known."""
+    """Make a call that is known under one variant only."""
     arguments = tuple(
         _make_other_value(condition, x) if isinstance(x, SymbolicInt) else OpaqueValue(f"({condition} ? {x} : …)")
         for x in opaque.arguments
@@ -270,7 +270,7 @@ def _make_unknown_call(condition: str, opaque: OpaqueValue) -> OpaqueValue:
 
 
 def _merge_pitfalls(condition: str, yes: EvaluationRecords, no: EvaluationRecords) -> tuple[Pitfall, ...]:
-    """Merge the pitfalls of both; a pitfall of one choice alone names that choice."""
+    """Merge the pitfalls of both; a pitfall of one variant names its condition."""
     first = {(warning.code, warning.span): warning for warning in yes.warnings}
     second = {(warning.code, warning.span): warning for warning in no.warnings}
     pitfalls = []
@@ -278,7 +278,7 @@ def _merge_pitfalls(condition: str, yes: EvaluationRecords, no: EvaluationRecord
         a, b = first.get(key), second.get(key)  # type: ignore[call-overload]
         warning = a or b
         assert warning is not None  # a key is one of either
-        where = f" This is so {'where' if a else 'unless'} {condition} holds."
+        where = f" This applies {'if' if a else 'unless'} {condition} holds."
         pitfalls.append(warning if a and b else replace(warning, message=warning.message + where))
     return tuple(pitfalls)
 
@@ -286,8 +286,8 @@ def _merge_pitfalls(condition: str, yes: EvaluationRecords, no: EvaluationRecord
 def _merge_calls_and_asm(
     condition: str, yes: EvaluationRecords, no: EvaluationRecords
 ) -> tuple[tuple[BodilessCall, ...], tuple[AsmRun, ...]]:
-    """Merge the calls and asm statements of both, renumbered in the order they are run."""
-    ours, theirs = _by_identity(yes), _by_identity(no)
+    """Merge the calls and asm statements of both, renumbered in execution order."""
+    ours, theirs = _index_records(yes), _index_records(no)
     merged_: list[BodilessCall | AsmRun] = []
     for n, name in enumerate(_weave_keys(list(ours), list(theirs)), 1):
         a, b = ours.get(name), theirs.get(name)
@@ -302,8 +302,8 @@ def _merge_calls_and_asm(
     return calls, tuple(run for run in merged_ if isinstance(run, AsmRun))
 
 
-def _by_identity(records: EvaluationRecords) -> dict[Hashable, BodilessCall | AsmRun]:
-    """Return calls and asm statements in the order they are run, by what identifies them."""
+def _index_records(records: EvaluationRecords) -> dict[Hashable, BodilessCall | AsmRun]:
+    """Index calls and asm statements by identity, in execution order."""
 
     def key(record: BodilessCall | AsmRun) -> Hashable:
         key: Hashable
@@ -317,7 +317,7 @@ def _by_identity(records: EvaluationRecords) -> dict[Hashable, BodilessCall | As
 
 
 def _merge_run(condition: str, yes: BodilessCall | AsmRun, no: BodilessCall | AsmRun) -> BodilessCall | AsmRun:
-    """Merge one call or asm statement with the same one under the other choice."""
+    """Merge a call or asm statement with its counterpart in the other variant."""
     if isinstance(yes, BodilessCall) and isinstance(no, BodilessCall):
         return replace(yes, term=merge_calls(condition, yes.term, no.term))
     assert isinstance(yes, AsmRun) and isinstance(no, AsmRun)  # of one identity
@@ -338,7 +338,7 @@ def _merge_input(condition: str, yes: SymbolicInt | None, no: SymbolicInt | None
 def _run_under_one_choice(
     condition: str, record: BodilessCall | AsmRun, other: EvaluationRecords
 ) -> BodilessCall | AsmRun:
-    """Return a call or asm statement that the other choice lacks; if it may have lost it, its operands become open."""
+    """Return a call or asm statement of one variant; its operands become unknown if the other is incomplete there."""
     if isinstance(record, BodilessCall):
         lost = _is_lost(record.term.span, record.calls, other)
         return replace(record, term=_make_unknown_call(condition, record.term)) if lost else record

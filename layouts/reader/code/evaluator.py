@@ -261,7 +261,7 @@ class Evaluator:
     # views
     view_bits = views.view_bits
     # members
-    member = members.member
+    find_member = members.find_member
     list_part_items = members.list_part_items
     # assignments
     assign_place = assignments.assign_place

@@ -1,4 +1,4 @@
-"""Exceptions: what is thrown, and which handlers may catch it. ISO C++17: [except]."""
+"""Throw exceptions, and run the handlers that may catch them. ISO C++17: [except]."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 def execute_throw(ev: Evaluator, statement: Throw, scope: NameScope) -> EarlyExit:
-    """Throw an exception, or again the one that is being handled."""
+    """Throw an exception, or rethrow the one being handled."""
     if statement.value is None:
         return EarlyExit("throw", ev.caught.value if ev.caught is not None else None)
     return EarlyExit("throw", _make_exception(ev, statement.value, scope))
 
 
 def _make_exception(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> Any:
-    """Make an exception: a copy of what is thrown; whether it was copied or moved is unknown."""
+    """Make an exception, a copy of the operand; whether it is copied or moved is unknown."""
     value = ev.evaluate_expression(expression, scope)
     if isinstance(value, ObjectValue) and value.held and value.record.copies:
         value = ev.copy_construct(value, replace(ev.make_place_argument(value), const=None, loose=True))
@@ -34,7 +34,7 @@ def _make_exception(ev: Evaluator, expression: tree.Expression, scope: NameScope
 
 
 def execute_try(ev: Evaluator, node: Try, scope: NameScope) -> EarlyExit | None:
-    """Run a try block and the handlers that may catch what it throws."""
+    """Run a try block, and the handlers that may catch its exceptions."""
     thrown: list[EscapedPath] = []
     ev.try_blocks.append((thrown, len(ev.branches)))
     try:
@@ -61,7 +61,7 @@ def execute_try(ev: Evaluator, node: Try, scope: NameScope) -> EarlyExit | None:
 
 
 def _execute_catch(ev: Evaluator, node: Try, left: EarlyExit, scope: NameScope) -> EarlyExit | None:
-    """Run the handler of an exception; where its type leaves open which, all that may be."""
+    """Run the handler of an exception; every possible handler if its type does not decide."""
     kind = ev.get_value_type(left.value) if not isinstance(left.value, OpaqueValue) or left.value.kind else None
     unsure: list[tuple[tree.Parameter | None, tree.Statement]] = []
     for handler in node.handlers:
@@ -85,7 +85,7 @@ def _execute_catch(ev: Evaluator, node: Try, left: EarlyExit, scope: NameScope) 
 def _make_handler_branch(
     ev: Evaluator, handler: tuple[tree.Parameter | None, tree.Statement], value: Any, scope: NameScope
 ) -> Callable[[], EarlyExit | None]:
-    """Return what runs a handler. value: the exception, None if it is not known."""
+    """Return a function that runs a handler. value: the exception, None if unknown."""
 
     def run() -> EarlyExit | None:
         inner, before = NameScope(scope), ev.caught
@@ -117,7 +117,7 @@ def _make_handler_branch(
 def _make_caught_variable(
     ev: Evaluator, caught: Cell, kind: ResolvedType | None, bare: ResolvedType | None, name: str
 ) -> Cell:
-    """Make the variable of a handler: the exception itself, as its base; a copy unless it is a reference."""
+    """Make the variable of a handler: the exception as its declared class, a copy unless it is a reference."""
     value = caught.value
     if (
         isinstance(value, ObjectValue)
@@ -135,7 +135,7 @@ def _make_caught_variable(
 
 
 def _matches_handler(kind: ResolvedType, resolved_type: ResolvedType, text: str) -> bool | None:
-    """Return whether a handler takes an exception: its type, or a public base of it that occurs only once."""
+    """Return whether a handler catches an exception: of its type, or of an unambiguous public base; None if unknown."""
     if kind.record is None or resolved_type.record is None or kind.pointers or resolved_type.pointers:
         return is_same_type(replace(kind, const=False, reference=""), replace(resolved_type, const=False, reference=""))
     if kind.record is resolved_type.record:
@@ -154,10 +154,10 @@ def _matches_handler(kind: ResolvedType, resolved_type: ResolvedType, text: str)
 
 
 def _count_base_paths(record: RecordType, base: RecordType) -> int:
-    """Return how many times a class has another as its base."""
+    """Return how often a class has another as its base."""
     return sum(1 if parent is base else _count_base_paths(parent, base) for parent in record.bases)
 
 
 def _list_derived(record: RecordType) -> list[RecordType]:
-    """Return a class and all of its bases."""
+    """Return a class and all its bases."""
     return [record, *(inner for parent in record.bases for inner in _list_derived(parent))]

@@ -1,5 +1,6 @@
-"""Runs statements over values of which some are symbols: no loop without a bound, no step beyond the budget. What it
-comes by on the way is kept: values that look like descriptors, calls the text has no body of, and C's pitfalls.
+"""Execute statements symbolically within the step budget.
+
+Descriptors, bodiless calls, asm statements and C pitfalls are recorded on the way.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
 
 
 def execute_statements(ev: Evaluator, body: Sequence[tree.Statement], scope: NameScope) -> EarlyExit | None:
-    """Execute statements; what ended them early, or None. A goto goes on behind its label where it stands here."""
+    """Execute statements; return an early exit, or None. A goto continues after its label if that is in this block."""
     at = 0
     left: EarlyExit | None = None
     while at < len(body):
@@ -71,7 +72,7 @@ def execute_statements(ev: Evaluator, body: Sequence[tree.Statement], scope: Nam
 
 
 def _find_label(body: Sequence[tree.Statement], left: EarlyExit) -> int | None:
-    """Find where a goto goes on in a block; None if its label is elsewhere."""
+    """Return the index of a goto's label in a block; None if it is elsewhere."""
     if left.word != "goto":
         return None
     return next(
@@ -85,14 +86,14 @@ def _find_label(body: Sequence[tree.Statement], left: EarlyExit) -> int | None:
 
 
 def leave_block(ev: Evaluator, scope: NameScope, left: EarlyExit | None) -> None:
-    """End a block: destroy its variables, but for the object that a function returns."""
+    """End a block: destroy its variables, except the returned object."""
     if left is not None and left.word == "return" and isinstance(left.value, ObjectValue):
         ev.release_object(scope, left.value)
     ev.destroy_variables(scope)
 
 
 def execute_statement(ev: Evaluator, statement: tree.Statement, scope: NameScope) -> EarlyExit | None:
-    """Execute a statement; return what ended the statements around it early, or None."""
+    """Execute a statement; return an early exit, or None."""
     ev.statement_start = statement.span[0]
     ev.spend_step()
     rule = _STATEMENTS.get(type(statement), define)
@@ -111,7 +112,7 @@ def execute_statement(ev: Evaluator, statement: tree.Statement, scope: NameScope
         return EarlyExit("throw", thrown.value)
     finally:
         del ev.temporaries[temporaries_before:]
-        if ev.misread_template:  # a < b … > c read as template arguments: what else stands there is not known
+        if ev.misread_template:  # a < b … > c was read as template arguments: the rest of the statement is unknown
             ev.misread_template = False
             ev.forget_names(ev.text[slice(*statement.span)], scope)
 
@@ -125,7 +126,7 @@ def _execute_expression(ev: Evaluator, statement: ExpressionStatement, scope: Na
 
 
 def _execute_block(ev: Evaluator, block: Block, scope: NameScope) -> EarlyExit | None:
-    """Execute the statements of a block, in a scope of its own where it has one."""
+    """Execute the statements of a block, in a new scope if the block has one."""
     if not block.scoped:
         return run_unscoped(ev, block.body, scope)
     return execute_statements(ev, block.body, NameScope(scope))
@@ -137,18 +138,18 @@ def _execute_jump(ev: Evaluator, statement: Jump, scope: NameScope) -> EarlyExit
 
 
 def _execute_loop(ev: Evaluator, loop: Loop, scope: NameScope) -> EarlyExit | None:
-    """Run a loop, whose variable stands in a scope of its own."""
+    """Run a loop, with its variable in a new scope."""
     return ev.execute_loop(loop, NameScope(scope))
 
 
 def _execute_label(ev: Evaluator, node: LabelStatement, scope: NameScope) -> None:
-    """Pass a label, which a goto of which it is not known where it went may have reached from anywhere."""
+    """Pass a label, which an undecided goto may have reached from anywhere."""
     if ev.frames[-1].lost:
         forget_function(ev)
 
 
 def _execute_namespace(ev: Evaluator, namespace: tree.Namespace, scope: NameScope) -> None:
-    """Execute what stands in a namespace beside its definitions."""
+    """Execute the statements of a namespace other than definitions."""
     inner = ev.namespace_scopes.get(id(namespace)) or open_namespace(scope, namespace.names, namespace.inline)
     for statement in namespace.body:
         if not isinstance(statement, DEFINITIONS):
@@ -159,23 +160,23 @@ def _execute_namespace(ev: Evaluator, namespace: tree.Namespace, scope: NameScop
 
 
 def _execute_return(ev: Evaluator, statement: Return, scope: NameScope) -> EarlyExit:
-    """Leave a function with the value that it gives: a place, where it returns a reference."""
+    """Leave a function with its value, or with a place if it returns a reference."""
     frame = ev.frames[-1]
     if statement.value is None:
         return EarlyExit("return")
     if ev.python:
         result = ev.evaluate_expression(statement.value, scope)
     elif frame.refers:
-        return EarlyExit("return", _returned_place(ev, statement.value, scope))
+        return EarlyExit("return", _find_returned_place(ev, statement.value, scope))
     else:
-        result = _returned_value(ev, statement.value, scope)
+        result = _make_returned_value(ev, statement.value, scope)
     if frame.entry:
         ev.note_value(result, frame.name, statement.value.span)
     return EarlyExit("return", result)
 
 
-def _returned_place(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> Any:
-    """Return the place that a function's reference names, as the class that it declares."""
+def _find_returned_place(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> Any:
+    """Find the place that a function returns a reference to, as its declared class."""
     frame = ev.frames[-1]
     place = ev.find_place(expression, scope)
     inner = ev.load_place(place, expression) if isinstance(place, PLACES) else None
@@ -185,8 +186,8 @@ def _returned_place(ev: Evaluator, expression: tree.Expression, scope: NameScope
     return ReferredPlace(place) if isinstance(place, PLACES) else place
 
 
-def _returned_value(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> Any:
-    """Return a function's value in the type that it declares."""
+def _make_returned_value(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> Any:
+    """Convert a returned value to the declared return type."""
     frame = ev.frames[-1]
     result = ev.evaluate_initializer(expression, frame.returns, scope, frame.name)
     if isinstance(result, ArrayValue) and result.typed is None and result.element is not None:
@@ -203,10 +204,10 @@ def _returned_value(ev: Evaluator, expression: tree.Expression, scope: NameScope
 def _make_returned_object(ev: Evaluator, value: ObjectValue, at: tree.Expression, scope: NameScope) -> Any:
     """Make the object that a function returns.
 
-    Of a variable of its own the very object, which compilers do not copy if all returns name it; a parameter is moved,
-    all else that has a name is copied.
+    A local variable is returned itself, since compilers elide the copy if all returns name it; a parameter is moved;
+    any other named object is copied.
     """
-    home = _own_variable(ev, value, at, scope)
+    home = _find_local_home(ev, value, at, scope)
     is_parameter = isinstance(at, tree.Name) and home is not None and f"({at.last})" in home.consts
     if not value.held and not is_named_object(at):
         result: Any = ev.copy_assigned(value)
@@ -220,12 +221,12 @@ def _make_returned_object(ev: Evaluator, value: ObjectValue, at: tree.Expression
     else:
         result = ev.copy_assigned(value, 1)
     if isinstance(result, ObjectValue):
-        result.held = False  # nobody has it yet
+        result.held = False
     return result
 
 
-def _own_variable(ev: Evaluator, value: ObjectValue, at: tree.Expression, scope: NameScope) -> NameScope | None:
-    """Return the scope of the function's own variable or parameter that an expression names, if it holds an object."""
+def _find_local_home(ev: Evaluator, value: ObjectValue, at: tree.Expression, scope: NameScope) -> NameScope | None:
+    """Return the scope of the local variable or parameter that an expression names and that holds an object."""
     if not isinstance(at, tree.Name):
         return None
     found, home = find_name(scope, at.last)
@@ -233,13 +234,13 @@ def _own_variable(ev: Evaluator, value: ObjectValue, at: tree.Expression, scope:
         return None
     if f"static {at.last}" in home.consts:
         return None
-    # a reference has the name of what it refers to, or is of a caller
+    # a reference has the name of its target, or a frame of a caller
     named = found.name == at.last and found.frame == len(ev.frames)
     return home if named or f"({at.last})" in home.consts else None
 
 
 def _is_in_function(scope: NameScope, home: NameScope) -> bool:
-    """Return whether a scope belongs to the function that contains another."""
+    """Return whether `home` is a scope of the function that contains `scope`."""
     for enclosing in scope.iterate_outward():
         if enclosing is home:
             return True
@@ -249,14 +250,14 @@ def _is_in_function(scope: NameScope, home: NameScope) -> bool:
 
 
 def _make_lost_copy(ev: Evaluator, value: ObjectValue) -> ObjectValue:
-    """Make a copy of which it is not known how it was made."""
+    """Make a copy in an unknown way: its contents are unknown."""
     ev.run_perhaps(lambda: ev.destroy_object(value, (0, 0)))
     ev.forget_globals()
     return ev.forget_members(ev.make_instance(value.record, value.store.name))
 
 
 def finish_function(ev: Evaluator, left: EarlyExit | None, scope: NameScope) -> Any:
-    """Return the value that a function ends with, its conditional returns joined; ThrownError if it throws."""
+    """Return the value of a function, with its conditional returns merged; ThrownError if it throws."""
     frame = ev.frames[-1]
     value = left.value if left is not None and left.word == "return" else None
     if left is not None and left.word == "throw":
@@ -299,7 +300,7 @@ _STATEMENTS: dict[type[tree.Statement], Callable[[Evaluator, Any, NameScope], Ea
 
 
 def run_body(ev: Evaluator, function: tree.Function, scope: NameScope) -> EarlyExit | None:
-    """Run the body of a function; return what ended it."""
+    """Run the body of a function; return its early exit."""
     body = function.body.make() if isinstance(function.body, tree.DeferredBody) else function.body
     if isinstance(body, Block):
         return execute_statements(ev, body.body, scope)
@@ -313,9 +314,7 @@ def run_entry(
     this: Any = None,
     templates: tuple[Any, ...] | None = None,
 ) -> Any:
-    """Run a function nothing in the text calls, its parameters as symbols; return what it gives. templates: arguments
-    of the instance that is run.
-    """
+    """Run a function with symbols as parameters; return its value. templates: template arguments of the instance."""
     closure = FunctionSet((function,), scope, this, templates)
     deduced = ev.deduce_arguments(closure, function, []) if templates is not None else None
     inner = ev.bind_parameters(closure, OverloadCandidate(function, (), deduced or {}), [], {}, symbolic=True)
@@ -342,5 +341,5 @@ def run_entry(
 
 
 def make_array(ev: Evaluator, values: Iterable[Any], element: ResolvedType | None = None, name: str = "") -> ArrayValue:
-    """Return an array of values that belongs to no variable."""
+    """Make an array of values without a variable."""
     return ArrayValue([Cell(value, element) for value in values], element, name)

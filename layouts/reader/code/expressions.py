@@ -1,4 +1,4 @@
-"""The value of an expression: C's conversions, pointers, structs and calls over values that may be symbols."""
+"""Evaluate expressions symbolically: literals, names, casts, members and calls."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ from lanescope.reader.code.values import (
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
-MOST_MADE = 2000  # calls without a body that are kept
-MOST_ALIKE = 256  # of one name that says something of maps and descriptors, and of all other names together
+MOST_CALLS = 2000  # bodiless calls that are recorded
+MOST_ALIKE = 256  # of one name related to maps and descriptors, and of all other names together
 _TELLING = re.compile(r"desc|mma|gemm|map|tma|tensor|encode|fragment", re.I)
-MOST_KEPT = 64  # items of an array that is kept with a call
+MOST_ITEMS_COPIED = 64  # items of an array that is recorded with a call
 _ACTS = re.compile(r"(?<![=!<>])=(?!=)|<<=|>>=|\+\+|--|\(")
 _THROWS = re.compile(r"\bthrow\b")
-_ADDRESS = re.compile(r"addr|desc|enc|int|u32|u64|off|base|lo(?:w)?$|start", re.I)  # a number by its name
+_ADDRESS = re.compile(r"addr|desc|enc|int|u32|u64|off|base|lo(?:w)?$|start", re.I)  # names of integers, not pointers
 
 
 class BudgetError(Exception):
@@ -57,12 +57,12 @@ class BudgetError(Exception):
 
 @dataclass(slots=True)
 class CallFrame:
-    """A function being run: what its parameters were given, those that are symbols, the paths that returned under open
-    conditions.
+    """A running function.
 
-    returns: the type it gives; refers: whether that is a reference; constant: whether its object is const; template:
-    whether it is one of many instances; lost: whether a goto left open where it is; start, depth: how long the log of
-    writes was when it began, and how many branches were being followed.
+    passed: parameter → argument expression. symbols: parameters that are symbols. escapes: paths that returned under
+    undecided conditions. returns: the return type; refers: whether it is a reference. constant: whether its object is
+    const. template: whether it is one of many instances. lost: whether a goto made the position unknown. start, depth:
+    the length of the write log and the number of open branches at its start.
     """
 
     name: str
@@ -80,8 +80,8 @@ class CallFrame:
     start: int = 0
     depth: int = 0
     targets: list[Any] = field(default_factory=list)
-    single: bool = False  # whether it has one return
-    scope: NameScope | None = None  # of the statement that is being run
+    single: bool = False  # whether it has one return statement
+    scope: NameScope | None = None  # of the current statement
 
 
 def enter_function(
@@ -94,7 +94,7 @@ def enter_function(
     refers: bool = False,
     constant: bool = False,
 ) -> None:
-    """Begin to run a function."""
+    """Push the frame of a function."""
     frame = CallFrame(name, span, entry, passed or {}, refers=refers, constant=constant)
     frame.start, frame.depth = len(ev.write_log), len(ev.branches)
     frame.targets, ev.jump_targets = ev.jump_targets, []
@@ -102,37 +102,37 @@ def enter_function(
 
 
 def find_origin(ev: Evaluator, expression: tree.Expression) -> tuple[Span, tuple[Span, ...]]:
-    """Find (where an expression is written, the calls around that place, innermost first).
+    """Return (span of an expression, spans of the calls that lead there, innermost first).
 
-    An expression that only passes a parameter on is followed to the function that gave it, and so on outwards.
+    An expression that only passes on a parameter is traced to the caller's argument, and so on outwards.
     """
-    deep = len(ev.frames) - 1
-    while deep > 0:
+    depth = len(ev.frames) - 1
+    while depth > 0:
         inner = expression
         while isinstance(inner, tree.Cast | tree.Member):
             inner = inner.value
-        passed = ev.frames[deep].passed.get(inner.last) if isinstance(inner, tree.Name) else None
+        passed = ev.frames[depth].passed.get(inner.last) if isinstance(inner, tree.Name) else None
         if passed is None:
             break
         expression = passed
-        deep -= 1
-    return expression.span, tuple(frame.span for frame in ev.frames[deep:0:-1] if not frame.entry)
+        depth -= 1
+    return expression.span, tuple(frame.span for frame in ev.frames[depth:0:-1] if not frame.entry)
 
 
 def leave_function(ev: Evaluator) -> None:
-    """End the function that was entered last."""
+    """Pop the frame of the current function."""
     ev.jump_targets = ev.frames.pop().targets
 
 
 def record_call(ev: Evaluator, term: OpaqueValue) -> None:
     """Record a call of a bodiless function.
 
-    Those that may make a tensor map or take a descriptor are counted apart: they may come after hundreds of others.
+    Calls that may make a tensor map or take a descriptor are counted separately: they may follow hundreds of others.
     """
     called = term.text.partition("(")[0] if "::" in term.text else term.head  # SM90_TMA_LOAD_2D::copy
-    whose = called if _TELLING.search(called) or len(term.arguments) > 8 else ""
-    count = ev.call_counts[whose] = ev.call_counts.get(whose, 0) + 1
-    if count <= MOST_ALIKE and len(ev.bodiless_calls) < MOST_MADE:
+    counted_name = called if _TELLING.search(called) or len(term.arguments) > 8 else ""
+    count = ev.call_counts[counted_name] = ev.call_counts.get(counted_name, 0) + 1
+    if count <= MOST_ALIKE and len(ev.bodiless_calls) < MOST_CALLS:
         term = replace(term, arguments=tuple(_copy_array(value) for value in term.arguments))
         ev.run_count += 1
         ev.bodiless_calls.append(
@@ -149,7 +149,7 @@ def record_call(ev: Evaluator, term: OpaqueValue) -> None:
 
 
 def spend_step(ev: Evaluator) -> None:
-    """Count a step; BudgetError where the budget is spent."""
+    """Count a step; BudgetError if the budget is spent."""
     check_deadline()
     ev.steps_left -= 1
     if ev.steps_left < 0 or ev.nesting > 150:
@@ -164,7 +164,7 @@ def evaluate_for_effect(ev: Evaluator, expression: tree.Expression, scope: NameS
 
 
 def evaluate_expression(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> Any:
-    """Return what an expression gives; see values.py for what that can be."""
+    """Evaluate an expression; values.py lists the kinds of values."""
     ev.spend_step()
     ev.nesting += 1
     try:
@@ -201,13 +201,13 @@ def _evaluate_place(ev: Evaluator, node: tree.Member | tree.Index, scope: NameSc
 
 
 def _evaluate_operation(ev: Evaluator, node: tree.Binary, scope: NameScope) -> Any:
-    """Evaluate left op right, or load the reference that an operator of the text returns."""
+    """Evaluate left op right; load the reference that an overloaded operator returns."""
     result = ev.evaluate_binary(node, scope)
     return ev.load_place(result, node) if isinstance(result, ReferredPlace) else result
 
 
 def _evaluate_call(ev: Evaluator, call: tree.Call, scope: NameScope) -> Any:
-    """Evaluate a call, or load the reference that the function returns."""
+    """Evaluate a call; load the reference that the function returns."""
     result = ev.evaluate_call(call, scope)
     return ev.load_place(result, call) if isinstance(result, ReferredPlace) else result
 
@@ -258,7 +258,7 @@ def _evaluate_table(ev: Evaluator, node: tree.DictLiteral, scope: NameScope) -> 
 
 
 def _evaluate_other(ev: Evaluator, node: tree.OpaqueExpression, scope: NameScope) -> OpaqueValue:
-    """Evaluate what is not supported, such as ({ … }): what it may write becomes unknown, and it may throw."""
+    """Evaluate an unsupported expression, such as ({ … }): what it may write becomes unknown, and it may throw."""
     if _ACTS.search(node.text) and not ev.python:
         ev.forget_names(node.text, scope)
         ev.forget_globals()
@@ -268,16 +268,16 @@ def _evaluate_other(ev: Evaluator, node: tree.OpaqueExpression, scope: NameScope
 
 
 def _evaluate_unread(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> OpaqueValue:
-    """Evaluate an expression without a rule: a symbol named by its text."""
+    """Evaluate an expression without a rule to a symbol named by its text."""
     return OpaqueValue(ev.format_expression(expression), span=expression.span)
 
 
 def _prepare_cast(
     ev: Evaluator, node: tree.Cast, kind: ResolvedType, inner: tree.Expression, integer: SymbolicInt
 ) -> Any:
-    """Prepare the operand of a cast if undeclared names may be pointers.
+    """Convert the operand of a cast to a pointer if it has an undeclared name that may be one.
 
-    (uint64_t)(p + k) is an address in bytes or a pointer that counts elements.
+    In (uint64_t)(p + k), p is an address in bytes or a pointer to elements.
     """
     if kind.pointers or (node.pointer and kind.integer):
         return ev.make_name_pointer(integer, get_pointee_type(kind) or VOID, cast=True) or integer
@@ -293,12 +293,12 @@ def _prepare_cast(
 
 
 def make_key(ev: Evaluator, value: Any) -> Any:
-    """Return a value as the key of a dict."""
+    """Make a dict key of a value."""
     return value.known if isinstance(value, SymbolicInt) and value.known is not None else str(value)
 
 
 def convert_explicitly(ev: Evaluator, value: Any, kind: ResolvedType, inner: tree.Expression, node: tree.Cast) -> Any:
-    """Convert a value explicitly to a type."""
+    """Convert a value to a type as a cast does."""
     if isinstance(value, ObjectValue) and kind.record is None and kind.integer is None and kind.open:
         return OpaqueValue(ev.format_expression(node), kind, span=node.span)
     if isinstance(value, ObjectValue) and kind.integer is not None and value.record.fields is not None:
@@ -327,7 +327,7 @@ def _find_misread_cast(ev: Evaluator, node: tree.Cast, scope: NameScope) -> tree
 
 
 def evaluate_name(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> Any:
-    """Evaluate a name or a type: a variable's value, a type, functions, or what is known without the text."""
+    """Evaluate a name or a type: a variable's value, a type, functions, or an undeclared name."""
     if isinstance(node, tree.Type) and _is_type(node):
         return ev.resolve_type(node, scope)
     binding = ev.resolve_name(node.path, scope, node.span[0])
@@ -344,7 +344,7 @@ def evaluate_name(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) 
 
 
 def _is_type(type_node: tree.Type) -> bool:
-    """Return whether what the grammar reads as a type is surely one."""
+    """Return whether what the grammar reads as a type is certainly one."""
     shaped = type_node.pointers or type_node.dims or type_node.reference or type_node.const or type_node.body
     return bool(shaped) or type_node.name == "decltype"
 
@@ -377,23 +377,23 @@ _RULES: dict[type[tree.Expression], Callable[[Evaluator, Any, NameScope], Any]] 
 
 
 def get_pointer_name(base: LinearExpression) -> str:
-    """Return the name of an address that counts sizeof(*name), as pointers do; "" for addresses and descriptors."""
+    """Return the name in an address that is a pointer to elements; "" if its names are addresses or descriptors."""
     names = [name for name, factor in base.terms if factor == 1 and re.fullmatch(r"[A-Za-z_]\w*", name)]
     return next((name for name in names if not _ADDRESS.search(name)), "")
 
 
-def _copy_array(value: Any, deep: int = 0) -> Any:
-    """Copy an array as it is now; arrays in it no deeper than a tensor map has them."""
+def _copy_array(value: Any, depth: int = 0) -> Any:
+    """Copy an array, with nested arrays as deep as tensor maps have them."""
     if isinstance(value, Pointer) and value.array is not None:
-        return replace(value, array=_copy_array(value.array, deep))
+        return replace(value, array=_copy_array(value.array, depth))
     if not isinstance(value, ArrayValue):
         return value
-    if deep > 1:
+    if depth > 1:
         return OpaqueValue(shorten_name(value))
-    cells = [Cell(_copy_array(c.value, deep + 1), c.kind, c.name) for c in value.cells[:MOST_KEPT]]
+    cells = [Cell(_copy_array(c.value, depth + 1), c.kind, c.name) for c in value.cells[:MOST_ITEMS_COPIED]]
     return ArrayValue(cells, value.element, value.name, value.typed)
 
 
 def _get_lowest_mask_bit(value: int) -> int:
-    """Return a literal's lowest bit if it is clearly a mask put in place (0x4000…), else 0."""
+    """Return the lowest bit of a literal that is clearly a shifted field (0x4000…), else 0."""
     return (value & -value).bit_length() - 1 if value >= 1 << 32 else 0

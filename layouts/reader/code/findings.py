@@ -1,4 +1,4 @@
-"""What an evaluation keeps: values that look like descriptors, calls without a body, and the pitfalls of C it met."""
+"""Record what an evaluation finds: values that look like descriptors, bodiless calls, asm statements and C pitfalls."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 MOST_FOUND = 600
 MOST_ASSEMBLED = 400
-# (first bit, past last) of what a descriptor's bits are about, whatever its format
+# (first bit, past last) of the fields of a descriptor, in any format
 REGIONS = ((0, 16), (16, 32), (32, 46), (46, 49), (49, 52), (52, 53), (61, 64))
-_FIELDS = frozenset((0, 16, 32, 46, 49, 52, 61, 62))  # where fields of wgmma's and tcgen05's descriptors begin
-_HALVES = frozenset((8, 24, 40, 48, 56))  # where bytes and 16-bit halves begin, and no field does
+_FIELDS = frozenset((0, 16, 32, 46, 49, 52, 61, 62))  # first bits of fields of wgmma's and tcgen05's descriptors
+_HALVES = frozenset((8, 24, 40, 48, 56))  # first bits of bytes and 16-bit halves that begin no field
 _DESC = re.compile(r"desc|matrix_?d(?!im)|smem_?d\b|gmma|umma|wgmma", re.I)
 _DESC_ONLY = re.compile(r"smem|gmma|umma|wgmma|mat", re.I)
 _OTHER = re.compile(r"i_?desc|inst(?:r|ruction)?_?d|instr|tensor_?map|tma|mbar|barrier|policy|hint", re.I)
@@ -40,7 +40,7 @@ _OTHER = re.compile(r"i_?desc|inst(?:r|ruction)?_?d|instr|tensor_?map|tma|mbar|b
 
 @dataclass(frozen=True, slots=True)
 class Pitfall:
-    """A mistake of the code itself: a code, a sentence, its place in the text."""
+    """A mistake in the code: its code, a sentence, and its span."""
 
     code: str
     message: str
@@ -49,8 +49,11 @@ class Pitfall:
 
 @dataclass(slots=True)
 class FoundDescriptor:
-    """A value that looks like a descriptor: the variable or expression it stands in, the loops around it with their
-    variables' values, the calls it was made in."""
+    """A value that looks like a descriptor.
+
+    name, span: its variable or expression. loops: the enclosing loops with the values of their variables. calls: the
+    calls in which it was made.
+    """
 
     name: str
     span: Span
@@ -59,50 +62,49 @@ class FoundDescriptor:
     calls: tuple[Span, ...]
     kind: str = ""
     cell: Cell | None = None
-    order: int = 0  # when it got its value, among all that are found
+    order: int = 0  # of the last write of its value, among all found
 
 
 @dataclass(frozen=True, slots=True)
 class BodilessCall:
-    """A call of a function that the text has no body of."""
+    """A call of a function whose body is not in the text."""
 
     term: OpaqueValue
     loops: tuple[tuple[str, SymbolicInt], ...]
     result: str = ""
-    calls: tuple[tuple[str, Span], ...] = ()  # the functions it was made in, outermost first
-    order: int = 0  # among assemblies and calls, as they are run
-    arms: Arms = ()  # of open conditions
+    calls: tuple[tuple[str, Span], ...] = ()  # the running functions, outermost first
+    order: int = 0  # among asm statements and bodiless calls
+    arms: Arms = ()  # branches of undecided conditions
 
 
 @dataclass(frozen=True, slots=True)
 class AsmRun:
-    """An asm statement that was run. inputs: what each operand was, outputs first, None if it was not looked at;
-    each with its place in the text."""
+    """An asm statement that was run. inputs: (constraint, value or None, span) of each operand, outputs first."""
 
     text: str
     span: Span
-    names: tuple[str, ...]  # of the operands, "" where they have none
+    names: tuple[str, ...]  # symbolic names of the operands, "" without one
     inputs: tuple[tuple[str, SymbolicInt | None, Span], ...]
     loops: tuple[tuple[str, SymbolicInt], ...]
     calls: tuple[tuple[str, Span], ...]
     order: int
-    around: tuple[tuple[Span, ...], ...] = ()  # of each operand: the calls around the place where it is written
-    arms: Arms = ()  # of open conditions
-    places: tuple[tuple[str, tuple[str, ...]], ...] = ()  # symbols of variables' addresses → what these are called
+    around: tuple[tuple[Span, ...], ...] = ()  # of each operand: the calls that enclose its source
+    arms: Arms = ()  # branches of undecided conditions
+    places: tuple[tuple[str, tuple[str, ...]], ...] = ()  # symbol of a variable's address → names of the variable
 
 
 def list_running_functions(ev: Evaluator) -> tuple[tuple[str, Span], ...]:
-    """Return the functions that are being run, outermost first."""
+    """Return the running functions, outermost first."""
     return tuple((frame.name, frame.span) for frame in ev.frames[1:])
 
 
 def list_named_loops(ev: Evaluator) -> tuple[tuple[str, SymbolicInt], ...]:
-    """Return the loops that are being run and their variables' values, without loops that have no variable."""
+    """Return the running loops that have a variable, with its value."""
     return tuple(loop for loop in ev.loops if loop[0])
 
 
 def format_expression(ev: Evaluator, node: Any) -> str:
-    """Format an expression as it was written, on one line."""
+    """Return the source of an expression on one line, at most 60 characters."""
     start, end = node.span
     text = " ".join(ev.text[start:end].split())
     return text if len(text) <= 60 else text[:57] + "…"
@@ -117,12 +119,12 @@ def add_pitfall(ev: Evaluator, code: str, message: str, span: Span) -> None:
 
 
 def mark_operand(ev: Evaluator, value: SymbolicInt, span: Span) -> SymbolicInt:
-    """Mark an operand of | or + with the text that put the field there."""
+    """Mark an operand of | or + with the span of the text that sets the field."""
     return mark_bits(value, span)
 
 
 def mark_bits(value: SymbolicInt, span: Span) -> SymbolicInt:
-    """Mark a value with the text that put it where it is; one that has marks keeps them."""
+    """Mark the bits of a value with a span, unless it has marks already."""
     if value.marks or span == (0, 0):
         return value
     bits: list[int] = []
@@ -139,13 +141,13 @@ def mark_bits(value: SymbolicInt, span: Span) -> SymbolicInt:
     return replace(value, marks=marks)
 
 
-def check_operation(ev: Evaluator, op: str, one: SymbolicInt, two: SymbolicInt, at: Any) -> None:
-    """Warn of what C makes of an operation and its writer surely did not mean."""
+def check_operation(ev: Evaluator, op: str, left: SymbolicInt, right: SymbolicInt, at: Any) -> None:
+    """Warn of an operation whose result in C is surely not intended."""
     op = op.rstrip("=") or op
-    if op in ("<<", ">>") and two.known is not None:
-        _check_shift(ev, promote(one.type).bits, two.known, at)
-    elif op == "|" and find_common_type(one.type, two.type).bits == 64:
-        for value, where in ((one, "left"), (two, "right")):
+    if op in ("<<", ">>") and right.known is not None:
+        _check_shift(ev, promote(left.type).bits, right.known, at)
+    elif op == "|" and find_common_type(left.type, right.type).bits == 64:
+        for value, where in ((left, "left"), (right, "right")):
             if _is_negative_int(value):
                 side = getattr(at, where, None) or getattr(at, "value", at)
                 message = (
@@ -156,7 +158,7 @@ def check_operation(ev: Evaluator, op: str, one: SymbolicInt, two: SymbolicInt, 
 
 
 def _check_shift(ev: Evaluator, width: int, by: int, at: Any) -> None:
-    """Warn of a shift by more bits than the left side has."""
+    """Warn of a shift by at least the width of the left side."""
     if width == 32 and 32 <= by < 64:
         message = (
             f"{ev.format_expression(at)}: the left side has 32 bits, so a shift by {by} loses them all."
@@ -170,7 +172,7 @@ def _check_shift(ev: Evaluator, width: int, by: int, at: Any) -> None:
 
 
 def narrow_value(ev: Evaluator, value: SymbolicInt, kind: IntegerType, span: Span, name: str = "") -> SymbolicInt:
-    """Narrow a value to an integer type: cut, or sign-extended."""
+    """Convert a value to an integer type, with warnings about lost or sign-extended bits."""
     widened = kind.bits == 64 and not kind.signed and value.type.bits == 32 and value.type.signed
     negative = value.known is not None and value.known < 0
     if widened and negative and (value.low or _DESC.search(name)):
@@ -187,7 +189,7 @@ def narrow_value(ev: Evaluator, value: SymbolicInt, kind: IntegerType, span: Spa
 
 
 def check_field_overflow(ev: Evaluator, field: RecordField, value: SymbolicInt, span: Span) -> None:
-    """Report a known value that a bit field cuts, but not 0xb001 for 0b001: the field holds what is meant."""
+    """Warn of a known value that does not fit a bit field; 0xb001 for 0b001 stores what is meant, so no warning."""
     if value.known is not None and field.width < 32 and value.known >> field.width and value.known > 0:
         fits = "" if field.width != 14 else " The field counts 16 bytes, so shift the amount right by 4."
         stored = value.known & ((1 << field.width) - 1)
@@ -213,18 +215,18 @@ def make_uninitialised(ev: Evaluator, cell: Cell, span: Span) -> SymbolicInt:
 
 
 def _get_composed(value: Any) -> SymbolicInt | None:
-    """Return the integer of a value that has the width of a descriptor, or of half of one, and was put together."""
+    """Return a value as an integer if it has the width of a descriptor or half of one and was built from fields."""
     integer = get_integer(value) if not isinstance(value, OpaqueValue) else None
     return integer if integer is not None and integer.type.bits in (0, 32, 64) and integer.marks else None
 
 
 def is_descriptor(ev: Evaluator, value: Any, name: str, kind: str = "") -> bool:
-    """Return whether a value was put together as descriptors are: fields at their bits, or a name and some of them."""
+    """Return whether a value is built like a descriptor: by the bits of its fields, or by a name and some fields."""
     integer = _get_composed(value)
     if integer is None:
         return False
     text = f"{name} {kind}"
-    if _is_of_another(ev, text):
+    if _is_other_descriptor(ev, text):
         return False
     if integer.marks in ev.descriptor_marks and integer.type.bits != 32:
         return True
@@ -238,13 +240,13 @@ def is_descriptor(ev: Evaluator, value: Any, name: str, kind: str = "") -> bool:
     return wide and integer.marks not in ev.foreign_fields and _looks_like_descriptor(integer, lows)
 
 
-def _is_of_another(ev: Evaluator, text: str) -> bool:
-    """Return whether a name, or that of the function that is run, is another descriptor's."""
+def _is_other_descriptor(ev: Evaluator, text: str) -> bool:
+    """Return whether a name, or that of the running function, is that of another kind of descriptor."""
     return _is_other_descriptor_name(text) or bool(ev.frames and _is_other_descriptor_name(ev.frames[-1].name))
 
 
 def note_variable(ev: Evaluator, cell: Cell, span: Span, owner: Cell | None = None, record: str = "") -> None:
-    """Keep the value of a written variable, or member of a record of that name, if it looks like a descriptor."""
+    """Record the value of a written variable, or of a member of a record, if it looks like a descriptor."""
     value = cell.value
     name = (owner.name if owner and owner.name else cell.name) or cell.name
     record = value.record.name if isinstance(value, ObjectValue) else record
@@ -256,11 +258,11 @@ def note_variable(ev: Evaluator, cell: Cell, span: Span, owner: Cell | None = No
     if not ev.is_descriptor(cell.value, name, kind):
         ev.update_noted(cell)
         return
-    _keep_found(ev, name, span, get_integer(cell.value), cell, kind)
+    _record_descriptor(ev, name, span, get_integer(cell.value), cell, kind)
 
 
 def update_noted(ev: Evaluator, cell: Cell) -> None:
-    """Update what was kept of a variable to the value that it got from two branches."""
+    """Update the recorded descriptor of a variable after the values of two branches were merged."""
     value = get_integer(cell.value) if not isinstance(cell.value, OpaqueValue) else None
     for old in ev.descriptors[-96:]:
         if old.cell is cell and value is not None and old.loops == list_named_loops(ev):
@@ -269,7 +271,7 @@ def update_noted(ev: Evaluator, cell: Cell) -> None:
 
 
 def note_value(ev: Evaluator, value: Any, name: str, span: Span, replace: bool = False) -> None:
-    """Keep an argument, an operand of assembly or a returned value that looks like a descriptor."""
+    """Record an argument, an asm operand or a returned value that looks like a descriptor."""
     integer = get_integer(value)
     if integer is None or not ev.is_descriptor(value, name):
         return
@@ -278,10 +280,12 @@ def note_value(ev: Evaluator, value: Any, name: str, span: Span, replace: bool =
         return
     if replace:
         ev.descriptors = [f for f in ev.descriptors if not (f.name == name and f.cell is None)]
-    _keep_found(ev, name, span, integer, None, "")
+    _record_descriptor(ev, name, span, integer, None, "")
 
 
-def _keep_found(ev: Evaluator, name: str, span: Span, value: SymbolicInt | None, cell: Cell | None, kind: str) -> None:
+def _record_descriptor(
+    ev: Evaluator, name: str, span: Span, value: SymbolicInt | None, cell: Cell | None, kind: str
+) -> None:
     if value is None or len(ev.descriptors) >= MOST_FOUND:
         return
     ev.descriptor_marks.add(value.marks)
@@ -300,7 +304,7 @@ def _keep_found(ev: Evaluator, name: str, span: Span, value: SymbolicInt | None,
 
 @lru_cache(maxsize=1024)
 def _is_other_descriptor_name(text: str) -> bool:
-    """Return whether a name is that of another descriptor, an instruction's or a tensor map's."""
+    """Return whether a name is that of another kind of descriptor: an instruction descriptor or a tensor map."""
     return _OTHER.search(text) is not None and _DESC_ONLY.search(text) is None
 
 
@@ -315,14 +319,14 @@ def _is_descriptor_object(value: Any) -> bool:
 
 
 def _is_negative_int(value: SymbolicInt) -> bool:
-    """Return whether a value is a known negative number of a signed type of 32 bits."""
+    """Return whether a value is a known negative number of a signed 32-bit type."""
     return value.type.bits == 32 and value.type.signed and value.known is not None and value.known < 0
 
 
 def _looks_like_descriptor(value: SymbolicInt, lows: set[int]) -> bool:
-    """Return whether an unnamed 64-bit word has the fields of a descriptor; lows: the fields that the text puts."""
+    """Return whether an unnamed 64-bit word has the fields of a descriptor; lows: first bits of the fields set."""
     if any(p.low not in _FIELDS for p in value.pieces) or any(m.bit in _HALVES for m in value.marks):
-        return False  # bytes or halves put side by side: a key, a plan, a colour
+        return False  # packed bytes or halves: a key or a colour
     if lows & {61, 46} and (0 in lows or len(lows) > 2):
         return True
     return len(lows) > 2 and any(p.low == 0 and p.shift == 4 for p in value.pieces)  # an address >> 4
@@ -333,10 +337,10 @@ def _is_same_value(one: SymbolicInt, two: SymbolicInt) -> bool:
 
 
 def get_field(value: SymbolicInt, low: int, high: int) -> tuple[int | None, LinearExpression | None, int]:
-    """Return (the field's known value, the expression that fills it, how many of its low bits are cut).
+    """Return (known value of a field, expression that fills it, how many low bits of the expression are cut).
 
-    An input of the text (a parameter, a name that it does not declare) that begins a lower field is taken to fit that
-    field; a value that was computed and is not known may reach into this one.
+    An input of the text (a parameter or undeclared name) in a lower field is assumed to fit there; an unknown computed
+    value may reach into this field.
     """
     if any(p.low < low < p.end and not _can_fit(p, value) for p in value.pieces):
         return None, None, 0
@@ -356,8 +360,8 @@ _INPUT = re.compile(r"[\w.:>\[\]-]+(?:\(.*\))?(?: [*/%] [\w.:>\[\]-]+(?:\(.*\))?
 def _can_fit(piece: SymbolBits, value: SymbolicInt) -> bool:
     """Return whether a symbol may be assumed to fit the field in which it begins.
 
-    A 32-bit word that is not shifted may be a start or the whole lower half, `low | high << 32`: it is a start only
-    beside an LBO that the text sets.
+    An unshifted 32-bit word may be a start or the lower half of `low | high << 32`: it is a start only if the text also
+    sets an LBO.
     """
     if piece.low not in _FIELDS:
         return False
@@ -369,7 +373,7 @@ def _can_fit(piece: SymbolBits, value: SymbolicInt) -> bool:
 
 
 def find_origins(value: SymbolicInt, low: int, high: int) -> tuple[Span, ...]:
-    """Find the places in the text that a field came from."""
+    """Return the spans of the text that set a field."""
     spans: list[Span] = []
     for m in value.marks:
         if low <= m.bit <= high:

@@ -1,4 +1,4 @@
-"""Forget values: after a goto, after text that is not read, and where a call may have written."""
+"""Make values unknown: after a goto, after unread text, and where a call may have written."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 
 _READ = re.compile(r'"[a-zA-Z0-9]+"\s*\([^()]*\)')  # operands that an asm statement only reads
 _WORD = re.compile(r"[A-Za-z_]\w*")
-# nothing is known of these but what they are: functions, and places that a reference names
+# functions, and places that references name: they do not change
 _FIXED = (FunctionSet, type(None), ObjectPart, PointedPlace, JointPlace, SplitPlace, BlurredPlace)
 
 
 def make_fresh_name(ev: Evaluator, name: str) -> str:
-    """Make a name for a value that is not known and may differ from all before."""
+    """Make a new name for an unknown value that may differ from all before."""
     count = ev.fresh_name_counts[name] = ev.fresh_name_counts.get(name, 0) + 1
     return f"{name}{chr(39) * count}" if count < 4 else f"{name}'{count}"
 
@@ -55,7 +55,7 @@ def make_fresh_name(ev: Evaluator, name: str) -> str:
 
 
 def forget_after_goto(ev: Evaluator, changed: Journal) -> None:
-    """Forget what the function writes after a goto under an open condition."""
+    """Make unknown what the function writes after a goto under an undecided condition."""
     for cell, _ in changed.values():
         ev.forget_place(cell)
     ev.frames[-1].lost = True
@@ -63,7 +63,7 @@ def forget_after_goto(ev: Evaluator, changed: Journal) -> None:
 
 
 def forget_function(ev: Evaluator) -> None:
-    """Forget every variable that the function that is being run may write."""
+    """Make every variable unknown that the running function may write."""
     frame = ev.frames[-1]
     for cell, _ in ev.list_writes_since(frame.start).values():
         ev.forget_place(cell)
@@ -71,7 +71,7 @@ def forget_function(ev: Evaluator) -> None:
 
 
 def skip_unread(ev: Evaluator, node: UnreadText, scope: NameScope) -> EarlyExit | None:
-    """Skip text that the parser could not read, and forget what it may write."""
+    """Skip text that did not parse, and make unknown what it may write."""
     record_skipped(ev, node.span)
     if node.body:
         ev.follow_alternatives([(node.text[:40], branch(ev, Block(node.body), scope)), ("", lambda: None)])
@@ -93,7 +93,7 @@ def skip_unread(ev: Evaluator, node: UnreadText, scope: NameScope) -> EarlyExit 
 
 
 def forget_names(ev: Evaluator, text: str, scope: NameScope) -> None:
-    """Forget the variables whose names stand in a text; a long one takes many steps."""
+    """Make the variables named in a text unknown; a long text takes many steps."""
     ev.steps_left -= len(text) >> 6
     for name in dict.fromkeys(_WORD.findall(text)):
         found = find_name(scope, name)[0]
@@ -106,8 +106,9 @@ def forget_names(ev: Evaluator, text: str, scope: NameScope) -> None:
 
 
 def forget_place(ev: Evaluator, place: Any, integers: bool = False, quiet: bool = False) -> None:
-    """Make what a place holds unknown; integers: leave pointers and what is known by its name alone; quiet: what
-    was found to be a descriptor there stays so, as it was used.
+    """Make the value in a place unknown.
+
+    integers: keep pointers and values known only by name. quiet: keep the descriptor recorded for the place.
     """
     match place:
         case Cell():
@@ -136,7 +137,7 @@ def forget_place(ev: Evaluator, place: Any, integers: bool = False, quiet: bool 
 
 
 def _forget_cell(ev: Evaluator, cell: Cell, integers: bool, quiet: bool = False) -> None:
-    """Make what a variable holds unknown, as `forget_place` says."""
+    """Make the value of a variable unknown; see `forget_place`."""
     value = cell.value
     if cell.const and not isinstance(value, ObjectValue | ArrayValue):
         return
@@ -150,25 +151,25 @@ def _forget_cell(ev: Evaluator, cell: Cell, integers: bool, quiet: bool = False)
         for inner in value.cells:
             _forget_cell(ev, inner, integers, quiet)
     else:
-        _forget_whole(ev, cell, integers)
+        _forget_single_value(ev, cell, integers)
 
 
-def _forget_whole(ev: Evaluator, cell: Cell, integers: bool) -> None:
-    """Make unknown what a variable holds that is neither an integer nor has parts."""
+def _forget_single_value(ev: Evaluator, cell: Cell, integers: bool) -> None:
+    """Make the value of a variable unknown that is neither an integer nor has parts."""
     value = cell.value
     if isinstance(value, OpaqueValue) and value.head == "uninitialised" and value.kind is not None:
         ev.write_cell(cell, ev.make_symbolic_value(value.kind, ev.make_fresh_name(cell.name or "?")))
     elif (not integers or _is_number(value)) and not isinstance(value, _FIXED):
-        ev.write_cell(cell, _unknown_like(ev, cell, value))
+        ev.write_cell(cell, _make_unknown_like(ev, cell, value))
 
 
 def _is_number(value: Any) -> bool:
-    """Return whether a pointer is a number, as nullptr is: known by more than its name."""
+    """Return whether a pointer is a known number, such as nullptr."""
     return isinstance(value, Pointer) and not value.base.terms
 
 
-def _unknown_like(ev: Evaluator, cell: Cell, value: Any) -> Pointer | OpaqueValue:
-    """Return an unknown pointer for a pointer, else something of which only the variable's name is known."""
+def _make_unknown_like(ev: Evaluator, cell: Cell, value: Any) -> Pointer | OpaqueValue:
+    """Return an unknown pointer for a pointer, else an unknown value named by the variable."""
     if isinstance(value, Pointer | Address):
         dims = value.dims if isinstance(value, Pointer) else ()
         return Pointer(make_symbol(ev.make_fresh_name(cell.name or "?")), value.element, dims)
@@ -176,7 +177,7 @@ def _unknown_like(ev: Evaluator, cell: Cell, value: Any) -> Pointer | OpaqueValu
 
 
 def _forget_object(ev: Evaluator, value: ObjectValue, name: str, integers: bool, quiet: bool) -> None:
-    """Make what the members of an object hold unknown."""
+    """Make the members of an object unknown."""
     if isinstance(value.store.value, SymbolicInt):
         fresh_name = ev.make_fresh_name(value.store.name or name or "?")
         ev.write_cell(value.store, make_free(fresh_name, value.store.value.type))
@@ -191,14 +192,14 @@ def _forget_object(ev: Evaluator, value: ObjectValue, name: str, integers: bool,
 
 
 def forget_globals(ev: Evaluator) -> None:
-    """Forget what every function may write: variables of namespaces and static ones that are not constant."""
+    """Make unknown what any function may write: non-const global and static variables."""
     seen: set[int] = set()
     ev.globals_lost = True
     for place in list(ev.escaped_places.values()):
         ev.forget_place(place, integers=True)
-    waiting = [ev.globals]
-    while waiting:
-        scope = waiting.pop()
+    pending = [ev.globals]
+    while pending:
+        scope = pending.pop()
         if id(scope) in seen:
             continue
         seen.add(id(scope))
@@ -206,7 +207,7 @@ def forget_globals(ev: Evaluator) -> None:
             if isinstance(value, Cell):
                 _forget_lasting_variable(ev, value)
             elif isinstance(value, NamespaceValue):
-                waiting.append(value.scope)
+                pending.append(value.scope)
     for cell in ev.static_variables.values():
         _forget_lasting_variable(ev, cell)
     for record in ev.records.values():
@@ -219,7 +220,7 @@ def forget_globals(ev: Evaluator) -> None:
 
 
 def _forget_lasting_variable(ev: Evaluator, cell: Cell) -> None:
-    """Forget a variable that every function sees, and what can be reached from it."""
+    """Make a global or static variable unknown, and what can be reached from it."""
     for place in list_reachable_places(cell.value):
         ev.forget_place(place, integers=True)
     if not cell.const:
@@ -228,16 +229,14 @@ def _forget_lasting_variable(ev: Evaluator, cell: Cell) -> None:
 
 
 def forget_all(ev: Evaluator, scope: NameScope) -> None:
-    """Forget every variable that can be named here or in a calling function, and those that every function may
-    write.
-    """
+    """Make every variable visible here or in a calling function unknown, and all global ones."""
     for cell in _list_variables(ev, scope):
         ev.forget_place(cell, integers=True)
     ev.forget_globals()
 
 
 def _list_variables(ev: Evaluator, scope: NameScope) -> list[Cell]:
-    """Return the variables that can be named here and in the calling functions."""
+    """Return the variables visible here and in the calling functions."""
     cells: dict[int, Cell] = {}
     for inner in (scope, *(frame.scope for frame in ev.frames if frame.scope is not None)):
         for enclosing in inner.iterate_outward():
@@ -248,7 +247,7 @@ def _list_variables(ev: Evaluator, scope: NameScope) -> list[Cell]:
 
 
 def forget_same_class(ev: Evaluator, this: Any, function: tree.Function | None) -> None:
-    """Forget what a function of an unknown object may write: any object of its class, and what that refers to."""
+    """Make unknown what a member function of an unknown object may write: any object of its class."""
     kind = this.kind if isinstance(this, OpaqueValue) else getattr(this, "element", None)
     record = kind.record if kind is not None else None
     scope = ev.frames[-1].scope or ev.globals

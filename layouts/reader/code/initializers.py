@@ -1,4 +1,4 @@
-"""What a variable of a type holds: without an initializer, or with a list in braces. ISO C++20: [dcl.init]."""
+"""Initialize variables: by default, or with a braced list. ISO C++20: [dcl.init]."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from lanescope.reader.code.values import (
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
-MOST_CELLS = 64  # items of an array without an initializer whose values are followed
+MOST_CELLS = 64  # items of an array without an initializer that is evaluated item by item
 _INTEGRAL = re.compile(r"_(\d+)$")
 
 
 def make_default(ev: Evaluator, kind: ResolvedType | None, name: str, symbolic: bool = False) -> Any:
-    """Return what a variable holds that nothing was put into."""
+    """Make the value of a variable without an initializer."""
     if kind is None:
         return OpaqueValue(name)
     if kind.dims:
@@ -55,7 +55,7 @@ def make_default(ev: Evaluator, kind: ResolvedType | None, name: str, symbolic: 
 
 
 def _make_default_array(ev: Evaluator, kind: ResolvedType, name: str) -> Any:
-    """Return an array without an initializer, or a pointer where its items are not followed."""
+    """Make an array without an initializer, or a pointer if its items are not evaluated."""
     element = replace(kind, dims=kind.dims[1:], reference="")
     size = kind.dims[0].known
     followed = kind.record is not None or (kind.integer is not None and not kind.pointers)
@@ -83,17 +83,17 @@ def construct_value(
 
 
 def _construct_value(ev: Evaluator, kind: ResolvedType, arguments: list[Any], at: tree.SyntaxNode) -> Any:
-    """Return a value of a type that is not a class of the text."""
+    """Construct a value of a type that is not a class of the text."""
     if kind.integer is not None or kind.pointers:
         return ev.convert_to_kind(arguments[0], kind, at.span) if arguments else SymbolicInt(0, kind.integer or ULONG)
-    constant = _integral(ev, kind)
+    constant = _get_static_integer(ev, kind)
     if constant is not None:
         return constant
     return ArrayValue([Cell(value) for value in arguments], None, "", kind)
 
 
-def _integral(ev: Evaluator, kind: ResolvedType) -> SymbolicInt | None:
-    """Return cute's static integers: _64{}, Int<64>{}, C<64>{}, integral_constant<int, 64>{}."""
+def _get_static_integer(ev: Evaluator, kind: ResolvedType) -> SymbolicInt | None:
+    """Return the value of a static integer: _64{}, Int<64>{}, C<64>{}, integral_constant<int, 64>{}; else None."""
     match = _INTEGRAL.fullmatch(kind.name)
     if match:
         return SymbolicInt(int(match[1]), INT)
@@ -105,7 +105,7 @@ def _integral(ev: Evaluator, kind: ResolvedType) -> SymbolicInt | None:
 def evaluate_initializer(
     ev: Evaluator, expression: tree.Expression, kind: ResolvedType | None, scope: NameScope, name: str
 ) -> Any:
-    """Return the value of an initialiser, {…} among them."""
+    """Evaluate an initializer, which may be a braced list."""
     if not isinstance(expression, tree.ItemList):
         return ev.evaluate_expression(expression, scope)
     if expression.type is not None:  # auto x = T{…}
@@ -121,19 +121,19 @@ def evaluate_initializer(
 
 
 def _evaluate_braced_value(ev: Evaluator, kind: ResolvedType, items: list[tuple[str, Any, Span]], name: str) -> Any:
-    """Return a value from a list of values, of a type that is not an array nor, in C++, a class of the text."""
+    """Make a value from a braced list, of a type that is neither an array nor, in C++, a class of the text."""
     if kind.record is not None:
         return ev.construct_object(ev.make_instance(kind.record, name), [value for _, value, _ in items])
     if kind.integer is not None or kind.pointers:
         return ev.convert_to_kind(items[0][1], kind, items[0][2]) if items else SymbolicInt(0, kind.integer or ULONG)
-    constant = _integral(ev, kind)
+    constant = _get_static_integer(ev, kind)
     if constant is not None and not items:
         return constant
     return _make_library_array(ev, kind, items, name)
 
 
 def _make_library_array(ev: Evaluator, kind: ResolvedType, items: list[tuple[str, Any, Span]], name: str) -> ArrayValue:
-    """Evaluate std::array<T, n>{…} with zeros behind its items; a vector, or what is not known."""
+    """Evaluate std::array<T, n>{…}, with zeros after its items, or another library type."""
     element = kind.arguments[0] if _is_element(kind) else None
     size = get_integer(kind.arguments[1]) if element is not None and len(kind.arguments) > 1 else None
     cells = [
@@ -151,7 +151,7 @@ def _make_library_array(ev: Evaluator, kind: ResolvedType, items: list[tuple[str
 
 
 def _nest_arrays(ev: Evaluator, cells: list[Cell], element: ResolvedType) -> None:
-    """Make arrays of the lists that are items of std::array<std::array<T, m>, n>."""
+    """Convert the braced items of std::array<std::array<T, m>, n> to arrays."""
     if not element.name.endswith("array") or not element.arguments or element.pointers or element.dims:
         return
     for cell in cells:
@@ -163,20 +163,20 @@ def _nest_arrays(ev: Evaluator, cells: list[Cell], element: ResolvedType) -> Non
 def _pair_items_with_kinds(
     kind: ResolvedType, element: ResolvedType | None, items: list[Any]
 ) -> Iterator[tuple[ResolvedType | None, Any]]:
-    """Return the items of a list in braces, each with its type: a pair's or tuple's own, else that of all elements."""
-    each: list[ResolvedType | None] = [element] * len(items)
+    """Pair the items of a braced list with their types: those of a pair or tuple, else the element type."""
+    types: list[ResolvedType | None] = [element] * len(items)
     if kind.name.rpartition("::")[2] in ("pair", "tuple") and len(kind.arguments) == len(items):
-        each = [argument if isinstance(argument, ResolvedType) else None for argument in kind.arguments]
-    return zip(each, items, strict=True)
+        types = [argument if isinstance(argument, ResolvedType) else None for argument in kind.arguments]
+    return zip(types, items, strict=True)
 
 
 def _make_braced_array(ev: Evaluator, node: tree.ItemList, kind: ResolvedType, scope: NameScope, name: str) -> Any:
-    """Evaluate T name[n] = {…}, with zeros behind its items."""
+    """Evaluate T name[n] = {…}, with zeros after its items."""
     element = replace(kind, dims=kind.dims[1:], reference="", const=False)
     values = [value for _, value in node.items]
     if len(values) == 1 and isinstance(values[0], tree.StringLiteral) and element.integer is not None:
         return ev.make_text_array(values[0].value, kind, name)
-    if not _is_followed(node, element):
+    if not _is_supported_list(node, element):
         return OpaqueValue(name or "{…}")
     cells = _evaluate_cells(ev, values, element, scope, name)
     if cells is None:
@@ -187,13 +187,13 @@ def _make_braced_array(ev: Evaluator, node: tree.ItemList, kind: ResolvedType, s
     return link_inner_arrays(ArrayValue(cells, element, name))
 
 
-def _is_followed(node: tree.ItemList, element: ResolvedType) -> bool:
-    """Return whether a list in braces has an item for each of an array's first items, and not too many."""
+def _is_supported_list(node: tree.ItemList, element: ResolvedType) -> bool:
+    """Return whether a braced list is in order, not too long, and has no elided braces."""
     if any(key for key, _ in node.items) or len(node.items) > MOST_ITEMS:
         return False
     return not element.dims or all(
         isinstance(value, tree.ItemList) for _, value in node.items
-    )  # else braces are left out
+    )  # else braces are elided
 
 
 def _holds_objects(element: ResolvedType) -> bool:
@@ -204,21 +204,21 @@ def _holds_objects(element: ResolvedType) -> bool:
 def _evaluate_items(
     ev: Evaluator, value: tree.Expression, element: ResolvedType, scope: NameScope, name: str
 ) -> list[Any] | None:
-    """Return the items that an expression in braces is: those of a pack, or one; None for one that is not followed."""
+    """Evaluate one expression of a braced list to its items, several for a pack; None if unsupported."""
     if isinstance(value, tree.Unary) and value.op == "...":
         return [ev.convert_to_kind(v, element, value.span) for v in ev.expand_pack(value.value, scope)]
     if not _holds_objects(element) or isinstance(value, tree.ItemList):
         return [ev.convert_to_kind(ev.evaluate_initializer(value, element, scope, name), element, value.span)]
-    whole_value = ev.evaluate_expression(value, scope)
-    if not isinstance(whole_value, ObjectValue) or whole_value.record is not element.record:
+    object_value = ev.evaluate_expression(value, scope)
+    if not isinstance(object_value, ObjectValue) or object_value.record is not element.record:
         return None
-    return [ev.copy_assigned(initialized_by(ev, whole_value, value, scope))]
+    return [ev.copy_assigned(initialized_by(ev, object_value, value, scope))]
 
 
 def _evaluate_cells(
     ev: Evaluator, values: list[tree.Expression], element: ResolvedType, scope: NameScope, name: str
 ) -> list[Cell] | None:
-    """Return the items of an array; None if they begin objects in a way that is not followed."""
+    """Evaluate the items of an array; None if they construct objects in an unsupported way."""
     cells: list[Cell] = []
     for n, value in enumerate(values):
         items = _evaluate_items(ev, value, element, scope, f"{name}[{n}]")
@@ -230,7 +230,7 @@ def _evaluate_cells(
 
 
 def make_text_array(ev: Evaluator, text: str, kind: ResolvedType, name: str) -> Any:
-    """Evaluate char name[] = "text"; it is an array of its letters."""
+    """Make the array of char name[] = "text"."""
     element = replace(kind, dims=(), reference="", const=False)
     if "\\" in text or len(kind.dims) != 1 or element.integer is None or element.integer.bits != 8:
         return OpaqueValue(name or "{…}")
@@ -244,14 +244,14 @@ def make_text_array(ev: Evaluator, text: str, kind: ResolvedType, name: str) -> 
 
 
 def _make_braced_object(ev: Evaluator, node: tree.ItemList, record: RecordType, scope: NameScope, name: str) -> Any:
-    """Evaluate T{…}: by its constructor where it has one, else members by their names or in order."""
+    """Evaluate T{…}: with a constructor if there is one, else members by name or in order."""
     instance = ev.make_instance(record, name)
     ctors = record.methods.get(record.name)
     if ctors is not None and any(not f.defaulted for f in ctors.functions):
         return _construct_braced(ev, instance, node, ctors, scope)
     only = _find_only_item(node, record)
     if only is not None:
-        return _begin_first(ev, instance, only, scope)
+        return _initialize_with_only_item(ev, instance, only, scope)
     if (record.bases or record.opaque) and node.items:
         ev.forget_all(scope)
         return ev.forget_members(instance)
@@ -263,7 +263,7 @@ def _make_braced_object(ev: Evaluator, node: tree.ItemList, record: RecordType, 
         if member not in items:
             if not (_is_union(record) and items):
                 zero_member(ev, instance, member, declared, this_scope)
-        elif not _begin_member(ev, instance, member, declared, items[member], scope):
+        elif not _initialize_listed_member(ev, instance, member, declared, items[member], scope):
             return ev.forget_members(instance)
     return instance
 
@@ -281,7 +281,7 @@ def _construct_braced(
 
 
 def _find_only_item(node: tree.ItemList, record: RecordType) -> tree.Expression | None:
-    """Return the expression that a list in braces consists of, which may be an object of the class; else None."""
+    """Return the only item of a braced list, which may be an object of the class; else None."""
     first = next(iter(record.members.values()), None)
     refers = first is not None and first.type is not None and bool(first.type.reference)
     if len(node.items) != 1 or refers:
@@ -290,20 +290,22 @@ def _find_only_item(node: tree.ItemList, record: RecordType) -> tree.Expression 
     return value if not key and not isinstance(value, tree.ItemList) else None
 
 
-def _begin_first(ev: Evaluator, instance: ObjectValue, item: tree.Expression, scope: NameScope) -> ObjectValue:
-    """Evaluate T{a} without constructors: a copy of an object of the class, else its first member."""
+def _initialize_with_only_item(
+    ev: Evaluator, instance: ObjectValue, item: tree.Expression, scope: NameScope
+) -> ObjectValue:
+    """Evaluate T{a} of a class without constructors: copy an object of the class, else initialize the first member."""
     record = instance.record
-    only = ev.evaluate_expression(item, scope)
-    if isinstance(only, ObjectValue) and only.record is record:
-        only = initialized_by(ev, only, item, scope)
-        copied: ObjectValue = ev.copy_assigned(only) if only.held else only
+    value = ev.evaluate_expression(item, scope)
+    if isinstance(value, ObjectValue) and value.record is record:
+        value = initialized_by(ev, value, item, scope)
+        copied: ObjectValue = ev.copy_assigned(value) if value.held else value
         return copied
-    if isinstance(only, ObjectValue | ArrayValue) or any(base.members for base in record.bases):
+    if isinstance(value, ObjectValue | ArrayValue) or any(base.members for base in record.bases):
         lost: ObjectValue = ev.forget_members(instance)
         return lost
-    fill_aggregate(ev, instance, record, [only])
-    but = frozenset(list(record.members)[:1])
-    default_members(ev, instance, record, ev.make_this_scope(record.scope, instance, record), but)
+    fill_aggregate(ev, instance, record, [value])
+    initialized = frozenset(list(record.members)[:1])
+    default_members(ev, instance, record, ev.make_this_scope(record.scope, instance, record), initialized)
     return instance
 
 
@@ -313,7 +315,7 @@ def _is_union(record: RecordType) -> bool:
 
 
 def _match_items_with_members(node: tree.ItemList, record: RecordType) -> dict[str, tree.Expression] | None:
-    """Return the items of a list by the members that they are for; None if that is not known."""
+    """Map members to the items of a braced list; None if unknown."""
     names = list(record.members)[: 1 if _is_union(record) else None]
     if len(node.items) > len(names) or "" in names:
         return None
@@ -321,7 +323,7 @@ def _match_items_with_members(node: tree.ItemList, record: RecordType) -> dict[s
     return items if items.keys() <= record.members.keys() else None
 
 
-def _begin_member(
+def _initialize_listed_member(
     ev: Evaluator,
     instance: ObjectValue,
     member: str,
@@ -329,9 +331,9 @@ def _begin_member(
     value: tree.Expression,
     scope: NameScope,
 ) -> bool:
-    """Initialize a member with an item of a list in braces; False if braces are left out."""
+    """Initialize a member with an item of a braced list; return False if braces are elided."""
     kind = ev.resolve_type(declared.type, instance.record.scope) if declared.type else None
-    place = ev.member(instance, member, value.span)
+    place = ev.find_member(instance, member, value.span)
     if kind is not None and kind.reference:
         initialize_member(ev, instance, member, declared, (value,), scope)
         return True
@@ -359,7 +361,7 @@ def _construct_from_list(
     ctors: FunctionSet,
     scope: NameScope,
 ) -> ObjectValue:
-    """Evaluate T{a, b} by a constructor that takes std::initializer_list."""
+    """Evaluate T{a, b} with a constructor that takes std::initializer_list."""
     home = ctors.get_home(function)
     kind = ev.resolve_type(function.parameters[0].type, home) if function.parameters[0].type else None
     element = kind.arguments[0] if kind is not None and kind.arguments else None
@@ -373,7 +375,7 @@ def _construct_from_list(
 
 
 def _store_array(ev: Evaluator, place: Any, array: Any, span: Span) -> None:
-    """Store an array in a member; item by item in one that is kept as bits."""
+    """Store an array in a member; item by item if the member is kept as bits."""
     if not isinstance(place, ObjectPart) or not isinstance(array, ArrayValue):
         ev.store_value(place, array, span)
         return
@@ -390,7 +392,7 @@ def _takes_initializer_list(function: tree.Function) -> bool:
 
 
 def _is_element(kind: ResolvedType) -> bool:
-    """Return whether the first template argument of a type is that of its elements."""
+    """Return whether the first template argument of a type is its element type."""
     return (
         kind.name.rpartition("::")[2] in ("array", "vector", "initializer_list", "Array")
         and bool(kind.arguments)

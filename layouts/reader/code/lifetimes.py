@@ -1,5 +1,6 @@
-"""How objects begin and end: copies and moves by the functions that their classes have for that, destructors of
-variables, members, bases and temporaries. ISO C++17: [class.copy], [class.dtor], [class.temporary].
+"""Copy, move, assign and destroy objects with the functions of their classes.
+
+ISO C++17: [class.copy], [class.dtor], [class.temporary].
 """
 
 from __future__ import annotations
@@ -27,7 +28,11 @@ from lanescope.reader.code.values import (
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
-MADE, PASSED, PERHAPS = "made", "passed", "perhaps"  # destroyed unless a variable has it; in any case; not for certain
+MADE, PASSED, PERHAPS = (
+    "made",
+    "passed",
+    "perhaps",
+)  # a temporary is destroyed unless a variable holds it; always; maybe
 T = TypeVar("T")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -36,7 +41,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 def copy_construct(ev: Evaluator, value: ObjectValue, argument: CallArgument) -> ObjectValue:
-    """Copy an object by the constructor that its class, or that of a member or base, has for that."""
+    """Copy an object with the copy constructors of its class, members and bases."""
     if not value.record.copies:
         return value
     instance: ObjectValue = ev.make_instance(value.record, value.store.name)
@@ -45,7 +50,7 @@ def copy_construct(ev: Evaluator, value: ObjectValue, argument: CallArgument) ->
 
 
 def copy_into(ev: Evaluator, instance: ObjectValue, record: RecordType, argument: CallArgument) -> None:
-    """Initialize the part of an object that a class is, from another object of it."""
+    """Copy-initialize the part of an object that belongs to a class."""
     ctors = record.methods.get(record.name)
     if ctors is not None and any(may_copy(f, record.name, argument) for f in ctors.functions):
         ev.run_constructor(instance, record, ctors, [argument])
@@ -54,7 +59,7 @@ def copy_into(ev: Evaluator, instance: ObjectValue, record: RecordType, argument
 
 
 def copy_members(ev: Evaluator, instance: ObjectValue, record: RecordType, argument: CallArgument) -> None:
-    """Copy bases, then members, as a class's own copy constructor does by default."""
+    """Copy bases, then members, as an implicit copy constructor does."""
     other = argument.value
     if not isinstance(other, ObjectValue):
         ev.forget_place(Cell(instance))
@@ -62,7 +67,7 @@ def copy_members(ev: Evaluator, instance: ObjectValue, record: RecordType, argum
     for base in record.bases if record.copies else ():
         ev.copy_into(instance, base, replace(argument, kind=ResolvedType(base.name, record=base)))
     if record.fields is not None or not record.copies:
-        _copy_plainly(ev, instance, other, record)
+        _copy_memberwise(ev, instance, other, record)
         return
     for name in list_own_members(record):
         if name in instance.members and name in other.members:
@@ -71,7 +76,7 @@ def copy_members(ev: Evaluator, instance: ObjectValue, record: RecordType, argum
 
 
 def _copy_member(ev: Evaluator, cell: Cell, argument: CallArgument) -> Any:
-    """Return a copy of a member, by the copy constructor of its class."""
+    """Copy a member with the copy constructor of its class."""
     value = cell.value
     if isinstance(value, ObjectValue) and value.record.copies:
         kind = ResolvedType(value.record.name, record=value.record, arguments=value.record.arguments)
@@ -84,8 +89,8 @@ def _copy_member(ev: Evaluator, cell: Cell, argument: CallArgument) -> Any:
     return ev.copy_assigned(value, 1)
 
 
-def _copy_plainly(ev: Evaluator, instance: ObjectValue, other: ObjectValue, record: RecordType) -> None:
-    """Copy the members of a class as they are."""
+def _copy_memberwise(ev: Evaluator, instance: ObjectValue, other: ObjectValue, record: RecordType) -> None:
+    """Copy the members of a class without copy constructors."""
     if instance.record.fields is not None and other.record.fields is not None and not other.members:
         ev.write_cell(instance.store, other.store.value)
         return
@@ -93,17 +98,15 @@ def _copy_plainly(ev: Evaluator, instance: ObjectValue, other: ObjectValue, reco
         if name in instance.members and name in other.members:
             ev.write_cell(instance.members[name], ev.copy_assigned(other.members[name].value, 1))
         elif record.fields is not None and name in record.fields:
-            value = ev.load_place(ev.member(other, name, (0, 0)), tree.OpaqueExpression(""))
-            ev.store_value(ev.member(instance, name, (0, 0)), value, (0, 0))
+            value = ev.load_place(ev.find_member(other, name, (0, 0)), tree.OpaqueExpression(""))
+            ev.store_value(ev.find_member(instance, name, (0, 0)), value, (0, 0))
 
 
 # assignments -----------------------------------------------------------------------------------------------------
 
 
 def assign_into(ev: Evaluator, instance: ObjectValue, record: RecordType, argument: CallArgument) -> None:
-    """Assign the part of an object that a class is, from another object of it: by its operator=, else bases and
-    members by theirs.
-    """
+    """Assign the part of an object that belongs to a class, with its operator=, else those of its bases and members."""
     overloads = record.methods.get("operator=")
     if overloads is not None and any(
         can_take_own_class(f, record.name) and not f.defaulted for f in overloads.functions
@@ -117,7 +120,7 @@ def assign_into(ev: Evaluator, instance: ObjectValue, record: RecordType, argume
         for base in record.bases:
             ev.assign_into(instance, base, replace(argument, kind=ResolvedType(base.name, record=base)))
         if record.fields is not None:
-            _copy_plainly(ev, instance, other, record)
+            _copy_memberwise(ev, instance, other, record)
             return
         for name in list_own_members(record):
             if name in instance.members and name in other.members:
@@ -125,14 +128,14 @@ def assign_into(ev: Evaluator, instance: ObjectValue, record: RecordType, argume
 
 
 def _assign_member(ev: Evaluator, mine: Cell, other: Cell, argument: CallArgument) -> None:
-    """Assign a member, by the operator= of its class."""
+    """Assign a member with the operator= of its class."""
     old, value = mine.value, other.value
     if isinstance(old, ObjectValue) and isinstance(value, ObjectValue) and old.record is value.record:
         kind = ResolvedType(value.record.name, record=value.record, arguments=value.record.arguments)
         ev.assign_into(old, old.record, replace(argument, value=value, kind=kind, where=Cell(value, kind)))
     elif isinstance(old, ArrayValue) and isinstance(value, ArrayValue) and len(old.cells) == len(value.cells):
-        for one, two in zip(old.cells, value.cells, strict=True):
-            _assign_member(ev, one, two, argument)
+        for old_item, item in zip(old.cells, value.cells, strict=True):
+            _assign_member(ev, old_item, item, argument)
     else:
         ev.write_cell(mine, ev.copy_assigned(value, 1))
 
@@ -141,7 +144,7 @@ def _assign_member(ev: Evaluator, mine: Cell, other: Cell, argument: CallArgumen
 
 
 def destroy_object(ev: Evaluator, value: Any, span: tuple[int, int]) -> None:
-    """Run the destructor of an object, then those of its members, the last first, and those of its bases."""
+    """Run the destructors of an object, its members in reverse order, and its bases."""
     if isinstance(value, ArrayValue):
         for cell in reversed(value.cells):
             ev.destroy_object(cell.value, span)
@@ -157,7 +160,7 @@ def destroy_object(ev: Evaluator, value: Any, span: tuple[int, int]) -> None:
 
 
 def _end_object(ev: Evaluator, value: ObjectValue, record: RecordType, span: tuple[int, int]) -> None:
-    """Run the destructors that a class and its members and bases have."""
+    """Run the destructors of a class, its members and its bases."""
     if not record.ends:
         return
     value.dynamic = record
@@ -172,7 +175,7 @@ def _end_object(ev: Evaluator, value: ObjectValue, record: RecordType, span: tup
 
 
 def _forget_on_escaped_paths(ev: Evaluator, first: int) -> None:
-    """Forget what a destructor has written on paths that left before it ran there."""
+    """Make unknown what a destructor wrote on paths that left before it ran."""
     if ev.escaped_paths:
         for cell, _ in ev.list_writes_since(first).values():
             for path in ev.escaped_paths:
@@ -183,20 +186,20 @@ def _forget_on_escaped_paths(ev: Evaluator, first: int) -> None:
 
 
 def run_perhaps(ev: Evaluator, run: Callable[[], Any]) -> None:
-    """Run something that may or may not happen; what it writes becomes unknown."""
+    """Run code that may or may not execute; what it writes becomes unknown."""
     _, changed = ev.follow_branch(run)
     for cell, _ in changed.values():
         ev.forget_place(cell)
 
 
 def destroy_variables(ev: Evaluator, scope: NameScope) -> None:
-    """Run the destructors of what a block made, the last first."""
+    """Run the destructors of a block's variables in reverse order."""
     for cell in reversed(scope.names.pop("(destroyed)", ())):
         ev.destroy_object(cell.value, cell.span)
 
 
 def release_object(ev: Evaluator, scope: NameScope, value: Any) -> None:
-    """Leave a variable's object to whoever gets it: a function returns it."""
+    """Release a variable's object that a function returns, so that the block does not destroy it."""
     for enclosing in scope.iterate_outward():
         cells = enclosing.names.get("(destroyed)", ())
         if any(cell.value is value for cell in cells):
@@ -205,7 +208,7 @@ def release_object(ev: Evaluator, scope: NameScope, value: Any) -> None:
 
 
 def destroy_temporaries(ev: Evaluator, first: int, span: tuple[int, int], returned: Any = None) -> None:
-    """Run the destructors of the objects that an expression has made and nothing has kept, the last first."""
+    """Run the destructors of an expression's temporaries in reverse order."""
     for value, how in reversed(ev.temporaries[first:]):
         if value is returned or (how == MADE and value.held):
             continue
@@ -216,7 +219,7 @@ def destroy_temporaries(ev: Evaluator, first: int, span: tuple[int, int], return
 
 
 def evaluate_full_expression(ev: Evaluator, run: Callable[[], T], span: tuple[int, int]) -> T:
-    """Evaluate a full-expression; its temporaries end with it."""
+    """Evaluate a full-expression, and destroy its temporaries."""
     first = len(ev.temporaries)
     try:
         result = run()
@@ -230,13 +233,13 @@ def evaluate_full_expression(ev: Evaluator, run: Callable[[], T], span: tuple[in
 
 
 def abandon_temporaries(ev: Evaluator, first: int, span: tuple[int, int]) -> None:
-    """End the temporaries of an expression that has thrown: some of them may not have begun."""
+    """Destroy the temporaries of an expression that threw; some may not have been constructed."""
     for value, _ in ev.temporaries[first:]:
         ev.run_perhaps(partial(ev.destroy_object, value, span))
 
 
 def forget_pending_ends(ev: Evaluator, scope: NameScope) -> None:
-    """Forget, after a statement, what objects write that may end at any time."""
+    """Make unknown, after a statement, what objects that may end at any time write in their destructors."""
     if ev.checking_pending:
         return
     ev.checking_pending = True
@@ -251,7 +254,7 @@ def forget_pending_ends(ev: Evaluator, scope: NameScope) -> None:
 
 
 def note_library_objects(ev: Evaluator, kinds: Sequence[Any], scope: NameScope) -> None:
-    """Note a library's type or function that gets classes of the text, whose objects it may create and end."""
+    """Note a library type or function with classes of the text, whose objects it may create and destroy."""
     records = [kind.record for kind in _list_types(kinds) if kind.record is not None and not kind.pointers]
     if any(record.ends or _may_write_outside(ev, record) for record in records):
         ev.pending_objects = None
@@ -277,7 +280,7 @@ def _variables_in(scope: NameScope) -> list[str]:
 
 
 def run_delete(ev: Evaluator, node: tree.Delete, scope: NameScope) -> None:
-    """Run delete p: the destructor, as far as the object is known."""
+    """Run delete p: the destructor of a known object; else make variables unknown."""
     value = ev.evaluate_expression(node.value, scope)
     place = ev.evaluate_dereference(value, node)
     inner = place.value if isinstance(place, Cell) else None
@@ -292,7 +295,7 @@ def run_delete(ev: Evaluator, node: tree.Delete, scope: NameScope) -> None:
 
 
 def _delete_object(ev: Evaluator, value: ObjectValue, span: tuple[int, int]) -> None:
-    """Destroy the whole object that a pointer to a base points into."""
+    """Destroy the complete object that a pointer to a base points into."""
     complete = value.derived or value
     if complete.record is not value.record and not value.record.has_virtual(f"~{value.record.name}"):
         ev.forget_globals()
@@ -305,20 +308,20 @@ def _begins_array(pointer: Pointer) -> bool:
 
 
 def _may_end(value: Any) -> bool:
-    """Return whether what a pointer points to may have a destructor."""
+    """Return whether a pointer's target may have a destructor."""
     kind = getattr(value, "element", None) or getattr(value, "kind", None)
     if kind is None or kind.open:
         return True
     return kind.record is not None and (kind.record.ends or kind.record.polymorphic)
 
 
-def _list_types(values: Sequence[Any], deep: int = 0) -> Iterator[ResolvedType]:
+def _list_types(values: Sequence[Any], depth: int = 0) -> Iterator[ResolvedType]:
     """Yield the types among values, and those in their template arguments."""
     for value in values:
         if isinstance(value, ResolvedType):
             yield value
-            if deep < 4 and value.record is None:
-                yield from _list_types(value.arguments, deep + 1)
+            if depth < 4 and value.record is None:
+                yield from _list_types(value.arguments, depth + 1)
 
 
 def is_named_object(expression: tree.Expression) -> bool:
@@ -335,7 +338,7 @@ def is_named_object(expression: tree.Expression) -> bool:
 
 
 def list_own_members(record: RecordType) -> list[str]:
-    """Return the data members that a class itself declares."""
+    """Return the data members that a class declares itself."""
     members = []
     for name in record.members:
         home = record.homes.get(name)
@@ -345,7 +348,7 @@ def list_own_members(record: RecordType) -> list[str]:
 
 
 def _is_item_copy(value: ArrayValue) -> bool:
-    """Return whether an array has objects that their copy constructors copy."""
+    """Return whether an array has objects with a copy constructor."""
     first = value.cells[0].value if value.cells else None
     return (
         _is_item_copy(first)

@@ -24,82 +24,84 @@ from lanescope.reader.code.write_summaries import get_root_name, walk_nodes
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
-MOST_TURNS = (16, 16, 8, 4)  # of a loop that builds descriptors, by how many it stands in
-MOST_QUIET = 1100  # of a loop that builds none
-MOST_SPENT = (4000, 1000, 250)  # steps of such a loop, by how many it stands in
-LEAST_TURNS = 3  # of a loop of the host that fills matrices or prints, once its steps are spent
+MOST_ITERATIONS = (16, 16, 8, 4)  # of a loop that builds descriptors, by nesting depth
+MOST_QUIET = 1100  # iterations of a loop that builds none
+MOST_SPENT = (4000, 1000, 250)  # steps of such a loop, by nesting depth
+LEAST_ITERATIONS = 3  # of a host loop that fills matrices or prints, once its steps are spent
 _MATTERS = re.compile(r"tma|bulk|tensor|load|copy|fetch|issue|mma|gemm|desc|map|matrix|launch", re.I)
-FREE_TURNS = (3, 3, 2)  # of a loop whose end is not known, by how many it stands in: enough to see what a turn changes
+FREE_ITERATIONS = (3, 3, 2)  # of a loop with an unknown bound, by nesting depth: enough to see what changes
 
 
-def _count_turns(ev: Evaluator) -> int:
-    """Return how many turns are followed of a loop that builds descriptors."""
-    return MOST_TURNS[min(len(ev.loops), len(MOST_TURNS) - 1)]
+def _get_iteration_limit(ev: Evaluator) -> int:
+    """Return how many iterations to run of a loop that builds descriptors."""
+    return MOST_ITERATIONS[min(len(ev.loops), len(MOST_ITERATIONS) - 1)]
 
 
-def _count_free_turns(ev: Evaluator) -> int:
-    """Count the turns to follow of the loop that is being run, if its end is not known."""
-    return FREE_TURNS[min(len(ev.loops), len(FREE_TURNS)) - 1]
+def _get_free_limit(ev: Evaluator) -> int:
+    """Return how many iterations to run of the current loop if its bound is unknown."""
+    return FREE_ITERATIONS[min(len(ev.loops), len(FREE_ITERATIONS)) - 1]
 
 
-def _count_steps(ev: Evaluator) -> int:
-    """Count the steps that a loop which builds nothing may take."""
+def _get_step_limit(ev: Evaluator) -> int:
+    """Return how many steps a loop may take that builds nothing."""
     return min(ev.steps_left // 3, MOST_SPENT[min(len(ev.loops), len(MOST_SPENT) - 1)])
 
 
 def _count_findings(ev: Evaluator) -> int:
-    """Count what a loop may find: the more, the fewer turns are followed."""
+    """Count the findings so far; a loop that adds some runs fewer iterations."""
     return len(ev.descriptors) + len(ev.assembled) + len(ev.bodiless_calls)
 
 
 @dataclass(slots=True)
 class LoopRun:
-    """How far a loop is followed. few: turns where it builds descriptors; most: turns at all; kept, made: what had been
-    found when it began, calls without a body; budget: steps from `start` on; told: whether the text says when it ends;
-    whole: whether that was reached.
+    """The progress and limits of a loop.
+
+    few: iterations if it builds descriptors. most: iterations in any case. findings_before, calls_before: number of
+    findings and of bodiless calls at the start. budget: steps from `start` on. bounded: whether every condition so far
+    was decided. complete: whether the loop ended.
     """
 
     variable: Cell | None
     few: int
     most: int
-    kept: int
-    made: int
+    findings_before: int
+    calls_before: int
     budget: int
     start: int = 0
     turn: int = 0
-    told: bool = True
-    whole: bool = False
+    bounded: bool = True
+    complete: bool = False
 
     def limit(self, ev: Evaluator) -> None:
-        """Follow no more turns than of a loop whose end is not known."""
-        self.most = min(self.most, _count_free_turns(ev))
+        """Limit the iterations to those of a loop with an unknown bound."""
+        self.most = min(self.most, _get_free_limit(ev))
 
     def finds(self, ev: Evaluator) -> bool:
-        """Return whether the loop has found anything."""
-        return _count_findings(ev) > self.kept
+        """Return whether the loop has added findings."""
+        return _count_findings(ev) > self.findings_before
 
     def is_over(self, ev: Evaluator) -> bool:
-        """Return whether no other turn is followed."""
+        """Return whether no further iteration is run."""
         spent = self.start - ev.steps_left > self.budget
         if self.turn >= self.most or (self.turn >= self.few and (self.finds(ev) or spent)):
             return True
-        return spent and self.turn >= LEAST_TURNS and not ev.python and not self._matters(ev)
+        return spent and self.turn >= LEAST_ITERATIONS and not ev.python and not self._matters(ev)
 
     def _matters(self, ev: Evaluator) -> bool:
-        """Return whether the loop has found more than calls that no descriptor and no load is made of."""
-        made = len(ev.bodiless_calls) - self.made
-        matters = _count_findings(ev) - self.kept > made
-        return matters or any(_MATTERS.search(call.term.head) for call in ev.bodiless_calls[self.made :])
+        """Return whether the loop has added findings other than calls unrelated to descriptors and loads."""
+        made = len(ev.bodiless_calls) - self.calls_before
+        matters = _count_findings(ev) - self.findings_before > made
+        return matters or any(_MATTERS.search(call.term.head) for call in ev.bodiless_calls[self.calls_before :])
 
 
 def execute_loop(ev: Evaluator, loop: Loop, scope: NameScope) -> EarlyExit | None:
-    """Run a for or while loop turn by turn, as far as its bounds allow."""
+    """Run the iterations of a for or while loop within its limits."""
     if loop.start is not None:
         ev.execute_statement(loop.start, scope)
-    few = _count_turns(ev)
+    few = _get_iteration_limit(ev)
     variable = _find_loop_variable(ev, loop, scope)
     most = few if ev.python else MOST_QUIET
-    run = LoopRun(variable, few, most, _count_findings(ev), len(ev.bodiless_calls), _count_steps(ev))
+    run = LoopRun(variable, few, most, _count_findings(ev), len(ev.bodiless_calls), _get_step_limit(ev))
     first = len(ev.write_log)
     target = JumpTarget(True, len(ev.branches))
     ev.jump_targets.append(target)
@@ -111,20 +113,20 @@ def execute_loop(ev: Evaluator, loop: Loop, scope: NameScope) -> EarlyExit | Non
         ev.loops.pop()
         ev.jump_targets.pop()
         journal = ev.list_writes_since(first)
-    if not run.told and left is not None and left.word not in ("break", "continue"):
+    if not run.bounded and left is not None and left.word not in ("break", "continue"):
         ev.keep_escape("?", left, {})
         left = None
-    left = ev.join_breaks(target.breaks, left, run.whole)
-    if not run.whole:
+    left = ev.join_breaks(target.breaks, left, run.complete)
+    if not run.complete:
         ev.cut.add(run.variable.name if run.variable is not None else "")
-        _forget_open_loop(ev, loop, journal, scope, run.told)
+        _forget_open_loop(ev, loop, journal, scope, run.bounded)
         _note_possible_return(ev, loop)
     ev.leave_block(scope, left)
     return left
 
 
 def _run_turns(ev: Evaluator, loop: Loop, scope: NameScope, run: LoopRun, target: JumpTarget) -> EarlyExit | None:
-    """Run the turns of a loop; return what ended them early, or None."""
+    """Run the iterations of a loop; return an early exit, or None."""
     while True:
         inner = _begin_turn(ev, loop, scope, run)
         if inner is None:
@@ -133,19 +135,19 @@ def _run_turns(ev: Evaluator, loop: Loop, scope: NameScope, run: LoopRun, target
             ev.loops[-1] = (run.variable.name, integer_or_symbol(run.variable.value, BOOL))
         left = _run_body(ev, loop.body, inner, target)
         if left is not None:
-            run.whole = run.told
+            run.complete = run.bounded
             return left
         if loop.step is not None:
             ev.evaluate_full_expression(partial(ev.evaluate_for_effect, loop.step, scope), loop.step.span)
         run.turn += 1
-        if not run.told and run.turn >= 2 and _count_findings(ev) == run.kept:
+        if not run.bounded and run.turn >= 2 and _count_findings(ev) == run.findings_before:
             return None
         if loop.condition is None and run.finds(ev):
             run.limit(ev)
 
 
 def _begin_turn(ev: Evaluator, loop: Loop, scope: NameScope, run: LoopRun) -> NameScope | None:
-    """Return the scope of a loop's next turn; None if its condition or a bound ends it."""
+    """Return the scope of the next iteration; None if the condition or a limit ends the loop."""
     inner = scope
     if loop.condition is None:
         if run.variable is None and ev.python:
@@ -155,17 +157,17 @@ def _begin_turn(ev: Evaluator, loop: Loop, scope: NameScope, run: LoopRun) -> Na
         goes_on = ev.decide_condition(loop.condition, inner)[1]
         if goes_on is None:
             run.limit(ev)
-            run.told = False
+            run.bounded = False
             ev.endless.add(run.variable.name if run.variable is not None else "")
         elif not goes_on:
             ev.leave_block(inner, None)
-            run.whole = run.told
+            run.complete = run.bounded
             return None
     return None if run.is_over(ev) else inner
 
 
 def _run_body(ev: Evaluator, body: tree.Statement, scope: NameScope, target: JumpTarget) -> EarlyExit | None:
-    """Run one turn of a loop; return what ended it early, None if the next may follow."""
+    """Run one iteration of a loop; return an early exit, None if another iteration may follow."""
     left = ev.execute_statement(body, scope)
     ev.rejoin_paths(target.continues)
     if left is not None and left.word == "continue":
@@ -174,11 +176,11 @@ def _run_body(ev: Evaluator, body: tree.Statement, scope: NameScope, target: Jum
     return left
 
 
-def _note_possible_return(ev: Evaluator, one: tree.Statement) -> None:
-    """Note that a turn that was not followed may return, or go elsewhere."""
+def _note_possible_return(ev: Evaluator, statement: tree.Statement) -> None:
+    """Note that an iteration that was not run may return or jump."""
     if ev.python:
         return
-    summary, frame = ev.summaries.get_summary(one), ev.frames[-1]
+    summary, frame = ev.summaries.get_summary(statement), ev.frames[-1]
     if summary.returns:
         ev.keep_escape(
             "?", EarlyExit("return", ev.make_symbolic_value(frame.returns, ev.make_fresh_name(frame.name or "?"))), {}
@@ -190,9 +192,9 @@ def _note_possible_return(ev: Evaluator, one: tree.Statement) -> None:
 def _forget_open_loop(
     ev: Evaluator, statement: tree.Statement, written: Journal, scope: NameScope, follows_all: bool
 ) -> None:
-    """Forget what a loop writes that has, or may have, more turns than were run.
+    """Make unknown what a loop writes that has, or may have, more iterations than were run.
 
-    Items of an array that each turn fills in turn keep what the turns put there; others may be filled, too.
+    Array items that the iterations fill in order keep their values; the other items become unknown.
     """
     if not follows_all and not ev.python:
         _drop_gathered(ev, statement, written)
@@ -210,7 +212,7 @@ def _forget_open_loop(
 
 
 def _drop_gathered(ev: Evaluator, statement: tree.Statement, written: Journal) -> None:
-    """Drop what was found in words that are put together turn by turn: later turns may put other bits into them."""
+    """Drop descriptors that a loop accumulates bit by bit: later iterations may set other bits."""
     gathered = ev.summaries.get_summary(statement).gathered
     cells = {id(cell) for cell, _ in written.values() if cell.name in gathered}
     ev.descriptors = [f for f in ev.descriptors if not (f.loops and id(f.cell) in cells)]
@@ -219,7 +221,7 @@ def _drop_gathered(ev: Evaluator, statement: tree.Statement, written: Journal) -
 def _spare_items(
     ev: Evaluator, statement: tree.Statement, written: Journal, scope: NameScope, follows_all: bool
 ) -> set[int]:
-    """Return the items of arrays that stay as the turns have filled them; forget the others of these arrays."""
+    """Return ids of the array items that keep their values; make the other items of these arrays unknown."""
     filled = _list_filled_arrays(statement)
     spared: set[int] = set()
     for name, array in _list_arrays(scope):
@@ -237,7 +239,7 @@ def _spare_items(
 
 
 def _forget_assigned(ev: Evaluator, statement: tree.Statement, scope: NameScope) -> None:
-    """Forget what a statement assigns anywhere in it, run or not."""
+    """Make unknown what a statement assigns anywhere, run or not."""
     summary = ev.summaries.get_summary(statement)
     for name in sorted(summary.names):  # the order numbers the fresh names
         found = find_name(scope, name)[0]
@@ -260,21 +262,21 @@ def _find_loop_variable(ev: Evaluator, loop: Loop, scope: NameScope) -> Cell | N
 
 @dataclass(frozen=True, slots=True)
 class _Range:
-    """What a loop goes over. items: the places of its values, () if not known; whole: whether these are all."""
+    """The values that a loop iterates over. items: their places, () if unknown. complete: whether these are all."""
 
     source: Any
     values: Sequence[Any]
     items: Sequence[Any]
-    whole: bool
+    complete: bool
 
 
 def execute_each(ev: Evaluator, loop: RangeLoop, scope: NameScope) -> EarlyExit | None:
-    """Run a loop over the items of an array, a range or an object, as far as they are known."""
+    """Run a loop over the known items of an array, a range or an object."""
     if loop.start is not None:
         scope = NameScope(scope)
         ev.execute_statement(loop.start, scope)
-    over = _items(ev, loop, scope)
-    complete = over.whole
+    over = _evaluate_range(ev, loop, scope)
+    complete = over.complete
     refers = loop.type is not None and bool(loop.type.reference) and bool(over.items)
     first = len(ev.write_log)
     target = JumpTarget(True, len(ev.branches))
@@ -302,10 +304,10 @@ def execute_each(ev: Evaluator, loop: RangeLoop, scope: NameScope) -> EarlyExit 
     return left
 
 
-def _items(ev: Evaluator, loop: RangeLoop, scope: NameScope) -> _Range:
-    """Evaluate what a loop goes over; what items that are not followed refer to is forgotten."""
+def _evaluate_range(ev: Evaluator, loop: RangeLoop, scope: NameScope) -> _Range:
+    """Evaluate the range of a loop; make unknown what unknown items may refer to."""
     source = ev.evaluate_expression(loop.values, scope)
-    turns = _count_turns(ev) if ev.python else MOST_QUIET
+    turns = _get_iteration_limit(ev) if ev.python else MOST_QUIET
     values, complete = ev.list_items(source, turns, loop.names[0] if loop.names else "")
     items: Sequence[Any] = source.cells if isinstance(source, ArrayValue) else ()
     if isinstance(source, ObjectPart) and source.field.count and not ev.python:
@@ -319,7 +321,7 @@ def _items(ev: Evaluator, loop: RangeLoop, scope: NameScope) -> _Range:
 
 
 def _forget_range(ev: Evaluator, loop: RangeLoop, source: Any, scope: NameScope) -> None:
-    """Forget what the items of an object, which are not followed, may refer to."""
+    """Make unknown what the unknown items of a range may refer to."""
     ev.forget_names(ev.text[slice(*loop.values.span)], scope)
     if isinstance(source, ObjectValue):  # its begin() and end() may write, too
         ev.forget_place(Cell(source))
@@ -329,14 +331,14 @@ def _forget_range(ev: Evaluator, loop: RangeLoop, source: Any, scope: NameScope)
 
 
 def _bind_item(ev: Evaluator, loop: RangeLoop, value: Any, cell: Any, scope: NameScope) -> None:
-    """Give a loop's variables the next item, the very item where they are references."""
+    """Bind a loop's variables to the next item; references to the item itself."""
     if len(loop.names) == 1:
         _bind_variable(ev, loop, value, cell, scope)
         return
-    for place, name in enumerate(loop.names):
-        where = ev.get_item_place(value, place) if cell is not None else None
-        item = ev.get_item(value, place, loop.span)
-        if place == 0 and isinstance(item, SymbolicInt):
+    for index, name in enumerate(loop.names):
+        where = ev.get_item_place(value, index) if cell is not None else None
+        item = ev.get_item(value, index, loop.span)
+        if index == 0 and isinstance(item, SymbolicInt):
             ev.loops[-1] = (name, item)
         if isinstance(where, PLACES):
             scope.names[name] = where
@@ -347,7 +349,7 @@ def _bind_item(ev: Evaluator, loop: RangeLoop, value: Any, cell: Any, scope: Nam
 
 
 def _bind_variable(ev: Evaluator, loop: RangeLoop, value: Any, cell: Any, scope: NameScope) -> None:
-    """Give a loop's only variable the next item. cell: where that stands, if the variable refers to it."""
+    """Bind a loop's only variable to the next item. cell: the item's place, if the variable is a reference."""
     name = loop.names[0]
     if isinstance(value, SymbolicInt):
         ev.loops[-1] = (name, value)
@@ -363,7 +365,7 @@ def _bind_variable(ev: Evaluator, loop: RangeLoop, value: Any, cell: Any, scope:
 
 
 def _copy_item(ev: Evaluator, loop: RangeLoop, value: Any, scope: NameScope) -> None:
-    """Enter a loop's variable with a copy of an item."""
+    """Bind a loop's variable to a copy of an item."""
     name = loop.names[0]
     kind: ResolvedType | None = None
     if loop.type is not None and loop.type.name != "auto":

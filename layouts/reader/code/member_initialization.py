@@ -77,7 +77,7 @@ def _initialize_member(
 ) -> None:
     """Initialize a member as its declaration says."""
     assert declared.value is not None
-    place = ev.member(instance, name, declared.span)
+    place = ev.find_member(instance, name, declared.span)
     kind = ev.resolve_type(declared.type, scope) if declared.type else None
     first = declared.value
     value = ev.evaluate_full_expression(lambda: ev.evaluate_initializer(first, kind, scope, name), first.span)
@@ -127,7 +127,7 @@ def initialize_member(
     scope: NameScope,
 ) -> None:
     """Initialize a member with values that a constructor's list, or a list in braces, gives it."""
-    place = ev.member(instance, name, declared.span)
+    place = ev.find_member(instance, name, declared.span)
     kind = ev.resolve_type(declared.type, scope) if declared.type else None
     if kind is not None and kind.reference:
         _bind_reference_member(ev, place, name, kind, values, scope)

@@ -1,4 +1,4 @@
-"""Items of arrays and members of objects, by what the whole is."""
+"""Evaluate items of arrays and members of objects."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def list_part_items(ev: Evaluator, part: ObjectPart) -> list[ObjectPart]:
-    """Return the items of an array in a struct that is kept as bits."""
+    """Return the items of an array member that is kept as bits."""
     width = part.field.width // part.field.count
     fields = [
         RecordField(part.field.low + n * width, width, part.field.integer, part.field.inner)
@@ -48,13 +48,13 @@ def list_part_items(ev: Evaluator, part: ObjectPart) -> list[ObjectPart]:
 # items -----------------------------------------------------------------------------------------------------------
 
 
-def evaluate_item(ev: Evaluator, whole: Any, index: Any, at: tree.Index, const: bool | None = None) -> Any:
-    """Evaluate whole[index]; const: whether the whole is, None if not known."""
-    if isinstance(whole, OverlayPlace):
-        inner = evaluate_item(ev, whole.place, index, at, const)
-        return OverlayPlace(whole.of, whole.name, inner) if isinstance(inner, PLACES) else inner
+def evaluate_item(ev: Evaluator, owner: Any, index: Any, at: tree.Index, const: bool | None = None) -> Any:
+    """Evaluate owner[index]. const: whether the owner is const, None if unknown."""
+    if isinstance(owner, OverlayPlace):
+        inner = evaluate_item(ev, owner.place, index, at, const)
+        return OverlayPlace(owner.of, owner.name, inner) if isinstance(inner, PLACES) else inner
     value: Any = (
-        ev.load_place(whole, at.value) if isinstance(whole, PLACES) and not isinstance(whole, PointedPlace) else whole
+        ev.load_place(owner, at.value) if isinstance(owner, PLACES) and not isinstance(owner, PointedPlace) else owner
     )
     if isinstance(value, SymbolicInt) and isinstance(index, ArrayValue | Pointer) and not ev.python:
         value, index = index, value  # 1[array]
@@ -69,8 +69,8 @@ def evaluate_item(ev: Evaluator, whole: Any, index: Any, at: tree.Index, const: 
     return result if result is not None else OpaqueValue(ev.format_expression(at), span=at.span)
 
 
-def _item_of_array(ev: Evaluator, value: ArrayValue, index: Any, at: tree.Index) -> Any:
-    """Return an item of an array; somewhere in it where the index is not known."""
+def _get_array_item(ev: Evaluator, value: ArrayValue, index: Any, at: tree.Index) -> Any:
+    """Return an item of an array; an unknown item if the index is unknown."""
     where = get_integer(index)
     if where is None:
         return None
@@ -79,11 +79,11 @@ def _item_of_array(ev: Evaluator, value: ArrayValue, index: Any, at: tree.Index)
         return value.cells[where.known]
     if not ev.python and where.known is None and value.cells:
         return BlurredPlace(Cell(value), value.element)
-    return _item_of_pointer(ev, ev.decay_array(value), index, at)
+    return _get_pointer_item(ev, ev.decay_array(value), index, at)
 
 
-def _item_of_part(ev: Evaluator, value: ObjectPart, index: Any, at: tree.Index) -> Any:
-    """Return an item of an array in a struct that is kept as bits."""
+def _get_part_item(ev: Evaluator, value: ObjectPart, index: Any, at: tree.Index) -> Any:
+    """Return an item of an array member that is kept as bits."""
     where, field = get_integer(index), value.field
     if not field.count or where is None:
         return None
@@ -92,21 +92,21 @@ def _item_of_part(ev: Evaluator, value: ObjectPart, index: Any, at: tree.Index) 
     return ev.list_part_items(value)[where.known]
 
 
-def _item_of_pointer(ev: Evaluator, value: Pointer, index: Any, at: tree.Index) -> Any:
-    """Return what pointer + index points to."""
+def _get_pointer_item(ev: Evaluator, value: Pointer, index: Any, at: tree.Index) -> Any:
+    """Return the target of pointer + index."""
     where = get_integer(index)
     if where is None:
         return None
-    there = move_pointer(value, where)
-    if there.array is not None:
-        return find_item(ev, there)
-    if there.dims:
-        return Pointer(there.base, there.element, there.dims[1:], there.shared)
-    return PointedPlace(there)
+    target = move_pointer(value, where)
+    if target.array is not None:
+        return find_item(ev, target)
+    if target.dims:
+        return Pointer(target.base, target.element, target.dims[1:], target.shared)
+    return PointedPlace(target)
 
 
-def _item_of_address(ev: Evaluator, value: Address, index: Any, at: tree.Index) -> Any:
-    """Return what (&variable)[index] names."""
+def _get_address_item(ev: Evaluator, value: Address, index: Any, at: tree.Index) -> Any:
+    """Return the place of (&variable)[index]."""
     where = get_integer(index)
     if where is None:
         return None
@@ -114,19 +114,19 @@ def _item_of_address(ev: Evaluator, value: Address, index: Any, at: tree.Index) 
     return ev.find_target_place(replace(value, at=step))
 
 
-def _item_of_memory(ev: Evaluator, value: PointedPlace, index: Any, at: tree.Index) -> Any:
-    """Return an item of what a pointer points to."""
+def _get_memory_item(ev: Evaluator, value: PointedPlace, index: Any, at: tree.Index) -> Any:
+    """Return an item of a pointer's target."""
     element = value.pointer.element
     if element is not None and element.open:  # buf[stage][k] of an undeclared buf: each buf[stage] is a pointer
-        return _item_of_name(ev, OpaqueValue(ev.format_expression(at.value)), index, at)
+        return _get_named_item(ev, OpaqueValue(ev.format_expression(at.value)), index, at)
     place = ev.load_place(value, at.value)
     if isinstance(place, Pointer):
         return evaluate_item(ev, place, index, at)
-    return _item_of_name(ev, place, index, at) if isinstance(place, OpaqueValue) else None
+    return _get_named_item(ev, place, index, at) if isinstance(place, OpaqueValue) else None
 
 
-def _item_of_name(ev: Evaluator, value: OpaqueValue, index: Any, at: tree.Index) -> Any:
-    """Return an item of what is known by its name alone, as of a pointer."""
+def _get_named_item(ev: Evaluator, value: OpaqueValue, index: Any, at: tree.Index) -> Any:
+    """Return an item of a value known only by name, as of a pointer."""
     where = get_integer(index)
     if where is None or ev.python:
         return None
@@ -136,21 +136,21 @@ def _item_of_name(ev: Evaluator, value: OpaqueValue, index: Any, at: tree.Index)
 
 
 _ITEMS: dict[type[Any], Callable[[Evaluator, Any, Any, tree.Index], Any]] = {
-    ArrayValue: _item_of_array,
-    ObjectPart: _item_of_part,
-    Pointer: _item_of_pointer,
-    Address: _item_of_address,
-    PointedPlace: _item_of_memory,
-    OpaqueValue: _item_of_name,
+    ArrayValue: _get_array_item,
+    ObjectPart: _get_part_item,
+    Pointer: _get_pointer_item,
+    Address: _get_address_item,
+    PointedPlace: _get_memory_item,
+    OpaqueValue: _get_named_item,
 }
 
 
 # members ---------------------------------------------------------------------------------------------------------
 
 
-def get_pointed_object(ev: Evaluator, whole: Any, at: tree.Member) -> Any:
-    """Return what the left side of -> points to."""
-    value = ev.load_place(whole, at.value) if isinstance(whole, PLACES) else whole
+def get_pointed_object(ev: Evaluator, owner: Any, at: tree.Member) -> Any:
+    """Return the object that the left side of -> points to."""
+    value = ev.load_place(owner, at.value) if isinstance(owner, PLACES) else owner
     if isinstance(value, Address):
         return ev.find_target_place(value)
     if isinstance(value, Pointer) and value.array is not None:
@@ -158,11 +158,11 @@ def get_pointed_object(ev: Evaluator, whole: Any, at: tree.Member) -> Any:
     if isinstance(value, ObjectValue) and "operator->" in value.record.methods:
         pointer = ev.call_function(replace(value.record.methods["operator->"], this=value), [], {}, at.span)
         return get_pointed_object(ev, ev.load_place(pointer, at), at)
-    return whole
+    return owner
 
 
-def qualified_member(ev: Evaluator, whole: Any, at: tree.Member, scope: NameScope) -> Any:
-    """Evaluate object.Base::name: a function of the base; a member that no derived class hides."""
+def find_qualified_member(ev: Evaluator, whole: Any, at: tree.Member, scope: NameScope) -> Any:
+    """Evaluate object.Base::name: a function of the base, or a member that no derived class hides."""
     value = ev.load_place(whole, at.value) if isinstance(whole, PLACES) else whole
     base = ev.resolve_name(at.owner, scope, at.span[0])
     record = base.record if isinstance(base, ResolvedType) else None
@@ -171,16 +171,16 @@ def qualified_member(ev: Evaluator, whole: Any, at: tree.Member, scope: NameScop
     if at.name in record.methods:
         return replace(record.methods[at.name], this=value)
     if record is value.record or at.name not in value.record.hidden:
-        return ev.member(whole, at.name, at.span)
+        return ev.find_member(whole, at.name, at.span)
     return OpaqueValue(ev.format_expression(at), span=at.span)
 
 
-def member(ev: Evaluator, whole: Any, name: str, span: Span, templates: Any = None) -> Any:
-    """Evaluate whole.name or whole->name."""
-    if isinstance(whole, OverlayPlace):
-        inner = ev.member(whole.place, name, span, templates)
-        return OverlayPlace(whole.of, whole.name, inner) if isinstance(inner, PLACES) else inner
-    value = _whole_of(ev, whole, span)
+def find_member(ev: Evaluator, owner: Any, name: str, span: Span, templates: Any = None) -> Any:
+    """Find owner.name: a member, method, static member or enumerator; an unknown value if it is none of these."""
+    if isinstance(owner, OverlayPlace):
+        inner = ev.find_member(owner.place, name, span, templates)
+        return OverlayPlace(owner.of, owner.name, inner) if isinstance(inner, PLACES) else inner
+    value = _load_owner(ev, owner, span)
     if isinstance(value, ObjectValue):
         return _find_object_member(ev, value, name, span, templates)
     if isinstance(value, ResolvedType) and value.record is not None:
@@ -190,8 +190,8 @@ def member(ev: Evaluator, whole: Any, name: str, span: Span, templates: Any = No
         return value.scope.names.get(name) or OpaqueValue(f"{value.name}.{name}", span=span)
     if isinstance(value, TemplateEntity):
         made_kind = ev.resolve_type(tree.Type(((value.decl.name, None),)), value.scope)
-        return ev.member(made_kind, name, span) if made_kind.record else OpaqueValue(f"{value.decl.name}.{name}")
-    found = _member_of_value(ev, value, name, templates)
+        return ev.find_member(made_kind, name, span) if made_kind.record else OpaqueValue(f"{value.decl.name}.{name}")
+    found = _find_value_member(ev, value, name, templates)
     if found is not None:
         return found
     if name in CONSTANTS:
@@ -199,9 +199,9 @@ def member(ev: Evaluator, whole: Any, name: str, span: Span, templates: Any = No
     return _make_unknown_member(ev, value, name, span, templates)
 
 
-def _whole_of(ev: Evaluator, whole: Any, span: Span) -> Any:
-    """Return what a place holds whose member is asked for; parts and memory stay places."""
-    value = whole.value if isinstance(whole, Cell) else whole
+def _load_owner(ev: Evaluator, owner: Any, span: Span) -> Any:
+    """Load the owner of a member; parts and memory stay places."""
+    value = owner.value if isinstance(owner, Cell) else owner
     if isinstance(value, PLACES) and not isinstance(value, ObjectPart | PointedPlace):
         value = ev.load_place(value, tree.OpaqueExpression("", span=span))
     if isinstance(value, Address):
@@ -210,11 +210,11 @@ def _whole_of(ev: Evaluator, whole: Any, span: Span) -> Any:
     return value
 
 
-_OF_NUMBERS = ("value", "to", "ir_value", "item")  # of CuTe DSL's numbers, which give the number
+_OF_NUMBERS = ("value", "to", "ir_value", "item")  # members of the CuTe DSL's numbers that return the number
 
 
-def _member_of_value(ev: Evaluator, value: Any, name: str, templates: Any) -> Any:
-    """Return a member of a struct in a struct of bits, of a pair, or of a number of Python; None of other values."""
+def _find_value_member(ev: Evaluator, value: Any, name: str, templates: Any) -> Any:
+    """Return a member of a nested struct kept as bits, of a pair, or of a number; None for other values."""
     if isinstance(value, ObjectPart) and value.field.inner is not None:
         inner = value.field.inner
         field = (inner.fields or {}).get(name)
@@ -230,13 +230,13 @@ def _member_of_value(ev: Evaluator, value: Any, name: str, templates: Any) -> An
         and len(value.cells) == 2
     ):
         return value.cells[name == "second"]
-    if isinstance(value, SymbolicInt):  # of C++ std::integral_constant, whose value it is
+    if isinstance(value, SymbolicInt):  # in C++, a std::integral_constant
         return value if (name in _OF_NUMBERS if ev.python else name == "value" and value.known is not None) else None
     return None
 
 
 def _find_object_member(ev: Evaluator, value: ObjectValue, name: str, span: Span, templates: Any) -> Any:
-    """Return a member of an object, or the function of its class."""
+    """Find a member of an object, or a function of its class."""
     record = value.record
     if name in value.members:
         cell = value.members[name]
@@ -262,11 +262,11 @@ def _find_object_member(ev: Evaluator, value: ObjectValue, name: str, span: Span
 
 
 def _make_unknown_member(ev: Evaluator, value: Any, name: str, span: Span, templates: Any) -> Any:
-    """Make a member of what is known by its name alone."""
+    """Make a member of a value known only by name."""
     kind: ResolvedType | None = None
     text = ""
-    if (given := ev.supplied_values.get(f"{value}.{name}")) is not None:
-        return SymbolicInt(given)
+    if (supplied := ev.supplied_values.get(f"{value}.{name}")) is not None:
+        return SymbolicInt(supplied)
     if isinstance(value, PointedPlace):
         kind, text = value.pointer.element, str(value.pointer.base)
     elif isinstance(value, Pointer):

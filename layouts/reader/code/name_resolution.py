@@ -185,7 +185,7 @@ def _find_below(ev: Evaluator, entity: Any, name: str, scope: NameScope) -> Any:
         known = traits.find_trait_member(entity, name)
         return known if known is not None else OpaqueValue(f"{entity}::{name}", named=(("::", entity),))
     if isinstance(entity, ObjectValue | OpaqueValue):
-        return ev.member(entity, name, (0, 0))
+        return ev.find_member(entity, name, (0, 0))
     return None
 
 
@@ -198,7 +198,7 @@ def _find_class_member(ev: Evaluator, record: RecordType, name: str, scope: Name
     if name in record.members:
         this = get_this(scope)
         if isinstance(this, ObjectValue) and this.record.is_derived_from(record) and name not in this.record.hidden:
-            return ev.member(this, name, (0, 0))
+            return ev.find_member(this, name, (0, 0))
         return OpaqueValue(f"{record.name}::{name}")
     for base in record.bases:
         class_member = _find_class_member(ev, base, name, scope)

@@ -1,4 +1,4 @@
-"""Expressions with operators, C's and Python's: which sides are evaluated, and which operator of the text is meant."""
+"""Evaluate operator expressions of C++ and Python."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LOGICAL = ("&&", "||")
 
 
 def evaluate_binary(ev: Evaluator, node: tree.Binary, scope: NameScope) -> Any:
-    """Return the value of `left op right`."""
+    """Evaluate `left op right`."""
     if node.op == ",":
         return _evaluate_comma(ev, node, scope)
     if node.op == ">" and not ev.python and (name := _find_misread_name(ev, node, scope)) is not None:
@@ -49,7 +49,7 @@ def _evaluate_comma(ev: Evaluator, node: tree.Binary, scope: NameScope) -> Any:
 
 
 def _evaluate_logical(ev: Evaluator, node: tree.Binary, scope: NameScope) -> Any:
-    """Return the value of && or ||, whose right side is evaluated where the left one does not decide."""
+    """Evaluate && or ||; the right side only if the left side does not decide."""
     left = ev.evaluate_expression(node.left, scope)
     if isinstance(left, ObjectValue) and f"operator{node.op}" in left.record.methods:
         return ev.evaluate_operator(node.op, left, ev.evaluate_expression(node.right, scope), node)
@@ -64,7 +64,7 @@ def _evaluate_logical(ev: Evaluator, node: tree.Binary, scope: NameScope) -> Any
     other = ev.evaluate_truth(right)
     if other is not None and (truth is not None or other is decides):
         return SymbolicInt(int(other), BOOL)
-    return _make_open_logical(ev, node, left, right, truth)
+    return _make_unknown_logical(ev, node, left, right, truth)
 
 
 def _find_misread_name(ev: Evaluator, node: tree.Binary, scope: NameScope) -> tree.Name | None:
@@ -81,7 +81,7 @@ def _find_misread_name(ev: Evaluator, node: tree.Binary, scope: NameScope) -> tr
 
 
 def _evaluate_perhaps(ev: Evaluator, node: tree.Binary, scope: NameScope) -> Any:
-    """Evaluate the right side of && or || that may not be evaluated."""
+    """Evaluate the right side of && or || as an alternative, since the left side is unknown."""
     values: list[Any] = []
     ev.follow_alternatives(
         [
@@ -92,8 +92,8 @@ def _evaluate_perhaps(ev: Evaluator, node: tree.Binary, scope: NameScope) -> Any
     return values[0] if values else OpaqueValue(ev.format_expression(node.right))
 
 
-def _make_open_logical(ev: Evaluator, node: tree.Binary, left: Any, right: Any, truth: bool | None) -> SymbolicInt:
-    """Make an a && b or a || b that the text leaves open."""
+def _make_unknown_logical(ev: Evaluator, node: tree.Binary, left: Any, right: Any, truth: bool | None) -> SymbolicInt:
+    """Make the value of an undecided a && b or a || b."""
     a, b = get_integer(left), get_integer(right)
     if a is None or b is None or isinstance(left, OpaqueValue) or isinstance(right, OpaqueValue):
         return ev.make_unknown(node)
@@ -105,12 +105,12 @@ def _make_open_logical(ev: Evaluator, node: tree.Binary, left: Any, right: Any, 
 
 
 def make_unknown(ev: Evaluator, expression: tree.Expression) -> SymbolicInt:
-    """Return the unknown truth of an expression."""
+    """Make an unknown bool named by an expression."""
     return make_free(ev.format_expression(expression), BOOL)
 
 
 def evaluate_unary(ev: Evaluator, node: tree.Unary, scope: NameScope) -> Any:
-    """Return the value of an operator with one operand, x++ and x-- among them."""
+    """Evaluate a unary operator, including x++ and x--."""
     rule = _UNARY.get(node.op, _evaluate_sign)
     return rule(ev, node, scope)
 
@@ -125,7 +125,7 @@ def _evaluate_address(ev: Evaluator, node: tree.Unary, scope: NameScope) -> Any:
 
 
 def _evaluate_expansion(ev: Evaluator, node: tree.Unary, scope: NameScope) -> OpaqueValue:
-    """Evaluate a parameter pack that is not expanded."""
+    """Evaluate an unexpanded parameter pack."""
     return OpaqueValue(ev.format_expression(node))
 
 
@@ -173,7 +173,7 @@ def _evaluate_sign(ev: Evaluator, node: tree.Unary, scope: NameScope) -> Any:
 
 
 def _evaluate_post_step(ev: Evaluator, node: tree.Unary, scope: NameScope) -> Any:
-    """Evaluate x++ and x--: the value before."""
+    """Evaluate x++ and x--: return the old value."""
     assert isinstance(node.value, tree.Assignment)
     if not ev.python:
         place = ev.find_place(node.value.target, scope)
@@ -204,7 +204,7 @@ _UNARY: dict[str, Callable[[Evaluator, tree.Unary, NameScope], Any]] = {
 
 
 def evaluate_fold(ev: Evaluator, node: tree.Fold, scope: NameScope) -> Any:
-    """Evaluate (pack op …), (… op pack), and both with a first value: [expr.prim.fold]."""
+    """Evaluate (pack op …), (… op pack), and both with an initial value: [expr.prim.fold]."""
     right = node.right is not None and bool(ev.make_pack_scopes(node.right, scope))
     pattern, first = (node.right, node.left) if right or node.left is None else (node.left, node.right)
     assert pattern is not None
@@ -215,18 +215,18 @@ def evaluate_fold(ev: Evaluator, node: tree.Fold, scope: NameScope) -> Any:
         return _evaluate_logical_fold(ev, node, pattern, scopes)
     if node.op.endswith("=") and node.op not in ("==", "!=", "<=", ">="):
         return OpaqueValue(ev.format_expression(node), span=node.span)
-    values = [_evaluate_turn(ev, pattern, inner) for inner in scopes]
+    values = [_evaluate_element(ev, pattern, inner) for inner in scopes]
     if first is not None:
         values = (
             [ev.evaluate_expression(first, scope), *values]
             if right
             else [*values, ev.evaluate_expression(first, scope)]
         )
-    return _folded(ev, node, values, right or node.left is None)
+    return _fold_values(ev, node, values, right or node.left is None)
 
 
-def _evaluate_turn(ev: Evaluator, pattern: tree.Expression, scope: NameScope) -> Any:
-    """Evaluate the pattern of a fold for one item: as one turn of a loop over the numbers of its pack."""
+def _evaluate_element(ev: Evaluator, pattern: tree.Expression, scope: NameScope) -> Any:
+    """Evaluate the pattern of a fold for one element, as an iteration of a loop over the numbers of its pack."""
     counts = {name: cell.value for name, cell in scope.names.items() if isinstance(cell, Cell)}
     numbers = [(name, value) for name, value in counts.items() if isinstance(value, SymbolicInt)]
     ev.loops += numbers[:1]
@@ -236,8 +236,8 @@ def _evaluate_turn(ev: Evaluator, pattern: tree.Expression, scope: NameScope) ->
         del ev.loops[len(ev.loops) - len(numbers[:1]) :]
 
 
-def _folded(ev: Evaluator, node: tree.Fold, values: list[Any], from_left: bool) -> Any:
-    """Apply a fold's operator to values one by one, from the left or from the right."""
+def _fold_values(ev: Evaluator, node: tree.Fold, values: list[Any], from_left: bool) -> Any:
+    """Fold values with an operator, from the left or from the right."""
     if not values:
         return None if node.op == "," else OpaqueValue(ev.format_expression(node), span=node.span)
     if node.op == ",":
@@ -251,7 +251,7 @@ def _folded(ev: Evaluator, node: tree.Fold, values: list[Any], from_left: bool) 
 
 
 def _is_empty_pack(ev: Evaluator, pattern: tree.Expression, scope: NameScope) -> bool:
-    """Return whether a name is of a parameter pack."""
+    """Return whether an expression names a parameter pack."""
     names = pattern.path if isinstance(pattern, tree.Name | tree.Type) else ()
     return any(isinstance(find_name(scope, name)[0], ParameterPack) for name, _ in names)
 

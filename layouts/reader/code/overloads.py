@@ -1,7 +1,7 @@
-"""Which function of a name a call means: C++'s overload resolution over the types of its arguments.
+"""C++'s overload resolution: choose the function of a call by the types of its arguments.
 
-ISO C++20: [over.match.viable], [over.ics.rank], [over.match.best]. Where the type of an argument decides and is not
-known, no function is chosen.
+ISO C++20: [over.match.viable], [over.ics.rank], [over.match.best]. No function is chosen if the choice depends on an
+unknown type.
 """
 
 from __future__ import annotations
@@ -16,19 +16,23 @@ from lanescope.reader.code.templates import fits_pattern, is_same_type
 from lanescope.reader.code.values import RecordType, ResolvedType
 from lanescope.value_class import value_class
 
-EXACT, UNDERLYING, PROMOTED, CONVERTED, USER, ELLIPSIS = range(6)  # [over.ics.rank] 4.2: an enum's own type first
-UNKNOWN = -1  # a rank that is not known
+EXACT, UNDERLYING, PROMOTED, CONVERTED, USER, ELLIPSIS = range(
+    6
+)  # [over.ics.rank] 4.2: an enum's underlying type first
+UNKNOWN = -1  # an unknown rank
 _FLOATING = ("float", "double")
 _ANYTHING = {"auto": EXACT, "...": ELLIPSIS}  # parameters that take an argument of any type
-# Ranks by whether two types are the same: where another type does not fit, and where the same one is ranked already.
+# Ranks by whether two types are the same: if a different type does not fit, and if equal types are already ranked.
 _IDENTICAL = {True: EXACT, False: None, None: UNKNOWN}
 _DIFFERENT = {False: None, None: UNKNOWN}
 
 
 @value_class(frozen=True, slots=True)
 class CallArgument:
-    """What a call gives a parameter. kind: its type, None if unknown; place: whether it names an object; const: of
-    that object; zero: the literal 0; null: nullptr.
+    """An argument of a call.
+
+    kind: its type, None if unknown. place: whether it is an lvalue; where: its place. const: whether the object is
+    const. zero: the literal 0; null: nullptr. braced: 1 + number of items of a braced list, else 0.
     """
 
     value: Any
@@ -39,12 +43,12 @@ class CallArgument:
     null: bool = False
     braced: int = 0
     where: Any = None
-    loose: bool = False  # whether its value category is not known
+    loose: bool = False  # whether its value category is unknown
 
 
 @dataclass(frozen=True, slots=True)
 class OverloadCandidate:
-    """A function that may be called, with the types of its parameters; deduced: what its template's are bound to."""
+    """A function that may be called, with its parameter types. deduced: its template arguments."""
 
     function: tree.Function
     kinds: tuple[ResolvedType | None, ...]
@@ -52,7 +56,7 @@ class OverloadCandidate:
 
 
 def accepts_count(function: tree.Function, count: int) -> bool:
-    """Return whether a function takes so many arguments."""
+    """Return whether a function takes `count` arguments."""
     least = sum(1 for p in function.parameters if p.default is None and not p.pack)
     packs = any(p.pack for p in function.parameters)
     return least <= count and (packs or count <= len(function.parameters))
@@ -61,7 +65,7 @@ def accepts_count(function: tree.Function, count: int) -> bool:
 def choose_candidate(
     candidates: Sequence[OverloadCandidate], arguments: Sequence[CallArgument]
 ) -> OverloadCandidate | None:
-    """Return the best candidate for some arguments; None if none fits, or more than one may."""
+    """Return the best candidate for some arguments; None if none or several may be best."""
     ranked: list[tuple[OverloadCandidate, tuple[int, ...]]] = []
     for candidate in candidates:
         ranks = tuple(
@@ -79,7 +83,7 @@ def choose_candidate(
 
 
 def rank_conversion(argument: CallArgument, kind: ResolvedType | None) -> int | None:
-    """Rank the conversion of an argument to a parameter's type: EXACT, PROMOTED, CONVERTED, USER; UNKNOWN, or None."""
+    """Rank the conversion of an argument to a parameter's type; None if there is no conversion."""
     if kind is None:
         return UNKNOWN
     if kind.name in _ANYTHING:
@@ -90,11 +94,11 @@ def rank_conversion(argument: CallArgument, kind: ResolvedType | None) -> int | 
     if argument.braced:
         return _rank_braced(argument.braced - 1, kind)
     if argument.null or (argument.zero and kind.pointers):
-        return _null_rank(argument, kind)
-    return UNKNOWN if argument.kind is None else _rank_of_types(argument.kind, kind)
+        return _rank_null(argument, kind)
+    return UNKNOWN if argument.kind is None else _rank_types(argument.kind, kind)
 
 
-def _rank_of_types(source_type: ResolvedType, kind: ResolvedType) -> int | None:
+def _rank_types(source_type: ResolvedType, kind: ResolvedType) -> int | None:
     """Rank the conversion of a value of one type to another."""
     if kind.pointers or kind.dims or source_type.pointers or source_type.dims:
         return _rank_pointer(source_type, kind)
@@ -106,7 +110,7 @@ def _rank_of_types(source_type: ResolvedType, kind: ResolvedType) -> int | None:
 
 
 def _binds_reference(argument: CallArgument, kind: ResolvedType) -> bool | None:
-    """Return whether a reference parameter may bind an argument by its value category and const; None if not known."""
+    """Return whether a reference parameter may bind an argument by value category and const; None if unknown."""
     if not kind.reference or (kind.reference == "&" and kind.const):
         return True
     if argument.loose or (argument.const is None and argument.place and kind.reference == "&"):
@@ -116,7 +120,7 @@ def _binds_reference(argument: CallArgument, kind: ResolvedType) -> bool | None:
     return not argument.place and (argument.const is not True or kind.const)
 
 
-def _null_rank(argument: CallArgument, kind: ResolvedType) -> int | None:
+def _rank_null(argument: CallArgument, kind: ResolvedType) -> int | None:
     """Rank the conversion of nullptr, or of the literal 0 to a pointer."""
     if not kind.pointers:
         return None
@@ -124,14 +128,14 @@ def _null_rank(argument: CallArgument, kind: ResolvedType) -> int | None:
 
 
 def binds_without_conversion(source_type: ResolvedType, kind: ResolvedType) -> bool:
-    """Return whether a reference to a type may bind an object of another without a conversion, but for const."""
+    """Return whether a reference may bind an object of another type without a conversion, ignoring const."""
     if source_type.record is not None and kind.record is not None:
         return source_type.record.is_derived_from(kind.record)
     return is_same_type(_strip_reference(source_type), _strip_reference(kind)) is not False
 
 
 def _rank_braced(count: int, kind: ResolvedType) -> int | None:
-    """Rank the conversion of a list in braces: [over.ics.list]."""
+    """Rank the conversion of a braced list: [over.ics.list]."""
     if kind.pointers:
         return CONVERTED if count == 0 else UNKNOWN
     if kind.integer is not None:
@@ -158,7 +162,7 @@ def _strip_reference(kind: ResolvedType) -> ResolvedType:
 
 def _rank_number(source_type: ResolvedType, kind: ResolvedType) -> int | None:
     if source_type.integer is not None and kind.integer is not None:
-        return _integer_rank(source_type.integer, kind.integer)
+        return _rank_integer(source_type.integer, kind.integer)
     floating = [k.name in _FLOATING for k in (source_type, kind)]
     if all(floating):
         return EXACT if source_type.name == kind.name else PROMOTED if kind.name == "double" else CONVERTED
@@ -168,7 +172,7 @@ def _rank_number(source_type: ResolvedType, kind: ResolvedType) -> int | None:
     return EXACT if same else UNKNOWN
 
 
-def _integer_rank(integer_type: IntegerType, kind: IntegerType) -> int | None:
+def _rank_integer(integer_type: IntegerType, kind: IntegerType) -> int | None:
     if integer_type == kind:
         return EXACT
     if kind.enumeration or integer_type.scoped:
@@ -181,7 +185,7 @@ def _integer_rank(integer_type: IntegerType, kind: IntegerType) -> int | None:
 
 def _rank_pointer(source_type: ResolvedType, kind: ResolvedType) -> int | None:
     if not kind.pointers and not kind.dims:
-        return _rank_of_pointer_as_value(kind)
+        return _rank_pointer_to_value(kind)
     steps = source_type.pointers + len(source_type.dims)
     if not steps:
         return UNKNOWN if _may_convert(source_type.record) else None
@@ -189,19 +193,19 @@ def _rank_pointer(source_type: ResolvedType, kind: ResolvedType) -> int | None:
         return CONVERTED if kind.name == "void" and kind.pointers == 1 else None
     if source_type.const and not kind.const and kind.pointers == 1 == steps:
         return None
-    if kind.reference and kind.dims and _sizes(source_type) != _sizes(kind):  # T (&)[4]
-        return UNKNOWN if _may_have_sizes(source_type, kind) else None
-    return _rank_of_pointed(source_type, kind)
+    if kind.reference and kind.dims and _get_sizes(source_type) != _get_sizes(kind):  # T (&)[4]
+        return UNKNOWN if _may_have_get_sizes(source_type, kind) else None
+    return _rank_pointed_types(source_type, kind)
 
 
-def _may_have_sizes(source_type: ResolvedType, kind: ResolvedType) -> bool:
-    """Return whether different array sizes may be equal, since one is not known."""
-    return None in (*_sizes(source_type), *_sizes(kind)) or (not source_type.dims and source_type.const)
+def _may_have_get_sizes(source_type: ResolvedType, kind: ResolvedType) -> bool:
+    """Return whether different array sizes may be equal, since one is unknown."""
+    return None in (*_get_sizes(source_type), *_get_sizes(kind)) or (not source_type.dims and source_type.const)
 
 
-def _rank_of_pointed(source_type: ResolvedType, kind: ResolvedType) -> int | None:
-    """Rank the conversion of a pointer to another of as many levels."""
-    same = is_same_type(_pointed(source_type), _pointed(kind))
+def _rank_pointed_types(source_type: ResolvedType, kind: ResolvedType) -> int | None:
+    """Rank the conversion of a pointer to another with the same number of levels."""
+    same = is_same_type(_strip_pointers(source_type), _strip_pointers(kind))
     if same:
         return EXACT
     if kind.name == "void":
@@ -211,8 +215,8 @@ def _rank_of_pointed(source_type: ResolvedType, kind: ResolvedType) -> int | Non
     return _DIFFERENT[same]
 
 
-def _rank_of_pointer_as_value(kind: ResolvedType) -> int | None:
-    """Rank the conversion of a pointer to a type that is none."""
+def _rank_pointer_to_value(kind: ResolvedType) -> int | None:
+    """Rank the conversion of a pointer to a non-pointer type."""
     if kind.record is not None and not kind.record.opaque:
         return USER if kind.record.methods.get(kind.record.name) else None
     if kind.integer is not None:
@@ -220,12 +224,12 @@ def _rank_of_pointer_as_value(kind: ResolvedType) -> int | None:
     return None if kind.name in _FLOATING else UNKNOWN
 
 
-def _sizes(kind: ResolvedType) -> tuple[int | None, ...]:
+def _get_sizes(kind: ResolvedType) -> tuple[int | None, ...]:
     return tuple(dim.known for dim in kind.dims)
 
 
-def _pointed(kind: ResolvedType) -> ResolvedType:
-    """Return what a pointer points to."""
+def _strip_pointers(kind: ResolvedType) -> ResolvedType:
+    """Return a type without its pointers."""
     return ResolvedType(kind.name, kind.integer, kind.bits, kind.record, arguments=kind.arguments)
 
 
@@ -235,7 +239,7 @@ def _may_convert(record: RecordType | None) -> bool:
 
 
 def _converts(record: RecordType) -> bool:
-    """Return whether a class has conversion functions, or may have."""
+    """Return whether a class has conversion functions."""
     return any(name.startswith("operator ") for name in record.methods)
 
 
@@ -258,12 +262,12 @@ def _rank_record(source_type: ResolvedType, kind: ResolvedType) -> int | None:
 
 
 def _is_better(
-    one: tuple[OverloadCandidate, tuple[int, ...]],
-    two: tuple[OverloadCandidate, tuple[int, ...]],
+    first: tuple[OverloadCandidate, tuple[int, ...]],
+    second: tuple[OverloadCandidate, tuple[int, ...]],
     arguments: Sequence[CallArgument],
 ) -> bool:
-    """Return whether one viable function is certainly the better of two."""
-    (left, mine), (right, other) = one, two
+    """Return whether the first of two viable functions is certainly better."""
+    (left, mine), (right, other) = first, second
     if UNKNOWN in (*mine, *other) and not _is_same_where_unknown(left, right, mine, other):
         return False
     if any(a > b for a, b in zip(mine, other, strict=True)):
@@ -273,25 +277,25 @@ def _is_better(
     bound = [_compare_binding(a, k, m) for a, k, m in zip(arguments, left.kinds, right.kinds, strict=False)]
     if -1 in bound:
         return False
-    return 1 in bound or _more_special_template(left.function, right.function)
+    return 1 in bound or _is_preferred_template(left.function, right.function)
 
 
-def _more_special_template(one: tree.Function, two: tree.Function) -> bool:
-    """Return whether a function with the same conversions is preferred to another.
+def _is_preferred_template(first: tree.Function, second: tree.Function) -> bool:
+    """Return whether a function is preferred to another with the same conversions.
 
-    It is not a template, or it is more specialized or constrained.
+    It is if only the other is a template, or if it is more specialized or constrained.
     """
-    if bool(one.templates) != bool(two.templates):
-        return not one.templates
-    if one.templates:
-        return _is_more_special(one, two)
-    return bool(one.constraint) and not two.constraint
+    if bool(first.templates) != bool(second.templates):
+        return not first.templates
+    if first.templates:
+        return _is_more_special(first, second)
+    return bool(first.constraint) and not second.constraint
 
 
 def _is_same_where_unknown(
     left: OverloadCandidate, right: OverloadCandidate, mine: tuple[int, ...], other: tuple[int, ...]
 ) -> bool:
-    """Return whether both have the same parameter wherever the conversion of an argument to one of them is unknown."""
+    """Return whether both candidates have the same parameter wherever a conversion is unknown."""
     for n, (a, b) in enumerate(zip(mine, other, strict=True)):
         if UNKNOWN not in (a, b):
             continue
@@ -302,60 +306,60 @@ def _is_same_where_unknown(
     return True
 
 
-def _compare_binding(argument: CallArgument, one: ResolvedType | None, two: ResolvedType | None) -> int:
-    """Return 1 if the first parameter binds an argument better than the second, -1 the other way round, else 0."""
-    if one is None or two is None:
+def _compare_binding(argument: CallArgument, first: ResolvedType | None, second: ResolvedType | None) -> int:
+    """Return 1 if the first parameter type binds an argument better than the second, -1 if worse, else 0."""
+    if first is None or second is None:
         return 0
-    nearer = _compare_base_distance(argument.kind, one, two)
+    nearer = _compare_base_distance(argument.kind, first, second)
     if nearer:
         return nearer
-    if one.pointers == 1 == two.pointers and one.const != two.const:
-        return 1 if not one.const else -1  # of a pointer to what is not const
-    if not one.reference or not two.reference:
+    if first.pointers == 1 == second.pointers and first.const != second.const:
+        return 1 if not first.const else -1  # a pointer to non-const is better
+    if not first.reference or not second.reference:
         return 0
-    if one.reference != two.reference:
-        return (1 if one.reference == "&&" else -1) if not argument.place else 0
-    if one.const != two.const and not one.pointers:
-        return 1 if not one.const else -1
+    if first.reference != second.reference:
+        return (1 if first.reference == "&&" else -1) if not argument.place else 0
+    if first.const != second.const and not first.pointers:
+        return 1 if not first.const else -1
     return 0
 
 
-def _compare_base_distance(source_type: ResolvedType | None, one: ResolvedType, two: ResolvedType) -> int:
-    """Return 1 if the first of two types is the nearer base of an object's or pointer's class, -1 if the second is.
+def _compare_base_distance(source_type: ResolvedType | None, first: ResolvedType, second: ResolvedType) -> int:
+    """Return 1 if the first of two types is the nearer base of a class, -1 if the second is, else 0.
 
     [over.ics.rank] 4.4.
     """
-    mine, other = one.record, two.record
-    if source_type is None or source_type.record is None or mine is other or one.pointers != source_type.pointers:
+    mine, other = first.record, second.record
+    if source_type is None or source_type.record is None or mine is other or first.pointers != source_type.pointers:
         return 0
     if not _has_base(source_type.record, mine):
-        return -1 if two.pointers and one.name == "void" and _has_base(source_type.record, other) else 0
+        return -1 if second.pointers and first.name == "void" and _has_base(source_type.record, other) else 0
     if other is None:
-        return 1 if one.pointers and two.name == "void" else 0
+        return 1 if first.pointers and second.name == "void" else 0
     if _has_base(mine, other):
         return 1
     return -1 if _has_base(other, mine) else 0
 
 
 def _has_base(record: RecordType | None, base: RecordType | None) -> bool:
-    """Return whether a class is another or derived from it."""
+    """Return whether a class is `base` or derived from it."""
     return record is not None and base is not None and record.is_derived_from(base)
 
 
-def _is_more_special(one: tree.Function, two: tree.Function) -> bool:
-    """Return whether a function template is more specialized than another, by their parameters: [temp.func.order]."""
-    mine = [_strip_parameter_type(p.type) for p in one.parameters if p.type is not None]
-    other = [_strip_parameter_type(p.type) for p in two.parameters if p.type is not None]
-    if any(p.pack for p in two.parameters) and not any(p.pack for p in one.parameters):
+def _is_more_special(first: tree.Function, second: tree.Function) -> bool:
+    """Return whether a function template is more specialized than another: [temp.func.order]."""
+    mine = [_strip_parameter_type(p.type) for p in first.parameters if p.type is not None]
+    other = [_strip_parameter_type(p.type) for p in second.parameters if p.type is not None]
+    if any(p.pack for p in second.parameters) and not any(p.pack for p in first.parameters):
         return True
-    forwards = fits_pattern(mine, one.templates, other, two.templates)
-    backwards = fits_pattern(other, two.templates, mine, one.templates)
+    forwards = fits_pattern(mine, first.templates, other, second.templates)
+    backwards = fits_pattern(other, second.templates, mine, first.templates)
     if forwards and backwards:
-        return bool(one.constraint) and not two.constraint
+        return bool(first.constraint) and not second.constraint
     return forwards
 
 
 def _strip_parameter_type(kind: tree.Type) -> tree.Type:
-    """Strip the reference from a parameter's type, and const if it applies to all of it."""
+    """Strip the reference and top-level const from a parameter's type."""
     const = kind.const and bool(kind.pointers)
     return tree.Type(kind.path, kind.pointers, "", kind.dims, kind.body, const, span=kind.span)

@@ -1,4 +1,4 @@
-"""The scope of a call: members of the object, template arguments, parameters with what they are bound to."""
+"""Make the scope of a call: members of the object, template arguments and parameters."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ if TYPE_CHECKING:
 
 
 def make_this_scope(ev: Evaluator, home: NameScope, this: Any, record: RecordType | None) -> NameScope:
-    """Return a scope with the members of an object by their names, as functions of a class see them."""
+    """Make a scope with the members of an object, as member functions of a class see them."""
     outer = NameScope(home)
     if isinstance(this, ObjectValue):
-        _show_object(ev, outer, this, record or this.record, home)
+        _enter_members(ev, outer, this, record or this.record, home)
     elif isinstance(this, ObjectPart) and this.field.inner is not None:
         for name in this.field.inner.fields or {}:
-            outer.names[name] = ev.member(this, name, (0, 0))
+            outer.names[name] = ev.find_member(this, name, (0, 0))
         outer.names["this"] = Cell(Address(this), name="this")
     elif isinstance(this, OpaqueValue) and this.kind and this.kind.record:
         for name in this.kind.record.members:
-            outer.names[name] = Cell(ev.member(this, name, (0, 0)), name=name)
+            outer.names[name] = Cell(ev.find_member(this, name, (0, 0)), name=name)
         outer.names["this"] = Cell(this, name="this")
     return outer
 
 
-def _show_object(ev: Evaluator, outer: NameScope, this: ObjectValue, seen: RecordType, home: NameScope) -> None:
-    """Enter an object's members in a scope, and `this`, as a class of it sees them."""
+def _enter_members(ev: Evaluator, outer: NameScope, this: ObjectValue, seen: RecordType, home: NameScope) -> None:
+    """Enter an object's members and `this` in a scope, as one of its classes sees them."""
     of_this_class, hidden = seen is this.record, this.record.hidden
     for name in (*(this.record.fields or {}), *this.members):
         if not of_this_class and name not in seen.members and name not in (seen.fields or {}):
@@ -58,7 +58,7 @@ def _show_object(ev: Evaluator, outer: NameScope, this: ObjectValue, seen: Recor
         if name in hidden and not of_this_class:
             outer.names[name] = Cell(OpaqueValue(f"{seen.name}::{name}"), name=name)
         elif name not in seen.dependent or find_name(home, name)[0] is None:
-            outer.names[name] = ev.member(this, name, (0, 0))
+            outer.names[name] = ev.find_member(this, name, (0, 0))
     kind = ResolvedType(seen.name, record=seen, bits=seen.bits or None, arguments=seen.arguments)
     part = this if of_this_class or hidden else ev.upcast_object(this, seen)
     outer.names["this"] = Cell(Address(Cell(part, kind, this.store.name)), name="this")
@@ -72,7 +72,7 @@ def bind_parameters(
     named: dict[str, Any],
     symbolic: bool = False,
 ) -> NameScope:
-    """Return the scope of a call: template arguments given, deduced or free; parameters with their values."""
+    """Make the scope of a call, with template arguments and parameters; symbolic: as symbols where no argument is."""
     function = chosen.function
     home = closure.captured or closure.get_home(function)
     owner = closure.get_home(function).owner
@@ -103,13 +103,13 @@ def bind_parameters(
 
 
 def _find_self_name(closure: FunctionSet, function: tree.Function) -> str:
-    """Return the name that a Python method has for its object, "" for none."""
+    """Return the name of a Python method's first parameter if it is its object, else ""."""
     first = function.parameters[0].name if function.parameters else ""
     return first if closure.this is not None and first in ("self", "cls") else ""
 
 
 def _enter_symbols(ev: Evaluator, function: tree.Function, outer: NameScope) -> None:
-    """Bind a template's parameters to symbols, those without an argument to their defaults."""
+    """Bind template parameters to supplied values, defaults or symbols."""
     for parameter in function.templates:
         open_ = parameter.is_type or parameter.default is None or parameter.name in ev.supplied_names
         value = None if open_ else make_free(parameter.name, UNKNOWN)
@@ -123,7 +123,7 @@ def _enter_symbols(ev: Evaluator, function: tree.Function, outer: NameScope) -> 
 def _bind_omitted(
     ev: Evaluator, kind: ResolvedType | None, parameter: tree.Parameter, named: dict[str, Any], outer: NameScope | None
 ) -> Any:
-    """Bind a parameter by its name, or its default. outer: where that is evaluated, None to bind a symbol instead."""
+    """Bind a parameter to a keyword argument or its default. outer: scope of the default, None to bind a symbol."""
     if parameter.name in named:
         return _bind_argument(ev, named[parameter.name], kind, parameter)
     if parameter.default is None or outer is None:
@@ -133,7 +133,7 @@ def _bind_omitted(
 
 
 def _bind_pack(ev: Evaluator, parameter: tree.Parameter, arguments: list[Any], outer: NameScope) -> Any:
-    """Return a parameter that takes all arguments that are left: a pack, an array in Python."""
+    """Bind a variadic parameter to all remaining arguments: a pack in C++, an array in Python."""
     packed = ParameterPack(_iterate_pack_items(ev, parameter, arguments, outer))
     if not ev.python:
         return packed
@@ -145,7 +145,7 @@ def _bind_pack(ev: Evaluator, parameter: tree.Parameter, arguments: list[Any], o
 def _mark_const(
     ev: Evaluator, scope: NameScope, parameter: tree.Parameter, kind: ResolvedType | None, argument: Any
 ) -> None:
-    """Say of a reference whether what it names is const."""
+    """Record whether the target of a reference parameter is const."""
     if kind is None or not kind.reference or kind.pointers or ev.python:
         return
     const = getattr(argument, "const", None) if kind.name == "auto" else None
@@ -158,35 +158,35 @@ def _mark_const(
 def _iterate_pack_items(
     ev: Evaluator, parameter: tree.Parameter, arguments: list[Any], outer: NameScope
 ) -> Iterator[Any]:
-    """Bind the arguments of a pack, one by one."""
+    """Yield the bound arguments of a pack."""
     for n, inner in enumerate(ev.make_pack_scopes(parameter.type, outer) or [outer] * len(arguments)):
         kind = ev.resolve_type(parameter.type, inner) if parameter.type is not None else None
         if n < len(arguments):
             yield _bind_argument(ev, arguments[n], kind, parameter)
 
 
-def _bind_argument(ev: Evaluator, given: Any, kind: ResolvedType | None, parameter: tree.Parameter) -> Any:
-    """Return what a parameter is for an argument: the very place for a reference, else a variable of its own."""
-    argument = given if isinstance(given, CallArgument) else None
-    value = argument.value if argument is not None else given
+def _bind_argument(ev: Evaluator, passed: Any, kind: ResolvedType | None, parameter: tree.Parameter) -> Any:
+    """Bind a parameter to an argument: to its place for a reference, else to a new variable."""
+    argument = passed if isinstance(passed, CallArgument) else None
+    value = argument.value if argument is not None else passed
     if isinstance(value, BracedArgument):
         value = ev.evaluate_initializer(value.items, kind, value.scope, parameter.name)
-    place = _refer_place(ev, argument, value, kind, parameter) if argument is not None else None
+    place = _bind_reference(ev, argument, value, kind, parameter) if argument is not None else None
     if place is not None:
         return place
     if isinstance(value, ObjectValue):
         if argument is not None and argument.where is not None and not ev.python:
             value = ev.copy_construct(ev.slice_to_base(value, kind), argument)
-        temporary = _refer_temporary(ev, value, kind, parameter)
+        temporary = _bind_temporary(ev, value, kind, parameter)
         if temporary is not None:
             return temporary
     return _bind_value(ev, value, kind, parameter)
 
 
-def _refer_place(
+def _bind_reference(
     ev: Evaluator, argument: CallArgument, value: Any, kind: ResolvedType | None, parameter: tree.Parameter
 ) -> Any:
-    """Return the place that a reference names; None unless it is a reference to an object of that type."""
+    """Return the place that a reference parameter binds to; None if it binds to a conversion."""
     if kind is None or not kind.reference or not isinstance(argument.where, PLACES):
         return None
     if not (argument.kind is None or kind.name == "auto" or binds_without_conversion(argument.kind, kind)):
@@ -196,12 +196,10 @@ def _refer_place(
     return argument.where
 
 
-def _refer_temporary(
+def _bind_temporary(
     ev: Evaluator, value: ObjectValue, kind: ResolvedType | None, parameter: tree.Parameter
 ) -> Cell | None:
-    """Return what a reference to a temporary object is: the object seen as its base, or the unknown that its conversion
-    gives. None for no such reference.
-    """
+    """Bind a reference to a temporary object, as its base or an unknown conversion; None if no such reference."""
     if kind is None or not kind.reference:
         return None
     record = kind.record
@@ -214,7 +212,7 @@ def _refer_temporary(
 
 
 def _bind_value(ev: Evaluator, value: Any, kind: ResolvedType | None, parameter: tree.Parameter) -> Cell:
-    """Return a variable of a parameter's own, with a value converted to its type."""
+    """Make a variable for a parameter, with a value converted to its type."""
     refers = kind is not None and bool(kind.reference)
     if kind is not None and kind.name not in ("auto", ""):
         value = ev.convert_to_kind(value, kind, parameter.span, parameter.name)
@@ -228,7 +226,7 @@ def _bind_value(ev: Evaluator, value: Any, kind: ResolvedType | None, parameter:
 
 
 def upcast_object(ev: Evaluator, value: ObjectValue, record: RecordType) -> Any:
-    """Return a derived object as one of its base: the same members, the base's functions."""
+    """Return a derived object as its base: with the same members and the functions of the base."""
     if not value.record.is_derived_from(record):
         return value
     if value.record.hidden:
@@ -238,7 +236,7 @@ def upcast_object(ev: Evaluator, value: ObjectValue, record: RecordType) -> Any:
 
 
 def _make_parameter_value(ev: Evaluator, kind: ResolvedType | None, parameter: tree.Parameter) -> Any:
-    """Return a parameter nothing is given for."""
+    """Make the value of a parameter without an argument."""
     if kind is not None and kind.record is not None and kind.record.fields is not None and kind.record.bits == 64:
         instance = ev.make_instance(kind.record, parameter.name)
         instance.store.value = make_free(parameter.name, instance.store.value.type)
@@ -247,13 +245,13 @@ def _make_parameter_value(ev: Evaluator, kind: ResolvedType | None, parameter: t
     if ev.python:
         return Cell(make_free(parameter.name, PYTHON), None, parameter.name, parameter.span)
     bare = replace(kind, reference="") if kind is not None else None
-    given = _find_given_value(ev, bare, parameter) if bare is not None else None
-    value = ev.make_symbolic_value(bare, parameter.name) if given is None else given
+    supplied = _find_supplied_value(ev, bare, parameter) if bare is not None else None
+    value = ev.make_symbolic_value(bare, parameter.name) if supplied is None else supplied
     return Cell(value, bare, parameter.name, parameter.span, len(ev.frames))
 
 
-def _find_given_value(ev: Evaluator, kind: ResolvedType, parameter: tree.Parameter) -> Any:
-    """Return the value that is given for a parameter's name; None if there is none, or its type takes no number."""
+def _find_supplied_value(ev: Evaluator, kind: ResolvedType, parameter: tree.Parameter) -> Any:
+    """Return the value supplied for a parameter's name; None if there is none or its type is not numeric."""
     if parameter.name not in ev.supplied_values or kind.pointers:
         return None
     value = SymbolicInt(ev.supplied_values[parameter.name])

@@ -1,7 +1,6 @@
-"""What may have happened: a condition that the text leaves open is followed both ways, and both are joined where the
-paths meet again.
+"""Follow both branches of an undecided condition, and merge them where the paths meet.
 
-A path that leaves early (return, break, continue, throw) is kept until the place that it goes to is reached.
+A path that leaves early (return, break, continue, throw) is kept until its target is reached.
 """
 
 from __future__ import annotations
@@ -15,20 +14,20 @@ from lanescope.reader.code.scopes import Cell
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
-Journal = dict[int, tuple[Cell, Any]]  # cells that were written, by their id, with what they held before
+Journal = dict[int, tuple[Cell, Any]]  # id of a written cell → (cell, another value of it)
 Run = Callable[[], "EarlyExit | None"]
 
 
 @dataclass(frozen=True, slots=True)
 class EarlyExit:
-    """Why a block ended early: return, break, continue, goto or throw, and with which value or label."""
+    """Why a block ended early: return, break, continue, goto or throw, with its value or label."""
 
     word: str
     value: Any = None
 
 
 class ThrownError(Exception):
-    """An exception of the evaluated text on its way through calls."""
+    """An exception of the evaluated text that propagates through calls."""
 
     def __init__(self, value: Any) -> None:
         super().__init__()
@@ -37,9 +36,10 @@ class ThrownError(Exception):
 
 @dataclass(slots=True, eq=False)
 class EscapedPath:
-    """A path that left under an open condition: what it had written that the others may not have.
+    """A path that left early under an undecided condition.
 
-    start: where the log of writes stood; born: the last variable that there was then.
+    changes: what it wrote that other paths may not have. start: the length of the write log when it left. born: the
+    number of the last variable then.
     """
 
     text: str
@@ -51,7 +51,7 @@ class EscapedPath:
 
 @dataclass(slots=True)
 class JumpTarget:
-    """Where break and continue go: a loop, or a switch, which takes break alone. depth: the branches around it."""
+    """The target of break and continue: a loop, or a switch (break only). depth: the number of enclosing branches."""
 
     loop: bool
     depth: int
@@ -60,13 +60,13 @@ class JumpTarget:
 
 
 def write_cell(ev: Evaluator, cell: Cell, value: Any) -> None:
-    """Write a cell, so that a branch not taken can be undone."""
+    """Write a cell, and log the old value so that the write can be undone."""
     ev.write_log.append((cell, cell.value))
     cell.value = value
 
 
 def list_writes_since(ev: Evaluator, start: int) -> Journal:
-    """Return what has been written since the log had a length."""
+    """Return each cell written since the log had length `start`, with its value before."""
     journal: Journal = {}
     for entry in ev.write_log[start:]:
         journal.setdefault(id(entry[0]), entry)
@@ -74,19 +74,16 @@ def list_writes_since(ev: Evaluator, start: int) -> Journal:
 
 
 def rewrite_log(ev: Evaluator, start: int, journal: Journal) -> None:
-    """Put other entries in the place of those after a start."""
+    """Replace the log entries after `start`."""
     ev.write_log[start:] = journal.values()
     for path in reversed(ev.escaped_paths):
         if path.start <= start:
             break
-        path.start = start  # what was written from there to the path's end is among its changes
+        path.start = start  # writes between there and the path's end are among its changes
 
 
 def follow_branch(ev: Evaluator, run: Run, arm: tuple[int, int] | None = None) -> tuple[EarlyExit | None, Journal]:
-    """Run a branch and take back what it wrote; return why it ended early, and what it wrote.
-
-    arm: its fork, and which of its arms it is.
-    """
+    """Run a branch and undo its writes; return (early exit, what it wrote). arm: (fork, index of the branch)."""
     start, first, temporaries_before = len(ev.write_log), Cell(None).born, len(ev.temporaries)
     ev.branches.append(start)
     ev.branch_arms.append(arm or (ev.make_fork(), 0))
@@ -99,7 +96,7 @@ def follow_branch(ev: Evaluator, run: Run, arm: tuple[int, int] | None = None) -
         ev.branch_arms.pop()
         ev.temporaries[temporaries_before:] = [(value, "perhaps") for value, _ in ev.temporaries[temporaries_before:]]
         journal = ev.list_writes_since(start)
-        if not ev.python:  # a branch's own variables end with it
+        if not ev.python:  # variables of the branch end with it
             journal = {key: entry for key, entry in journal.items() if entry[0].born <= first}
         ev.rewrite_log(start, journal)
         changed = {key: (cell, cell.value) for key, (cell, _) in journal.items()}
@@ -109,36 +106,36 @@ def follow_branch(ev: Evaluator, run: Run, arm: tuple[int, int] | None = None) -
 
 
 def make_fork(ev: Evaluator) -> int:
-    """Return the number of the next open condition."""
+    """Return the number of the next undecided condition."""
     ev.forks += 1
     return ev.forks
 
 
 def follow_alternatives(ev: Evaluator, runs: Sequence[tuple[str, Run]]) -> EarlyExit | None:
-    """Follow every one of some paths of which the text leaves open which is taken, and join them."""
+    """Follow each of several alternative paths and merge them; return the early exit if all paths leave."""
     fork = ev.make_fork()
     ended = [(text, *ev.follow_branch(run, (fork, n))) for n, (text, run) in enumerate(runs)]
-    going = [(text, changed) for text, left, changed in ended if left is None]
-    gone = [(text, left, changed) for text, left, changed in ended if left is not None]
+    continuing = [(text, changed) for text, left, changed in ended if left is None]
+    leaving = [(text, left, changed) for text, left, changed in ended if left is not None]
     final: EarlyExit | None = None
-    if not going:
-        words = {left.word for _, left, _ in gone}
+    if not continuing:
+        words = {left.word for _, left, _ in leaving}
         if len(words) == 1 and words <= {"return", "break", "continue"}:
-            final = gone[-1][1]
-            for text, left, _ in reversed(gone[:-1]):
+            final = leaving[-1][1]
+            for text, left, _ in reversed(leaving[:-1]):
                 final = EarlyExit(final.word, ev.merge(text, left.value, final.value))
-            going, gone = [(text, changed) for text, _, changed in gone], []
+            continuing, leaving = [(text, changed) for text, _, changed in leaving], []
         else:
-            text, final, changed = gone.pop()
-            going = [(text, changed)]
-    for text, left, changed in gone:
+            text, final, changed = leaving.pop()
+            continuing = [(text, changed)]
+    for text, left, changed in leaving:
         ev.keep_escape(text, left, changed)
-    _join_values(ev, going)
+    _join_values(ev, continuing)
     return final
 
 
 def _join_values(ev: Evaluator, going: Sequence[tuple[str, Journal]]) -> None:
-    """Make the values that paths end with one."""
+    """Merge the values at the ends of several paths."""
     cells = {key: cell for _, changed in going for key, (cell, _) in changed.items()}
     for key, cell in cells.items():
         values = [changed[key][1] if key in changed else cell.value for _, changed in going]
@@ -151,7 +148,7 @@ def _join_values(ev: Evaluator, going: Sequence[tuple[str, Journal]]) -> None:
 
 
 def keep_escape(ev: Evaluator, text: str, left: EarlyExit, changed: Journal) -> None:
-    """Keep a path that left until the place that it goes to is reached."""
+    """Keep a path that left early until its target is reached."""
     path = EscapedPath(text, left.value, changed, len(ev.write_log), Cell(None).born)
     match left.word:
         case "return":
@@ -172,15 +169,15 @@ def keep_escape(ev: Evaluator, text: str, left: EarlyExit, changed: Journal) -> 
             return
     escapes.append(path)
     if left.word == "return" and ev.frames[-1].entry:
-        return  # what it wrote is seen by nobody
+        return  # nothing reads what it wrote
     ev.escaped_paths.append(path)
-    if len(ev.branches) > depth:  # branches that end on the way
+    if len(ev.branches) > depth:  # it leaves enclosing branches
         here = {key: (cell, cell.value) for key, (cell, _) in ev.list_writes_since(ev.branches[depth]).items()}
         path.changes = {**here, **changed}
 
 
 def _list_taken_values(ev: Evaluator, path: EscapedPath) -> list[tuple[Cell, Any]]:
-    """Return what variables hold on a path that left, if others may hold something else."""
+    """Return (variable, value on the path) of each variable that may differ on a path that left."""
     since: Journal = {}
     if path in ev.escaped_paths:
         ev.escaped_paths.remove(path)
@@ -190,7 +187,7 @@ def _list_taken_values(ev: Evaluator, path: EscapedPath) -> list[tuple[Cell, Any
 
 
 def rejoin_paths(ev: Evaluator, escapes: list[EscapedPath]) -> None:
-    """Join the paths that left with the path that came here, and empty the list."""
+    """Merge the paths that left into the current path, and empty the list."""
     while escapes:
         path = escapes.pop()
         for cell, value in _list_taken_values(ev, path):
@@ -200,7 +197,7 @@ def rejoin_paths(ev: Evaluator, escapes: list[EscapedPath]) -> None:
 
 
 def restore_last_path(ev: Evaluator, escapes: list[EscapedPath]) -> Any:
-    """Continue in the state of the last path that left, as no path comes here; return its value."""
+    """Continue in the state of the last path that left; return its value."""
     path = escapes.pop()
     for cell, value in _list_taken_values(ev, path):
         ev.write_cell(cell, value)

@@ -1,4 +1,4 @@
-"""What an expression names: a cell, a part of an object, what a pointer points to; and what stands there."""
+"""Find the places that expressions name (cells, parts of objects, targets of pointers), and load them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lanescope.reader.code.constness import find_constness
 from lanescope.reader.code.header_names import OF_DESCRIPTOR
 from lanescope.reader.code.integer_values import get_integer, move_pointer
 from lanescope.reader.code.lane_choices import note_lane_choice
-from lanescope.reader.code.members import evaluate_item, get_pointed_object, qualified_member
+from lanescope.reader.code.members import evaluate_item, find_qualified_member, get_pointed_object
 from lanescope.reader.code.pointers import load_memory
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free, make_symbol
@@ -39,72 +39,72 @@ if TYPE_CHECKING:
 
 
 def find_place(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> Any:
-    """Find what an expression names: a cell, a part of an object, what a pointer points to; else its value."""
-    rule: _Rule = (_RULES if ev.python else _CXX_RULES).get(type(expression), _value_of)
+    """Find the place that an expression names, else evaluate it."""
+    rule: _Rule = (_RULES if ev.python else _CXX_RULES).get(type(expression), _evaluate_value)
     return rule(ev, expression, scope)
 
 
-def _value_of(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> Any:
-    """Return the value of what names no place."""
+def _evaluate_value(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> Any:
+    """Evaluate an expression that names no place."""
     return ev.evaluate_expression(expression, scope)
 
 
-def _place_name(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> Any:
-    """Return the variable of a name."""
+def _find_name_place(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> Any:
+    """Find the variable of a name."""
     binding = ev.resolve_name(node.path, scope, node.span[0])
     return binding if isinstance(binding, (*PLACES, EnumerationType)) else ev.evaluate_name(node, scope)
 
 
-def _place_member(ev: Evaluator, node: tree.Member, scope: NameScope) -> Any:
-    """Return the member of an object, also of the one that a pointer points to."""
+def _find_member_place(ev: Evaluator, node: tree.Member, scope: NameScope) -> Any:
+    """Find a member of an object, or of the target of a pointer."""
     whole = ev.find_place(node.value, scope)
     if node.arrow:
         whole = get_pointed_object(ev, whole, node)
     if (node.name in OF_DESCRIPTOR or node.name in ev.unions) and not ev.python:
         whole = ev.make_descriptor_object(node.value, node.name, whole, scope)
     if node.owner:
-        return qualified_member(ev, whole, node, scope)
-    return ev.member(whole, node.name, node.span, node.templates)
+        return find_qualified_member(ev, whole, node, scope)
+    return ev.find_member(whole, node.name, node.span, node.templates)
 
 
-def _place_item(ev: Evaluator, node: tree.Index, scope: NameScope) -> Any:
-    """Return the item of an array, or what an operator[] gives."""
-    whole = ev.find_place(node.value, scope)
+def _find_item_place(ev: Evaluator, node: tree.Index, scope: NameScope) -> Any:
+    """Find an item of an array, or evaluate an operator[]."""
+    owner = ev.find_place(node.value, scope)
     const = find_constness(ev, node.value, scope) if "[" in ev.overloaded and not ev.python else None
     for index in node.indices:
-        whole = evaluate_item(ev, whole, ev.evaluate_expression(index, scope), node, const)
-    return whole
+        owner = evaluate_item(ev, owner, ev.evaluate_expression(index, scope), node, const)
+    return owner
 
 
-def _place_unary(ev: Evaluator, node: tree.Unary, scope: NameScope) -> Any:
-    """Return what *p names."""
+def _find_target_place(ev: Evaluator, node: tree.Unary, scope: NameScope) -> Any:
+    """Find the target of *p."""
     if node.op != "*":
         return ev.evaluate_expression(node, scope)
     return ev.evaluate_dereference(ev.evaluate_expression(node.value, scope), node)
 
 
-def _place_cast(ev: Evaluator, node: tree.Cast, scope: NameScope) -> Any:
-    """Return what a cast to a reference names."""
+def _find_cast_place(ev: Evaluator, node: tree.Cast, scope: NameScope) -> Any:
+    """Find the place of a cast to a reference."""
     if not node.type.reference:
         return ev.evaluate_expression(node, scope)
     return cast_reference(ev, ev.resolve_type(node.type, scope), ev.find_place(node.value, scope))
 
 
-def _place_assigned(ev: Evaluator, assignment: tree.Assignment, scope: NameScope) -> Any:
-    """Return the left side of an assignment."""
+def _find_assigned_place(ev: Evaluator, assignment: tree.Assignment, scope: NameScope) -> Any:
+    """Run an assignment; return its left side."""
     return ev.assign_place(assignment, scope)
 
 
-def _place_binary(ev: Evaluator, node: tree.Binary, scope: NameScope) -> Any:
-    """Return what the right side of a comma names."""
+def _find_comma_place(ev: Evaluator, node: tree.Binary, scope: NameScope) -> Any:
+    """Find the place of the right side of a comma."""
     if node.op != ",":
         return ev.evaluate_expression(node, scope)
     ev.evaluate_expression(node.left, scope)
     return ev.find_place(node.right, scope)
 
 
-def _place_choice(ev: Evaluator, node: tree.ConditionalExpression, scope: NameScope) -> Any:
-    """Return what the chosen arm of ?: names, or one of both."""
+def _find_choice_place(ev: Evaluator, node: tree.ConditionalExpression, scope: NameScope) -> Any:
+    """Find the place of the chosen arm of ?:, or either of both."""
     condition = ev.evaluate_truth(tested := ev.evaluate_expression(node.condition, scope))
     if condition is not None:
         chosen = ev.find_place(node.yes if condition else node.no, scope)
@@ -120,32 +120,32 @@ def _place_choice(ev: Evaluator, node: tree.ConditionalExpression, scope: NameSc
     return chosen
 
 
-def _place_call(ev: Evaluator, call: tree.Call, scope: NameScope) -> Any:
-    """Return what the reference that a function gives names."""
+def _find_call_place(ev: Evaluator, call: tree.Call, scope: NameScope) -> Any:
+    """Find the place that a call returns a reference to."""
     result = ev.evaluate_call(call, scope)
     return result.place if isinstance(result, ReferredPlace) else result
 
 
 _Rule = Callable[["Evaluator", Any, NameScope], Any]
 _RULES: dict[type[tree.Expression], _Rule] = {
-    tree.Name: _place_name,
-    tree.Type: _place_name,
-    tree.Member: _place_member,
-    tree.Index: _place_item,
-    tree.Unary: _place_unary,
-    tree.Cast: _place_cast,
+    tree.Name: _find_name_place,
+    tree.Type: _find_name_place,
+    tree.Member: _find_member_place,
+    tree.Index: _find_item_place,
+    tree.Unary: _find_target_place,
+    tree.Cast: _find_cast_place,
 }
 _CXX_RULES: dict[type[tree.Expression], _Rule] = {
     **_RULES,
-    tree.Assignment: _place_assigned,
-    tree.Binary: _place_binary,
-    tree.ConditionalExpression: _place_choice,
-    tree.Call: _place_call,
+    tree.Assignment: _find_assigned_place,
+    tree.Binary: _find_comma_place,
+    tree.ConditionalExpression: _find_choice_place,
+    tree.Call: _find_call_place,
 }
 
 
 def take_address(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> Any:
-    """Return the value of &x."""
+    """Evaluate &x."""
     if isinstance(expression, tree.Index) and len(expression.indices) == 1 and not ev.python:
         return _take_item_address(ev, expression, scope)
     if isinstance(expression, tree.Unary) and expression.op == "*":
@@ -168,7 +168,7 @@ def _make_address(ev: Evaluator, place: Any) -> Any:
 
 
 def _make_array_address(ev: Evaluator, cell: Cell, array: ArrayValue) -> Pointer:
-    """Return the address of an array, a pointer whose items are whole arrays."""
+    """Return the address of an array: a pointer to an array type."""
     element = array.element
     if element is None:
         return ev.decay_array(array)
@@ -178,19 +178,19 @@ def _make_array_address(ev: Evaluator, cell: Cell, array: ArrayValue) -> Pointer
     return Pointer(make_symbol(array.name), kind, array=outer, at=SymbolicInt(at, LONG))
 
 
-def _take_item_address(ev: Evaluator, one: tree.Index, scope: NameScope) -> Any:
-    """Return &array[i] as array + i, where the array has a name or its items a type."""
-    whole = ev.find_place(one.value, scope)
-    const = find_constness(ev, one.value, scope) if "[" in ev.overloaded else None
-    index = ev.evaluate_expression(one.indices[0], scope)
-    value = ev.load_place(whole, one.value) if isinstance(whole, Cell | ArrayValue | Pointer) else None
+def _take_item_address(ev: Evaluator, node: tree.Index, scope: NameScope) -> Any:
+    """Evaluate &array[i] as array + i, if the array has a name or its items a type."""
+    owner = ev.find_place(node.value, scope)
+    const = find_constness(ev, node.value, scope) if "[" in ev.overloaded else None
+    index = ev.evaluate_expression(node.indices[0], scope)
+    value = ev.load_place(owner, node.value) if isinstance(owner, Cell | ArrayValue | Pointer) else None
     offset = get_integer(index)
     moved = _find_item_address(ev, value, offset) if offset is not None else None
-    return _make_address(ev, evaluate_item(ev, whole, index, one, const)) if moved is None else moved
+    return _make_address(ev, evaluate_item(ev, owner, index, node, const)) if moved is None else moved
 
 
 def _find_item_address(ev: Evaluator, value: Any, offset: SymbolicInt) -> Any:
-    """Return array + i of an array that has a name or whose items have a type; None for another value."""
+    """Return array + i for an array with a name or typed items; None for another value."""
     if isinstance(value, ArrayValue):
         item = value.cells[offset.known] if offset.known is not None and 0 <= offset.known < len(value.cells) else None
         if item is not None and isinstance(item.value, ArrayValue) and item.value.name:
@@ -202,11 +202,11 @@ def _find_item_address(ev: Evaluator, value: Any, offset: SymbolicInt) -> Any:
     return None
 
 
-# what stands in a place ------------------------------------------------------------------------------------------
+# loading ------------------------------------------------------------------------------------------
 
 
 def load_place(ev: Evaluator, place: Any, at: tree.Expression) -> Any:
-    """Load what is in a place."""
+    """Load the value of a place."""
     if isinstance(place, Cell):
         return place.value if not isinstance(place.value, PLACES) else ev.load_place(place.value, at)
     if isinstance(place, ObjectPart):
@@ -227,7 +227,7 @@ def load_place(ev: Evaluator, place: Any, at: tree.Expression) -> Any:
 
 
 def _load_part(ev: Evaluator, place: ObjectPart) -> Any:
-    """Return what the bits of a member hold; structs and arrays stay places."""
+    """Load a member from its bits; structs and arrays stay places."""
     if place.field.inner is not None or place.field.count:
         return place
     store = place.of.store.value
@@ -240,7 +240,7 @@ def _load_part(ev: Evaluator, place: ObjectPart) -> Any:
 
 
 def _load_joint(ev: Evaluator, place: JointPlace, at: tree.Expression) -> SymbolicInt:
-    """Return the integer that several places are together."""
+    """Load several places as one integer."""
     total = SymbolicInt(0, IntegerType("bits", sum(place.widths), False))
     low = 0
     for inner, width in zip(place.places, place.widths, strict=True):

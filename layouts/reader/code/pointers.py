@@ -1,4 +1,4 @@
-"""Pointers: what they point to, and memory that no variable of the text is."""
+"""Dereference pointers, and load and store memory outside the text's variables."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def evaluate_dereference(ev: Evaluator, value: Any, at: tree.Expression) -> Any:
-    """Evaluate what *value names."""
+    """Return the place of *value."""
     if isinstance(value, Address):
         return ev.find_target_place(value)
     if isinstance(value, ArrayValue) and not ev.python:
@@ -59,7 +59,7 @@ def evaluate_dereference(ev: Evaluator, value: Any, at: tree.Expression) -> Any:
 
 
 def find_item(ev: Evaluator, pointer: Pointer) -> Any:
-    """Find the place that a pointer points to."""
+    """Find the place of a pointer's target."""
     array = pointer.array
     if array is None:
         return PointedPlace(pointer)
@@ -73,7 +73,7 @@ def find_item(ev: Evaluator, pointer: Pointer) -> Any:
 
 
 def _find_item_beyond(array: ArrayValue, at: int | None, element: ResolvedType | None) -> Any:
-    """Find the item of an array of arrays behind its row's end; somewhere in all of it if not known."""
+    """Find an item beyond the end of a row of an array of arrays; an unknown item if it is not in the array."""
     root = array
     while root.inside is not None:
         root = root.inside
@@ -85,7 +85,7 @@ def _find_item_beyond(array: ArrayValue, at: int | None, element: ResolvedType |
 
 
 def _flatten_array(array: ArrayValue) -> Iterator[Cell]:
-    """Yield the items of arrays in an array."""
+    """Yield the innermost items of nested arrays."""
     for cell in array.cells:
         if isinstance(cell.value, ArrayValue):
             yield from _flatten_array(cell.value)
@@ -94,7 +94,7 @@ def _flatten_array(array: ArrayValue) -> Iterator[Cell]:
 
 
 def find_target_place(ev: Evaluator, address: Address) -> Any:
-    """Find the place that an address means, as the type that a cast gave it."""
+    """Find the place of an address, viewed as the type that a cast gave it."""
     if address.element is None and address.at.known == 0:
         return address.place
     return view_as_integer(
@@ -106,12 +106,12 @@ def find_target_place(ev: Evaluator, address: Address) -> Any:
 
 
 def decay_array(ev: Evaluator, array: ArrayValue) -> Pointer:
-    """Return the pointer to an array's first item."""
+    """Return a pointer to an array's first item."""
     return Pointer(make_symbol(array.name or "{…}"), array.element, array=array, at=SymbolicInt(0, LONG))
 
 
 def get_pointee_type(kind: ResolvedType) -> ResolvedType | None:
-    """Return the type that a pointer's type points to."""
+    """Return the pointed-to type of a pointer type."""
     if kind.pointers == 1 and kind.name in ("void", "auto", ""):
         return VOID
     return ResolvedType(
@@ -119,17 +119,17 @@ def get_pointee_type(kind: ResolvedType) -> ResolvedType | None:
     )
 
 
-# memory that no variable of the text is ---------------------------------------------------------------------------
+# memory outside the text's variables ---------------------------------------------------------------------------
 
 
 def _make_memory_key(ev: Evaluator, pointer: Pointer) -> tuple[str, int]:
-    """Return what tells places in memory apart: where, and how many bits."""
+    """Return the key of a place in memory: (address, bits)."""
     kind = pointer.element
     return str(pointer.base), kind.bits or 0 if kind is not None and not kind.pointers else 64
 
 
 def load_memory(ev: Evaluator, place: PointedPlace, at: tree.Expression) -> Any:
-    """Return what stands behind a pointer to no variable, a symbol that stays the same until it may be written."""
+    """Load memory through a pointer: a symbol that stays the same until the memory may be written."""
     key = _make_memory_key(ev, place.pointer)
     known: Cell | None = ev.memory.cells.get(key)
     if known is not None:
@@ -149,7 +149,7 @@ def load_memory(ev: Evaluator, place: PointedPlace, at: tree.Expression) -> Any:
 
 
 def store_memory(ev: Evaluator, place: PointedPlace, value: Any, span: Span) -> None:
-    """Write through a pointer to no variable; what other pointers of the same name may mean is forgotten."""
+    """Store to memory through a pointer; memory that may overlap becomes unknown."""
     ev.written_memory = True
     pointer = place.pointer
     record_store(ev, pointer, span)
@@ -171,10 +171,10 @@ def store_memory(ev: Evaluator, place: PointedPlace, value: Any, span: Span) -> 
 
 
 def _forget_aliases(ev: Evaluator, pointer: Pointer) -> None:
-    """Forget the variables that a pointer to no variable may point to."""
+    """Make variables unknown that the pointer may point to."""
     if not ev.python and any("::" in name for name, _ in pointer.base.terms) and ev.frames[-1].scope is not None:
-        ev.forget_all(ev.frames[-1].scope)  # of a hidden member, which may point to any of them
-    if any("(" in name for name, _ in pointer.base.terms):  # from a function: it may point to any variable
+        ev.forget_all(ev.frames[-1].scope)  # the pointer is a hidden member
+    if any("(" in name for name, _ in pointer.base.terms):  # returned by a function: it may point to any variable
         ev.forget_globals()
     for escaped in list(ev.escaped_places.values()):
         ev.forget_place(escaped, integers=True)

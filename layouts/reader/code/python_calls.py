@@ -95,7 +95,7 @@ def get_item(ev: Evaluator, value: Any, index: int, span: Span) -> Any:
     if isinstance(value, ObjectValue) and not ev.python:
         names = list(value.record.members)
         if index < len(names) and not value.record.hidden and not value.record.bases:
-            return ev.load_place(ev.member(value, names[index], span), tree.OpaqueExpression("", span=span))
+            return ev.load_place(ev.find_member(value, names[index], span), tree.OpaqueExpression("", span=span))
     if isinstance(value, OpaqueValue) and value.arguments and value.head in ("make_tuple", "zip"):
         return value.arguments[index] if index < len(value.arguments) else OpaqueValue("")
     return OpaqueValue(f"{value}[{index}]", span=span)
