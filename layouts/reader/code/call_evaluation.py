@@ -13,7 +13,7 @@ from lanescope.reader.code.candidates import filter_declared_before
 from lanescope.reader.code.constness import find_constness, find_pointee_constness
 from lanescope.reader.code.instances import make_argument_key
 from lanescope.reader.code.launches import note_unread_call
-from lanescope.reader.code.library_calls import call_library, swap, tuple_item
+from lanescope.reader.code.library_calls import call_library, get_tuple_item, swap_places
 from lanescope.reader.code.lifetimes import MADE
 from lanescope.reader.code.lookup import find_name, get_this
 from lanescope.reader.code.operator_calls import with_associated
@@ -61,7 +61,7 @@ def evaluate_call(ev: Evaluator, node: tree.Call, scope: NameScope) -> Any:
     if ev.python:
         return call_python(ev, call)
     if call.name == "get" and call.templates and len(node.arguments) == 1 and not isinstance(call.target, FunctionSet):
-        return tuple_item(ev, node, call.templates, scope)
+        return get_tuple_item(ev, node, call.templates, scope)
     return _call_target(ev, replace(call, arguments=ev.evaluate_typed_arguments(node, scope)))
 
 
@@ -85,7 +85,7 @@ def _call_target(ev: Evaluator, call: Invocation) -> Any:
             target = replace(target, direct=True)  # Base::f() calls no override
         return ev.call_function(_bind_this(ev, target, call.scope), arguments, call.named, node.span, node)
     if call.name == "swap" and len(arguments) == 2:
-        return swap(ev, arguments, node)
+        return swap_places(ev, arguments, node)
     return call_library(ev, replace(call, target=target))
 
 

@@ -1,4 +1,4 @@
-"""Instances of templates: their parameters, bound, and what is made of them."""
+"""Instantiate templates of structs, aliases and variables."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from lanescope.reader.code.values import (
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
-MOST_INSTANCES = 60  # templates inside one another
+MOST_INSTANCES = 60  # nested instantiations
 
 
 def apply_template(ev: Evaluator, template: TemplateEntity, template_arguments: list[Any]) -> Any:
-    """Return a struct, alias or variable with its template arguments."""
+    """Instantiate a struct, alias or variable with template arguments."""
     ev.spend_step()
     decl = template.decl
     inner = NameScope(template.scope)
@@ -66,7 +66,7 @@ def apply_template(ev: Evaluator, template: TemplateEntity, template_arguments: 
 
 
 def _resolve_plain_alias(ev: Evaluator, template: TemplateEntity, inner: NameScope) -> Any:
-    """Return what an alias without parameters means, which stays as it is once it is a type of the text."""
+    """Resolve an alias without parameters; the result is cached if it is a type of the text."""
     if template.meaning is None:
         meaning = _resolve_alias(ev, cast("tree.Alias", template.decl), inner)
         if not isinstance(meaning, ResolvedType) or (meaning.record is None and meaning.integer is None):
@@ -76,8 +76,8 @@ def _resolve_plain_alias(ev: Evaluator, template: TemplateEntity, inner: NameSco
 
 
 def _resolve_alias(ev: Evaluator, decl: tree.Alias, inner: NameScope) -> Any:
-    """Return what an alias means."""
-    if id(decl) in ev.aliases_in_progress:  # using barrier = cuda::barrier<…>: what it names is not in the text
+    """Resolve an alias; a recursive one names a type that is not in the text."""
+    if id(decl) in ev.aliases_in_progress:  # using barrier = cuda::barrier<…>
         return ResolvedType(decl.name)
     ev.aliases_in_progress.add(id(decl))
     try:
@@ -93,7 +93,7 @@ def _resolve_alias(ev: Evaluator, decl: tree.Alias, inner: NameScope) -> Any:
 
 
 def _make_variable_instance(ev: Evaluator, decl: tree.Declaration, inner: NameScope, key: Any) -> Cell:
-    """Return an instance of a variable template."""
+    """Instantiate a variable template."""
     cell: Cell | None = ev.records.get(key)
     if cell is None:
         cell = ev.records[key] = Cell(OpaqueValue(decl.name), None, decl.name, decl.span, const=decl.const)
@@ -116,7 +116,7 @@ def _make_variable_instance(ev: Evaluator, decl: tree.Declaration, inner: NameSc
 def _bind_template_parameters(
     ev: Evaluator, parameters: tuple[tree.Parameter, ...], template_arguments: list[Any], inner: NameScope
 ) -> list[Any]:
-    """Bind a template's parameters in a scope; return all arguments, defaults among them."""
+    """Bind template parameters in a scope; return all arguments, including defaults."""
     arguments: list[Any] = []
     flat = flatten_packs(template_arguments)
     for n, parameter in enumerate(parameters):
@@ -139,7 +139,7 @@ def _bind_template_parameters(
 def _enter_bound_parameters(
     ev: Evaluator, parameters: tuple[tree.Parameter, ...], bound: dict[str, Any], scope: NameScope
 ) -> None:
-    """Bind a template's parameters to what matching found."""
+    """Bind template parameters to matched arguments."""
     for parameter in parameters:
         value = bound.get(parameter.name)
         if isinstance(value, ParameterPack):
@@ -153,7 +153,7 @@ def _enter_bound_parameters(
 
 
 def make_pattern_evaluator(ev: Evaluator, scope: NameScope) -> Any:
-    """Return what evaluates a part of a pattern, with the parameters bound so far."""
+    """Return a function that evaluates a part of a pattern with the parameters bound so far."""
 
     def evaluate(pattern: tree.Expression, bound: dict[str, Any]) -> Any:
         inner = NameScope(scope)
@@ -169,7 +169,7 @@ def make_pattern_evaluator(ev: Evaluator, scope: NameScope) -> Any:
 
 
 def _add_outside_members(ev: Evaluator, template: TemplateEntity, record: RecordType, arguments: list[Any]) -> None:
-    """Give an instance the members that are defined outside its class."""
+    """Add the members defined outside the class to an instance."""
     for member in template.outside:
         owner = member.owner[-1][1]
         inner = NameScope(record.scope)
@@ -187,7 +187,7 @@ def _add_outside_members(ev: Evaluator, template: TemplateEntity, record: Record
 
 
 def _add_function(record: RecordType, member: tree.Function, inner: NameScope, explicit: bool) -> None:
-    """Put a member function's definition in the place of its declaration; one of one instance alone in that of any."""
+    """Replace a member function's declaration by its definition; an explicit specialization replaces any definition."""
     known = record.methods.get(member.name)
     functions = known.functions if known is not None else ()
     kept = tuple(
@@ -210,9 +210,9 @@ def _add_function(record: RecordType, member: tree.Function, inner: NameScope, e
 def make_template_argument_value(
     ev: Evaluator, parameter: tree.Parameter, template_argument: Any, scope: NameScope
 ) -> Any:
-    """Return what a template's parameter is bound to: a type, a template, or a cell with a value."""
+    """Return the binding of a template parameter: a type, a template, or a cell with a value."""
     if template_argument is None and parameter.name in ev.supplied_names and not parameter.pack:
-        template_argument = _find_given_entity(ev, ev.supplied_names[parameter.name], scope)
+        template_argument = _find_supplied_entity(ev, ev.supplied_names[parameter.name], scope)
     if template_argument is None and parameter.default is not None and not parameter.pack:
         template_argument = ev.evaluate_template_argument(parameter.default, scope)
     if isinstance(template_argument, Cell):
@@ -226,8 +226,8 @@ def make_template_argument_value(
     return _bind_value(ev, parameter, template_argument, scope)
 
 
-def _find_given_entity(ev: Evaluator, name: str, scope: NameScope) -> Any:
-    """Return the type or the enumerator that a given name means; None if it means none."""
+def _find_supplied_entity(ev: Evaluator, name: str, scope: NameScope) -> Any:
+    """Return the type or enumerator that a supplied name means; None if it means neither."""
     path: tree.Path = tuple((part, None) for part in name.split("::"))
     found = ev.resolve_name(path, scope)
     found = ev.find_builtin_type(path, scope) if found is None else found
@@ -237,7 +237,7 @@ def _find_given_entity(ev: Evaluator, name: str, scope: NameScope) -> Any:
 
 
 def _bind_value(ev: Evaluator, parameter: tree.Parameter, argument: Any, scope: NameScope) -> Cell:
-    """Return a template's parameter that is a value: what it is given, None for a symbol."""
+    """Bind a non-type template parameter to an argument, or to a symbol if the argument is None."""
     kind = ev.resolve_type(parameter.type, scope) if parameter.type else None
     if argument is None and parameter.name in ev.supplied_values:
         argument = SymbolicInt(ev.supplied_values[parameter.name])
@@ -249,12 +249,12 @@ def _bind_value(ev: Evaluator, parameter: tree.Parameter, argument: Any, scope: 
 
 
 def _get_bound_content(bound: Any) -> Any:
-    """Return a template argument as a value, not as a cell."""
+    """Return the value of a bound template argument."""
     return bound.value if isinstance(bound, Cell) else bound
 
 
 def make_argument_key(argument: Any) -> Any:
-    """Return what tells template arguments apart."""
+    """Return a key of a template argument."""
     if isinstance(argument, ResolvedType):
         base = (
             id(argument.record)

@@ -1,6 +1,4 @@
-"""Values as integers: the address that a pointer holds, the bits of a struct, sizeof of a type; symbols where the text
-leaves them open.
-"""
+"""Convert values to integers: addresses of pointers, bits of structs, sizeof; symbols if they are unknown."""
 
 from __future__ import annotations
 
@@ -35,11 +33,11 @@ from lanescope.reader.code.values import (
     SplitPlace,
 )
 
-MOST_POINTER = 60  # characters of a pointer's name, inside sizeof(*…)
+MOST_POINTER = 60  # characters of a pointer's name in sizeof(*…)
 
 
 def make_size(kind: ResolvedType | None, name: str = "") -> SymbolicInt:
-    """Return sizeof; a symbol if it is not known."""
+    """Return the size of a type in bytes; a symbol if unknown."""
     if kind is None:
         return make_free(f"sizeof({name or '?'})", ULONG, 16)
     known = find_size(kind.name) if kind.record is None and not kind.arguments else None
@@ -66,7 +64,7 @@ def make_unsized_type(name: str) -> ResolvedType:
 
 
 def move_pointer(pointer: Pointer, by: SymbolicInt, sign: int = 1) -> Pointer:
-    """Move a pointer by elements."""
+    """Move a pointer by a number of elements."""
     size = make_size(pointer.element, f"*{pointer.base}" if pointer.element is None else "")
     for dim in pointer.dims:
         size = multiply_ints(size, dim)
@@ -81,60 +79,60 @@ def move_pointer(pointer: Pointer, by: SymbolicInt, sign: int = 1) -> Pointer:
 
 
 def get_integer(value: Any) -> SymbolicInt | None:
-    """Return a value as an integer; None for what has none (an object of many bits, a string)."""
+    """Return a value as an integer; None if it is none (a large object, a string)."""
     if isinstance(value, SymbolicInt):
         return value
-    read = _NUMBERS.get(type(value))
-    return read(value) if read is not None else None
+    convert = _NUMBERS.get(type(value))
+    return convert(value) if convert is not None else None
 
 
-def _number_of_pointer(value: Pointer) -> SymbolicInt:
+def _convert_pointer(value: Pointer) -> SymbolicInt:
     return int_from_linear(value.base, ULONG, SHARED_BITS if value.shared else 64)
 
 
-def _number_of_part(value: ObjectPart) -> SymbolicInt | None:
+def _convert_part(value: ObjectPart) -> SymbolicInt | None:
     stored = value.of.store.value
     return stored if isinstance(stored, SymbolicInt) else None
 
 
-def _number_of_object(value: ObjectValue) -> SymbolicInt | None:
+def _convert_object(value: ObjectValue) -> SymbolicInt | None:
     record = value.record
     if len(record.library) == 1 and record.library[0].arguments:
         last = record.library[0].arguments[-1]
         return get_integer(last.value if isinstance(last, Cell) else last)
     converts = record.opaque or any(name.startswith("operator ") for name in record.methods)
     if record.fields is None and converts:
-        return make_free(f"({value})", UNKNOWN)  # what its conversion gives
+        return make_free(f"({value})", UNKNOWN)  # the result of its conversion function
     return value.store.value if isinstance(value.store.value, SymbolicInt) else None
 
 
-def _number_of_term(value: OpaqueValue) -> SymbolicInt:
+def _convert_term(value: OpaqueValue) -> SymbolicInt:
     return make_free(value.text, value.kind.integer if value.kind and value.kind.integer else UNKNOWN)
 
 
-def _number_of_array(value: ArrayValue) -> SymbolicInt | None:
+def _convert_array(value: ArrayValue) -> SymbolicInt | None:
     inner = value.cells[0].value if len(value.cells) == 1 else None
     if value.typed is not None and inner is not None and not isinstance(inner, ArrayValue):
         return get_integer(inner)
     return int_from_linear(make_symbol(value.name or "{…}"), ULONG)
 
 
-def _number_of_address(value: Address) -> SymbolicInt:
+def _convert_address(value: Address) -> SymbolicInt:
     first = make_free(f"&object{identify_place(value.place)}", ULONG)
     if value.at.known == 0:
         return first
     if value.at.known is None or value.element is None:
-        return make_free(f"&object{take_birth_number()}", ULONG)  # somewhere beside it
+        return make_free(f"&object{take_birth_number()}", ULONG)  # an unknown offset
     return add_ints(first, multiply_ints(SymbolicInt(value.at.const, LONG), make_size(value.element)))
 
 
 _NUMBERS: dict[type, Callable[[Any], SymbolicInt | None]] = {
-    Pointer: _number_of_pointer,
-    ObjectPart: _number_of_part,
-    ObjectValue: _number_of_object,
-    OpaqueValue: _number_of_term,
-    ArrayValue: _number_of_array,
-    Address: _number_of_address,
+    Pointer: _convert_pointer,
+    ObjectPart: _convert_part,
+    ObjectValue: _convert_object,
+    OpaqueValue: _convert_term,
+    ArrayValue: _convert_array,
+    Address: _convert_address,
 }
 
 
@@ -145,7 +143,7 @@ def integer_or_symbol(value: Any, kind: IntegerType = UNKNOWN) -> SymbolicInt:
 
 
 def identify_place(place: Any) -> str:
-    """Return what tells a place from every other whose address is taken; two of one identity are one place."""
+    """Return the identity of a place for its address symbol; equal identities are the same place."""
     match place:
         case Cell() | SplitPlace() | BlurredPlace():
             return f"{abs(place.born)}"

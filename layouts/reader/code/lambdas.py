@@ -1,4 +1,4 @@
-"""Lambdas with copies of what they capture."""
+"""Evaluate lambdas, with copies of their captures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def evaluate_lambda(ev: Evaluator, node: tree.Lambda, scope: NameScope) -> FunctionSet:
-    """Evaluate a lambda, with copies of what it captures by value at this moment."""
+    """Evaluate a lambda, with copies of the variables that it captures by value."""
     if ev.python:
         return FunctionSet((node.function,), scope)
     inner = NameScope(scope, "lambda")
@@ -39,7 +39,7 @@ def evaluate_lambda(ev: Evaluator, node: tree.Lambda, scope: NameScope) -> Funct
 
 
 def _capture_all(ev: Evaluator, node: tree.Lambda, scope: NameScope, inner: NameScope) -> None:
-    """Copy the variables that a lambda with [=] uses and does not list."""
+    """Copy the variables that a lambda with [=] uses without listing them."""
     listed = {capture.name for capture in node.captures} | {"this"}
     for name in list_used_names(node.function):
         found, home = find_name(scope, name)
@@ -50,7 +50,7 @@ def _capture_all(ev: Evaluator, node: tree.Lambda, scope: NameScope, inner: Name
 
 
 def _capture_value(ev: Evaluator, capture: tree.LambdaCapture, value: tree.Expression, scope: NameScope) -> Any:
-    """Return what `[name = value]` names: a variable of the lambda, the place itself by reference."""
+    """Evaluate `[name = value]`: a variable of the lambda, or the place if it is captured by reference."""
     place = ev.find_place(value, scope) if capture.by_reference else None
     if isinstance(place, PLACES):
         return place
@@ -58,7 +58,7 @@ def _capture_value(ev: Evaluator, capture: tree.LambdaCapture, value: tree.Expre
 
 
 def _copy_captured(ev: Evaluator, value: Any) -> Any:
-    """Copy a value that a lambda captures. Its destruction is not followed."""
+    """Copy a captured value; when it is destroyed is unknown."""
     if isinstance(value, ObjectValue) and value.record.ends and ev.pending_objects is not None:
         ev.pending_objects.append(value)
     if isinstance(value, ObjectValue) and value.held and value.record.copies:

@@ -1,5 +1,6 @@
-"""Values that differ by lane, and shuffles that take them from one: `lane < 4 ? base + lane * step : 0`, of which
-__shfl_sync(mask, value, stage) gives base + stage * step.
+"""Values that depend on the lane, and shuffles of them.
+
+For value = `lane < 4 ? base + lane * step : 0`, __shfl_sync(mask, value, stage) returns base + stage * step.
 """
 
 from __future__ import annotations
@@ -18,41 +19,41 @@ if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 LANES = 32
-_EFFECTS = (tree.Call, tree.Assignment, tree.Unary)  # of which an arm that is evaluated for every lane has none
+_EFFECTS = (tree.Call, tree.Assignment, tree.Unary)  # not allowed in an arm that is evaluated for every lane
 
 
 def note_lane_choice(ev: Evaluator, node: tree.ConditionalExpression, chosen: Any, scope: NameScope) -> None:
-    """Keep what each lane has of a choice that a comparison of the lane decides, for a shuffle of its value."""
+    """Record each lane's value of a choice decided by a comparison of the lane, for later shuffles."""
     if ev.python or not isinstance(chosen, SymbolicInt):
         return
     cell = _find_lane(node.condition, scope)
-    if cell is None or any(isinstance(one, _EFFECTS) for one in walk_nodes(node)):
+    if cell is None or any(isinstance(inner, _EFFECTS) for inner in walk_nodes(node)):
         return
-    symbol, held = cell.value, []
+    symbol, lane_values = cell.value, []
     try:
         for lane in range(LANES):
             cell.value = convert_int(SymbolicInt(lane), symbol.type)
             truth = ev.evaluate_truth(ev.evaluate_expression(node.condition, scope))
             arm = ev.evaluate_expression(node.yes if truth else node.no, scope) if truth is not None else None
             value = get_integer(arm) if arm is not None and not isinstance(arm, str) else None
-            held.append(convert_int(value, chosen.type) if value is not None else None)
+            lane_values.append(convert_int(value, chosen.type) if value is not None else None)
     finally:
         cell.value = symbol
-    ev.lane_choices[chosen.const, chosen.pieces] = held
+    ev.lane_choices[chosen.const, chosen.pieces] = lane_values
 
 
 def shuffle_value(ev: Evaluator, value: Any, lane: Any) -> Any:
-    """Return what a lane of the warp holds of a value; the value itself where that is the same in all, or not known."""
+    """Return a lane's value; the value itself if it is the same in all lanes or unknown."""
     number = get_integer(lane) if not isinstance(lane, str) else None
     if not isinstance(value, SymbolicInt) or number is None or number.known is None or not 0 <= number.known < LANES:
         return value
-    held = ev.lane_choices.get((value.const, value.pieces))
-    taken = held[number.known] if held is not None else None
-    return value if taken is None else taken
+    lane_values = ev.lane_choices.get((value.const, value.pieces))
+    lane_value = lane_values[number.known] if lane_values is not None else None
+    return value if lane_value is None else lane_value
 
 
 def _find_lane(condition: tree.Expression, scope: NameScope) -> Cell | None:
-    """Return the variable with the lane that a condition compares; None for another condition."""
+    """Return the variable that holds the lane in a comparison; None for another condition."""
     if not isinstance(condition, tree.Binary) or condition.op not in COMPARED:
         return None
     for side in (condition.left, condition.right):

@@ -1,9 +1,9 @@
-"""Kernels that a text gives to the CUDA runtime instead of launching them by <<<…>>>, and instances that it names.
+"""Launch kernels passed to the CUDA runtime, and note the kernel instances that a text names.
 
-cudaLaunchKernelEx passes on the kernel's arguments, cudaLaunchKernel takes an array of their addresses: the kernel is
-called with them. Any other function that the text does not define, as cudaFuncSetAttribute, only names an instance, and
-so does an explicit instantiation: where nothing launches the kernel, it is run as this instance, its arguments open.
-Source: CUDA Runtime API, Execution Control; C++20, 13.9.3.
+cudaLaunchKernelEx forwards the kernel's arguments, cudaLaunchKernel takes an array of their addresses: the kernel is
+called with them. Other bodiless functions, such as cudaFuncSetAttribute, and explicit instantiations only name an
+instance: if the text never launches it, it is run with unknown arguments. Source: CUDA Runtime API, Execution Control;
+C++20, 13.9.3.
 """
 
 from __future__ import annotations
@@ -33,18 +33,21 @@ if TYPE_CHECKING:
     from lanescope.reader.code.call_arguments import Invocation
     from lanescope.reader.code.evaluator import Evaluator
 
-_FORWARDING = {"cudaLaunchKernelEx": (1, 2), "launch_kernel_on_cluster": (1, 2)}  # the kernel, its first argument
+_FORWARDING = {
+    "cudaLaunchKernelEx": (1, 2),
+    "launch_kernel_on_cluster": (1, 2),
+}  # index of the kernel and of its first argument
 _BY_ADDRESS = {"cudaLaunchKernel": (0, 3), "cudaLaunchCooperativeKernel": (0, 3), "cudaLaunchKernelExC": (1, 2)}
 _CASTS = frozenset("static_cast reinterpret_cast const_cast".split())
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _NUMBERS = count()
 _PLAIN = (SymbolicInt, str, int, type(None))
-MOST_DEEP = 12  # values in values that tell launches apart
-MOST_INSTANCES = 16  # of one function that the text names and does not launch
+MOST_DEPTH = 12  # nesting of values in the key of a launch
+MOST_INSTANCES = 16  # instances of one function that the text names without launching
 
 
 def launch_kernels(ev: Evaluator, call: Invocation) -> None:
-    """Call the kernel that a call of the CUDA runtime launches, and note the instances that any other names."""
+    """Call the kernel that a runtime call launches; note the instances that any other call names."""
     forwarding, by_address = _FORWARDING.get(call.name), _BY_ADDRESS.get(call.name)
     at, first = forwarding or by_address or (0, 0)
     if not forwarding and not by_address:
@@ -63,32 +66,32 @@ def launch_kernels(ev: Evaluator, call: Invocation) -> None:
 
 
 def _make_launch_key(kernel: FunctionSet, arguments: Iterable[CallArgument]) -> tuple[str, ...]:
-    """Return what is equal for launches of one kernel with the same arguments."""
-    values = (*map(id, kernel.functions), *(kernel.templates or ()), *(one.value for one in arguments))
+    """Return a key that is equal for launches of a kernel with the same arguments."""
+    values = (*map(id, kernel.functions), *(kernel.templates or ()), *(argument.value for argument in arguments))
     return tuple(_format_value(value) for value in values)
 
 
-def _format_value(value: Any, deep: int = 0) -> str:
-    """Format a value with all that it is made of."""
+def _format_value(value: Any, depth: int = 0) -> str:
+    """Format a value with its parts."""
     inner: tuple[Any, ...] = ()
     if isinstance(value, ArrayValue):
         inner = (value.typed, *(cell.value for cell in value.cells))
     elif isinstance(value, OpaqueValue):
-        inner = (*value.arguments, *(one for _, one in value.named), value.kind)
+        inner = (*value.arguments, *(item for _, item in value.named), value.kind)
     elif isinstance(value, ResolvedType | tuple):
         inner = value if isinstance(value, tuple) else value.arguments
     elif isinstance(value, FunctionSet) and value.this is None and value.captured is None:
         inner = (*map(id, value.functions), *(value.templates or ()))
-        return f"function({','.join(_format_value(one, deep + 1) for one in inner)})"
+        return f"function({','.join(_format_value(item, depth + 1) for item in inner)})"
     elif not isinstance(value, _PLAIN) and (not isinstance(value, Pointer) or value.array is not None):
-        return f"#{next(_NUMBERS)}"  # what it holds may differ
-    if deep > MOST_DEEP:
+        return f"#{next(_NUMBERS)}"  # its contents may differ
+    if depth > MOST_DEPTH:
         return f"#{next(_NUMBERS)}"
-    return f"{value}({','.join(_format_value(one, deep + 1) for one in inner)})"
+    return f"{value}({','.join(_format_value(item, depth + 1) for item in inner)})"
 
 
 def note_unread_call(ev: Evaluator, name: str, arguments: Iterable[Any]) -> None:
-    """Note a call that is not evaluated: it may call what it is given, and what that calls."""
+    """Note a call that is not evaluated: it may call its arguments and the functions they call."""
     ev.unread_calls.add(name)
     for argument in arguments:
         value = argument.value if isinstance(argument, CallArgument) else argument
@@ -108,8 +111,8 @@ def note_instance(ev: Evaluator, function: Any) -> None:
                 noted.append(function)
 
 
-def _is_same(one: FunctionSet, other: FunctionSet) -> bool:
-    return [str(value) for value in one.templates or ()] == [str(value) for value in other.templates or ()]
+def _is_same(left: FunctionSet, right: FunctionSet) -> bool:
+    return [str(value) for value in left.templates or ()] == [str(value) for value in right.templates or ()]
 
 
 def note_instantiations(ev: Evaluator, body: tuple[tree.Statement, ...], scope: NameScope) -> None:
@@ -122,7 +125,7 @@ def note_instantiations(ev: Evaluator, body: tuple[tree.Statement, ...], scope: 
 
 
 def _find_function(ev: Evaluator, call: Invocation, at: int) -> Any:
-    """Return the function that an argument names, also behind a cast to void*."""
+    """Return the function that an argument names, also through a cast to void*."""
     if at >= len(call.arguments):
         return None
     value = call.arguments[at].value
@@ -155,7 +158,7 @@ def _strip_casts(expression: tree.Expression) -> tree.Expression:
 
 
 def _load_arguments(ev: Evaluator, call: Invocation, at: int) -> list[CallArgument] | None:
-    """Return the arguments whose addresses an array holds; None if one of them is not known."""
+    """Load the arguments whose addresses an array holds; None if one is unknown."""
     array = call.arguments[at].value if at < len(call.arguments) else None
     if isinstance(array, Pointer) and array.at is not None and array.at.known == 0:
         array = array.array

@@ -1,4 +1,4 @@
-"""Calls of functions that the text does not define: those of the standard library that are known, and all others."""
+"""Evaluate calls of functions that the text does not define: known functions of the standard library, and others."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ if TYPE_CHECKING:
 _RANGES = frozenset("begin cbegin end cend data size empty".split())  # of std, of an array
 
 
-Rule = Callable[["Evaluator", Invocation], Any]  # what a call gives, MISSING where the rule is of other calls
-_RULES: list[Rule] = []  # tried in their order
+Rule = Callable[["Evaluator", Invocation], Any]  # returns the value of a call, MISSING if it does not apply
+_RULES: list[Rule] = []  # tried in order
 
 
-def _rule(function: Rule) -> Rule:
-    """Register a rule, after those that are registered."""
+def _register_rule(function: Rule) -> Rule:
+    """Append a rule to the table."""
     _RULES.append(function)
     return function
 
 
 def call_library(ev: Evaluator, call: Invocation) -> Any:
-    """Return what a call gives whose function the text does not define."""
+    """Evaluate a call of a function that the text does not define."""
     call = replace(call, values=[ev.get_argument_value(a) for a in call.arguments])
     for argument, expression in zip(call.arguments, call.node.arguments, strict=False):
         plain = isinstance(expression, tree.Name) and not is_atom_call(call)
@@ -76,7 +76,7 @@ def call_library(ev: Evaluator, call: Invocation) -> Any:
 
 
 def _call_unknown(ev: Evaluator, call: Invocation) -> OpaqueValue:
-    """Return a term for a call of which nothing is known, and forget what it may write."""
+    """Return a term for an unknown call, and make unknown what it may write."""
     function, owner = call.node.function, call.owner
     note_unread_call(ev, call.name, call.arguments)
     result = name_unknown_call(ev, call)
@@ -92,15 +92,15 @@ def _call_unknown(ev: Evaluator, call: Invocation) -> OpaqueValue:
     return result
 
 
-@_rule
+@_register_rule
 def _slice_layout(ev: Evaluator, call: Invocation) -> Any:
-    """Evaluate layout(_, _, 0): a slice of a layout is taken for the layout."""
+    """Evaluate layout(_, _, 0): a slice of a layout is treated as the layout."""
     target = call.target
     of_layout = isinstance(target, OpaqueValue) and target.head == "tile_to_shape" and bool(target.arguments)
     return target if of_layout or (isinstance(target, ArrayValue) and target.typed is not None) else MISSING
 
 
-@_rule
+@_register_rule
 def _call_owner_member(ev: Evaluator, call: Invocation) -> Any:
     """Evaluate array.size() of std::array; an unknown member function may write the array."""
     if not isinstance(call.owner, ArrayValue) or call.owner.typed is None:
@@ -112,7 +112,7 @@ def _call_owner_member(ev: Evaluator, call: Invocation) -> Any:
     return MISSING
 
 
-@_rule
+@_register_rule
 def _construct_type(ev: Evaluator, call: Invocation) -> Any:
     """Evaluate T(a, b)."""
     kind = find_constructed_kind(ev, call)
@@ -122,39 +122,39 @@ def _construct_type(ev: Evaluator, call: Invocation) -> Any:
     return ev.construct_value(kind, call.arguments if of_record else call.values, call.node, call.scope)
 
 
-@_rule
+@_register_rule
 def _construct_library_type(ev: Evaluator, call: Invocation) -> Any:
-    """Evaluate T() of a type that is known by its name."""
+    """Evaluate T() of a library type."""
     result = construct_library_type(ev, call)
     return MISSING if result is None else result
 
 
-@_rule
+@_register_rule
 def _move_bytes(ev: Evaluator, call: Invocation) -> Any:
     """Evaluate memcpy and memset."""
     move = {"memcpy": _copy_bytes, "memset": _set_bytes}.get(call.name)
     return move(ev, call.arguments, call.node) if move is not None and len(call.arguments) == 3 else MISSING
 
 
-@_rule
+@_register_rule
 def _call_range_access(ev: Evaluator, call: Invocation) -> Any:
-    """Evaluate std::begin, std::size and their kind of an array."""
+    """Evaluate std::begin, std::size and the like of an array."""
     if call.target is not None or len(call.values) != 1 or call.name not in _RANGES:
         return MISSING
     result = ev.call_array_member(call.values[0], call.name, []) if isinstance(call.values[0], ArrayValue) else None
     return result if result is not None else MISSING
 
 
-@_rule
-def _choose_extreme(ev: Evaluator, call: Invocation) -> Any:
-    """Evaluate std::min and std::max of two."""
+@_register_rule
+def _choose_find_extreme(ev: Evaluator, call: Invocation) -> Any:
+    """Evaluate std::min and std::max of two arguments."""
     if call.name not in ("min", "max") or len(call.arguments) != 2 or call.target is not None:
         return MISSING
-    result = _extreme(call.name, call.arguments, call.templates)
+    result = _find_extreme(call.name, call.arguments, call.templates)
     return result if result is not None else MISSING
 
 
-@_rule
+@_register_rule
 def _exchange(ev: Evaluator, call: Invocation) -> Any:
     """Evaluate std::exchange."""
     if call.name != "exchange" or len(call.arguments) != 2 or not isinstance(call.arguments[0].where, PLACES):
@@ -169,9 +169,9 @@ def _exchange(ev: Evaluator, call: Invocation) -> Any:
     return old
 
 
-@_rule
+@_register_rule
 def _call_known(ev: Evaluator, call: Invocation) -> Any:
-    """Evaluate std::numeric_limits<T>::max(), and the functions that layouts/reader/code/builtin_calls.py knows."""
+    """Evaluate std::numeric_limits<T>::max(), and the functions of builtin_calls.py."""
     if call.target is not None and not isinstance(call.target, OpaqueValue):
         return MISSING
     limit = _evaluate_limit(ev, call.node.function, call.scope)
@@ -182,11 +182,11 @@ def _call_known(ev: Evaluator, call: Invocation) -> Any:
     )
 
 
-@_rule
+@_register_rule
 def _measure_cute(ev: Evaluator, call: Invocation) -> Any:
-    """Evaluate size<0>(shape), tile_size<1>(tiled_mma) and their kind of values of CuTe that are known."""
+    """Evaluate size<0>(shape), tile_size<1>(tiled_mma) and the like for known CuTe values."""
     if not is_size_call(ev, call.name) or len(call.values) != 1 or isinstance(call.node.function, tree.Member):
-        return MISSING  # tensor.size(1) is a member of another library's class
+        return MISSING  # tensor.size(1) belongs to another library
     term = OpaqueValue(call.name, None, call.name, tuple(call.values), (("<>", call.templates),), call.node.span)
     try:
         size = CuteEvaluator(ev.text, None).evaluate_value(term)
@@ -195,7 +195,7 @@ def _measure_cute(ev: Evaluator, call: Invocation) -> Any:
     return SymbolicInt(size, INT) if isinstance(size, int) else MISSING
 
 
-@_rule
+@_register_rule
 def _cast_to_integer(ev: Evaluator, call: Invocation) -> Any:
     """Evaluate uint64_t(value)."""
     function = call.node.function
@@ -208,7 +208,7 @@ def _cast_to_integer(ev: Evaluator, call: Invocation) -> Any:
 
 
 def call_array_member(ev: Evaluator, array: ArrayValue, name: str, arguments: list[Any]) -> Any:
-    """Return what a member function of std::array gives, or std::begin and its kind of an array; None for another."""
+    """Evaluate a member function of std::array, or std::begin and the like of an array; None for another."""
     if array.typed is not None and not (isinstance(array.typed, ResolvedType) and array.typed.name.endswith("array")):
         return None
     if name == "at" and arguments:
@@ -218,26 +218,26 @@ def call_array_member(ev: Evaluator, array: ArrayValue, name: str, arguments: li
 
 
 def _find_item(array: ArrayValue, at: SymbolicInt | None) -> ReferredPlace | None:
-    """Return the item of a number, as a place; None if there is none, or the number is not known."""
+    """Return item `at` of an array as a place; None if it does not exist or the index is unknown."""
     if at is None or at.known is None or not 0 <= at.known < len(array.cells):
         return None
     return ReferredPlace(array.cells[at.known])
 
 
-def _begin(ev: Evaluator, array: ArrayValue) -> Any:
-    """Return the pointer to an array's first item."""
+def _make_begin(ev: Evaluator, array: ArrayValue) -> Any:
+    """Return a pointer to an array's first item."""
     return ev.decay_array(array) if array.element is not None else None
 
 
-def _end(ev: Evaluator, array: ArrayValue) -> Any:
-    """Return the pointer past an array's last item."""
+def _make_end(ev: Evaluator, array: ArrayValue) -> Any:
+    """Return a pointer past an array's last item."""
     return (
         move_pointer(ev.decay_array(array), SymbolicInt(len(array.cells), LONG)) if array.element is not None else None
     )
 
 
-def _size(ev: Evaluator, array: ArrayValue) -> SymbolicInt:
-    """Return the count of an array's items."""
+def _count_items(ev: Evaluator, array: ArrayValue) -> SymbolicInt:
+    """Return the number of an array's items."""
     return SymbolicInt(len(array.cells), ULONG)
 
 
@@ -245,17 +245,14 @@ _ARRAY_MEMBERS: dict[str, Callable[[Evaluator, ArrayValue], Any]] = {
     "front": lambda ev, array: ReferredPlace(array.cells[0]) if array.cells else None,
     "back": lambda ev, array: ReferredPlace(array.cells[-1]) if array.cells else None,
     "empty": lambda ev, array: SymbolicInt(int(not array.cells), BOOL),
-    **dict.fromkeys(("data", "begin", "cbegin"), _begin),
-    **dict.fromkeys(("end", "cend"), _end),
-    **dict.fromkeys(("size", "max_size", "ssize"), _size),
+    **dict.fromkeys(("data", "begin", "cbegin"), _make_begin),
+    **dict.fromkeys(("end", "cend"), _make_end),
+    **dict.fromkeys(("size", "max_size", "ssize"), _count_items),
 }
 
 
-def _extreme(name: str, arguments: list[CallArgument], templates: tuple[Any, ...]) -> Any:
-    """Return the smaller or larger of two numbers; None if it is not known which.
-
-    It is that very variable, where both are variables of one type.
-    """
+def _find_extreme(name: str, arguments: list[CallArgument], templates: tuple[Any, ...]) -> Any:
+    """Return the smaller or larger of two numbers, as a place if both are variables of one type; None if unknown."""
     left, right = (get_integer(argument.value) for argument in arguments)
     stated_type = templates[0].integer if templates and isinstance(templates[0], ResolvedType) else None
     if left is None or right is None or (templates and stated_type is None):
@@ -272,7 +269,7 @@ def _extreme(name: str, arguments: list[CallArgument], templates: tuple[Any, ...
 
 
 def _evaluate_limit(ev: Evaluator, function: tree.Expression, scope: NameScope) -> SymbolicInt | None:
-    """Evaluate std::numeric_limits<T>::max() and its kind."""
+    """Evaluate std::numeric_limits<T>::max() and the like; None for another function."""
     if not isinstance(function, tree.Name) or len(function.path) < 2:
         return None
     head, template_arguments = function.path[-2]
@@ -282,7 +279,7 @@ def _evaluate_limit(ev: Evaluator, function: tree.Expression, scope: NameScope) 
     return traits.get_numeric_limit(kind, function.path[-1][0]) if isinstance(kind, ResolvedType) else None
 
 
-def tuple_item(ev: Evaluator, call: tree.Call, templates: tuple[Any, ...], scope: NameScope) -> Any:
+def get_tuple_item(ev: Evaluator, call: tree.Call, templates: tuple[Any, ...], scope: NameScope) -> Any:
     """Evaluate std::get<n>(tuple), as a place."""
     place = ev.find_place(call.arguments[0], scope)
     value = ev.load_place(place, call.arguments[0]) if isinstance(place, PLACES) else place
@@ -291,18 +288,18 @@ def tuple_item(ev: Evaluator, call: tree.Call, templates: tuple[Any, ...], scope
     return item or OpaqueValue(ev.format_expression(call), span=call.span, head="get", arguments=(value,))
 
 
-def swap(ev: Evaluator, arguments: list[CallArgument], one: tree.Call) -> None:
+def swap_places(ev: Evaluator, arguments: list[CallArgument], node: tree.Call) -> None:
     """Evaluate std::swap."""
     left, right = (argument.where for argument in arguments)
     plain = not any(_has_own_copy(argument.value) for argument in arguments)
     if plain and isinstance(left, PLACES) and isinstance(right, PLACES):
         values = [argument.value for argument in arguments]
         first, second = (
-            ev.copy_assigned(one, 1) if isinstance(one, ObjectValue | ObjectPart | ArrayValue) else one
-            for one in values
+            ev.copy_assigned(value, 1) if isinstance(value, ObjectValue | ObjectPart | ArrayValue) else value
+            for value in values
         )
-        ev.store_value(left, second, one.span)
-        ev.store_value(right, first, one.span)
+        ev.store_value(left, second, node.span)
+        ev.store_value(right, first, node.span)
     else:
         ev.forget_place(left)
         ev.forget_place(right)
@@ -331,7 +328,7 @@ def _copy_bytes(ev: Evaluator, arguments: list[CallArgument], call: tree.Call) -
 
 
 def _load_bytes(ev: Evaluator, value: Any, kind: ResolvedType, expression: tree.Expression) -> Any:
-    """Return what a pointer points to, as an integer of so many bits."""
+    """Return the target of a pointer as an integer place of type `kind`."""
     if isinstance(value, ArrayValue) and value.typed is None:
         value = ev.decay_array(value)
     at = value.at.known if isinstance(value, Address | Pointer) and value.at is not None else None
@@ -344,12 +341,12 @@ def _load_bytes(ev: Evaluator, value: Any, kind: ResolvedType, expression: tree.
 
 
 def _view_item(ev: Evaluator, place: Any, kind: ResolvedType, at: int, size: int | None) -> Any:
-    """Return item no. at of a place as an integer; somewhere in the place where the size in bytes is not known."""
+    """Return item `at` of a place as an integer place; an unknown part if the size in bytes is unknown."""
     return ev.view_bits(place, kind, at * size * 8) if size is not None else BlurredPlace(place)
 
 
 def get_type_size(ev: Evaluator, kind: ResolvedType | None) -> int | None:
-    """Return sizeof a type where it is known."""
+    """Return the size of a type in bytes; None if unknown."""
     return make_size(kind).known if kind is not None else None
 
 
@@ -375,7 +372,7 @@ def _set_bytes(ev: Evaluator, arguments: list[CallArgument], call: tree.Call) ->
 
 
 def name_unknown_call(ev: Evaluator, call: Invocation) -> OpaqueValue:
-    """Return a term that says what is called with which values."""
+    """Make and record a term for an unknown call with its values."""
     inner = ", ".join(shorten_name(value) for value in call.values)
     listed = f"<{', '.join(map(shorten_name, call.templates))}>" if call.templates else ""
     function, target = call.node.function, call.target
@@ -410,7 +407,7 @@ def find_constructed_kind(ev: Evaluator, call: Invocation) -> ResolvedType | Non
 
 
 def _has_own_copy(value: Any) -> bool:
-    """Return whether the class of an object says how it is copied."""
+    """Return whether copying a value runs functions of its class."""
     if isinstance(value, ArrayValue) and value.typed is None:
         return True  # its items are swapped, and pointers to them stay
     if not isinstance(value, ObjectValue):

@@ -1,4 +1,4 @@
-"""Types of libraries that a text uses without their headers, known by their names: CUTLASS's atoms, index sequences."""
+"""Construct library types that a text uses without their headers: CUTLASS atoms and index sequences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ATOM = re.compile(r"(?:SM\d{2,3}_|MMA_)(?:\w*_)?\d+x\d+(?:x\d+)?_")  # cute/arc
 
 
 def construct_library_type(ev: Evaluator, call: Invocation) -> Any:
-    """Return what std::make_index_sequence<4>() or MMA_64x128x16_F32F16F16_SS<…>() makes; None for another call."""
+    """Evaluate std::make_index_sequence<4>() and MMA_64x128x16_F32F16F16_SS<…>(); None for another call."""
     if call.target is not None or call.arguments:
         return None
     kind = traits.make_sequence(call.name, list(call.templates))
@@ -28,6 +28,6 @@ def construct_library_type(ev: Evaluator, call: Invocation) -> Any:
 
 
 def is_atom_call(call: Invocation) -> bool:
-    """Return whether a call is fma of an atom of CUTLASS, which is given descriptors whatever their names are."""
+    """Return whether a call is fma of a CUTLASS atom, whose arguments are descriptors whatever their names."""
     owner = dict(call.target.named).get("::") if isinstance(call.target, OpaqueValue) else None
     return call.name == "fma" and isinstance(owner, ResolvedType) and _ATOM.match(owner.name) is not None

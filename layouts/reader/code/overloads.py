@@ -16,9 +16,7 @@ from lanescope.reader.code.templates import fits_pattern, is_same_type
 from lanescope.reader.code.values import RecordType, ResolvedType
 from lanescope.value_class import value_class
 
-EXACT, UNDERLYING, PROMOTED, CONVERTED, USER, ELLIPSIS = range(
-    6
-)  # [over.ics.rank] 4.2: an enum's underlying type first
+EXACT, UNDERLYING, PROMOTED, CONVERTED, USER, ELLIPSIS = range(6)  # UNDERLYING: [over.ics.rank] 4.2
 UNKNOWN = -1  # an unknown rank
 _FLOATING = ("float", "double")
 _ANYTHING = {"auto": EXACT, "...": ELLIPSIS}  # parameters that take an argument of any type

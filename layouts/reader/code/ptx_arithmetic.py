@@ -1,4 +1,4 @@
-"""PTX's integer arithmetic, logic and shifts as rows: what each opcode gives for known integers and for symbols.
+"""PTX integer arithmetic, logic and shifts, a row per opcode, for known integers and for symbols.
 
 Source: PTX ISA 9.1, integer arithmetic, logic and shift instructions.
 """
@@ -14,12 +14,12 @@ from lanescope.reader.code.symbolic_integers import SymbolicInt
 
 
 def get_integer_type(bits: int, signed: bool = False) -> IntegerType:
-    """Return the integer type that a register of so many bits is read as."""
+    """Return the integer type of a register of `bits` bits."""
     known = find_integer_type(f"{'' if signed else 'u'}int{bits}_t")
     return known or IntegerType(f"{'s' if signed else 'u'}{bits}", bits, signed)
 
 
-# of known integers ----------------------------------------------------------------------------------------------------
+# known integers ----------------------------------------------------------------------------------------------------
 
 
 def shift_left(bits: int, _: bool, value: int, by: int) -> int:
@@ -28,7 +28,7 @@ def shift_left(bits: int, _: bool, value: int, by: int) -> int:
 
 
 def shift_right(bits: int, _: bool, value: int, by: int) -> int:
-    """Evaluate shr: of a signed type the sign comes in, however far it is shifted."""
+    """Evaluate shr: a signed type shifts in the sign, however large the amount."""
     return value >> min(by, bits)
 
 
@@ -44,16 +44,13 @@ def permute_bytes(_: int, __: bool, low: int, high: int, selector: int) -> int:
 
 
 def insert_bits(bits: int, _: bool, value: int, into: int, at: int, count: int) -> int:
-    """Evaluate bfi: the value's lowest bits into another from bit `at` on; position and length count modulo 256."""
+    """Evaluate bfi: insert the value's lowest bits into another at bit `at`; position and length are modulo 256."""
     mask = ((1 << (count & 255)) - 1) << (at & 255)
     return (into & ~mask | value << (at & 255) & mask) & ((1 << bits) - 1)
 
 
 def extract_bits(bits: int, signed: bool, value: int, at: int, count: int) -> int:
-    """Evaluate bfe: `count` bits from bit `at` on.
-
-    Of a signed type the highest of them, or of the source, is the sign.
-    """
+    """Evaluate bfe: extract `count` bits from bit `at`; a signed type extends the highest of them."""
     at, count = at & 255, count & 255
     value &= (1 << bits) - 1
     cut = value >> at & ((1 << count) - 1)
@@ -85,7 +82,7 @@ def _compute_remainder(bits: int, signed: bool, left: int, right: int) -> int | 
     return None if quotient is None else left - quotient * right
 
 
-# of symbols -----------------------------------------------------------------------------------------------------------
+# symbols -----------------------------------------------------------------------------------------------------------
 
 
 def _shift_symbolic(value: SymbolicInt, by: SymbolicInt, up: bool, bits: int) -> SymbolicInt | None:
@@ -140,7 +137,7 @@ def _permute_symbolic(
 
 _LOGIC: dict[
     int, Callable[[SymbolicInt, SymbolicInt, SymbolicInt], SymbolicInt]
-] = {  # tables of lop3 that are one or two operators
+] = {  # lop3 tables of one or two operators
     0xC0: lambda a, b, _: symbolic_integers.and_ints(a, b),
     0xFC: lambda a, b, _: symbolic_integers.or_ints(a, b),
     0x80: lambda a, b, c: symbolic_integers.and_ints(symbolic_integers.and_ints(a, b), c),
@@ -151,7 +148,7 @@ _LOGIC: dict[
 }
 
 
-def _chosen(
+def _apply_lop3(
     _: int, __: bool, one: SymbolicInt, two: SymbolicInt, three: SymbolicInt, table: SymbolicInt
 ) -> SymbolicInt | None:
     logic = _LOGIC.get(table.known) if table.known is not None else None
@@ -160,8 +157,10 @@ def _chosen(
 
 @dataclass(frozen=True, slots=True)
 class ArithmeticRow:
-    """One opcode. reads: its sources, t of its type, u of 32 bits; known, symbolic: what it gives for (bits, signed,
-    sources); signs: whether sources are read with the type's sign; only: the widths that it has, () for all.
+    """One opcode.
+
+    reads: its sources, t of its type, u of 32 bits. known, symbolic: functions of (bits, signed, *sources). signs:
+    whether sources are read as signed by the type. only: the allowed widths, () for all.
     """
 
     reads: str
@@ -171,7 +170,7 @@ class ArithmeticRow:
     only: tuple[int, ...] = ()
 
     def fits(self, operands: int, bits: int) -> bool:
-        """Return whether it has so many operands, the target among them, and a type of such a width."""
+        """Return whether it takes `operands` operands, including the target, of a type of `bits` bits."""
         return operands == 1 + len(self.reads) and (not self.only or bits in self.only)
 
 
@@ -204,5 +203,5 @@ ARITHMETIC: Mapping[str, ArithmeticRow] = {
     "prmt": ArithmeticRow("ttu", permute_bytes, _permute_symbolic, only=(32,)),
     "bfi": ArithmeticRow("ttuu", insert_bits, _insert_symbolic, only=(32, 64)),
     "bfe": ArithmeticRow("tuu", extract_bits, _extract_symbolic, only=(32, 64)),
-    "lop3": ArithmeticRow("tttu", compute_lop3, _chosen, only=(32,)),
+    "lop3": ArithmeticRow("tttu", compute_lop3, _apply_lop3, only=(32,)),
 }

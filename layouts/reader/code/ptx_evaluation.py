@@ -1,7 +1,7 @@
-"""What the PTX of an asm statement leaves in its outputs, where it is integer arithmetic on registers.
+"""Evaluate the integer arithmetic in the PTX of an asm statement: the values of its outputs.
 
-Everything else (loads, elect, votes, floating point, wide shapes of integer types) leaves what it may write unknown; a
-branch, a label or text that is not PTX leaves every output unknown.
+Other instructions (loads, elect, votes, floating point, wide integer types) make what they may write unknown. A branch,
+a label or text that is not PTX makes every output unknown.
 
 Source: PTX ISA 9.1, integer arithmetic, logic and shift, data movement and conversion instructions.
 """
@@ -21,11 +21,11 @@ from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.ptx_arithmetic import ARITHMETIC, get_integer_type
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
 
-# bits of an operand by its constraint's letter; "n" and "C" are immediates, "f" and "d" hold floating point
+# constraint letter → bits of an operand; "n" and "C" are immediates, "f" and "d" floating point
 WIDTHS = {"h": 16, "r": 32, "l": 64, "q": 128, "f": 32, "d": 64}
 _INTEGER = re.compile(r"([usb])(8|16|32|64|128)")
-_WIDE = 64  # of an immediate
-# special registers that have one value as long as a thread runs, and what CUDA C++ calls them
+_WIDE = 64  # bits of an immediate
+# special registers that are constant for a thread → their names in CUDA C++
 _SPECIAL = {
     f"%{ptx_name}.{axis}": f"{name}.{axis}"
     for ptx_name, name in (("tid", "threadIdx"), ("ntid", "blockDim"), ("ctaid", "blockIdx"), ("nctaid", "gridDim"))
@@ -43,8 +43,8 @@ _COMPARED: dict[str, Callable[[int, int], bool]] = {
     "hi": lambda a, b: a > b,
     "hs": lambda a, b: a >= b,
 }
-_LEAVES = re.compile(r"(?:bra|brx|call)\.")  # what may not go on behind it, as every opcode without a dot
-# instructions that write to no variable whose address they are given
+_LEAVES = re.compile(r"(?:bra|brx|call)\.")  # may not continue with the next instruction; nor may opcodes without a dot
+# instructions that write no variable through an address operand
 _NO_STORE = re.compile(
     r"wgmma|mma\.|wmma\.(?:load|mma)|tcgen05\.(?:mma|ld|commit|wait|fence|cp|dealloc|relinquish)|ldmatrix|ldu?\."
     r"|fence|membar|bar(?:rier)?\.|cp\.async\.(?:bulk\.)?(?:commit|wait)|mbarrier\.(?:try_wait|test_wait)|prefetch"
@@ -54,7 +54,7 @@ _NO_STORE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class AsmOperand:
-    """An operand of an asm statement. value: what it holds before, a pointer among others, None if unknown."""
+    """An operand of an asm statement. value: its value before the statement, None if unknown."""
 
     constraint: str
     name: str = ""  # %[name]
@@ -66,14 +66,14 @@ class AsmOperand:
 
     @property
     def bits(self) -> int:
-        """Its register's width; 64 of an immediate."""
+        """The width of its register; 64 for an immediate."""
         return next((WIDTHS[letter] for letter in self.constraint if letter in WIDTHS), _WIDE)
 
 
 def evaluate_outputs(
     code: str, operands: Sequence[AsmOperand], shared: Callable[[Any], Any] = lambda value: value
 ) -> list[Any]:
-    """Return what each operand holds afterwards, None if that is unknown; inputs keep their values.
+    """Return the value of each operand after the statement, None if unknown; inputs keep their values.
 
     shared: a pointer → its address in the shared window.
 
@@ -88,11 +88,11 @@ def evaluate_outputs(
     for operand in parsed:
         if not registers.run_statement(operand):
             return [None if operand.output else operand.value for operand in operands]
-    return [registers.held.get(registers.own[n]) for n in range(len(operands))]
+    return [registers.contents.get(registers.operand_registers[n]) for n in range(len(operands))]
 
 
 def may_store(code: str | None) -> bool:
-    """Return whether a statement with a "memory" clobber may write to a variable whose address it is given."""
+    """Return whether a statement with a "memory" clobber may write a variable through an address operand."""
     parsed = ptx.parse_ptx(code) if code is not None else None
     if parsed is None:
         return True
@@ -105,29 +105,29 @@ def may_store(code: str | None) -> bool:
 
 @dataclass(slots=True)
 class RegisterFile:
-    """The registers of one asm statement, or of one function, while it runs."""
+    """The registers of a running asm statement or function."""
 
     operands: Sequence[AsmOperand]
     shared: Callable[[Any], Any]
-    held: dict[str, Any] = field(default_factory=dict)  # register → its value, None where unknown
+    contents: dict[str, Any] = field(default_factory=dict)  # register → its value, None where unknown
     bits: dict[str, int] = field(default_factory=dict)
     scopes: list[dict[str, str]] = field(default_factory=lambda: [{}])  # name → register
-    own: list[str] = field(default_factory=list)  # operand's number → register
+    operand_registers: list[str] = field(default_factory=list)  # number of an operand → register
 
     def __post_init__(self) -> None:
         for n, operand in enumerate(self.operands):
             tied = re.fullmatch(r"\d+", operand.constraint)
             if tied and int(tied[0]) < n:  # "0"(x): the register of output 0, which begins with x
-                self.own.append(self.own[int(tied[0])])
-                self.held[self.own[n]] = operand.value
+                self.operand_registers.append(self.operand_registers[int(tied[0])])
+                self.contents[self.operand_registers[n]] = operand.value
                 continue
             register = f"%{n}"
-            self.own.append(register)
+            self.operand_registers.append(register)
             self.bits[register] = operand.bits
-            self.held[register] = None if operand.constraint.startswith("=") else operand.value
+            self.contents[register] = None if operand.constraint.startswith("=") else operand.value
 
     def run_statement(self, statement: ptx.Statement) -> bool:
-        """Run a statement; False if nothing is known any more."""
+        """Run a statement; return False if nothing is known afterwards."""
         match statement:
             case ptx.ScopeBrace(opens=True):
                 self.scopes.append({})
@@ -137,9 +137,9 @@ class RegisterFile:
                 self.scopes.pop()
             case ptx.RegisterDeclaration(types=types):
                 for name, kind in types:
-                    register = f"{name} {len(self.held)}"
+                    register = f"{name} {len(self.contents)}"
                     self.scopes[-1][name] = register
-                    self.held[register] = None
+                    self.contents[register] = None
                     match = re.search(r"\d+", kind)
                     self.bits[register] = int(match[0]) if match else 1
             case ptx.PtxInstruction():
@@ -147,7 +147,7 @@ class RegisterFile:
         return True
 
     def run_instruction(self, instruction: ptx.PtxInstruction) -> bool:
-        """Run an instruction; False if nothing is known any more."""
+        """Run an instruction; return False if nothing is known afterwards."""
         if _LEAVES.match(instruction.opcode) or "." not in instruction.opcode:
             return False
         runs = self._is_run(instruction)
@@ -163,11 +163,11 @@ class RegisterFile:
         return True
 
     def list_written(self, instruction: ptx.PtxInstruction) -> list[str]:
-        """List the registers that an instruction which is not evaluated may write."""
+        """List the registers that an unevaluated instruction may write."""
         return [name for text in instruction.operands for name in ptx.list_registers(text)]
 
     def _is_run(self, instruction: ptx.PtxInstruction) -> bool | None:
-        """Return whether an instruction's guard lets it run; None if that is not known."""
+        """Return whether an instruction's guard predicate is true; None if unknown."""
         if instruction.guard is None:
             return True
         integer = self._make_integer(self.read_operand(instruction.guard[0]))
@@ -180,9 +180,11 @@ class RegisterFile:
         name = ptx.normalize_register(name)
         if re.fullmatch(r"%\d+", name):
             n = int(name[1:])
-            return self.own[n] if n < len(self.own) else None
+            return self.operand_registers[n] if n < len(self.operand_registers) else None
         if named := re.fullmatch(r"%\[(\w+)\]", name):
-            return next((self.own[n] for n, operand in enumerate(self.operands) if operand.name == named[1]), None)
+            return next(
+                (self.operand_registers[n] for n, operand in enumerate(self.operands) if operand.name == named[1]), None
+            )
         return next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
 
     def read_operand(self, name: str) -> Any:
@@ -195,7 +197,7 @@ class RegisterFile:
             own, _, axis = _SPECIAL[name].partition(".")
             return make_free(_SPECIAL[name], get_integer_type(32), BUILT_IN.get((own, axis), 0))
         register = self.find_register(name)
-        return self.held.get(register) if register is not None else None
+        return self.contents.get(register) if register is not None else None
 
     def read_integer(self, name: str, bits: int, signed: bool = False) -> SymbolicInt | None:
         """Read a source operand as an integer of an instruction's type."""
@@ -206,14 +208,14 @@ class RegisterFile:
         return None if value is None else get_integer(value)
 
     def write_register(self, name: str, value: Any) -> None:
-        """Put a value into a register: a signed one is extended to its width."""
+        """Write a register; a signed value is extended to its width."""
         register = self.find_register(name)
         if register is None:
             return
         if isinstance(value, SymbolicInt):
             kind = get_integer_type(self.bits[register]) if self.bits[register] > 1 else BOOL
             value = _extend_value(value, kind)
-        self.held[register] = value
+        self.contents[register] = value
 
 
 def _reinterpret_bits(value: SymbolicInt, bits: int, signed: bool) -> SymbolicInt | None:

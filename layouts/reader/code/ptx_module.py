@@ -1,8 +1,8 @@
-"""A file of PTX: what its kernels give the descriptors of wgmma and tcgen05.mma.
+"""Evaluate a PTX module: the descriptors of its wgmma and tcgen05.mma instructions.
 
-Each function is run once from its first line to its last. A register that one instruction writes has that value; one
-that several write is unknown behind a label, where ways meet, and then a symbol of its own. Loops are not turned, so
-that nothing is said of what a later turn reads.
+Each function is run once from its first line to its last. A register written by one instruction has that value; one
+written by several becomes a new symbol after a label, where paths meet. Loops run once, so that nothing is known of
+later iterations.
 
 Source: PTX ISA 9.1, syntax, state spaces, data movement and conversion instructions.
 """
@@ -46,19 +46,19 @@ _PLACE = re.compile(r"\[\s*([\w$%]+)\s*(?:\+\s*(\d+)\s*)?\]")
 _LOC = re.compile(r"^[ \t]*\.loc[ \t]+(\d+)[ \t]+(\d+)", re.M)
 _FILE = re.compile(r'^[ \t]*\.file[ \t]+(\d+)[ \t]+"([^"\n]*)"', re.M)
 _FROM_PARAMETER = re.compile(r"ld\.param\.")
-_TO_GENERIC = re.compile(r"cvta\.shared(?:::cta)?\.u(?:32|64)")  # and back: the address in the window is meant
-_PUTS = frozenset(("or", "add", "bfi", "xor", "mov"))  # what puts fields into a word
+_TO_GENERIC = re.compile(r"cvta\.shared(?:::cta)?\.u(?:32|64)")  # and back: both are the address in the window
+_INSERTING = frozenset(("or", "add", "bfi", "xor", "mov"))  # opcodes that insert fields into a word
 _MMA = ("wgmma.mma_async.", "tcgen05.mma.")
 
 
 def is_ptx_module(text: str) -> bool:
-    """Return whether a text is a file of PTX: it says its version, or has an entry."""
+    """Return whether a text is a PTX module: it has a .version or an .entry."""
     return _MODULE.search(text, 0, 1 << 16) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class ModuleRecords:
-    """What the functions of a file give to its MMA instructions."""
+    """The descriptors and MMA instructions of a PTX module or a SASS listing."""
 
     found: tuple[FoundDescriptor, ...]
     assembled: tuple[AsmRun, ...]
@@ -66,18 +66,18 @@ class ModuleRecords:
 
 @dataclass(frozen=True, slots=True)
 class PlacedStatement:
-    """A statement of PTX where it stands; label: of a place that branches reach, instead of a statement."""
+    """A PTX statement with its span, or a label, the head of a function, or a shared variable."""
 
     span: Span
     statement: ptx.Statement | None = None
     label: str = ""
-    head: str = ""  # of a function
-    shared: str = ""  # a variable of shared memory
-    align: int = 1  # of that variable, in bytes
+    head: str = ""  # name of a function that begins here
+    shared: str = ""  # name of a shared-memory variable
+    align: int = 1  # of the variable, in bytes
 
 
 def list_statements(text: str) -> Iterator[PlacedStatement]:
-    """List the statements of a file in their order. What is not understood is left out."""
+    """Yield the statements of a module in order, without unsupported ones."""
     at, count = 0, 0
     while at < len(text) and count < MOST_STATEMENTS:
         count += 1
@@ -104,7 +104,7 @@ def list_statements(text: str) -> Iterator[PlacedStatement]:
 
 
 def _list_statement(text: str, at: int, end: int) -> Iterator[PlacedStatement]:
-    """Yield the declaration of shared memory or the instruction that stands here, if one does."""
+    """Yield the shared-memory declaration or the instruction between two places, if there is one."""
     if shared := _SHARED.match(text, at):
         yield PlacedStatement((at, end), shared=shared[2], align=int(shared[1] or 1))
     elif (statement := ptx.parse_statement(" ".join(ptx.strip_comments(text[at:end]).split()))) is not None:
@@ -112,9 +112,10 @@ def _list_statement(text: str, at: int, end: int) -> Iterator[PlacedStatement]:
 
 
 class KernelRegisters(RegisterFile):
-    """The registers of one function while it runs. text: of the file; shared: variables of shared memory, and what they
-    are aligned to; values: given for parameters and symbols;
-    several: registers that several instructions write.
+    """The registers of a running function.
+
+    shared: shared-memory variable → alignment in bytes. values: supplied values of parameters and symbols. several:
+    registers written by several instructions.
     """
 
     def __init__(
@@ -131,12 +132,12 @@ class KernelRegisters(RegisterFile):
         self.symbols: Counter[str] = Counter()
 
     def run_placed(self, placed: PlacedStatement) -> None:
-        """Run a statement, or forget at a label what several instructions write."""
+        """Run a statement; at a label, make registers unknown that several instructions write."""
         self.at = placed.span
         if placed.label:
-            for register in self.held:  # of outer scopes, too
+            for register in self.contents:  # of outer scopes, too
                 if register.partition(" ")[0] in self.several:
-                    self.held[register] = None
+                    self.contents[register] = None
         elif isinstance(placed.statement, ptx.PtxInstruction):
             self.opcode = placed.statement.opcode.partition(".")[0]
             if _FROM_PARAMETER.match(placed.statement.opcode):
@@ -151,7 +152,7 @@ class KernelRegisters(RegisterFile):
             self.run_statement(placed.statement)
 
     def list_written(self, instruction: ptx.PtxInstruction) -> list[str]:
-        """List what an instruction that is not evaluated writes: PTX has destinations first."""
+        """List the registers that an unevaluated instruction writes: PTX lists destinations first."""
         first = instruction.operands[0] if instruction.operands else ""
         return [] if first.startswith("[") else list_targets(instruction)
 
@@ -165,12 +166,12 @@ class KernelRegisters(RegisterFile):
             self.write_register(name, self._make_symbol(named, bits, True) if known else None)
 
     def read_operand(self, name: str) -> Any:
-        """Read a register, a variable's address or an immediate, which comes from its place in the text."""
+        """Read a register, a variable's address, or an immediate with its span in the text."""
         value = super().read_operand(name)
         if value is None and name in self.variables:
             return make_free(name, get_integer_type(64), SHARED_BITS, (self.at,))
         if value is None and (register := self.find_register(name)) is not None:
-            value = self.held[register] = self._make_symbol(
+            value = self.contents[register] = self._make_symbol(
                 ptx.normalize_register(name).lstrip("%"), self.bits[register]
             )
         if isinstance(value, SymbolicInt) and ptx.parse_immediate(name) is not None:
@@ -179,30 +180,28 @@ class KernelRegisters(RegisterFile):
         return value
 
     def read_integer(self, name: str, bits: int, signed: bool = False) -> SymbolicInt | None:
-        """Read a source; what goes into a word keeps the instruction that put it there."""
+        """Read a source operand, marked with the instruction if it is inserted into a word."""
         value = super().read_integer(name, bits, signed)
-        return mark_bits(value, self.at) if value is not None and self.opcode in _PUTS else value
+        return mark_bits(value, self.at) if value is not None and self.opcode in _INSERTING else value
 
     def write_register(self, name: str, value: Any) -> None:
-        """Write a register; what is not known becomes a symbol."""
+        """Write a register; an unknown value becomes a symbol."""
         register = self.find_register(name)
         if register is None:
             return
         super().write_register(name, value)
-        if self.held[register] is None:
-            self.held[register] = self._make_symbol(ptx.normalize_register(name).lstrip("%"), self.bits[register])
+        if self.contents[register] is None:
+            self.contents[register] = self._make_symbol(ptx.normalize_register(name).lstrip("%"), self.bits[register])
         self.places[register] = self.at
 
     def write_symbol(self, name: str, symbol: str, more: str = "0") -> None:
-        """Write a symbol that stands for one number in the whole kernel, and what another register adds to it."""
+        """Write the sum of a symbol that is constant in the kernel and another register."""
         added = self.read_integer(more, 32)
         value = self._make_symbol(symbol, 32, True)
         self.write_register(name, None if added is None else add_ints(value, added))
 
     def _make_symbol(self, name: str, bits: int, constant: bool = False) -> SymbolicInt:
-        """Make a symbol that no other value has, or the number that is given for it. constant: it has one value in the
-        whole function.
-        """
+        """Make a new symbol, or its supplied value. constant: it has one value in the function."""
         self.symbols[name] += 1
         named = name if self.symbols[name] == 1 or constant else f"{name}_{self.symbols[name]}"
         kind = get_integer_type(max(bits, 8))
@@ -211,9 +210,9 @@ class KernelRegisters(RegisterFile):
         return make_free(named, kind)
 
     def get_word(self, name: str) -> SymbolicInt | None:
-        """Return what a register holds, its start as the address shifted by 4.
+        """Return the word in a register, with its start as one piece, the address shifted by 4.
 
-        Compilers leave out of a mask the bits that an alignment makes 0.
+        Compilers drop from a mask the bits that the alignment makes 0.
         """
         value = self.read_operand(name)
         if not isinstance(value, SymbolicInt):
@@ -227,25 +226,25 @@ class KernelRegisters(RegisterFile):
         missing = (1 << end) - 1 & ~covered
         if missing & (value.const | ~self._find_zeros(start[0].source) >> FIELD_SHIFT):
             return value
-        whole = replace(
+        joined = replace(
             start[0], low=0, width=end, shift=FIELD_SHIFT, exact=all(p.exact for p in start if p.end == end)
         )
-        return replace(value, pieces=(whole, *(p for p in value.pieces if p not in start)))
+        return replace(value, pieces=(joined, *(p for p in value.pieces if p not in start)))
 
     def _find_zeros(self, line: LinearExpression) -> int:
-        """Return the bits of an address that are certainly 0: below all alignments, and not set by its number."""
+        """Return the bits of an address that are certainly 0: below all alignments, and 0 in its constant."""
         amounts = [factor * self.variables.get(name, 1) for name, factor in line.terms]
         aligned = min(amount & -amount for amount in amounts) if amounts else 1
         return (aligned - 1) & ~line.const
 
     def find_place(self, name: str) -> Span:
-        """Find the instruction that gave a register its value."""
+        """Return the span of the instruction that wrote a register."""
         register = self.find_register(name)
         return self.places.get(register, self.at) if register is not None else self.at
 
 
 def evaluate_module(text: str, values: Mapping[str, int]) -> ModuleRecords:
-    """Evaluate the functions of a file of PTX. values: given for parameters and registers, by their names."""
+    """Evaluate the functions of a PTX module. values: supplied values of parameters and registers, by name."""
     statements = list(list_statements(text))
     shared = {placed.shared: placed.align for placed in statements if placed.shared}
     found: list[FoundDescriptor] = []
@@ -283,7 +282,7 @@ def _note_mma(
     found: list[FoundDescriptor],
     ran: list[AsmRun],
 ) -> None:
-    """Note what a wgmma or tcgen05.mma is given, as the run of an asm statement with numbered operands."""
+    """Record the operands of a wgmma or tcgen05.mma as an asm statement with numbered operands."""
     instruction = placed.statement
     assert isinstance(instruction, ptx.PtxInstruction)
     registers.at = placed.span
@@ -305,10 +304,10 @@ def _note_mma(
     ran.append(AsmRun(line, placed.span, ("",) * len(inputs), tuple(inputs), (), (function,), len(ran)))
 
 
-def find_source_line(text: str, at: int) -> str:
-    """Find the line of the source that the `.loc` before a place names: "gemm.cu:41"; "" if there is none."""
+def find_source_line(text: str, place: int) -> str:
+    """Return the source line of the `.loc` before a place, as "gemm.cu:41"; "" if there is none."""
     locs = _list_locs(text)
-    n = bisect_right([loc[0] for loc in locs], at) - 1
+    n = bisect_right([loc[0] for loc in locs], place) - 1
     return locs[n][1] if n >= 0 else ""
 
 

@@ -1,4 +1,4 @@
-"""What a struct or union of the text has: members, functions, bases, and where gcc places the members."""
+"""Lay out structs and unions of the text: members, functions, bases, and the members' places as gcc chooses them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ALIGNED = re.compile(r"(?:alignas|__align__|aligned)\s*\(+\s*([^()]*)\)|(\bpack
 
 
 def lay_out_record(ev: Evaluator, record: RecordType) -> RecordType:
-    """Fill in a struct's members, methods and, where all of it is integers, where each of them lies."""
+    """Fill in a struct's members, methods and, if all members are integers, the bits of each."""
     decl = record.decl
     if decl is None:
         return record
@@ -48,13 +48,13 @@ def lay_out_record(ev: Evaluator, record: RecordType) -> RecordType:
         else:
             _add_member(ev, record, member)
     _add_methods(record, functions)
-    _judge_lifetimes(ev, record)
+    _find_special_functions(ev, record)
     _place_record(ev, record, decl)
     return record
 
 
 def _place_record(ev: Evaluator, record: RecordType, decl: tree.StructDefinition) -> None:
-    """Fill in where the members of a struct lie; where that is open, which of them lie over one another."""
+    """Fill in the bits of a struct's members; if they are unknown, which members overlap."""
     placed = None if decl.bases and any(base.members for base in record.bases) else _place_fields(ev, record)
     if placed is not None and not record.polymorphic:
         record.fields, record.bits, record.align = placed
@@ -66,7 +66,7 @@ def _place_record(ev: Evaluator, record: RecordType, decl: tree.StructDefinition
 
 
 def _collect_function(record: RecordType, functions: dict[str, list[tree.Function]], member: tree.Function) -> None:
-    """Add a member function to those of its name. Of Python's, the last definition counts."""
+    """Add a member function to its overloads; in Python, the last definition replaces the others."""
     named = functions.setdefault(member.name, [])
     if member.python:
         named.clear()
@@ -92,16 +92,16 @@ def _add_member(ev: Evaluator, record: RecordType, member: tree.Statement) -> No
 
 def _add_data(record: RecordType, member: tree.Declaration) -> None:
     """Add a data member, or those of an anonymous struct."""
-    for each in _list_named_members(member):
-        if each.name in record.members:
-            record.hidden.add(each.name)
-        record.members[each.name] = each
-        record.dependent.discard(each.name)
-        record.homes[each.name] = record.scope
+    for data_member in _list_named_members(member):
+        if data_member.name in record.members:
+            record.hidden.add(data_member.name)
+        record.members[data_member.name] = data_member
+        record.dependent.discard(data_member.name)
+        record.homes[data_member.name] = record.scope
 
 
 def _add_methods(record: RecordType, functions: dict[str, list[tree.Function]]) -> None:
-    """Add a class's own functions, with those that its using declarations bring in."""
+    """Add a class's functions, with those that its using declarations bring in."""
     inner = record.scope
     for name, function in functions.items():
         function_set = FunctionSet(merge_declarations(function), inner)
@@ -112,17 +112,17 @@ def _add_methods(record: RecordType, functions: dict[str, list[tree.Function]]) 
             inner.names[name] = record.methods[name]
 
 
-def _judge_lifetimes(ev: Evaluator, record: RecordType) -> None:
-    """Say whether objects of a class are begun, copied, assigned or destroyed by functions of the text."""
+def _find_special_functions(ev: Evaluator, record: RecordType) -> None:
+    """Fill in whether functions of the text construct, copy, assign or destroy objects of a class."""
     name = record.name
     ctors = record.methods[name].functions if name in record.methods else ()
     ends = record.methods.get(f"~{name}")
     assigns = record.methods.get("operator=")
     record.begins = bool(ctors) or any(d.value is not None for d in record.members.values())
-    record.copies = _takes_own_by_code(ctors, name)
-    record.assigns = assigns is not None and _takes_own_by_code(assigns.functions, name)
+    record.copies = _has_copy_function(ctors, name)
+    record.assigns = assigns is not None and _has_copy_function(assigns.functions, name)
     record.ends = ends is not None and any(_has_effect(ev, f) for f in ends.functions)
-    for inner in [*record.bases, *_classes_of_members(ev, record)]:
+    for inner in [*record.bases, *_list_member_classes(ev, record)]:
         record.begins |= inner.begins
         record.copies |= inner.copies
         record.assigns |= inner.assigns
@@ -130,13 +130,13 @@ def _judge_lifetimes(ev: Evaluator, record: RecordType) -> None:
     record.opaque = record.opaque or any(base.opaque for base in record.bases)
 
 
-def _takes_own_by_code(functions: Iterable[tree.Function], name: str) -> bool:
-    """Return whether one of some functions takes an object of a class and is not defaulted."""
+def _has_copy_function(functions: Iterable[tree.Function], name: str) -> bool:
+    """Return whether a non-defaulted function takes an object of the class."""
     return any(can_take_own_class(f, name) and not f.defaulted for f in functions)
 
 
-def _classes_of_members(ev: Evaluator, record: RecordType) -> Iterator[RecordType]:
-    """Yield the classes of a class's own data members."""
+def _list_member_classes(ev: Evaluator, record: RecordType) -> Iterator[RecordType]:
+    """Yield the classes of the data members that a class declares."""
     for declared in record.members.values() if not record.python else ():
         if declared.type is None or declared.type.pointers or declared.type.reference or declared.type.body:
             continue
@@ -147,7 +147,7 @@ def _classes_of_members(ev: Evaluator, record: RecordType) -> Iterator[RecordTyp
 
 
 def _has_effect(ev: Evaluator, function: tree.Function) -> bool:
-    """Return whether a destructor is more than `~T() = default` and `~T() {}`."""
+    """Return whether a destructor is neither defaulted nor empty."""
     if function.defaulted:
         return False
     return function.body is None or re.search(r"\{\s*\}\s*;?\s*$", ev.text[slice(*function.span)]) is None
@@ -166,7 +166,7 @@ def _list_union_members(decl: tree.StructDefinition) -> Iterator[str]:
 
 
 def _list_named_members(member: tree.Declaration) -> list[tree.Declaration]:
-    """Return a data member, or those of an anonymous struct, which belong to the outer one."""
+    """Return a data member, or the members of an anonymous struct, which belong to the outer struct."""
     if member.name:
         return [member]
     if member.type and isinstance(member.type.body, tree.StructDefinition):
@@ -180,8 +180,10 @@ def _list_named_members(member: tree.Declaration) -> list[tree.Declaration]:
 
 
 def _inherit_base(ev: Evaluator, record: RecordType, base: tree.Type) -> None:
-    """Take over what a base class has. Of one that depends on a template's parameters, names are not found unqualified
-    ([temp.dep.type]): they are members, and no names of the scope.
+    """Inherit the members of a base class.
+
+    Unqualified lookup does not find names of a dependent base ([temp.dep.type]): they become members, but not names of
+    the scope.
     """
     base_type = ev.resolve_type(base, record.scope)
     other = base_type.record
@@ -193,7 +195,7 @@ def _inherit_base(ev: Evaluator, record: RecordType, base: tree.Type) -> None:
     ):
         record.library = (*record.library, base_type)
     elif other is None or other is record:
-        record.polymorphic = True  # what it inherits is not in the text
+        record.polymorphic = True  # the inherited members are not in the text
         record.opaque = not has_names(base, parameters)
         record.of_std = record.of_std or base.path[:1] == (("std", None),)
         record.members.setdefault("(base)", tree.Declaration(None, "(base)"))
@@ -202,7 +204,7 @@ def _inherit_base(ev: Evaluator, record: RecordType, base: tree.Type) -> None:
 
 
 def _inherit_members(record: RecordType, base: RecordType, dependent: bool) -> None:
-    """Take over a base's members and functions. dependent: whether it depends on a template's parameters."""
+    """Inherit a base's members and functions. dependent: whether it depends on template parameters."""
     record.bases = (*record.bases, base)
     record.polymorphic = record.polymorphic or base.polymorphic
     record.hidden |= base.hidden | (record.members.keys() & base.members.keys())
@@ -223,7 +225,7 @@ def _list_used_functions(record: RecordType) -> list[FunctionSet]:
 
 
 def _enter_using(ev: Evaluator, record: RecordType, member: tree.UsingDeclaration) -> None:
-    """Enter using Base::name, whose functions overload the class's own, or using Base::Base, its constructors."""
+    """Enter using Base::name, which overloads the class's functions, or using Base::Base, its constructors."""
     last = member.path[-1][0]
     qualifier = ev.resolve_type(tree.Type(member.path[:-1]), record.scope) if len(member.path) > 1 else None
     base = qualifier.record if qualifier is not None else None
@@ -245,10 +247,7 @@ def _enter_using(ev: Evaluator, record: RecordType, member: tree.UsingDeclaratio
 
 
 def merge_declarations(functions: list[tree.Function]) -> tuple[tree.Function, ...]:
-    """Drop the declarations of functions that are defined.
-
-    A definition keeps the defaults of its declaration, and the place of the first of both.
-    """
+    """Drop the declarations of defined functions; a definition takes their default arguments and first place."""
     declarations: dict[str, tree.Function] = {}
     for function in functions:
         key = make_signature(function)
@@ -264,7 +263,7 @@ def merge_declarations(functions: list[tree.Function]) -> tuple[tree.Function, .
 
 
 def _find_alignment(ev: Evaluator, record: RecordType) -> int | None:
-    """Find the bits that alignas asks for; 0 without alignas, None if not known."""
+    """Return the alignment in bits that alignas requests; 0 without alignas, None if unknown."""
     assert record.decl is not None
     text = ev.text[slice(*record.decl.span)]
     head = text.partition("{")[0]
@@ -285,17 +284,17 @@ def _place_fields(ev: Evaluator, record: RecordType) -> tuple[dict[str, RecordFi
     alignment = _find_alignment(ev, record) if own_text else 0
     if alignment is None:
         return None
-    members = (_bit_member(ev, record, data_member) for data_member in _data_members(record.decl))
+    members = (_make_bit_member(ev, record, data_member) for data_member in _list_data_members(record.decl))
     return place_members(members, record.decl.union, max(8, alignment))
 
 
-def _data_members(decl: tree.StructDefinition) -> Iterator[tree.Declaration]:
-    """Yield the declarations of data that each object has."""
+def _list_data_members(decl: tree.StructDefinition) -> Iterator[tree.Declaration]:
+    """Yield the declarations of non-static data members."""
     return (member for member in decl.members if isinstance(member, tree.Declaration) and not member.static)
 
 
-def _kind_of_member(ev: Evaluator, record: RecordType, member: tree.Declaration) -> ResolvedType | None:
-    """Return the type of a member, an unnamed one of a struct's body among them; None if it has none."""
+def _resolve_member_type(ev: Evaluator, record: RecordType, member: tree.Declaration) -> ResolvedType | None:
+    """Return the type of a member, which may be defined in place; None without a type."""
     if member.type is None:
         return None
     if isinstance(member.type.body, tree.StructDefinition):
@@ -304,13 +303,13 @@ def _kind_of_member(ev: Evaluator, record: RecordType, member: tree.Declaration)
     return ev.resolve_type(member.type, record.scope)
 
 
-def _bit_member(ev: Evaluator, record: RecordType, member: tree.Declaration) -> BitMember | None:
-    """Return a member that is kept as bits; None for another."""
-    kind = _kind_of_member(ev, record, member)
+def _make_bit_member(ev: Evaluator, record: RecordType, member: tree.Declaration) -> BitMember | None:
+    """Make a member that can be kept as bits; None for another."""
+    kind = _resolve_member_type(ev, record, member)
     if kind is None or kind.pointers or kind.reference:
         return None
-    unit = _bits_of(kind)
-    if unit is None or (member.name and kind.record is not None and _is_begun_by_code(kind.record)):
+    unit = _get_bits(kind)
+    if unit is None or (member.name and kind.record is not None and _has_special_functions(kind.record)):
         return None
     count = _count_items(kind)
     if count is None:
@@ -324,7 +323,7 @@ def _bit_member(ev: Evaluator, record: RecordType, member: tree.Declaration) -> 
     return replace(bit_member, field_width=width.known)
 
 
-def _bits_of(kind: ResolvedType) -> tuple[int, int] | None:
+def _get_bits(kind: ResolvedType) -> tuple[int, int] | None:
     """Return (bits, alignment in bits) of an integer or a struct of integers; None for another type."""
     if kind.integer is not None:
         bits = kind.integer.storage * 8 or kind.integer.bits
@@ -334,13 +333,13 @@ def _bits_of(kind: ResolvedType) -> tuple[int, int] | None:
     return None
 
 
-def _is_begun_by_code(record: RecordType) -> bool:
-    """Return whether functions of the text create, copy, assign or destroy objects of a class."""
+def _has_special_functions(record: RecordType) -> bool:
+    """Return whether functions of the text construct, copy, assign or destroy objects of a class."""
     return record.begins or record.copies or record.assigns or record.ends
 
 
 def _count_items(kind: ResolvedType) -> int | None:
-    """Return how many items an array of one dimension has, 0 of no array; None if that is not known."""
+    """Return the number of items of a one-dimensional array, 0 if it is no array, None if unknown."""
     if len(kind.dims) > 1:
         return None
     if not kind.dims:
@@ -349,19 +348,19 @@ def _count_items(kind: ResolvedType) -> int | None:
     return count.known if count is not None and count.known is not None and 0 < count.known <= 64 else None
 
 
-def measure_record(ev: Evaluator, record: RecordType, deep: int = 0) -> RecordMeasures:
-    """Return how gcc lays a struct of members of known sizes out; none of bit fields, virtual functions or bases."""
+def measure_record(ev: Evaluator, record: RecordType, depth: int = 0) -> RecordMeasures:
+    """Measure a struct as gcc lays it out; unknown with bit fields, virtual functions or bases."""
     decl = record.decl
     alignment = _find_alignment(ev, record) if decl is not None and record.scope.parent is not ev.prelude else 0
     derived = record.polymorphic or record.bases or record.library
-    if decl is None or derived or alignment is None or deep > 8 or _has_inner_alignment(ev, record):
+    if decl is None or derived or alignment is None or depth > 8 or _has_inner_alignment(ev, record):
         return RecordMeasures()
-    members = (_measure_member(ev, record, data_member, deep) for data_member in _data_members(decl))
+    members = (_measure_member(ev, record, data_member, depth) for data_member in _list_data_members(decl))
     return measure_members(members, decl.union, max(1, alignment // 8))
 
 
 def _has_inner_alignment(ev: Evaluator, record: RecordType) -> bool:
-    """Return whether a member asks for an alignment of its own."""
+    """Return whether a member has an alignment specifier."""
     assert record.decl is not None
     if record.scope.parent is ev.prelude:
         return False
@@ -369,8 +368,8 @@ def _has_inner_alignment(ev: Evaluator, record: RecordType) -> bool:
 
 
 def _measure_member(ev: Evaluator, record: RecordType, member: tree.Declaration, deep: int) -> MeasuredMember | None:
-    """Return a member with its size; None if that is not known, and for a bit field."""
-    kind = _kind_of_member(ev, record, member)
+    """Return a member with its size; None if unknown, or for a bit field."""
+    kind = _resolve_member_type(ev, record, member)
     if kind is None:
         return None
     inside: Mapping[str, int] = {}
@@ -388,7 +387,7 @@ def _measure_member(ev: Evaluator, record: RecordType, member: tree.Declaration,
 
 
 def _measure_simple(kind: ResolvedType) -> tuple[int | None, int | None]:
-    """Return (bytes, alignment) of a type that is not a class, without its dimensions; None if not known."""
+    """Return (bytes, alignment) of a non-class type without its dimensions, None if unknown."""
     if kind.reference or kind.pointers:
         return 8, 8
     if kind.integer is not None:

@@ -1,5 +1,6 @@
-"""What runs beside asm statements and calls without a body: code that is skipped, stores through pointers, and the open
-conditions under which something runs. Order can be judged only where all of it is known.
+"""Record skipped code, stores through pointers, and the undecided conditions under which code runs.
+
+The order of instructions can be checked only if all of these are known.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
 
 MOST_STORES = 400
 MOST_SKIPPED = 400
-Arms = tuple[tuple[int, int], ...]  # (fork, which of its arms), outermost first
+Arms = tuple[tuple[int, int], ...]  # (fork, index of the branch), outermost first
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedCode:
-    """Code that was not run: what it does is not known."""
+    """Code that was not run."""
 
     span: Span
     calls: tuple[tuple[str, Span], ...]
@@ -43,14 +44,14 @@ class MemoryStore:
 
 
 def record_skipped(ev: Evaluator, span: Span) -> None:
-    """Keep that code was skipped here."""
+    """Record skipped code."""
     if len(ev.skipped) < MOST_SKIPPED:
         ev.run_count += 1
         ev.skipped.append(SkippedCode(span, ev.list_running_functions(), tuple(ev.branch_arms), ev.run_count))
 
 
 def record_store(ev: Evaluator, pointer: Pointer, span: Span) -> None:
-    """Keep a store through a pointer; of one line the first runs tell enough."""
+    """Record a store through a pointer, up to MOST_STORES."""
     if len(ev.stored) < MOST_STORES and not ev.python:
         ev.run_count += 1
         ev.stored.append(
@@ -59,7 +60,7 @@ def record_store(ev: Evaluator, pointer: Pointer, span: Span) -> None:
 
 
 def list_place_names(ev: Evaluator, values: Iterable[Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """List (symbol, names) of each variable whose address is among values: its own name, and that of its value."""
+    """List (symbol, names) of each variable whose address is among some values."""
     symbols = dict.fromkeys(name for value in values for name in _list_object_symbols(value))
     if not symbols:
         return ()

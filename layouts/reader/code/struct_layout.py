@@ -1,6 +1,6 @@
-"""How gcc places the members of a struct or union on 64-bit Linux (System V ABI, bit fields from the lowest bit on).
+"""Place the members of a struct or union as gcc does on 64-bit Linux (System V ABI, bit fields from the lowest bit up).
 
-Arithmetic on sizes alone: which members a class has, and what their types are, is the business of records.py.
+This is arithmetic on sizes; records.py finds the members and their types.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ MOST_BITS = 1 << 12
 class BitMember:
     """A member kept as bits: an integer, or a struct of integers.
 
-    bits, align: of its type, or of one item of an array; count: the items of an array, else 0; field_width: of a bit
-    field, else None.
+    bits, align: of its type, or of an array item. count: number of array items, 0 if it is no array. field_width: of a
+    bit field, else None.
     """
 
     name: str
@@ -30,8 +30,8 @@ class BitMember:
     count: int = 0
     field_width: int | None = None
 
-    def fields(self, start: int, width: int) -> Iterator[tuple[str, RecordField]]:
-        """Yield what can be named of it, by name; of an unnamed struct its members."""
+    def list_fields(self, start: int, width: int) -> Iterator[tuple[str, RecordField]]:
+        """Yield (name, field) of the member, or of the members of an unnamed struct."""
         if self.name:
             yield self.name, RecordField(start, width, self.integer, self.inner, self.count)
         elif self.inner is not None and self.inner.fields:
@@ -41,7 +41,7 @@ class BitMember:
 
 @dataclass(frozen=True, slots=True)
 class RecordMeasures:
-    """The size and alignment of a struct in bytes, None if not known, and where its members begin."""
+    """The size and alignment of a struct in bytes, None if unknown, and the offsets of its members."""
 
     size: int | None = None
     align: int | None = None
@@ -50,7 +50,7 @@ class RecordMeasures:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredMember:
-    """A member of a known size. inside: the members of an unnamed struct by their offsets in it."""
+    """A member of known size. inside: member → offset, if it is an unnamed struct."""
 
     name: str
     size: int
@@ -61,9 +61,9 @@ class MeasuredMember:
 def place_members(
     members: Iterable[BitMember | None], union: bool, align: int
 ) -> tuple[dict[str, RecordField], int, int] | None:
-    """Return (fields by name, bits, alignment in bits); None if a member is None or gcc would refuse it.
+    """Return (fields by name, bits, alignment in bits); None if a member is None or gcc rejects it.
 
-    align: the least that the class asks for.
+    align: the minimum alignment of the class.
     """
     fields: dict[str, RecordField] = {}
     end = longest = 0
@@ -78,12 +78,12 @@ def place_members(
         longest = max(longest, end)
         if end > MOST_BITS:
             return None
-        fields.update(member.fields(start, width))
+        fields.update(member.list_fields(start, width))
     return (fields, _round_up(longest if union else end, align), align) if fields else None
 
 
 def _place_member(member: BitMember, at: int) -> tuple[int, int] | None:
-    """Return (first bit, width) of a member that comes behind bit `at`; None if it does not fit its type."""
+    """Return (first bit, width) of a member placed at bit `at` or later; None if it does not fit its type."""
     width = member.field_width
     if width is None:
         return _round_up(at, member.align), member.bits * max(member.count, 1)
@@ -94,9 +94,9 @@ def _place_member(member: BitMember, at: int) -> tuple[int, int] | None:
 
 
 def measure_members(members: Iterable[MeasuredMember | None], union: bool, align: int) -> RecordMeasures:
-    """Return the size, alignment and offsets in bytes; nothing if a member is None.
+    """Return the size, alignment and offsets in bytes, unknown if a member is None.
 
-    align: the least that the class asks for.
+    align: the minimum alignment of the class.
     """
     offsets: dict[str, int] = {}
     end = longest = 0

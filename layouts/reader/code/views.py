@@ -1,4 +1,4 @@
-"""Bytes of an object as a value of another type: `((uint32_t*)&desc)[1]`, `reinterpret_cast<Bits&>(desc)`."""
+"""View bytes of an object as another type: `((uint32_t*)&desc)[1]`, `reinterpret_cast<Bits&>(desc)`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 
-MOST_LEAVES = 128  # integers of an object that is read as another type
+MOST_LEAVES = 128  # integers in an object that is viewed as another type
 
 
 def view_as_integer(ev: Evaluator, place: Any, element: ResolvedType | None, at: SymbolicInt | None) -> Any:
@@ -42,7 +42,7 @@ def view_as_integer(ev: Evaluator, place: Any, element: ResolvedType | None, at:
 
 
 def view_bits(ev: Evaluator, place: Any, element: ResolvedType, low: int) -> Any:
-    """View an integer of a type that begins at a bit of an object."""
+    """View the integer of a type that begins at bit `low` of an object."""
     assert element.integer is not None
     if isinstance(place, ObjectPart) and place.of.record.bits and place.of.record.fields:
         low, place = low + place.field.low, Cell(place.of)
@@ -52,25 +52,27 @@ def view_bits(ev: Evaluator, place: Any, element: ResolvedType, low: int) -> Any
     width = element.integer.bits
     if low < 0 or low + width > sum(bits for _, bits in leaves):
         return BlurredPlace(Cell(place.of) if isinstance(place, ObjectPart) else place, element)
-    taken = _overlapping(leaves, low, width)
-    if len(taken) == 1:
-        leaf, begin, _ = taken[0]
+    overlapping = _list_overlapping(leaves, low, width)
+    if len(overlapping) == 1:
+        leaf, begin, _ = overlapping[0]
         return ObjectPart(leaf.of, RecordField(leaf.field.low + low - begin, width, element.integer))
-    first, past = taken[0][1], taken[-1][1] + taken[-1][2]
+    first, past = overlapping[0][1], overlapping[-1][1] + overlapping[-1][2]
     if first != low or past != low + width:
         return BlurredPlace(place, element)
-    parts, _, widths = zip(*taken, strict=True)
+    parts, _, widths = zip(*overlapping, strict=True)
     return JointPlace(parts, widths, element.integer)
 
 
-def _overlapping(leaves: Sequence[tuple[ObjectPart, int]], low: int, width: int) -> list[tuple[ObjectPart, int, int]]:
-    """Return (integer, its first bit, its bits) of those that some bits are part of."""
-    taken, start = [], 0
+def _list_overlapping(
+    leaves: Sequence[tuple[ObjectPart, int]], low: int, width: int
+) -> list[tuple[ObjectPart, int, int]]:
+    """List (part, first bit, bits) of the integers that overlap a range of bits."""
+    overlapping, start = [], 0
     for leaf, bits in leaves:
         if start < low + width and low < start + bits:
-            taken.append((leaf, start, bits))
+            overlapping.append((leaf, start, bits))
         start += bits
-    return taken
+    return overlapping
 
 
 def _view_as_record(ev: Evaluator, place: Any, record: RecordType, at: int) -> Any:
@@ -85,21 +87,21 @@ def _view_as_record(ev: Evaluator, place: Any, record: RecordType, at: int) -> A
     return ObjectPart(leaf.of, RecordField(leaf.field.low, record.bits, None, record))
 
 
-def _list_leaf_parts(ev: Evaluator, place: Any, deep: int = 0) -> Iterator[tuple[ObjectPart, int]]:
-    """Yield the integers of an object, each as a part with its width in bits; a width of 0 if unknown."""
+def _list_leaf_parts(ev: Evaluator, place: Any, depth: int = 0) -> Iterator[tuple[ObjectPart, int]]:
+    """Yield (part, width in bits) of each integer in an object; width 0 if unknown."""
     value = place.value if isinstance(place, Cell) else place
     if isinstance(value, PLACES) and not isinstance(place, ObjectPart) and not isinstance(value, ObjectPart):
-        yield from _list_leaf_parts(ev, value, deep + 1)
+        yield from _list_leaf_parts(ev, value, depth + 1)
     elif isinstance(value, ObjectPart):
         width = value.field.width
         yield ObjectPart(value.of, RecordField(value.field.low, width, value.field.integer)), width
     elif isinstance(value, ObjectValue) and value.record.fields is not None and value.record.bits:
         yield ObjectPart(value, RecordField(0, value.record.bits, None)), value.record.bits
-    elif isinstance(value, ArrayValue) and deep < 3 and len(value.cells) <= MOST_LEAVES:
+    elif isinstance(value, ArrayValue) and depth < 3 and len(value.cells) <= MOST_LEAVES:
         for cell in value.cells:
-            yield from _list_leaf_parts(ev, cell, deep + 1)
+            yield from _list_leaf_parts(ev, cell, depth + 1)
     elif isinstance(place, Cell):
-        yield _variable_leaf(place)
+        yield _make_variable_leaf(place)
     else:
         yield (
             ObjectPart(
@@ -109,8 +111,8 @@ def _list_leaf_parts(ev: Evaluator, place: Any, deep: int = 0) -> Iterator[tuple
         )
 
 
-def _variable_leaf(cell: Cell) -> tuple[ObjectPart, int]:
-    """Return (a variable as a part, its width in bits); one without a value yet becomes 0."""
+def _make_variable_leaf(cell: Cell) -> tuple[ObjectPart, int]:
+    """Return a variable as (part, width in bits); an uninitialised one becomes 0."""
     value = cell.value
     kind = cell.kind.integer if cell.kind is not None and not cell.kind.pointers else None
     if isinstance(value, OpaqueValue) and value.head == "uninitialised" and kind is not None:
@@ -124,7 +126,7 @@ def _variable_leaf(cell: Cell) -> tuple[ObjectPart, int]:
 
 
 def cast_reference(ev: Evaluator, kind: ResolvedType, place: Any) -> Any:
-    """Return what reinterpret_cast<T&>(place) and static_cast<T&&>(place) name."""
+    """Evaluate reinterpret_cast<T&>(place) and static_cast<T&&>(place): return the place."""
     value = ev.load_place(place, tree.OpaqueExpression(""))
     place_type = place.kind if isinstance(place, Cell) and place.kind is not None else ev.get_value_type(value)
     bare = replace(kind, reference="", const=False)

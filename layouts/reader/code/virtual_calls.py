@@ -1,4 +1,4 @@
-"""Virtual calls: which function of an object's class overrides the one that was found. ISO C++20: [class.virtual]."""
+"""Resolve virtual calls: find the final override in an object's class. ISO C++20: [class.virtual]."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def resolve_virtual_call(
     ev: Evaluator, closure: FunctionSet, chosen: OverloadCandidate, count: int
 ) -> tuple[FunctionSet, OverloadCandidate | None]:
-    """Return the function that a call of a virtual one runs, by the object's class; None if that is not known."""
+    """Return the function that a call runs, by the object's class if it is virtual; None if unknown."""
     function, this = chosen.function, closure.this
     owner = _find_dispatching_class(closure, function)
     if owner is None:
@@ -46,7 +46,7 @@ def resolve_virtual_call(
 
 
 def _find_dispatching_class(closure: FunctionSet, function: tree.Function) -> RecordType | None:
-    """Return the class of a member function in whose place a call may run another's; None if it cannot."""
+    """Return the class of a member function that a call dispatches on; None if the call is not dispatched."""
     owner = closure.get_home(function).owner
     if closure.direct or closure.this is None or function.static:
         return None
@@ -54,14 +54,14 @@ def _find_dispatching_class(closure: FunctionSet, function: tree.Function) -> Re
 
 
 def _find_exact_class(instance: ObjectValue | None) -> RecordType | None:
-    """Return the class of an object while the call is made; None if it may be a derived one."""
+    """Return the dynamic class of an object; None if it may be a derived one."""
     if instance is None or (instance.loose and not instance.dynamic):
         return None
     return instance.dynamic or instance.record
 
 
 def _is_declared_virtual(ev: Evaluator, owner: RecordType, function: tree.Function) -> bool | None:
-    """Return whether a member function is virtual: it says so, or a base's that it overrides does."""
+    """Return whether a member function is virtual, declared so or overriding a virtual one; None if unknown."""
     if function.virtual:
         return True
     if owner.opaque:
@@ -75,22 +75,27 @@ def _is_declared_virtual(ev: Evaluator, owner: RecordType, function: tree.Functi
 def _is_declared_virtual_like(
     ev: Evaluator, record: RecordType, function: tree.Function, owner: RecordType
 ) -> bool | None:
-    """Return whether a class or a base of it declares a function virtual that another overrides; None: not known."""
+    """Return whether a class or a base declares a virtual function that another overrides; None if unknown."""
     answers = [_is_declared_virtual_like(ev, base, function, owner) for base in record.bases]
-    for own_function in _list_own_functions(record, function.name):
-        same = _is_override(ev, function, owner, own_function, record)
-        answers.append(None if same is None else same and own_function.virtual)
+    for declared in _list_own_functions(record, function.name):
+        same = _is_override(ev, function, owner, declared, record)
+        answers.append(None if same is None else same and declared.virtual)
     return True if True in answers else None if None in answers else False
 
 
 def _is_override(
-    ev: Evaluator, one: tree.Function, home: RecordType, two: tree.Function, other: RecordType
+    ev: Evaluator, derived_function: tree.Function, home: RecordType, base_function: tree.Function, other: RecordType
 ) -> bool | None:
-    """Return whether a function of a derived class has the parameters of one of a base."""
-    if len(one.parameters) != len(two.parameters) or one.const != two.const or one.templates or two.templates:
+    """Return whether a function of a derived class has the parameters of one of a base; None if unknown."""
+    if (
+        len(derived_function.parameters) != len(base_function.parameters)
+        or derived_function.const != base_function.const
+        or derived_function.templates
+        or base_function.templates
+    ):
         return False
     answers: list[bool | None] = []
-    for a, b in zip(one.parameters, two.parameters, strict=True):
+    for a, b in zip(derived_function.parameters, base_function.parameters, strict=True):
         if a.type is None or b.type is None:
             return None
         mine, theirs = ev.resolve_type(a.type, home.scope), ev.resolve_type(b.type, other.scope)
@@ -102,15 +107,15 @@ def _is_override(
 def _find_final_override(
     ev: Evaluator, record: RecordType, function: tree.Function, owner: RecordType
 ) -> tuple[tree.Function, RecordType] | None:
-    """Return the override of a function that an object of a class has, and its class; None if that is not known."""
+    """Return (final override of a function in a class, its class); None if unknown."""
     if record is owner:
         return function, owner
-    for own_function in _list_own_functions(record, function.name):
-        same = _is_override(ev, own_function, record, function, owner)
+    for declared in _list_own_functions(record, function.name):
+        same = _is_override(ev, declared, record, function, owner)
         if same is None:
             return None
         if same:
-            return own_function, record
+            return declared, record
     bases = [base for base in record.bases if base.is_derived_from(owner)]
     if len(bases) != 1 or record.opaque:
         return None
@@ -119,6 +124,6 @@ def _find_final_override(
 
 
 def _list_own_functions(record: RecordType, name: str) -> list[tree.Function]:
-    """Return the functions of a name that a class itself declares."""
+    """Return the functions of a name that a class declares itself."""
     overloads = record.methods.get(name)
     return [f for f in overloads.functions if overloads.get_home(f).owner is record] if overloads is not None else []

@@ -1,8 +1,8 @@
-"""Which functions of a text bear on what is checked of it by evaluation: those that multiply by descriptors, build
-one, encode a tensor map, copy through one or raise the limit of shared memory, and those that lead to one of these.
+"""Find the functions that matter for checks by evaluation.
 
-Products of mma.sync and wmma, and the ldmatrix and stores before them, are no such work: `lanescope.reader.threads`
-runs their kernels for all threads.
+They multiply through descriptors, build one, encode a tensor map, copy through one, raise the limit of shared memory,
+or lead to such a function. Kernels with mma.sync, wmma and ldmatrix do not: `lanescope.reader.threads` runs them for
+all threads.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from lanescope.reader.code.used_functions import Entry
 
 Named = tree.Declaration | tree.Alias | tree.Enum | tree.StructDefinition
 WORDS = re.compile(r"[A-Za-z_]\w*")
-# Words of which one is in every macro that stands for such work.
+# Words of which every macro for such work has one.
 _MACRO_WORK = (
     r"(?:wg|[ug])mma(?![a-z]{2})|warpgroup|(?<!ld)(?<!st)matrix_(?![ab]\b)|tcgen05|tensor_?map|make_tma|bulk|bitfield"
     r"|0x3ffff?\b|<<=?\s{0,9}(?:4[69]|52|6[0-3])\b|start_address|(?:leading|stride)\w{0,24}byte_offset|layout_type"
     r"|SM(?:90|1\d\d)_|(?:make|partition)_fragment|tiled_?mma"
 )
-# Shifts to LBO and to SBO: a text without one of the two builds no descriptor by these alone.
+# Shifts to LBO and to SBO: a text without both builds no descriptor with shifts alone.
 _TO_LBO, _TO_SBO = re.compile(r"<<=?\s{0,9}1[46]\b"), re.compile(r"<<=?\s{0,9}3[02]\b")
 _TMA = r"(?-i:(?<![A-Za-z])[tT][mM][aA]|[a-z]Tma|TMA)"  # not the letters in floatMatrix
 _WORK = rf"{_TMA}|desc(?!ri|end)|cudaFuncSetAttribute"
-# What counts besides where the instructions of kernels are asked for: those that a target does not have.
+# Further words if every instruction matters, to find those that a target lacks.
 _EVERY_MACRO_WORK = r"mma(?![a-z]{2})|matrix_|ldmatrix|shared\s*(?:::|\.)"
 _EVERY_WORK = r"extern\s+__shared__"
-_BIT_FIELD = re.compile(r":\s{0,9}14\s{0,9}[,;]")  # of the width of a descriptor's start, LBO and SBO
+_BIT_FIELD = re.compile(r":\s{0,9}14\s{0,9}[,;]")  # the width of a descriptor's start, LBO and SBO
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)((?:[^\n]*\\\n)*[^\n]*)", re.M)
 
 
 @cache
 def _compile_words(shifts: bool, every: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return what is searched for in functions and in macros. shifts: to LBO and SBO, too."""
+    """Return the patterns for (functions, macros). shifts: include shifts to LBO and SBO."""
     macros = [_MACRO_WORK, *([f"{_TO_LBO.pattern}|{_TO_SBO.pattern}"] if shifts else [])]
     macros += [_EVERY_MACRO_WORK] if every else []
     words = [*macros, _WORK, *([_EVERY_WORK] if every else [])]
@@ -55,7 +55,7 @@ def _choose_words(text: str, every: bool) -> tuple[re.Pattern[str], re.Pattern[s
 
 @lru_cache(maxsize=4)
 def may_have_work(text: str) -> bool:
-    """Return whether any part of a text has a word of what is checked; of other text than C++ that is not asked."""
+    """Return whether a C++ text has a word of what is checked; True for PTX, SASS and Python."""
     work, _ = _choose_words(text, False)
     if work.search(text) or _BIT_FIELD.search(text):
         return True
@@ -63,7 +63,7 @@ def may_have_work(text: str) -> bool:
 
 
 def has_work(functions: Iterable[Entry], text: str, every: bool) -> bool:
-    """Return whether a function or a macro of a text has a word of what is checked; every: of any instruction."""
+    """Return whether a function or macro has a word of what is checked; every: of any instruction."""
     work, macro_work = _choose_words(text, every)
     return any(work.search(text, *function.span) for function, _, _ in functions) or any(
         macro_work.search(body) for _, body in list_macros(text)
@@ -72,24 +72,23 @@ def has_work(functions: Iterable[Entry], text: str, every: bool) -> bool:
 
 @lru_cache(maxsize=4)
 def list_macros(text: str) -> tuple[tuple[str, str], ...]:
-    """List the name and the replacement, with its parameters, of each macro that a text defines."""
+    """List (name, parameters and replacement) of each macro that a text defines."""
     return tuple((macro[1], macro[2]) for macro in _MACRO.finditer(text))
 
 
 def find_working_names(
     functions: Sequence[Entry], body: Sequence[tree.Statement], text: str, names: Iterable[str]
 ) -> frozenset[str] | None:
-    """Return the names of a text's functions, macros, types and variables that have work in them or name one that has,
-    directly or through others. None for every name: where it is not known what calls an operator.
+    """Return the names of functions, macros, types and variables that do checked work or lead to it.
 
-    names: of structs and macros that are work.
+    None if any name may, since the callers of an operator are unknown. names: of structs and macros that count as work.
     """
     parts = [*((function.name, _cut(text, function.span)) for function, _, _ in functions), *list_macros(text)]
     types: set[str] = set()
-    for one in _list_named(body):
-        parts.append((one.name, _cut(text, one.span)))
-        if not isinstance(one, tree.Declaration):
-            types.add(one.name)
+    for declaration in _list_named(body):
+        parts.append((declaration.name, _cut(text, declaration.span)))
+        if not isinstance(declaration, tree.Declaration):
+            types.add(declaration.name)
     unnamed = [(function, owner) for function, owner, _ in functions if function.name.startswith(("operator", "~"))]
     calling = [(function.name, _list_callers(function, owner, text, types)) for function, owner in unnamed]
     users: dict[str, set[str]] = {}
@@ -100,11 +99,11 @@ def find_working_names(
         users.setdefault(name, set()).update(callers)
     work, _ = _choose_words(text, False)
     working: set[str] = set()
-    waiting = {name for name, part in parts if work.search(part)} | set(names)
-    while waiting:
-        name = waiting.pop()
+    pending = {name for name, part in parts if work.search(part)} | set(names)
+    while pending:
+        name = pending.pop()
         working.add(name)
-        waiting |= users.get(name, frozenset()) - working
+        pending |= users.get(name, frozenset()) - working
     return None if any(name in working and not callers for name, callers in calling) else frozenset(working)
 
 
@@ -115,16 +114,16 @@ def _cut(text: str, span: Span) -> str:
 def _list_callers(
     function: tree.Function, owner: tree.StructDefinition | None, text: str, types: Collection[str]
 ) -> frozenset[str]:
-    """Return the types of which what calls an operator or a destructor names one."""
+    """Return the types, one of which any caller of an operator or destructor names."""
     if owner is not None:
         return frozenset((owner.name,))
     return frozenset(WORDS.findall(_cut(text, function.span).partition("{")[0])) & frozenset(types)
 
 
 def _list_named(body: Iterable[tree.Statement]) -> Iterator[Named]:
-    """Yield each declaration outside functions that has a name: types with their members, and variables."""
-    for one in body:
-        if isinstance(one, tree.Namespace | UnreadText):
-            yield from _list_named(one.body)
-        elif isinstance(one, Named) and one.name:
-            yield one
+    """Yield the named declarations outside functions: types with their members, and variables."""
+    for statement in body:
+        if isinstance(statement, tree.Namespace | UnreadText):
+            yield from _list_named(statement.body)
+        elif isinstance(statement, Named) and statement.name:
+            yield statement

@@ -1,4 +1,4 @@
-"""Which variables a statement may write, by its syntax: what is not run must be forgotten all the same."""
+"""Find the variables that a statement may write, by its syntax: code that is not run makes them unknown."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 from lanescope.reader.code import tree
 from lanescope.reader.code.tree_statements import Assembly, Jump, Return, UnreadText
 
-# What a function that only uses its arguments is called: what such a one is given is as it was. A member of a class
-# that the text does not have counts only by what it does on the device: log.print(x) may write x.
+# Names of functions that do not change their arguments. For a member of a class that is not in the text, only names
+# of device operations count: log.print(x) may write x.
 _DEVICE = (
     r"mma|gemm|load|store|copy|issue|sync|wait|arrive|fence|commit"
     r"|launch|fetch|expect|barrier|tma|tensor_?map|tcgen|umma"
@@ -26,23 +26,23 @@ MEMBER_USES = re.compile(_DEVICE, re.I)
 
 
 def is_read_only_call(function: tree.Expression, name: str) -> bool:
-    """Return whether a bodiless function is assumed, by its name, to leave its arguments as they are."""
+    """Return whether a bodiless function is assumed, by its name, not to change its arguments."""
     member = isinstance(function, tree.Member) or (isinstance(function, tree.Name) and len(function.path) > 1)
     return (MEMBER_USES if member else USES).search(name) is not None
 
 
 def walk_nodes(value: object) -> Iterator[tree.SyntaxNode]:
-    """Yield a statement and all that is in it; bodies of functions are lowered when reached."""
-    waiting = [value]
-    while waiting:
-        node = waiting.pop()
+    """Yield a node and all its descendants; function bodies are lowered when reached."""
+    pending = [value]
+    while pending:
+        node = pending.pop()
         if isinstance(node, tuple):
-            waiting.extend(node)
+            pending.extend(node)
         elif isinstance(node, tree.DeferredBody):
-            waiting.append(node.make())
+            pending.append(node.make())
         elif isinstance(node, tree.SyntaxNode):
             yield node
-            waiting.extend(getattr(node, slot) for slot in _list_slots(type(node)))  # type: ignore[arg-type]  # slots
+            pending.extend(getattr(node, slot) for slot in _list_slots(type(node)))  # type: ignore[arg-type]  # slots
 
 
 @lru_cache(maxsize=64)
@@ -52,9 +52,10 @@ def _list_slots(kind: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class WriteSummary:
-    """What a statement may do, by its syntax. names: variables that it may write; calls: whether it calls anything;
-    gathered: variables that it changes by an operator other than +; returns, jumps: whether it may end its function, or
-    go to a label.
+    """The possible effects of a statement, by its syntax.
+
+    names: variables that it may write. calls: whether it calls a function. gathered: variables changed by an operator
+    other than +. returns, jumps: whether it may return or goto.
     """
 
     names: frozenset[str]
@@ -65,7 +66,7 @@ class WriteSummary:
 
 
 class WriteSummaries:
-    """The summaries of one text's statements, each made once."""
+    """A cache of the summaries of one text's statements."""
 
     def __init__(self) -> None:
         self.known: dict[int, tuple[tree.Statement | tree.Expression, WriteSummary]] = {}
@@ -78,7 +79,7 @@ class WriteSummaries:
 
 
 def summarize_writes(statement: tree.Statement | tree.Expression) -> WriteSummary:
-    """Return what a statement may do, from one walk over all that is in it."""
+    """Summarize the possible effects of a statement."""
     names: set[str] = set()
     declared: set[str] = set()
     gathered: set[str] = set()
@@ -95,7 +96,7 @@ def summarize_writes(statement: tree.Statement | tree.Expression) -> WriteSummar
                 names.add(get_root_name(node.value))
             case tree.Call():
                 calls = True
-                names.update(_written_by_call(node))
+                names.update(_list_written_by_call(node))
             case Assembly():
                 names.update(get_root_name(value) for constraint, value in node.operands if constraint[:1] in "=+")
             case UnreadText():
@@ -107,8 +108,8 @@ def summarize_writes(statement: tree.Statement | tree.Expression) -> WriteSummar
     return WriteSummary(frozenset(names - declared - {""}), calls, frozenset(gathered), returns, jumps)
 
 
-def _written_by_call(call: tree.Call) -> Iterator[str]:
-    """Yield the variables that a call may write: its arguments, and the object whose method it calls."""
+def _list_written_by_call(call: tree.Call) -> Iterator[str]:
+    """Yield the variables that a call may write: its arguments, and the object of a method."""
     last = getattr(call.function, "last", "") or getattr(call.function, "name", "")
     if not is_read_only_call(call.function, last):
         yield from (get_root_name(argument) for argument in call.arguments)
@@ -117,7 +118,7 @@ def _written_by_call(call: tree.Call) -> Iterator[str]:
 
 
 def get_root_name(expression: tree.Expression) -> str:
-    """Return the variable that a place is a part of."""
+    """Return the variable that contains a place; "" if there is none."""
     while True:
         match expression:
             case tree.Member() | tree.Index() | tree.Unary() | tree.Cast():
