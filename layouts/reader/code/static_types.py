@@ -1,6 +1,4 @@
-"""The type of an expression that is not evaluated: of the arm of `c ? a : b` that is not taken, of what sizeof is
-given.
-"""
+"""Find the types of expressions that are not evaluated: the other arm of `c ? a : b`, and operands of sizeof."""
 
 from __future__ import annotations
 
@@ -32,18 +30,18 @@ from lanescope.reader.code.values import (
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
-MOST_DEEP = 32
+MOST_DEPTH = 32
 
 
 def find_integer_type(
-    ev: Evaluator, expression: tree.Expression, scope: NameScope, deep: int = 0
+    ev: Evaluator, expression: tree.Expression, scope: NameScope, depth: int = 0
 ) -> IntegerType | None:
-    """Return the integer type of an expression; UNKNOWN if the text does not say it, None if it is not a number."""
-    if deep > MOST_DEEP:
+    """Return the integer type of an expression; UNKNOWN if the text does not determine it, None if it is no integer."""
+    if depth > MOST_DEPTH:
         return UNKNOWN
 
     def find_type(inner: tree.Expression) -> IntegerType | None:
-        return find_integer_type(ev, inner, scope, deep + 1)
+        return find_integer_type(ev, inner, scope, depth + 1)
 
     match expression:
         case tree.NumberLiteral(type=kind):
@@ -74,7 +72,7 @@ def _find_unary_type(op: str, inner: IntegerType | None) -> IntegerType | None:
 
 
 def _find_named_type(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> IntegerType | None:
-    """Return the type of a named thing: a call, a variable, a member."""
+    """Return the integer type of a call, a variable or a member."""
     match expression:
         case tree.Call(function=tree.Name() | tree.Type() as function):
             return _find_call_type(ev, function, scope)
@@ -137,30 +135,31 @@ def _find_call_type(ev: Evaluator, function: tree.Name | tree.Type, scope: NameS
     return _get_integer_type(called_type) if called_type is not None and called_type.integer is not None else UNKNOWN
 
 
-# what an expression names, as it is declared ------------------------------------------------------------------------
+# declared types ------------------------------------------------------------------------
 
 
 def find_declared_type(
-    ev: Evaluator, expression: tree.Expression, scope: NameScope, deep: int = 0
+    ev: Evaluator, expression: tree.Expression, scope: NameScope, depth: int = 0
 ) -> ResolvedType | None:
-    """Return the type that the text declares for a variable, a member, an item of an array or what a pointer points to,
-    without the reference; None if the text does not say it. An array keeps its sizes.
+    """Return the declared type of a variable, member, array item or pointer target, without reference.
+
+    None if the text does not declare it. An array keeps its sizes.
     """
-    if deep > MOST_DEEP:
+    if depth > MOST_DEPTH:
         return None
     match expression:
         case tree.Name() | tree.Type():
             return _find_path_type(ev, expression, scope)
         case tree.Member(value=inner, name=name, owner=()):
-            kind = find_declared_type(ev, inner, scope, deep + 1)
+            kind = find_declared_type(ev, inner, scope, depth + 1)
             if kind is None or kind.pointers + len(kind.dims) != int(expression.arrow):
                 return None
             return find_member_type(ev, kind.record, name)
         case tree.Index(value=inner, indices=(_,)) | tree.Unary(op="*", value=inner):
-            kind = find_declared_type(ev, inner, scope, deep + 1)
+            kind = find_declared_type(ev, inner, scope, depth + 1)
             return None if kind is None else _get_item_type(kind)
         case tree.Unary(op="&", value=inner):
-            kind = find_declared_type(ev, inner, scope, deep + 1)
+            kind = find_declared_type(ev, inner, scope, depth + 1)
             return replace(kind, pointers=kind.pointers + 1) if kind is not None and not kind.dims else None
         case tree.Cast(type=type_node):
             cast: ResolvedType = ev.resolve_type(type_node, scope)
@@ -171,7 +170,7 @@ def find_declared_type(
 
 
 def find_member_type(ev: Evaluator, record: RecordType | None, name: str) -> ResolvedType | None:
-    """Return the type of a data member as its class declares it, without the reference; None for what it has not."""
+    """Return the declared type of a data member, without reference; None if there is no such member."""
     declared = record.members.get(name) if record is not None else None
     if record is None or declared is None or declared.type is None or declared.bits is not None:
         return None
@@ -185,20 +184,20 @@ def _find_path_type(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope
     if not node.path or (isinstance(node, tree.Type) and _is_derived(node)):
         return None
     if len(node.path) == 1:
-        return _of_single_name(ev, node, scope)
+        return _find_name_type(ev, node, scope)
     owner = ev.resolve_name(node.path[:-1], scope, node.span[0])
     owner = ev.apply_template(owner, []) if isinstance(owner, TemplateEntity) else owner
     if isinstance(owner, ResolvedType) and owner.record is not None and node.path[-1][0] in owner.record.members:
         return find_member_type(ev, owner.record, node.path[-1][0])
-    return _of_resolved(ev, node, scope)
+    return _find_resolved_type(ev, node, scope)
 
 
 def _is_derived(type_node: tree.Type) -> bool:
-    """Return whether a type is more than a name: a pointer, an array, a reference, const, or a body."""
+    """Return whether a type is more than a name: a pointer, an array, a reference, const, or a definition."""
     return bool(type_node.pointers or type_node.dims or type_node.reference or type_node.body or type_node.const)
 
 
-def _of_single_name(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> ResolvedType | None:
+def _find_name_type(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> ResolvedType | None:
     name = node.path[0][0]
     if name == "this":
         record = _find_this_class(scope)
@@ -207,20 +206,20 @@ def _of_single_name(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope
     record = _find_this_class(home) if "this" in home.names else None
     if record is not None and name in record.members:
         return find_member_type(ev, record, name)
-    kind = _of_resolved(ev, node, scope)
+    kind = _find_resolved_type(ev, node, scope)
     if kind is not None and kind.dims and f"({name})" in home.consts:  # a parameter is a pointer
         return replace(kind, dims=(), pointers=kind.pointers + 1) if len(kind.dims) == 1 else None
     return kind
 
 
-def _of_resolved(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> ResolvedType | None:
+def _find_resolved_type(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> ResolvedType | None:
     binding = ev.resolve_name(node.path, scope, node.span[0])
     return _find_place_type(ev, binding) if isinstance(binding, PLACES) else None
 
 
 def _find_place_type(ev: Evaluator, place: Any) -> ResolvedType | None:
     if isinstance(place, Cell):
-        return _type_of_cell(ev, place)
+        return _find_cell_type(ev, place)
     if isinstance(place, PointedPlace):
         return None if place.pointer.dims else place.pointer.element
     if isinstance(place, ObjectPart):
@@ -229,8 +228,8 @@ def _find_place_type(ev: Evaluator, place: Any) -> ResolvedType | None:
     return None
 
 
-def _type_of_cell(ev: Evaluator, cell: Cell) -> ResolvedType | None:
-    """Return the declared type of a variable, else that of its value."""
+def _find_cell_type(ev: Evaluator, cell: Cell) -> ResolvedType | None:
+    """Return the declared type of a variable, else the type of its value."""
     value = cell.value
     if isinstance(value, PLACES):
         return _find_place_type(ev, value)
@@ -245,7 +244,7 @@ def _type_of_cell(ev: Evaluator, cell: Cell) -> ResolvedType | None:
 
 
 def _may_lead_to_array(pointer: Pointer) -> bool:
-    """Return whether a pointer's items are arrays, or may be, which its type does not tell."""
+    """Return whether a pointer's items are or may be arrays, which its type does not show."""
     array = pointer.array
     if array is None:
         return bool(pointer.dims)
@@ -274,7 +273,7 @@ def _get_item_type(kind: ResolvedType) -> ResolvedType | None:
 
 
 def _find_returned_type(ev: Evaluator, functions: Any) -> ResolvedType | None:
-    """Find what the only function of a name returns, if that depends on nothing."""
+    """Return the return type of the only function of a name, if it is no template."""
     if not isinstance(functions, FunctionSet) or len(functions.functions) > 1 or functions.functions[0].templates:
         return None
     returns = functions.functions[0].returns

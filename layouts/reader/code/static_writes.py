@@ -1,8 +1,6 @@
-"""Which variables of a text a statement may write: what one that outlives its function holds at the function's start is
-not its initialiser, unless nothing ever writes it.
+"""Find the variables that a text writes: a static variable has its initial value only if nothing writes it.
 
-Names are told by how they stand in the text, without scopes: a local variable of the same name makes the static one
-unknown, never known.
+Names are matched in the text without scopes, so a local variable of the same name only makes a static one unknown.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ from functools import lru_cache
 
 _BLANKED = re.compile(r"//[^\n]*|/\*.*?(?:\*/|$)|\"(?:\\.|[^\"\\\n]){6,}\"|'(?:\\.|[^'\\\n])'", re.S)
 _PATH = r"(?:\s*\.\s*\w+|\s*\[[^\[\]]*\])*"  # of a member or an item
-# a name with = or += behind it, where a statement or an expression begins: no type stands before it
+# a name followed by = or +=, at the start of a statement or an expression: no type precedes it
 _ASSIGNED = re.compile(
     rf"(?P<before>(?:[;{{}}(),=?:&|!]|\belse|\bdo|\breturn)\s*|^[ \t]*)(?P<name>[A-Za-z_]\w*){_PATH}\s*"
     r"(?:[-+*/%&|^]|<<|>>)?=(?!=)",
@@ -30,7 +28,7 @@ _DECLARATION = re.compile(r"\s*(?:[A-Za-z_][\w:]*(?:<[^;{}]*>)?[\s*&]+)+[A-Za-z_
 
 @lru_cache(maxsize=4)
 def find_written_names(text: str) -> frozenset[str]:
-    """Return the names that C++ of this text assigns, counts, takes the address of or gives asm as an output.
+    """Return the names that C++ code assigns, increments, takes the address of or passes to asm as an output.
 
     >>> sorted(find_written_names("int BM = 64, BN = 128; int last = 0; void f(int n) { if (last != n) last = n; }"))
     ['last']
@@ -48,7 +46,7 @@ def find_written_names(text: str) -> frozenset[str]:
 
 
 def _is_declarator_comma(code: str, comma: int) -> bool:
-    """Return whether a comma is between the declarators of a declaration: int a = 1, b = 2."""
+    """Return whether a comma separates declarators: int a = 1, b = 2."""
     begin = max(code.rfind(letter, 0, comma) for letter in ";{}#") + 1
     statement = code[begin:comma]
     opened = statement.count("(") - statement.count(")")

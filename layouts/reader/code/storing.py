@@ -1,4 +1,4 @@
-"""How places are written and what they keep: variables, bit fields, copies of objects, values that only have a name."""
+"""Write places and copy values: variables, bit fields, objects, memory."""
 
 from __future__ import annotations
 
@@ -34,56 +34,56 @@ from lanescope.reader.code.values import (
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
-MOST_DEEP = 3  # objects in objects that are copied
+MOST_DEPTH = 3  # nesting of objects that are copied
 
 
 # stores ----------------------------------------------------------------------------------------------------------
 
 
-def store_value(ev: Evaluator, place: Any, value: Any, span: Span, whole: Span | None = None) -> None:
-    """Write a value into a place. span: of the value; whole: of the statement that is noted for it."""
+def store_value(ev: Evaluator, place: Any, value: Any, span: Span, statement_span: Span | None = None) -> None:
+    """Write a value into a place. span: of the value; statement_span: of the statement, recorded for findings."""
     rule = _STORES.get(type(place))
     if rule is not None:
-        rule(ev, place, value, span, whole)
-    else:  # into something of which only the name is known
-        ev.note_value(value, str(place), whole or span)
+        rule(ev, place, value, span, statement_span)
+    else:  # a value known only by name
+        ev.note_value(value, str(place), statement_span or span)
 
 
-def _store_variable(ev: Evaluator, place: Cell, value: Any, span: Span, whole: Span | None) -> None:
-    """Write a variable, or what its reference names."""
+def _store_variable(ev: Evaluator, place: Cell, value: Any, span: Span, statement_span: Span | None) -> None:
+    """Write a variable, or the target of its reference."""
     if isinstance(place.value, PLACES) and not ev.python:
-        ev.store_value(place.value, value, span, whole)
+        ev.store_value(place.value, value, span, statement_span)
         return
     unknown = isinstance(place.value, OpaqueValue) and place.value.head != "uninitialised" and place.name != ""
     refers = place.kind.reference if place.kind is not None else unknown and "::" in place.value.text
     if unknown and refers and ev.frames[-1].scope is not None:
-        ev.forget_all(ev.frames[-1].scope)  # it may refer to any of them
-    _store_cell(ev, place, value, span, whole)
+        ev.forget_all(ev.frames[-1].scope)  # it may refer to any visible variable
+    _store_cell(ev, place, value, span, statement_span)
 
 
-def _store_cell(ev: Evaluator, place: Cell, value: Any, span: Span, whole: Span | None) -> None:
-    """Write a variable: an object or array member by member, all else converted to its type."""
+def _store_cell(ev: Evaluator, place: Cell, value: Any, span: Span, statement_span: Span | None) -> None:
+    """Write a variable: an object or array member by member, another value converted to its type."""
     old = place.value
     if (
         isinstance(old, ObjectValue)
         and not isinstance(value, ObjectValue)
-        and _store_word(ev, place, old, value, whole or span)
+        and _store_word(ev, place, old, value, statement_span or span)
     ):
         return
     if isinstance(old, ObjectValue) and isinstance(value, ObjectValue) and not ev.python:
         _assign_object(ev, place, old, value)
-        ev.note_variable(place, whole or span)
+        ev.note_variable(place, statement_span or span)
         return
     if isinstance(old, ArrayValue) and not ev.python and _store_items(ev, place, old, value):
         return
     if place.kind is not None:
         value = ev.convert_to_kind(value, replace(place.kind, reference=""), span, place.name)
     ev.write_cell(place, ev.copy_assigned(value))
-    ev.note_variable(place, whole or span)
+    ev.note_variable(place, statement_span or span)
 
 
 def _store_word(ev: Evaluator, place: Cell, old: ObjectValue, value: Any, span: Span) -> bool:
-    """Write a number into a struct of bit fields that has no constructor; return whether this is one."""
+    """Write an integer into a struct of bit fields without constructors; return whether it is one."""
     if old.record.fields is None or old.record.methods.get(old.record.name) is not None:
         return False
     integer = get_integer(value)
@@ -95,7 +95,7 @@ def _store_word(ev: Evaluator, place: Cell, old: ObjectValue, value: Any, span: 
 
 
 def _store_items(ev: Evaluator, place: Cell, old: ArrayValue, value: Any) -> bool:
-    """Write an array's items from those of another, or forget them; return whether that was done."""
+    """Copy an array's items from another array, or make them unknown; return whether either was done."""
     if not isinstance(value, ArrayValue):
         ev.forget_place(place)
         return True
@@ -107,7 +107,7 @@ def _store_items(ev: Evaluator, place: Cell, old: ArrayValue, value: Any) -> boo
 
 
 def _assign_object(ev: Evaluator, place: Cell, old: ObjectValue, value: ObjectValue) -> None:
-    """Copy an object, or the part of it that is of the variable's class."""
+    """Copy an object, or its part of the variable's class."""
     if value.record is old.record:
         ev.copy_object_members(old, value)
     elif value.record.is_derived_from(old.record) and not value.record.hidden:
@@ -117,7 +117,7 @@ def _assign_object(ev: Evaluator, place: Cell, old: ObjectValue, value: ObjectVa
 
 
 def _assign_other_class(ev: Evaluator, place: Cell, old: ObjectValue, value: ObjectValue) -> None:
-    """Assign an object of one class to one of another: by a constructor, else the result is unknown."""
+    """Assign an object to one of another class with a constructor; else the result is unknown."""
     converted = ev.convert_to_kind(value, ResolvedType(old.record.name, record=old.record), (0, 0))
     if isinstance(converted, ObjectValue) and converted.record is old.record:
         ev.copy_object_members(old, converted)
@@ -125,14 +125,14 @@ def _assign_other_class(ev: Evaluator, place: Cell, old: ObjectValue, value: Obj
         ev.forget_place(place)
 
 
-def _store_part(ev: Evaluator, place: ObjectPart, value: Any, span: Span, whole: Span | None) -> None:
+def _store_part(ev: Evaluator, place: ObjectPart, value: Any, span: Span, statement_span: Span | None) -> None:
     """Write a member that is kept as bits."""
     store, field = place.of.store, place.field
     if isinstance(value, ArrayValue) and field.count:
         for part, cell in zip(ev.list_part_items(place), value.cells, strict=False):
-            _store_part(ev, part, cell.value, span, whole)
+            _store_part(ev, part, cell.value, span, statement_span)
         return
-    value = _value_of_part(ev, field, value, span)
+    value = _convert_to_part(ev, field, value, span)
     integer = get_integer(value)
     if field.width > 64 and (integer is None or integer.type.bits < field.width):
         ev.forget_place(place)
@@ -142,16 +142,16 @@ def _store_part(ev: Evaluator, place: ObjectPart, value: Any, span: Span, whole:
     if not isinstance(store.value, SymbolicInt):
         ev.forget_place(store)
         return
-    word = _word_with_part(ev, place, store.value, integer, span)
+    word = _insert_part(ev, place, store.value, integer, span)
     ev.write_cell(store, word)
     if word.type.bits in (32, 64) or ev.python:
-        ev.note_variable(store, whole or span, record=place.of.record.name)
+        ev.note_variable(store, statement_span or span, record=place.of.record.name)
     else:
-        _note_member(ev, place, whole or span)
+        _note_member(ev, place, statement_span or span)
 
 
-def _value_of_part(ev: Evaluator, field: RecordField, value: Any, span: Span) -> Any:
-    """Return a value as a member that is kept as bits takes it: bits of a struct, an object converted."""
+def _convert_to_part(ev: Evaluator, field: RecordField, value: Any, span: Span) -> Any:
+    """Convert a value for a member that is kept as bits."""
     if isinstance(value, ObjectPart) and value.field.inner is not None:
         width = value.field.width
         return symbolic_integers.extract_bits(
@@ -162,10 +162,8 @@ def _value_of_part(ev: Evaluator, field: RecordField, value: Any, span: Span) ->
     return value
 
 
-def _word_with_part(
-    ev: Evaluator, place: ObjectPart, old: SymbolicInt, integer: SymbolicInt, span: Span
-) -> SymbolicInt:
-    """Return a word with a number put in the place of some of its bits."""
+def _insert_part(ev: Evaluator, place: ObjectPart, old: SymbolicInt, integer: SymbolicInt, span: Span) -> SymbolicInt:
+    """Return a word with an integer inserted into a member's bits."""
     field = place.field
     if field.integer is not None and field.integer.name == "bool":
         integer = ev.narrow_value(integer, field.integer, span)
@@ -173,12 +171,12 @@ def _word_with_part(
         ev.check_field_overflow(field, integer, span)
     if field.integer is not None and field.width == old.type.bits:
         return symbolic_integers.convert_int(ev.mark_operand(integer, span), old.type)
-    integer = ev.mark_operand(integer, span) if field.width > 16 else integer  # several fields at once
+    integer = ev.mark_operand(integer, span) if field.width > 16 else integer  # it has several fields
     return symbolic_integers.insert_bits(old, integer, field.low, field.width, span)
 
 
 def _note_member(ev: Evaluator, place: ObjectPart, span: Span) -> None:
-    """Note a 64-bit member of a larger struct as a variable of its own."""
+    """Record a 64-bit member of a larger struct as a variable."""
     store, first, past = place.of.store, place.field.low, place.field.low + place.field.width
     for name, field in (place.of.record.fields or {}).items():
         if field.width == 64 and field.low <= first and past <= field.low + 64 and isinstance(store.value, SymbolicInt):
@@ -191,8 +189,8 @@ def _note_member(ev: Evaluator, place: ObjectPart, span: Span) -> None:
             return
 
 
-def _store_deref(ev: Evaluator, place: PointedPlace, value: Any, span: Span, whole: Span | None) -> None:
-    """Write through a pointer; in Python every item of its array may be the one."""
+def _store_pointed(ev: Evaluator, place: PointedPlace, value: Any, span: Span, statement_span: Span | None) -> None:
+    """Write through a pointer; in Python, any item of its array may be the target."""
     array = place.pointer.array
     if not ev.python:
         ev.store_memory(place, value, span)
@@ -202,8 +200,8 @@ def _store_deref(ev: Evaluator, place: PointedPlace, value: Any, span: Span, who
                 ev.write_cell(cell, make_free(f"{array.name}[{n}]", cell.value.type))
 
 
-def _store_joint(ev: Evaluator, place: JointPlace, value: Any, span: Span, whole: Span | None) -> None:
-    """Write the bits of a number into several places, the lowest first."""
+def _store_joint(ev: Evaluator, place: JointPlace, value: Any, span: Span, statement_span: Span | None) -> None:
+    """Write the bits of an integer into several places, lowest first."""
     integer = get_integer(value)
     if integer is None:
         integer = make_free(ev.make_fresh_name(str(value)), UNKNOWN)
@@ -216,38 +214,38 @@ def _store_joint(ev: Evaluator, place: JointPlace, value: Any, span: Span, whole
         low += width
 
 
-def _store_split(ev: Evaluator, place: SplitPlace, value: Any, span: Span, whole: Span | None) -> None:
-    """Write one of two places, as a condition says that is not known."""
+def _store_split(ev: Evaluator, place: SplitPlace, value: Any, span: Span, statement_span: Span | None) -> None:
+    """Write one of two places, depending on an undecided condition."""
     for target, first in ((place.yes, True), (place.no, False)):
         old = ev.load_place(target, tree.OpaqueExpression(""))
         pair = (value, old) if first else (old, value)
-        ev.store_value(target, ev.merge(place.condition, *pair), span, whole)
+        ev.store_value(target, ev.merge(place.condition, *pair), span, statement_span)
 
 
-def _store_overlay(ev: Evaluator, place: OverlayPlace, value: Any, span: Span, whole: Span | None) -> None:
-    """Write a member of a union; the others become unknown."""
+def _store_overlay(ev: Evaluator, place: OverlayPlace, value: Any, span: Span, statement_span: Span | None) -> None:
+    """Write a member of a union; the other members become unknown."""
     for name in place.of.record.overlaid - {place.name}:
         if name in place.of.members:
             ev.forget_place(place.of.members[name])
-    ev.store_value(place.place, value, span, whole)
+    ev.store_value(place.place, value, span, statement_span)
 
 
-def _store_blurred(ev: Evaluator, place: BlurredPlace, value: Any, span: Span, whole: Span | None) -> None:
-    """Write somewhere in an object, all of which becomes unknown."""
+def _store_blurred(ev: Evaluator, place: BlurredPlace, value: Any, span: Span, statement_span: Span | None) -> None:
+    """Write an unknown part of an object: all of it becomes unknown."""
     ev.forget_place(place.place)
     held = place.place.value if isinstance(place.place, Cell) else None
-    ev.note_value(value, held.name if isinstance(held, ArrayValue) else "", whole or span)
+    ev.note_value(value, held.name if isinstance(held, ArrayValue) else "", statement_span or span)
 
 
-def _store_referred(ev: Evaluator, place: ReferredPlace, value: Any, span: Span, whole: Span | None) -> None:
-    """Write the place that a function's reference names."""
-    ev.store_value(place.place, value, span, whole)
+def _store_referred(ev: Evaluator, place: ReferredPlace, value: Any, span: Span, statement_span: Span | None) -> None:
+    """Write the place that a returned reference names."""
+    ev.store_value(place.place, value, span, statement_span)
 
 
 _STORES: dict[type[Any], Callable[[Evaluator, Any, Any, Span, Span | None], None]] = {
     Cell: _store_variable,
     ObjectPart: _store_part,
-    PointedPlace: _store_deref,
+    PointedPlace: _store_pointed,
     JointPlace: _store_joint,
     SplitPlace: _store_split,
     OverlayPlace: _store_overlay,
@@ -259,58 +257,58 @@ _STORES: dict[type[Any], Callable[[Evaluator, Any, Any, Span, Span | None], None
 # copies ----------------------------------------------------------------------------------------------------------
 
 
-def copy_assigned(ev: Evaluator, value: Any, deep: int = 0) -> Any:
-    """Copy what an assignment keeps: in C++ objects and arrays inside, lambdas with what they captured."""
+def copy_assigned(ev: Evaluator, value: Any, depth: int = 0) -> Any:
+    """Copy a value as an assignment does; Python values are shared."""
     if ev.python:
         return value
     if isinstance(value, ReferredPlace):
         value = ev.load_place(value.place, tree.OpaqueExpression(""))
     rule = _COPIES.get(type(value))
-    return rule(ev, value, deep) if rule is not None else value
+    return rule(ev, value, depth) if rule is not None else value
 
 
-def _copy_number(ev: Evaluator, value: SymbolicInt, deep: int) -> SymbolicInt:
-    """Return a number; auto takes a bit field's declared type."""
+def _copy_number(ev: Evaluator, value: SymbolicInt, depth: int) -> SymbolicInt:
+    """Return an integer; a bit field gets its declared type."""
     return symbolic_integers.convert_int(value, replace(value.type, field_bits=0)) if value.type.field_bits else value
 
 
-def _copy_part(ev: Evaluator, value: ObjectPart, deep: int) -> Any:
-    """Return a struct that is a member as an object of its own."""
+def _copy_part(ev: Evaluator, value: ObjectPart, depth: int) -> Any:
+    """Copy a struct member that is kept as bits into a new object."""
     return ev.make_part_object(value) if value.field.inner is not None else value
 
 
-def _copy_object(ev: Evaluator, value: ObjectValue, deep: int) -> Any:
-    """Return a copy of an object, by its copy constructor; the object itself where nobody has it yet."""
-    if deep > MOST_DEEP:
+def _copy_object(ev: Evaluator, value: ObjectValue, depth: int) -> Any:
+    """Copy an object with its copy constructor; an object that no variable holds is returned itself."""
+    if depth > MOST_DEPTH:
         return OpaqueValue(shorten_name(value))
-    if value.record.copies and (value.held or deep):
+    if value.record.copies and (value.held or depth):
         copied = ev.copy_construct(value, ev.make_constructor_argument(value))
         copied.held = True
         return copied
-    if not value.held and not deep:
+    if not value.held and not depth:
         value.held = True
         return value
     return ObjectValue(
         value.record,
         Cell(value.store.value, value.store.kind, value.store.name),
         {
-            name: c if isinstance(c.value, PLACES) else Cell(ev.copy_assigned(c.value, deep + 1), c.kind, c.name)
+            name: c if isinstance(c.value, PLACES) else Cell(ev.copy_assigned(c.value, depth + 1), c.kind, c.name)
             for name, c in value.members.items()
         },
         True,
     )
 
 
-def _copy_array(ev: Evaluator, value: ArrayValue, deep: int) -> ArrayValue:
-    """Return a copy of an array that is a value, or a member of one."""
-    if value.typed is None and not deep:
+def _copy_array(ev: Evaluator, value: ArrayValue, depth: int) -> ArrayValue:
+    """Copy an array that has value semantics, or that is part of a value."""
+    if value.typed is None and not depth:
         return value
-    cells = [Cell(ev.copy_assigned(c.value, deep + 1), c.kind, c.name) for c in value.cells]
+    cells = [Cell(ev.copy_assigned(c.value, depth + 1), c.kind, c.name) for c in value.cells]
     return ArrayValue(cells, value.element, value.name, value.typed)
 
 
-def _copy_lambda(ev: Evaluator, value: FunctionSet, deep: int) -> FunctionSet:
-    """Return a lambda with copies of what it has captured by value; the lambda itself where it is new."""
+def _copy_lambda(ev: Evaluator, value: FunctionSet, depth: int) -> FunctionSet:
+    """Copy a lambda with its captures; a new lambda is returned itself."""
     if value.captured is None or value.captured.owner != "lambda":
         return value
     if "(new)" in value.captured.consts:
@@ -333,7 +331,7 @@ _COPIES: dict[type[Any], Callable[[Evaluator, Any, int], Any]] = {
 
 
 def make_symbolic_value(ev: Evaluator, kind: ResolvedType | None, name: str) -> Any:
-    """Make a value of a type of which only its name is known."""
+    """Make an unknown value of a type, with a name."""
     if kind is None:
         return OpaqueValue(name)
     if kind.dims:

@@ -1,9 +1,10 @@
-"""Integers of which some bits are known and others come from a symbol: what is left when a descriptor's start address
-is free. Knows bits, names and C's types (lanescope.cxx.integers), nothing of C's statements.
+"""Integers with known bits and bits of symbols, such as a descriptor with an unknown start address.
 
-Whatever is known of a result's bits is true for every value of its symbols: operands are converted to the type that C
-computes in, a sum that may wrap is known only modulo 2^bits, and what is not known becomes a symbol. What rests on the
-values being addresses or field amounts is written into `assumed`.
+The package knows bits, names and C's types (lanescope.cxx.integers), but no statements.
+
+The known bits of a result are right for every value of its symbols: operands are converted to C's common type, a sum
+that may wrap is known modulo 2^bits only, and unknown bits become symbols. Assumptions that values are addresses or
+field amounts are recorded in `assumed`.
 """
 
 from lanescope.reader.code.symbolic_integers.bits import (

@@ -1,4 +1,4 @@
-"""Operations bit by bit: |, &, ^, ~, shifts, and bit fields."""
+"""Bitwise operations: |, &, ^, ~, shifts and bit fields."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from lanescope.reader.code.symbolic_integers.integer import (
 )
 from lanescope.reader.code.symbolic_integers.linear import MOST_TERMS, make_symbol
 
-MOST_BITS = 4096  # of one of Python's integers
+MOST_BITS = 4096  # bits of a Python integer
 
 
 def or_ints(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
@@ -44,7 +44,7 @@ def or_ints(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
 
 
 def _separate_pieces(pieces: tuple[SymbolBits, ...], const: int) -> tuple[SymbolBits, ...]:
-    """Separate pieces that are OR-ed together: overlapping pieces are not numbers of their own."""
+    """Mark OR-ed pieces that overlap as not exact."""
     if len(pieces) + bool(const) < 2:
         return pieces
     separate = []
@@ -76,7 +76,7 @@ def and_ints(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
 
 
 def xor_ints(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
-    """Return left ^ right; a symbol if both may have a bit."""
+    """Return left ^ right; bits that may be 1 in both become a symbol."""
     kind = find_common_type(left.type, right.type)
     a, b = convert_int(left, kind), convert_int(right, kind)
     if a.known is not None and b.known is not None:
@@ -101,7 +101,7 @@ def xor_ints(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
 def _weave_bits(
     text: str, kind: IntegerType, const: int, may: int, left: SymbolicInt, right: SymbolicInt
 ) -> SymbolicInt:
-    """Return known bits, and those of `may` as bits of a symbol for the whole result."""
+    """Return a word with the known bits `const`, and the bits `may` from a symbol for the result."""
     reduced = make_reduced(text, kind, left, right)
     source = reduced.pieces[0].source
     most = kind.bits or max(left.width, right.width, 64)
@@ -133,9 +133,9 @@ def invert_int(value: SymbolicInt) -> SymbolicInt:
 
 
 def shift_int(value: SymbolicInt, by: int) -> SymbolicInt:
-    """Return value << by, or value >> -by; the type stays."""
+    """Return value << by, or value >> -by, in the type of the value."""
     kind = value.type
-    return _shift_left(value, by, kind) if by >= 0 else shifted_right(value, -by, kind)
+    return _shift_left(value, by, kind) if by >= 0 else shift_right(value, -by, kind)
 
 
 def _shift_left(value: SymbolicInt, by: int, kind: IntegerType) -> SymbolicInt:
@@ -143,7 +143,7 @@ def _shift_left(value: SymbolicInt, by: int, kind: IntegerType) -> SymbolicInt:
     for p in value.pieces:
         if kind.bits and p.low + by >= kind.bits:
             continue
-        if by and _is_signed_product(p, by, kind):  # overflow of a signed type is a mistake
+        if by and _is_signed_product(p, by, kind):  # signed overflow is undefined
             rests.append(FitAssumption(p.source.scale(1 << (p.low + by)), kind.bits, True))
             exactly = True
         else:
@@ -162,27 +162,27 @@ def _shift_left(value: SymbolicInt, by: int, kind: IntegerType) -> SymbolicInt:
 
 
 def _is_signed_product(piece: SymbolBits, by: int, kind: IntegerType) -> bool:
-    """Return whether a piece shifted left is a number times a power of two that reaches a signed type's top bit."""
+    """Return whether a piece, shifted left, is a signed product that reaches the top bit."""
     return piece.exact and not piece.shift and kind.signed and 0 < kind.bits <= piece.end + by
 
 
 def _stays_exact(piece: SymbolBits, by: int, kind: IntegerType) -> bool:
-    """Return whether no bit of a piece shifted left is cut, and none becomes the sign."""
+    """Return whether a piece, shifted left, loses no bit and does not reach the sign."""
     if not kind.bits:
         return True
     end = piece.end + by
     return end < kind.bits or (end == kind.bits and not kind.signed)
 
 
-def shifted_right(value: SymbolicInt, down: int, kind: IntegerType) -> SymbolicInt:
+def shift_right(value: SymbolicInt, down: int, kind: IntegerType) -> SymbolicInt:
     bits = kind.bits
     signed = kind.signed and bits > 0 and not is_nonnegative(value) and value.const >= 0
     top = [p for p in value.pieces if p.end == bits]
-    given = value.pieces
-    if signed and len(top) == 1 and top[0].exact:  # the sign moves in from above
-        given = tuple(replace(p, width=p.width + down) if p is top[0] else p for p in given)
+    extended = value.pieces
+    if signed and len(top) == 1 and top[0].exact:  # the sign is shifted in
+        extended = tuple(replace(p, width=p.width + down) if p is top[0] else p for p in extended)
     elif signed:
-        given = (*given, SymbolBits(bits, down, make_symbol(f"({format_factor(value)} < 0 ? -1 : 0)")))
+        extended = (*extended, SymbolBits(bits, down, make_symbol(f"({format_factor(value)} < 0 ? -1 : 0)")))
     pieces = tuple(
         replace(
             p,
@@ -190,7 +190,7 @@ def shifted_right(value: SymbolicInt, down: int, kind: IntegerType) -> SymbolicI
             width=p.width - max(down - p.low, 0),
             shift=p.shift + max(down - p.low, 0),
         )
-        for p in given
+        for p in extended
         if p.end > down
     )
     marks = tuple(replace(m, bit=m.bit - down) for m in value.marks if m.bit >= down)
@@ -198,7 +198,7 @@ def shifted_right(value: SymbolicInt, down: int, kind: IntegerType) -> SymbolicI
 
 
 def insert_bits(into: SymbolicInt, value: SymbolicInt, low: int, width: int, span: Span) -> SymbolicInt:
-    """Return `into` with bits low … low + width − 1 replaced by value's lowest, as a bit field's assignment does."""
+    """Return `into` with bits low … low + width − 1 replaced by the value's lowest, as a bit-field assignment does."""
     mask = (1 << width) - 1
     rest = and_ints(into, SymbolicInt(into.type.mask & ~(mask << low), into.type))
     unsigned = IntegerType("bits", max(value.type.bits, low + width, into.type.bits), False, 9)
@@ -211,7 +211,7 @@ def insert_bits(into: SymbolicInt, value: SymbolicInt, low: int, width: int, spa
 
 
 def extract_bits(value: SymbolicInt, low: int, width: int, kind: IntegerType) -> SymbolicInt:
-    """Return bits low … low + width − 1 as a value of a type; a narrower bit field stays one."""
+    """Return bits low … low + width − 1 as a value of a type, still marked as a bit field if it is narrower."""
     wide = IntegerType("bits", max(value.type.bits, low + width), False, 9)
     cut = shift_int(and_ints(convert_int(value, wide), SymbolicInt(((1 << width) - 1) << low, wide)), -low)
     if kind.signed and width < kind.bits:

@@ -1,4 +1,4 @@
-"""Comparisons, and the value after a choice that the text leaves open."""
+"""Compare integers, and merge the values of an undecided choice."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from lanescope.cxx import integers as c_integers
 from lanescope.cxx.integers import IntegerType, find_common_type
-from lanescope.reader.code.symbolic_integers.bits import shifted_right
+from lanescope.reader.code.symbolic_integers.bits import shift_right
 from lanescope.reader.code.symbolic_integers.conversion import convert_int
 from lanescope.reader.code.symbolic_integers.integer import (
     SymbolBits,
@@ -29,15 +29,13 @@ from lanescope.reader.code.symbolic_integers.linear import make_symbol
 MOST_SIDE = 32  # characters of an arm in the name of a choice
 
 
-# What holds where the left side's most is the right side's least, and where its least is the right side's most.
+# Results if the left maximum equals the right minimum, and if the left minimum equals the right maximum.
 _AT_MOST = {"<=": True, ">": False}
 _AT_LEAST = {">=": True, "<": False}
 
 
 def compare_ints(op: str, left: SymbolicInt, right: SymbolicInt) -> bool | None:
-    """Return whether `left op right` holds in the common type, whatever the symbols are; None if it depends on
-    them.
-    """
+    """Return whether `left op right` holds in the common type for all symbols; None if it depends on them."""
     kind = find_common_type(left.type, right.type)
     a, b = convert_int(left, kind), convert_int(right, kind)
     if (a.const, a.pieces) == (b.const, b.pieces):
@@ -54,7 +52,7 @@ def compare_ints(op: str, left: SymbolicInt, right: SymbolicInt) -> bool | None:
 
 
 def _compare_ranges(op: str, left: SymbolicInt, right: SymbolicInt) -> bool | None:
-    """Compare two values that are not negative by the least and the most that they may be."""
+    """Compare two nonnegative values by their ranges."""
     (least, most), (low, high) = _get_range(left), _get_range(right)
     if most < low:
         return c_integers.COMPARED[op](-1, 0)
@@ -66,32 +64,32 @@ def _compare_ranges(op: str, left: SymbolicInt, right: SymbolicInt) -> bool | No
 
 
 def _get_range(value: SymbolicInt) -> tuple[int, int]:
-    """Return the least and the greatest value of a value that is not negative."""
+    """Return (minimum, maximum) of a nonnegative value."""
     return value.const, get_possible_bits(value)
 
 
 def _has_different_bit(left: SymbolicInt, right: SymbolicInt) -> bool:
-    """Return whether some bit is known in both, and differs."""
+    """Return whether some bit is known in both and differs."""
     mask = left.type.mask
     return bool((left.const & ~get_possible_bits(right) | right.const & ~get_possible_bits(left)) & mask)
 
 
 def merge_ints(condition: str, yes: SymbolicInt, no: SymbolicInt) -> SymbolicInt:
-    """Return the value after a choice that the text leaves open: bits that agree stay, the others are a symbol."""
+    """Merge the values of an undecided choice: equal bits are kept, the others become a symbol."""
     kind = c_integers.find_arms_type(yes.type, no.type)
     a, b = convert_int(yes, kind), convert_int(no, kind)
     rests = join_assumptions(a, b)
     if (a.const, a.pieces) == (b.const, b.pieces):
         return replace(a, marks=join_marks(a, b), origin=join_origins(a, b), assumed=rests)
     if a.plain is not None and b.plain is not None and (a.width <= 32 or b.width <= 32) and not (a.marks or b.marks):
-        merged = _choose_whole(condition, a, b, kind)
+        merged = _choose_number(condition, a, b, kind)
     else:
         merged = _choose_bits(condition, a, b, kind)
     return replace(merged, low=min(a.low, b.low), origin=join_origins(a, b), assumed=rests)
 
 
-def _choose_whole(condition: str, yes: SymbolicInt, no: SymbolicInt, kind: IntegerType) -> SymbolicInt:
-    """Return a choice between two numbers as a symbol; low zero bits that both have stay zero."""
+def _choose_number(condition: str, yes: SymbolicInt, no: SymbolicInt, kind: IntegerType) -> SymbolicInt:
+    """Return a choice between two numbers as a symbol; common low zero bits stay zero."""
     text = f"({condition} ? {format_name(yes)} : {format_name(no)})"
     low = min(yes.low, no.low)
     shift = low if low and not (yes.const | no.const) & ((1 << low) - 1) and not (yes.pieces or no.pieces) else 0
@@ -101,7 +99,7 @@ def _choose_whole(condition: str, yes: SymbolicInt, no: SymbolicInt, kind: Integ
 
 
 def _choose_bits(condition: str, yes: SymbolicInt, no: SymbolicInt, kind: IntegerType) -> SymbolicInt:
-    """Return a choice between two words: a symbol for each stretch in which they differ."""
+    """Return a choice between two words, with a symbol for each range of bits in which they differ."""
     common_pieces = tuple(p for p in yes.pieces if p in no.pieces)
     loose = [p for v in (yes, no) for p in v.pieces if p not in common_pieces]
     most = kind.bits or max(64, yes.width, no.width)
@@ -121,7 +119,7 @@ def _choose_bits(condition: str, yes: SymbolicInt, no: SymbolicInt, kind: Intege
 
 
 def _format_side(value: SymbolicInt, low: int, width: int) -> str:
-    """Format what a value has at some bits: a number, or an open value's name; a long name becomes a mark."""
+    """Format a range of bits of a value: a number or a name; a long name becomes a hash."""
     mask = ((1 << width) - 1) << low
     if not any(p.mask & mask for p in value.pieces):
         return str(value.const >> low & ((1 << width) - 1))
@@ -130,16 +128,16 @@ def _format_side(value: SymbolicInt, low: int, width: int) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def _format_bits(const: int, pieces: tuple[SymbolBits, ...], exact: tuple[bool, ...], low: int, width: int) -> str:
-    """Format an open value's bits. exact: of its pieces, which are equal without it."""
+    """Format bits of an unknown value. exact: of each piece, since equality of pieces ignores it."""
     if not all(str(p.source) for p in pieces):
         return "…"
     mask = ((1 << width) - 1) << low
     cut = SymbolicInt(const, IntegerType("bits", 64, False, 9), mask_pieces(pieces, mask, 64))
-    text = format_name(shifted_right(cut, low, cut.type))
+    text = format_name(shift_right(cut, low, cut.type))
     return text if len(text) <= MOST_SIDE else f"…{zlib.crc32(text.encode()) & 0xFFF:03x}"
 
 
 def _split_difference(mask: int, most: int = 64) -> list[tuple[int, int]]:
-    """Split a difference into (low, width): the lowest three 16 bits as wholes, bits from 48 on run by run."""
+    """Split a difference into (low, width): the lowest three 16-bit fields as units, bits from 48 up by runs."""
     result = [(low, 16) for low in (0, 16, 32) if mask >> low & 0xFFFF and low + 16 <= max(most, 16)]
     return result + [(low, width) for low, width in find_runs(mask >> 48 << 48, most)]

@@ -1,4 +1,4 @@
-"""An integer in another type: cut, sign extended, as a bool, or as a symbol of its own."""
+"""Convert integers: truncate, sign-extend, convert to bool, or name as a new symbol."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROUNDED = range(4, 14)  # powers of two that addresses are rounded to
 
 
 def convert_int(value: SymbolicInt, kind: IntegerType) -> SymbolicInt:
-    """Return the value in a variable of another type: cut to its width, or its sign extended."""
+    """Convert a value to another type: truncated, or sign-extended."""
     old = value.type
     if kind == old:
         return value
@@ -50,7 +50,7 @@ def convert_int(value: SymbolicInt, kind: IntegerType) -> SymbolicInt:
 
 
 def _convert_pieces(value: SymbolicInt, kind: IntegerType) -> tuple[SymbolBits, ...]:
-    """Return the pieces of a value in another type of a known width."""
+    """Convert the pieces of a value to another type of known width."""
     old = value.type
     pieces_before = _extend_sign(value, kind.bits) if old.signed and 0 < old.bits < kind.bits else value.pieces
     pieces = []
@@ -73,7 +73,7 @@ def _convert_undeclared(value: SymbolicInt, line: LinearExpression, kind: Intege
 
 
 def _extend_sign(value: SymbolicInt, bits: int) -> tuple[SymbolBits, ...]:
-    """Extend the pieces of a signed value to more bits: its sign continues above them."""
+    """Sign-extend the pieces of a signed value to more bits."""
     old = value.type.bits
     top = [p for p in value.pieces if p.end == old]
     if value.const < 0 or not top:
@@ -93,7 +93,7 @@ def convert_to_bool(value: SymbolicInt) -> SymbolicInt:
 
 
 def round_as_symbol(value: SymbolicInt) -> SymbolicInt:
-    """Return a rounded address (to a multiple of a power of two) as a symbol of its own, so that sums stay linear.
+    """Return an address rounded to a multiple of a power of two as a new symbol, so that sums stay linear.
 
     smem + 127 & ~127 is smem⌈128⌉, smem & ~127 is smem⌊128⌋.
     """
@@ -111,7 +111,7 @@ def round_as_symbol(value: SymbolicInt) -> SymbolicInt:
 
 
 def divide_as_symbol(value: SymbolicInt, names: Container[str]) -> SymbolicInt:
-    """Return threadIdx.x / 128 and its like as a symbol of its own, so that products and sums of it are linear."""
+    """Return threadIdx.x / 128 and the like as a new symbol, so that products and sums stay linear."""
     if value.const or len(value.pieces) != 1 or value.low:
         return value
     (piece,) = value.pieces

@@ -1,4 +1,4 @@
-"""An integer of C++ of which some bits are known: its type, its pieces, and what follows from them."""
+"""A C++ integer with known and symbolic bits: its type, its pieces, and what follows from them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ MOST_ORIGINS = 8
 MOST_ASSUMED = 64
 SHARED_BITS = 18  # of a shared-window address: PTX ISA 9.1, matrix-descriptor-encode
 FIELD_BITS, FIELD_SHIFT = 14, 4  # of start, LBO and SBO, which count 16 bytes
-UNKNOWN = IntegerType("unknown", 64, True, 4)  # of a symbol whose declaration the text does not have
+UNKNOWN = IntegerType("unknown", 64, True, 4)  # the type of an undeclared name
 
 
 @value_class(frozen=True, slots=True)
 class SymbolBits:
-    """Bits `shift` and up of a symbolic value, `width` of them, standing at bit `low` and up.
+    """`width` bits of a symbolic value, from bit `shift` of `source`, placed at bit `low`.
 
-    exact: `source >> shift` has no other bits, so that the piece is that number: above them are zeros only, or
-    copies of the sign where the piece ends at the top of a signed type.
+    exact: `source >> shift` has no other bits, so the piece is that number. Above them are only zeros, or copies of the
+    sign if the piece ends at the top of a signed type.
     """
 
     low: int
@@ -42,7 +42,7 @@ class SymbolBits:
 
 @dataclass(frozen=True, slots=True)
 class TextMark:
-    """The text that put something at bit `bit`: the expression itself, and the literals it was made of."""
+    """The text that set bit `bit`: the span of the expression, and of the literals in it."""
 
     bit: int
     span: Span
@@ -51,8 +51,9 @@ class TextMark:
 
 @dataclass(frozen=True, slots=True)
 class FitAssumption:
-    """A linear expression is taken to fit so many bits: an address the shared window, an amount its field, a product of
-    a signed type that type.
+    """The assumption that a linear expression fits `bits` bits.
+
+    An address is assumed to fit the shared window, an amount its field, and a signed product its type.
     """
 
     source: LinearExpression
@@ -62,9 +63,10 @@ class FitAssumption:
 
 @value_class(frozen=True, slots=True)
 class SymbolicInt:
-    """const OR pieces, of a type. low: the bit its lowest digit was shifted to; origin: the literals it came from.
+    """An integer of a type: `const` OR-ed with pieces.
 
-    assumed: what its known bits rest on.
+    low: the bit to which its lowest digit was shifted. origin: spans of the literals it came from. assumed: the
+    assumptions behind its known bits.
     """
 
     const: int
@@ -77,12 +79,12 @@ class SymbolicInt:
 
     @property
     def known(self) -> int | None:
-        """Its value where no bit is free."""
+        """Its value if all bits are known, else None."""
         return None if self.pieces else self.const
 
     @property
     def plain(self) -> LinearExpression | None:
-        """The linear expression it is, as a whole; None if its bits were put together."""
+        """The value as one linear expression; None if it was assembled from bits."""
         if not self.pieces:
             return LinearExpression(self.const)
         piece = self.pieces[0]
@@ -91,11 +93,11 @@ class SymbolicInt:
 
     @property
     def width(self) -> int:
-        """Bits above which it has none."""
+        """The number of bits that may be 1, from bit 0 up."""
         return max([self.const.bit_length() if self.const >= 0 else self.type.bits, *(p.end for p in self.pieces)])
 
     def make_linear(self) -> LinearExpression:
-        """Return a linear expression of the value; bits that were cut out become symbols of their own."""
+        """Return the value as a linear expression; extracted bits become new symbols."""
         plain = self.plain
         if plain is not None:
             return plain
@@ -112,7 +114,7 @@ class SymbolicInt:
 
 
 def make_free(name: str, kind: IntegerType, width: int = 0, origin: tuple[Span, ...] = ()) -> SymbolicInt:
-    """Make a symbol of a type; width: bits above which it is known to have none."""
+    """Make a symbol of a type; width: the number of bits that may be 1, 0 for all of the type."""
     return int_from_linear(make_symbol(name), kind, width, origin)
 
 
@@ -144,7 +146,7 @@ def get_possible_bits(value: SymbolicInt) -> int:
 
 
 def is_nonnegative(value: SymbolicInt) -> bool:
-    """Return whether no value of its symbols makes it negative."""
+    """Return whether a value is certainly not negative."""
     if value.const < 0:
         return False
     return not value.type.signed or not value.type.bits or all(p.end < value.type.bits for p in value.pieces)
@@ -180,9 +182,9 @@ def get_modular_linear(value: SymbolicInt) -> LinearExpression | None:
 
 
 def format_name(value: SymbolicInt, modulo: bool = False) -> str:
-    """Return a text for a value, another one for each other value.
+    """Return a unique text for a value.
 
-    modulo: of an operand whose bits above its type do not count, as in a sum, a product or an operation bit by bit.
+    modulo: bits above the type do not matter, as for operands of sums, products and bitwise operations.
     """
     if value.known is not None:
         return str(value.const)
@@ -209,18 +211,18 @@ def _name_piece(value: SymbolicInt, piece: SymbolBits, modulo: bool) -> str:
 
 
 def _bracket(text: str) -> str:
-    """Put brackets around a text of several words that has none."""
+    """Parenthesize a text of several words unless it is parenthesized."""
     return f"({text})" if " " in text and not is_bracketed(text) else text
 
 
 def is_bracketed(text: str) -> bool:
-    """Return whether one pair of brackets encloses a whole text."""
+    """Return whether one pair of parentheses encloses a whole text."""
     if text[:1] != "(" or text[-1:] != ")":
         return False
-    deep = 0
+    depth = 0
     for at, letter in enumerate(text):
-        deep += (letter == "(") - (letter == ")")
-        if not deep:
+        depth += (letter == "(") - (letter == ")")
+        if not depth:
             return at == len(text) - 1
     return False
 
@@ -231,10 +233,7 @@ def format_factor(value: SymbolicInt, modulo: bool = False) -> str:
 
 
 def make_reduced(text: str, kind: IntegerType, *values: SymbolicInt, width: int = 0) -> SymbolicInt:
-    """Make a sum, product or bitwise result of which only the name is known.
-
-    Its bits are those of a symbol for the number that no type cuts.
-    """
+    """Make a sum, product or bitwise result of which only the name is known: a symbol for the untruncated number."""
     free = make_free(f"({text})", kind, min(width, kind.bits) if kind.bits else width)
     fits = kind.signed or 0 < width <= kind.bits
     exact = not kind.bits or (fits and all(get_exact_linear(v) is not None for v in values))
@@ -248,7 +247,7 @@ def make_reduced(text: str, kind: IntegerType, *values: SymbolicInt, width: int 
 
 
 def make_opaque(text: str, kind: IntegerType, *values: SymbolicInt, width: int = 0) -> SymbolicInt:
-    """Make a result of which only its name is known, which contains its operands' names."""
+    """Make a result of which only the name is known, with the names of its operands in it."""
     small = kind.bits == 64 and any(v.pieces for v in values) and all(v.width <= 32 for v in values)
     text_in_type = f"({kind.written or kind.name})({text})" if small else f"({text})"
     return replace(
@@ -259,17 +258,17 @@ def make_opaque(text: str, kind: IntegerType, *values: SymbolicInt, width: int =
     )
 
 
-# what a result comes from and rests on --------------------------------------------------------------------------------
+# origins, marks and assumptions of results ---------------------------------------------------------------------------
 
 
 def join_assumptions(*values: SymbolicInt, more: tuple[FitAssumption, ...] = ()) -> tuple[FitAssumption, ...]:
-    """Return what several values rest on."""
+    """Join the assumptions of several values."""
     every = [assumption for v in values for assumption in v.assumed]
     return tuple(dict.fromkeys((*every, *more)))[:MOST_ASSUMED] if every or more else ()
 
 
 def join_origins(*values: SymbolicInt) -> tuple[Span, ...]:
-    """Return the literals that several values came from."""
+    """Join the origins of several values."""
     having = [v.origin for v in values if v.origin]
     if len(having) < 2:
         return having[0][:MOST_ORIGINS] if having else ()
@@ -277,7 +276,7 @@ def join_origins(*values: SymbolicInt) -> tuple[Span, ...]:
 
 
 def join_marks(*values: SymbolicInt) -> tuple[TextMark, ...]:
-    """Return the marks of several values."""
+    """Join the marks of several values."""
     having = [v.marks for v in values if v.marks]
     if len(having) < 2:
         return having[0][:MOST_TERMS] if having else ()
@@ -285,14 +284,14 @@ def join_marks(*values: SymbolicInt) -> tuple[TextMark, ...]:
 
 
 def carry_marks(integer: SymbolicInt, left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
-    """Return a result with what its operands came from and rest on."""
+    """Return a result with the marks, origins and assumptions of its operands."""
     i = integer
     assumed = join_assumptions(i, left, right)
     return SymbolicInt(i.const, i.type, i.pieces, i.low, join_marks(left, right), join_origins(left, right), assumed)
 
 
 def carry_origins(integer: SymbolicInt, left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
-    """Return the same, where the operands' marks do not stand at their bits any more."""
+    """Return a result with the origins and assumptions of its operands, whose marks no longer apply."""
     i = integer
     assumed = join_assumptions(i, left, right)
     return SymbolicInt(i.const, i.type, i.pieces, i.low, i.marks, join_origins(left, right), assumed)
@@ -302,13 +301,13 @@ def carry_origins(integer: SymbolicInt, left: SymbolicInt, right: SymbolicInt) -
 
 
 def make_inexact(pieces: tuple[SymbolBits, ...]) -> tuple[SymbolBits, ...]:
-    """Return pieces that are not numbers of their own."""
+    """Return the pieces, marked as not exact."""
     return tuple(replace(p, exact=False) for p in pieces)
 
 
 @lru_cache(maxsize=1 << 12)
 def find_runs(mask: int, most: int = 64) -> tuple[tuple[int, int], ...]:
-    """Find (low, width) of the runs of ones among a mask's lowest bits."""
+    """Return (low, width) of each run of ones in a mask's lowest `most` bits."""
     runs: list[tuple[int, int]] = []
     bit = 0
     while bit < most:
@@ -322,7 +321,7 @@ def find_runs(mask: int, most: int = 64) -> tuple[tuple[int, int], ...]:
 
 
 def mask_pieces(pieces: tuple[SymbolBits, ...], mask: int, bits: int) -> tuple[SymbolBits, ...]:
-    """Mask pieces; a piece whose upper bits are cut is not a number of its own."""
+    """Mask pieces; a piece that loses its upper bits is no longer exact."""
     masked = []
     for p in pieces:
         for low, width in find_runs(mask, max(bits or 64, p.end)):

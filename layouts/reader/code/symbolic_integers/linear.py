@@ -7,12 +7,12 @@ import zlib
 from lanescope.value_class import value_class
 
 MOST_TEXT = 80  # characters of a symbol's name
-MOST_TERMS = 24  # symbols of an expression, pieces of a word
+MOST_TERMS = 24  # symbols in an expression, or pieces in a word
 
 
 @value_class(frozen=True, slots=True)
 class LinearExpression:
-    """const + Σ factor·symbol; symbols are texts, sorted."""
+    """const + Σ factor·symbol, with symbols sorted by name."""
 
     const: int = 0
     terms: tuple[tuple[str, int], ...] = ()
@@ -33,13 +33,13 @@ class LinearExpression:
         return LinearExpression(self.const * by, tuple((n, f * by) for n, f in self.terms) if by else ())
 
     def divide_exactly(self, by: int) -> LinearExpression | None:
-        """Return the exact quotient, None if there is none."""
+        """Return the exact quotient, None if there is a remainder."""
         if self.const % by or any(f % by for _, f in self.terms):
             return None
         return LinearExpression(self.const // by, tuple((n, f // by) for n, f in self.terms))
 
     def __str__(self) -> str:
-        """Format names first, as an engineer writes it: smem_A + 32·k + 64."""
+        """Format with plain names first: smem_A + 32·k + 64."""
         if not self.const and len(self.terms) == 1 and self.terms[0][1] == 1:
             return self.terms[0][0]
         ordered = sorted(self.terms, key=lambda term: (term[1] != 1, term[0]))
@@ -51,7 +51,7 @@ class LinearExpression:
 
 
 def make_symbol(name: str) -> LinearExpression:
-    """Make a value of which only the name is known; two long names stay distinct."""
+    """Make a symbol; different long names stay distinct."""
     if len(name) > MOST_TEXT:
         name = f"{name[: MOST_TEXT - 10]}…{zlib.crc32(name.encode()):08x}"
     return LinearExpression(0, ((name, 1),))

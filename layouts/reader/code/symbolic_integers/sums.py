@@ -32,11 +32,11 @@ from lanescope.reader.code.symbolic_integers.integer import (
 )
 from lanescope.reader.code.symbolic_integers.linear import LinearExpression
 
-FIELD_LOWS = (0, 16, 32)  # where start, LBO and SBO begin
+FIELD_LOWS = (0, 16, 32)  # first bits of start, LBO and SBO
 
 
 def add_ints(left: SymbolicInt, right: SymbolicInt, sign: int = 1) -> SymbolicInt:
-    """Return left + sign·right. A step added to assembled bits goes into the start field at bit 0."""
+    """Return left + sign·right. A step added to an assembled descriptor goes into the start field at bit 0."""
     kind = find_common_type(left.type, right.type)
     a, b = convert_int(left, kind), convert_int(right, kind)
     if a.known is not None and b.known is not None:
@@ -54,8 +54,8 @@ def add_ints(left: SymbolicInt, right: SymbolicInt, sign: int = 1) -> SymbolicIn
         return replace(summed, assumed=join_assumptions(a, b, more=more))
     if sign == 1 and not get_possible_bits(a) & get_possible_bits(b):
         return or_ints(a, b)
-    for whole_, step in ((a, b), (b, a)) if sign == 1 else ((a, b),):
-        stepped = _step_address(whole_, step, sign)
+    for base, step in ((a, b), (b, a)) if sign == 1 else ((a, b),):
+        stepped = _step_address(base, step, sign)
         if stepped is not None:
             return carry_marks(replace(stepped, type=kind, low=min(left.low, right.low)), left, right)
     if sign == 1 and (fields := _assume_fitting_fields(a, b)):
@@ -66,7 +66,7 @@ def add_ints(left: SymbolicInt, right: SymbolicInt, sign: int = 1) -> SymbolicIn
 def _measure_sum(
     left: SymbolicInt, right: SymbolicInt, sign: int, total: LinearExpression
 ) -> tuple[int, bool, tuple[FitAssumption, ...]]:
-    """Measure a sum of linear expressions: (its bits, whether it is exact in them, what that rests on)."""
+    """Measure a sum of linear expressions: return (bits, whether it is exact in them, assumptions)."""
     kind = left.type
     homes = [_is_shared_address(left), _is_shared_address(right)]
     if homes == [True, False] or (homes == [False, True] and sign == 1):
@@ -81,7 +81,7 @@ def _measure_sum(
 
 
 def _assume_halves(low: SymbolicInt, high: SymbolicInt) -> tuple[FitAssumption, ...]:
-    """Return what `low + (high << 32)` rests on: the low word has 32 bits. () for another sum."""
+    """Return the assumption of `low + (high << 32)`: the low word fits 32 bits. () for another sum."""
     full_low = low.plain is not None and bool(low.pieces) and low.type.bits == 64
     if not full_low or not high.pieces or get_possible_bits(high) & 0xFFFFFFFF or not low.plain:
         return ()
@@ -89,15 +89,15 @@ def _assume_halves(low: SymbolicInt, high: SymbolicInt) -> tuple[FitAssumption, 
 
 
 def _is_shared_address(value: SymbolicInt) -> bool:
-    """Return whether a value is an address of the shared window, and nothing else."""
+    """Return whether a value is a shared-window address."""
     piece = value.pieces[0] if len(value.pieces) == 1 and not value.const else None
     return piece is not None and piece.exact and not piece.low and not piece.shift and piece.width == SHARED_BITS
 
 
 def _step_address(integer: SymbolicInt, step: SymbolicInt, by: int) -> SymbolicInt | None:
-    """Add a small step to bits assembled with an address at the bottom: the address grows.
+    """Add a small step to a word with an address in its lowest field; None without an address.
 
-    None without an address. The address is assumed to stay in its field, as every shared address does.
+    The address is assumed to stay in its field, as every shared address does.
     """
     amount = get_modular_linear(step)
     base = next((p for p in integer.pieces if not p.low), None)
@@ -114,10 +114,7 @@ def _step_address(integer: SymbolicInt, step: SymbolicInt, by: int) -> SymbolicI
 
 
 def _assume_fitting_fields(left: SymbolicInt, right: SymbolicInt) -> tuple[FitAssumption, ...]:
-    """Return the assumption that each amount fits its field, if a sum joins fields without masking them all.
-
-    () if that does not make it one.
-    """
+    """Return the assumption that each amount fits its field, for a sum of unmasked fields; () for another sum."""
     rests: list[FitAssumption] = []
     masks = []
     for value in (left, right):
@@ -132,7 +129,7 @@ def _assume_fitting_fields(left: SymbolicInt, right: SymbolicInt) -> tuple[FitAs
 
 
 def _add_low_bits(left: SymbolicInt, right: SymbolicInt, sign: int) -> SymbolicInt:
-    """Add operands so that only the bits below the other operand's lowest are known."""
+    """Add operands; only the bits below the other operand's lowest bit are known."""
     kind = left.type
     lows = [
         (get_possible_bits(v) & -get_possible_bits(v)).bit_length() - 1 if get_possible_bits(v) else kind.bits
@@ -168,30 +165,30 @@ def multiply_ints(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
         a, b = b, a
     if b.known is None:
         text = " * ".join(sorted((format_factor(a, True), format_factor(b, True))))
-        return make_reduced(text, kind, a, b, width=_product_width(a, b))
+        return make_reduced(text, kind, a, b, width=_get_product_width(a, b))
     if not b.known:
         return carry_marks(SymbolicInt(0, kind), left, right)
-    product = _times_number(a, b, kind)
+    product = _multiply_by_number(a, b, kind)
     if product is None:
-        return make_reduced(f"{format_factor(a, True)} * {b.known}", kind, a, b, width=_product_width(a, b))
+        return make_reduced(f"{format_factor(a, True)} * {b.known}", kind, a, b, width=_get_product_width(a, b))
     return carry_marks(product, left, right)
 
 
-def _product_width(left: SymbolicInt, right: SymbolicInt) -> int:
-    """Return the bits above which a product has none."""
+def _get_product_width(left: SymbolicInt, right: SymbolicInt) -> int:
+    """Return the number of bits of a product that may be 1."""
     wide = left.width + right.width
     return wide if is_nonnegative(left) and is_nonnegative(right) else left.type.bits or wide
 
 
-def _times_number(value: SymbolicInt, number: SymbolicInt, kind: IntegerType) -> SymbolicInt | None:
-    """Return a value times a known number that is not 0, both of one type; None if only its name is known."""
+def _multiply_by_number(value: SymbolicInt, number: SymbolicInt, kind: IntegerType) -> SymbolicInt | None:
+    """Multiply a value by a known nonzero number of the same type; None if only the name of the product is known."""
     by = number.const
     line = get_modular_linear(value)
     if _is_power_of_two(by) and (line is None or by >= 1 << FIELD_BITS):
         return shift_int(value, by.bit_length() - 1)
     if line is None:
         return None
-    bound = _product_width(value, number)
+    bound = _get_product_width(value, number)
     exact = get_exact_linear(value) is not None
     fits = exact and is_nonnegative(value) and is_nonnegative(number) and bound <= kind.bits
     if not kind.bits or fits:
@@ -205,7 +202,7 @@ def _is_power_of_two(number: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Division:
-    """left op right; dividend, divisor: both in the common type, `kind`."""
+    """The operation left op right. dividend, divisor: the operands in the common type `kind`."""
 
     op: str
     left: SymbolicInt
@@ -220,28 +217,28 @@ class _Division:
         return cls(op, left, right, kind, convert_int(left, kind), convert_int(right, kind))
 
     def decide(self) -> SymbolicInt | None:
-        """Return the result where nothing is to be worked out: both are known, or the divisor is open or 0."""
+        """Return the result if both operands are known, an unknown one if the divisor is unknown or 0, else None."""
         if self.divisor.known is not None and self.dividend.known is not None:
             result = c_integers.compute_binary(self.op, self.dividend.known, self.kind, self.divisor.known, self.kind)
-            return self.carry(SymbolicInt(result.value, self.kind)) if result.value is not None else self.leave_open()
-        return None if self.divisor.known else self.leave_open()
+            return self.carry(SymbolicInt(result.value, self.kind)) if result.value is not None else self.make_unknown()
+        return None if self.divisor.known else self.make_unknown()
 
     def carry(self, result: SymbolicInt) -> SymbolicInt:
-        """Return a result with what the operands came from and rest on."""
+        """Return a result with the origins and assumptions of the operands."""
         return carry_origins(result, self.left, self.right)
 
-    def leave_open(self, width: int = 0) -> SymbolicInt:
-        """Return a result of which only the name is known."""
+    def make_unknown(self, width: int = 0) -> SymbolicInt:
+        """Make a result of which only the name is known."""
         text = f"{format_factor(self.dividend)} {self.op} {format_factor(self.divisor)}"
         return make_opaque(text, self.kind, self.dividend, self.divisor, width=width)
 
-    def take_as_nonnegative(self, line: LinearExpression) -> tuple[FitAssumption, ...]:
-        """Return what the dividend rests on that is taken not to be negative."""
+    def assume_nonnegative(self, line: LinearExpression) -> tuple[FitAssumption, ...]:
+        """Return the dividend's assumptions, with that of being nonnegative."""
         return join_assumptions(self.dividend, more=(FitAssumption(line, self.kind.bits - 1),))
 
 
 def divide_ints(left: SymbolicInt, right: SymbolicInt, op: str = "/") -> SymbolicInt:
-    """Return left / right as the common type has it; Python's / of whole numbers, and //."""
+    """Return left / right in the common type; op: / or Python's //."""
     division = _Division.from_operands(op, left, right)
     decided = division.decide()
     if decided is not None:
@@ -256,14 +253,14 @@ def divide_ints(left: SymbolicInt, right: SymbolicInt, op: str = "/") -> Symboli
         down = 1 - by.bit_length()
         if small or not kind.bits:
             return division.carry(shift_int(value, down))
-        if kind == UNKNOWN and line is not None:  # a name without a declaration counts or addresses something
+        if kind == UNKNOWN and line is not None:  # an undeclared name is assumed to be a count or an address
             moved = shift_int(SymbolicInt(0, kind, (SymbolBits(0, kind.bits - 1, line, exact=True),)), down)
-            return replace(moved, origin=join_origins(left, right), assumed=division.take_as_nonnegative(line))
-    return division.leave_open(value.width if small and by > 0 else 0)
+            return replace(moved, origin=join_origins(left, right), assumed=division.assume_nonnegative(line))
+    return division.make_unknown(value.width if small and by > 0 else 0)
 
 
 def get_remainder(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
-    """Return left % right as the common type has it."""
+    """Return left % right in the common type."""
     division = _Division.from_operands("%", left, right)
     decided = division.decide()
     if decided is not None:
@@ -272,7 +269,7 @@ def get_remainder(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
     small = is_nonnegative(value)
     counts = small and by > 0
     line = get_exact_linear(value)
-    rest = _constant_remainder(line, by)
+    rest = _get_constant_remainder(line, by)
     if rest is not None and (rest == 0 or not kind.bits or counts):
         return division.carry(SymbolicInt(rest, kind))
     if _is_power_of_two(by):
@@ -280,12 +277,12 @@ def get_remainder(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
         if small or not kind.bits:
             return and_ints(value, mask)
         if kind == UNKNOWN and line is not None:
-            return replace(and_ints(value, mask), assumed=division.take_as_nonnegative(line))
-    return division.leave_open(min(value.width, (by - 1).bit_length()) if counts else 0)
+            return replace(and_ints(value, mask), assumed=division.assume_nonnegative(line))
+    return division.make_unknown(min(value.width, (by - 1).bit_length()) if counts else 0)
 
 
-def _constant_remainder(line: LinearExpression | None, by: int) -> int | None:
-    """Return the remainder of the constant alone; None if the divisor does not divide the factor of every symbol."""
+def _get_constant_remainder(line: LinearExpression | None, by: int) -> int | None:
+    """Return the remainder of the constant; None unless the divisor divides the factor of every symbol."""
     if line is None or any(f % by for _, f in line.terms):
         return None
     return line.const % by
