@@ -27,14 +27,14 @@ _WIDTHS = {1: "32B", 2: "64B", 3: "128B"}
 
 
 def find_named_element(value: Any) -> tuple[int | None, str | None]:
-    """Find (bits, name) of an element type of the DSL: cutlass.Float16."""
+    """Return (bits, name) of an element type of the DSL: cutlass.Float16."""
     name = re.split(r"[.:]", str(value))[-1]
     bits = find_element_bits(name)
     return bits, name if bits else None
 
 
 def read_literal_layout(value: Any, bits: int | None, element: str | None) -> CallLayout | None:
-    """Read the layout that a call spells, for elements of so many bits; None where the text leaves it open."""
+    """Read the layout in a call, for elements of `bits` bits; None if it is unknown."""
     if not isinstance(value, OpaqueValue) or bits is None:
         return None
     try:
@@ -60,7 +60,7 @@ def read_literal_layout(value: Any, bits: int | None, element: str | None) -> Ca
 
 
 def _is_canonical(plain: Any, atom: tuple[int, int], sizes: tuple[int, int], way: tuple[str, tuple[int, int]]) -> bool:
-    """Return whether indices are those of a swizzle atom that is repeated until it has the sizes, in an order."""
+    """Return whether indices are those of a swizzle atom tiled to the sizes in some order."""
     (rows, columns), (major, order) = atom, way
     if sizes[0] % rows or sizes[1] % columns:
         return False
@@ -69,7 +69,7 @@ def _is_canonical(plain: Any, atom: tuple[int, int], sizes: tuple[int, int], way
 
 
 def _find_plain_box(layout: CuteLayout) -> tuple[int, int] | None:
-    """Return the box of rows that follow one another, the contiguous mode first; None for another layout."""
+    """Return the box of consecutive rows, contiguous mode first; None for another layout."""
     rows, columns = (algebra.coalesce(mode) for mode in layout.modes)
     if not (isinstance(rows.shape, int) and isinstance(columns.shape, int)):
         return None

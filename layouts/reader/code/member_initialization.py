@@ -1,4 +1,4 @@
-"""What the members of an object begin with: values in a constructor's list or in braces, initializers, or zeros."""
+"""Initialize the members of an object: from a constructor's list, a braced list, default initializers, or zeros."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ MOST_ITEMS = 256
 
 
 def make_initialized(ev: Evaluator, record: RecordType, name: str) -> ObjectValue:
-    """Return a new object as its default constructor leaves it."""
+    """Make an object with its default constructor."""
     return ev.construct_object(ev.make_instance(record, name), [])
 
 
 def default_members(
     ev: Evaluator, instance: ObjectValue, record: RecordType, scope: NameScope, but: frozenset[str] = frozenset()
 ) -> None:
-    """Give members what their declarations initialize them with, and bases' what theirs do."""
+    """Initialize members and bases with their default member initializers."""
     before = instance.dynamic
     try:
         for base in record.bases:
@@ -49,7 +49,7 @@ def default_members(
 
 
 def zero_member(ev: Evaluator, instance: ObjectValue, name: str, declared: tree.Declaration, scope: NameScope) -> None:
-    """Initialize a member that a list in braces leaves out: its own initializer, or zeros."""
+    """Initialize a member that a braced list omits: with its default initializer, or zeros."""
     kind = ev.resolve_type(declared.type, scope) if declared.type else None
     plain = declared.value is None and kind is not None and kind.record is None and not kind.reference
     if plain and kind is not None and name in instance.members and (kind.dims or kind.integer is not None):
@@ -75,7 +75,7 @@ def initialize_default_member(
 def _initialize_member(
     ev: Evaluator, instance: ObjectValue, name: str, declared: tree.Declaration, scope: NameScope
 ) -> None:
-    """Initialize a member as its declaration says."""
+    """Initialize a member by its declaration."""
     assert declared.value is not None
     place = ev.find_member(instance, name, declared.span)
     kind = ev.resolve_type(declared.type, scope) if declared.type else None
@@ -85,7 +85,7 @@ def _initialize_member(
 
 
 def begin_member(ev: Evaluator, place: Any, value: Any, span: Span) -> None:
-    """Put a value into a member that nothing was put into: no operator= is called."""
+    """Store the first value of a member, without operator=."""
     if isinstance(place, OverlayPlace):
         for name in place.of.record.overlaid - {place.name}:
             if name in place.of.members:
@@ -104,7 +104,7 @@ def begin_member(ev: Evaluator, place: Any, value: Any, span: Span) -> None:
 
 
 def initialized_by(ev: Evaluator, value: Any, expression: tree.Expression, scope: NameScope) -> Any:
-    """Return what a variable or member gets of an object that an expression gives: a copy of one that has a name."""
+    """Return the object that initializes a variable or member: a copy if the expression names an object."""
     named = isinstance(value, ObjectValue) and (value.held or is_named_object(expression))
     if named and value.record.copies and not ev.python:
         value = ev.copy_construct(value, ev.make_copy_argument(expression, scope, value))
@@ -114,7 +114,7 @@ def initialized_by(ev: Evaluator, value: Any, expression: tree.Expression, scope
 def _start_values(
     ev: Evaluator, values: tuple[tree.Expression, ...], kind: ResolvedType | None, scope: NameScope
 ) -> list[Any]:
-    """Return the values of a constructor's list for one member."""
+    """Evaluate the values of a constructor's list for one member."""
     return [ev.evaluate_initializer(value, kind, scope, "") for value in values]
 
 
@@ -126,7 +126,7 @@ def initialize_member(
     values: tuple[tree.Expression, ...],
     scope: NameScope,
 ) -> None:
-    """Initialize a member with values that a constructor's list, or a list in braces, gives it."""
+    """Initialize a member with values of a constructor's list or a braced list."""
     place = ev.find_member(instance, name, declared.span)
     kind = ev.resolve_type(declared.type, scope) if declared.type else None
     if kind is not None and kind.reference:
@@ -164,7 +164,7 @@ def _start_object(
         and not only.held
         and typed_arguments[0].where is None
     ):
-        ev.write_cell(place, ev.copy_assigned(only))  # the very object
+        ev.write_cell(place, ev.copy_assigned(only))  # the same object
     else:
         ev.construct_object(inner, typed_arguments)
 
@@ -172,7 +172,7 @@ def _start_object(
 def _bind_reference_member(
     ev: Evaluator, cell: Any, name: str, kind: ResolvedType, values: tuple[tree.Expression, ...], scope: NameScope
 ) -> None:
-    """Let a member that is a reference name a place."""
+    """Bind a reference member to a place."""
     if not isinstance(cell, Cell) or not values:
         return
     place = ev.find_place(values[0], scope)
@@ -186,7 +186,7 @@ def _bind_reference_member(
 
 
 def zero_value(ev: Evaluator, element: ResolvedType) -> Any:
-    """Return an item that an initializer leaves out."""
+    """Make the value of an item that an initializer omits."""
     if element.dims:
         size = element.dims[0].known or 0
         inner = replace(element, dims=element.dims[1:])
@@ -201,7 +201,7 @@ def zero_value(ev: Evaluator, element: ResolvedType) -> Any:
 
 
 def link_inner_arrays(array: ArrayValue) -> ArrayValue:
-    """Return an array whose items, where they are arrays, know it."""
+    """Link nested arrays to the array that contains them, and return it."""
     for cell in array.cells:
         if isinstance(cell.value, ArrayValue):
             cell.value.inside = array

@@ -1,4 +1,4 @@
-"""What stands behind pointers to no variable of a text, found by the names that addresses are made of."""
+"""Memory outside the text's variables, indexed by the names in addresses."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Terms = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _HeldPlace:
-    """A place: the number of its entry, its first byte behind its names, its bytes, its key and cell."""
+class _MemoryPlace:
+    """A place: its number, byte offset from its names, size in bytes, key and cell."""
 
     number: int
     first: int
@@ -29,20 +29,20 @@ class _HeldPlace:
 
 @dataclass(slots=True)
 class OutsideMemory:
-    """Places in memory by what tells them apart. Places are only added."""
+    """Places in memory by key; places are only added."""
 
     cells: dict[PlaceKey, Cell] = field(default_factory=dict)
-    _alike: dict[Terms, list[_HeldPlace]] = field(default_factory=dict)  # by the names of their addresses
+    _alike: dict[Terms, list[_MemoryPlace]] = field(default_factory=dict)  # by the names of their addresses
     _named: dict[str, list[Terms]] = field(default_factory=dict)
 
     def add_place(self, key: PlaceKey, pointer: Pointer, cell: Cell) -> None:
-        """Add the place that a pointer means."""
+        """Add the place that a pointer points to."""
         terms = pointer.base.terms
         if terms not in self._alike:
             self._alike[terms] = []
             for name in dict(terms) or ("",):
                 self._named.setdefault(name, []).append(terms)
-        place = _HeldPlace(len(self.cells), pointer.base.const, _count_bytes(pointer), key, cell)
+        place = _MemoryPlace(len(self.cells), pointer.base.const, _count_bytes(pointer), key, cell)
         self._alike[terms].append(place)
         self.cells[key] = cell
 
@@ -52,7 +52,7 @@ class OutsideMemory:
         """
         base: LinearExpression = pointer.base
         size = _count_bytes(pointer)
-        found: list[_HeldPlace] = []
+        found: list[_MemoryPlace] = []
         for terms in dict.fromkeys(terms for name in dict(base.terms) or ("",) for terms in self._named.get(name, ())):
             places = self._alike[terms]
             if terms == base.terms:

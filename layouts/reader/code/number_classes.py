@@ -1,4 +1,4 @@
-"""Classes of numbers of CUTLASS and CUDA that a text uses without their headers: which of them are different types."""
+"""Number classes of CUTLASS and CUDA that a text uses without their headers, and which of them are distinct types."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _LIBRARIES = (
 
 
 def is_number_class(name: str) -> bool:
-    """Return whether a name, qualified or not, is that of a class of numbers."""
+    """Return whether a name, qualified or not, is that of a number class."""
     return any(name.rpartition("::")[2] in library for library in _LIBRARIES)
 
 
 def are_other_classes(one: str, two: str) -> bool:
-    """Return whether two names mean different classes of one library."""
+    """Return whether two names mean distinct classes of one library."""
     mine, other = one.rpartition("::")[2], two.rpartition("::")[2]
     return mine != other and any(mine in library and other in library for library in _LIBRARIES)

@@ -1,4 +1,4 @@
-"""What an operator gives for two values that may be symbols, and the warnings of C's pitfalls."""
+"""Apply operators to values that may be symbolic, with warnings about C pitfalls."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def apply_operator(
     left_at: tree.Expression | None = None,
     right_at: tree.Expression | None = None,
 ) -> Any:
-    """Apply any operator but && and ||; warn of C's pitfalls at the operator's place."""
+    """Apply any operator other than && and ||; warn of C pitfalls at the operator."""
     left, right = _decay_operands(ev, op, left, right)
     for rule in _RULES:
         result = rule(ev, op, left, right, at)
@@ -64,12 +64,12 @@ def apply_operator(
     ):
         return symbolic_integers.make_opaque(
             ev.format_expression(at), BOOL, one, two
-        )  # as it is written: f<2>::value looks like two of them
+        )  # the grammar reads f<2>::value as two comparisons
     return _shared_out(op, result)
 
 
 def _decay_operands(ev: Evaluator, op: str, left: Any, right: Any) -> tuple[Any, Any]:
-    """Return (left, right), where an array that is a value or is subtracted from a pointer is a pointer."""
+    """Return (left, right) with arrays decayed to pointers where the operator needs it."""
     if isinstance(left, ArrayValue) and left.name == "" and left.element is not None:
         left = ev.decay_array(left)
     if isinstance(left, Pointer) and op == "-" and isinstance(right, ArrayValue) and right.typed is None:
@@ -78,12 +78,12 @@ def _decay_operands(ev: Evaluator, op: str, left: Any, right: Any) -> tuple[Any,
 
 
 def _is_hidden(op: str, one: SymbolicInt, two: SymbolicInt) -> bool:
-    """Return whether this is an operator of an enum class that the text does not show."""
+    """Return whether the operator is one of an enum class that is not in the text."""
     return op not in c_integers.COMPARED and (one.type.scoped or two.type.scoped)
 
 
 def _operate_reals(ev: Evaluator, op: str, at: tree.Expression) -> SymbolicInt | OpaqueValue:
-    """Return an unknown floating-point number, or truth of a comparison."""
+    """Make an unknown floating-point number, or the bool of a comparison."""
     if op in ("<", ">", "<=", ">=", "==", "!="):
         return ev.make_unknown(at)
     return OpaqueValue(ev.make_fresh_name(ev.format_expression(at)), ResolvedType("double", None, 64))
@@ -96,7 +96,7 @@ def _shared_out(op: str, integer: SymbolicInt) -> SymbolicInt:
     return symbolic_integers.round_as_symbol(integer) if op in ("&", "*", "<<") else integer
 
 
-# rules that are tried in order, before operands are numbers: each returns None where it says nothing -----------------
+# rules tried in order before operands are converted to integers; each returns None if it does not apply ------------
 
 _SIGNS = {"+": 1, "-": -1}
 
@@ -145,7 +145,7 @@ def _move_array(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expressi
 
 
 def _apply_own(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:
-    """Call an operator that the text defines; note the names of unknown type that it computes with."""
+    """Call an overloaded operator; note the undeclared names among the operands."""
     if not ev.python:
         ev.undeclared_names.update(
             v.text for v in (left, right) if isinstance(v, OpaqueValue) and (not v.kind or v.kind.open)
@@ -165,7 +165,7 @@ def _compare_none(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expres
 
 
 def _compare_names(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:
-    """Compare texts and types."""
+    """Compare strings and types."""
     if op not in ("==", "!=") or not (isinstance(left, str | ResolvedType) or isinstance(right, str | ResolvedType)):
         return None
     if isinstance(left, OpaqueValue) or isinstance(right, OpaqueValue):
@@ -182,7 +182,7 @@ def _compare_addresses(ev: Evaluator, op: str, left: Any, right: Any, at: tree.E
 
 
 def _name_misread(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:
-    """Name what the grammar took for an operator: template arguments."""
+    """Name an expression whose template arguments were parsed as operators."""
     return (
         OpaqueValue(ev.format_expression(at), head="misread")
         if not ev.python and (_is_misread_operand(left) or _is_misread_operand(right))
@@ -204,7 +204,7 @@ _RULES: tuple[Callable[[Evaluator, str, Any, Any, tree.Expression], Any], ...] =
 
 
 def convert_object_to_number(ev: Evaluator, value: Any) -> Any:
-    """Convert an object to the integer that its only conversion gives."""
+    """Convert an object to an integer with its only conversion function."""
     if isinstance(value, ObjectPart) and value.field.inner is not None:
         value = ev.make_part_object(value)
     if isinstance(value, ObjectValue) and any(name.startswith("operator ") for name in value.record.methods):
@@ -227,7 +227,7 @@ def mark_value(ev: Evaluator, value: SymbolicInt, at: tree.Expression | None) ->
 
 
 def apply_integer_operator(ev: Evaluator, op: str, one: SymbolicInt, two: SymbolicInt) -> SymbolicInt:
-    """Apply an operator to integers; one of Python's that grows without end is given up."""
+    """Apply an operator to integers; a Python integer that grows too large becomes unknown."""
     result = _apply_binary(ev, op, one, two)
     return (
         result
@@ -274,7 +274,7 @@ def _apply_binary(ev: Evaluator, op: str, one: SymbolicInt, two: SymbolicInt) ->
 
 
 def _apply_shift(ev: Evaluator, op: str, one: SymbolicInt, two: SymbolicInt) -> SymbolicInt:
-    """Shift a number."""
+    """Shift an integer."""
     kind = promote(one.type)
     by = two.known
     one = symbolic_integers.convert_int(one, kind)
@@ -297,7 +297,7 @@ def _apply_shift(ev: Evaluator, op: str, one: SymbolicInt, two: SymbolicInt) -> 
 
 
 def _shift_too_far(op: str, one: SymbolicInt, two: SymbolicInt, kind: c_integers.IntegerType, by: int) -> SymbolicInt:
-    """Shift by as many bits as a number has, or more: undefined; PTX's shl gives 0, and shr 0 or the sign."""
+    """Shift by at least the width: undefined in C++; PTX's shl gives 0, shr gives 0 or the sign."""
     signed = op == ">>" and not symbolic_integers.is_nonnegative(one)
     if one.known is None and (signed or kind == UNKNOWN):
         return symbolic_integers.make_opaque(f"{symbolic_integers.format_factor(one)} {op} {by}", kind, one, two)
@@ -306,12 +306,12 @@ def _shift_too_far(op: str, one: SymbolicInt, two: SymbolicInt, kind: c_integers
 
 
 def _origin_of_both(one: SymbolicInt, two: SymbolicInt) -> tuple[Any, ...]:
-    """Return where the text writes the numbers that two are made of."""
+    """Join the origins of two integers."""
     return tuple(dict.fromkeys((*one.origin, *two.origin)))[: symbolic_integers.MOST_ORIGINS]
 
 
 def _is_same_place(one: Address, two: Address) -> bool | None:
-    """Return whether two addresses are of one object; None if that is not known."""
+    """Return whether two addresses are of one object; None if unknown."""
     if one.at.known != 0 or two.at.known != 0:
         return None
     places = (one.place, two.place)
@@ -325,12 +325,12 @@ def _is_same_place(one: Address, two: Address) -> bool | None:
 
 
 def _is_misread_operand(value: Any) -> bool:
-    """Return whether an operand is a type or a function: the grammar took template arguments for comparisons."""
+    """Return whether an operand is a type or function, so that template arguments were parsed as comparisons."""
     return isinstance(value, ResolvedType | TemplateEntity | FunctionSet) or (
         isinstance(value, OpaqueValue) and value.head == "misread"
     )
 
 
 def _is_surely_something(value: Any) -> bool:
-    """Return whether a value is certainly known: a number of known value, a list, an object, a text."""
+    """Return whether a value is known: an integer, a list, an object or a string."""
     return isinstance(value, ArrayValue | str) or (isinstance(value, SymbolicInt) and value.known is not None)

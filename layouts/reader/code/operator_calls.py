@@ -57,7 +57,7 @@ def evaluate_operator(
     arguments: list[CallArgument] | None = None,
     constant: bool | None = None,
 ) -> Any:
-    """Return what an operator that the text defines gives; None if it defines none for such operands."""
+    """Call the overloaded operator for some operands; None if the text defines none."""
     name = f"operator{op}"
     if ev.python:
         return _call_python_operator(ev, op, left, right, at)
@@ -84,13 +84,13 @@ def evaluate_operator(
 
 
 def _call_python_operator(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:
-    """Return what __add__ or __or__ gives; None if the class has none."""
+    """Call __add__ or __or__; None if the class has none."""
     method = left.record.methods.get(_PYTHON_METHODS.get(op, "")) if isinstance(left, ObjectValue) else None
     return ev.call_function(replace(method, this=left), [right], {}, at.span) if method is not None else None
 
 
 def _find_method(ev: Evaluator, name: str, left: Any, operands: list[CallArgument] | None) -> FunctionSet | None:
-    """Return the member function that an operator is, None without one. operands: those that it must take."""
+    """Return the member function of an operator that takes `operands`; None without one."""
     record = (
         left.record if isinstance(left, ObjectValue) else left.field.inner if isinstance(left, ObjectPart) else None
     )
@@ -104,7 +104,7 @@ def _find_method(ev: Evaluator, name: str, left: Any, operands: list[CallArgumen
 def _forget_operators(
     ev: Evaluator, method: FunctionSet, free: FunctionSet, operands: list[CallArgument], at: tree.Expression
 ) -> OpaqueValue:
-    """Return a call of a member or of an operator outside the class: which is better is not looked into."""
+    """Return a call of either a member or a non-member operator; which one is better is not decided."""
     ev.forget_call(operands, free)
     if not all(f.const for f in method.functions):
         ev.forget_call(operands[1:], method)
@@ -131,7 +131,7 @@ def _find_free_operator(
 
 
 def _find_associated_namespaces(ev: Evaluator, argument: CallArgument) -> list[NameScope]:
-    """Return the namespaces in which a function is looked up because of an argument: [basic.lookup.argdep]."""
+    """Return the associated namespaces of an argument: [basic.lookup.argdep]."""
     home = ev.enumerations.get(_get_enum_name(argument))
     waiting = [argument.kind.record] if argument.kind is not None else []
     namespaces = [] if home is None else [get_namespace(home)]
@@ -146,7 +146,7 @@ def _find_associated_namespaces(ev: Evaluator, argument: CallArgument) -> list[N
 
 
 def _make_operand_argument(ev: Evaluator, value: Any) -> CallArgument:
-    """Return an operand of an operator: what a place holds, the place itself for a reference."""
+    """Return an operand of an operator: the value of a place, or the place for a reference."""
     if isinstance(value, CallArgument):
         return value
     if isinstance(value, PLACES):
@@ -159,7 +159,7 @@ def _make_operand_argument(ev: Evaluator, value: Any) -> CallArgument:
 
 
 def _is_class_argument(argument: CallArgument) -> bool:
-    """Return whether an operand is an object or of an enumeration."""
+    """Return whether an operand is an object or an enumerator."""
     kind = argument.kind
     if kind is None or kind.pointers:
         return isinstance(argument.value, ObjectValue)

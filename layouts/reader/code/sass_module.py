@@ -33,17 +33,17 @@ _CONSTANT = re.compile(r"c\[0x0\]\[(0x[0-9a-f]+)\]")
 _TARGET = re.compile(r"\b0x([0-9a-f]+)\b")
 _PLAIN = re.compile(r"UR\d+|URZ|-?0x[0-9a-f]+")
 _BRANCHES = ("BRA", "JMP", "BSSY", "CALL", "WARPSYNC", "BRX", "JMX", "BSYNC", "BREAK")
-WINDOW = "smem"  # what a CTA's shared memory is called
-_WIDE = 4  # registers that an instruction which is not evaluated may write from the one it names
+WINDOW = "smem"  # symbol of the CTA's shared memory
+_WIDE = 4  # registers that an unevaluated instruction may write, from the named one on
 
 
 def is_sass_listing(text: str) -> bool:
-    """Return whether a text is a disassembly with descriptors; code beside such a line has braces."""
+    """Return whether a text is a disassembly with descriptors, and not code that quotes one."""
     return "gdesc[UR" in text and "{" not in text and _LINE.search(text) is not None
 
 
 def evaluate_listing(text: str, values: Mapping[str, int]) -> ModuleRecords:
-    """Evaluate a disassembly. values: given for constants (c_0x210 is c[0x0][0x210]), by their names."""
+    """Evaluate a disassembly. values: supplied values of constants by name; c_0x210 is c[0x0][0x210]."""
     lines = list(_LINE.finditer(text))
     reached = {target for line in lines for target in _find_targets(line)}
     run = _ListingRun(text, values)
@@ -60,7 +60,7 @@ def _find_targets(line: re.Match[str]) -> Iterator[int]:
 
 
 class _ListingRun:
-    """The functions of a disassembly while they run, one after the other."""
+    """The state of running the functions of a disassembly, one after the other."""
 
     def __init__(self, text: str, values: Mapping[str, int]) -> None:
         self.text = text
@@ -89,7 +89,7 @@ class _ListingRun:
             self._run_instruction(line)
 
     def _run_instruction(self, line: re.Match[str]) -> None:
-        """Run the instruction of a line, or forget what it may write."""
+        """Run the instruction of a line, or make unknown what it may write."""
         operands = [" ".join(part.split()) for part in line["rest"].split(",") if part.strip()]
         first = line.start() + len(line[0]) - len(line[0].lstrip())
         span = (first, line.end())
@@ -105,7 +105,7 @@ class _ListingRun:
             self._forget(line["opcode"] if guard is None else "", line["rest"], operands, span)
 
     def _forget(self, opcode: str, rest: str, operands: list[str], span: Span) -> None:
-        """Forget the uniform registers that an instruction names outside addresses, and those beside its first."""
+        """Make unknown the uniform registers that an instruction names outside addresses, and those after its first."""
         self.registers.at = span
         if opcode == "ULDC" and len(operands) == 2 and (constant := _CONSTANT.fullmatch(operands[1])):
             self.registers.write_symbol(operands[0], f"c_{constant[1]}")
@@ -124,7 +124,7 @@ class _ListingRun:
                 self.windows = self.windows - {f"UR{n}"}
 
     def _note_gmma(self, spelled: str, span: Span) -> None:
-        """Note what a warpgroup MMA is given, as the run of the PTX instruction that it stems from."""
+        """Record a warpgroup MMA as the PTX instruction that it was compiled from."""
         group = _GROUP.search(spelled)
         try:
             (read,) = sass.recognise_sass(spelled + ";")
@@ -145,7 +145,7 @@ class _ListingRun:
             self.found.append(FoundDescriptor(f"UR{at}", place, value, (), (), order=len(self.found)))
 
     def _read_word(self, at: int, span: Span) -> tuple[SymbolicInt, Span]:
-        """Return the descriptor in two registers, and the instruction that wrote the lower of them."""
+        """Return (descriptor in two registers, span of the instruction that wrote the lower one)."""
         wide = get_integer_type(64)
         self.registers.at = span
         halves = []

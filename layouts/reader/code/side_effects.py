@@ -1,4 +1,4 @@
-"""What a function that is not evaluated may change: it becomes unknown."""
+"""Make unknown what functions that are not evaluated may change."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from lanescope.reader.code.write_summaries import is_read_only_call, list_used_n
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
-_SILENT = re.compile(r"use$|f?printf$|puts$|mem\w+$|cuda|cu[A-Z]|__")  # functions of C that throw nothing
-_PURE = frozenset(  # functions of std that write no argument
+_SILENT = re.compile(r"use$|f?printf$|puts$|mem\w+$|cuda|cu[A-Z]|__")  # C functions that do not throw
+_PURE = frozenset(  # std functions that write no argument
     "min max move forward abs size bit_cast popcount countl_zero countr_zero bit_width as_const printf fprintf puts"
     " to_string distance make_pair make_tuple get".split()
 )
 
 
 def note_possible_throw(ev: Evaluator, name: str) -> None:
-    """Keep the path on which a function that is not evaluated leaves by an exception."""
+    """Keep the path on which an unevaluated function throws."""
     if ev.try_blocks and not _SILENT.match(name):
         ev.keep_escape("?", EarlyExit("throw", None), {})
 
@@ -62,7 +62,7 @@ def forget_unknown(ev: Evaluator, name: str, arguments: list[CallArgument], call
 
 
 def _forget_pointee(ev: Evaluator, value: Address) -> None:
-    """Forget what a pointer points to; an object made by `new` may end any time from here on."""
+    """Make a pointer's target unknown; an object made by `new` may be destroyed at any time afterwards."""
     ev.forget_place(value.place, integers=True, quiet=True)
     kept = value.place.value if isinstance(value.place, Cell) and value.place.name == "new" else None
     if isinstance(kept, ObjectValue) and kept.record.ends and ev.pending_objects is not None:
@@ -82,7 +82,7 @@ def _forget_variable(ev: Evaluator, place: Cell | ObjectPart, refers: bool, stat
 
 
 def _forget_used(ev: Evaluator, closure: FunctionSet, seen: frozenset[int] = frozenset()) -> None:
-    """Forget what a function may write that something unknown may call, and what those may that it calls."""
+    """Make unknown what a function passed to unknown code, and the functions it calls, may write."""
     function = closure.functions[0]
     if function.body is None or id(function) in seen:
         return
@@ -110,7 +110,7 @@ def forget_call(ev: Evaluator, arguments: list[CallArgument], closure: FunctionS
             continue
         if argument.place and argument.const is not True and writes:
             forget_escaped(ev, argument.where)
-        direct = not writes and isinstance(value, Address | Pointer)  # what a pointer to const points to
+        direct = not writes and isinstance(value, Address | Pointer)  # the target of a pointer to const
         for place in list(list_reachable_places(value))[direct:]:
             forget_escaped(ev, place)
     if isinstance(closure.this, ObjectValue):
@@ -125,7 +125,7 @@ def forget_call(ev: Evaluator, arguments: list[CallArgument], closure: FunctionS
 
 
 def forget_escaped(ev: Evaluator, place: Any) -> None:
-    """Forget a place whose address an unknown function may keep, now and after later calls of such."""
+    """Make a place unknown whose address an unknown function may keep, now and after later unknown calls."""
     ev.forget_place(place)
     inner = place.value if isinstance(place, Cell) else None
     key = id(
@@ -135,7 +135,7 @@ def forget_escaped(ev: Evaluator, place: Any) -> None:
 
 
 def _may_write(ev: Evaluator, closure: FunctionSet, n: int) -> bool:
-    """Return whether one of some functions may write its argument no. n, or what that points to, as declared."""
+    """Return whether one of some functions may write argument n or its target, by declaration."""
     for function in closure.functions:
         parameter = function.parameters[n] if n < len(function.parameters) else None
         if parameter is None or parameter.type is None or parameter.pack:
@@ -152,7 +152,7 @@ def _may_write(ev: Evaluator, closure: FunctionSet, n: int) -> bool:
 
 
 def list_reachable_places(value: Any, deep: int = 0) -> Iterator[Any]:
-    """Return the places that pointers and references in a value lead to, and those in them."""
+    """Return the places reachable through pointers and references in a value."""
     if deep > 4:
         return
     if isinstance(value, Address):

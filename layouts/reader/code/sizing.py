@@ -1,4 +1,4 @@
-"""sizeof and alignof of types, values and parameter packs."""
+"""Evaluate sizeof and alignof of types, values and parameter packs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def evaluate_sizeof(ev: Evaluator, node: tree.SizeOf, inner: tree.Expression, scope: NameScope) -> SymbolicInt:
-    """Return sizeof(inner) or alignof(inner), a symbol where the text does not say."""
+    """Evaluate sizeof(inner) or alignof(inner); a symbol if unknown."""
     if node.pack:
         pack = find_name(scope, inner.path[0][0])[0] if isinstance(inner, tree.Name | tree.Type) else None
         return (
@@ -45,7 +45,7 @@ def evaluate_sizeof(ev: Evaluator, node: tree.SizeOf, inner: tree.Expression, sc
 
 
 def _misread_item(ev: Evaluator, type_node: tree.Type, scope: NameScope) -> tree.Expression | None:
-    """Return the item of sizeof(array[0]), which the grammar reads as a type; None if it is one."""
+    """Return the item of sizeof(array[0]), which the grammar reads as a type; None if it is a type."""
     if (
         not type_node.dims
         or type_node.pointers
@@ -87,7 +87,7 @@ def _get_value_size(ev: Evaluator, node: tree.SizeOf, inner: tree.Expression, va
 
 
 def _kind_of_size(value: Any) -> ResolvedType | None:
-    """Return the type whose size is asked for: a type itself, or of an object or a term; else None."""
+    """Return the type to measure: a type itself, or that of an object or a term; else None."""
     if isinstance(value, ResolvedType):
         return replace(value, reference="")
     if isinstance(value, ObjectValue):
@@ -96,7 +96,7 @@ def _kind_of_size(value: Any) -> ResolvedType | None:
 
 
 def _evaluate_and_discard(ev: Evaluator, inner: tree.Expression, scope: NameScope) -> Any:
-    """Evaluate an operand for its type alone, discarding its effects."""
+    """Evaluate an operand for its type, discarding its effects."""
     values: list[Any] = []
     first = len(ev.temporaries)
     ev.follow_branch(lambda: values.append(ev.evaluate_expression(inner, scope)))
@@ -105,7 +105,7 @@ def _evaluate_and_discard(ev: Evaluator, inner: tree.Expression, scope: NameScop
 
 
 def get_size(ev: Evaluator, kind: ResolvedType, node: tree.SizeOf) -> SymbolicInt:
-    """Return sizeof or alignof of a type."""
+    """Return the size or alignment of a type in bytes."""
     if kind.record is None or kind.pointers or kind.record.fields is not None:
         return _align_of(ev, kind) if node.align else make_size(kind)
     if kind.dims:
@@ -119,7 +119,7 @@ def get_size(ev: Evaluator, kind: ResolvedType, node: tree.SizeOf) -> SymbolicIn
 
 
 def _align_of(ev: Evaluator, kind: ResolvedType) -> SymbolicInt:
-    """Return alignof a type whose members, if it has any, are kept as bits."""
+    """Return the alignment of a type that is not a struct of other members than integers."""
     if kind.pointers:
         return SymbolicInt(8, ULONG)
     if kind.integer is not None:

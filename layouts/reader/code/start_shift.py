@@ -14,13 +14,13 @@ from lanescope.reader.code.symbolic_integers import FIELD_SHIFT, Span, SymbolBit
 _SHARED = r"(?:\b__shared__\b|\balignas\b|\b__align__\b)[^;{{}}]*?(?<![\w.>])"
 _SHR = re.compile(r"(?<![\w.])shr\.\w+\s[^;]*,\s*(\d+)\s*;")
 _LITERAL = re.compile(r"\d+[uUlL]*")
-# what names an address, and not an amount of 16 bytes
+# names of addresses, not of amounts in units of 16 bytes
 _ADDRESS = re.compile(r"addr|ptr|smem|shared|shm|base|buf|tile|mem|data|&|(?<![a-z])s[ab](?![a-z])", re.I)
 _PART = re.compile(r"\[[^\]]*\]|\d+|(?<![a-z])(?:lo|hi|low|high|x|y)$", re.I)
 
 
 def find_wrong_shift(text: str, value: SymbolicInt, low: int, spans: Sequence[Span]) -> Iterator[Pitfall]:
-    """Yield the place at which an address is shifted by another number than 4; spans: where the start came from."""
+    """Yield a pitfall where an address is shifted by an amount other than 4; spans: of the start."""
     piece = _find_start_piece(value, low)
     if piece is None or piece.shift in (0, FIELD_SHIFT) or value.plain is not None:
         return
@@ -34,7 +34,7 @@ def find_wrong_shift(text: str, value: SymbolicInt, low: int, spans: Sequence[Sp
 
 
 def _is_shared_array(text: str, name: str) -> bool:
-    """Return whether a name, or the member that it ends in, is declared as an array of shared memory."""
+    """Return whether a name, or the member at its end, is declared as an array in shared memory."""
     member = name.rpartition(".")[2]
     if not member.isidentifier():
         return False
@@ -42,20 +42,20 @@ def _is_shared_array(text: str, name: str) -> bool:
 
 
 def _is_amount(text: str, span: Span, amount: int) -> bool:
-    """Return whether a number is how far something is shifted right."""
+    """Return whether a number is the amount of a right shift."""
     digits = text[slice(*span)]
     shifts = text[max(0, span[0] - 8) : span[0]].rstrip(" (").endswith((">>", ">>="))
     return shifts and _LITERAL.fullmatch(digits) is not None and int(digits.rstrip("uUlL")) == amount
 
 
 def find_unshifted_start(value: SymbolicInt, low: int, span: Span) -> Iterator[Pitfall]:
-    """Yield that the address in a start field, which begins at bit `low`, is not shifted, or is a generic pointer."""
+    """Yield a pitfall if the address in the start field at bit `low` is unshifted or a generic pointer."""
     piece = _find_start_piece(value, low)
     if piece is None or any("(" in name.replace("sizeof(", "") for name, _ in piece.source.terms):
-        return  # what a call gives may be shifted
+        return  # the result of a call may be shifted
     if (value.plain is not None and value.width > 40) or _is_joined_halves(value):
-        return  # nothing of the word is known, or it is made elsewhere
-    cut = all(p.width < 32 for p in value.pieces if p.low == low)  # masked, as an address is
+        return  # the word is unknown, or made elsewhere
+    cut = all(p.width < 32 for p in value.pieces if p.low == low)  # masked like an address
     if piece.shift == 0 and (cut or any(_ADDRESS.search(name) for name, _ in piece.source.terms)):
         yield Pitfall("not_shifted", "The start address is not shifted right by 4: the field counts 16 bytes.", span)
     if value.plain is None and any(p.low == low and p.end > 40 for p in value.pieces):

@@ -21,7 +21,7 @@ _BUILTIN = frozenset("float double void long-double nullptr_t".split())  # types
 
 
 def is_same_type(one: ResolvedType, two: ResolvedType) -> bool | None:
-    """Return whether two types are the same, const and reference included; None if that is not known."""
+    """Return whether two types are the same, including const and reference; None if unknown."""
     if _declarators(one) != _declarators(two):
         return False if _is_known_type(one) and _is_known_type(two) else None
     for mine, other in zip(one.dims, two.dims, strict=True):
@@ -41,7 +41,7 @@ def is_same_type(one: ResolvedType, two: ResolvedType) -> bool | None:
 
 
 def _is_class_and_builtin(one: ResolvedType, two: ResolvedType) -> bool:
-    """Return whether one type is a library's class of numbers and the other a built-in type."""
+    """Return whether one type is a number class of a library and the other a built-in type."""
     pairs = ((one, two), (two, one))
     return any(is_number_class(a.name) and b.record is None and _is_known_type(b) for a, b in pairs)
 
@@ -115,7 +115,7 @@ def make_match(parameters: Sequence[tree.Parameter]) -> TemplateMatch:
 def match_arguments(
     match: TemplateMatch, patterns: Sequence[tree.Expression], arguments: Sequence[Any], evaluate: Evaluate
 ) -> bool:
-    """Match template arguments with patterns; False if they cannot be the same."""
+    """Match template arguments with patterns; return False if they cannot match."""
     flat = flatten_packs(arguments)
     for n, pattern in enumerate(patterns):
         if isinstance(pattern, tree.Unary) and pattern.op == "...":
@@ -139,7 +139,7 @@ def flatten_packs(arguments: Sequence[Any]) -> list[Any]:
 
 
 def _get_single_name(pattern: tree.Expression) -> str:
-    """Return the name if a pattern is nothing else, "" if it is more."""
+    """Return the name if a pattern is a plain name, else ""."""
     if isinstance(pattern, tree.Type) and (pattern.pointers or pattern.reference or pattern.dims or pattern.const):
         return ""
     if isinstance(pattern, tree.Type | tree.Name) and len(pattern.path) == 1 and pattern.path[0][1] is None:
@@ -148,7 +148,7 @@ def _get_single_name(pattern: tree.Expression) -> str:
 
 
 def has_names(pattern: Any, names: frozenset[str]) -> bool:
-    """Return whether an expression or type has one of these names in it."""
+    """Return whether an expression or type contains one of some names."""
     if isinstance(pattern, tree.Type | tree.Name):
         inner = pattern.dims if isinstance(pattern, tree.Type) else ()
         return any(
@@ -163,7 +163,7 @@ def has_names(pattern: Any, names: frozenset[str]) -> bool:
 
 
 def match_argument(match: TemplateMatch, pattern: tree.Expression, value: Any, evaluate: Evaluate) -> bool:
-    """Match one template argument, or the type of a function's argument, with its pattern."""
+    """Match a template argument, or the type of a function argument, with its pattern."""
     name = _get_single_name(pattern)
     if name in match.names:
         return match.bind_parameter(name, value)
@@ -202,7 +202,7 @@ def _reject_known_type(match: TemplateMatch, value: ResolvedType) -> bool:
 
 
 def _strip_pattern(pattern: tree.Type, value: ResolvedType) -> ResolvedType | None:
-    """Strip a type of the pointers, reference, const and sizes of a pattern; None if it has other ones."""
+    """Strip the pointers, reference, const and sizes of a pattern from a type; None if they differ."""
     if pattern.pointers > value.pointers or len(pattern.dims) > len(value.dims):
         return None
     if pattern.reference != value.reference:
@@ -275,7 +275,7 @@ def choose_special(
 def is_more_special(
     one: tree.StructDefinition | tree.Declaration, two: tree.StructDefinition | tree.Declaration
 ) -> bool:
-    """Return whether one specialization's pattern fits another's, and not the other way round."""
+    """Return whether one specialization is more specialized than another."""
     return fits_pattern(
         one.specialized or (), one.templates, two.specialized or (), two.templates
     ) and not fits_pattern(two.specialized or (), two.templates, one.specialized or (), one.templates)
@@ -287,7 +287,7 @@ def fits_pattern(
     patterns: Sequence[tree.Expression],
     parameters: Sequence[tree.Parameter],
 ) -> bool:
-    """Return whether patterns whose own parameters are taken as distinct types match other patterns."""
+    """Return whether patterns, with their parameters as distinct types, match other patterns."""
     return _PatternFit(frozenset(p.name for p in parameters)).fit_all(expressions, patterns)
 
 
@@ -361,7 +361,7 @@ def _format_path(path: tree.Path) -> str:
 
 
 def format_placeless(node: Any) -> str:
-    """Return an expression or type as text that does not depend on where it stands."""
+    """Format an expression or type as text that does not depend on its place."""
     return _format_expression(node)
 
 
@@ -383,7 +383,7 @@ def _format_expression(node: Any) -> str:
 
 
 def make_signature(function: tree.Function) -> str:
-    """Make a text that declarations of the same function share: its templates and the types of its parameters."""
+    """Make a key of a function's template parameters and parameter types, equal for its redeclarations."""
     names = {p.name: f"#{n}" for n, p in enumerate(function.templates) if p.name}
 
     def renamed(node: Any) -> str:
@@ -412,7 +412,7 @@ def _replace_name(text: str, name: str, new: str) -> str:
 
 
 def get_value_type(value: Any) -> ResolvedType | None:
-    """Return the type of a value, None if it is not known."""
+    """Return the type of a value, None if unknown."""
     if isinstance(value, SymbolicInt):
         return ResolvedType(value.type.name, value.type, value.type.bits or None)
     if isinstance(value, Pointer):

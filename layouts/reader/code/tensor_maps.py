@@ -1,4 +1,4 @@
-"""Code that makes TMA tensor maps → their box, their swizzle and the storage they leave in shared memory.
+"""Find the TMA tensor maps that code makes: their box, swizzle and storage in shared memory.
 
 Source of the rules: CUDA driver API 13.0, cuTensorMapEncodeTiled. Triton's swizzle and boxes: NVMMASharedEncodingAttr's
 default (triton, include/triton/Dialect/TritonGPU/IR/TritonGPUAttrDefs.td).
@@ -34,7 +34,7 @@ TRITON = ("make_tensor_descriptor", "TensorDescriptor", "_experimental_make_tens
 
 
 def find_tensor_maps(text: str) -> tuple[TensorMap, ...]:
-    """Find every tensor map that a text makes, in the order of the text."""
+    """Find every tensor map that a text makes."""
     evaluation = evaluate_text(text)
     return find_evaluation_maps(evaluation) if evaluation is not None else ()
 
@@ -48,7 +48,7 @@ def find_evaluation_maps(evaluation: Evaluation) -> tuple[TensorMap, ...]:
 
 
 def find_named_maps(evaluation: Evaluation) -> tuple[TensorMap, ...]:
-    """Find the tensor maps of an evaluated text; two that differ only in their names are two."""
+    """Find the tensor maps of an evaluated text; maps that differ only in names are kept apart."""
     maps: dict[tuple[Any, ...], TensorMap] = {}
     calls: dict[tuple[Any, ...], set[Any]] = {}
     for tensor_map in _list_maps(evaluation):
@@ -78,7 +78,7 @@ def _make_map_key(tensor_map: TensorMap) -> tuple[Any, ...]:
 
 
 def _list_names(call: BodilessCall) -> tuple[str, ...]:
-    """Return the names related to a call that makes a map: the map, and the tensor in global memory."""
+    """Return the names in a call that makes a map: of the map, and of the tensor in global memory."""
     values = [*call.term.arguments[:4], *(v for k, v in call.term.named if k in ("base", "tensor", "self"))]
     names = []
     for value in values:
@@ -144,11 +144,11 @@ def _read_cuda_encode(term: OpaqueValue, arguments: list[Any]) -> TensorMap:
     swizzle, unknown = (None, []) if code is None else read_swizzle_code(code)
     parts = MapParts(term, bits, name, dims=dims, strides=strides, box=box, swizzle=swizzle, sheet=sheet)
     problems = find_broken_rules(parts, interleave, steps)
-    return parts.make_tensor_map([*problems, *(Pitfall(name, said, term.span) for name, said in unknown)])
+    return parts.make_tensor_map([*problems, *(Pitfall(name, message, term.span) for name, message in unknown)])
 
 
 def _read_im2col(term: OpaqueValue, arguments: list[Any]) -> TensorMap:
-    """Read cuTensorMapEncodeIm2col: a column of pixels, each with its channels, lies as the rows of a box do."""
+    """Read cuTensorMapEncodeIm2col: a column of pixels, each with its channels, is stored like the rows of a box."""
     sheet = MapSheet()
     bits, name = parse_element_type(arguments[0])
     rank = sheet.read_number(arguments[1], "rank")
@@ -160,7 +160,7 @@ def _read_im2col(term: OpaqueValue, arguments: list[Any]) -> TensorMap:
     if bits is None:
         sheet.symbols["data_type"] = str(arguments[0])
     parts = MapParts(term, bits, name, dims=dims, strides=strides, box=box, swizzle=swizzle, sheet=sheet)
-    problems = [*find_stride_rules(parts), *(Pitfall(name, said, term.span) for name, said in unknown)]
+    problems = [*find_stride_rules(parts), *(Pitfall(name, message, term.span) for name, message in unknown)]
     return parts.make_tensor_map(problems)
 
 
@@ -171,15 +171,15 @@ _FROM_POINTER = ("base", "shape", "strides", "block_shape", "layout")
 def _read_triton(term: OpaqueValue, arguments: list[Any], named: dict[str, Any]) -> TensorMap | None:
     """Read Triton's descriptors: base, shape, strides, block_shape; from_tensor(tensor, block_shape)."""
     sheet = MapSheet()
-    values = _triton_arguments(term.head, arguments, named)
+    values = _map_triton_arguments(term.head, arguments, named)
     if "block_shape" not in values:
         return None
     block = sheet.read_numbers(values["block_shape"], "box", None, True)
     dims = sheet.read_numbers(values["shape"], "dims", None, True) if "shape" in values else ()
     tensor = values.get("base", values.get("tensor"))
-    bits, name = _triton_element(named, tensor)
+    bits, name = _find_triton_element(named, tensor)
     steps = sheet.read_numbers(values["strides"], "strides", None, True) if "strides" in values else ()
-    strides = _in_bytes(steps[1:], bits)
+    strides = _convert_to_bytes(steps[1:], bits)
     problems = []
     if steps and steps[0] not in (1, None):
         problems.append(Pitfall("tma_inner_stride", "The innermost stride must be 1.", term.span))
@@ -189,13 +189,13 @@ def _read_triton(term: OpaqueValue, arguments: list[Any], named: dict[str, Any])
     inner = block[0] if block else None
     width = inner * bits // 8 if bits and inner is not None else None
     if swizzle is None and width is not None:
-        swizzle = get_default_swizzle(width, _rows(block))
+        swizzle = get_default_swizzle(width, _count_rows(block))
     parts = MapParts(term, bits, name, dims=dims, strides=strides, box=block, swizzle=swizzle, sheet=sheet)
-    return _finish_triton(parts, width, problems)
+    return _make_triton_map(parts, width, problems)
 
 
-def _finish_triton(parts: MapParts, width: int | None, problems: list[Pitfall]) -> TensorMap:
-    """Finish a map whose tile is cut into boxes of the swizzle's width; width: bytes of a row of the tile."""
+def _make_triton_map(parts: MapParts, width: int | None, problems: list[Pitfall]) -> TensorMap:
+    """Make a map whose tile is split into boxes of the swizzle's width. width: bytes of a row of the tile."""
     swizzle = parts.swizzle
     if width is not None and swizzle not in (None, "none") and width > WIDTHS[swizzle]:
         return parts.make_tensor_map([*find_stride_rules(parts), *problems], panels=WIDTHS[swizzle])
@@ -207,7 +207,7 @@ def _finish_triton(parts: MapParts, width: int | None, problems: list[Pitfall]) 
     return parts.make_tensor_map([*refusals, *problems])
 
 
-def _triton_arguments(head: str, arguments: list[Any], named: dict[str, Any]) -> dict[str, Any]:
+def _map_triton_arguments(head: str, arguments: list[Any], named: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a descriptor, by name."""
     order = _FROM_TENSOR if head == "from_tensor" else _FROM_POINTER
     values = dict(zip(order, arguments, strict=False))
@@ -215,20 +215,20 @@ def _triton_arguments(head: str, arguments: list[Any], named: dict[str, Any]) ->
     return values
 
 
-def _triton_element(named: dict[str, Any], tensor: Any) -> tuple[int | None, str | None]:
-    """Return (bits, name) of the elements: of the type that is named, else of the tensor."""
+def _find_triton_element(named: dict[str, Any], tensor: Any) -> tuple[int | None, str | None]:
+    """Return (bits, name) of the element type: the one given by keyword, else that of the tensor."""
     kind = next((named[word] for word in ("dtype", "element_ty", "elem_type") if word in named), None)
     bits, name = parse_element_type(kind) if kind is not None else (None, None)
     return (bits, name) if bits is not None else find_tensor_element(tensor)
 
 
-def _in_bytes(elements: Sequence[int | None], bits: int | None) -> tuple[int | None, ...]:
-    """Convert strides from elements to bytes; None if one is not known."""
+def _convert_to_bytes(elements: Sequence[int | None], bits: int | None) -> tuple[int | None, ...]:
+    """Convert strides from elements to bytes; unknown ones are None."""
     return tuple(s * bits // 8 if s is not None and bits else None for s in elements)
 
 
-def _rows(block: Sequence[int | None]) -> int:
-    """Return the rows of a block, 8 if they are not known."""
+def _count_rows(block: Sequence[int | None]) -> int:
+    """Return the number of rows of a block, 8 if unknown."""
     rows = 1
     for size in block[1:]:
         if size is None:
@@ -238,7 +238,7 @@ def _rows(block: Sequence[int | None]) -> int:
 
 
 def get_default_swizzle(inner_bytes: int, rows: int) -> str:
-    """Return the mode that Triton's NVMMASharedEncodingAttr gives a block of so many bytes a row."""
+    """Return the swizzle that Triton's NVMMASharedEncodingAttr chooses for a block by its bytes per row."""
     return next((f"{w}B" for w in (128, 64, 32) if inner_bytes % w == 0), "none") if rows >= 8 else "none"
 
 
@@ -273,7 +273,7 @@ def _read_experimental(term: OpaqueValue, arguments: list[Any]) -> TensorMap | N
         return parts.make_tensor_map(find_broken_rules(parts, 0))
     width = block[0] * bits // 8 if bits and block[0] is not None else None
     swizzle = next((f"{w}B" for w in (128, 64, 32) if width >= w), "none") if width is not None else None
-    strides = _in_bytes(dims[:1], bits)
+    strides = _convert_to_bytes(dims[:1], bits)
     parts = MapParts(term, bits, None, dims=dims, strides=strides, box=block, swizzle=swizzle, sheet=sheet)
     if width is not None and width > 128:
         return parts.make_tensor_map([*find_stride_rules(parts)], panels=128)
@@ -281,7 +281,7 @@ def _read_experimental(term: OpaqueValue, arguments: list[Any]) -> TensorMap | N
 
 
 def _get_element_size(base: Any, size: Any, sheet: MapSheet) -> int | None:
-    """Return the bits of `a.element_size()` if the text makes the tensor `a` whose address is given."""
+    """Return the element bits for `a.element_size()`, if the text makes the tensor `a`."""
     if not isinstance(size, OpaqueValue) or size.head not in ("element_size", "itemsize"):
         return None
     bits = find_tensor_element(base)[0]
@@ -306,7 +306,7 @@ def _read_tilelang(term: OpaqueValue, arguments: list[Any]) -> TensorMap | None:
     return _read_cuda_encode(term, [arguments[0], rank, arguments[2], dims, strides, box, steps, *rest])
 
 
-# DeepGEMM's helpers (csrc/jit_kernels/impls/runtime_utils.hpp): where dims, box, strides and the mode stand
+# DeepGEMM's helpers (csrc/jit_kernels/impls/runtime_utils.hpp): positions of tensor, dims, box, strides and swizzle
 _Row = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], int]
 _DEEP_GEMM: dict[str, _Row] = {
     "make_tma_2d_desc": (0, (1, 2), (3, 4), (5,), 6),
@@ -317,7 +317,7 @@ _DEEP_GEMM: dict[str, _Row] = {
 
 def _read_deep_gemm(term: OpaqueValue, arguments: list[Any]) -> TensorMap | None:
     sheet = MapSheet()
-    row = _deep_gemm_row(term.head, arguments)
+    row = _find_deep_gemm_row(term.head, arguments)
     if row is None or len(arguments) <= row[-1]:
         return None
     tensor, dims_at, box_at, strides_at, mode_at = row
@@ -336,12 +336,12 @@ def _read_deep_gemm(term: OpaqueValue, arguments: list[Any]) -> TensorMap | None
         sheet.symbols.pop("box[0]", None)
         if not bits:
             sheet.symbols["box[0]"] = f"{mode} bytes"
-    strides = _in_bytes(steps, bits)
+    strides = _convert_to_bytes(steps, bits)
     parts = MapParts(term, bits, name, dims=dims, strides=strides, box=box, swizzle=swizzle, sheet=sheet)
     return parts.make_tensor_map(find_broken_rules(parts, 0))
 
 
-def _deep_gemm_row(head: str, arguments: list[Any]) -> _Row | None:
+def _find_deep_gemm_row(head: str, arguments: list[Any]) -> _Row | None:
     """Return the positions of a helper's arguments; None if the text does not say which operand is major."""
     if head not in ("make_tma_a_desc", "make_tma_b_desc"):
         return _DEEP_GEMM[head]

@@ -1,6 +1,4 @@
-"""What a tensor map that code makes leaves in shared memory, and the rules of TMA that it breaks
-(layouts/shared/tma.py).
-"""
+"""The storage of a tensor map in shared memory, and the TMA rules that it breaks (layouts/shared/tma.py)."""
 
 from __future__ import annotations
 
@@ -16,15 +14,16 @@ from lanescope.reader.code.values import ArrayValue, OpaqueValue, Pointer
 from lanescope.shared import tma
 from lanescope.shared.swizzle import MODES
 
-LOADED = "TMA load"  # the source of a map that is encoded elsewhere, and that the text loads through
+LOADED = "TMA load"  # the source of a map that is encoded elsewhere and used by loads in the text
 
 
 @dataclass(frozen=True, slots=True)
 class TensorMap:
-    """A tensor map that code makes. dims, strides (bytes, without the innermost) and box innermost first; None if
-    the text leaves a value open; `symbols` says by which expression.
+    """A tensor map that code makes.
 
-    storage: of the contract, without what a tensor map does not say; problems: TMA's rules it breaks.
+    dims, strides (bytes, without the innermost) and box are innermost first; unknown values are None, and `symbols` has
+    their expressions. storage: in the form of the contract, without what a tensor map does not determine. problems: the
+    TMA rules it breaks.
     """
 
     source: str  # the function that makes it
@@ -40,12 +39,12 @@ class TensorMap:
     problems: tuple[Pitfall, ...] = ()
     symbols: Mapping[str, str] = field(default_factory=dict)
     names: tuple[str, ...] = ()  # of the map and of its tensor in global memory
-    calls: tuple[tuple[str, Span], ...] = ()  # the functions that it is made in, outermost first
-    alike: int = 0  # further maps of these facts and names that the text makes
+    calls: tuple[tuple[str, Span], ...] = ()  # the running functions, outermost first
+    alike: int = 0  # further equal maps with the same names
 
 
 class MapSheet:
-    """What is known of one map while it is read: numbers, and the expressions of those that are not."""
+    """A reader of one map's arguments: known numbers, and expressions for the unknown ones."""
 
     def __init__(self) -> None:
         self.symbols: dict[str, str] = {}
@@ -58,7 +57,7 @@ class MapSheet:
         return None
 
     def read_numbers(self, value: Any, name: str, most: int | None, outermost: bool = False) -> tuple[int | None, ...]:
-        """Read the items of an array, innermost dimension first; outermost: the text has them the other way round."""
+        """Read the items of an array, innermost dimension first. outermost: the text lists the outermost first."""
         values = _list_items(value)
         values = values[::-1] if outermost and values is not None else values
         if values is None:
@@ -69,7 +68,7 @@ class MapSheet:
 
 
 def _list_items(value: Any) -> list[Any] | None:
-    """Return the items of an array, or of what its `.data()` gives."""
+    """Return the items of an array, or of its `.data()`."""
     if isinstance(value, ArrayValue):
         return [cell.value for cell in value.cells]
     if isinstance(value, Pointer):
@@ -83,7 +82,7 @@ def _list_items(value: Any) -> list[Any] | None:
 
 
 def _list_items_from_pointer(pointer: Pointer) -> list[Any] | None:
-    """Return the items from a pointer into an array on: strides + 1, &strides[1]."""
+    """Return the items of an array from a pointer into it on: strides + 1, &strides[1]."""
     element = pointer.array.element if pointer.array is not None else None
     size = element.bits // 8 if element is not None and element.bits else 0
     if (
@@ -99,7 +98,7 @@ def _list_items_from_pointer(pointer: Pointer) -> list[Any] | None:
 
 @dataclass(slots=True)
 class MapParts:
-    """A map that has been read, before its storage and its rules are worked out."""
+    """The arguments of a map, before its storage and broken rules are computed."""
 
     term: OpaqueValue
     bits: int | None
@@ -111,7 +110,7 @@ class MapParts:
     sheet: MapSheet
 
     def make_tensor_map(self, problems: list[Pitfall], panels: int = 0) -> TensorMap:
-        """Make a tensor map; panels: the width in bytes of the boxes that a wider tile is cut into."""
+        """Make a tensor map. panels: the width in bytes of the boxes that a wider tile is split into."""
         box = self.box
         storage = None
         if panels and self.bits:
@@ -147,7 +146,7 @@ class MapParts:
         )
 
     def _make_storage(self) -> dict[str, Any] | None:
-        """Make the storage that the box leaves, if the text decides all of it."""
+        """Make the storage of the box, if all its sizes are known."""
         sizes = [size for size in self.box if size is not None]
         if not self.bits or not sizes or len(sizes) != len(self.box) or self.swizzle not in tma.WIDTHS:
             return None
@@ -155,8 +154,9 @@ class MapParts:
 
 
 def read_swizzle_code(code: int) -> tuple[str | None, list[tuple[str, str]]]:
-    """Read a code of CUtensorMapSwizzle: its name, of a mode of descriptors where one is the same; and what is wrong,
-    as (code of the problem, message).
+    """Return (name of a CUtensorMapSwizzle code, problems as (code, message)).
+
+    The name is that of the equal descriptor mode if there is one.
     """
     if not 0 <= code < len(SWIZZLES):
         return None, [("tma_swizzle", f"{code} is not a CUtensorMapSwizzle.")]
@@ -164,7 +164,7 @@ def read_swizzle_code(code: int) -> tuple[str | None, list[tuple[str, str]]]:
 
 
 def find_broken_rules(parts: MapParts, interleave: int | None, steps: tuple[int | None, ...] = ()) -> list[Pitfall]:
-    """Find the rules that a map breaks, at the call that makes it."""
+    """Find the TMA rules that a map breaks."""
     refusals = tma.find_refusals(
         parts.bits, parts.dims, parts.strides, box=parts.box, steps=steps, swizzle=parts.swizzle, interleave=interleave
     )
@@ -172,7 +172,7 @@ def find_broken_rules(parts: MapParts, interleave: int | None, steps: tuple[int 
 
 
 def find_stride_rules(parts: MapParts) -> list[Pitfall]:
-    """Find the rules of the tensor alone, if boxes are made to fit."""
+    """Find the broken rules of the tensor alone, if the boxes are chosen to fit."""
     refusals = tma.find_refusals(parts.bits, parts.dims, parts.strides, box=())
     return [*(Pitfall(code, said, parts.term.span) for code, said in refusals), *_find_element_rules(parts)]
 

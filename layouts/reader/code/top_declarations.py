@@ -1,4 +1,4 @@
-"""The declarations at the top of a text of C++: where each begins and ends, what it declares, a text without some."""
+"""Find the top-level declarations of C++ text: their spans and declared names; blank some of them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _TEMPLATE = re.compile(r"\btemplate\s*<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>")
 
 @dataclass(slots=True)
 class NamespaceSpan:
-    """A namespace: its header, and where its closing brace stands, −1 where it has none."""
+    """A namespace: its header, and the place of its closing brace, -1 without one."""
 
     header: Span
     close: int = -1
@@ -48,14 +48,14 @@ class NamespaceSpan:
 
 @dataclass(frozen=True, slots=True)
 class TopDeclaration:
-    """One declaration: where it stands; around: the namespaces it stands in, outermost first."""
+    """A declaration and its span. around: the enclosing namespaces, outermost first."""
 
     start: int
     end: int
     around: tuple[NamespaceSpan, ...] = ()
 
     def list_spans(self) -> Iterator[Span]:
-        """Yield the parts of the text that make it a text of its own, in order."""
+        """Yield the spans that make the declaration a complete text, in order."""
         yield from (space.header for space in self.around)
         yield self.start, self.end
         for space in reversed(self.around):
@@ -87,7 +87,7 @@ def find_declarations(text: str) -> Iterator[TopDeclaration]:
 
 @dataclass(slots=True)
 class _Cutter:
-    """A text while it is cut into its declarations. start: of the declaration at hand; head: where its body opens."""
+    """The state of splitting a text. start: of the current declaration; head: where its body opens."""
 
     text: str
     around: list[NamespaceSpan] = field(default_factory=list)  # the namespaces that are open
@@ -97,7 +97,7 @@ class _Cutter:
     head: int = 0
 
     def cut(self, end: int) -> TopDeclaration:
-        """End the declaration at hand."""
+        """End the current declaration."""
         piece = TopDeclaration(self.start, end, tuple(self.around))
         self.start = end
         return piece
@@ -128,7 +128,7 @@ class _Cutter:
 
 
 def group_declarations(text: str, most: int) -> Iterator[TopDeclaration]:
-    """Yield the declarations of a text, consecutive ones of one namespace joined up to so many characters."""
+    """Yield the declarations of a text; consecutive ones of a namespace are joined up to `most` characters."""
     top_declaration: TopDeclaration | None = None
     for piece in list(find_declarations(text)):  # so that every namespace's end is known
         if (
@@ -146,7 +146,7 @@ def group_declarations(text: str, most: int) -> Iterator[TopDeclaration]:
 
 
 def _is_continued(text: str, start: int, head: int, past: int) -> bool:
-    """Return whether a declaration goes on behind its closing brace: up to a semicolon, or to its else."""
+    """Return whether a declaration continues after its closing brace, to a semicolon or an else."""
     match = _SPACE.match(text, past)
     following = match.end() if match else past
     if text[following : following + 1] in (";", ",", ")", "(", "."):
@@ -160,7 +160,7 @@ def _is_continued(text: str, start: int, head: int, past: int) -> bool:
 
 
 def list_declared_names(text: str, piece: TopDeclaration) -> set[str]:
-    """Return the names that a declaration may declare or store into, by its head: too many rather than too few."""
+    """Return the names that a declaration may declare or write, by its head: too many rather than too few."""
     piece_text = text[piece.start : piece.end]
     if _LOOSE.match(piece_text):
         return set(_DECLARED.findall(piece_text)) - _WORDS
@@ -174,18 +174,18 @@ def list_declared_names(text: str, piece: TopDeclaration) -> set[str]:
 
 
 def _is_function_head(head: str) -> bool:
-    """Return whether the text before a body is a function's head."""
+    """Return whether the text before a body is the head of a function."""
     return head.endswith("{") and _FUNCTION.match(_TEMPLATE.sub("", head)) is not None
 
 
 def is_function_definition(text: str, piece: TopDeclaration) -> bool:
-    """Return whether a declaration is a function with its body."""
+    """Return whether a declaration is a function definition."""
     piece_text = text[piece.start : piece.end]
     return not _LOOSE.match(piece_text) and _is_function_head(piece_text[: piece_text.find("{") + 1])
 
 
 def may_be_variable(text: str, piece: TopDeclaration) -> bool:
-    """Return whether a declaration may be one of a variable, or a statement that stores into one."""
+    """Return whether a declaration may declare a variable or write one."""
     piece_text = text[piece.start : piece.end]
     if _LOOSE.match(piece_text):
         return True
@@ -194,7 +194,7 @@ def may_be_variable(text: str, piece: TopDeclaration) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LostStretch:
-    """A stretch of a text that is not what C++ makes of it, and the names that C++ may declare or store into there."""
+    """A span of text that differs from what C++ would see, and the names that C++ may declare or write there."""
 
     start: int
     end: int
@@ -222,9 +222,9 @@ def blank_declarations(text: str, lost: Iterable[LostStretch]) -> tuple[str, lis
 
 
 def _depending(text: str, every: Sequence[TopDeclaration], lost: Sequence[LostStretch]) -> set[int]:
-    """Return the numbers of the declarations that depend on lost stretches, which are in the order of the text."""
-    owners: dict[str, list[int]] = {}  # name → the declarations of it
-    variables: dict[str, list[int]] = {}  # … those of variables
+    """Return the indices of the declarations that depend on lost stretches."""
+    owners: dict[str, list[int]] = {}  # name → its declarations
+    variables: dict[str, list[int]] = {}  # name → its declarations as a variable
     for n, piece in enumerate(every):
         for name in list_declared_names(text, piece):
             owners.setdefault(name, []).append(n)
@@ -250,7 +250,7 @@ def _depending(text: str, every: Sequence[TopDeclaration], lost: Sequence[LostSt
 
 
 def _touched(every: Sequence[TopDeclaration], lost: Sequence[LostStretch]) -> list[int]:
-    """Return the numbers of the declarations inside lost stretches."""
+    """Return the indices of the declarations inside lost stretches."""
     starts = [stretch.start for stretch in lost]
     ends = list(accumulate((stretch.end for stretch in lost), max))
     result: list[int] = []
@@ -262,6 +262,6 @@ def _touched(every: Sequence[TopDeclaration], lost: Sequence[LostStretch]) -> li
 
 
 def _get_begin(text: str, piece: TopDeclaration) -> int:
-    """Return where a declaration begins, behind white space and comments."""
+    """Return where a declaration begins, after white space and comments."""
     match = _SPACE.match(text, piece.start, piece.end)
     return match.end() if match else piece.start

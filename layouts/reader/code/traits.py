@@ -71,7 +71,7 @@ def _is_union(kind: ResolvedType) -> bool:
 
 
 def find_truth(name: str, arguments: Arguments) -> bool | None:
-    """Return the value of a trait of the standard library; None for one that is not known."""
+    """Evaluate a standard type trait; None if it is unsupported or its value unknown."""
     kinds = [argument for argument in arguments if isinstance(argument, ResolvedType)]
     if len(kinds) != len(arguments):
         return None
@@ -85,7 +85,7 @@ def find_truth(name: str, arguments: Arguments) -> bool | None:
 
 
 def find_trait_value(name: str, arguments: Arguments) -> SymbolicInt | None:
-    """Return the value of `std::is_same_v<…>`; None for another variable, or if it is not known."""
+    """Evaluate `std::is_same_v<…>` and the like; None for another variable or an unknown value."""
     if not name.endswith("_v"):
         return None
     if name == "rank_v" and isinstance(arguments[0], ResolvedType):
@@ -113,7 +113,7 @@ def find_trait_member(kind: ResolvedType, name: str) -> Any:
 
 
 def find_trait_type(name: str, arguments: Arguments) -> ResolvedType | None:
-    """Return the type of `std::conditional_t<…>`, `std::remove_cv_t<…>` …; None for another, or where not known."""
+    """Return the type of `std::conditional_t<…>`, `std::remove_cv_t<…>` …; None if unsupported or unknown."""
     head = name.rpartition("::")[2]
     if head == "enable_if_t" and arguments:
         return _enabled(arguments)
@@ -144,9 +144,7 @@ def _bool_constant(arguments: Arguments) -> ResolvedType:
     return ResolvedType("integral_constant", arguments=(ResolvedType("bool", BOOL, 1), arguments[0]))
 
 
-_CHOICES: dict[
-    tuple[str, int], Callable[[Arguments], ResolvedType | None]
-] = {  # by the trait and how many arguments it has
+_CHOICES: dict[tuple[str, int], Callable[[Arguments], ResolvedType | None]] = {  # by (trait, number of arguments)
     ("conditional_t", 3): _conditional,
     ("bool_constant", 1): _bool_constant,
 }
@@ -167,7 +165,7 @@ def make_sequence(name: str, arguments: Arguments) -> ResolvedType | None:
 
 
 def is_type_transformation(name: str) -> bool:
-    """Return whether a name is that of a trait that makes a type of others."""
+    """Return whether a name is that of a trait that transforms types."""
     return name in _CHANGES or name in ("conditional_t", "enable_if_t", "common_type_t", "invoke_result_t")
 
 
@@ -224,7 +222,7 @@ _CHANGES: dict[str, Callable[[ResolvedType], ResolvedType | None]] = {
 
 
 def get_numeric_limit(kind: ResolvedType, name: str) -> SymbolicInt | None:
-    """Return std::numeric_limits<kind>::max() and min(), its digits and is_signed; None for what is not known."""
+    """Return a member of std::numeric_limits<kind>: max(), min(), digits, is_signed; None if unknown."""
     integer_type = kind.integer
     if integer_type is None or kind.pointers or kind.reference or getattr(integer_type, "enumeration", False):
         return None

@@ -1,4 +1,4 @@
-"""Names that the text does not declare: constants and traits of libraries, and values that are given."""
+"""Evaluate undeclared names: constants and traits of libraries, and supplied values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def evaluate_undeclared(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> Any:
-    """Evaluate a name that the text does not declare: what a library gives it, a given value, else itself."""
+    """Evaluate an undeclared name: a library's constant, a supplied value, else a symbol."""
     for rule in _RULES:
         result = rule(ev, node, scope)
         if result is not None:
@@ -27,11 +27,11 @@ def evaluate_undeclared(ev: Evaluator, node: tree.Name | tree.Type, scope: NameS
     return SymbolicInt(ev.supplied_values[text]) if text in ev.supplied_values else OpaqueValue(text, span=node.span)
 
 
-# rules that are tried in order; each gives None where it does not apply
+# rules tried in order; each returns None if it does not apply
 
 
 def _constant(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> SymbolicInt | None:
-    """Return a constant of CUDA or of C's limits, by its last name."""
+    """Return a constant of CUDA or a limit of C, by its last name."""
     last = node.path[-1][0] if node.path else ""
     if last in CONSTANTS:
         return SymbolicInt(CONSTANTS[last], INT, origin=(node.span,))
@@ -41,7 +41,7 @@ def _constant(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> S
 
 
 def _member_constant(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> SymbolicInt | None:
-    """Return a constant of an enumeration of a library."""
+    """Return an enumerator of a library."""
     for name, _ in node.path[:-1]:
         if (name, node.path[-1][0]) in MEMBERS:
             return SymbolicInt(MEMBERS[name, node.path[-1][0]], INT, origin=(node.span,))
@@ -74,7 +74,7 @@ def _trait(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> Any:
 
 
 def _builtin(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> ResolvedType | None:
-    """Return a type that needs no declaration."""
+    """Return a built-in type."""
     return ev.find_builtin_type(node.path, scope)
 
 
