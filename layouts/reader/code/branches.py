@@ -339,10 +339,10 @@ def _execute_cases(ev: Evaluator, switch: Switch, start: int | None, scope: Name
     finally:
         ev.jump_targets.pop()
         ev.destroy_variables(inner)
-    return ev.join_breaks(target.breaks, left, True)
+    return ev.join_breaks(target.breaks, left)
 
 
-def join_breaks(ev: Evaluator, breaks: list[EscapedPath], left: EarlyExit | None, ends: bool) -> EarlyExit | None:
+def join_breaks(ev: Evaluator, breaks: list[EscapedPath], left: EarlyExit | None) -> EarlyExit | None:
     """Join the paths that left a loop or switch by break with the one that ended in `left`; return how it continues."""
     if left is not None and left.word == "break":
         left = None

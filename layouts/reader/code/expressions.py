@@ -225,7 +225,7 @@ def _evaluate_cast(ev: Evaluator, node: tree.Cast, scope: NameScope) -> Any:
     operand = ev.evaluate_expression(node.value, scope)
     if isinstance(operand, SymbolicInt):
         operand = _prepare_cast(ev, node, kind, node.value, operand)
-    return convert_explicitly(ev, operand, kind, node.value, node)
+    return convert_explicitly(ev, operand, kind, node)
 
 
 def _evaluate_declared(ev: Evaluator, node: tree.ConditionDeclaration, scope: NameScope) -> Any:
@@ -297,7 +297,7 @@ def make_key(ev: Evaluator, value: Any) -> Any:
     return value.known if isinstance(value, SymbolicInt) and value.known is not None else str(value)
 
 
-def convert_explicitly(ev: Evaluator, value: Any, kind: ResolvedType, inner: tree.Expression, node: tree.Cast) -> Any:
+def convert_explicitly(ev: Evaluator, value: Any, kind: ResolvedType, node: tree.Cast) -> Any:
     """Convert a value to a type as a cast does."""
     if isinstance(value, ObjectValue) and kind.record is None and kind.integer is None and kind.open:
         return OpaqueValue(ev.format_expression(node), kind, span=node.span)

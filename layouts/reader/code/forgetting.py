@@ -51,7 +51,7 @@ def make_fresh_name(ev: Evaluator, name: str) -> str:
     return f"{name}{chr(39) * count}" if count < 4 else f"{name}'{count}"
 
 
-# goto, and what is not read --------------------------------------------------------------------------------------
+# goto, and unread text --------------------------------------------------------------------------------------
 
 
 def forget_after_goto(ev: Evaluator, changed: Journal) -> None:

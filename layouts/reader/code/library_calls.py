@@ -146,7 +146,7 @@ def _call_range_access(ev: Evaluator, call: Invocation) -> Any:
 
 
 @_register_rule
-def _choose_find_extreme(ev: Evaluator, call: Invocation) -> Any:
+def _choose_extreme(ev: Evaluator, call: Invocation) -> Any:
     """Evaluate std::min and std::max of two arguments."""
     if call.name not in ("min", "max") or len(call.arguments) != 2 or call.target is not None:
         return MISSING

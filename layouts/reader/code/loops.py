@@ -116,7 +116,7 @@ def execute_loop(ev: Evaluator, loop: Loop, scope: NameScope) -> EarlyExit | Non
     if not run.bounded and left is not None and left.word not in ("break", "continue"):
         ev.keep_escape("?", left, {})
         left = None
-    left = ev.join_breaks(target.breaks, left, run.complete)
+    left = ev.join_breaks(target.breaks, left)
     if not run.complete:
         ev.cut.add(run.variable.name if run.variable is not None else "")
         _forget_open_loop(ev, loop, journal, scope, run.bounded)
@@ -295,7 +295,7 @@ def execute_each(ev: Evaluator, loop: RangeLoop, scope: NameScope) -> EarlyExit 
         ev.loops.pop()
         ev.jump_targets.pop()
         journal = ev.list_writes_since(first)
-    left = ev.join_breaks(target.breaks, left, complete)
+    left = ev.join_breaks(target.breaks, left)
     if not complete:
         _forget_open_loop(ev, loop, journal, scope, False)
         _note_possible_return(ev, loop)
@@ -388,7 +388,7 @@ def _list_arrays(scope: NameScope) -> list[tuple[str, ArrayValue]]:
 
 
 def _list_filled_arrays(statement: tree.Statement) -> set[str]:
-    """Return the arrays of which each turn of a counting loop writes only the item that its variable counts."""
+    """Return the arrays in which each iteration of a counting loop writes only the item of its loop variable."""
     counter = _counter(statement)
     if counter is None or not isinstance(statement, Loop):
         return set()

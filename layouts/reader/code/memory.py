@@ -47,8 +47,9 @@ class OutsideMemory:
         self.cells[key] = cell
 
     def list_aliases(self, key: PlaceKey, pointer: Pointer) -> Iterator[Cell]:
-        """List the cells of other places that a pointer may overlap, in the order in which they were added: made of
-        the same names, unless they are a known distance apart.
+        """Yield the cells of other places that may overlap a pointer's target, in the order added.
+
+        They have the same names in their addresses, unless a known distance separates them.
         """
         base: LinearExpression = pointer.base
         size = _count_bytes(pointer)

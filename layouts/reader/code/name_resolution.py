@@ -322,9 +322,7 @@ def _resolve_base_type(ev: Evaluator, type_node: tree.Type, scope: NameScope) ->
 
 
 def _find_foreign_type(ev: Evaluator, type_node: tree.Type, scope: NameScope) -> ResolvedType:
-    """Return an undefined type: a built-in one, T::type of a library template, or a type of which only the name is
-    known.
-    """
+    """Return an undefined type: a built-in one, T::type of a library template, or a type known only by name."""
     name = "::".join(part for part, _ in type_node.path)
     if len(type_node.path) > 1 and type_node.name == "type" and not ev.python:
         outer = ev.find_builtin_type(type_node.path[:-1], scope)

@@ -1,4 +1,4 @@
-"""Operators that the text defines, and the namespaces in which a call's arguments let a function be found.
+"""Call overloaded operators, and look functions up in the associated namespaces of arguments.
 
 ISO C++20: [over.match.oper], [basic.lookup.argdep].
 """
@@ -114,9 +114,9 @@ def _forget_operators(
 def _find_free_operator(
     ev: Evaluator, closure: FunctionSet, operands: list[CallArgument], at: tree.Expression
 ) -> FunctionSet | None:
-    """Return the operators outside classes that may be meant for some operands; None if there is none.
+    """Return the non-member operators for some operands; None if there are none.
 
-    Where one that the lookup by the operands' types does not find may be meant, they have no body.
+    They lose their bodies if an operator that argument-dependent lookup does not find may be meant.
     """
     closure = filter_declared_before(closure, at.span[0])
     counted = [f for f in closure.functions if accepts_count(f, len(operands))]

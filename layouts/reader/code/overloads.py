@@ -350,8 +350,8 @@ def _is_more_special(first: tree.Function, second: tree.Function) -> bool:
     other = [_strip_parameter_type(p.type) for p in second.parameters if p.type is not None]
     if any(p.pack for p in second.parameters) and not any(p.pack for p in first.parameters):
         return True
-    forwards = fits_pattern(mine, first.templates, other, second.templates)
-    backwards = fits_pattern(other, second.templates, mine, first.templates)
+    forwards = fits_pattern(mine, other, second.templates)
+    backwards = fits_pattern(other, mine, first.templates)
     if forwards and backwards:
         return bool(first.constraint) and not second.constraint
     return forwards

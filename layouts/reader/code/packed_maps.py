@@ -1,4 +1,4 @@
-"""Tensor maps that TileLang's packed function encodes: every number of the arrays is an argument of its own.
+"""Read tensor maps encoded by TileLang's packed function, which passes each array item as a separate argument.
 
 Source: TileLang, src/runtime/runtime.cc (TensorMapArgs): the strides begin with the innermost.
 """

@@ -350,7 +350,7 @@ def _evaluate_mul(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
     if left is None or right is None:
         return None
     wide = 2 * bits if part == "wide" else bits
-    product = _product(left, right, part, bits, get_integer_type(wide, signed))
+    product = _multiply_part(left, right, part, bits, get_integer_type(wide, signed))
     if product is not None and name == "mad":
         more = at.read_integer(instruction.operands[3], wide, signed)
         product = (
@@ -364,8 +364,10 @@ def _evaluate_mul(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
     return None if product is None else [symbolic_integers.convert_int(product, get_integer_type(wide))]
 
 
-def _product(left: SymbolicInt, right: SymbolicInt, part: str, bits: int, kind: IntegerType) -> SymbolicInt | None:
-    """Return a part of the product of two numbers of so many bits, in a type; None if not known."""
+def _multiply_part(
+    left: SymbolicInt, right: SymbolicInt, part: str, bits: int, kind: IntegerType
+) -> SymbolicInt | None:
+    """Return the `part` (lo, hi or wide) of the product of two `bits`-bit numbers; None if unknown."""
     if left.known is not None and right.known is not None:
         product = left.known * right.known
         total = SymbolicInt(product >> bits if part == "hi" else product, get_integer_type(2 * bits, kind.signed))

@@ -1,8 +1,8 @@
-"""A disassembly of cuobjdump -sass or nvdisasm: what its uniform registers give the descriptors of HGMMA and its like.
+"""Evaluate a disassembly of cuobjdump -sass or nvdisasm: the descriptors in uniform registers of HGMMA and the like.
 
-gdesc[URn] names four uniform registers: A's descriptor in the first two, B's in the others, also where A comes from
-registers (ptxas 13.5, compared with the PTX that was assembled). Their arithmetic is evaluated as that of PTX, between
-the places that branches reach; a register that anything else may write is open.
+gdesc[URn] names four uniform registers: A's descriptor is in the first two, B's in the others, also if A comes from
+registers (ptxas 13.5, compared with the assembled PTX). Uniform arithmetic is evaluated as PTX between branch targets;
+a register that any other instruction may write becomes unknown.
 """
 
 from __future__ import annotations

@@ -42,8 +42,8 @@ def note_possible_throw(ev: Evaluator, name: str) -> None:
 
 
 def forget_unknown(ev: Evaluator, name: str, arguments: list[CallArgument], call: tree.Call) -> None:
-    """Forget what a function that the text does not have may write: what its pointers point to, and, unless its
-    name says that it only uses them, the variables that it is given.
+    """Make unknown what a bodiless function may write: targets of pointers and, unless its name says that it only
+    reads, its arguments.
     """
     std = isinstance(call.function, tree.Name) and call.function.path[0][0] == "std" and name not in _PURE
     uses = len(arguments) >= 12 or (is_read_only_call(call.function, name) and not std)  # 12: cuTensorMapEncodeTiled
@@ -70,8 +70,9 @@ def _forget_pointee(ev: Evaluator, value: Address) -> None:
 
 
 def _forget_variable(ev: Evaluator, place: Cell | ObjectPart, refers: bool, statement: bool) -> None:
-    """Forget a number, object or array. refers: what the call gives may refer to it (std::tie, std::ref); statement:
-    what the call gives is not used.
+    """Make an integer, object or array unknown.
+
+    refers: the call's result may refer to it (std::tie, std::ref). statement: the result is unused.
     """
     if isinstance(place, Cell) and not isinstance(place.value, SymbolicInt | ObjectValue | ArrayValue):
         return
@@ -99,9 +100,10 @@ def _forget_used(ev: Evaluator, closure: FunctionSet, seen: frozenset[int] = fro
 
 
 def forget_call(ev: Evaluator, arguments: list[CallArgument], closure: FunctionSet) -> None:
-    """Forget what a function of the text may write that is not evaluated: what its parameters refer or point to
-    unless that is const, and what can be reached from there. It may keep all of these, so that later calls of such
-    functions write them, too.
+    """Make unknown what an unevaluated function of the text may write.
+
+    It may write the non-const targets of its parameters and what is reachable from them, and keep their addresses for
+    later calls.
     """
     for n, argument in enumerate(arguments):
         value, writes = argument.value, _may_write(ev, closure, n)

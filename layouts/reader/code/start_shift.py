@@ -1,6 +1,6 @@
-"""An address that is shifted by another number than 4, or not at all, on its way into a descriptor's start.
+"""Find addresses in a descriptor's start that are unshifted or shifted by an amount other than 4.
 
-What begins with the name of an array in shared memory is a number of bytes; the field counts 16 of them.
+An address in shared memory counts bytes; the field counts units of 16 bytes.
 """
 
 from __future__ import annotations
@@ -72,10 +72,7 @@ def _find_start_piece(value: SymbolicInt, low: int) -> SymbolBits | None:
 
 
 def _is_joined_halves(value: SymbolicInt) -> bool:
-    """Return whether a word is joined from two words: `v[i] | v[i + 1] << 32` or `lo | hi << 32`.
-
-    Those words are built elsewhere.
-    """
+    """Return whether a word is joined from two words built elsewhere: `v[i] | v[i + 1] << 32` or `lo | hi << 32`."""
     low, *high = sorted(value.pieces, key=lambda piece: piece.low)
     if value.const or low.low or low.shift or not high or any(piece.low < 32 for piece in high):
         return False

@@ -1,6 +1,6 @@
-"""Which types are the same, what template arguments follow from a function's, and which specialization they choose.
+"""Compare types, deduce template arguments, and choose specializations.
 
-ISO C++20: [temp.deduct.call], [temp.spec.partial], [temp.type]. Every answer is True, False or None: not known.
+ISO C++20: [temp.deduct.call], [temp.spec.partial], [temp.type]. Every comparison returns True, False or None (unknown).
 """
 
 from __future__ import annotations
@@ -84,8 +84,7 @@ def get_argument_value(argument: Any) -> SymbolicInt | None:
 
 @dataclass(slots=True)
 class TemplateMatch:
-    """What the parameters of a template are bound to while patterns are matched. sure: False once something was not
-    known."""
+    """The state of matching template parameters. bound: parameter → argument; sure: False if something was unknown."""
 
     names: frozenset[str]
     packs: frozenset[str]
@@ -251,8 +250,9 @@ def _match_path(match: TemplateMatch, path: tree.Path, value: ResolvedType, eval
 def choose_special(
     specials: Sequence[tree.StructDefinition | tree.Declaration], arguments: Sequence[Any], evaluate: Evaluate
 ) -> tuple[Any, dict[str, Any]] | None:
-    """Return the specialization that arguments choose and what its parameters are bound to; (None, {}) for the primary
-    template, None if that is not known.
+    """Return (specialization chosen by some arguments, bindings of its parameters).
+
+    (None, {}) for the primary template, None if unknown.
     """
     fitting: list[tuple[Any, dict[str, Any]]] = []
     unsure = False
@@ -273,17 +273,15 @@ def choose_special(
 
 
 def is_more_special(
-    one: tree.StructDefinition | tree.Declaration, two: tree.StructDefinition | tree.Declaration
+    first: tree.StructDefinition | tree.Declaration, second: tree.StructDefinition | tree.Declaration
 ) -> bool:
-    """Return whether one specialization is more specialized than another."""
-    return fits_pattern(
-        one.specialized or (), one.templates, two.specialized or (), two.templates
-    ) and not fits_pattern(two.specialized or (), two.templates, one.specialized or (), one.templates)
+    """Return whether the first specialization is more specialized than the second."""
+    patterns, others = first.specialized or (), second.specialized or ()
+    return fits_pattern(patterns, others, second.templates) and not fits_pattern(others, patterns, first.templates)
 
 
 def fits_pattern(
     expressions: Sequence[tree.Expression],
-    own_parameters: Sequence[tree.Parameter],
     patterns: Sequence[tree.Expression],
     parameters: Sequence[tree.Parameter],
 ) -> bool:
@@ -293,7 +291,7 @@ def fits_pattern(
 
 @dataclass(frozen=True, slots=True)
 class _PatternFit:
-    """Patterns while they are matched with patterns. names: parameters; bound: the texts that they stand for."""
+    """The state of matching patterns with patterns. names: parameters; bound: parameter → matched text."""
 
     names: frozenset[str]
     bound: dict[str, str] = field(default_factory=dict)
@@ -317,7 +315,7 @@ class _PatternFit:
         return self.bound.setdefault(name, text) == text
 
     def _fit_type(self, node: tree.Type | tree.Name, pattern: tree.Type | tree.Name) -> bool:
-        """Match pointers, reference and const, then the parameter or the path that they stand at."""
+        """Match pointers, reference and const, then the parameter or path."""
         pointers, reference, const = _get_shape(node)
         least, needed, constant = _get_shape(pattern)
         if least > pointers or (needed and reference != needed) or (constant and not const):

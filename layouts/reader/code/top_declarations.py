@@ -64,9 +64,9 @@ class TopDeclaration:
 
 
 def find_declarations(text: str) -> Iterator[TopDeclaration]:
-    """Yield the declarations of a text that are inside nothing but namespaces.
+    """Yield the declarations of a text at namespace scope.
 
-    Together they cover all but the namespaces' headers and ends, white space and what follows the last.
+    They cover all text except headers and ends of namespaces, white space, and text after the last declaration.
     """
     cutter = _Cutter(text)
     for mark in _MARK.finditer(text):
@@ -202,9 +202,9 @@ class LostStretch:
 
 
 def blank_declarations(text: str, lost: Iterable[LostStretch]) -> tuple[str, list[Span]]:
-    """Blank the declarations in lost stretches, and all that depend on them; return the text and what is blanked.
+    """Blank the declarations in lost stretches and those that depend on them; return (text, blanked spans).
 
-    Those are the declarations of the same names, and of the variables that they name.
+    Dependent are declarations of the same names, and of variables that they name.
     """
     every = [TopDeclaration(_get_begin(text, piece), piece.end, piece.around) for piece in find_declarations(text)]
     lost = sorted(lost, key=lambda stretch: stretch.start)

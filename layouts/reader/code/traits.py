@@ -1,6 +1,6 @@
-"""The standard type traits that programs decide with: `std::is_same_v<A, B>`, `std::conditional_t<c, A, B>`.
+"""Evaluate standard type traits: `std::is_same_v<A, B>`, `std::conditional_t<c, A, B>`.
 
-ISO C++20 [meta]. A trait that is not known for its arguments has no value.
+ISO C++20 [meta]. A trait of unknown types has no value.
 """
 
 from __future__ import annotations
@@ -151,8 +151,8 @@ _CHOICES: dict[tuple[str, int], Callable[[Arguments], ResolvedType | None]] = { 
 
 
 def make_sequence(name: str, arguments: Arguments) -> ResolvedType | None:
-    """Return std::make_index_sequence<n> as the index_sequence<0, 1, …> that it is, make_integer_sequence<T, n> as its
-    integer_sequence<T, 0, 1, …>; None for another name.
+    """Return index_sequence<0, 1, …> for std::make_index_sequence<n>, integer_sequence<T, 0, 1, …> for
+    make_integer_sequence<T, n>; None for another name.
     """
     count = get_argument_value(arguments[-1]) if arguments else None
     if name not in SEQUENCES or count is None or count.known is None or not 0 <= count.known <= 256:
