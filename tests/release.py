@@ -35,6 +35,6 @@ def build_wheel(folder: Path) -> Path:
         copy = folder / "source" / path
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / path, copy)
-    pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(folder)]
-    subprocess.run([*pip, str(folder / "source")], check=True, capture_output=True)
+    build = f"from setuptools.build_meta import build_wheel; build_wheel({str(folder.resolve())!r})"  # what pip calls
+    subprocess.run([sys.executable, "-c", build], cwd=folder / "source", check=True, capture_output=True)
     return next(folder.glob("lanescope-*.whl"))

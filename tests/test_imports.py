@@ -16,7 +16,8 @@ SERVER = "fastapi starlette pydantic uvicorn cupy"
 HEAVY = "numpy orjson jinja2 rich"
 MODULES = [path for path in list_tracked("app", "layouts") if path.endswith(".py")]
 LOADED = """
-import importlib, sys
+import gc, importlib, sys
+gc.disable()
 for name in sys.argv[1].split():
     importlib.import_module(name)
     loaded = set(sys.argv[2].split()) & set(sys.modules)
@@ -80,9 +81,15 @@ def test_help_loads_no_engine() -> None:
     assert find_loaded(["lanescope.app.memory.facts"], "numpy") == "lanescope.app.memory.facts loads numpy"
 
 
+def test_a_hosts_jobs_load_no_reader_of_texts() -> None:
+    """Every worker of a fleet and every verification would wait for it."""
+    assert find_loaded(["lanescope.app.hardware.jobs"], "lanescope.reader tree_sitter") == ""
+
+
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 COMMANDS = f"""
-import sys
+import gc, sys
+gc.disable()
 from lanescope.app import cli
 cli._build_command_for(["--help"])
 print("help:", *set("{HEAVY} lanescope.ptx {SERVER}".split()) & set(sys.modules), file=sys.stderr)
@@ -104,7 +111,8 @@ def test_help_loads_no_feature_and_show_no_numpy() -> None:
 
 
 STARTS = """
-import sys
+import gc, sys
+gc.disable()
 import lanescope.app.cli
 from lanescope.app.main import create_app
 from fastapi.routing import APIRoute

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from lanescope.blackwell import idesc, tmem, umma
 from lanescope.blackwell.idesc import IdescWord
@@ -76,6 +76,7 @@ def get_mma_opcode(instruction: Instruction) -> MmaOpcode:
     return MmaOpcode(idesc.get_kind(issue.kind), form, issue.sparse)
 
 
+@lru_cache(maxsize=2048)
 def make_default_idesc(instruction: Instruction, target: str = "") -> IdescWord:
     """Return the default descriptor: the kind's first types, K-major, the largest M of a CTA (a pair), N 128."""
     by = get_mma_opcode(instruction)

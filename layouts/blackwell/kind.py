@@ -86,8 +86,10 @@ class MmaKind:
     kept: tuple[int, int] = (2, 4)
     alike: bool = False
     gaps: tuple[tuple[int, int], ...] = dataclasses.field(init=False)
+    _fields: Mapping[str, KindField] = dataclasses.field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "_fields", {part.name: part for part in self.parts})
         object.__setattr__(self, "gaps", find_gaps(tuple(part.field for part in self.parts), IDESC_BITS))
         for part in self.parts:
             if part.codes and max(part.codes.values()) > part.field.most:
@@ -103,18 +105,14 @@ class MmaKind:
 
     def get_field(self, name: str) -> KindField:
         """Return a field by its name; LayoutError lists the names."""
-        for part in self.parts:
-            if part.name == name:
-                return part
+        if part := self._fields.get(name):
+            return part
         raise LayoutError(
-            "unknown_field",
-            f"kind::{self.name} has no field '{name}'.",
-            f"It has {', '.join(part.name for part in self.parts)}.",
-            "field",
+            "unknown_field", f"kind::{self.name} has no field '{name}'.", f"It has {', '.join(self._fields)}.", "field"
         )
 
     def has_field(self, name: str) -> bool:
-        return any(part.name == name for part in self.parts)
+        return name in self._fields
 
     @property
     def reserved_mask(self) -> int:

@@ -4,9 +4,30 @@
 ['unknown-modifier']
 """
 
-from lanescope.messages.recognise import FoundMessage, MessageReading, clean_message, list_numbered, recognise_messages
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from lanescope.messages.row import SOURCES, MessageRow
-from lanescope.messages.table import BY_SLUG, GROUPS, ROWS
+
+if TYPE_CHECKING:
+    from lanescope.messages.recognise import (
+        FoundMessage,
+        MessageReading,
+        clean_message,
+        list_numbered,
+        recognise_messages,
+    )
+    from lanescope.messages.table import BY_SLUG, GROUPS, ROWS
+
+# Imported on first use: a device's worker checks tensor maps by this package's rules and reads no pasted text.
+_HOMES = {
+    **dict.fromkeys(
+        ("FoundMessage", "MessageReading", "clean_message", "list_numbered", "recognise_messages"), "recognise"
+    ),
+    **dict.fromkeys(("BY_SLUG", "GROUPS", "ROWS"), "table"),
+}
 
 __all__ = [
     "BY_SLUG",
@@ -20,3 +41,10 @@ __all__ = [
     "list_numbered",
     "recognise_messages",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return value
