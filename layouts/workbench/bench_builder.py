@@ -33,7 +33,7 @@ from lanescope.workbench.tcgen05 import make_view
 from lanescope.workbench.uses import DescriptorUse
 
 LONGEST = 1 << 16
-MOST_GROUPS = 8  # instructions of one text that are verified
+MOST_GROUPS = 32  # instructions and tiles of one text that are verified
 
 
 @refuse_deep_recursion()
@@ -152,7 +152,8 @@ class _BenchBuilder(TextContents):
             part
             for (ptx, _), group in groups.items()
             if ptx or "instruction" in self.choices
-            for part in (uses.group_by_tile(group) if group[0].computed else [group])
+            for tile in (uses.group_by_tile(group) if group[0].computed else [group])
+            for part in uses.split_by_forgotten_values(tile)
         ]
         return sorted(known, key=lambda group: -len(group))[:MOST_GROUPS]
 
