@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from lanescope.cute import layout as cute
 from lanescope.cute.text import parse_layout
+from lanescope.cxx.source_text import find_closing
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader import cutlass, labelled_layouts
@@ -89,11 +90,7 @@ def _find_specialisations(text: str) -> Iterator[tuple[str, str]]:
     for count, match in enumerate(_TRAITS.finditer(text)):
         if count >= _MOST:
             return
-        deep, at = 1, match.end()
-        while deep and at < len(text):
-            deep += {"{": 1, "}": -1}.get(text[at], 0)
-            at += 1
-        yield match["atom"], text[match.end() : at]
+        yield match["atom"], text[match.end() : find_closing(text, match.end() - 1)]
 
 
 def _check_layout(layout: cute.CuteLayout, letter: str, atom: str, body: str) -> Iterator[str]:

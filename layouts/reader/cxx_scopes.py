@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from lanescope.cxx.source_text import blank_matches
 from lanescope.reader.scopes import Definition, Parameter, Scope, ScopeIndex
 
 _SKIPPED = re.compile(
@@ -50,7 +51,7 @@ def index_cxx_scopes(text: str) -> ScopeIndex:
     >>> [(one.kind, one.name) for one in index_cxx_scopes("struct A { void f(int n) { } };").scopes]
     [('text', ''), ('class', 'A'), ('function', 'f')]
     """
-    code = _SKIPPED.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    code = blank_matches(_SKIPPED, text)
     scanner = _Scanner(code)
     scanner.scan()
     macros: dict[str, list[Definition]] = {}

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from lanescope.cxx.source_text import blank
 from lanescope.reader.code.lexing import PreprocessingToken
 
 # A quote without its pair is kept up to the end of its line: it would else be looked for from each quote anew.
@@ -53,7 +54,7 @@ def blank_attributes(text: str, macros: Iterable[str] = ()) -> str:
         found = match[0]
         if match.lastgroup == "kept" or (match.lastgroup == "spelled" and found in named):
             return found
-        return re.sub(r"[^\n]", " ", found) if "\n" in found else " " * len(found)
+        return blank(found)
 
     return _ATTRIBUTE.sub(blanked, text)
 

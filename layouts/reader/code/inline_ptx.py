@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from lanescope.cxx.source_text import split_arguments, strip_comments
+
 MOST_INSTRUCTIONS = 256  # of one asm statement
 _BETWEEN = r"(?:\s|//[^\n]*|/\*.*?\*/)*+"
 _STRING = re.compile(
@@ -18,7 +20,6 @@ _STRING = re.compile(
 )
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)", re.S)
 _LETTERS = {"n": "\n", "t": "\t", "r": "\r", "v": "\v", "f": "\f", "a": "\a", "b": "\b", "\n": ""}
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _LABEL = re.compile(r"[A-Za-z_$%][\w$]*\s*:(?!:)")
 _GUARD = re.compile(r"@(!?)\s*(%?%?\[?[\w$]+\]?)\s+")
 _REGISTERS = re.compile(r"\.reg\s+(?P<types>(?:\.\w+\s*)+)(?P<names>.*)", re.S)
@@ -103,11 +104,6 @@ def parse_ptx(code: str) -> tuple[Statement, ...] | None:
     return tuple(result)
 
 
-def strip_comments(code: str) -> str:
-    """Return PTX with a blank in place of each comment."""
-    return _COMMENT.sub(" ", code)
-
-
 def parse_statement(text: str) -> Statement | None:
     """Parse a statement without its semicolon, its blanks single; None if it is a label, or no PTX."""
     if _LABEL.match(text):
@@ -118,7 +114,7 @@ def parse_statement(text: str) -> Statement | None:
     opcode, _, rest = text[guard.end() if guard else 0 :].partition(" ")
     if not re.fullmatch(r"\.?[a-z][\w.:]*", opcode) or rest.count("{") != rest.count("}"):
         return None
-    operands = tuple(_split_operands(rest))
+    operands = tuple(operand.strip() for operand in split_arguments(rest))
     return PtxInstruction(opcode, operands, (normalize_register(guard[2]), bool(guard[1])) if guard else None)
 
 
@@ -132,19 +128,6 @@ def _parse_register_declaration(match: re.Match[str]) -> RegisterDeclaration | N
         base = normalize_register(name_match[1])
         names += [(f"{base}{n}", kind) for n in range(int(name_match[2]))] if name_match[2] else [(base, kind)]
     return RegisterDeclaration(tuple(names))
-
-
-def _split_operands(text: str) -> list[str]:
-    """Split operands at the commas outside braces and brackets."""
-    operands: list[str] = []
-    deep, first = 0, 0
-    for at, letter in enumerate(text):
-        deep += (letter in "{[(") - (letter in "}])")
-        if letter == "," and not deep:
-            operands.append(text[first:at].strip())
-            first = at + 1
-    last = text[first:].strip()
-    return [*operands, last] if last or operands else []
 
 
 def normalize_register(name: str) -> str:

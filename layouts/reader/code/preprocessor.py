@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from lanescope.cxx.source_text import blank
 from lanescope.deadline import note_reading_place
 from lanescope.reader.code import attributes, predefined
 from lanescope.reader.code.brackets import blank_brackets
@@ -88,7 +89,7 @@ def _blank_open_comment(text: str) -> str:
         return text
     for unbroken_piece in find_unbroken_pieces(text):
         if unbroken_piece.end == len(text) and text.startswith("/*", unbroken_piece.start) and not text.endswith("*/"):
-            return text[: unbroken_piece.start] + re.sub(r"[^\n]", " ", text[unbroken_piece.start :])
+            return text[: unbroken_piece.start] + blank(text[unbroken_piece.start :])
     return text
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from lanescope.cxx.source_text import strip_comments
 from lanescope.reader.code import tree
 from lanescope.reader.code.scopes import NameScope
 from lanescope.reader.code.symbolic_integers import Span
@@ -15,7 +16,6 @@ from lanescope.reader.code.symbolic_integers import Span
 # a function, its class, the scope of its namespace
 Entry = tuple[tree.Function, tree.StructDefinition | None, NameScope]
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 
 
 def drop_unreached(functions: Sequence[Entry], text: str, headers: Sequence[Span]) -> list[Entry]:
@@ -35,7 +35,7 @@ def drop_unreached(functions: Sequence[Entry], text: str, headers: Sequence[Span
     uses: dict[str, set[str]] = {}
     for (first, past), name in spans.items():
         uses.setdefault(name, set()).update(_WORD.findall(text, first, past))
-    reached = set(_WORD.findall(_COMMENT.sub(" ", _leave_out(text, sorted(spans)))))
+    reached = set(_WORD.findall(strip_comments(_leave_out(text, sorted(spans)))))
     waiting = reached & uses.keys()
     while waiting:
         more = set().union(*(uses[name] for name in waiting)) - reached

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lanescope.cxx.source_text import strip_comments
 from lanescope.reader.code.inline_ptx import parse_immediate
 from lanescope.reader.code.tree_statements import Assembly
 from lanescope.reader.threads.matrix_reads import read_descriptors, read_tensor_descriptors
@@ -130,7 +131,7 @@ def run_assembly(run: KernelRunner, assembly: Assembly, scope: Scope) -> None:
 
 def split_lines(code: str) -> list[str]:
     """Return the instructions of a PTX text."""
-    text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", code, flags=re.S)
+    text = strip_comments(code)
     parts = [part.strip() for part in re.split(r";", text)]
     lines = []
     for part in parts:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from lanescope.cxx.source_text import split_arguments
 from lanescope.reader.code import cxx, tree
 from lanescope.reader.code.preprocessor import Preprocessor
 from lanescope.reader.code.source import make_plain_source
@@ -159,14 +160,7 @@ def list_launches(text: str, body: Sequence[tree.Statement], kernel: str) -> lis
 
 def split_list(text: str) -> list[str]:
     """Split arguments or operands at the commas outside braces and brackets."""
-    parts, depth, start = [], 0, 0
-    for at, mark in enumerate(text):
-        depth += (mark in "{[(") - (mark in "}])")
-        if mark == "," and not depth:
-            parts.append(text[start:at].strip())
-            start = at + 1
-    parts.append(text[start:].strip())
-    return [part for part in parts if part]
+    return [part.strip() for part in split_arguments(text) if part.strip()]
 
 
 def _read_templates(text: str, at: int) -> tuple[str, int]:
