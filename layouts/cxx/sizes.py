@@ -107,6 +107,21 @@ def find_element_bits(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
+# MLIR's i8, ui8, bf16, f32 and narrow floats, f8E4M3FN; u8 in prints of CuTe and Triton
+_MLIR = re.compile(r"(?:[su]?i|u)([1-9]\d{0,2})|[bt]?f(16|32|64)|f([468])E\dM\d(?:B11)?(?:FN)?U?Z?", re.I)
+
+
+def find_mlir_bits(name: str) -> int | None:
+    """Return the bits of an element type by its name in MLIR, as nvgpu, Triton and CuTe's DSL print it; None for
+    another name.
+
+    >>> find_mlir_bits("bf16"), find_mlir_bits("ui8"), find_mlir_bits("f8E4M3FN"), find_mlir_bits("half")
+    (16, 8, 8, None)
+    """
+    match = _MLIR.fullmatch(name)
+    return int(match[match.lastindex or 1]) if match else None
+
+
 @lru_cache(maxsize=1024)
 def find_size(name: str) -> TypeSize | None:
     """Return sizeof and alignof of a type by its name; None for another name.

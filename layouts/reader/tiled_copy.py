@@ -14,6 +14,7 @@ from lanescope.cute import copy_atom as copyatom
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.text import parse_cute_layout
 from lanescope.cute.tuples import format_tuple
+from lanescope.cxx.sizes import find_mlir_bits
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.reader import labelled_layouts, shapes, terms, tiled_mma
@@ -35,7 +36,6 @@ _FIELD = re.compile(
     r"|TV[ _]Layout[ _](?:Src|Dst)|Value[ _]?Type)\s*:[ \t]*",
     re.I,
 )
-_PRINTED_BITS = {"f64": 64, "f32": 32, "tf32": 32, "i32": 32, "f16": 16, "bf16": 16, "i16": 16, "i8": 8, "ui8": 8}
 _OF_OPERAND = re.compile(r"make_tiled_copy_([ABC])(_atom)?")
 _MOST_MADE = 8
 _FOURTH = (
@@ -375,7 +375,7 @@ def _parse_print(block: dict[str, str]) -> TextMeaning | None:
     tiler, sizes = shapes.parse_printed_tiler(block["tiler"])
     kind = block.get("type", "")
     match = re.fullmatch(r"(\d+)b", kind)
-    bits = int(match[1]) if match else _PRINTED_BITS.get(kind.lower())
+    bits = int(match[1]) if match else find_mlir_bits(kind)
     copied = CopyAtomMeaning(None, None, bits)
     if bits and "src" in block and "dst" in block:
         copied = _find_printed_atom(block["src"], block["dst"], bits)

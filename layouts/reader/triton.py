@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from lanescope.cxx.sizes import ELEMENT_BITS
+from lanescope.cxx.sizes import ELEMENT_BITS, find_mlir_bits
 from lanescope.inputs import shorten_value
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import WARP, WARPGROUP, Instruction
@@ -147,9 +147,7 @@ def _find_tensor_shapes(text: str) -> dict[str, tuple[list[int], int | None]]:
             continue
         sizes = [int(n) for n in match[1].strip("x").split("x")]
         kind = match[2]
-        bits = 16 if kind == "bf16" else ELEMENT_BITS.get(kind)
-        if bits is None and (bits_match := re.match(r"[if](\d{1,4})$|f(\d{1,4})E", kind)):
-            bits = int(bits_match[1] or bits_match[2])
+        bits = find_mlir_bits(kind) or ELEMENT_BITS.get(kind)
         name = "" if re.match(rf"\#{_DIALECTS}\.", match[3]) else match[3]
         shapes.setdefault(name, (sizes, bits))
     return shapes

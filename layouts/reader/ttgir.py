@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lanescope.cxx.sizes import ELEMENT_BITS
+from lanescope.cxx.sizes import ELEMENT_BITS, find_mlir_bits
 
 _ALIAS = re.compile(r"^[^\S\n]*(#\w+)\s*=\s*(#[\w.]+[^\S\n]*)", re.MULTILINE)
 _SECTION = re.compile(r"^[ \t]*//[ \t]*-{4,}[ \t]*$", re.M)  # between the inputs of one test file
@@ -156,7 +156,7 @@ def _find_tensor_types(line: str, aliases: dict[str, str], known: dict[str, str]
         yield TensorType(
             shape,
             name,
-            _get_element_bits(name),
+            64 if name == "ptr" else find_mlir_bits(name) or ELEMENT_BITS.get(name),
             _expand_aliases(layout, aliases, known),
             tuple(m[0] for m in [_NAME.fullmatch(layout.strip())] if m),
         )
@@ -177,12 +177,3 @@ def _split_parts(line: str, at: int) -> list[str]:
         if not deep:
             return parts
     return []
-
-
-def _get_element_bits(name: str) -> int | None:
-    if name == "ptr":
-        return 64
-    if name == "bf16":
-        return 16
-    match = re.match(r"[iuf](\d{1,3})(?:\Z|E)", name)
-    return int(match[1]) if match else ELEMENT_BITS.get(name)
