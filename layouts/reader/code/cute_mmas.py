@@ -25,12 +25,11 @@ from lanescope.ptx.table.kinds import ALONE, MAJORS, PAIR
 from lanescope.ptx.table.umma_atoms import SHARED
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.values import ArrayValue, OpaqueValue, ResolvedType, shorten_name
-from lanescope.reader.cutlass import find_wgmma
+from lanescope.reader.cutlass import find_warp_shape, find_wgmma
 from lanescope.reader.smem_atoms import SmemAtomName
 from lanescope.reader.umma import find_atom_row
 from lanescope.shared.swizzle import BY_WIDTH
 
-_WARP = re.compile(r"SM[678]\d_(\d+)x(\d+)x(\d+)_\w+\Z|SM12\d_(?:\w+_)?(\d+)x(\d+)x(\d+)_\w+\Z")
 _SELECTED_BITS = (8, 16, 32)
 _SELECTED_N = (256, 192, 128, 96, 64, 32, 16, 8)  # of op selectors, without the extended shapes
 _WRAPPERS = frozenset("MMA_Atom decltype make_mma_atom remove_cvref_t remove_cv_t decay_t".split())
@@ -180,9 +179,8 @@ def _read_name(name: str, arguments: Sequence[Any]) -> CuteAtom | None:
         rows, columns, k = (wgmma.sizes[letter] for letter in "mnk")
         bits = wgmma.operands["a"].element.bits
         return CuteAtom(short, (rows, columns, k), WGMMA, bits, majors, "_SS" in short)
-    if found := _WARP.match(short):
-        rows, columns, k = (int(size) for size in found.groups() if size)
-        return CuteAtom(short, (rows, columns, k))
+    if (shape := find_warp_shape(short)) is not None:
+        return CuteAtom(short, shape)
     return _read_umma_name(short, arguments)
 
 
