@@ -6,6 +6,7 @@ Source: PTX ISA 9.1, syntax and instruction statements; CUDA's guide to inline P
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -83,25 +84,33 @@ def _unescape_character(match: re.Match[str]) -> str:
 @lru_cache(maxsize=1024)
 def parse_ptx(code: str) -> tuple[Statement, ...] | None:
     """Parse PTX; None if it has labels or anything but statements of PTX."""
-    text = strip_comments(code)
     result: list[Statement] = []
+    for statement in list_statements(code):
+        if statement is None or len(result) > MOST_INSTRUCTIONS:
+            return None
+        result.append(statement)
+    return tuple(result)
+
+
+def list_statements(code: str) -> Iterator[Statement | None]:
+    """Yield the statements of a PTX text in their order, None for a label and for what is no statement."""
+    text = strip_comments(code)
     at = 0
     while at < len(text):
         letter = text[at]
         if letter.isspace() or letter == ";":
             at += 1
         elif letter in "{}":
-            result.append(ScopeBrace(letter == "{"))
+            yield ScopeBrace(letter == "{")
             at += 1
+        elif label := _LABEL.match(text, at):
+            yield None
+            at = label.end()
         else:
             end = text.find(";", at)
             end = len(text) if end < 0 else end
-            statement = parse_statement(" ".join(text[at:end].split()))
-            if statement is None or len(result) > MOST_INSTRUCTIONS:
-                return None
-            result.append(statement)
+            yield parse_statement(" ".join(text[at:end].split()))
             at = end + 1
-    return tuple(result)
 
 
 def parse_statement(text: str) -> Statement | None:
@@ -112,7 +121,7 @@ def parse_statement(text: str) -> Statement | None:
         return _parse_register_declaration(declared)
     guard = _GUARD.match(text)
     opcode, _, rest = text[guard.end() if guard else 0 :].partition(" ")
-    if not re.fullmatch(r"\.?[a-z][\w.:]*", opcode) or rest.count("{") != rest.count("}"):
+    if not re.fullmatch(r"\.?[a-z][\w.:%]*", opcode) or rest.count("{") != rest.count("}"):
         return None
     operands = tuple(operand.strip() for operand in split_arguments(rest))
     return PtxInstruction(opcode, operands, (normalize_register(guard[2]), bool(guard[1])) if guard else None)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lanescope.cxx.source_text import strip_comments
-from lanescope.reader.code.inline_ptx import parse_immediate
+from lanescope.reader.code.inline_ptx import PtxInstruction, list_statements, parse_immediate
 from lanescope.reader.code.tree_statements import Assembly
 from lanescope.reader.threads.matrix_reads import read_descriptors, read_tensor_descriptors
 from lanescope.reader.threads.numbers import (
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 MOST_PRODUCTS = 2000
-_LINE = re.compile(r"(@!?%?\w+\s+)?([a-z][\w.:%]*)\s*(.*)", re.S)
 _WIDTH = re.compile(r"\.[bufs](\d+)\b")
 
 
@@ -124,31 +122,16 @@ def run_assembly(run: KernelRunner, assembly: Assembly, scope: Scope) -> None:
     if assembly.code is None:
         run.shared.broken = run.shared.broken or "an asm statement that is not read"
     else:
-        for line in split_lines(assembly.code):
-            _run_line(code, line)
+        for statement in list_statements(assembly.code):
+            if isinstance(statement, PtxInstruction) and not statement.opcode.startswith("."):
+                _run_instruction(code, statement)
     code.write_outputs()
 
 
-def split_lines(code: str) -> list[str]:
-    """Return the instructions of a PTX text."""
-    text = strip_comments(code)
-    parts = [part.strip() for part in re.split(r";", text)]
-    lines = []
-    for part in parts:
-        part = re.sub(r"^(?:[{}]\s*)+", "", part) if not part.startswith("{%") else part
-        part = re.sub(r"^\w+:\s*", "", part)
-        if part and not part.startswith((".", "}")):
-            lines.append(part)
-    return lines
-
-
-def _run_line(code: _AsmCode, line: str) -> None:
-    found = _LINE.fullmatch(line)
-    if not found:
-        return
-    opcode, operands = found[2], split_list(found[3])
-    opcode = re.sub(r"%(\d+)", lambda m: _format_known(code, int(m[1])), opcode)
-    if found[1]:
+def _run_instruction(code: _AsmCode, instruction: PtxInstruction) -> None:
+    operands = list(instruction.operands)
+    opcode = re.sub(r"%(\d+)", lambda m: _format_known(code, int(m[1])), instruction.opcode)
+    if instruction.guard:
         _leave_open(code, opcode.split(".")[0], operands)
         return
     for pattern, least, execute in _INSTRUCTIONS:
