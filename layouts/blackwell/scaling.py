@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lanescope.bits import round_up
 from lanescope.blackwell import idesc, scales, tmem
 from lanescope.blackwell.idesc import IdescWord
 from lanescope.blackwell.tmem import FACTORS, TmemMma, TmemOperandLayout
@@ -87,12 +88,12 @@ class ScaleOperand:
     @property
     def factors(self) -> int:
         """Factors per row of the tile, padded to whole atoms."""
-        return _round_up(self.k // self.block, scales.COLUMNS)
+        return round_up(self.k // self.block, scales.COLUMNS)
 
     @property
     def padded(self) -> int:
         """Rows, padded to whole atoms."""
-        return _round_up(self.rows, scales.ROWS)
+        return round_up(self.rows, scales.ROWS)
 
     @property
     def atoms(self) -> tuple[int, int]:
@@ -168,10 +169,6 @@ class ScaledMmaStep:
     columns: tuple[int, int]
     ids: tuple[int, int]
     word: IdescWord
-
-
-def _round_up(size: int, unit: int) -> int:
-    return -(-size // unit) * unit
 
 
 def make_scale_operands(

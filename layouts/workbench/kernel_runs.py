@@ -16,6 +16,7 @@ from lanescope.reader.code import tensor_maps
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import MOST_ASSEMBLED, AsmRun, BodilessCall
 from lanescope.reader.code.run_records import MOST_SKIPPED, MOST_STORES, Arms, MemoryStore, SkippedCode
+from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.asm_operands import find_operand_number
 from lanescope.workbench.function_texts import FunctionText, blank_text, find_functions
@@ -71,6 +72,11 @@ class KernelEvent:
     calls: tuple[tuple[str, Span], ...]
     count: int | None = None
     run: AsmRun | BodilessCall | SkippedCode | MemoryStore | None = None
+
+    @property
+    def loops(self) -> tuple[tuple[str, SymbolicInt], ...]:
+        """The loops around an asm statement or a call, with their counters' values."""
+        return self.run.loops if isinstance(self.run, AsmRun | BodilessCall) else ()
 
     def leads_to(self, later: KernelEvent) -> bool:
         """Return whether every path to a later event goes through this one, unless it left on the way."""

@@ -115,6 +115,11 @@ class RecordType:
     opaque: bool = False  # whether a base is not in the text, whose names are found before those around the class
     of_std: bool = False  # whether that is one of the standard library
 
+    @property
+    def converts(self) -> bool:
+        """Whether it has a conversion function."""
+        return any(name.startswith("operator ") for name in self.methods)
+
     def has_virtual(self, name: str) -> bool:
         """Return whether a function of a name is virtual, here or in a base."""
         overloads = self.methods.get(name)
