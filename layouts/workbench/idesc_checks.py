@@ -21,9 +21,8 @@ from lanescope.ptx.table.tmem import COLUMNS
 from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
 from lanescope.workbench.asm_operands import find_operand_argument
-from lanescope.workbench.mma_runs import fill_opcode, read_asm_code
+from lanescope.workbench.mma_runs import fill_opcode, find_tensor_instruction
 from lanescope.workbench.results import Bench, VerifiedOperand
-from lanescope.workbench.scan import split_operands
 
 TITLES = {
     "idesc_illegal": "The instruction descriptor is not legal for the instruction",
@@ -36,7 +35,6 @@ TITLES = {
     "tmem_allocation": "tcgen05.alloc does not take this number of columns",
     "tmem_columns": "D does not fit the columns that are allocated",
 }
-_OPCODE = re.compile(r"\btcgen05\.(mma|alloc)((?:\.[\w%]+(?:::[\w%]+)*)*)")
 _OPCODE_OF_MMA = re.compile(r"tcgen05\.mma\b(?!\s*[`)])")
 _KIND = re.compile(r"\.kind::(\w+)")
 _GROUP = re.compile(r"\.cta_group::(\d)")
@@ -90,14 +88,11 @@ def check_tensor_code(text: str, ran: Sequence[AsmRun], bench: Bench, target: st
 
 def _find_words(ran: Iterable[AsmRun], target: str) -> Iterator[_MmaWord]:
     for run in ran:
-        code = read_asm_code(run)
-        match = _OPCODE.search(code)
-        if match is None or match[1] != "mma":
+        found = find_tensor_instruction(run, "mma")
+        words = fill_opcode(found.qualifiers, run) if found is not None else None
+        if found is None or words is None or len(found.operands) < 4:
             continue
-        operands = split_operands(code[match.end() : match.end() + 4096])
-        words = fill_opcode(match[2], run)
-        if words is None or len(operands) < 4:
-            continue
+        operands = found.operands
         at = 4 if ".sp" in words else 3
         value, span, _ = find_operand_argument(run, operands[at], 0) if len(operands) > at else (None, run.span, ())
         kind = _KIND.search(words)
@@ -238,18 +233,17 @@ def _check_columns(ran: Sequence[AsmRun], uses: Sequence[_MmaWord], target: str)
     allocations: list[tuple[AsmRun, int, Span]] = []
     opened = False
     for run in ran:
-        code = read_asm_code(run)
-        match = _OPCODE.search(code)
-        if match is None or match[1] != "alloc":
+        found = find_tensor_instruction(run, "alloc")
+        if found is None:
             continue
-        operands = split_operands(code[match.end() : match.end() + 400])
+        operands = found.operands
         value, span, _ = find_operand_argument(run, operands[1], 0) if len(operands) > 1 else (None, run.span, ())
         if value is None or value.known is None:
             opened = True
             continue
         allocations.append((run, value.known, span))
         count = value.known
-        if "exclusive" in match[2]:
+        if "exclusive" in found.qualifiers:
             faults = list(filter(None, [explain_exclusive_allocation(count, target)]))
         else:
             faults = [one.message for one in find_allocation_faults(Allocation(count))]
