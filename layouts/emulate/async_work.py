@@ -51,9 +51,7 @@ def store_bytes(issuer: Group, space: str, address: int, data: Bytes, mask: NDAr
         target[mask] = data[mask]
 
 
-def resolve_run(
-    issuer: Group, space: str, address: int, size: int, writes: bool = True
-) -> tuple[Allocation, int]:
+def resolve_run(issuer: Group, space: str, address: int, size: int, writes: bool = True) -> tuple[Allocation, int]:
     """Return (allocation, offset) of consecutive bytes to be written, or read."""
     unit = _find_unit(address, size)
     addresses = np.arange(address, address + size, unit, dtype=np.int64)
