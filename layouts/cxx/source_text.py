@@ -50,6 +50,36 @@ def split_arguments(text: str, brackets: tuple[str, str] = ("([{", ")]}")) -> li
     return [*parts, text[start:]] if text.strip() else []
 
 
+def split_list(text: str, first: int, past: int | None = None) -> tuple[list[tuple[int, int]], int]:
+    """Split what stands behind an opening bracket, such as the < of a template, at its commas: (places, where it
+    closes).
+
+    Inside other brackets < and > are comparisons. past: the end of what is searched, and where a list without an end
+    closes.
+
+    >>> split_list("A<B<1, 2>, (3 < 4)>;", 2)
+    ([(2, 9), (10, 18)], 18)
+    """
+    past = len(text) if past is None else past
+    places: list[tuple[int, int]] = []
+    opened: list[str] = []
+    begin = at = first
+    while at < past:
+        letter = text[at]
+        angles = not opened or opened[-1] == "<"
+        if letter in "([{" or (letter == "<" and angles):
+            opened.append(letter)
+        elif letter in ")]}" or (letter == ">" and angles and text[at - 1] not in "-="):
+            if not opened:
+                break
+            opened.pop()
+        elif letter == "," and not opened:
+            places.append((begin, at))
+            begin = at + 1
+        at += 1
+    return [*places, (begin, at)], at
+
+
 def find_closing(text: str, at: int) -> int:
     """Return where the bracket that opens at a place closes; the end of the text if it does not.
 

@@ -22,7 +22,7 @@ from lanescope.reader.threads.numbers import (
     make_number,
 )
 from lanescope.reader.threads.places import find_place
-from lanescope.reader.threads.program import Scope, split_list
+from lanescope.reader.threads.program import Scope, split_operands
 from lanescope.reader.threads.records import LoadedRegister, MatrixLoad, MmaUse, RegisterUse
 from lanescope.reader.threads.sites import trace_site
 from lanescope.reader.threads.storage import DataBytes, Pointer, join_data, make_open_data, spread_coefficient
@@ -145,7 +145,7 @@ def _leave_open(code: _AsmCode, head: str, operands: list[str]) -> None:
     if head in ("st", "cp", "red", "stmatrix"):
         code.run.shared.broken = code.run.shared.broken or "a store under a predicate"
     else:
-        for one in split_list(operands[0].strip().strip("{}")) if operands else ():
+        for one in split_operands(operands[0].strip().strip("{}")) if operands else ():
             code.put_value(one, None)
 
 
@@ -196,7 +196,7 @@ def _as_places(code: _AsmCode, address: Any) -> Any:
 
 def _load_matrices(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     run = code.run
-    outputs = split_list(operands[0].strip().strip("{}"))
+    outputs = split_operands(operands[0].strip().strip("{}"))
     address = _as_places(code, code.get_address(operands[1])) if len(operands) > 1 else None
     if address is None or "m8n8" not in opcode or "b16" not in opcode or (not run.mask.all() and not _whole_warps(run)):
         for one in outputs:
@@ -247,11 +247,11 @@ def gather_register(rows: DataBytes, number: int, turned: bool) -> DataBytes:
 def _multiply(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     run = code.run
     if len(run.products) < MOST_PRODUCTS:
-        a, b = (tuple(_make_use(code, one) for one in split_list(text.strip("{} "))) for text in operands[1:3])
+        a, b = (tuple(_make_use(code, one) for one in split_operands(text.strip("{} "))) for text in operands[1:3])
         run.products.append(
             MmaUse(opcode, code.assembly.span, a, b, tuple(run.calls), run.mask.copy(), tuple(run.turns))
         )
-    for one in split_list(operands[0].strip("{} ")):
+    for one in split_operands(operands[0].strip("{} ")):
         code.put_value(one, make_open_data(run.threads, 4))
 
 
@@ -289,7 +289,7 @@ def _store(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     run = code.run
     count, size = _read_shape(opcode)
     kind = SizedType("", size)
-    registers = split_list(operands[1].strip("{} ")) if len(operands) > 1 else []
+    registers = split_operands(operands[1].strip("{} ")) if len(operands) > 1 else []
     address = code.get_address(operands[0])
     if isinstance(address, Pointer):
         address = address.offset if address.space == "shared" else None
@@ -303,7 +303,7 @@ def _store(code: _AsmCode, opcode: str, operands: list[str]) -> None:
 def _load(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     run = code.run
     count, size = _read_shape(opcode)
-    registers = split_list(operands[0].strip("{} "))
+    registers = split_operands(operands[0].strip("{} "))
     address = code.get_address(operands[1]) if len(operands) > 1 else None
     data: DataBytes | None = None
     if isinstance(address, Pointer) and address.space == "global" and "global" in opcode:
