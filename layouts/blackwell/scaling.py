@@ -19,6 +19,7 @@ from lanescope.ptx.table.kinds import PAIR
 
 COPY = "tcgen05.cp.{group}.32x128b.warpx4"
 ATOM_COLUMNS = 4  # of tensor memory, one for each 32 rows of an atom
+OPEN_COPIES = "The layout in shared memory of the factors of a pair with M = 128 is not documented."
 MOST_K = 4096  # of a tile
 
 
@@ -124,8 +125,7 @@ class ScaleOperand:
     def list_copies(self) -> list[AtomCopy]:
         """Return the copies of the tile to tensor memory, in column order; LayoutError if they are not documented."""
         if self.split:
-            message = "The layout in shared memory of the factors of a pair with M = 128 is not documented."
-            raise LayoutError("open_layout", message, "M = 256, or one CTA, has a documented layout.", "m")
+            raise LayoutError("open_layout", OPEN_COPIES, "M = 256, or one CTA, has a documented layout.", "m")
         copies = []
         for k in range(self.atoms[1]):
             for r in range(self.atoms[0]):

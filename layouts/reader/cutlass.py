@@ -37,6 +37,7 @@ _WORDS = {"SATURATE": "satfinite", "XORPOPC": "xor", "ANDPOPC": "and"}
 _SUMS = {"float": "f32", "half_t": "f16"}
 _LAYOUTS = {"T": "row", "N": "col"}
 _TENSOR_MEMORY = re.compile(r"\bSM1[01]\d_(?:MMA|TMEM|UTCCP)\w*")  # read as tcgen05
+SELECTED_N = (256, 192, 128, 96, 64, 32, 16, 8)  # of ss_op_selector and rs_op_selector, without the extended shapes
 _MOST = 64  # atoms of one text
 _WARPGROUP_ROWS = 64  # M of every wgmma; no product of a warp has as many
 

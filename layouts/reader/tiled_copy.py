@@ -22,6 +22,7 @@ from lanescope.reader.copy_atoms import CopyAtomMeaning, parse_copy_atom
 from lanescope.reader.copy_maps import invert_map, list_mode_sizes
 from lanescope.reader.meaning import TextMeaning, drop_repeats
 from lanescope.reader.terms import SyntaxTerm, TermText
+from lanescope.tiles.mma import SIDES
 
 if TYPE_CHECKING:
     from lanescope.tiles.copy import TiledCopy
@@ -227,7 +228,7 @@ def _make_operand_meaning(copied: CopyAtomMeaning, letter: str, mma: TextMeaning
     """Make the meaning of make_tiled_copy_A(atom, tiled_mma): the operand's tile, as the MMA's threads hold it."""
     facts = mma.facts if mma else {}
     mma_body, tile = facts.get("body"), facts.get("tile_mnk") or ()
-    sizes = [tile[n] for n in _AXES[letter]] if tile and all(isinstance(size, int) for size in tile) else None
+    sizes = [tile[n] for n in SIDES[letter.lower()]] if tile and all(isinstance(size, int) for size in tile) else None
     values = _values_of_mma(letter, sizes, facts) if sizes else None
     body = {"tiled_mma": dict(mma_body) if mma_body else None, "operand": letter.lower(), "tile": sizes}
     opened = list(mma.undetermined) if mma else ["tiled_mma"]
@@ -301,9 +302,6 @@ def _make_cotiled_meaning(home: TermText, copied: CopyAtomMeaning | None, argume
     return _make_map_meaning(copied, laid, sizes, f"({','.join(modes)})")
 
 
-_AXES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}  # of M, N and K
-
-
 def _values_of_mma(letter: str, sizes: list[int], facts: Mapping[str, Any]) -> int | None:
     """Return how many elements of an operand's tile a thread of a TiledMMA holds.
 
@@ -319,7 +317,7 @@ def _values_of_mma(letter: str, sizes: list[int], facts: Mapping[str, Any]) -> i
         return None
     modes = [shapes.compute_size(mode) or 1 for mode in laid.shape]
     values = op.values
-    for n, size in zip(_AXES[letter], sizes, strict=True):
+    for n, size in zip(SIDES[letter.lower()], sizes, strict=True):
         values = values * size // (shape[n] * modes[n])
     return values
 

@@ -18,6 +18,7 @@ from lanescope.reader import amd_layouts, gluon, terms
 from lanescope.reader.meaning import TextMeaning
 from lanescope.reader.terms import SyntaxTerm, TermText
 from lanescope.triton.amd import NOTICE, is_amd
+from lanescope.triton.parameters import SHARED
 
 _DIALECTS = r"(?:ttg|triton_gpu|ttng|triton_nvidia_gpu|gluon)"
 _ATTRIBUTE = re.compile(rf"\#{_DIALECTS}\.\w+\s*(?:<|(?![\w.<]))")
@@ -100,7 +101,7 @@ _OF_VERSIONS = (  # of nvidia_mma
     (1, "versionMajor 1 is Volta's layout, which Triton has dropped."),
     (5, "versionMajor 5 is tcgen05: D lies in tensor memory, #ttng.tensor_memory_encoding lays it out."),
 )
-_SHARED = frozenset("swizzled_shared nvmma_shared padded_shared shared_linear shared".split())
+_SHARED = frozenset((*SHARED, "shared"))
 _KNOWN = frozenset(row.attribute for row in GLUON.values()) | {"generic_linear"} | _SHARED | frozenset(_REFUSED)
 _OF_CLUSTERS = ("CTAsPerCGA", "CTASplitNum", "CTAOrder")
 _MEMORY_SPACES = frozenset("shared_memory tensor_memory smem".split())

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from lanescope.reader.code.findings import MOST_ASSEMBLED, AsmRun, Pitfall
-from lanescope.workbench.asm_operands import find_operand_argument
+from lanescope.workbench.asm_operands import find_operand_argument, find_predicate_source
 from lanescope.workbench.kernel_runs import KernelRun, KernelText
 from lanescope.workbench.mma_runs import find_tensor_instruction
 from lanescope.workbench.results import Span
@@ -21,7 +21,6 @@ TITLES = {
     "tcgen05_commit_missing": "No tcgen05.commit follows the products",
     "tcgen05_wait_missing": "No tcgen05.wait::ld follows tcgen05.ld",
 }
-_NOT_ZERO = r"setp\.ne\.\w+\s+%s\s*,\s*(%%?\w+|%%\[\w+\])\s*,\s*0\b"
 
 
 def find_tensor_memory_mistakes(text: KernelText) -> list[Pitfall]:
@@ -95,9 +94,9 @@ def _find_input(run: AsmRun) -> tuple[bool, Span]:
     if flag.startswith("{"):  # disable-output-lane stands before it
         return False, run.span
     if not flag.startswith("%") and not flag.isdecimal():
-        given = re.search(_NOT_ZERO % re.escape(flag), found.code)
+        given = find_predicate_source(flag, found.code)
         if given is None:
             return flag == "true", run.span
-        flag = given[1]
+        flag = given
     value, span, _ = find_operand_argument(run, flag, 0)
     return value is not None and bool(value.known), span
