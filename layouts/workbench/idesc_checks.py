@@ -15,6 +15,7 @@ from lanescope.blackwell import idesc
 from lanescope.blackwell.idesc import IdescWord
 from lanescope.blackwell.kind import FORMS
 from lanescope.blackwell.tmem.placement import Allocation, explain_exclusive_allocation, find_allocation_faults
+from lanescope.blackwell.umma import parse_mma_opcode
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.kinds import KINDS
 from lanescope.ptx.table.tmem import COLUMNS
@@ -36,8 +37,6 @@ TITLES = {
     "tmem_columns": "D does not fit the columns that are allocated",
 }
 _OPCODE_OF_MMA = re.compile(r"tcgen05\.mma\b(?!\s*[`)])")
-_KIND = re.compile(r"\.kind::(\w+)")
-_GROUP = re.compile(r"\.cta_group::(\d)")
 _VECTOR = re.compile(r"\.(?:scale_vec::(\dX)|block(16|32))")
 _TERM = re.compile(r"(?:>>\s*(\d+)[uUlL]*|/\s*(\d+)[uUlL]*)\s*\)*\s*<<\s*(\d+)")
 _SIZES = ("m", "n")
@@ -93,19 +92,17 @@ def _find_words(ran: Iterable[AsmRun], target: str) -> Iterator[_MmaWord]:
         if found is None or words is None or len(found.operands) < 4:
             continue
         operands = found.operands
-        at = 4 if ".sp" in words else 3
-        value, span, _ = find_operand_argument(run, operands[at], 0) if len(operands) > at else (None, run.span, ())
-        kind = _KIND.search(words)
-        if value is None or value.known is None or kind is None:
-            continue
         try:
-            row = idesc.get_kind(kind[1])
+            opcode = parse_mma_opcode(f"tcgen05.mma{words}")
         except LayoutError:
             continue
-        group = _GROUP.search(words)
-        form = idesc.get_form(group[1] if group else 1, int(".ws" in words))
+        at = 4 if opcode.sparse else 3
+        value, span, _ = find_operand_argument(run, operands[at], 0) if len(operands) > at else (None, run.span, ())
+        if value is None or value.known is None:
+            continue
         d = find_operand_argument(run, operands[0].strip("[] "), 0)[0]
-        yield _MmaWord(run, IdescWord(value.known & idesc.MOST, row, target), form, words, value, span, d)
+        word = IdescWord(value.known & idesc.MOST, opcode.kind, target)
+        yield _MmaWord(run, word, opcode.form, words, value, span, d)
 
 
 # the word -------------------------------------------------------------------------------------------------------------
