@@ -91,8 +91,8 @@ def find_wgmma(name: str) -> Instruction | None:
 def find_warp_shape(name: str) -> tuple[int, int, int] | None:
     """Find M, N and K in the name of an atom whose operands are a warp's registers; None for another name.
 
-    >>> find_warp_shape("SM80_16x8x16_F32F16F16F32_TN"), find_warp_shape("SM90_64x128x16_F32BF16BF16_SS")
-    ((16, 8, 16), None)
+    >>> find_warp_shape("SM90_16x8x4_F64F64F64F64_TN"), find_warp_shape("SM90_64x128x16_F32BF16BF16_SS")
+    ((16, 8, 4), None)
     """
     match = _MMA.fullmatch(name)
     if match is None or not match["sm"] or int(match["m"]) >= _WARPGROUP_ROWS:
