@@ -17,6 +17,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.table.newer import format_release
+from lanescope.ptx.table.substitutes import SUBSTITUTES
 from lanescope.ptx.targets import TARGETS, format_targets, make_unknown_target_error, strip_suffix
 
 KB = 1024
@@ -62,17 +63,6 @@ ARCHITECTURES = (
     Architecture("sm_121", ("DGX Spark", "GB10"), ("8.8", "8.8", "8.8"), 100 * KB, 99 * KB),
 )
 _BY_NAME = {row.name: row for row in ARCHITECTURES}
-# a family → those that do its work where a target lacks it, the nearest first
-_SUBSTITUTES = {
-    "tcgen05_mma": ("wgmma", "mma", "mma_scaled"),
-    "tcgen05_mma_sp": ("wgmma_sp", "mma_sp"),
-    "tcgen05_mma_ws": ("wgmma", "mma"),
-    "tcgen05_mma_ws_sp": ("wgmma_sp", "mma_sp"),
-    "wgmma": ("tcgen05_mma", "mma", "mma_scaled"),
-    "wgmma_sp": ("tcgen05_mma_sp", "mma_sp"),
-    "mma_scaled": ("tcgen05_mma",),
-    "mma_sp": ("mma",),
-}
 
 
 def get_architecture(target: str) -> Architecture:
@@ -105,7 +95,7 @@ def has_tensor_memory(target: str) -> bool:
 def find_substitutes(target: str, family: str) -> tuple[str, ...]:
     """Return the families of a target that can replace one that it lacks, closest first."""
     available = list_families(target)
-    return tuple(name for name in _SUBSTITUTES.get(family, ()) if name in available)
+    return tuple(name for name in SUBSTITUTES.get(family, ()) if name in available)
 
 
 def list_targets_with(family: str) -> tuple[str, ...]:

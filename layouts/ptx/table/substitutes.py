@@ -1,0 +1,15 @@
+"""Families that do the work of another where a target lacks it."""
+
+from __future__ import annotations
+
+# Family → what does the same work, the nearest first.
+SUBSTITUTES = {
+    "tcgen05_mma": ("wgmma", "mma", "mma_scaled"),
+    "tcgen05_mma_sp": ("wgmma_sp", "mma_sp"),
+    "tcgen05_mma_ws": ("wgmma", "mma"),
+    "tcgen05_mma_ws_sp": ("wgmma_sp", "mma_sp"),
+    "wgmma": ("tcgen05_mma", "mma", "mma_scaled"),
+    "wgmma_sp": ("tcgen05_mma_sp", "mma_sp"),
+    "mma_scaled": ("tcgen05_mma",),
+    "mma_sp": ("mma",),
+}
