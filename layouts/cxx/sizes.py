@@ -79,9 +79,11 @@ def _make_vector_sizes() -> dict[str, TypeSize]:
 
 
 VECTORS = _make_vector_sizes()
+# a name of a floating-point or 4-bit element type → PTX's
+ELEMENT_NAMES = {name: ptx for ptx, names in _NAMED.items() for name in names.split()}
 # bits of the element types of kernels, and of the vectors that they move
 ELEMENT_BITS: dict[str, int] = {
-    **{name: DTYPES[ptx].bits for ptx, names in _NAMED.items() for name in names.split()},
+    **{name: DTYPES[ptx].bits for name, ptx in ELEMENT_NAMES.items()},
     **{name: DTYPES[ptx].bits * count for name, (ptx, count) in _PACKED.items()},
     **{
         name: VECTORS[name].bytes * 8 for name in "float2 int2 uint2 long2 float4 int4 uint4 double2 ulonglong2".split()
