@@ -10,6 +10,15 @@ from dataclasses import dataclass, field
 from lanescope.errors import LayoutError
 
 
+def round_up(size: int, unit: int) -> int:
+    """Return the least multiple of a unit that is at least a size.
+
+    >>> round_up(33, 16), round_up(32, 16)
+    (48, 32)
+    """
+    return -(-size // unit) * unit
+
+
 @dataclass(frozen=True, slots=True)
 class BitField:
     """Bits `low` to `high` of a word; the encoded value counts in `unit`s of the measured quantity.

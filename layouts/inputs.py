@@ -43,6 +43,11 @@ def quote_value(value: object, most: int = 40) -> str:
     return "missing" if value is None else f"'{shorten_value(value, most)}'"
 
 
+def capitalize_sentence(text: str) -> str:
+    """Return a sentence with a capital first letter."""
+    return text[:1].upper() + text[1:]
+
+
 def join_words(words: Sequence[str], last: str = "and") -> str:
     """Return words as an enumeration: `a`, `a and b`, `a, b and c`."""
     return f" {last} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))

@@ -106,12 +106,12 @@ def collect_answers() -> dict[str, str]:
     """What pages, API, runs and the command line say, by the question."""
     from lanescope.app.hardware import runs, tensor_moves
     from lanescope.app.hardware.numpy_device import NumpyDevice
-    from lanescope.app.hardware.tensor_simulation import SimulatedTensorDevice
     from lanescope.app.main import create_app
     from lanescope.product import planning
     from lanescope.ptx import catalog
     from lanescope.render import kernel
     from tests import asgi, command
+    from tests.tensor_simulation import SimulatedTensorDevice
 
     held = catalog._load_targets()[1]  # what `make targets` writes
     held.update(

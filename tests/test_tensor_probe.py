@@ -16,11 +16,11 @@ from lanescope.app.hardware import evidence, tensor_memory, tensor_moves, tensor
 from lanescope.app.hardware.device import get_compile_target
 from lanescope.app.hardware.tensor_memory import MmaOperation, MoveOperation, TensorJob
 from lanescope.app.hardware.tensor_operands import encode_idesc
-from lanescope.app.hardware.tensor_simulation import SimulatedTensorDevice
 from lanescope.blackwell.tmem import operands
 from lanescope.ptx.pattern import Pattern
 from lanescope.ptx.table import tmem as rows
 from tests.ptxas import assembler, nvrtc
+from tests.tensor_simulation import SimulatedTensorDevice
 
 
 def _list_failed(found: Any) -> list[str]:

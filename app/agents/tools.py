@@ -9,6 +9,7 @@ from lanescope.app.agents import instructions, kernels, where, words
 from lanescope.app.agents.tool import AgentTool, refuse_call, require_utf8
 from lanescope.app.banks.facts import AccessBody, SolveMany, build_bank_cost, solve_swizzle
 from lanescope.app.check.answer import CheckBody, answer_check
+from lanescope.app.emulate.feature import ADD
 from lanescope.app.emulate.forms import EmulateBody
 from lanescope.app.kit.fact import Json
 from lanescope.app.kit.feature import Tool
@@ -27,12 +28,6 @@ def _ask(question: type, answer: Any, *, raw: bool = False) -> Tool[Any, Any]:
 _STORED = ("storage.swizzle", "storage.swizzle_by", "storage.base")
 WGMMA = "wgmma.mma_async.m64n64k16.f32.f16.f16"
 BLOCKED = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>"
-ADD_ONE = (
-    ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry add_one(.param .u64 out)\n{\n  .reg .b32 %r<3>;\n"
-    "  .reg .b64 %rd<4>;\n  ld.param.u64 %rd1, [out];\n  mov.u32 %r1, %tid.x;\n  mul.wide.u32 %rd2, %r1, 4;\n"
-    "  add.u64 %rd3, %rd1, %rd2;\n  ld.global.u32 %r2, [%rd3];\n  add.u32 %r2, %r2, 1;\n  st.global.u32 [%rd3], %r2;\n"
-    "  ret;\n}\n"
-)
 ROWS = (
     AgentTool(
         name="find_instruction",
@@ -209,7 +204,7 @@ ROWS = (
         keep=("status", "findings", "barriers", "steps", "notes", "outputs"),
         assumed={"block": ()},
         example={
-            "ptx": ADD_ONE,
+            "ptx": ADD,
             "launch": {"grid": [1], "block": [32], "args": ["C"]}
             | {"buffer": {"C": {"shape": [32], "type": "u32", "fill": 1}}},
         },

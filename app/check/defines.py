@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from lanescope.cxx.source_text import strip_comments
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 from lanescope.ptx.targets import TARGETS, get_widest
@@ -14,7 +15,6 @@ NAME = re.compile(r"[A-Za-z_]\w*(?:(?:::|\.)[A-Za-z_]\w*)*")  # as the notes pri
 BLOCK = frozenset(("blockDim.x", "blockDim.y", "blockDim.z"))  # threads of kernels that nothing launches
 _INTEGER = re.compile(r"0[xX][0-9a-fA-F]+|[0-9]+")
 _MAP_FIELD = re.compile(r"(.+)\.(?:box_[0-4]|swizzle)")  # of a tensor map that a file loads through
-_NO_CODE = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _TYPE = r"(?:constexpr|const|static|inline|auto|int|unsigned|bool|long|u?int\d+_t|size_t)\b"
 
 
@@ -56,7 +56,7 @@ def make_choices(defines: Mapping[str, str]) -> dict[str, str]:
 
 def list_unused(names: Iterable[str], texts: Iterable[str]) -> Iterator[str]:
     """Yield the names that none of the texts has, or that every text which has it gives a value itself."""
-    codes = [_NO_CODE.sub(" ", text) for text in texts]
+    codes = [strip_comments(text) for text in texts]
     for name in names:
         if name != ARCHITECTURE and not any(_asks_for(name, code) for code in codes):
             yield name

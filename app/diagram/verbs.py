@@ -10,6 +10,7 @@ from lanescope.app.diagram.options import DIAGRAM
 from lanescope.app.kit.terminal import (
     AsJson,
     InstructionDescriptor,
+    TargetOption,
     complete_ptx,
     drop_empty,
     parse_picture_form,
@@ -52,7 +53,7 @@ def diagram(
     scale: Annotated[str, typer.Option(help=DIAGRAM["scale"])] = "",
     embed: Annotated[bool, typer.Option("--embed", help="TeX: a tikzpicture to \\input.")] = False,
     idesc: InstructionDescriptor = "",
-    target: Annotated[str, typer.Option(help="What ptxas compiles for; any when left out.")] = "",
+    target: TargetOption = "",
     kind: Annotated[str, typer.Option(help="f16, tf32, i8 …: read the word as an instruction descriptor.")] = "",
     as_json: AsJson = False,
 ) -> None:

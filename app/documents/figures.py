@@ -23,7 +23,7 @@ from lanescope.app.layouts.pictures import LOOKS, render_layout
 from lanescope.app.memory.descriptors import parse_descriptor
 from lanescope.app.memory.options import LOOK
 from lanescope.app.share.draw import draw_alone
-from lanescope.app.tiles import figure, main_loop_figure, tiled_copy_figure
+from lanescope.app.tiles import figure, tiled_copy_figure
 from lanescope.cute.text import parse_layout
 from lanescope.errors import LayoutError
 from lanescope.inputs import get_last_name, join_words, shorten_value
@@ -345,15 +345,9 @@ def _read_address(text: str) -> _Kind:
     parts = urlsplit(text)
     path = unquote(parts.path).removesuffix(".svg").rstrip("/")
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
-    pages: dict[str, Render] = {
-        "/smem": diagrams.render_tile,
-        "/tiles/mma": figure.render_tiled_mma,
-        "/tiles/copy": tiled_copy_figure.render_tiled_copy,
-        "/tiles/loop": main_loop_figure.render_loop,
-        **{page: _render_named(name) for page, name in _PAGES.items()},
-    }
-    if path in pages:
-        return _Kind(pages[path], query, ("title",))
+    picture = drawings.find_picture(path)
+    if picture is not None and picture.render is not None:
+        return _Kind(picture.render, query, ("title",))
     head, *rest = path.strip("/").split("/")
     if head == "i" and len(rest) in (1, 2):
         kind = _make_fragment_kind(catalog.find(rest[0]), rest[1] if len(rest) > 1 else "")
@@ -361,7 +355,7 @@ def _read_address(text: str) -> _Kind:
         kind = _make_descriptor_kind(rest[1], rest[0])
     elif head == "idesc" and len(rest) == 1:
         kind = _make_idesc_kind(rest[0], query.pop("kind", ""))
-    elif drawings.has_picture(path):
+    elif picture is not None:
         return _Kind(_render_page_picture(path), query, ("title",))
     else:
         raise LayoutError("unknown_figure", f"No picture is at '{shorten_value(path, 80)}'.", drawings.HINT)
@@ -381,13 +375,6 @@ def _render_page_picture(path: str) -> Render:
         return draw_alone(only, query.get("theme", "light"), title or f"The picture of {page}"), form
 
     return render
-
-
-_PAGES = {"/layouts/triton": "triton", "/layouts/tv": "tv", "/cute": "cute"}
-
-
-def _render_named(name: str) -> Render:
-    return lambda form, query: render_layout(name, form, query)
 
 
 def format_refusal(error: LayoutError) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from lanescope import find
@@ -17,6 +18,7 @@ from lanescope.app.idesc.draw import draw_idesc
 from lanescope.app.kit.links import link_instruction
 from lanescope.app.kit.sheets import point_at_sheets
 from lanescope.app.layouts import cute, triton, tv
+from lanescope.app.layouts.pictures import render_layout
 from lanescope.app.memory import descriptors
 from lanescope.app.memory import facts as memory
 from lanescope.app.memory.tile_figure import LABELLED, draw_tile, parse_look
@@ -49,21 +51,31 @@ class FigureRequest:
     legend: bool
 
 
+@dataclass(frozen=True, slots=True)
+class PagePicture:
+    """How the picture of a page is drawn: inside a page, as SVG with its page's address if that differs; as a file of a
+    format by the page's query, None where the picture inside a page is all there is.
+    """
+
+    draw: Callable[[FigureRequest], str | tuple[str, str]]
+    render: Callable[[str, Mapping[str, str]], tuple[Any, str]] | None = None
+
+
 HINT = (
     "Pictures: /i/…, /descriptor/…, /idesc/…, /smem, /tmem, /banks, /chain, /reuse, /weights, /deliver, /cute,"
     " /layouts/…, /tiles/…."
 )
 
 
-def _find_drawing(path: str) -> tuple[Callable[[FigureRequest], str | tuple[str, str]] | None, str]:
-    """Find what draws the picture at a path, and the rest of the path."""
+def find_picture(path: str) -> PagePicture | None:
+    """Find the picture at a path; None if there is none."""
+    return _find_picture(path)[0]
+
+
+def _find_picture(path: str) -> tuple[PagePicture | None, str]:
+    """Find the picture at a path, and the rest of the path."""
     kind, _, rest = path.strip("/").partition("/")
-    return DRAWINGS.get(path.strip("/")) or (DRAWINGS.get(f"{kind}/") if rest else None), rest
-
-
-def has_picture(path: str) -> bool:
-    """Return whether an address has a picture, as far as its path says."""
-    return _find_drawing(path)[0] is not None
+    return PICTURES.get(path.strip("/")) or (PICTURES.get(f"{kind}/") if rest else None), rest
 
 
 def draw_address(address: str, caption: str, legend: bool = True) -> tuple[str, str]:
@@ -71,10 +83,10 @@ def draw_address(address: str, caption: str, legend: bool = True) -> tuple[str, 
     draws nothing.
     """
     parts = urlsplit(address)
-    draw, rest = _find_drawing(parts.path)
-    if draw is None:
+    picture, rest = _find_picture(parts.path)
+    if picture is None:
         raise LayoutError("bad_figure", f"'{address}' draws nothing.", HINT, "figure")
-    drawing = draw(FigureRequest(address, rest, parts.query, dict(parse_qsl(parts.query)), caption, legend))
+    drawing = picture.draw(FigureRequest(address, rest, parts.query, dict(parse_qsl(parts.query)), caption, legend))
     return drawing if isinstance(drawing, tuple) else (drawing, address)
 
 
@@ -132,25 +144,35 @@ def _draw_instruction_descriptor(request: FigureRequest) -> str:
     return draw_idesc(IdescWord(parse_idesc_word(request.rest), get_kind(request.query.get("kind", "f16"))))
 
 
-# a figure's path, or its first part with / if more follows → its picture, with its page's address if that differs
-DRAWINGS: dict[str, Callable[[FigureRequest], str | tuple[str, str]]] = {
-    "i/": _draw_instruction,
-    "smem": _draw_tile,
-    "descriptor/": _draw_descriptor,
-    "tmem": _draw_tensor_memory,
-    "idesc/": _draw_instruction_descriptor,
-    "deliver": lambda request: DELIVER.draw_query(request.query),
-    "reuse": lambda request: REUSE.draw_query(request.query),
-    "weights": lambda request: WEIGHTS.draw_query(request.query),
-    "triton-dot": lambda request: TRITON_DOT.draw_query(request.query),
-    "scale-factors": lambda request: SCALE_FACTORS.draw_query(request.query),
-    "banks": _draw_banks,
-    "chain": lambda request: draw_figure(request.query),
-    "cute": lambda request: cute.draw_figure(request.query, request.caption),
-    "layouts/triton": lambda request: triton.draw_figure(request.query, request.caption),
-    "layouts/tv": lambda request: tv.draw_figure(request.query, request.caption),
-    "tiles/mma": lambda request: whole_tiles.draw_inline(request.query),
-    "tiles/mma/chain": lambda request: chains.draw_inline(request.query),
-    "tiles/copy": lambda request: tiled_copy_figure.draw_inline(request.query),
-    "tiles/loop": lambda request: main_loop_figure.draw_inline(request.query),
+def _render_layout(name: str) -> Callable[[str, Mapping[str, str]], tuple[Any, str]]:
+    return lambda form, query: render_layout(name, form, query)
+
+
+# a page's path, or its first part with / if more follows → its picture
+PICTURES: dict[str, PagePicture] = {
+    "i/": PagePicture(_draw_instruction),
+    "smem": PagePicture(_draw_tile, pictures.render_tile),
+    "descriptor/": PagePicture(_draw_descriptor),
+    "tmem": PagePicture(_draw_tensor_memory),
+    "idesc/": PagePicture(_draw_instruction_descriptor),
+    "deliver": PagePicture(lambda request: DELIVER.draw_query(request.query)),
+    "reuse": PagePicture(lambda request: REUSE.draw_query(request.query)),
+    "weights": PagePicture(lambda request: WEIGHTS.draw_query(request.query)),
+    "triton-dot": PagePicture(lambda request: TRITON_DOT.draw_query(request.query)),
+    "scale-factors": PagePicture(lambda request: SCALE_FACTORS.draw_query(request.query)),
+    "banks": PagePicture(_draw_banks),
+    "chain": PagePicture(lambda request: draw_figure(request.query)),
+    "cute": PagePicture(lambda request: cute.draw_figure(request.query, request.caption), _render_layout("cute")),
+    "layouts/triton": PagePicture(
+        lambda request: triton.draw_figure(request.query, request.caption), _render_layout("triton")
+    ),
+    "layouts/tv": PagePicture(lambda request: tv.draw_figure(request.query, request.caption), _render_layout("tv")),
+    "tiles/mma": PagePicture(lambda request: whole_tiles.draw_inline(request.query), whole_tiles.render_tiled_mma),
+    "tiles/mma/chain": PagePicture(lambda request: chains.draw_inline(request.query)),
+    "tiles/copy": PagePicture(
+        lambda request: tiled_copy_figure.draw_inline(request.query), tiled_copy_figure.render_tiled_copy
+    ),
+    "tiles/loop": PagePicture(
+        lambda request: main_loop_figure.draw_inline(request.query), main_loop_figure.render_loop
+    ),
 }

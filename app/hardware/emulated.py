@@ -88,7 +88,7 @@ def _encode_im2col(item: Mapping[str, Any], element: str, address: int) -> bytes
     _check(
         ctypes.CDLL("libcuda.so.1").cuTensorMapEncodeIm2col(
             ctypes.c_void_p(place),
-            TYPES[element][0],
+            TYPES[element].code,
             ctypes.c_uint32(rank),
             ctypes.c_void_p(address),
             (ctypes.c_uint64 * rank)(*item["dims"]),

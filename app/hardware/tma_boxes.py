@@ -18,22 +18,11 @@ from lanescope.app.hardware.samples import take_first_of_each
 from lanescope.errors import LayoutError
 from lanescope.render.template import Templates
 from lanescope.shared import storage, tma
+from lanescope.shared.map_enums import MAP_TYPES
 from lanescope.shared.swizzle import MODES, get_mode
 
-# CUtensorMapDataType → its number and the bits of an element; cuda.h of CUDA 13.0
-TYPES = {
-    "UINT8": (0, 8),
-    "UINT16": (1, 16),
-    "UINT32": (2, 32),
-    "INT32": (3, 32),
-    "UINT64": (4, 64),
-    "INT64": (5, 64),
-    "FLOAT16": (6, 16),
-    "FLOAT32": (7, 32),
-    "FLOAT64": (8, 64),
-    "BFLOAT16": (9, 16),
-    "TFLOAT32": (11, 32),
-}
+# the element types that are loaded: those that are not packed, and without the variants that flush subnormals
+TYPES = {row.name: row for row in MAP_TYPES if row.bits == row.shared_bits >= 8 and "FTZ" not in row.name}
 UNTOUCHED = 0xEE
 AFTER = 1024  # bytes after the box that must stay untouched
 OFFERED = 200  # tensor maps per rule
@@ -64,7 +53,7 @@ class TensorMap:
 
     @property
     def bits(self) -> int:
-        return TYPES[self.type][1]
+        return TYPES[self.type].bits
 
     @property
     def box_bytes(self) -> int:
@@ -78,7 +67,7 @@ class TensorMap:
         place = (ctypes.addressof(room) + 63) // 64 * 64
         status = ctypes.CDLL("libcuda.so.1").cuTensorMapEncodeTiled(
             ctypes.c_void_p(place),
-            TYPES[self.type][0],
+            TYPES[self.type].code,
             ctypes.c_uint32(rank),
             ctypes.c_void_p(address),
             (ctypes.c_uint64 * rank)(*self.dims),
@@ -140,7 +129,7 @@ def generate_loads() -> Iterator[BoxLoad]:
     """Yield every data type; every width of the inner box in every mode; places in shared memory; ranks 1 to 5; panels;
     boxes that reach out of the tensor.
     """
-    for name, (_, bits) in TYPES.items():
+    for name, bits in ((row.name, row.bits) for row in TYPES.values()):
         dims: tuple[int, ...] = (4096 // bits, 40)
         for swizzle in MODES:
             width = (128 if swizzle.chunks == 1 else swizzle.width_bytes) * 8 // bits
@@ -150,7 +139,7 @@ def generate_loads() -> Iterator[BoxLoad]:
         most = 256 if swizzle.chunks == 1 else swizzle.width_bytes
         width = min(most, 128) // 2
         for name, inner in product(("UINT8", "BFLOAT16", "FLOAT32", "FLOAT64"), range(16, most + 1, 16)):
-            bits = TYPES[name][1]
+            bits = TYPES[name].bits
             if inner * 8 // bits > tma.MOST_BOX:
                 continue
             dims = (8192 // bits, 64)
@@ -186,7 +175,7 @@ def generate_maps() -> Iterator[tuple[str, TensorMap]]:
     names = tuple(TYPES)
 
     def make_arguments(name: str) -> dict[str, Any]:
-        bits = TYPES[name][1]
+        bits = TYPES[name].bits
         swizzle = MODES[int(rng.integers(len(MODES)))].name
         widest = 256 if swizzle == "none" else min(256, tma.WIDTHS[swizzle] * 8 // bits)
         step = 128 // bits
@@ -208,7 +197,7 @@ def generate_maps() -> Iterator[tuple[str, TensorMap]]:
 
     for n in range(OFFERED):
         name = names[n % len(names)]
-        bits = TYPES[name][1]
+        bits = TYPES[name].bits
         arguments = make_arguments(name)
         yield "within every rule", TensorMap(**arguments)
         box, strides, dims = arguments["box"], arguments["strides"], arguments["dims"]

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print what the HTTP API answers.")]
+TargetOption = Annotated[str, typer.Option(help="What ptxas compiles for; any when left out.")]
 
 
 def make_verb_group(name: str, help_text: str) -> tuple[typer.Typer, typer.Typer]:

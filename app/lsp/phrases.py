@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from lanescope.cxx.source_text import blank_matches
+
 Span = tuple[int, int]
 MOST_TEXT = 1 << 18  # characters around a place that are looked at
 MOST_PHRASE = 1 << 12
@@ -147,7 +149,7 @@ def _unescape(text: str, first: int, past: int) -> Iterator[tuple[str, int]]:
 
 def _list_in_ptx(joined: _Joined, at: int) -> Iterator[Phrase]:
     """Yield the number and the statement of PTX at a character."""
-    plain = _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), joined.text)
+    plain = blank_matches(_COMMENT, joined.text)
     for phrase in _list_numbers(plain, at):
         yield Phrase(phrase.kind, phrase.text, joined.cover(*phrase.span), phrase.label, phrase.part)
     first = plain.rfind(";", 0, at) + 1

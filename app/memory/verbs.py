@@ -8,6 +8,7 @@ import typer
 
 from lanescope.app.kit.terminal import (
     AsJson,
+    TargetOption,
     drop_empty,
     format_storage_options,
     make_verb_group,
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from lanescope.app.memory.verdicts import Diagnosis, Fit, Fix, Verified
 
 app, descriptor_app = make_verb_group("descriptor", "wgmma matrix descriptors: decode, encode, verify.")
-TARGET = "What ptxas compiles for; any when left out."
 FORMAT = "wgmma or tcgen05: who reads it; wgmma when left out."
 
 
@@ -36,7 +36,7 @@ def descriptor_decode(
     ] = "",
     theme: Annotated[str, typer.Option(help="light, dark or bw.")] = "light",
     format: Annotated[str, typer.Option(help=FORMAT)] = "",
-    target: Annotated[str, typer.Option(help=TARGET)] = "",
+    target: TargetOption = "",
     as_json: AsJson = False,
 ) -> None:
     """A descriptor's fields and what to check about them."""
@@ -68,7 +68,7 @@ def descriptor_encode(
     base_offset: Annotated[str, typer.Option(help="0 to 7.")] = "0",
     swizzle: Annotated[str, typer.Option(help="none, 32B, 64B or 128B.")] = "none",
     format: Annotated[str, typer.Option(help=FORMAT)] = "",
-    target: Annotated[str, typer.Option(help=TARGET)] = "",
+    target: TargetOption = "",
     as_json: AsJson = False,
 ) -> None:
     """A descriptor from byte amounts."""
@@ -113,7 +113,7 @@ def descriptor_verify(
     ] = None,
     slice_mn: Annotated[str, typer.Option(help="The slice's first row of M or N.")] = "0",
     slice_k: Annotated[str, typer.Option(help="The slice's first K.")] = "0",
-    target: Annotated[str, typer.Option(help=TARGET)] = "",
+    target: TargetOption = "",
     output: Annotated[
         str, typer.Option("--output", "-o", help="Draw the verdict, too: FILE.svg, .png, .pdf, .tex, .txt, .md, .csv.")
     ] = "",

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from lanescope.app.read.element_texts import ASKING, ElementQuestion, parse_question
 from lanescope.app.read.facts import Meaning
+from lanescope.bits import round_up
 from lanescope.names import forms, search, vocabulary
 from lanescope.ptx.dtypes import DTYPES, get_dtype
 from lanescope.shared.tma import WIDTHS
@@ -59,7 +60,7 @@ def answer_question(text: str) -> Meaning | None:
 def _link_cell(lane: int, column: int) -> Meaning:
     """Link what lies in one cell of tensor memory, where D of a product of one CTA begins at column 0."""
     sought = f"lane {lane} column {column}"
-    query = {"m": str(ROWS_OF_CTA), "n": str(max(128, _round_up(column + 1, 16))), "find": sought}
+    query = {"m": str(ROWS_OF_CTA), "n": str(max(128, round_up(column + 1, 16))), "find": sought}
     link = f"/tmem?{urlencode(query)}"
     notice = f"For D of a product with {ROWS_OF_CTA} rows by one CTA, from column 0; the page takes any other."
     return Meaning(kind="topic", title=f"{sought} in tensor memory", link=link, facts={"page": link}, notices=(notice,))
@@ -73,7 +74,7 @@ def _link_byte(rest: str, byte: int) -> Meaning | None:
         return None
     mode = modes.pop()
     major = next((_MAJORS[word] for word in words if word in _MAJORS), "K")
-    rows = _round_up(byte // WIDTHS[mode] + 1, _ROWS)
+    rows = round_up(byte // WIDTHS[mode] + 1, _ROWS)
     atom = WIDTHS[mode] * 8 // _BITS
     lengths = {"mn": rows, "k": atom} if major == "K" else {"mn": max(atom, _ROWS), "k": rows}
     query = {"element_bits": _BITS, "major": major, "swizzle": mode, **lengths, "find": hex(byte)}
@@ -129,15 +130,11 @@ def _link_tile(places: list[tuple[int, int]], mode: str, major: str, bits: int) 
     """Link to the least tile that has these elements, (mn, k)."""
     atom = WIDTHS[mode] * 8 // bits
     row, col = (max(place[axis] for place in places) for axis in (0, 1))
-    lengths = {"mn": _round_up(row + 1, _ROWS), "k": _round_up(col + 1, atom)}
+    lengths = {"mn": round_up(row + 1, _ROWS), "k": round_up(col + 1, atom)}
     if major == "MN":
-        lengths = {"mn": _round_up(row + 1, max(atom, _ROWS)), "k": _round_up(col + 1, 16)}
+        lengths = {"mn": round_up(row + 1, max(atom, _ROWS)), "k": round_up(col + 1, 16)}
     sought = " and ".join(f"[{place[0]}][{place[1]}]" for place in places)
     query = {"element_bits": bits, "major": major, "swizzle": mode, **lengths, "find": sought}
     link = f"/smem?{urlencode(query, safe='[]')}"
     title = f"{'Elements' if places[1:] else 'Element'} {sought} of a tile with the {mode} swizzle"
     return Meaning(kind="topic", title=title, link=link, facts={"page": link}, notices=())
-
-
-def _round_up(size: int, step: int) -> int:
-    return -(-size // step) * step

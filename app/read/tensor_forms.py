@@ -13,7 +13,6 @@ from lanescope.blackwell import bound
 from lanescope.errors import LayoutError
 from lanescope.names import forms, search, vocabulary
 from lanescope.names.form_names import name_form
-from lanescope.ptx.dtypes import DTYPES
 from lanescope.ptx.instruction import Instruction
 
 MOST_LISTED = 12
@@ -44,19 +43,15 @@ def find_meanings(text: str) -> tuple[Meaning, ...]:
     '/i/tcgen05.mma.cta_group::1.kind::f16?idesc=0x08400490'
     """
     words = _list_words(text)
-    given = [word for word in words if _list_types(word) and not re.search(rf"::{re.escape(word)}", text.lower())]
+    given = [word for word in words if forms.list_types(word) and not re.search(rf"::{re.escape(word)}", text.lower())]
     given_sizes = [size for word in words for size in search.split_shape(word)]
     wanted = {size[0]: int(size[1:]) for size in given_sizes}
     if len(wanted) < len(given_sizes) or not (given_sizes or given):
         return ()
     rest = [word for word in words if word not in given and not search.split_shape(word) and word != "mma"]
-    types = [_list_types(word) for word in given]
+    types = [forms.list_types(word) for word in given]
     bindings = [binding for form in _list_issued(rest) if (binding := _bind(form, wanted, types))]
     return tuple(_build_meaning(binding, form_count=len(bindings)) for binding in bindings[:MOST_LISTED])
-
-
-def _list_types(word: str) -> tuple[str, ...]:
-    return tuple(one for one in vocabulary.SYNONYMS.get(word, (word,)) if one in DTYPES)
 
 
 def _rank_kind(form: Instruction) -> tuple[int, int]:

@@ -46,9 +46,6 @@ class ScaleQuestion:
     target: str = target_field()
 
 
-OPEN = "The layout in shared memory of the factors of a pair with M = 128 is not documented."
-
-
 @fact
 class ScaleSide:
     """The factors of one operand."""

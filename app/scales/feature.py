@@ -10,6 +10,7 @@ from lanescope.app.kit.sheets import point_at_sheets
 from lanescope.app.scales import draw, facts
 from lanescope.app.scales.cells import GROUP, list_sheets
 from lanescope.app.scales.facts import ScaleFactors, ScaleQuestion
+from lanescope.blackwell import scaling
 from lanescope.render import scaling as code
 
 
@@ -25,7 +26,7 @@ def build_factor_context(question: ScaleQuestion, answer: ScaleFactors) -> dict[
         "shown": {"scale_vec": tile.mma.scale_vec},
         "choices": {"scale_vec": tile.mma.kind.scaled},
         "title": f"kind::{answer.kind}, scale_vec::{answer.scale_vec}: 1 factor = {answer.block} elements of K",
-        "open": facts.OPEN if tile.open else "",
+        "open": scaling.OPEN_COPIES if tile.open else "",
         "order": code.render_order(),
         "issue": issue_code,
         "register": code.render_register(tile.a.per_step),
@@ -61,7 +62,7 @@ def format_factors(question: ScaleQuestion, answer: ScaleFactors) -> Iterator[st
         first = f"from {copy.row}, factors from {copy.factor}"
         yield f"  {copy.operand.upper()} {first}: descriptor {copy.descriptor} to column {copy.column}"
     if not answer.copies:
-        yield facts.OPEN
+        yield scaling.OPEN_COPIES
     yield f"{len(answer.steps)} MMAs of K = {answer.k}"
     for step in answer.steps:
         operands = (

@@ -9,9 +9,9 @@ from lanescope.app.kit.folders import find_folder
 from lanescope.app.kit.picture import SERVED_LABELS, DrawingJob, limit_scale
 from lanescope.errors import LayoutError
 from lanescope.render.palette import PALETTES, list_theme_colours
+from lanescope.render.svg import FONT
 
 THEMES = ("light", "dark")
-FONT = "'DejaVu Sans Mono', Menlo, Consolas, ui-monospace, monospace"
 _BOTH = re.compile(r"(--[\w-]+): light-dark\(((?:[^(),]|\([^)]*\))+), ((?:[^(),]|\([^)]*\))+)\)")
 _USED = re.compile(r"var\((--[\w-]+)(?:, ?([^()]*))?\)")
 

@@ -8,6 +8,7 @@ import typer
 
 from lanescope.app.kit.terminal import (
     AsJson,
+    TargetOption,
     drop_empty,
     make_verb_group,
     parse_sizes,
@@ -51,7 +52,7 @@ def mma(
     order: Annotated[
         str, typer.Option(help="Of an UMMA atom: mn or k, along which swizzle atoms are laid first.")
     ] = "",
-    target: Annotated[str, typer.Option(help="What ptxas compiles for; any when left out.")] = "",
+    target: TargetOption = "",
     as_json: AsJson = False,
 ) -> None:
     """A, B and C of a whole tile: threads, values, registers; for an UMMA atom descriptors and tensor memory. Exit

@@ -5,10 +5,10 @@ Each execution of an asm statement may have another descriptor. Source: PTX ISA 
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from lanescope.blackwell import idesc
+from lanescope.blackwell.umma import parse_mma_opcode
 from lanescope.descriptor.matrix import View
 from lanescope.errors import LayoutError
 from lanescope.ptx.dtypes import DType, get_dtype
@@ -16,8 +16,6 @@ from lanescope.ptx.table.descriptors import TCGEN05, fit_format
 
 _STORED = frozenset("f16 bf16 tf32 e4m3 e5m2 u8 s8".split())  # stored without padding; narrower ones take a byte
 _PACKED = {"mxf4": frozenset({"e2m1"}), "mxf4nvf4": frozenset({"e2m1"})}  # kinds with two elements per byte
-_GROUP = re.compile(r"\.cta_group::(\d)")
-_KIND = re.compile(r"\.kind::(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +65,17 @@ def find_described_mma(words: str, word: int, target: str = "") -> Tcgen05Mma | 
 
     None for one that is not verified: sparse, illegal, or with padded elements.
     """
-    kind, group = _KIND.search(words), _GROUP.search(words)
     try:
-        row = idesc.get_kind(kind[1] if kind else "")
+        opcode = parse_mma_opcode(f"tcgen05.mma{words}")
     except LayoutError:
         return None
+    row = opcode.kind
     descriptor = idesc.IdescWord(word & idesc.MOST, row, target)
     types = {name: descriptor.types[name] for name in "ab"}
     stored = _PACKED.get(row.name, _STORED).issuperset(types.values())
     if descriptor.sparse or not stored or not descriptor.m or not descriptor.n or idesc.find_problems(descriptor):
         return None
-    pair = bool(group and group[1] == "2")
+    pair = opcode.ctas == 2
     ptx = f"tcgen05.mma{words} {descriptor.m}×{descriptor.n}×{descriptor.k} {types['a']}"
     majors = tuple((name, "MN" if descriptor.get_code(f"transpose_{name}") else "K") for name in "ab")
     return Tcgen05Mma(ptx, descriptor.m, descriptor.n, descriptor.k, tuple(types.items()), majors, pair, target)

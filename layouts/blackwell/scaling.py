@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lanescope.bits import round_up
 from lanescope.blackwell import idesc, scales, tmem
 from lanescope.blackwell.idesc import IdescWord
 from lanescope.blackwell.tmem import FACTORS, TmemMma, TmemOperandLayout
@@ -18,6 +19,7 @@ from lanescope.ptx.table.kinds import PAIR
 
 COPY = "tcgen05.cp.{group}.32x128b.warpx4"
 ATOM_COLUMNS = 4  # of tensor memory, one for each 32 rows of an atom
+OPEN_COPIES = "The layout in shared memory of the factors of a pair with M = 128 is not documented."
 MOST_K = 4096  # of a tile
 
 
@@ -87,12 +89,12 @@ class ScaleOperand:
     @property
     def factors(self) -> int:
         """Factors per row of the tile, padded to whole atoms."""
-        return _round_up(self.k // self.block, scales.COLUMNS)
+        return round_up(self.k // self.block, scales.COLUMNS)
 
     @property
     def padded(self) -> int:
         """Rows, padded to whole atoms."""
-        return _round_up(self.rows, scales.ROWS)
+        return round_up(self.rows, scales.ROWS)
 
     @property
     def atoms(self) -> tuple[int, int]:
@@ -123,8 +125,7 @@ class ScaleOperand:
     def list_copies(self) -> list[AtomCopy]:
         """Return the copies of the tile to tensor memory, in column order; LayoutError if they are not documented."""
         if self.split:
-            message = "The layout in shared memory of the factors of a pair with M = 128 is not documented."
-            raise LayoutError("open_layout", message, "M = 256, or one CTA, has a documented layout.", "m")
+            raise LayoutError("open_layout", OPEN_COPIES, "M = 256, or one CTA, has a documented layout.", "m")
         copies = []
         for k in range(self.atoms[1]):
             for r in range(self.atoms[0]):
@@ -168,10 +169,6 @@ class ScaledMmaStep:
     columns: tuple[int, int]
     ids: tuple[int, int]
     word: IdescWord
-
-
-def _round_up(size: int, unit: int) -> int:
-    return -(-size // unit) * unit
 
 
 def make_scale_operands(

@@ -79,9 +79,11 @@ def _make_vector_sizes() -> dict[str, TypeSize]:
 
 
 VECTORS = _make_vector_sizes()
+# a name of a floating-point or 4-bit element type → PTX's
+ELEMENT_NAMES = {name: ptx for ptx, names in _NAMED.items() for name in names.split()}
 # bits of the element types of kernels, and of the vectors that they move
 ELEMENT_BITS: dict[str, int] = {
-    **{name: DTYPES[ptx].bits for ptx, names in _NAMED.items() for name in names.split()},
+    **{name: DTYPES[ptx].bits for name, ptx in ELEMENT_NAMES.items()},
     **{name: DTYPES[ptx].bits * count for name, (ptx, count) in _PACKED.items()},
     **{
         name: VECTORS[name].bytes * 8 for name in "float2 int2 uint2 long2 float4 int4 uint4 double2 ulonglong2".split()
@@ -105,6 +107,21 @@ def find_element_bits(name: str) -> int | None:
         return VECTORS[name].bytes * 8
     match = _SIZED.fullmatch(name)
     return int(match[1]) if match else None
+
+
+# MLIR's i8, ui8, bf16, f32 and narrow floats, f8E4M3FN; u8 in prints of CuTe and Triton
+_MLIR = re.compile(r"(?:[su]?i|u)([1-9]\d{0,2})|[bt]?f(16|32|64)|f([468])E\dM\d(?:B11)?(?:FN)?U?Z?", re.I)
+
+
+def find_mlir_bits(name: str) -> int | None:
+    """Return the bits of an element type by its name in MLIR, as nvgpu, Triton and CuTe's DSL print it; None for
+    another name.
+
+    >>> find_mlir_bits("bf16"), find_mlir_bits("ui8"), find_mlir_bits("f8E4M3FN"), find_mlir_bits("half")
+    (16, 8, 8, None)
+    """
+    match = _MLIR.fullmatch(name)
+    return int(match[match.lastindex or 1]) if match else None
 
 
 @lru_cache(maxsize=1024)

@@ -10,6 +10,7 @@ from lanescope.delivery.conversions import ROWS, WIDTHS
 from lanescope.delivery.memory import Memory, place_elements
 from lanescope.delivery.places import Fragment, make_fragment, make_pattern_operand
 from lanescope.delivery.solve import DEFAULT_LIMIT, Delivery, parse_allowed, solve_delivery
+from lanescope.descriptor.matrix import MOST_SHARED
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_choice, quote_value
 from lanescope.names import lookup
@@ -20,7 +21,6 @@ SOURCES = ("rows", "columns", "layout", "chosen", "accumulator")
 RENUMBERED = {"none": (), "k": ("k",), "n": ("n",), "both": ("k", "n")}
 PER = ("element", "row", "column")
 TYPES = tuple(dict.fromkeys((*(row.source for row in ROWS), *(row.target for row in ROWS))))
-MOST_BYTES = 227 << 10  # shared memory of a block, sm_90 and sm_100. CUDA C++ Programming Guide, compute capabilities
 LONGEST_SIDE = 64  # operands side by side
 
 
@@ -130,11 +130,11 @@ def _place(request: DeliveryRequest, goal: Fragment, width: int) -> Memory:
     except LayoutError as error:
         raise error.move_to_field(field) from None
     size = memory.size * width // 8
-    if size > MOST_BYTES:
+    if size > MOST_SHARED:
         raise LayoutError(
             "too_large",
             f"The elements span {size:,} bytes; the loads read shared memory.",
-            f"At most {MOST_BYTES:,} bytes, what a block of sm_90 has: give the addresses of a tile in shared memory.",
+            f"At most {MOST_SHARED:,} bytes, what a block of sm_90 has: give the addresses of a tile in shared memory.",
             field,
         )
     return memory

@@ -15,8 +15,9 @@ from lanescope.delivery.places import LANE_BITS, Vectors, count_inner_bits
 from lanescope.delivery.program import Convert
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
+from lanescope.ptx.dtypes import get_dtype
 
-WIDTHS = {"u4": 4, "u8": 8, "e4m3": 8, "e5m2": 8, "f16": 16, "bf16": 16, "f32": 32}
+WIDTHS = {name: get_dtype(name).bits for name in ("u4", "u8", "e4m3", "e5m2", "f16", "bf16", "f32")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from lanescope.bits import round_up
 from lanescope.descriptor.matrix import Descriptor, View, reads
 from lanescope.descriptor.repair import compute_expected_reads
 from lanescope.errors import LayoutError
@@ -45,10 +46,6 @@ def get_tile_bits(view: View) -> int:
     return max(view.bits, min(bits for bits in view.form.element_bits if bits > 1))
 
 
-def _round_up(size: int, unit: int) -> int:
-    return -(-size // unit) * unit
-
-
 def list_misread_storages(stored: Storage, view: View) -> Iterator[AlternativeStorage]:
     """Yield the tile with another order of atoms, or as large as what one instruction reads."""
     spec = stored.spec
@@ -65,14 +62,14 @@ def list_misread_storages(stored: Storage, view: View) -> Iterator[AlternativeSt
         )
         sizes_read = (("mn", view.rows, tile.mn, "rows"), ("k", view.k, tile.k, "of K"))
         for (name, reads_, has, unit), atom in zip(sizes_read, tile.atom, strict=True):
-            if _round_up(reads_, atom) < has and tile.order == name:
+            if round_up(reads_, atom) < has and tile.order == name:
                 description = f"{reads_} {unit}, which is what one instruction reads; the tile has {has}"
                 yield from _try_storage(
-                    "panel_stride_from_instruction", {**full_spec, name: _round_up(reads_, atom)}, view, description
+                    "panel_stride_from_instruction", {**full_spec, name: round_up(reads_, atom)}, view, description
                 )
     elif spec.get("kind") == "atoms" and spec.get("inner_stride"):
         lines = view.rows if spec.get("inner", view.major) == "K" else view.k
-        panel = _round_up(lines, 8) // 8 * stored.get_number("outer8_stride")
+        panel = round_up(lines, 8) // 8 * stored.get_number("outer8_stride")
         if panel < stored.get_number("inner_stride"):
             description = (
                 f"panels of {lines} lines, which is what one instruction reads; the tile's panels are"
@@ -168,8 +165,8 @@ def list_canonical_tiles(
             "element_bits": get_tile_bits(view),
             "major": view.major,
             "swizzle": mode.name,
-            "mn": _round_up(m, atom[0]),
-            "k": _round_up(n, atom[1]),
+            "mn": round_up(m, atom[0]),
+            "k": round_up(n, atom[1]),
             "order": order,
             "base": stored.base,
         }
@@ -185,7 +182,7 @@ def list_canonical_tiles(
 def list_tile_sizes(descriptor: Descriptor, view: View, atom: tuple[int, int], order: str) -> Iterator[tuple[int, int]]:
     """Yield extents (mn, k) that a tile of this order may have, from the stride that spans its first dimension."""
     pattern = descriptor.mode.count_atom_bytes(view.major)
-    rows, deep = _round_up(view.rows, atom[0]), _round_up(view.k, atom[1])
+    rows, deep = round_up(view.rows, atom[0]), round_up(view.k, atom[1])
     swapped = view.major == "K" or descriptor.mode.chunks == 1
     along_k, along_mn = (
         (descriptor.lbo_bytes, descriptor.sbo_bytes) if swapped else (descriptor.sbo_bytes, descriptor.lbo_bytes)

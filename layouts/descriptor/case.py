@@ -207,10 +207,6 @@ def list_field_names(names: Mapping[str, object] | frozenset[str] | tuple[str, .
     return join_words([NAMES[name] for name in NAMES if name in names])
 
 
-def capitalize_sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def list_subsets(names: tuple[str, ...]) -> list[tuple[str, ...]]:
     """Return every nonempty subset of the names, the largest first."""
     return [c for size in range(len(names), 0, -1) for c in combinations(names, size)]

@@ -18,7 +18,6 @@ from lanescope.descriptor.case import (
     Amounts,
     DiagnosisCase,
     FieldSlip,
-    capitalize_sentence,
     count_bytes,
     format_bytes,
     list_field_names,
@@ -28,7 +27,7 @@ from lanescope.descriptor.repair import compute_expected_reads, find_repairs
 from lanescope.descriptor.starts import describe_possible_steps
 from lanescope.descriptor.starts import list_start_slips as known_starts
 from lanescope.errors import LayoutError
-from lanescope.inputs import join_words
+from lanescope.inputs import capitalize_sentence, join_words
 from lanescope.ptx.table.descriptors import LBO, SBO, START, WGMMA
 
 

@@ -13,13 +13,13 @@ from lanescope.descriptor.case import (
     WORD,
     Amounts,
     DiagnosisCase,
-    capitalize_sentence,
     count_bytes,
     list_field_names,
     list_subsets,
     pack_word,
 )
 from lanescope.descriptor.format import DescriptorFormat
+from lanescope.inputs import capitalize_sentence
 from lanescope.ptx.table.descriptors import LBO, SBO, START, VERSION, WGMMA
 
 LOW = (1 << 32) - 1

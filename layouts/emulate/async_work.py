@@ -37,13 +37,7 @@ class Issuer(Group):
 
 def load_bytes(issuer: Group, space: str, address: int, size: int) -> Bytes:
     """Return the bytes at an address of the space, checked and observed."""
-    unit = _find_unit(address, size)
-    addresses = np.arange(address, address + size, unit, dtype=np.int64)
-    parts = list(issuer.memory.resolve(issuer, space, addresses, unit, writes=False, align=1))
-    if len(parts) != 1:
-        raise FaultError("out_of_bounds", f"A copy of {size:,} bytes from {address:#x} crosses allocations.")
-    _, allocation, offsets = parts[0]
-    first = int(offsets[0])
+    allocation, first = resolve_run(issuer, space, address, size, writes=False)
     return allocation.data[first : first + size].copy()
 
 
@@ -57,13 +51,14 @@ def store_bytes(issuer: Group, space: str, address: int, data: Bytes, mask: NDAr
         target[mask] = data[mask]
 
 
-def resolve_run(issuer: Group, space: str, address: int, size: int) -> tuple[Allocation, int]:
-    """Return (allocation, offset) of consecutive bytes to be written."""
+def resolve_run(issuer: Group, space: str, address: int, size: int, writes: bool = True) -> tuple[Allocation, int]:
+    """Return (allocation, offset) of consecutive bytes to be written, or read."""
     unit = _find_unit(address, size)
     addresses = np.arange(address, address + size, unit, dtype=np.int64)
-    parts = list(issuer.memory.resolve(issuer, space, addresses, unit, writes=True, align=1))
+    parts = list(issuer.memory.resolve(issuer, space, addresses, unit, writes=writes, align=1))
     if len(parts) != 1:
-        raise FaultError("out_of_bounds", f"A copy of {size:,} bytes to {address:#x} crosses allocations.")
+        way = "to" if writes else "from"
+        raise FaultError("out_of_bounds", f"A copy of {size:,} bytes {way} {address:#x} crosses allocations.")
     _, allocation, offsets = parts[0]
     return allocation, int(offsets[0])
 

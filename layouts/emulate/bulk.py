@@ -34,12 +34,12 @@ COMPLETION = ("mbarrier::complete_tx::bytes", "bulk_group")
 HINT, MULTICAST = "L2::cache_hint", "multicast::cluster"
 _U16, _U32 = TYPES["u16"], TYPES["u32"]
 _SHARED, _CLUSTER, _GLOBAL = "shared::cta", "shared::cluster", "global"
-_SPACES = (_SHARED, _CLUSTER, _GLOBAL)
+SPACES = (_SHARED, _CLUSTER, _GLOBAL)
 
 
 def split_spaces(statement: Statement) -> tuple[str, str]:
     """Return (state space of the destination, that of the source)."""
-    found = [word for word in statement.words if word in _SPACES]
+    found = [word for word in statement.words if word in SPACES]
     if len(found) != 2:
         raise UnknownInstructionError(statement)
     return found[0], found[1]
@@ -57,7 +57,7 @@ def build_copy(compiler: Compiler, statement: Statement) -> Action:
     reduces = first == 4
     operations = OPERATIONS if reduces else ()
     types = ("f16", "bf16", "b32", "u32", "s32", "b64", "u64", "s64", "f32", "f64") if reduces else ()
-    words = [word for word in statement.words[first:] if word not in _SPACES]
+    words = [word for word in statement.words[first:] if word not in SPACES]
     named = Statement((*statement.words[:first], *words), statement.operands, None, statement.line, statement.place)
     masks = ("cp_mask",) if not reduces else ("noftz",)
     check_words(named, first, COMPLETION, (HINT,), (MULTICAST,), masks, operations, types)

@@ -12,6 +12,7 @@ from lanescope.emulate.bulk import (
     COMPLETION,
     HINT,
     MULTICAST,
+    SPACES,
     list_ranks,
     make_reduction,
     read_scalars,
@@ -40,12 +41,11 @@ DIMENSIONS = ("1d", "2d", "3d", "4d", "5d")
 GATHER, SCATTER = "tile::gather4", "tile::scatter4"
 LOADING, STORING = ("tile", GATHER, "im2col"), ("tile", SCATTER, "im2col_no_offs")  # modes
 _GROUPS = ("cta_group::1", "cta_group::2")
-_SPACES = ("shared::cta", "shared::cluster", "global")
 _S32, _U16 = TYPES["s32"], TYPES["u16"]
 
 
 def _check(statement: Statement, first: int, modes: tuple[str, ...]) -> None:
-    words = tuple(word for word in statement.words[first:] if word not in _SPACES)
+    words = tuple(word for word in statement.words[first:] if word not in SPACES)
     named = Statement((*statement.words[:first], *words), statement.operands, None, statement.line, statement.place)
     operations = OPERATIONS if statement.words[1] == "reduce" else ()
     check_words(named, first, DIMENSIONS, modes, COMPLETION, (MULTICAST,), _GROUPS, (HINT,), operations)

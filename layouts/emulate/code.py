@@ -25,7 +25,6 @@ from lanescope.emulate.program import (
     SpecialRegister,
     Statement,
     Symbol,
-    Variable,
     VectorOperand,
 )
 from lanescope.emulate.types import TYPES, RegisterType
@@ -178,10 +177,6 @@ class Compiler:
     def __init__(self, code: Code) -> None:
         self.code, self.function = code, code.function
         self.program, self.module = code.program, code.program.module
-
-    def find_variable(self, name: str) -> Variable | None:
-        """Return a variable of the function or the module."""
-        return self.function.variables.get(name) or self.module.variables.get(name)
 
     def get_type(self, statement: Statement, which: int = -1) -> RegisterType:
         """Return a type of the opcode, by default the last one; UnknownInstructionError if it has none."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from lanescope.emulate.block import Group
 from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, Writer, instruction
 from lanescope.emulate.memory import GLOBAL_WINDOW, LOCAL_WINDOW, OFFSET_MASK, RANK_SHIFT, SHARED_WINDOW, WINDOW_SIZE
-from lanescope.emulate.program import AddressOperand, Operand, PairOperand, Register, Statement, Symbol, VectorOperand
+from lanescope.emulate.program import AddressOperand, Operand, Register, Statement, Symbol, VectorOperand
 from lanescope.emulate.types import TYPES, RegisterType
 
 Array = NDArray[Any]
@@ -255,8 +255,3 @@ def build_rank_of_address(compiler: Compiler, statement: Statement) -> Action:
     read, write = compiler.read(source, row), compiler.write(target, TYPES["u32"])
     window = 0 if statement.has("shared::cluster") else SHARED_WINDOW
     return lambda group: write(group, ((read(group).astype(np.int64) - window) >> RANK_SHIFT).astype(np.uint32))
-
-
-def discard_pair(operand: Operand) -> tuple[Operand, Operand | None]:
-    """Return the two results of d|p; the second is None unless requested."""
-    return (operand.first, operand.second) if isinstance(operand, PairOperand) else (operand, None)

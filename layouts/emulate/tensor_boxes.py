@@ -20,12 +20,12 @@ from lanescope.emulate.memory import FaultError
 from lanescope.emulate.tensor_maps import (
     MAP_ALIGN,
     MAP_BYTES,
-    SWIZZLES,
     TensorMap,
     check_tensor_map,
     decode_tensor_map,
 )
 from lanescope.shared import tma
+from lanescope.shared.map_enums import SWIZZLES
 
 CHUNK = 16  # bytes that a swizzle moves as a unit
 OUTSIDE_NAN = 0x7FF7  # in every 16 bits outside the tensor, for all types (measured on an H100)

@@ -17,46 +17,17 @@ from lanescope.emulate.im2col import PixelBox, find_pixel_refusals
 from lanescope.emulate.memory import FaultError
 from lanescope.errors import LayoutError
 from lanescope.shared import tma
-from lanescope.shared.swizzle import Swizzle
+from lanescope.shared.map_enums import INTERLEAVES, MAP_TYPES, SWIZZLES, MapType
 
 MAP_BYTES = 128
 MAP_ALIGN = 64
 
 
-@dataclass(frozen=True, slots=True)
-class MapType:
-    """An element type of tensor maps. name: of CUtensorMapDataType; kind: u, s or f; bits: in global memory."""
-
-    name: str
-    code: int
-    bits: int
-    kind: str
-
-
-MAP_TYPES = (
-    MapType("UINT8", 0, 8, "u"),
-    MapType("UINT16", 1, 16, "u"),
-    MapType("UINT32", 2, 32, "u"),
-    MapType("INT32", 3, 32, "s"),
-    MapType("UINT64", 4, 64, "u"),
-    MapType("INT64", 5, 64, "s"),
-    MapType("FLOAT16", 6, 16, "f"),
-    MapType("FLOAT32", 7, 32, "f"),
-    MapType("FLOAT64", 8, 64, "f"),
-    MapType("BFLOAT16", 9, 16, "f"),
-    MapType("FLOAT32_FTZ", 10, 32, "f"),
-    MapType("TFLOAT32", 11, 32, "f"),
-    MapType("TFLOAT32_FTZ", 12, 32, "f"),
-    MapType("16U4_ALIGN8B", 13, 4, "u"),
-    MapType("16U4_ALIGN16B", 14, 4, "u"),
-    MapType("16U6_ALIGN16B", 15, 6, "u"),
-)
-_BY_CODE = {row.code: row for row in MAP_TYPES}
 # type names of buffers, and those of CUDA
 _NAMES = {
     **{row.name.lower(): row for row in MAP_TYPES},
     **{
-        alias: _BY_CODE[code]
+        alias: MAP_TYPES[code]
         for aliases, code in (
             ("u8 s8 int8 b8 e4m3 e5m2 ue8m0 e8m0 bool", 0),
             ("u16 s16 int16 b16", 1),
@@ -76,17 +47,6 @@ _NAMES = {
         for alias in aliases.split()
     },
 }
-# name → (code, the XOR on byte addresses, bytes of the span that an inner box may fill)
-SWIZZLES: dict[str, tuple[int, Swizzle, int]] = {
-    "none": (0, Swizzle(0, 4, 3), 0),
-    "32B": (1, Swizzle(1, 4, 3), 32),
-    "64B": (2, Swizzle(2, 4, 3), 64),
-    "128B": (3, Swizzle(3, 4, 3), 128),
-    "128B_ATOM_32B": (4, Swizzle(2, 5, 2), 128),
-    "128B_ATOM_32B_FLIP_8B": (5, Swizzle(2, 5, 2), 128),
-    "128B_ATOM_64B": (6, Swizzle(1, 6, 1), 128),
-}
-INTERLEAVES = ("none", "16B", "32B")
 FILLS = ("zero", "nan")
 DRIVER_REFUSES = "cuTensorMapEncodeTiled refuses it."
 IM2COL_REFUSES = "cuTensorMapEncodeIm2col refuses it."
@@ -327,7 +287,7 @@ def decode_tensor_map(raw: bytes) -> TensorMap:
     pixel_box = PixelBox(tuple(corners[: rank - 2]), tuple(corners[3 : 1 + rank]), *box) if is_im2col else None
     return TensorMap(
         address,
-        _BY_CODE[code],
+        MAP_TYPES[code],
         tuple(size + 1 for size in numbers[:rank]),
         tuple(numbers[5 : 4 + rank]),
         box,

@@ -12,7 +12,7 @@ from lanescope.emulate.clusters import get_cluster_barrier
 from lanescope.emulate.machine import Machine
 from lanescope.emulate.mbarrier_state import TESTED, Arrival, Mbarrier, list_mbarriers
 from lanescope.emulate.program import Statement
-from lanescope.inputs import format_count, join_words
+from lanescope.inputs import capitalize_sentence, format_count, join_words
 
 MOST_NAMED = 6
 MOST_BARRIERS = 256
@@ -24,7 +24,9 @@ def find_deadlock(machine: Machine) -> None:
     reported: set[int] = set()
     for group in sorted(machine.groups, key=_rank_wait):
         statement = find_waiting_statement(group)
-        sentences = [f"{_capitalize(name_threads(group))} of CTA {format_block(group.block)} {_describe_wait(group)}"]
+        sentences = [
+            f"{capitalize_sentence(name_threads(group))} of CTA {format_block(group.block)} {_describe_wait(group)}"
+        ]
         if group.block.linear_index not in reported:  # once per CTA: the following findings describe the others
             reported.add(group.block.linear_index)
             sentences += _describe_others(machine, group)
@@ -86,10 +88,6 @@ def _format_ranges(numbers: list[int]) -> str:
     return ", ".join(str(first) if first == last else f"{first}–{last}" for first, last in parts)
 
 
-def _capitalize(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def _describe_wait(group: Group) -> str:
     wait = group.wait
     alone = group.count == 1 or (len(group.warps) == 1 and group.count == WARP)
@@ -128,7 +126,7 @@ def describe_mbarrier(block: Block, barrier: Mbarrier) -> str:
         expected = sum(arrival.expected_bytes for arrival in barrier.arrivals)
         missing.append(f"{barrier.tx:,} of {expected:,} bytes" if expected >= barrier.tx else f"{barrier.tx:,} bytes")
     verb = "is" if len(missing) == 1 and missing[0].startswith("1 of") else "are"
-    text += f". {_capitalize(join_words(missing))} {verb} outstanding" if missing else ""
+    text += f". {capitalize_sentence(join_words(missing))} {verb} outstanding" if missing else ""
     if barrier.tx < 0:
         text += f". {-barrier.tx:,} bytes more arrived than expect_tx named"
     arrived = [_describe_arrival(block, arrival) for arrival in barrier.arrivals]
@@ -195,7 +193,7 @@ def _describe_named(block: Block, number: int, barrier: NamedBarrier) -> str:
         text += f": {'; '.join(where[:MOST_NAMED])}"
     absent = [warp for warp in range(block.padded // WARP) if warp not in arrived]
     if absent:
-        text += f". {_capitalize(_name_warps(absent))} did not arrive"
+        text += f". {capitalize_sentence(_name_warps(absent))} did not arrive"
     return text
 
 
@@ -209,7 +207,7 @@ def _describe_cluster(block: Block) -> str:
             if member.live[thread] and not barrier.arrived[member.rank][thread]
         ]
         if absent:
-            text += f". {_capitalize(name_ids(member, absent))} of CTA {format_block(member)} did not arrive"
+            text += f". {capitalize_sentence(name_ids(member, absent))} of CTA {format_block(member)} did not arrive"
     return text
 
 
@@ -224,10 +222,10 @@ def _describe_others(machine: Machine, group: Group) -> Iterator[str]:
     others = [candidate for candidate in machine.groups if candidate.block is block and candidate is not group]
     for other in others[:MOST_NAMED]:
         verb = "stands" if other.count == 1 or (len(other.warps) == 1 and other.count == WARP) else "stand"
-        yield f"{_capitalize(name_threads(other))} {verb} at {format_place(find_waiting_statement(other))}"
+        yield f"{capitalize_sentence(name_threads(other))} {verb} at {format_place(find_waiting_statement(other))}"
     gone = [thread for thread in range(block.thread_count) if not block.live[thread]]
     if gone:
-        yield f"{_capitalize(name_ids(block, gone))} exited"
+        yield f"{capitalize_sentence(name_ids(block, gone))} exited"
 
 
 def describe_barriers(machine: Machine) -> list[dict[str, Any]]:

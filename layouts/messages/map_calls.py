@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from lanescope.emulate.im2col import PixelBox
-from lanescope.emulate.tensor_maps import FILLS, INTERLEAVES, MAP_TYPES, SWIZZLES, make_tensor_map
+from lanescope.emulate.tensor_maps import FILLS, make_tensor_map
 from lanescope.errors import LayoutError
+from lanescope.shared.map_enums import INTERLEAVES, MAP_TYPES, SWIZZLES
 
 BASE = 0x7F0000000000  # stands for an address that cudaMalloc returned
 TYPE_CODES = {row.name: row.code for row in MAP_TYPES}

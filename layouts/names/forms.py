@@ -216,7 +216,7 @@ def _match_assignment(text: str) -> int:
         return everything
     d, a, b, *rest = match.groups() if match[1] else match.groups()[3:]
     expected = {"d": d, "a": a, "b": b, "c": d if match[1] else rest[0]}
-    if not all(_list_types(name) for name in expected.values()):
+    if not all(list_types(name) for name in expected.values()):
         return everything
     return sum(
         1 << n
@@ -225,14 +225,15 @@ def _match_assignment(text: str) -> int:
     )
 
 
-def _list_types(name: str) -> tuple[str, ...]:
+def list_types(name: str) -> tuple[str, ...]:
+    """List the element types of PTX that a word may mean."""
     return tuple(one for one in vocabulary.SYNONYMS.get(name, (name,)) if one in DTYPES)
 
 
 def _has_types(form: Instruction, expected: dict[str, str]) -> bool:
     types = form.types
     actual = {"c": types["d"], "b": types["a"], **types}
-    return all(actual[operand] in _list_types(name) for operand, name in expected.items())
+    return all(actual[operand] in list_types(name) for operand, name in expected.items())
 
 
 def _sort_forms(bits: int, words: list[str], said: list[str]) -> tuple[Instruction, ...]:

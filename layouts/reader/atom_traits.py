@@ -16,16 +16,17 @@ from numpy.typing import NDArray
 
 from lanescope.cute import layout as cute
 from lanescope.cute.text import parse_layout
+from lanescope.cxx.source_text import find_closing
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader import cutlass, labelled_layouts
 from lanescope.reader.meaning import TextMeaning
+from lanescope.tiles.mma import SIDES
 
 _TRAITS = re.compile(r"\bMMA_Traits\s*<\s*(?P<atom>[^\n;{}]{1,200}?)\s*>\s*(?::[^{;]{0,200})?\{")
 _SHAPE = re.compile(r"\bShape_MNK\s*=\s*(?:\w+::)?Shape\s*<\s*_?(\d+)\s*,\s*_?(\d+)\s*,\s*_?(\d+)\s*>")
 _LABEL = re.compile(r"([ABC])Layout(?:_TV)?")
 _ALIASED = re.compile(r"\busing\s+([ABC]Layout(?:_TV)?)\s*=\s*(?:\w+::){0,6}(\w+)\s*;")
-_TILES = {"a": (0, 2), "b": (1, 2), "c": (0, 1)}
 _MOST_ELEMENTS = 1 << 17  # of one layout whose elements are counted
 _MOST = 16  # specialisations of one text
 
@@ -89,11 +90,7 @@ def _find_specialisations(text: str) -> Iterator[tuple[str, str]]:
     for count, match in enumerate(_TRAITS.finditer(text)):
         if count >= _MOST:
             return
-        deep, at = 1, match.end()
-        while deep and at < len(text):
-            deep += {"{": 1, "}": -1}.get(text[at], 0)
-            at += 1
-        yield match["atom"], text[match.end() : at]
+        yield match["atom"], text[match.end() : find_closing(text, match.end() - 1)]
 
 
 def _check_layout(layout: cute.CuteLayout, letter: str, atom: str, body: str) -> Iterator[str]:
@@ -117,7 +114,7 @@ def _tile(body: str, known: Instruction | None, name: str) -> tuple[int, int] | 
         sizes = [int(size) for size in shape.groups()]
     else:
         sizes = [known.sizes.get(dim, 0) for dim in "mnk"] if known else []
-    rows, cols = _TILES[name]
+    rows, cols = SIDES[name]
     return (sizes[rows], sizes[cols]) if sizes and all(sizes) else None
 
 

@@ -15,11 +15,11 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.table.umma_atoms import OPERATIONS
 from lanescope.reader import cutlass, umma
 from lanescope.reader.atom_meaning import AtomMeaning, find_products, parse_dtype, parse_majors, parse_umma
+from lanescope.reader.cutlass import SELECTED_N
 from lanescope.reader.dsl_operations import parse_operation
 from lanescope.reader.terms import SyntaxTerm, TermText
 
 _CONTAINERS = frozenset(("MMA_Atom", "MMA_Traits", "Copy_Atom", "Copy_Traits", "make_mma_atom", "MMAAtom"))
-_SELECTED = (256, 192, 128, 96, 64, 32, 16, 8)  # N that the selectors choose from, without the extended shapes
 _DEEPEST = 8  # atoms in one another
 
 
@@ -119,7 +119,7 @@ def parse_selector(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
     a, b, d = (parse_dtype(text, one) for one in angle[:3])
     n = _parse_tile_n(text, value)
     a, b = ("tf32" if t == "f32" else t for t in (a, b))
-    wide = next((each for each in _SELECTED if n and n % each == 0), None)
+    wide = next((each for each in SELECTED_N if n and n % each == 0), None)
     found = find_products({"a": a, "b": b, "d": d}, {"n": wide} if wide else {}, warpgroup=True)
     if not found:
         return None

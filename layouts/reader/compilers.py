@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from lanescope.cxx.sizes import ELEMENT_NAMES
 from lanescope.errors import LayoutError
 from lanescope.ptx import short_names
 from lanescope.ptx.instruction import Instruction
@@ -28,45 +29,13 @@ _SPELLED = re.compile(
     r"(?<!\w)ptx(?P<dot>\.|\[f?[\"'])(?P<name>(?:mma|wgmma|ldmatrix|stmatrix|wmma|tcgen05)\.[\w.:]{6,160})"
 )
 _NAMES = {  # of types, as TVM, MLIR and LLVM call them → PTX's
-    "fp16": "f16",
-    "float16": "f16",
-    "f16": "f16",
-    "half": "f16",
-    "bf16": "bf16",
-    "bfloat16": "bf16",
-    "fp32": "f32",
-    "float32": "f32",
-    "f32": "f32",
-    "float": "f32",
-    "tf32": "tf32",
-    "fp64": "f64",
-    "float64": "f64",
-    "f64": "f64",
-    "int8": "s8",
-    "s8": "s8",
-    "i8": "s8",
-    "uint8": "u8",
-    "u8": "u8",
-    "int4": "s4",
-    "s4": "s4",
-    "i4": "s4",
-    "uint4": "u4",
-    "u4": "u4",
-    "int32": "s32",
-    "s32": "s32",
-    "i32": "s32",
-    "b1": "b1",
-    "int1": "b1",
-    "uint1": "b1",
-    "e4m3": "e4m3",
-    "float8_e4m3": "e4m3",
-    "float8_e4m3fn": "e4m3",
-    "f8E4M3FN": "e4m3",
-    "e4m3_float8": "e4m3",
-    "e5m2": "e5m2",
-    "float8_e5m2": "e5m2",
-    "f8E5M2": "e5m2",
-    "e5m2_float8": "e5m2",
+    **{name: ptx for name, ptx in ELEMENT_NAMES.items() if name != "fp8_t"},  # which may be either
+    **{f"float8_{form}": form for form in ("e4m3", "e5m2")},
+    **{f"{form}_float8": form for form in ("e4m3", "e5m2")},
+    **{"f32": "f32", "f64": "f64", "f8E4M3FN": "e4m3", "f8E5M2": "e5m2"},
+    **{f"{name}{bits}": f"s{bits}" for name in ("int", "s", "i") for bits in (4, 8, 32)},
+    **{f"{name}{bits}": f"u{bits}" for name in ("uint", "u") for bits in (4, 8)},
+    **dict.fromkeys(("b1", "int1", "uint1"), "b1"),
 }
 _TYPE = re.compile(r"[\"'](?:\w+\.)?(" + "|".join(sorted(_NAMES, key=len, reverse=True)) + r")[\"']")
 _SUMS = {"bf16": "f32", "tf32": "f32", "f64": "f64", **dict.fromkeys(("s8", "u8", "s4", "u4", "b1"), "s32")}

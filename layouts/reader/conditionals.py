@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from lanescope.cxx.source_text import split_list
 from lanescope.reader import atoms, terms
 from lanescope.reader.meaning import TextMeaning
 from lanescope.reader.terms import SyntaxTerm, TermText
@@ -70,21 +71,6 @@ def _instruction_of(home: TermText, value: Any, name: str) -> str:
 
 
 def _split_arguments(text: str) -> list[str]:
-    """Split the arguments of the first <…> of a text; inside parentheses < and > are comparisons."""
-    arguments: list[str] = []
-    open_: list[str] = []
-    first = at = text.find("<") + 1
-    while at < len(text):
-        letter = text[at]
-        angles = not open_ or open_[-1] == "<"
-        if letter in "([{" or (letter == "<" and angles):
-            open_.append(letter)
-        elif letter in ")]}" or (letter == ">" and angles and open_):
-            open_ = open_[:-1]
-        elif letter in ",>" and not open_:
-            arguments.append(text[first:at])
-            first = at + 1
-            if letter == ">":
-                return arguments
-        at += 1
-    return []
+    """Split the arguments of the first <…> of a text; [] if it does not end."""
+    places, end = split_list(text, text.find("<") + 1)
+    return [text[first:past] for first, past in places] if text[end : end + 1] == ">" else []

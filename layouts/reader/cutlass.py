@@ -37,7 +37,9 @@ _WORDS = {"SATURATE": "satfinite", "XORPOPC": "xor", "ANDPOPC": "and"}
 _SUMS = {"float": "f32", "half_t": "f16"}
 _LAYOUTS = {"T": "row", "N": "col"}
 _TENSOR_MEMORY = re.compile(r"\bSM1[01]\d_(?:MMA|TMEM|UTCCP)\w*")  # read as tcgen05
+SELECTED_N = (256, 192, 128, 96, 64, 32, 16, 8)  # of ss_op_selector and rs_op_selector, without the extended shapes
 _MOST = 64  # atoms of one text
+_WARPGROUP_ROWS = 64  # M of every wgmma; no product of a warp has as many
 
 
 def find_atom_instructions(text: str) -> list[Instruction]:
@@ -84,6 +86,18 @@ def find_wgmma(name: str) -> Instruction | None:
         return None
     instruction = instructions.pop() if len(instructions) == 1 else None
     return instruction if instruction is not None and instruction.family.by_descriptor else None
+
+
+def find_warp_shape(name: str) -> tuple[int, int, int] | None:
+    """Find M, N and K in the name of an atom whose operands are a warp's registers; None for another name.
+
+    >>> find_warp_shape("SM90_16x8x4_F64F64F64F64_TN"), find_warp_shape("SM90_64x128x16_F32BF16BF16_SS")
+    ((16, 8, 4), None)
+    """
+    match = _MMA.fullmatch(name)
+    if match is None or not match["sm"] or int(match["m"]) >= _WARPGROUP_ROWS:
+        return None
+    return int(match["m"]), int(match["n"]), int(match["k"])
 
 
 def recognise_cutlass_atoms(text: str) -> tuple[TextMeaning, ...]:

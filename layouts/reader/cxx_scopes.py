@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from lanescope.cxx.source_text import blank_matches, split_list
 from lanescope.reader.scopes import Definition, Parameter, Scope, ScopeIndex
 
 _SKIPPED = re.compile(
@@ -50,7 +51,7 @@ def index_cxx_scopes(text: str) -> ScopeIndex:
     >>> [(one.kind, one.name) for one in index_cxx_scopes("struct A { void f(int n) { } };").scopes]
     [('text', ''), ('class', 'A'), ('function', 'f')]
     """
-    code = _SKIPPED.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    code = blank_matches(_SKIPPED, text)
     scanner = _Scanner(code)
     scanner.scan()
     macros: dict[str, list[Definition]] = {}
@@ -177,32 +178,17 @@ def _parse_template_heads(code: str, first: int, at: int) -> tuple[dict[str, Par
     parameters: dict[str, Parameter] = {}
     head = re.compile(r"\s*template\s*<")
     while match := head.match(code, first, at):
-        items, first = _split_angle(code, match.end(), at)
+        items, first = _split_brackets(code, match.end(), at)
         for place, (begin, past) in enumerate(items):
             if found := _parse_parameter(code, begin, past, place, template=True):
                 parameters[found.name] = found
     return parameters, first
 
 
-def _split_angle(code: str, first: int, at: int) -> tuple[list[tuple[int, int]], int]:
+def _split_brackets(code: str, first: int, at: int) -> tuple[list[tuple[int, int]], int]:
     """Split what stands between angle brackets or parentheses at commas: (places, where it ends)."""
-    items: list[tuple[int, int]] = []
-    begin, deep = first, 0
-    while first < at:
-        letter = code[first]
-        if letter in "<([{":
-            deep += 1
-        elif letter in ">)]}" and not (letter == ">" and code[first - 1] in "-="):
-            if deep == 0:
-                break
-            deep -= 1
-        elif letter == "," and deep == 0:
-            items.append((begin, first))
-            begin = first + 1
-        first += 1
-    if code[begin:first].strip():
-        items.append((begin, first))
-    return items, min(first + 1, at)
+    items, end = split_list(code, first, at)
+    return items if code[slice(*items[-1])].strip() else items[:-1], min(end + 1, at)
 
 
 def _parse_parameter(code: str, begin: int, past: int, place: int, template: bool) -> Parameter | None:
@@ -260,7 +246,7 @@ def _make_class_scope(
     if behind and not match["special"]:
         first = rest + behind.end()
         named = re.compile(r"\s*(?:(?:public|private|protected|virtual|typename)\s+)*")
-        items, _ = _split_angle(code, first, at)
+        items, _ = _split_brackets(code, first, at)
         heads = ((named.match(code, begin), begin) for begin, _ in items)
         made.bases = tuple(head_match.end() if head_match else begin for head_match, begin in heads)
     return made
@@ -275,7 +261,7 @@ def _make_function_scope(
         before = code[rest:opened]
         name = _FUNCTION.search(before)
         if name and not _ATTRIBUTE.search(before) and before.count("<") == before.count(">"):
-            items, _ = _split_angle(code, opened + 1, at)
+            items, _ = _split_brackets(code, opened + 1, at)
             taken = dict(parameters)
             for place, (begin, past) in enumerate(items):
                 if found := _parse_parameter(code, begin, past, place, template=False):
@@ -289,7 +275,7 @@ def _make_function_scope(
 
 
 def _skip_parentheses(code: str, opened: int, at: int) -> int:
-    return _split_angle(code, opened + 1, at)[1]
+    return _split_brackets(code, opened + 1, at)[1]
 
 
 def _make_lambda_scope(code: str, first: int, at: int, parent: Scope) -> Scope | None:
@@ -297,7 +283,7 @@ def _make_lambda_scope(code: str, first: int, at: int, parent: Scope) -> Scope |
     bracket = code.rfind("]", first, at)
     if bracket < 0 or not (match := _LAMBDA.match(code, bracket, at)):
         return None
-    items, behind = _split_angle(code, match.end(), at) if match["taken"] else ([], match.end())
+    items, behind = _split_brackets(code, match.end(), at) if match["taken"] else ([], match.end())
     if not _BEHIND_LAMBDA.match(code[behind:at]) or not re.search(
         r"(?:[=(,&|{]|\breturn)\s*\[[^\[\]]*\]", code[first : bracket + 1]
     ):

@@ -6,6 +6,7 @@ CUTLASS 4.7, python/CuTeDSL/cutlass/cute/nvgpu (warp, warpgroup); those of tcgen
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,13 +17,28 @@ from lanescope.ptx.role import InstructionVerb
 from lanescope.ptx.table.umma_atoms import OPERATIONS
 from lanescope.reader import terms
 from lanescope.reader.atom_meaning import AtomMeaning, find_products, parse_dtype, parse_majors, parse_umma
-from lanescope.reader.operation_types import list_takeable
 from lanescope.reader.terms import SyntaxTerm, TermText
 
 _ONE_TYPE = frozenset(("MmaMXF8Op", "MmaMXF4Op", "MmaMXF4NVF4Op"))  # of A and B; a scale's type stands behind
+# the types that an operation takes for A and B, as its name says
+_FLOAT8 = frozenset({"e4m3", "e5m2"})
+_TYPES: Mapping[str, frozenset[str]] = {
+    "MmaF16BF16Op": frozenset({"f16", "bf16"}),
+    "MmaTF32Op": frozenset({"tf32"}),
+    "MmaF8Op": _FLOAT8,
+    "MmaFP8Op": _FLOAT8,
+    "MmaF8F6F4Op": _FLOAT8 | {"e3m2", "e2m3", "e2m1"},
+    "MmaI8Op": frozenset({"s8", "u8"}),
+}
 OPERATION = re.compile(
     r"(?<![\w.])(?:\w+\.){0,6}(?:Mma(?:F16BF16|TF32|F8|FP8|I8|F8F6F4|MX\w{2,10})Op|(?:Ld|St)Matrix\w{4,12}Op)\s*\("
 )
+
+
+def _list_takeable(operation: str, found: Iterable[Instruction]) -> list[Instruction]:
+    """Return those instructions whose A and B an operation can have; all for a name that says nothing of types."""
+    types = _TYPES.get(operation)
+    return [one for one in found if types is None or {one.types["a"], one.types["b"]} <= types]
 
 
 def _list_arguments(text: TermText, value: SyntaxTerm) -> list[Any]:
@@ -47,7 +63,7 @@ def parse_operation(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
         found = _scaled_products(f"kind::{row.kind}", types["a"], types["b"])
     else:
         sizes = {dim: size for dim, size in zip("mnk", shape, strict=False) if size}
-        found = list_takeable(value.name, find_products(types, sizes, warpgroup))
+        found = _list_takeable(value.name, find_products(types, sizes, warpgroup))
     registers = any(isinstance(one, SyntaxTerm) and one.name == "RMEM" for one in args)
     return AtomMeaning(tuple(found), value.path, parse_majors(args), from_registers=registers) if found else None
 

@@ -7,14 +7,34 @@ imm-scale-a, imm-scale-b, and for f16 and bf16 imm-trans-a (A by descriptor only
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+
+from lanescope.ptx.instruction import Instruction
 
 _STATEMENT = re.compile(
     r"\bwgmma\s*\.\s*mma_async(?P<sp>\s*\.\s*sp)?(?:\s*\.\s*\w+)*?\s*\.\s*(?:f16\s*\.\s*f16|bf16\s*\.\s*bf16)(?![\w.])"
     r"(?P<rest>[^;]{1,6000})",
     re.I,
 )
-_MAJORS = {"0": "K", "1": "MN"}
+MAJORS = {"0": "K", "1": "MN"}  # transpose immediate → the major that it says
 _MOST = 64  # statements of one text
+
+
+def find_transposes(instruction: Instruction, operands: Sequence[str], registers: bool) -> dict[str, str]:
+    """Map A and B of a wgmma to the text of their transpose immediates, which only 16-bit elements have.
+
+    registers: whether A comes from registers and has none; {} for a statement that is cut off before them.
+    """
+    if instruction.operand("a").element.bits != 16:
+        return {}
+    return _select_transposes(operands, instruction.operands["a"].sparsity is not None, registers)
+
+
+def _select_transposes(operands: Sequence[str], sparse: bool, registers: bool) -> dict[str, str]:
+    names = ("b",) if registers else ("a", "b")
+    first = (6 if sparse else 4) + 2  # behind scale-d and the two scales
+    transposes = operands[first : first + len(names)]
+    return dict(zip(names, transposes, strict=True)) if len(transposes) == len(names) else {}
 
 
 def _split_operands(text: str) -> list[str]:
@@ -41,13 +61,9 @@ def find_majors(text: str) -> dict[str, str]:
     for match, _ in zip(_STATEMENT.finditer(text), range(_MOST), strict=False):
         parts = _split_operands(match["rest"])
         registers = len(parts) > 1 and parts[1].startswith("{")
-        first = (6 if match["sp"] else 4) + 2  # behind scale-d and the two scales
-        transposes = parts[first:]
-        count = 1 if registers else 2
-        if len(transposes) < count:
-            continue
-        read = [_MAJORS.get(part) for part in transposes[:count]]
-        said.add((None, read[0]) if registers else (read[0], read[1]))
+        if transposes := _select_transposes(parts, match["sp"] is not None, registers):
+            majors = {name: MAJORS.get(text) for name, text in transposes.items()}
+            said.add((majors.get("a"), majors["b"]))
     if len(said) != 1:
         return {}
     a, b = said.pop()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from lanescope.cute import layout as cute
 from lanescope.cute.text import parse_layout, parse_swizzle
-from lanescope.cxx.sizes import ELEMENT_BITS
+from lanescope.cxx.sizes import ELEMENT_BITS, find_mlir_bits
 from lanescope.errors import LayoutError
 from lanescope.reader import shapes, terms
 from lanescope.reader.terms import SyntaxTerm, TermText
@@ -49,7 +49,6 @@ _CODE = re.compile(
 )
 _VALUE_END = re.compile(r"\n|//|#|(?<=\))\s")
 LONGEST_VALUE = 600  # characters of what a print's field says
-_TYPES = {"bf16": 16, "f16": 16, "f32": 32, "tf32": 32, "f64": 64, "i8": 8, "u8": 8, "i32": 32, "i16": 16, "i64": 64}
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +185,7 @@ def _pointed_bits(pointer: re.Match[str], inside: str) -> int | None:
         return bits
     kind = re.match(r"\s*([\w:]+)", inside)
     name = kind[1] if kind else ""
-    return _TYPES.get(name) or ELEMENT_BITS.get(name) or (8 if name.startswith("f8") else None)
+    return find_mlir_bits(name) or ELEMENT_BITS.get(name)
 
 
 def find_code_layouts(text: str) -> Iterator[LabelledLayout]:

@@ -15,10 +15,11 @@ from itertools import islice
 
 from lanescope.reader.code import recogniser
 from lanescope.reader.code.findings import Pitfall
-from lanescope.reader.code.header_names import DATA_BITS, DATA_TYPES, SWIZZLES
+from lanescope.reader.code.header_names import SWIZZLE_NAMES
 from lanescope.reader.code.tma_rules import MapParts, MapSheet, TensorMap, find_broken_rules, read_swizzle_code
 from lanescope.reader.code.values import OpaqueValue
 from lanescope.reader.meaning import TextMeaning
+from lanescope.shared.map_enums import MAP_TYPES
 
 MOST_MAPS = 24
 LONGEST_HEAD, LONGEST_LINE = 80, 1024  # characters before a print's first field, and of its line
@@ -160,9 +161,10 @@ def _parse_element_type(fields: _PrintedFields) -> tuple[int | None, str | None]
     code = fields.get_first("type")
     if "type" in fields.words:
         name = fields.words["type"].upper().removeprefix("CU_TENSOR_MAP_DATA_TYPE_")
-        code = DATA_TYPES.index(name) if name in DATA_TYPES else None
+        code = next((row.code for row in MAP_TYPES if row.name == name), None)
     if code is not None:
-        return (DATA_BITS.get(code), DATA_TYPES[code]) if 0 <= code < len(DATA_TYPES) else (None, None)
+        row = MAP_TYPES[code] if 0 <= code < len(MAP_TYPES) else None
+        return (row.shared_bits, row.name) if row else (None, None)
     size = fields.get_first("size")
     return (8 * size if size else None), None
 
@@ -192,12 +194,12 @@ def _parse_swizzle(fields: _PrintedFields, bytes_: bool) -> tuple[str | None, li
     code = fields.get_first("swizzle")
     if "swizzle" in fields.words:
         name = fields.words["swizzle"].upper().removeprefix("CU_TENSOR_MAP_SWIZZLE_")
-        code = SWIZZLES.index(name) if name in SWIZZLES else None
+        code = SWIZZLE_NAMES.index(name) if name in SWIZZLE_NAMES else None
     elif bytes_ and code is not None:
         name = "NONE" if code in (0, 16) else f"{code}B" + ("_ATOM_32B" if fields.get_first("grain") == 32 else "")
-        if name not in SWIZZLES:
+        if name not in SWIZZLE_NAMES:
             return None, [("tma_swizzle", f"No swizzle is {code} bytes wide: 0, 32, 64 or 128.")]
-        code = SWIZZLES.index(name)
+        code = SWIZZLE_NAMES.index(name)
     return (None, []) if code is None else read_swizzle_code(code)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from lanescope.bits import format_word
+from lanescope.cxx.source_text import blank, find_closing
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.ptx.table.descriptors import BASE_OFFSET, LBO, SBO, START, SWIZZLE, get_format_of_word
 from lanescope.reader import printed_columns
@@ -116,7 +117,7 @@ def _add_fields(text: str, names: dict[int, str]) -> tuple[str, ...]:
 def blank_bit_field_types(text: str) -> str:
     """Blank the types with bit-fields in a text, since the number behind a name there is its width."""
     for start, end in _find_bit_field_types(text):
-        text = text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]
+        text = text[:start] + blank(text[start:end]) + text[end:]
     return text
 
 
@@ -126,13 +127,9 @@ def _find_bit_field_types(text: str) -> Iterator[Span]:
     for match in _DEFINED.finditer(text):
         if match.start() < past:
             continue
-        deep, at = 1, match.end()
-        while deep and at < len(text):
-            deep += {"{": 1, "}": -1}.get(text[at], 0)
-            at += 1
-        past = at  # what an outer type lacks, those inside it lack
-        if _WIDTH.search(text, match.end(), at):
-            yield match.start(), at
+        past = min(find_closing(text, match.end() - 1) + 1, len(text))  # what an outer type lacks, those inside it lack
+        if _WIDTH.search(text, match.end(), past):
+            yield match.start(), past
 
 
 def recognise_bit_field_types(text: str) -> tuple[TextMeaning, ...]:

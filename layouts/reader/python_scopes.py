@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from lanescope.cxx.source_text import blank_matches
 from lanescope.reader.scopes import Definition, Parameter, Scope, ScopeIndex
 
 _SKIPPED = re.compile(
@@ -24,7 +25,7 @@ def index_python_scopes(text: str) -> ScopeIndex:
     >>> [(one.kind, one.name) for one in index_python_scopes("class A:\\n    def f(self):\\n        pass\\n").scopes]
     [('text', ''), ('class', 'A'), ('function', 'f')]
     """
-    code = _SKIPPED.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    code = blank_matches(_SKIPPED, text)
     scanner = _Scanner(code)
     scanner.scan()
     return ScopeIndex(scanner.scopes, code, {})

@@ -13,6 +13,7 @@ from lanescope.cute import layout as cute
 from lanescope.cute import text as cute_text
 from lanescope.cute.tuples import format_tuple, list_leaves, make_compact_strides, make_row_major_strides
 from lanescope.cute.words import LAYOUTS, LEFT, RIGHT, SWIZZLES, TUPLES, UNDERSCORES
+from lanescope.cxx.source_text import split_arguments
 from lanescope.errors import LayoutError
 from lanescope.reader.terms import SyntaxTerm, TermText
 
@@ -213,17 +214,9 @@ def parse_printed_tiler(words: str) -> tuple[str | None, list[Any]]:
     words = re.sub(r"\s|_(?=\d)", "", words)
     if not (words.startswith("(") and words.endswith(")")):
         return None, []
-    parts, deep, part = [], 0, ""
-    for letter in words[1:-1]:
-        deep += {"(": 1, ")": -1}.get(letter, 0)
-        if letter == "," and deep == 0:
-            parts.append(part)
-            part = ""
-        else:
-            part += letter
     result: list[str] = []
     sizes: list[Any] = []
-    for mode in (*parts, part):
+    for mode in split_arguments(words[1:-1], ("(", ")")) or [""]:
         if mode in ("_", "*", "None", ""):
             result.append("_")
             sizes.append(None)

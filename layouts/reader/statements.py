@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 
+from lanescope.cxx.source_text import COMMENT, blank, blank_matches
 from lanescope.ptx import catalog, short_names, statement
 from lanescope.ptx.instruction import Instruction
 
 MOST = 512  # statements of one text
 MOST_OPERANDS = 8192  # characters of the operands of one
-_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.S)  # a string, or a comment
-_PTX_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+_STRING_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.S)
 _LEFT_OUT = re.compile(r"\.\.\.|…")
 _CLOSED = re.compile(r"\s*(\{[^{}]*\}|\[[^\[\]]*\])")
 _OPERAND = re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]|(?!\.+$)[-!%\w$.|\[\]]+")
@@ -101,7 +101,7 @@ def _count_declared_registers(joined: str) -> dict[str, int]:
 
 def _join_strings(text: str) -> tuple[str, _PlaceMap]:
     """Remove comments and join string literals and their line ends; return the text and a map to original places."""
-    text = _COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else _blank_match(found), text)
+    text = _STRING_OR_COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else blank(found[0]), text)
     strings: list[str] = []
     starts, origins = [0], [0]
     last = length = 0
@@ -116,11 +116,7 @@ def _join_strings(text: str) -> tuple[str, _PlaceMap]:
             length += len(match[0])
         last = match.end()
     strings.append(text[last:])
-    return _PTX_COMMENT.sub(_blank_match, "".join(strings)), _PlaceMap(starts, origins)
-
-
-def _blank_match(match: re.Match[str]) -> str:
-    return re.sub(r"[^\n]", " ", match[0])
+    return blank_matches(COMMENT, "".join(strings)), _PlaceMap(starts, origins)
 
 
 @dataclass(frozen=True, slots=True)

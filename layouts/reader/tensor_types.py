@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from lanescope.cxx.sizes import find_mlir_bits
 from lanescope.inputs import join_words
 from lanescope.reader.code import recogniser
 from lanescope.reader.code.findings import Pitfall
@@ -27,10 +28,7 @@ _OF_TRITON = re.compile(
     r"!tt\.tensordesc<(?:tensor<)?(?P<sizes>(?:\d+x)+)(?P<type>\w+)(?:,\s*(?P<layout>#[^>!\n]{1,400}>?))?>"
 )
 _SHARED = re.compile(r"swizzlingByteWidth\s*=\s*(\d+)")
-_ELEMENT = re.compile(
-    r"[su]?i(?P<whole>[1-9]\d{0,2})|bf16|tf32|f(?:16|32|64)|f(?P<small>[468])E\dM\d(?:B11)?(?:FN)?U?Z?"
-)
-_BITS = {"f16": 16, "bf16": 16, "f32": 32, "tf32": 32, "f64": 64, "8": 8, "16": 16, "32": 32, "64": 64}
+_STORED_BITS = (8, 16, 32, 64)  # of what a map takes as it is stored
 
 
 def recognise_tensor_map_types(text: str) -> tuple[TextMeaning, ...]:
@@ -64,15 +62,14 @@ def _make_map(name: str, match: re.Match[str], mode: str | None, interleave: int
     Nothing if the element type is none of MLIR's.
     """
     kind = match["type"]
-    element = _ELEMENT.fullmatch(kind)
-    if element is None:
+    bits = find_mlir_bits(kind)
+    if bits is None:
         return
-    bits = _BITS.get(element["whole"] or element["small"] or kind)
     known = mode if mode in WIDTHS else None
     sizes = tuple(int(size) for size in reversed(match["sizes"].strip("x").split("x")))
     parts = MapParts(
         OpaqueValue(name, head=name, span=match.span()),
-        bits,
+        bits if bits in _STORED_BITS else None,
         kind,
         dims=(),
         strides=(),

@@ -25,9 +25,9 @@ from lanescope.reader.meaning import TextMeaning
 from lanescope.reader.smem_layouts import parse_layout_text
 from lanescope.reader.terms import TermText
 from lanescope.tiles.atoms import make_mma_atom
+from lanescope.tiles.mma import SIDES
 
 OPEN = "?"  # a size that the text leaves open
-_SIDES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}  # of M, N and K
 _OF_MMA = re.compile(r"partition_(?:fragment_|shape_)?([ABC])")
 _OF_COPY = re.compile(r"(partition|retile)_([SD])")
 _SLICES = frozenset(("get_slice", "get_thread_slice", "get_thr_slice"))
@@ -257,7 +257,7 @@ def _cut_operand(mma: TextMeaning, sizes: list[Any], letter: str) -> TensorShape
         return None
     if letter.lower() in made.shared:
         return None
-    rests = [_repeat(sizes[at], shape[n] * counts[n]) for at, n in enumerate(_SIDES[letter])]
+    rests = [_repeat(sizes[at], shape[n] * counts[n]) for at, n in enumerate(SIDES[letter.lower()])]
     values = made.layouts[letter.lower()].modes[1].shape
     return TensorShape((values, *rests, *sizes[2:]), tuple(sizes[:2]))
 

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from lanescope.cxx import integers as c_integers
 from lanescope.cxx.integers import PYTHON
 from lanescope.cxx.literals import parse_literal
+from lanescope.cxx.source_text import CLOSING
 from lanescope.deadline import check_deadline
 from lanescope.reader.grammar import (
     DEEPEST,
@@ -30,7 +31,6 @@ MOST_REPEATED = 64  # of a list times a number
 _SKIPPED = frozenset(
     "typename const constexpr static template struct class auto decltype inline using volatile public return".split()
 )
-_CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
 class TextTokens(Protocol):
@@ -231,9 +231,9 @@ class TermReader:
         if opening == "::":  # ::name
             self.advance()
             return self.parse_primary()
-        if opening not in _CLOSING:
+        if opening not in CLOSING:
             raise UnreadableError
-        items, named, comma = self.parse_items(_CLOSING[opening])
+        items, named, comma = self.parse_items(CLOSING[opening])
         if opening == "{" and named:
             return SyntaxTerm("{}", args=tuple(items), named=tuple(named), span=(first, self.last))
         if opening != "(" or len(items) != 1 or comma or named:
@@ -257,7 +257,7 @@ class TermReader:
                 inner = parts.term(self.last)
                 items, _, _ = self.parse_items("]")
                 return SyntaxTerm("[]", args=(inner, *items), span=(parts.first, self.last), symbol=True)
-            add_part = _ADD_PART.get(self.word) if self.calls or self.word not in _CLOSING else None
+            add_part = _ADD_PART.get(self.word) if self.calls or self.word not in CLOSING else None
             if add_part is None or not add_part(self, parts):
                 break
         return parts.term(self.last)
@@ -278,7 +278,7 @@ class TermReader:
             value = SyntaxTerm(f"decltype::{self.word}", span=(first, self.end), owner=value)
             self.advance()
         if self.on("{", "("):  # a value of that type
-            self.parse_items(_CLOSING[self.word])
+            self.parse_items(CLOSING[self.word])
         return value
 
     def add_angle(self, parts: _Parts) -> bool:
@@ -294,7 +294,7 @@ class TermReader:
         """Add (…) or {…} to a term; in X<…>(…)(…) the call of what a call gives. False for {…} behind a call."""
         if self.word == "{" and parts.args is not None:
             return False
-        items, named, _ = self.parse_items(_CLOSING[self.word])
+        items, named, _ = self.parse_items(CLOSING[self.word])
         parts.args = (*(parts.args or ()), *items)
         parts.named += named
         return True

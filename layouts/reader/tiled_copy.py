@@ -14,6 +14,7 @@ from lanescope.cute import copy_atom as copyatom
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.text import parse_cute_layout
 from lanescope.cute.tuples import format_tuple
+from lanescope.cxx.sizes import find_mlir_bits
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.reader import labelled_layouts, shapes, terms, tiled_mma
@@ -21,6 +22,7 @@ from lanescope.reader.copy_atoms import CopyAtomMeaning, parse_copy_atom
 from lanescope.reader.copy_maps import invert_map, list_mode_sizes
 from lanescope.reader.meaning import TextMeaning, drop_repeats
 from lanescope.reader.terms import SyntaxTerm, TermText
+from lanescope.tiles.mma import SIDES
 
 if TYPE_CHECKING:
     from lanescope.tiles.copy import TiledCopy
@@ -35,7 +37,6 @@ _FIELD = re.compile(
     r"|TV[ _]Layout[ _](?:Src|Dst)|Value[ _]?Type)\s*:[ \t]*",
     re.I,
 )
-_PRINTED_BITS = {"f64": 64, "f32": 32, "tf32": 32, "i32": 32, "f16": 16, "bf16": 16, "i16": 16, "i8": 8, "ui8": 8}
 _OF_OPERAND = re.compile(r"make_tiled_copy_([ABC])(_atom)?")
 _MOST_MADE = 8
 _FOURTH = (
@@ -227,7 +228,7 @@ def _make_operand_meaning(copied: CopyAtomMeaning, letter: str, mma: TextMeaning
     """Make the meaning of make_tiled_copy_A(atom, tiled_mma): the operand's tile, as the MMA's threads hold it."""
     facts = mma.facts if mma else {}
     mma_body, tile = facts.get("body"), facts.get("tile_mnk") or ()
-    sizes = [tile[n] for n in _AXES[letter]] if tile and all(isinstance(size, int) for size in tile) else None
+    sizes = [tile[n] for n in SIDES[letter.lower()]] if tile and all(isinstance(size, int) for size in tile) else None
     values = _values_of_mma(letter, sizes, facts) if sizes else None
     body = {"tiled_mma": dict(mma_body) if mma_body else None, "operand": letter.lower(), "tile": sizes}
     opened = list(mma.undetermined) if mma else ["tiled_mma"]
@@ -301,9 +302,6 @@ def _make_cotiled_meaning(home: TermText, copied: CopyAtomMeaning | None, argume
     return _make_map_meaning(copied, laid, sizes, f"({','.join(modes)})")
 
 
-_AXES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}  # of M, N and K
-
-
 def _values_of_mma(letter: str, sizes: list[int], facts: Mapping[str, Any]) -> int | None:
     """Return how many elements of an operand's tile a thread of a TiledMMA holds.
 
@@ -319,7 +317,7 @@ def _values_of_mma(letter: str, sizes: list[int], facts: Mapping[str, Any]) -> i
         return None
     modes = [shapes.compute_size(mode) or 1 for mode in laid.shape]
     values = op.values
-    for n, size in zip(_AXES[letter], sizes, strict=True):
+    for n, size in zip(SIDES[letter.lower()], sizes, strict=True):
         values = values * size // (shape[n] * modes[n])
     return values
 
@@ -375,7 +373,7 @@ def _parse_print(block: dict[str, str]) -> TextMeaning | None:
     tiler, sizes = shapes.parse_printed_tiler(block["tiler"])
     kind = block.get("type", "")
     match = re.fullmatch(r"(\d+)b", kind)
-    bits = int(match[1]) if match else _PRINTED_BITS.get(kind.lower())
+    bits = int(match[1]) if match else find_mlir_bits(kind)
     copied = CopyAtomMeaning(None, None, bits)
     if bits and "src" in block and "dst" in block:
         copied = _find_printed_atom(block["src"], block["dst"], bits)

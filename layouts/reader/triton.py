@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from lanescope.cxx.sizes import ELEMENT_BITS
+from lanescope.cxx.sizes import ELEMENT_BITS, find_mlir_bits
 from lanescope.inputs import shorten_value
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import WARP, WARPGROUP, Instruction
@@ -18,6 +18,7 @@ from lanescope.reader import amd_layouts, gluon, terms
 from lanescope.reader.meaning import TextMeaning
 from lanescope.reader.terms import SyntaxTerm, TermText
 from lanescope.triton.amd import NOTICE, is_amd
+from lanescope.triton.parameters import SHARED
 
 _DIALECTS = r"(?:ttg|triton_gpu|ttng|triton_nvidia_gpu|gluon)"
 _ATTRIBUTE = re.compile(rf"\#{_DIALECTS}\.\w+\s*(?:<|(?![\w.<]))")
@@ -100,7 +101,7 @@ _OF_VERSIONS = (  # of nvidia_mma
     (1, "versionMajor 1 is Volta's layout, which Triton has dropped."),
     (5, "versionMajor 5 is tcgen05: D lies in tensor memory, #ttng.tensor_memory_encoding lays it out."),
 )
-_SHARED = frozenset("swizzled_shared nvmma_shared padded_shared shared_linear shared".split())
+_SHARED = frozenset((*SHARED, "shared"))
 _KNOWN = frozenset(row.attribute for row in GLUON.values()) | {"generic_linear"} | _SHARED | frozenset(_REFUSED)
 _OF_CLUSTERS = ("CTAsPerCGA", "CTASplitNum", "CTAOrder")
 _MEMORY_SPACES = frozenset("shared_memory tensor_memory smem".split())
@@ -147,9 +148,7 @@ def _find_tensor_shapes(text: str) -> dict[str, tuple[list[int], int | None]]:
             continue
         sizes = [int(n) for n in match[1].strip("x").split("x")]
         kind = match[2]
-        bits = 16 if kind == "bf16" else ELEMENT_BITS.get(kind)
-        if bits is None and (bits_match := re.match(r"[if](\d{1,4})$|f(\d{1,4})E", kind)):
-            bits = int(bits_match[1] or bits_match[2])
+        bits = find_mlir_bits(kind) or ELEMENT_BITS.get(kind)
         name = "" if re.match(rf"\#{_DIALECTS}\.", match[3]) else match[3]
         shapes.setdefault(name, (sizes, bits))
     return shapes

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lanescope.cxx.sizes import ELEMENT_BITS
+from lanescope.cxx.sizes import ELEMENT_BITS, find_mlir_bits
+from lanescope.cxx.source_text import split_list
 
 _ALIAS = re.compile(r"^[^\S\n]*(#\w+)\s*=\s*(#[\w.]+[^\S\n]*)", re.MULTILINE)
 _SECTION = re.compile(r"^[ \t]*//[ \t]*-{4,}[ \t]*$", re.M)  # between the inputs of one test file
@@ -145,7 +146,8 @@ def _expand_aliases(text: str, aliases: dict[str, str], known: dict[str, str]) -
 def _find_tensor_types(line: str, aliases: dict[str, str], known: dict[str, str]) -> Iterator[TensorType]:
     """Yield the types of a line that have a layout, left to right."""
     for match in _TYPE.finditer(line):
-        parts = _split_parts(line, match.end())
+        places, end = split_list(line, match.end())
+        parts = [line[slice(*place)] for place in places] if end < len(line) else []
         sizes = _DIMS.match(parts[0]) if parts else None
         layout = next((part for part in parts[1:] if part.strip().startswith("#")), "")
         if not sizes or not layout or len(sizes[1]) > 128:
@@ -156,33 +158,7 @@ def _find_tensor_types(line: str, aliases: dict[str, str], known: dict[str, str]
         yield TensorType(
             shape,
             name,
-            _get_element_bits(name),
+            64 if name == "ptr" else find_mlir_bits(name) or ELEMENT_BITS.get(name),
             _expand_aliases(layout, aliases, known),
             tuple(m[0] for m in [_NAME.fullmatch(layout.strip())] if m),
         )
-
-
-def _split_parts(line: str, at: int) -> list[str]:
-    """Split the text between `<` and its `>` at the commas outside all brackets; [] if it does not end."""
-    deep, start, parts = 1, at, []
-    for here in range(at, len(line)):
-        mark = line[here]
-        if mark in "<[({":
-            deep += 1
-        elif mark in "])}" or (mark == ">" and line[here - 1] != "-"):
-            deep -= 1
-        if not deep or (mark == "," and deep == 1):
-            parts.append(line[start:here])
-            start = here + 1
-        if not deep:
-            return parts
-    return []
-
-
-def _get_element_bits(name: str) -> int | None:
-    if name == "ptr":
-        return 64
-    if name == "bf16":
-        return 16
-    match = re.match(r"[iuf](\d{1,3})(?:\Z|E)", name)
-    return int(match[1]) if match else ELEMENT_BITS.get(name)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from lanescope.descriptor.matrix import Addresses, View
 from lanescope.render import palette
+from lanescope.render.svg import FONT
 from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
 
 # The state of a chunk of memory: code → (CSS class, what the legend says). The codes are those of `find_chunk_states`.
@@ -26,7 +27,6 @@ STATES = {
 }
 MOST_LINES = 300
 _CELL, _TALL, _LEFT = 62, 24, 52
-_FONT = "'DejaVu Sans Mono', Menlo, Consolas, ui-monospace, monospace"
 Chunks = NDArray[np.int64]
 
 
@@ -274,7 +274,7 @@ def list_legend(chunks: OperandChunks) -> list[tuple[str, str]]:
 def _render_open_tag(name: str, width: int, height: int, title: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="reads" id="{name}" viewBox="0 0 {width} {height}"'
-        f' width="{width}" height="{height}" role="img" font-family="{_FONT}" data-left="{_LEFT}" data-top="22"'
+        f' width="{width}" height="{height}" role="img" font-family="{FONT}" data-left="{_LEFT}" data-top="22"'
         f' data-tall="{_TALL}"><title>{escape(title)}</title>'
     )
 

@@ -20,7 +20,7 @@ from lanescope.render.view import FigurePanel, OperandGrid, PanelFigure
 
 Mask = NDArray[np.bool_]
 MOST_LABELS = 900
-_FONT = "'DejaVu Sans Mono', Menlo, Consolas, ui-monospace, monospace"
+FONT = "'DejaVu Sans Mono', Menlo, Consolas, ui-monospace, monospace"
 _HALO = ' stroke="#ffffff" stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
 
 
@@ -52,7 +52,7 @@ def render_svg(
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_format_number(figure.width)}'
             f' {_format_number(figure.height)}" '
             f'width="{_format_number(figure.width)}" height="{_format_number(figure.height)}" role="img"'
-            f' font-family="{_FONT}">'
+            f' font-family="{FONT}">'
         ),
         f"<title>{escape(title)}</title>",
         f"<desc>{escape(description or title)}</desc>",
@@ -251,7 +251,7 @@ def render_status_legend(statuses: IntArray, palette: Palette | None, words: dic
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="statuses" viewBox="0 0 {_format_number(x)} 17"'
         f' width="{_format_number(x)}" height="17"'
-        f' role="img" font-family="{_FONT}"><title>{said}</title>{drawn}</svg>'
+        f' role="img" font-family="{FONT}"><title>{said}</title>{drawn}</svg>'
     )
 
 

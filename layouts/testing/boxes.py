@@ -12,12 +12,13 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.emulate.tensor_maps import DRIVER_REFUSES, SWIZZLES, make_tensor_map
+from lanescope.emulate.tensor_maps import DRIVER_REFUSES, make_tensor_map
 from lanescope.emulate.tensor_maps import TensorMap as EncodedMap
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_choice, parse_integer
 from lanescope.ptx.table.descriptors import FORMATS
 from lanescope.shared import tma
+from lanescope.shared.map_enums import SWIZZLES
 from lanescope.shared.storage import Storage, storage
 from lanescope.testing.failures import fail
 from lanescope.testing.operands import TileLike, make_storage_spec

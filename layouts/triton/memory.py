@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from math import prod
 
 from lanescope.inputs import shorten_value
+from lanescope.shared.tma import MOST_BOX
 from lanescope.triton.linear import Basis, LinearLayout, log2, make_block, make_identity
 from lanescope.triton.parameters import (
     MOST_SIZE,
@@ -76,7 +77,7 @@ def _make_nvmma(parameters: LayoutParameters, shape: tuple[int, ...], element_bi
     cluster = parameters.make_cga_layout(rank).cut_to(shape)
     part = [max(1, size // cluster_size) for size, cluster_size in zip(shape, cluster.sizes, strict=True)]
     inner = 0 if turned else rank - 1
-    box = [min(size, 256) for size in part]
+    box = [min(size, MOST_BOX) for size in part]
     if not width:
         return _make_plain_box(box, turned).grow_to(part).cut_to(part) * cluster
     if rank < 2:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from lanescope.cxx.source_text import find_closing, split_arguments
 from lanescope.reader.code.findings import AsmRun
-from lanescope.workbench.function_texts import FunctionText, find_closing, find_function_at, split_arguments
+from lanescope.workbench.function_texts import FunctionText, find_function_at
 from lanescope.workbench.results import Span
 
 _TYPES = r"(?:float|uint32_t|int32_t|unsigned|int|unsigned\s+int|half2|__half2)"

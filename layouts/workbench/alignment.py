@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
+from lanescope.cxx.source_text import strip_comments
 from lanescope.descriptor.matrix import View
 from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.shared import tma
@@ -49,7 +50,7 @@ def find_declared_alignments(text: str) -> dict[str, int]:
         begin = max(text.rfind(mark, 0, match.start()) for mark in ";{}")
         end = min((at for mark in ";{=" if (at := text.find(mark, match.end())) >= 0), default=len(text))
         said = text[begin + 1 : match.start()] + " " * (match.end() - match.start()) + text[match.end() : end]
-        for name in _list_declared_names(re.sub(r"//[^\n]*|/\*.*?\*/", " ", said, flags=re.S)[:2000] + ";"):
+        for name in _list_declared_names(strip_comments(said)[:2000] + ";"):
             alignments[name] = min(amount, alignments.get(name, amount))
     return _name_variables(text, alignments) | alignments
 

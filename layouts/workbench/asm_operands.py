@@ -33,6 +33,12 @@ def find_operand_argument(run: AsmRun, argument: str, cut: int) -> tuple[Symboli
     return value, span, run.around[at] if run.around else ()
 
 
+def find_predicate_source(predicate: str, code: str) -> str | None:
+    """Find the operand that a predicate of an asm statement compares with 0: %5 of `setp.ne.b32 p, %5, 0`."""
+    match = re.search(rf"setp\.ne\.\w+\s+{re.escape(predicate)}\s*,\s*(%?\w+|%\[\w+\])\s*,\s*0\b", code)
+    return match[1] if match else None
+
+
 def find_operand_number(run: AsmRun, argument: str) -> int | None:
     """Find the number that an operand of an asm statement is given, None if it is open."""
     value = find_operand_argument(run, argument, 0)[0]

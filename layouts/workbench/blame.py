@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Set
 
+from lanescope.cxx.source_text import find_closing
 from lanescope.reader.code.builders import DescriptorBuilder
 from lanescope.workbench.blamed_numbers import find_argument_span
-from lanescope.workbench.function_texts import blank_text, find_closing
+from lanescope.workbench.function_texts import blank_text
 from lanescope.workbench.results import Bench, OperandStep, VerifiedOperand
 
 Span = tuple[int, int]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from lanescope.workbench.function_texts import FunctionText, find_closing, find_function_at, split_arguments
+from lanescope.cxx.source_text import find_closing, split_arguments
+from lanescope.workbench.function_texts import FunctionText, find_function_at
 from lanescope.workbench.results import Span
 
 _NAME = re.compile(r"&?\s*([A-Za-z_]\w*)\s*$")

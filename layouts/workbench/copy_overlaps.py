@@ -77,7 +77,7 @@ def _check_neighbours(text: KernelText, events: Sequence[KernelEvent]) -> Iterat
     )
     waits = [one.order for one in records if _may_wait(one)]
     for before, after in pairwise(_list_placed(text, events)):
-        together = _get_loops(before.event) == _get_loops(after.event) and before.event.arms == after.event.arms
+        together = before.event.loops == after.event.loops and before.event.arms == after.event.arms
         waited = any(before.event.order < order < after.event.order for order in waits)
         away = before.find_distance(after)
         if together and not waited and away and before.event.at != after.event.at:
@@ -105,8 +105,8 @@ def _is_next_turn(first: KernelEvent, later: KernelEvent) -> bool:
     """Return whether two runs of a call differ in one loop's turn, and are in the same arms of its conditions."""
     if [arm for _, arm in first.arms] != [arm for _, arm in later.arms]:
         return False
-    pairs = list(zip(_get_loops(first), _get_loops(later), strict=False))
-    return len(_get_loops(first)) == len(_get_loops(later)) and sum(a != b for a, b in pairs) == 1
+    pairs = list(zip(first.loops, later.loops, strict=False))
+    return len(first.loops) == len(later.loops) and sum(a != b for a, b in pairs) == 1
 
 
 def _make_pitfall(first: _PlacedCopy, later: _PlacedCopy, away: int, what: str, span: Span | None) -> Pitfall:
@@ -205,7 +205,3 @@ def _may_wait(record: AsmRun | BodilessCall | SkippedCode) -> bool:
     if isinstance(record, BodilessCall):
         return not is_load_name(record.term.head) and not _QUIET.search(record.term.head)
     return isinstance(record, SkippedCode) or bool(_WAITS.search(record.text))
-
-
-def _get_loops(event: KernelEvent) -> tuple[tuple[str, SymbolicInt], ...]:
-    return event.run.loops if isinstance(event.run, AsmRun | BodilessCall) else ()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from lanescope.workbench.function_texts import blank_text, find_function_at, find_functions, split_arguments
+from lanescope.cxx.source_text import split_arguments
+from lanescope.workbench.function_texts import blank_text, find_function_at, find_functions
 from lanescope.workbench.results import Span, TextEdit
 
 MOST_CALLS = 8

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from lanescope.cxx.source_text import blank_matches, find_closing, split_arguments
 from lanescope.workbench.results import Span
 
 _QUIET = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.){1,4}'", re.S)
@@ -14,7 +15,6 @@ _NO_NAME = frozenset(
     "if for while switch return sizeof alignof decltype asm __asm__ volatile catch static_assert __launch_bounds__"
     " __cluster_dims__ __attribute__ __declspec noexcept requires alignas __align__ __block_size__ defined".split()
 )
-COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _AFTER = re.compile(r"\s*(?:const|noexcept|override|final|\s)*\{")
 
 
@@ -33,7 +33,7 @@ class FunctionText:
 
 def blank_text(text: str) -> str:
     """Return a text of the same length without the contents of comments and literals."""
-    return _QUIET.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    return blank_matches(_QUIET, text)
 
 
 def find_functions(blank: str) -> tuple[FunctionText, ...]:
@@ -45,33 +45,6 @@ def find_function_at(functions: tuple[FunctionText, ...], at: int) -> FunctionTe
     """Find the innermost function whose body holds a place."""
     inside = [function for function in functions if function.body[0] <= at < function.body[1]]
     return max(inside, key=lambda function: function.body[0], default=None)
-
-
-def split_arguments(text: str, brackets: tuple[str, str] = ("([{", ")]}")) -> list[str]:
-    """Split arguments at the commas outside all brackets, given as those that open and those that close."""
-    parts, depth, start = [], 0, 0
-    opening, closing = brackets
-    for at, letter in enumerate(text):
-        if letter in opening:
-            depth += 1
-        elif letter in closing:
-            depth -= 1
-        elif letter == "," and not depth:
-            parts.append(text[start:at])
-            start = at + 1
-    return [*parts, text[start:]] if text.strip() else []
-
-
-def find_closing(blank: str, at: int) -> int:
-    """Return where the bracket that opens at a place closes; the end of the text if it does not."""
-    pair = {"(": ")", "{": "}", "[": "]"}
-    opening, closing = blank[at], pair[blank[at]]
-    depth = 0
-    for match in re.compile(rf"[{re.escape(opening + closing)}]").finditer(blank, at):
-        depth += 1 if match[0] == opening else -1
-        if not depth:
-            return match.start()
-    return len(blank)
 
 
 def _list_functions(blank: str) -> Iterator[FunctionText]:

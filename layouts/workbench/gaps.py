@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from lanescope.workbench.function_texts import COMMENT
+from lanescope.cxx.source_text import strip_comments
 from lanescope.workbench.guesses import Guesses
 from lanescope.workbench.open_kernels import find_open_parameters
 from lanescope.workbench.open_names import NAME, SPOKEN, find_open_name
@@ -71,7 +71,7 @@ def find_multiplier(text: str) -> str:
     lower = text.lower()
     if not any(word in lower for word in _MULTIPLIERS) or not (_BLACKWELL.search(text) or _HOPPER.search(text)):
         return ""
-    code = COMMENT.sub(" ", text)
+    code = strip_comments(text)
     return "wgmma" if _HOPPER.search(code) else TCGEN05 if _BLACKWELL.search(code) else ""
 
 
@@ -82,7 +82,7 @@ def find_library(text: str) -> str:
     """
     if not any(pattern.search(text) for pattern in _LIBRARIES.values()):
         return ""
-    code = _INCLUDE.sub(" ", COMMENT.sub(" ", text))
+    code = _INCLUDE.sub(" ", strip_comments(text))
     return next((name for name, pattern in _LIBRARIES.items() if pattern.search(code)), "")
 
 

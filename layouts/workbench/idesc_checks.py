@@ -15,15 +15,15 @@ from lanescope.blackwell import idesc
 from lanescope.blackwell.idesc import IdescWord
 from lanescope.blackwell.kind import FORMS
 from lanescope.blackwell.tmem.placement import Allocation, explain_exclusive_allocation, find_allocation_faults
+from lanescope.blackwell.umma import parse_mma_opcode
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.kinds import KINDS
 from lanescope.ptx.table.tmem import COLUMNS
 from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
 from lanescope.workbench.asm_operands import find_operand_argument
-from lanescope.workbench.mma_runs import fill_opcode, read_asm_code
+from lanescope.workbench.mma_runs import fill_opcode, find_tensor_instruction
 from lanescope.workbench.results import Bench, VerifiedOperand
-from lanescope.workbench.scan import split_operands
 
 TITLES = {
     "idesc_illegal": "The instruction descriptor is not legal for the instruction",
@@ -36,10 +36,7 @@ TITLES = {
     "tmem_allocation": "tcgen05.alloc does not take this number of columns",
     "tmem_columns": "D does not fit the columns that are allocated",
 }
-_OPCODE = re.compile(r"\btcgen05\.(mma|alloc)((?:\.[\w%]+(?:::[\w%]+)*)*)")
 _OPCODE_OF_MMA = re.compile(r"tcgen05\.mma\b(?!\s*[`)])")
-_KIND = re.compile(r"\.kind::(\w+)")
-_GROUP = re.compile(r"\.cta_group::(\d)")
 _VECTOR = re.compile(r"\.(?:scale_vec::(\dX)|block(16|32))")
 _TERM = re.compile(r"(?:>>\s*(\d+)[uUlL]*|/\s*(\d+)[uUlL]*)\s*\)*\s*<<\s*(\d+)")
 _SIZES = ("m", "n")
@@ -90,27 +87,22 @@ def check_tensor_code(text: str, ran: Sequence[AsmRun], bench: Bench, target: st
 
 def _find_words(ran: Iterable[AsmRun], target: str) -> Iterator[_MmaWord]:
     for run in ran:
-        code = read_asm_code(run)
-        match = _OPCODE.search(code)
-        if match is None or match[1] != "mma":
+        found = find_tensor_instruction(run, "mma")
+        words = fill_opcode(found.qualifiers, run) if found is not None else None
+        if found is None or words is None or len(found.operands) < 4:
             continue
-        operands = split_operands(code[match.end() : match.end() + 4096])
-        words = fill_opcode(match[2], run)
-        if words is None or len(operands) < 4:
-            continue
-        at = 4 if ".sp" in words else 3
-        value, span, _ = find_operand_argument(run, operands[at], 0) if len(operands) > at else (None, run.span, ())
-        kind = _KIND.search(words)
-        if value is None or value.known is None or kind is None:
-            continue
+        operands = found.operands
         try:
-            row = idesc.get_kind(kind[1])
+            opcode = parse_mma_opcode(f"tcgen05.mma{words}")
         except LayoutError:
             continue
-        group = _GROUP.search(words)
-        form = idesc.get_form(group[1] if group else 1, int(".ws" in words))
+        at = 4 if opcode.sparse else 3
+        value, span, _ = find_operand_argument(run, operands[at], 0) if len(operands) > at else (None, run.span, ())
+        if value is None or value.known is None:
+            continue
         d = find_operand_argument(run, operands[0].strip("[] "), 0)[0]
-        yield _MmaWord(run, IdescWord(value.known & idesc.MOST, row, target), form, words, value, span, d)
+        word = IdescWord(value.known & idesc.MOST, opcode.kind, target)
+        yield _MmaWord(run, word, opcode.form, words, value, span, d)
 
 
 # the word -------------------------------------------------------------------------------------------------------------
@@ -238,18 +230,17 @@ def _check_columns(ran: Sequence[AsmRun], uses: Sequence[_MmaWord], target: str)
     allocations: list[tuple[AsmRun, int, Span]] = []
     opened = False
     for run in ran:
-        code = read_asm_code(run)
-        match = _OPCODE.search(code)
-        if match is None or match[1] != "alloc":
+        found = find_tensor_instruction(run, "alloc")
+        if found is None:
             continue
-        operands = split_operands(code[match.end() : match.end() + 400])
+        operands = found.operands
         value, span, _ = find_operand_argument(run, operands[1], 0) if len(operands) > 1 else (None, run.span, ())
         if value is None or value.known is None:
             opened = True
             continue
         allocations.append((run, value.known, span))
         count = value.known
-        if "exclusive" in match[2]:
+        if "exclusive" in found.qualifiers:
             faults = list(filter(None, [explain_exclusive_allocation(count, target)]))
         else:
             faults = [one.message for one in find_allocation_faults(Allocation(count))]

@@ -11,13 +11,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from lanescope.cxx.source_text import strip_comments
 from lanescope.reader.code import tensor_maps
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import MOST_ASSEMBLED, AsmRun, BodilessCall
 from lanescope.reader.code.run_records import MOST_SKIPPED, MOST_STORES, Arms, MemoryStore, SkippedCode
+from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.asm_operands import find_operand_number
-from lanescope.workbench.function_texts import COMMENT, FunctionText, blank_text, find_functions
+from lanescope.workbench.function_texts import FunctionText, blank_text, find_functions
 from lanescope.workbench.results import Span
 
 _STEPS = re.compile(
@@ -70,6 +72,11 @@ class KernelEvent:
     calls: tuple[tuple[str, Span], ...]
     count: int | None = None
     run: AsmRun | BodilessCall | SkippedCode | MemoryStore | None = None
+
+    @property
+    def loops(self) -> tuple[tuple[str, SymbolicInt], ...]:
+        """The loops around an asm statement or a call, with their counters' values."""
+        return self.run.loops if isinstance(self.run, AsmRun | BodilessCall) else ()
 
     def leads_to(self, later: KernelEvent) -> bool:
         """Return whether every path to a later event goes through this one, unless it left on the way."""
@@ -158,7 +165,7 @@ def _list_events(
     elif isinstance(record, MemoryStore):
         yield make("store")
     elif isinstance(record, AsmRun):
-        if re.search(r"[A-Za-z_]\w*", COMMENT.sub("", _STRING.sub("", record.text))):
+        if re.search(r"[A-Za-z_]\w*", strip_comments(_STRING.sub("", record.text))):
             yield make("unknown")  # a macro among its strings
         for step in _STEPS.finditer(record.text):
             kind = _KINDS.get(step[0]) or next((k for k, word in _PARTS.items() if word in step[0]), "store")

@@ -13,8 +13,18 @@ from lanescope.workbench.scan import MOST_OPERANDS, split_operands
 
 _STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 _BLANK = re.compile(r"\\[ntr]|\\\n|\s+")
-_MMA = re.compile(r"\btcgen05\.mma((?:\.[\w%]+(?:::[\w%]+)*)*)")
+_QUALIFIERS = r"((?:\.[\w%]+(?:::[\w%]+)*)*)"
+_OPCODES = {verb: re.compile(rf"\btcgen05\.{verb}{_QUALIFIERS}") for verb in ("mma", "alloc")}
 _PLACE = re.compile(r"%(\d+|\[\w+\])")
+
+
+@dataclass(frozen=True, slots=True)
+class TensorInstruction:
+    """An instruction of tcgen05 as an asm statement spells it. code: of the whole statement."""
+
+    qualifiers: str
+    operands: tuple[str, ...]
+    code: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +42,11 @@ class MmaRun:
 def find_mma_runs(ran: Iterable[AsmRun], target: str = "") -> Iterator[MmaRun]:
     """Find the runs of tcgen05.mma whose instruction descriptor is known, as a target has them."""
     for run in ran:
-        if "tcgen05.mma" not in run.text:
+        found = find_tensor_instruction(run, "mma")
+        if found is None or ".sp" in found.qualifiers or len(found.operands) < 4:
             continue
-        code = read_asm_code(run)
-        match = _MMA.search(code)
-        if match is None or ".sp" in match[1]:
-            continue
-        operands = split_operands(code[match.end() : match.end() + MOST_OPERANDS])
-        words = fill_opcode(match[1], run)
-        if len(operands) < 4 or words is None:
+        words, operands = fill_opcode(found.qualifiers, run), found.operands
+        if words is None:
             continue
         word = find_operand_number(run, operands[3])
         instruction = find_described_mma(words, word, target) if word is not None else None
@@ -50,9 +56,15 @@ def find_mma_runs(ran: Iterable[AsmRun], target: str = "") -> Iterator[MmaRun]:
             yield MmaRun(run, instruction, named, in_memory)
 
 
-def read_asm_code(run: AsmRun) -> str:
-    """Return the PTX that an asm statement's strings spell, on one line."""
-    return _BLANK.sub(" ", "".join(_STRING.findall(run.text)))
+def find_tensor_instruction(run: AsmRun, verb: str) -> TensorInstruction | None:
+    """Find the first tcgen05.mma or tcgen05.alloc of an asm statement; None if it has none."""
+    if "tcgen05" not in run.text:
+        return None
+    code = _BLANK.sub(" ", "".join(_STRING.findall(run.text)))
+    match = _OPCODES[verb].search(code)
+    if match is None:
+        return None
+    return TensorInstruction(match[1], split_operands(code[match.end() : match.end() + MOST_OPERANDS]), code)
 
 
 def fill_opcode(words: str, run: AsmRun) -> str | None:

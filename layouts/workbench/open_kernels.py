@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection
 from functools import lru_cache
 
-from lanescope.workbench.function_texts import COMMENT, split_arguments
+from lanescope.cxx.source_text import split_arguments, strip_comments
 
 MOST = 32  # parameters that are named
 _KERNEL = re.compile(
@@ -28,7 +28,7 @@ def find_open_parameters(text: str, given: Collection[str]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4)
 def _list_parameters(text: str) -> tuple[str, ...]:
-    code = COMMENT.sub(" ", text)
+    code = strip_comments(text)
     found: list[str] = []
     for match in _KERNEL.finditer(code):
         if re.search(rf"\b{match['name']}\s*<", code):  # launched, or named as a JIT does

@@ -15,7 +15,7 @@ from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.run_records import MemoryStore
 from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
 from lanescope.workbench.accumulators import Accumulator, find_access, find_accumulator, is_untouched
-from lanescope.workbench.asm_operands import count_left_out, find_operand_argument
+from lanescope.workbench.asm_operands import count_left_out, find_operand_argument, find_predicate_source
 from lanescope.workbench.function_texts import FunctionText
 from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText
 from lanescope.workbench.results import Span
@@ -30,7 +30,6 @@ TITLES = {
     "wgmma_wait_short": "wgmma.wait_group leaves the group pending whose accumulators are used",
 }
 _BULK_STORE = re.compile(r"cp(?:\.reduce)?\.async\.bulk(?:\.tensor)?(?:\.[1-5]d)?\.global\.shared")
-_ZERO = r"setp\.ne\.\w+\s+%s\s*,\s*(%%?\w+|%%\[\w+\])\s*,\s*0\b"
 
 
 def find_order_mistakes(text: KernelText) -> list[Pitfall]:
@@ -285,9 +284,9 @@ def _find_scale(run: object) -> int | None:
     if scale in ("true", "false"):
         return int(scale == "true")
     if re.fullmatch(r"[a-zA-Z_]\w*", scale):
-        given = re.search(_ZERO % scale, run.text)
+        given = find_predicate_source(scale, run.text)
         if given is None:
             return None
-        scale = given[1]
+        scale = given
     value = find_operand_argument(run, scale, count_left_out(run, mention.arguments[1:3]))[0]
     return value.known if value is not None else None

@@ -20,6 +20,7 @@ from lanescope.ptx import catalog, short_names
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader import cutlass, printed_words, sass, smem_layouts
 from lanescope.reader.cute_layout import describe_stage_overlap
+from lanescope.reader.immediates import MAJORS, find_transposes
 from lanescope.workbench.results import Span
 
 MOST = 32  # instructions, words or layouts of one text
@@ -160,26 +161,12 @@ def _clean_operand(operand: str) -> str:
     return " ".join(operand.replace("//", " ").split())
 
 
-def find_transposes(instruction: Instruction, operands: tuple[str, ...], registers: bool) -> dict[str, str]:
-    """Map each operand to the text of its transpose immediate.
-
-    PTX ISA 9.1, wgmma.mma_async: d, a, b (sparse: metadata and selector), scale-d, imm-scale-a, imm-scale-b, then
-    imm-trans-a and imm-trans-b of .f16 and .bf16, no imm-trans-a where A is in registers.
-    """
-    if instruction.operand("a").element.bits != 16:
-        return {}
-    first = 6 + (2 if instruction.operands["a"].sparsity else 0)
-    names = ("b",) if registers else ("a", "b")
-    rest = operands[first : first + len(names)]
-    return dict(zip(names, rest, strict=False)) if len(rest) == len(names) else {}
-
-
 def _find_majors(instruction: Instruction, operands: tuple[str, ...]) -> tuple[dict[str, str], bool | None]:
     if not instruction.family.by_descriptor:
         return {}, None
     registers = operands[1].startswith("{") if len(operands) > 1 else None
     transposes = find_transposes(instruction, operands, bool(registers))
-    return {n: "MN" if t == "1" else "K" for n, t in transposes.items() if t in ("0", "1")}, registers
+    return {name: MAJORS[text] for name, text in transposes.items() if text in MAJORS}, registers
 
 
 def find_words(text: str) -> Iterator[PrintedWord]:

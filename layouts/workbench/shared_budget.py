@@ -14,6 +14,7 @@ from math import prod
 
 from lanescope.cxx.expression import evaluate_constant
 from lanescope.cxx.sizes import find_element_bits, find_size
+from lanescope.cxx.source_text import split_arguments
 from lanescope.descriptor.matrix import MOST_SHARED
 from lanescope.errors import LayoutError
 from lanescope.ptx.architectures import KB, STATIC_SHARED_MEMORY, get_architecture
@@ -21,11 +22,7 @@ from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.workbench.blamed_numbers import find_argument_span, find_given_value, follow_number
-from lanescope.workbench.function_texts import (
-    FunctionText,
-    find_function_at,
-    split_arguments,
-)
+from lanescope.workbench.function_texts import FunctionText, find_function_at
 from lanescope.workbench.kernel_runs import KernelText
 from lanescope.workbench.results import Span
 

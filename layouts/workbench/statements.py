@@ -9,8 +9,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from lanescope.cxx.source_text import find_closing, split_arguments, strip_comments
 from lanescope.workbench.addresses import start_names
-from lanescope.workbench.function_texts import COMMENT
 from lanescope.workbench.uses import DescriptorUse
 
 Span = tuple[int, int]
@@ -59,7 +59,7 @@ def _is_next(use: DescriptorUse, two: DescriptorUse, text: str) -> bool:
     if apart is None:
         return False
     (_, end), (first, _) = apart
-    return end <= first and not _BREAKS.search(COMMENT.sub(" ", text[end:first]))
+    return end <= first and not _BREAKS.search(strip_comments(text[end:first]))
 
 
 def _find_parting_statements(use: DescriptorUse, two: DescriptorUse) -> tuple[Span, Span] | None:
@@ -142,17 +142,5 @@ def _split_arguments(call: str) -> list[str]:
     match = _CALL.match(call.lstrip())
     if match is None:
         return []
-    parts, deep, last = [], 0, 0
-    inside = call.lstrip()[match.end() :]
-    for at, letter in enumerate(inside):
-        if letter in "([{":
-            deep += 1
-        elif letter in ")]}":
-            deep -= 1
-            if deep < 0:
-                parts.append(inside[last:at].strip())
-                break
-        elif letter == "," and not deep:
-            parts.append(inside[last:at].strip())
-            last = at + 1
-    return parts
+    text, opened = call.lstrip(), match.end() - 1
+    return [part.strip() for part in split_arguments(text[opened + 1 : find_closing(text, opened)])]

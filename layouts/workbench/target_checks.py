@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
+from lanescope.cxx.source_text import COMMENT, blank_matches
 from lanescope.inputs import join_words
 from lanescope.ptx import catalog, short_names
 from lanescope.ptx.architectures import explain_missing, find_substitutes, list_targets_with
@@ -27,7 +28,7 @@ from lanescope.reader.code.preprocessor import Preprocessor
 from lanescope.reader.code.ptx_module import is_ptx_module
 from lanescope.reader.code.source_text import blank_printed
 from lanescope.reader.code.variants import list_leaves, make_variants
-from lanescope.workbench.function_texts import COMMENT, blank_text, find_functions
+from lanescope.workbench.function_texts import blank_text, find_functions
 from lanescope.workbench.results import Span
 from lanescope.workbench.scan import find_mentions, join_strings
 
@@ -122,7 +123,7 @@ def _explain_opcodes(assembled: str, target: str) -> tuple[str, ...]:
 
 def _find_missing(text: str, target: str) -> Iterator[_Missing]:
     """Yield the instructions that a target lacks: those that are spelled as PTX, then atoms of CUTLASS."""
-    joined, places = join_strings(COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), text))
+    joined, places = join_strings(blank_matches(COMMENT, text))
     spelled: list[Span] = []
     for match in islice((one for one in catalog.OPCODE.finditer(joined) if one[2]), _MOST_PLACES):
         span = places(match.start()), places(match.end() - 1) + 1

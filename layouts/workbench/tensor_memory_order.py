@@ -11,19 +11,16 @@ import re
 from collections.abc import Iterator, Sequence
 
 from lanescope.reader.code.findings import MOST_ASSEMBLED, AsmRun, Pitfall
-from lanescope.workbench.asm_operands import find_operand_argument
+from lanescope.workbench.asm_operands import find_operand_argument, find_predicate_source
 from lanescope.workbench.kernel_runs import KernelRun, KernelText
-from lanescope.workbench.mma_runs import read_asm_code
+from lanescope.workbench.mma_runs import find_tensor_instruction
 from lanescope.workbench.results import Span
-from lanescope.workbench.scan import split_operands
 
 TITLES = {
     "tcgen05_accumulator_unset": "Every tcgen05.mma adds to an accumulator that nothing sets",
     "tcgen05_commit_missing": "No tcgen05.commit follows the products",
     "tcgen05_wait_missing": "No tcgen05.wait::ld follows tcgen05.ld",
 }
-_MMA = re.compile(r"tcgen05\.mma((?:\.[\w%]+(?:::[\w%]+)*)*)\s")
-_NOT_ZERO = r"setp\.ne\.\w+\s+%s\s*,\s*(%%?\w+|%%\[\w+\])\s*,\s*0\b"
 
 
 def find_tensor_memory_mistakes(text: KernelText) -> list[Pitfall]:
@@ -89,19 +86,17 @@ def _find_own_place(kernel: KernelRun, run: AsmRun) -> Span:
 
 def _find_input(run: AsmRun) -> tuple[bool, Span]:
     """Return whether enable-input-d is known and true, and where it is given."""
-    code = read_asm_code(run)
-    match = _MMA.search(code)
-    operands = split_operands(code[match.end() : match.end() + 4096]) if match else []
-    scaled = 2 if match is not None and ".block_scale" in match[1] else 0
-    if match is None or ".sp" in match[1] or ".ws" in match[1] or len(operands) <= 4 + scaled:
+    found = find_tensor_instruction(run, "mma")
+    at = 6 if found is not None and ".block_scale" in found.qualifiers else 4
+    if found is None or re.search(r"\.sp|\.ws", found.qualifiers) or len(found.operands) <= at:
         return False, run.span
-    flag = operands[4 + scaled].strip()
+    flag = found.operands[at].strip()
     if flag.startswith("{"):  # disable-output-lane stands before it
         return False, run.span
     if not flag.startswith("%") and not flag.isdecimal():
-        given = re.search(_NOT_ZERO % re.escape(flag), code)
+        given = find_predicate_source(flag, found.code)
         if given is None:
             return flag == "true", run.span
-        flag = given[1]
+        flag = given
     value, span, _ = find_operand_argument(run, flag, 0)
     return value is not None and bool(value.known), span

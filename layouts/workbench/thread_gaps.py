@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lanescope.reader.code.ptx_module import is_ptx_module
+from lanescope.reader.code.work_words import MACRO
 from lanescope.reader.threads.kernels import THREADS_OPEN, KernelRun
 from lanescope.workbench.function_texts import FunctionText, blank_text, find_functions
 
@@ -25,7 +26,6 @@ _WGMMA = re.compile(r"\bwgmma\s*\.\s*mma_async")  # takes A from registers, too
 _WMMA = re.compile(r"\bwmma::(?:mma|load_matrix|bmma)\w*\s*\(|\bwmma\.mma\s*\.")
 _WARP_ATOM = re.compile(r"\bSM(?:70|75|80|89|120)_\w*\d+x\d+x\d+\w*")
 _GEMM = re.compile(r"\bgemm\s*\(")
-_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)((?:[^\n]*\\\n)*[^\n]*)", re.M)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -148,7 +148,7 @@ def _list_reached(text: str, blank: str, functions: Sequence[FunctionText], kern
     named: dict[str, list[str]] = {}
     for function in functions:
         named.setdefault(function.name, []).append(text[slice(*function.body)])
-    for macro in _MACRO.finditer(text):
+    for macro in MACRO.finditer(text):
         named.setdefault(macro[1], []).append(macro[2])
     waiting, seen = [text[slice(*kernel.body)]], {kernel.name}
     for body in waiting:

@@ -90,13 +90,13 @@ def _check_bytes(
     expected, copies = _read_transfers(kernel, blank)
     groups: dict[tuple[str, str], list[ExpectedBytes]] = {}
     for one in expected:
-        groups.setdefault((one.barrier, _key_loops(_get_loops(one.event))), []).append(one)
+        groups.setdefault((one.barrier, _key_loops(one.event.loops)), []).append(one)
     told: set[Span] = set()
     for own in groups.values():
         first = own[0]
         brought = _find_brought(first, expected, copies)
         arms = {one.event.arms for one in own} | {copy.event.arms for copy in brought}
-        depth = len(_get_loops(first.event))
+        depth = len(first.event.loops)
         if not brought or len(arms) > 1 or _may_be_cut(brought, depth, endless) or first.span in told:
             continue
         sizes = _require_known(_count_bytes(copy, maps) for copy in brought)
@@ -120,8 +120,8 @@ def _find_brought(
     expected: ExpectedBytes, every: Sequence[ExpectedBytes], copies: Sequence[TileCopy]
 ) -> list[TileCopy]:
     """Return the copies of a barrier in the loops around an expect-tx, without those of an expect-tx further inside."""
-    around = _get_loops(expected.event)
-    nested = [_get_loops(one.event) for one in every if one.barrier == expected.barrier]
+    around = expected.event.loops
+    nested = [one.event.loops for one in every if one.barrier == expected.barrier]
     inner = [loops for loops in nested if len(loops) > len(around)]  # whose copies are their own
     return [
         copy
@@ -274,22 +274,18 @@ def _name(value: object) -> str:
     return str(integer.plain) if integer is not None and integer.plain is not None else str(value)
 
 
-def _get_loops(event: KernelEvent) -> Loops:
-    return event.run.loops if isinstance(event.run, AsmRun | BodilessCall) else ()
-
-
 def _key_loops(loops: Loops) -> str:
     return ", ".join(f"{name} = {value}" for name, value in loops)
 
 
 def _is_inside(copy: TileCopy, around: Loops) -> bool:
-    return _key_loops(_get_loops(copy.event)[: len(around)]) == _key_loops(around)
+    return _key_loops(copy.event.loops[: len(around)]) == _key_loops(around)
 
 
 def _may_be_cut(copies: Sequence[TileCopy], depth: int, endless: frozenset[str]) -> bool:
     """Return whether a loop of the copies alone has, or may have, more turns than were followed."""
     turns: dict[str, set[str]] = {}
     for copy in copies:
-        for name, value in _get_loops(copy.event)[depth:]:
+        for name, value in copy.event.loops[depth:]:
             turns.setdefault(name, set()).add(str(value))
     return any(name in endless or len(values) in CUT_TURNS for name, values in turns.items())

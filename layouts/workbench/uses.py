@@ -18,13 +18,14 @@ from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
+from lanescope.reader.immediates import find_transposes
 from lanescope.workbench.addresses import start_names
 from lanescope.workbench.asm_operands import can_be_word, count_left_out, find_operand_argument
 from lanescope.workbench.descriptor_arguments import ArgumentSources, DescriptorArgument
 from lanescope.workbench.mma_runs import find_mma_runs
 from lanescope.workbench.named_atoms import find_atom_mention
 from lanescope.workbench.names import find_operand_letter
-from lanescope.workbench.scan import InstructionMention, find_mentions, find_transposes
+from lanescope.workbench.scan import InstructionMention, find_mentions
 
 if TYPE_CHECKING:
     from lanescope.ptx.instruction import Instruction

@@ -28,7 +28,8 @@ from mcp.shared.exceptions import MCPError
 
 from lanescope.app.agents import server
 from lanescope.app.agents.skill import COMMANDS, render_skill
-from lanescope.app.agents.tools import ADD_ONE, BLOCKED, ROWS, TOOLS, WGMMA, answer_call
+from lanescope.app.agents.tools import BLOCKED, ROWS, TOOLS, WGMMA, answer_call
+from lanescope.app.emulate.feature import ADD
 from lanescope.app.kit.question import options_of
 from lanescope.errors import LayoutError
 from tests.command import run_lanescope
@@ -41,7 +42,7 @@ CONTRACT = (
 ).split()
 MOST = 2000  # bytes of an answer
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
-ENDLESS = ADD_ONE.replace("  ret;", "AGAIN:\n  bra AGAIN;\n  ret;")
+ENDLESS = ADD.replace("  ret;", "AGAIN:\n  bra AGAIN;\n  ret;")
 LAUNCH = {"grid": [1], "block": [32], "args": ["C"], "buffer": {"C": {"shape": [32], "type": "u32", "fill": 1}}}
 
 
@@ -235,8 +236,8 @@ WRONG: tuple[tuple[str, Json, str], ...] = (
     ("convert_layouts", {"text": BLOCKED, "to": "#ttg.nonsense<{}>", "shape": [32, 32]}, "to"),
     ("explain_refusal", {"text": MMA, "target": "sm_1"}, "target"),
     ("explain_message", {"text": ""}, "text"),
-    ("emulate", {"ptx": ADD_ONE, "launch": {"grid": [1]}}, "block"),
-    ("emulate", {"ptx": ADD_ONE, "launch": LAUNCH, "buffers": {"C": "no base64"}}, "buffers.C"),
+    ("emulate", {"ptx": ADD, "launch": {"grid": [1]}}, "block"),
+    ("emulate", {"ptx": ADD, "launch": LAUNCH, "buffers": {"C": "no base64"}}, "buffers.C"),
     ("where", {"place": "A[5][9]", "instruction": MMA, "show": "fond"}, "show"),
     ("where", {"place": "A[5][9]", "instruction": MMA, "show": "found", "from": 7}, "from"),
 )
@@ -269,12 +270,12 @@ LARGE: tuple[tuple[str, Json], ...] = (
     ("verify_descriptor", {"descriptor": "0x4000004000010100", "instruction": WGMMA.replace("n64", "n256")}),
     ("encode_descriptor", {"tile": {"mn": 4096, "k": 512, "swizzle": "32B"}}),
     ("verify_source", {"files": [{"name": "k.ptx", "text": f".version 8.0\n.target sm_90a\n{ILLEGAL * 50}"}]}),
-    ("verify_source", {"files": [{"name": "a" * 200, "text": ADD_ONE}, {"name": "b" * 200, "text": "x" * 9000}]}),
+    ("verify_source", {"files": [{"name": "a" * 200, "text": ADD}, {"name": "b" * 200, "text": "x" * 9000}]}),
     ("solve_swizzle", {"accesses": [{"access": "ldmatrix.x4"}, {"access": "st.shared.b128", "pattern": "along"}] * 8}),
     ("plan_load", TOOLS["plan_load"].example | {"load": "ldmatrix.m8n8.x1.trans.shared.b16"}),
     ("convert_layouts", {"text": BLOCKED, "to": FAR, "shape": [128, 128]}),
     ("explain_refusal", {"text": "x.y " * 900}),
-    ("emulate", {"ptx": ADD_ONE, "launch": LAUNCH | {"buffer": {"C": {"shape": [60000], "type": "u32"}}}}),
+    ("emulate", {"ptx": ADD, "launch": LAUNCH | {"buffer": {"C": {"shape": [60000], "type": "u32"}}}}),
     ("where", {"place": "é" * 399, "tile": {}}),
 )
 
@@ -295,7 +296,7 @@ def test_a_long_list_is_read_in_parts(session: Session) -> None:
     stream = io.BytesIO()
     np.save(stream, array)
     launch = LAUNCH | {"buffer": {"C": {"output": "kept"}}}
-    given: Json = {"ptx": ADD_ONE, "launch": launch, "buffers": {"C": base64.b64encode(stream.getvalue()).decode()}}
+    given: Json = {"ptx": ADD, "launch": launch, "buffers": {"C": base64.b64encode(stream.getvalue()).decode()}}
     wanted = array.copy()
     wanted[:32] += 1
     found: list[int] = []
@@ -489,7 +490,7 @@ def test_tools_open_no_file_and_no_connection_and_need_no_server() -> None:
     launch = LAUNCH | {"buffer": {"C": {"file": secret, "output": "/tmp/written.npy"}}}
     calls = [
         ("verify_source", {"files": [{"name": secret, "text": f'#include "{secret}"\n'}]}),
-        ("emulate", {"ptx": ADD_ONE, "launch": launch}),
+        ("emulate", {"ptx": ADD, "launch": launch}),
     ]
     ran = subprocess.run(
         [sys.executable, "-c", program], input=json.dumps(calls), capture_output=True, text=True, check=True
@@ -528,7 +529,7 @@ def test_the_commands_of_the_skill_run(name: str, tmp_path: Path, monkeypatch: p
     """Status 0 or 1; 2 would be a refusal, which is what explain_refusal shows."""
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "kernel.cu").write_text(TOOLS["verify_source"].example["files"][0]["text"])
-    (tmp_path / "kernel.ptx").write_text(ADD_ONE)
+    (tmp_path / "kernel.ptx").write_text(ADD)
     toml = 'grid = [1]\nblock = [32]\nargs = ["C"]\n[buffer.C]\nshape = [32]\ntype = "u32"\nfill = 1\n'
     (tmp_path / "launch.toml").write_text(toml)
     monkeypatch.chdir(tmp_path)

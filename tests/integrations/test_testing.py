@@ -24,9 +24,9 @@ from lanescope import find, tiled_copy, triton_layout
 from lanescope.descriptor.matrix import Descriptor, View, encode_wgmma
 from lanescope.descriptor.repair import compute_expected_reads, find_repairs
 from lanescope.descriptor.verify import require_inside, verify
-from lanescope.emulate.tensor_maps import SWIZZLES
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
+from lanescope.shared.map_enums import SWIZZLES
 from lanescope.shared.storage import storage
 from lanescope.shared.tile_text import parse_tile_text
 from lanescope.shared.tiling import Tile

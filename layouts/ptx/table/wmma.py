@@ -14,6 +14,7 @@ from lanescope.ptx.instruction import (
     cite_ptx,
     cross_types,
 )
+from lanescope.ptx.table.mma import ROUNDING
 
 SOURCE = SourceReference(
     "measured on an NVIDIA H100 80GB HBM3 (sm_90), CUDA 13.0, 2026-11-21", "wmma.load of matrices of element indices"
@@ -169,11 +170,7 @@ def _make_mma_families() -> list[Family]:
     ]
     families += [_make_mma_family(head + full, shape, "bf16", ("f32 bf16 bf16 f32",), **both) for shape in SHAPES_16]
     families += [_make_mma_family(head + full, "m16n16k8", "tf32", ("f32 tf32 tf32 f32",), **both)]
-    families += [
-        _make_mma_family(
-            head + "{rnd}" + full, "m8n8k4", "f64", ("f64 f64 f64 f64",), **both, rnd=("", ".rn", ".rz", ".rm", ".rp")
-        )
-    ]
+    families += [_make_mma_family(head + "{rnd}" + full, "m8n8k4", "f64", ("f64 f64 f64 f64",), **both, **ROUNDING)]
     families += [
         _make_mma_family(head + full + "{sat}", shape, kind, (f"s32 {kind} {kind} s32",), **both, **sat)
         for shape in SHAPES_16

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from lanescope.cxx.source_text import blank
 from lanescope.reader.code.lexing import PreprocessingToken
 
 # An unmatched quote extends to the end of its line; searching for its pair from each quote would be quadratic.
@@ -51,7 +52,7 @@ def blank_attributes(text: str, macros: Iterable[str] = ()) -> str:
         found = match[0]
         if match.lastgroup == "kept" or (match.lastgroup == "spelled" and found in named):
             return found
-        return re.sub(r"[^\n]", " ", found) if "\n" in found else " " * len(found)
+        return blank(found)
 
     return _ATTRIBUTE.sub(blanked, text)
 

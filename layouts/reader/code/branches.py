@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import BOOL, INT, find_arms_type
+from lanescope.cxx.source_text import is_parenthesized
 from lanescope.reader.code import symbolic_integers, tree
 from lanescope.reader.code.integer_values import get_integer, integer_or_symbol
 from lanescope.reader.code.lane_choices import note_lane_choice
@@ -129,7 +130,7 @@ def format_condition(ev: Evaluator, tested: Any, at: tree.Expression) -> str:
     """Return a condition's name: its value if it is a number, else its source text."""
     integer = get_integer(tested) if not isinstance(tested, OpaqueValue) else None
     text = symbolic_integers.format_name(integer) if integer is not None else ev.format_expression(at)
-    return text[1:-1] if symbolic_integers.is_bracketed(text) else text
+    return text[1:-1] if is_parenthesized(text) else text
 
 
 # truth -----------------------------------------------------------------------------------------------------------

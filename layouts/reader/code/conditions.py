@@ -18,6 +18,7 @@ from lanescope.cxx.integers import (
     compute_unary,
 )
 from lanescope.cxx.literals import parse_character, parse_literal
+from lanescope.cxx.source_text import is_parenthesized
 from lanescope.reader.code.lexing import PreprocessingToken
 
 MOST_DEPTH = 60  # nesting of parentheses and signs
@@ -306,19 +307,9 @@ def _check_value(result: OperatorResult) -> ConditionValue:
 def format_node(node: ConditionNode) -> str:
     """Format a part as the name of a condition: without outer parentheses, shortened to MOST_TEXT characters."""
     text = node.text
-    while 1 < len(text) <= MOST_SPELLED and text[0] == "(" and _find_closing(text) == len(text) - 1:
+    while 1 < len(text) <= MOST_SPELLED and is_parenthesized(text):
         text = text[1:-1].strip()
     return text if len(text) <= MOST_TEXT else f"{text[: MOST_TEXT - 9]}…{zlib.crc32(text.encode()):08x}"
-
-
-def _find_closing(text: str) -> int:
-    """Find where the parenthesis at the start of a text closes; -1 if it does not."""
-    depth = 0
-    for n, letter in enumerate(text):
-        depth += (letter == "(") - (letter == ")")
-        if not depth:
-            return n
-    return -1
 
 
 def list_names(node: ConditionNode) -> set[str]:

@@ -69,9 +69,9 @@ def convert_to_kind(ev: Evaluator, value: Any, kind: ResolvedType, span: Span, n
 def _convert_to_integer(ev: Evaluator, value: Any, kind: ResolvedType, span: Span, name: str) -> Any:
     """Convert a value to an integer; objects by their conversion function."""
     assert kind.integer is not None
-    if isinstance(value, ObjectValue) and (value.record.fields is None or _converts(value.record)):
+    if isinstance(value, ObjectValue) and (value.record.fields is None or value.record.converts):
         value = ev.convert_object_to_integer(value, kind)
-    if isinstance(value, ObjectPart) and value.field.inner is not None and _converts(value.field.inner):
+    if isinstance(value, ObjectPart) and value.field.inner is not None and value.field.inner.converts:
         value = ev.convert_object_to_integer(ev.make_part_object(value), kind)
     integer = get_integer(value)
     if integer is None or (isinstance(value, ArrayValue) and value.typed is None):
@@ -281,8 +281,3 @@ def _recount_elements(at: SymbolicInt | None, old: ResolvedType | None, new: Res
     if not sizes[0] or not sizes[1] or at.known * sizes[0] % sizes[1]:
         return None
     return SymbolicInt(at.known * sizes[0] // sizes[1], LONG)
-
-
-def _converts(record: RecordType) -> bool:
-    """Return whether a class has a conversion function."""
-    return any(name.startswith("operator ") for name in record.methods)

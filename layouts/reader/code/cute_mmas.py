@@ -25,14 +25,12 @@ from lanescope.ptx.table.kinds import ALONE, MAJORS, PAIR
 from lanescope.ptx.table.umma_atoms import SHARED
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.values import ArrayValue, OpaqueValue, ResolvedType, shorten_name
-from lanescope.reader.cutlass import find_wgmma
+from lanescope.reader.cutlass import SELECTED_N, find_warp_shape, find_wgmma
 from lanescope.reader.smem_atoms import SmemAtomName
 from lanescope.reader.umma import find_atom_row
 from lanescope.shared.swizzle import BY_WIDTH
 
-_WARP = re.compile(r"SM[678]\d_(\d+)x(\d+)x(\d+)_\w+\Z|SM12\d_(?:\w+_)?(\d+)x(\d+)x(\d+)_\w+\Z")
 _SELECTED_BITS = (8, 16, 32)
-_SELECTED_N = (256, 192, 128, 96, 64, 32, 16, 8)  # N of op selectors, without the extended shapes
 _WRAPPERS = frozenset("MMA_Atom decltype make_mma_atom remove_cvref_t remove_cv_t decay_t".split())
 _TRIVIAL = {"sm100_make_1sm_trivial_tiled_mma": ALONE, "sm100_make_2sm_trivial_tiled_mma": PAIR}
 _SLICED = frozenset(("get_slice", "get_thread_slice"))
@@ -181,9 +179,8 @@ def _parse_atom_name(name: str, arguments: Sequence[Any]) -> CuteAtom | None:
         rows, columns, k = (wgmma.sizes[letter] for letter in "mnk")
         bits = wgmma.operands["a"].element.bits
         return CuteAtom(short, (rows, columns, k), WGMMA, bits, majors, "_SS" in short)
-    if found := _WARP.match(short):
-        rows, columns, k = (int(size) for size in found.groups() if size)
-        return CuteAtom(short, (rows, columns, k))
+    if (shape := find_warp_shape(short)) is not None:
+        return CuteAtom(short, shape)
     return _parse_umma_name(short, arguments)
 
 
@@ -233,7 +230,7 @@ def _select_atom(call: OpaqueValue, evaluate: Any) -> CuteAtom:
     majors = _parse_majors(given) if len(given) == 2 else ("K", "K") if not given else None
     if not isinstance(tile, tuple) or len(tile) < 3 or majors is None:
         raise OpenCuteValueError(call.text)
-    n = next((size for size in _SELECTED_N if _get_size(tile[1]) % size == 0), None)
+    n = next((size for size in SELECTED_N if _get_size(tile[1]) % size == 0), None)
     if not n or not _get_size(tile[1]):
         raise OpenCuteValueError(call.text)
     return CuteAtom(f"m64n{n}k{256 // bits}", (64, n, 256 // bits), WGMMA, bits, majors, call.head[0] == "s")

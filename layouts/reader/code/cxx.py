@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from lanescope.cxx.source_text import strip_comments
 from lanescope.reader.code import top_declarations, tree
 from lanescope.reader.code.cxx_parsing import cuda_language, parse_bounded
 from lanescope.reader.code.cxx_statements import CxxLowering
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 PART = 4000  # characters of declarations parsed together, if the text as a whole is too much work
 MOST_FAILED = 32  # parts that may be too much work
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _UNNAMED = re.compile(r",\s{0,99}:\s{0,99}\w{1,40}(?=\s{0,99}[,;])")
 _WIDTH = re.compile(r"([;{},]\s{0,99}(?:[\w:]{1,80}\s{1,99}){0,4})(?<!:):\s{0,99}\w{1,40}(?=\s{0,99}[,;])")
 
@@ -32,7 +32,7 @@ def is_well_formed(source: ParsedSource) -> bool:
 
 def _drop_unnamed_bit_fields(text: str) -> str:
     """Return a text without unnamed bit fields, `, : 2` and `uint64_t : 2;`, which the grammar lacks."""
-    return _WIDTH.sub(r"\1", _UNNAMED.sub("", _COMMENT.sub(" ", text)))
+    return _WIDTH.sub(r"\1", _UNNAMED.sub("", strip_comments(text)))
 
 
 def parse_cxx(source: ParsedSource) -> tuple[tree.Statement, ...]:

@@ -7,9 +7,9 @@ from typing import Any
 
 from lanescope.cxx.sizes import ELEMENT_BITS
 from lanescope.reader.code import call_layouts
-from lanescope.reader.code.header_names import DATA_BITS, DATA_TYPES
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.values import OpaqueValue, Pointer, ResolvedType, can_be_element
+from lanescope.shared.map_enums import MAP_TYPES
 
 # spelling in PyTorch's C++, Triton and others → name in ELEMENT_BITS
 _TORCH = {
@@ -44,7 +44,8 @@ def parse_element_type(value: Any) -> tuple[int | None, str | None]:
     read = get_integer(value) if not isinstance(value, str) else None
     if read is not None and read.known is not None:
         known = read.known
-        return (DATA_BITS.get(known), DATA_TYPES[known]) if 0 <= known < len(DATA_TYPES) else (None, None)
+        row = MAP_TYPES[known] if 0 <= known < len(MAP_TYPES) else None
+        return (row.shared_bits, row.name) if row else (None, None)
     name = value.name if isinstance(value, ResolvedType) else str(value)
     last = re.split(r"[.:]", name)[-1]
     short = _TORCH.get(last, last)

@@ -1,6 +1,6 @@
 """Names that CUDA's and CUTLASS's headers define, and their values.
 
-Sources: cuda.h (CUtensorMapDataType, CUtensorMapSwizzle, CUtensorMapInterleave), CUTLASS 4
+Sources: cuda.h (by lanescope.shared.map_enums), CUTLASS 4
 include/cute/arch/mma_sm90_desc.hpp (GMMA::LayoutType, Major) and mma_sm100_desc.hpp (UMMA::LayoutType).
 """
 
@@ -10,23 +10,18 @@ import re
 
 from lanescope.cxx.integers import INT, LONG, SCHAR, SHORT, UCHAR, UINT, ULONG, USHORT, IntegerType
 from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
+from lanescope.shared.map_enums import INTERLEAVES, MAP_TYPES, SWIZZLES
 
-_TYPES = "UINT8 UINT16 UINT32 INT32 UINT64 INT64 FLOAT16 FLOAT32 FLOAT64 BFLOAT16 FLOAT32_FTZ TFLOAT32 TFLOAT32_FTZ"
-_PACKED = "16U4_ALIGN8B 16U4_ALIGN16B 16U6_ALIGN16B"
-_SWIZZLES = "NONE 32B 64B 128B 128B_ATOM_32B 128B_ATOM_32B_FLIP_8B 128B_ATOM_64B"
-DATA_TYPES = tuple(f"{_TYPES} {_PACKED}".split())
-SWIZZLES = tuple(_SWIZZLES.split())
-# code of a CUtensorMapDataType → bits of an element in shared memory
-DATA_BITS = dict(enumerate((8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 8, 8)))
+SWIZZLE_NAMES = tuple(name.upper() for name in SWIZZLES)  # of CUtensorMapSwizzle, by their codes
 _L2 = "NONE L2_64B L2_128B L2_256B".split()
 
 CODED = frozenset(  # types of enumerators
     "CUtensorMapSwizzle CUtensorMapDataType CUtensorMapInterleave CUtensorMapL2promotion".split()
 )
 CONSTANTS: dict[str, int] = {
-    **{f"CU_TENSOR_MAP_DATA_TYPE_{name}": code for code, name in enumerate(DATA_TYPES)},
-    **{f"CU_TENSOR_MAP_SWIZZLE_{name}": code for code, name in enumerate(SWIZZLES)},
-    **{f"CU_TENSOR_MAP_INTERLEAVE_{name}": code for code, name in enumerate(("NONE", "16B", "32B"))},
+    **{f"CU_TENSOR_MAP_DATA_TYPE_{row.name}": row.code for row in MAP_TYPES},
+    **{f"CU_TENSOR_MAP_SWIZZLE_{name}": code for code, name in enumerate(SWIZZLE_NAMES)},
+    **{f"CU_TENSOR_MAP_INTERLEAVE_{name.upper()}": code for code, name in enumerate(INTERLEAVES)},
     **{f"CU_TENSOR_MAP_L2_PROMOTION_{name}": code for code, name in enumerate(_L2)},
     "CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE": 0,
     "CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA": 1,

@@ -6,8 +6,11 @@ Source: PTX ISA 9.1, syntax and instruction statements; CUDA's guide to inline P
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+
+from lanescope.cxx.source_text import split_arguments, strip_comments
 
 MOST_INSTRUCTIONS = 256  # of one asm statement
 _BETWEEN = r"(?:\s|//[^\n]*|/\*.*?\*/)*+"
@@ -18,7 +21,6 @@ _STRING = re.compile(
 )
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)", re.S)
 _LETTERS = {"n": "\n", "t": "\t", "r": "\r", "v": "\v", "f": "\f", "a": "\a", "b": "\b", "\n": ""}
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _LABEL = re.compile(r"[A-Za-z_$%][\w$]*\s*:(?!:)")
 _GUARD = re.compile(r"@(!?)\s*(%?%?\[?[\w$]+\]?)\s+")
 _REGISTERS = re.compile(r"\.reg\s+(?P<types>(?:\.\w+\s*)+)(?P<names>.*)", re.S)
@@ -82,30 +84,33 @@ def _unescape_character(match: re.Match[str]) -> str:
 @lru_cache(maxsize=1024)
 def parse_ptx(code: str) -> tuple[Statement, ...] | None:
     """Parse PTX; None if it has labels or anything but statements of PTX."""
-    text = strip_comments(code)
     result: list[Statement] = []
+    for statement in list_statements(code):
+        if statement is None or len(result) > MOST_INSTRUCTIONS:
+            return None
+        result.append(statement)
+    return tuple(result)
+
+
+def list_statements(code: str) -> Iterator[Statement | None]:
+    """Yield the statements of a PTX text in their order, None for a label and for what is no statement."""
+    text = strip_comments(code)
     at = 0
     while at < len(text):
         letter = text[at]
         if letter.isspace() or letter == ";":
             at += 1
         elif letter in "{}":
-            result.append(ScopeBrace(letter == "{"))
+            yield ScopeBrace(letter == "{")
             at += 1
+        elif label := _LABEL.match(text, at):
+            yield None
+            at = label.end()
         else:
             end = text.find(";", at)
             end = len(text) if end < 0 else end
-            statement = parse_statement(" ".join(text[at:end].split()))
-            if statement is None or len(result) > MOST_INSTRUCTIONS:
-                return None
-            result.append(statement)
+            yield parse_statement(" ".join(text[at:end].split()))
             at = end + 1
-    return tuple(result)
-
-
-def strip_comments(code: str) -> str:
-    """Return PTX with a blank in place of each comment."""
-    return _COMMENT.sub(" ", code)
 
 
 def parse_statement(text: str) -> Statement | None:
@@ -116,9 +121,9 @@ def parse_statement(text: str) -> Statement | None:
         return _parse_register_declaration(declared)
     guard = _GUARD.match(text)
     opcode, _, rest = text[guard.end() if guard else 0 :].partition(" ")
-    if not re.fullmatch(r"\.?[a-z][\w.:]*", opcode) or rest.count("{") != rest.count("}"):
+    if not re.fullmatch(r"\.?[a-z][\w.:%]*", opcode) or rest.count("{") != rest.count("}"):
         return None
-    operands = tuple(_split_operands(rest))
+    operands = tuple(operand.strip() for operand in split_arguments(rest))
     return PtxInstruction(opcode, operands, (normalize_register(guard[2]), bool(guard[1])) if guard else None)
 
 
@@ -132,19 +137,6 @@ def _parse_register_declaration(match: re.Match[str]) -> RegisterDeclaration | N
         base = normalize_register(name_match[1])
         names += [(f"{base}{n}", kind) for n in range(int(name_match[2]))] if name_match[2] else [(base, kind)]
     return RegisterDeclaration(tuple(names))
-
-
-def _split_operands(text: str) -> list[str]:
-    """Split operands at the commas outside braces and brackets."""
-    operands: list[str] = []
-    deep, first = 0, 0
-    for at, letter in enumerate(text):
-        deep += (letter in "{[(") - (letter in "}])")
-        if letter == "," and not deep:
-            operands.append(text[first:at].strip())
-            first = at + 1
-    last = text[first:].strip()
-    return [*operands, last] if last or operands else []
 
 
 def normalize_register(name: str) -> str:

@@ -20,9 +20,9 @@ from lanescope.reader.code.cute_mmas import OpenCuteValueError
 from lanescope.reader.code.cute_values import make_call_layout
 from lanescope.reader.code.values import OpaqueValue
 from lanescope.shared.swizzle import get_mode
+from lanescope.shared.tma import MOST_BOX
 
 _MOST_ELEMENTS = 1 << 16
-_MOST_BOX = 256
 _WIDTHS = {1: "32B", 2: "64B", 3: "128B"}
 
 
@@ -81,4 +81,4 @@ def _find_plain_box(layout: CuteLayout) -> tuple[int, int] | None:
         box = size
     else:
         return None
-    return box if max(box) <= _MOST_BOX else None
+    return box if max(box) <= MOST_BOX else None

@@ -30,7 +30,7 @@ from lanescope.reader.code.values import (
     TemplateEntity,
     find_element_type,
 )
-from lanescope.reader.code.write_summaries import walk_nodes
+from lanescope.reader.code.write_summaries import list_slots, walk_nodes
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
@@ -430,16 +430,10 @@ def _list_names(pattern: Any) -> set[str]:
             names |= _list_names(template_arguments or ())
         return names | (_list_names(pattern.dims) if isinstance(pattern, tree.Type) else set())
     if isinstance(pattern, tree.SyntaxNode):
-        return set().union(*(_list_names(getattr(pattern, slot)) for slot in _list_slots(type(pattern))))  # type: ignore[arg-type]
+        return set().union(*(_list_names(getattr(pattern, slot)) for slot in list_slots(type(pattern))))  # type: ignore[arg-type]
     if isinstance(pattern, tuple):
         return set().union(*map(_list_names, pattern))
     return set()
-
-
-@lru_cache(maxsize=64)
-def _list_slots(kind: Any) -> tuple[str, ...]:
-    """Return the attributes of a tree node other than its span."""
-    return tuple(slot for slot in getattr(kind, "__slots__", ()) if slot != "span")
 
 
 class LaterMember:

@@ -233,12 +233,7 @@ def _strip_pointers(kind: ResolvedType) -> ResolvedType:
 
 def _may_convert(record: RecordType | None) -> bool:
     """Return whether an object may be converted to a pointer."""
-    return record is not None and (record.opaque or _converts(record))
-
-
-def _converts(record: RecordType) -> bool:
-    """Return whether a class has conversion functions."""
-    return any(name.startswith("operator ") for name in record.methods)
+    return record is not None and (record.opaque or record.converts)
 
 
 def _rank_record(source_type: ResolvedType, kind: ResolvedType) -> int | None:
@@ -251,12 +246,12 @@ def _rank_record(source_type: ResolvedType, kind: ResolvedType) -> int | None:
     if other is None:  # an object where a number is needed
         if kind.integer is None:
             return UNKNOWN
-        return USER if _converts(mine) else None
+        return USER if mine.converts else None
     if mine is other:
         return EXACT
     if mine.is_derived_from(other):
         return CONVERTED
-    return UNKNOWN if other.name in other.methods or _converts(mine) else None
+    return UNKNOWN if other.name in other.methods or mine.converts else None
 
 
 def _is_better(

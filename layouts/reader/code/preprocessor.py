@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from lanescope.cxx.source_text import blank
 from lanescope.deadline import note_reading_place
 from lanescope.reader.code import attributes, predefined
 from lanescope.reader.code.brackets import blank_brackets
@@ -93,7 +94,7 @@ def _blank_open_comment(text: str) -> str:
         return text
     for piece in find_pieces(text):
         if piece.end == len(text) and text.startswith("/*", piece.start) and not text.endswith("*/"):
-            return text[: piece.start] + re.sub(r"[^\n]", " ", text[piece.start :])
+            return text[: piece.start] + blank(text[piece.start :])
     return text
 
 

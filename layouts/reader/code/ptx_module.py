@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from lanescope.cxx.source_text import strip_comments
 from lanescope.deadline import check_deadline
 from lanescope.reader.code import inline_ptx as ptx
 from lanescope.reader.code.findings import MOST_FOUND, AsmRun, FoundDescriptor, mark_bits
@@ -107,7 +108,7 @@ def _list_statement(text: str, at: int, end: int) -> Iterator[PlacedStatement]:
     """Yield the shared-memory declaration or the instruction between two places, if there is one."""
     if shared := _SHARED.match(text, at):
         yield PlacedStatement((at, end), shared=shared[2], align=int(shared[1] or 1))
-    elif (statement := ptx.parse_statement(" ".join(ptx.strip_comments(text[at:end]).split()))) is not None:
+    elif (statement := ptx.parse_statement(" ".join(strip_comments(text[at:end]).split()))) is not None:
         yield PlacedStatement((at, end), statement)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from lanescope.cxx.source_text import blank_matches
+
 # Lines that are not code and would confuse the parser: bare PTX and SASS, lone atoms, CuTe layouts, output of a
 # debugger and of printf.
 _PRINTED = re.compile(
@@ -60,6 +62,6 @@ def blank_printed(text: str) -> str:
         past = text.find("\n", first)
         past = len(text) if past < 0 else past + 1
         line = text[first:past]
-        result += text[done:first], _PRINTED.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), line)
+        result += text[done:first], blank_matches(_PRINTED, line)
         done = past
     return "".join((*result, text[done:]))

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from lanescope.cxx.source_text import blank_matches
+
 _BLANKED = re.compile(r"//[^\n]*|/\*.*?(?:\*/|$)|\"(?:\\.|[^\"\\\n]){6,}\"|'(?:\\.|[^'\\\n])'", re.S)
 _PATH = r"(?:\s*\.\s*\w+|\s*\[[^\[\]]*\])*"  # of a member or an item
 # a name followed by = or +=, at the start of a statement or an expression: no type precedes it
@@ -33,7 +35,7 @@ def find_written_names(text: str) -> frozenset[str]:
     >>> sorted(find_written_names("int BM = 64, BN = 128; int last = 0; void f(int n) { if (last != n) last = n; }"))
     ['last']
     """
-    code = _BLANKED.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    code = blank_matches(_BLANKED, text)
     names = {name for written in _COUNTED.finditer(code) for name in written.groups() if name}
     for pattern in (_ADDRESS, _OUTPUT, _COPIED):
         names |= {name for written in pattern.finditer(code) for name in written.groups() if name}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from lanescope.bits import round_up
 from lanescope.cxx.integers import IntegerType
 from lanescope.reader.code.values import RecordField, RecordType
 
@@ -79,18 +80,18 @@ def place_members(
         if end > MOST_BITS:
             return None
         fields.update(member.list_fields(start, width))
-    return (fields, _round_up(longest if union else end, align), align) if fields else None
+    return (fields, round_up(longest if union else end, align), align) if fields else None
 
 
 def _place_member(member: BitMember, at: int) -> tuple[int, int] | None:
     """Return (first bit, width) of a member placed at bit `at` or later; None if it does not fit its type."""
     width = member.field_width
     if width is None:
-        return _round_up(at, member.align), member.bits * max(member.count, 1)
+        return round_up(at, member.align), member.bits * max(member.count, 1)
     if width > member.bits or (member.integer is not None and member.integer.name == "bool" and width > 1):
         return None
     crosses = at // member.bits != (at + width - 1) // member.bits
-    return (_round_up(at, member.bits) if not width or crosses else at), width
+    return (round_up(at, member.bits) if not width or crosses else at), width
 
 
 def measure_members(members: Iterable[MeasuredMember | None], union: bool, align: int) -> RecordMeasures:
@@ -103,14 +104,10 @@ def measure_members(members: Iterable[MeasuredMember | None], union: bool, align
     for member in members:
         if member is None:
             return RecordMeasures()
-        start = 0 if union else _round_up(end, member.align)
+        start = 0 if union else round_up(end, member.align)
         if member.name:
             offsets[member.name] = start
         offsets.update({name: start + at for name, at in member.inside.items()})
         end, align = start + member.size, max(align, member.align)
         longest = max(longest, end)
-    return RecordMeasures(max(_round_up(longest if union else end, align), 1), align, offsets)
-
-
-def _round_up(number: int, unit: int) -> int:
-    return -(-number // unit) * unit
+    return RecordMeasures(max(round_up(longest if union else end, align), 1), align, offsets)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lanescope.reader.code.findings import Pitfall
-from lanescope.reader.code.header_names import SWIZZLES
+from lanescope.reader.code.header_names import SWIZZLE_NAMES
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.symbolic_integers import Span
 from lanescope.reader.code.values import ArrayValue, OpaqueValue, Pointer
@@ -158,9 +158,9 @@ def read_swizzle_code(code: int) -> tuple[str | None, list[tuple[str, str]]]:
 
     The name is that of the equal descriptor mode if there is one.
     """
-    if not 0 <= code < len(SWIZZLES):
+    if not 0 <= code < len(SWIZZLE_NAMES):
         return None, [("tma_swizzle", f"{code} is not a CUtensorMapSwizzle.")]
-    return next((mode.name for mode in MODES if mode.tma == code), SWIZZLES[code]), []
+    return next((mode.name for mode in MODES if mode.tma == code), SWIZZLE_NAMES[code]), []
 
 
 def find_broken_rules(parts: MapParts, interleave: int | None, steps: tuple[int | None, ...] = ()) -> list[Pitfall]:

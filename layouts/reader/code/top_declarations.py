@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
+from lanescope.cxx.source_text import blank
 from lanescope.reader.code.symbolic_integers import Span
 
 _MARK = re.compile(
@@ -216,7 +217,7 @@ def blank_declarations(text: str, lost: Iterable[LostStretch]) -> tuple[str, lis
     for start, end in spans:
         start = max(start, at)
         if start < end:
-            declarations += [text[at:start], re.sub(r"[^\n]", " ", text[start:end])]
+            declarations += [text[at:start], blank(text[start:end])]
             at = end
     return "".join((*declarations, text[at:])), spans
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from lanescope.cxx.source_text import strip_comments
 from lanescope.reader.code import tree
 from lanescope.reader.code.scopes import NameScope
 from lanescope.reader.code.symbolic_integers import Span
@@ -15,7 +16,6 @@ from lanescope.reader.code.symbolic_integers import Span
 # a function, its class, the scope of its namespace
 Entry = tuple[tree.Function, tree.StructDefinition | None, NameScope]
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 
 
 def drop_unused(functions: Sequence[Entry], text: str, headers: Sequence[Span]) -> list[Entry]:
@@ -37,7 +37,7 @@ def drop_unused(functions: Sequence[Entry], text: str, headers: Sequence[Span]) 
     uses: dict[str, set[str]] = {}
     for (first, past), name in spans.items():
         uses.setdefault(name, set()).update(_WORD.findall(text, first, past))
-    used = set(_WORD.findall(_COMMENT.sub(" ", _remove_spans(text, sorted(spans)))))
+    used = set(_WORD.findall(strip_comments(_remove_spans(text, sorted(spans)))))
     pending = used & uses.keys()
     while pending:
         added = set().union(*(uses[name] for name in pending)) - used

@@ -116,6 +116,11 @@ class RecordType:
     opaque: bool = False  # a base is not in the text; its names hide those of the enclosing scopes
     of_std: bool = False  # that base is of the standard library
 
+    @property
+    def converts(self) -> bool:
+        """Whether it has a conversion function."""
+        return any(name.startswith("operator ") for name in self.methods)
+
     def has_virtual(self, name: str) -> bool:
         """Return whether the class or a base has a virtual function of this name."""
         overloads = self.methods.get(name)

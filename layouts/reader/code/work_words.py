@@ -35,7 +35,7 @@ _WORK = rf"{_TMA}|desc(?!ri|end)|cudaFuncSetAttribute"
 _EVERY_MACRO_WORK = r"mma(?![a-z]{2})|matrix_|ldmatrix|shared\s*(?:::|\.)"
 _EVERY_WORK = r"extern\s+__shared__"
 _BIT_FIELD = re.compile(r":\s{0,9}14\s{0,9}[,;]")  # the width of a descriptor's start, LBO and SBO
-_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)((?:[^\n]*\\\n)*[^\n]*)", re.M)
+MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)((?:[^\n]*\\\n)*[^\n]*)", re.M)
 
 
 @cache
@@ -73,7 +73,7 @@ def has_work(functions: Iterable[Entry], text: str, every: bool) -> bool:
 @lru_cache(maxsize=4)
 def list_macros(text: str) -> tuple[tuple[str, str], ...]:
     """List (name, parameters and replacement) of each macro that a text defines."""
-    return tuple((macro[1], macro[2]) for macro in _MACRO.finditer(text))
+    return tuple((macro[1], macro[2]) for macro in MACRO.finditer(text))
 
 
 def find_working_names(

@@ -42,11 +42,12 @@ def walk_nodes(value: object) -> Iterator[tree.SyntaxNode]:
             pending.append(node.make())
         elif isinstance(node, tree.SyntaxNode):
             yield node
-            pending.extend(getattr(node, slot) for slot in _list_slots(type(node)))  # type: ignore[arg-type]  # slots
+            pending.extend(getattr(node, slot) for slot in list_slots(type(node)))  # type: ignore[arg-type]  # slots
 
 
 @lru_cache(maxsize=64)
-def _list_slots(kind: Any) -> tuple[str, ...]:
+def list_slots(kind: Any) -> tuple[str, ...]:
+    """List the attributes of a node of the tree, its place left out."""
     return tuple(slot for slot in getattr(kind, "__slots__", ()) if slot != "span")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lanescope.reader.code.inline_ptx import parse_immediate
+from lanescope.reader.code.inline_ptx import PtxInstruction, list_statements, parse_immediate
 from lanescope.reader.code.tree_statements import Assembly
 from lanescope.reader.threads.matrix_reads import read_descriptors, read_tensor_descriptors
 from lanescope.reader.threads.numbers import (
@@ -22,7 +22,7 @@ from lanescope.reader.threads.numbers import (
     make_number,
 )
 from lanescope.reader.threads.places import find_place
-from lanescope.reader.threads.program import Scope, split_list
+from lanescope.reader.threads.program import Scope, split_operands
 from lanescope.reader.threads.records import LoadedRegister, MatrixLoad, MmaUse, RegisterUse
 from lanescope.reader.threads.sites import trace_site
 from lanescope.reader.threads.storage import DataBytes, Pointer, join_data, make_open_data, spread_coefficient
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 MOST_PRODUCTS = 2000
-_LINE = re.compile(r"(@!?%?\w+\s+)?([a-z][\w.:%]*)\s*(.*)", re.S)
 _WIDTH = re.compile(r"\.[bufs](\d+)\b")
 
 
@@ -123,31 +122,16 @@ def run_assembly(run: KernelRunner, assembly: Assembly, scope: Scope) -> None:
     if assembly.code is None:
         run.shared.broken = run.shared.broken or "an asm statement that is not read"
     else:
-        for line in split_lines(assembly.code):
-            _run_line(code, line)
+        for statement in list_statements(assembly.code):
+            if isinstance(statement, PtxInstruction) and not statement.opcode.startswith("."):
+                _run_instruction(code, statement)
     code.write_outputs()
 
 
-def split_lines(code: str) -> list[str]:
-    """Return the instructions of a PTX text."""
-    text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", code, flags=re.S)
-    parts = [part.strip() for part in re.split(r";", text)]
-    lines = []
-    for part in parts:
-        part = re.sub(r"^(?:[{}]\s*)+", "", part) if not part.startswith("{%") else part
-        part = re.sub(r"^\w+:\s*", "", part)
-        if part and not part.startswith((".", "}")):
-            lines.append(part)
-    return lines
-
-
-def _run_line(code: _AsmCode, line: str) -> None:
-    found = _LINE.fullmatch(line)
-    if not found:
-        return
-    opcode, operands = found[2], split_list(found[3])
-    opcode = re.sub(r"%(\d+)", lambda m: _format_known(code, int(m[1])), opcode)
-    if found[1]:
+def _run_instruction(code: _AsmCode, instruction: PtxInstruction) -> None:
+    operands = list(instruction.operands)
+    opcode = re.sub(r"%(\d+)", lambda m: _format_known(code, int(m[1])), instruction.opcode)
+    if instruction.guard:
         _leave_open(code, opcode.split(".")[0], operands)
         return
     for pattern, least, execute in _INSTRUCTIONS:
@@ -161,7 +145,7 @@ def _leave_open(code: _AsmCode, head: str, operands: list[str]) -> None:
     if head in ("st", "cp", "red", "stmatrix"):
         code.run.shared.broken = code.run.shared.broken or "a store under a predicate"
     else:
-        for one in split_list(operands[0].strip().strip("{}")) if operands else ():
+        for one in split_operands(operands[0].strip().strip("{}")) if operands else ():
             code.put_value(one, None)
 
 
@@ -212,7 +196,7 @@ def _as_places(code: _AsmCode, address: Any) -> Any:
 
 def _load_matrices(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     run = code.run
-    outputs = split_list(operands[0].strip().strip("{}"))
+    outputs = split_operands(operands[0].strip().strip("{}"))
     address = _as_places(code, code.get_address(operands[1])) if len(operands) > 1 else None
     if address is None or "m8n8" not in opcode or "b16" not in opcode or (not run.mask.all() and not _whole_warps(run)):
         for one in outputs:
@@ -263,11 +247,11 @@ def gather_register(rows: DataBytes, number: int, turned: bool) -> DataBytes:
 def _multiply(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     run = code.run
     if len(run.products) < MOST_PRODUCTS:
-        a, b = (tuple(_make_use(code, one) for one in split_list(text.strip("{} "))) for text in operands[1:3])
+        a, b = (tuple(_make_use(code, one) for one in split_operands(text.strip("{} "))) for text in operands[1:3])
         run.products.append(
             MmaUse(opcode, code.assembly.span, a, b, tuple(run.calls), run.mask.copy(), tuple(run.turns))
         )
-    for one in split_list(operands[0].strip("{} ")):
+    for one in split_operands(operands[0].strip("{} ")):
         code.put_value(one, make_open_data(run.threads, 4))
 
 
@@ -305,7 +289,7 @@ def _store(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     run = code.run
     count, size = _read_shape(opcode)
     kind = SizedType("", size)
-    registers = split_list(operands[1].strip("{} ")) if len(operands) > 1 else []
+    registers = split_operands(operands[1].strip("{} ")) if len(operands) > 1 else []
     address = code.get_address(operands[0])
     if isinstance(address, Pointer):
         address = address.offset if address.space == "shared" else None
@@ -319,7 +303,7 @@ def _store(code: _AsmCode, opcode: str, operands: list[str]) -> None:
 def _load(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     run = code.run
     count, size = _read_shape(opcode)
-    registers = split_list(operands[0].strip("{} "))
+    registers = split_operands(operands[0].strip("{} "))
     address = code.get_address(operands[1]) if len(operands) > 1 else None
     data: DataBytes | None = None
     if isinstance(address, Pointer) and address.space == "global" and "global" in opcode:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from lanescope.cxx.source_text import strip_comments
 from lanescope.reader.code import tree
 from lanescope.reader.threads import library
 from lanescope.reader.threads.names import evaluate_template, find_type, resolve_path
@@ -190,8 +190,7 @@ def _hold_value(value: Any, given: Any = None) -> Any:
 
 def _read_line_head(text: str, at: int) -> str:
     first = max(text.rfind(mark, 0, at) for mark in ";{}")
-    head = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text[first + 1 : at], flags=re.S)
-    return head
+    return strip_comments(text[first + 1 : at])
 
 
 def _allocate_shared(

@@ -12,6 +12,7 @@ from lanescope.descriptor.matrix import Descriptor, View, reads, view
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.reader.code.tree_statements import Assembly
+from lanescope.reader.immediates import find_transposes
 from lanescope.reader.threads.numbers import Coefficient, ThreadNumber
 from lanescope.reader.threads.records import DescriptorUse
 from lanescope.reader.threads.storage import OPEN, SHARED_BYTES, DataBytes, Ints, spread_coefficient
@@ -48,11 +49,10 @@ def read_descriptors(
         instruction = catalog.find(opcode)
     except LayoutError:
         return
-    turned = [_get_known(get(one)) for one in operands[6:]]
-    names = ("b",) if in_registers else ("a", "b")
-    for n, name in enumerate(names):
+    transposes = find_transposes(instruction, operands, in_registers)
+    for name in ("b",) if in_registers else ("a", "b"):
         token = operands[2] if name == "b" else operands[1]
-        turn = turned[n] if n < len(turned) else 0
+        turn = _get_known(get(transposes[name])) if name in transposes else 0
         value = get(token)
         if turn is None or not isinstance(value, ThreadNumber) or value.const is None:
             continue

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from lanescope.cxx.source_text import split_arguments, split_list
 from lanescope.reader.code import cxx, tree
 from lanescope.reader.code.preprocessor import Preprocessor
 from lanescope.reader.code.source import make_plain_source
@@ -122,19 +123,10 @@ def find_launch_bounds(text: str, function: tree.Function) -> str:
     """Return the first argument of __launch_bounds__, "" if there is none."""
     head = read_head(text, function)
     found = _BOUNDS.search(head)
-    return _first_argument(head[found.end() :]) if found else ""
-
-
-def _first_argument(text: str) -> str:
-    depth = 0
-    for at, mark in enumerate(text):
-        if mark in "([{":
-            depth += 1
-        elif mark in ")]}":
-            depth -= 1
-        if depth < 0 or (mark == "," and not depth):
-            return text[:at].strip()
-    return ""
+    if found is None:
+        return ""
+    places, _ = split_list(head, found.end())
+    return head[slice(*places[0])].strip() if places[0][1] < len(head) else ""
 
 
 def list_launches(text: str, body: Sequence[tree.Statement], kernel: str) -> list[KernelLaunch]:
@@ -151,22 +143,15 @@ def list_launches(text: str, body: Sequence[tree.Statement], kernel: str) -> lis
             continue
         block = ""
         if opened:
-            parts = split_list(text[past + opened.end() :].split(">>>", 1)[0])
+            parts = split_operands(text[past + opened.end() :].split(">>>", 1)[0])
             block = parts[1] if len(parts) > 1 else ""
         found.append(KernelLaunch(_parse_arguments(templates), block, around))
     return found[:MOST_LAUNCHES]
 
 
-def split_list(text: str) -> list[str]:
+def split_operands(text: str) -> list[str]:
     """Split arguments or operands at the commas outside braces and brackets."""
-    parts, depth, start = [], 0, 0
-    for at, mark in enumerate(text):
-        depth += (mark in "{[(") - (mark in "}])")
-        if mark == "," and not depth:
-            parts.append(text[start:at].strip())
-            start = at + 1
-    parts.append(text[start:].strip())
-    return [part for part in parts if part]
+    return [part.strip() for part in split_arguments(text) if part.strip()]
 
 
 def _read_templates(text: str, at: int) -> tuple[str, int]:

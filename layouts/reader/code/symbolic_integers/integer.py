@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from lanescope.cxx.integers import INT, IntegerType
+from lanescope.cxx.source_text import is_parenthesized
 from lanescope.reader.code.symbolic_integers.linear import MOST_TERMS, LinearExpression, make_symbol
 from lanescope.value_class import value_class
 
@@ -212,19 +213,7 @@ def _name_piece(value: SymbolicInt, piece: SymbolBits, modulo: bool) -> str:
 
 def _bracket(text: str) -> str:
     """Parenthesize a text of several words unless it is parenthesized."""
-    return f"({text})" if " " in text and not is_bracketed(text) else text
-
-
-def is_bracketed(text: str) -> bool:
-    """Return whether one pair of parentheses encloses a whole text."""
-    if text[:1] != "(" or text[-1:] != ")":
-        return False
-    depth = 0
-    for at, letter in enumerate(text):
-        depth += (letter == "(") - (letter == ")")
-        if not depth:
-            return at == len(text) - 1
-    return False
+    return f"({text})" if " " in text and not is_parenthesized(text) else text
 
 
 def format_factor(value: SymbolicInt, modulo: bool = False) -> str:

@@ -1,0 +1,106 @@
+"""Comments, brackets and commas of a text in C++, PTX or CuTe's notation, found without parsing it."""
+
+from __future__ import annotations
+
+import re
+
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+CLOSING = {"(": ")", "[": "]", "{": "}"}
+
+
+def strip_comments(text: str) -> str:
+    """Return a text with one blank in place of each comment.
+
+    >>> strip_comments("a /* b */ c // d")
+    'a   c  '
+    """
+    return COMMENT.sub(" ", text)
+
+
+def blank(text: str) -> str:
+    """Return as many blanks as a text has characters; line ends stay, so that what follows keeps its line and place."""
+    return re.sub(r"[^\n]", " ", text)
+
+
+def blank_matches(pattern: re.Pattern[str], text: str) -> str:
+    """Return a text whose matches of a pattern are blanked.
+
+    >>> blank_matches(COMMENT, "a // b")
+    'a     '
+    """
+    return pattern.sub(lambda match: blank(match[0]), text)
+
+
+def split_arguments(text: str, brackets: tuple[str, str] = ("([{", ")]}")) -> list[str]:
+    """Split arguments at the commas outside all brackets, given as those that open and those that close.
+
+    >>> split_arguments("a, f(b, c), {d, e}")
+    ['a', ' f(b, c)', ' {d, e}']
+    """
+    parts, depth, start = [], 0, 0
+    opening, closing = brackets
+    for at, letter in enumerate(text):
+        if letter in opening:
+            depth += 1
+        elif letter in closing:
+            depth -= 1
+        elif letter == "," and not depth:
+            parts.append(text[start:at])
+            start = at + 1
+    return [*parts, text[start:]] if text.strip() else []
+
+
+def split_list(text: str, first: int, past: int | None = None) -> tuple[list[tuple[int, int]], int]:
+    """Split what stands behind an opening bracket, such as the < of a template, at its commas: (places, where it
+    closes).
+
+    Inside other brackets < and > are comparisons. past: the end of what is searched, and where a list without an end
+    closes.
+
+    >>> split_list("A<B<1, 2>, (3 < 4)>;", 2)
+    ([(2, 9), (10, 18)], 18)
+    """
+    past = len(text) if past is None else past
+    places: list[tuple[int, int]] = []
+    opened: list[str] = []
+    begin = at = first
+    while at < past:
+        letter = text[at]
+        angles = not opened or opened[-1] == "<"
+        if letter in "([{" or (letter == "<" and angles):
+            opened.append(letter)
+        elif letter in ")]}" or (letter == ">" and angles and text[at - 1] not in "-="):
+            if not opened:
+                break
+            opened.pop()
+        elif letter == "," and not opened:
+            places.append((begin, at))
+            begin = at + 1
+        at += 1
+    return [*places, (begin, at)], at
+
+
+def find_closing(text: str, at: int) -> int:
+    """Return where the bracket that opens at a place closes; the end of the text if it does not.
+
+    Brackets of other kinds do not count.
+
+    >>> find_closing("f(a, g[0], (b)) + c", 1)
+    14
+    """
+    opening, closing = text[at], CLOSING[text[at]]
+    depth = 0
+    for match in re.compile(rf"[{re.escape(opening + closing)}]").finditer(text, at):
+        depth += 1 if match[0] == opening else -1
+        if not depth:
+            return match.start()
+    return len(text)
+
+
+def is_parenthesized(text: str) -> bool:
+    """Return whether one pair of parentheses encloses a whole text.
+
+    >>> is_parenthesized("(a + (b))"), is_parenthesized("(a) + (b)"), is_parenthesized("(a")
+    (True, False, False)
+    """
+    return text[:1] == "(" and text[-1:] == ")" and find_closing(text, 0) == len(text) - 1
