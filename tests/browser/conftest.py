@@ -21,8 +21,16 @@ from tests.sample import FULL
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --force-color-profile=srgb "
-    "--disable-site-isolation-trials --renderer-process-limit=1"
+    "--disable-site-isolation-trials --renderer-process-limit=1 --num-raster-threads=1"
 ).split()
+# A page takes the frame of the page before (RenderDocument would make one a page), and no script lives long enough for
+# the optimizing compilers: together a seventh of a page. This list takes the place of Playwright's own; its other names
+# are what would ask the network or hold a picture back.
+FLAGS += [
+    "--disable-features=RenderDocument,PaintHolding,HttpsUpgrades,OptimizationHints,Translate,MediaRouter,"
+    "DestroyProfileOnBrowserClose,ThirdPartyStoragePartitioning,LazyFrameLoading,AutoExpandDetailsElement",
+    "--js-flags=--no-maglev --no-opt",
+]
 
 expect.set_options(timeout=1000 * PATIENCE)
 
