@@ -24,7 +24,7 @@ def read_windows(page: Page) -> dict[str, dict[str, float]]:
 
 
 def test_the_wheel_zooms_at_the_pointer_and_the_address_restores_it(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}")
+    page = open_page(f"/i/{M16}", stay=True)
     at = find_centre(page, "d", 12, 6)
     hover_cell(page, "d", 12, 6)
     page.mouse.wheel(0, -300)

@@ -95,7 +95,7 @@ def test_the_script_says_of_a_pin_what_the_server_says(open_page: Any, path: str
 
 def test_a_row_opens_with_its_lanes_alone_and_says_what_they_hold(open_page: Any) -> None:
     """By hand: row 3 of D and its lower neighbour 8 rows below lie in lanes 4 · 3 to 4 · 3 + 3, column 3 of B too."""
-    page, told = open_page(f"/i/{M16}"), "rows 3, 11 of A, column 3 of B and rows 3, 11 of D"
+    page, told = open_page(f"/i/{M16}", stay=True), "rows 3, 11 of A, column 3 of B and rows 3, 11 of D"
     ask(page, "row 3 of D")
     expect(page).to_have_url(re.compile(r"\?lanes=12-15$"))
     expect(page.locator("#answer h2")).to_have_text(f"Lanes 12–15 hold {told}")

@@ -104,7 +104,7 @@ def test_click_pins_traces_and_escape_frees(open_page: Any) -> None:
 
 
 def test_panel_says_registers_bits_and_numbers(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}?pin=a:11,3")
+    page = open_page(f"/i/{M16}?pin=a:11,3", stay=True)
     panel = page.inner_text("#panel")
     assert page.locator("#panel .lit").all_inner_texts() == ["A[11][3]"]
     assert "A[11][3] = a3, R1[31:16]" in panel
