@@ -200,7 +200,7 @@ LABELLED = (
 )
 
 
-@pytest.mark.parametrize(("path", "width"), take_sample(LABELLED, 3))
+@pytest.mark.parametrize(("path", "width"), take_sample(LABELLED, 2))
 def test_a_cell_of_22_pixels_has_its_label(open_page: Any, path: str, width: int) -> None:
     page = open_page(path, width=width)
     shown = page.evaluate("lanescope.stage.panels.map((p) => [p.name, p.cellWidth, p.cellHeight, p.labelled])")

@@ -51,7 +51,7 @@ BENCHES = (
 )
 
 
-@pytest.mark.parametrize("path", take_sample(BENCHES, 3))
+@pytest.mark.parametrize("path", take_sample(BENCHES, 2))
 def test_tiles_and_layouts_say_of_a_pin_what_the_server_says(open_page: Any, path: str) -> None:
     page = open_page(path)
     pins = dict(re.findall(r"(pin2?)=([^&]*)", path))
@@ -78,7 +78,7 @@ def test_two_threads_of_a_tile_are_compared_and_back_undoes_a_pin(open_page: Any
     expect(page.locator("#find-refusal")).to_have_text("C is 64 × 64: rows 0–63, columns 0–63.")
 
 
-@pytest.mark.parametrize("path", take_sample(PINNED, 3))
+@pytest.mark.parametrize("path", take_sample(PINNED, 2))
 def test_the_script_says_of_a_pin_what_the_server_says(open_page: Any, path: str) -> None:
     """The headline and the panel of a page that pins by script are those of its address."""
     query = path.partition("?")[2]

@@ -310,7 +310,7 @@ SAME_PANEL = (
 )
 
 
-@pytest.mark.parametrize("path", take_sample(SAME_PANEL, 3))
+@pytest.mark.parametrize("path", take_sample(SAME_PANEL, 2))
 def test_the_panel_prints_before_pointing_what_it_prints_when_pointing(open_page: Any, path: str) -> None:
     ptx, _, query = path.partition("?")
     page = open_page(f"/i/{path}")
@@ -337,7 +337,7 @@ FOLD = (
 )
 
 
-@pytest.mark.parametrize(("path", "width", "height", "whole"), take_sample(FOLD, 4))
+@pytest.mark.parametrize(("path", "width", "height", "whole"), take_sample(FOLD, 3))
 def test_what_counts_stands_above_the_fold(open_page: Any, path: str, width: int, height: int, whole: bool) -> None:
     page = open_page(f"/i/{path}", width=width, height=height)
     bottom = "(css) => document.querySelector(css).getBoundingClientRect().bottom"
