@@ -50,7 +50,7 @@ def test_an_address_opens_its_step_and_the_usual_one_needs_none(open_page: Open)
     expect(page).to_have_url(re.compile(r"lanes-and-fragments\?pin=a:3,2$"))
 
 
-@pytest.mark.parametrize(("width", "slug"), take_sample([*product((390, 1000, 1440), SLUGS)], 4))
+@pytest.mark.parametrize(("width", "slug"), take_sample([*product((390, 1000, 1440), SLUGS)], 2))
 def test_nothing_moves_while_the_page_loads(open_page: Open, slug: str, width: int) -> None:
     page = opened(open_page, f"/guide/{slug}", width=width, height=844)
     page.evaluate(SHIFT)
