@@ -34,6 +34,7 @@ from tests.command import run_lanescope
 from tests.oracle import tcgen05 as oracle
 from tests.ptxas import assembler, nvrtc
 from tests.ptxas.assembler import Line
+from tests.sample import take_sample
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "tcgen05.json").read_text())
 SAMPLES = GOLDEN["instruction_descriptor"]["samples"]
@@ -66,10 +67,10 @@ def test_the_fields_are_ptxs(row: MmaKind) -> None:
 
 @for_each("row", KINDS, ids=lambda row: row.name)
 def test_m_and_n_are_table_39(row: MmaKind) -> None:
-    """Every M and N that the fields can say, dense and sparse, in every form."""
+    """M and N that the fields can say, dense and sparse, in every form; a full run asks all."""
     m_field, n_field = row.get_field("m").field, row.get_field("n").field
     base = encode(row, {"m": 256 if row.scaled else 128, "n": 64}).word
-    for sparse, m, n in product((0, 1), range(m_field.most + 1), range(n_field.most + 1)):
+    for sparse, m, n in take_sample(list(product((0, 1), range(m_field.most + 1), range(n_field.most + 1))), 700):
         word = n_field.put(m_field.put(row.get_field("sparse").field.put(base, sparse), m), n)
         said = find_problems_by_form(IdescWord(word, row))
         for form in FORMS:
