@@ -72,11 +72,10 @@ def is_packed_right(op: Operand) -> bool:
     return bool(right and np.array_equal(scope["unpack"](scope["pack"](matrix)), matrix))
 
 
-def collect_answers() -> dict[str, str]:
-    """What engine, API and pages say, by the question."""
+def collect_answers(app: Any) -> dict[str, str]:
+    """What engine, API and pages of an application say, by the question."""
     from lanescope.app.hardware import runs
     from lanescope.app.hardware.numpy_device import NumpyDevice
-    from lanescope.app.main import create_app
     from lanescope.product import planning
     from lanescope.ptx import overview, qualifiers
     from lanescope.render import kernel
@@ -84,7 +83,6 @@ def collect_answers() -> dict[str, str]:
     from tests import asgi
 
     load, product = catalog.find("tmem.ld.16x64b.x4.b32"), catalog.find("imma.m16n8k32.row.col.s32.s8.s8.s32")
-    app = create_app()
     out: dict[str, str] = {
         "find": load.ptx,
         "refusal": get_refusal(lambda: catalog.find("tmem.ld.16x64b.x3.b32")),
@@ -124,6 +122,4 @@ def collect_answers() -> dict[str, str]:
             out[address] = answer.body.decode()
 
     asgi.run_coroutine(ask())
-    app.state.work.close()
-    app.state.hardware.pool.close()
     return out

@@ -102,11 +102,10 @@ COMMANDS = (
 )
 
 
-def collect_answers() -> dict[str, str]:
+def collect_answers(app: Any) -> dict[str, str]:
     """What pages, API, runs and the command line say, by the question."""
     from lanescope.app.hardware import runs, tensor_moves
     from lanescope.app.hardware.numpy_device import NumpyDevice
-    from lanescope.app.main import create_app
     from lanescope.product import planning
     from lanescope.ptx import catalog
     from lanescope.render import kernel
@@ -117,7 +116,6 @@ def collect_answers() -> dict[str, str]:
     held.update(
         {i.ptx: catalog.TargetSupport(("sm_100a",), "8.6") for i in catalog.instructions() if i.ptx not in held}
     )
-    app = create_app()
     out: dict[str, str] = {}
 
     async def ask() -> None:
@@ -133,8 +131,6 @@ def collect_answers() -> dict[str, str]:
     body = {"kind": "mma", "instruction": PRODUCT, "backend": "numpy"}
     out["run"] = str(runs.execute_run(NumpyDevice(), runs.parse_run(body))["agrees"])
     out["program"] = kernel.render_program(planning.make_plan(catalog.find(PRODUCT)))
-    app.state.work.close()
-    app.state.hardware.pool.close()
     return out
 
 
@@ -143,4 +139,9 @@ if __name__ == "__main__":
     from tests import added_families
 
     added_families.build_rows()
-    print(json.dumps({"rows": collect_answers(), "families": added_families.collect_answers()}))
+    from lanescope.app.main import create_app
+
+    app = create_app()
+    print(json.dumps({"rows": collect_answers(app), "families": added_families.collect_answers(app)}))
+    app.state.work.close()
+    app.state.hardware.pool.close()

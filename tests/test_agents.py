@@ -27,7 +27,7 @@ HEAD = {"version": "1.2.3", "input_hash": "sha256:0123456789abcdef"}
 VALUES = st.recursive(
     st.integers() | st.text(max_size=300) | st.booleans(),
     lambda inner: st.lists(inner, max_size=30) | st.dictionaries(st.text("abc", max_size=8), inner, max_size=8),
-    max_leaves=60,
+    max_leaves=25,
 )
 ANSWERS = st.dictionaries(st.text("xyz_", min_size=1, max_size=12), VALUES, max_size=8)
 

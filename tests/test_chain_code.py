@@ -21,6 +21,7 @@ from lanescope.shared import chain, pieces
 from lanescope.shared.chain import Chain
 from tests import cpp
 from tests.ptxas import nvrtc
+from tests.sample import choose_count
 
 F16, S8, WGMMA = chain_runs.F16, chain_runs.S8, chain_runs.WGMMA
 OPERANDS = (
@@ -83,11 +84,11 @@ def make_storages(rng: random.Random, major: str) -> Iterator[dict[str, Any]]:
 
 @lru_cache(maxsize=1)
 def sample_cases() -> list[Chain]:
-    """Half of what the device runs, and as many storages again at random."""
+    """Some of what the device runs, and storages at random until every kind was met."""
     rng = random.Random(20261121)
-    out = [case.chain for case in chain_runs.generate_cases()][::2]
+    out = [case.chain for case in chain_runs.generate_cases()][:: choose_count(2, 6)]
     kinds: set[tuple[str, str, int]] = set()
-    while len(out) < 320:
+    while len(out) < choose_count(320, 120) or len(kinds) < 14:
         text, letter = rng.choice(OPERANDS)
         operand, major = pieces.convert_for_memory(find(text).operand(letter)), rng.choice(["K", "MN"])
         for spec in make_storages(rng, major):

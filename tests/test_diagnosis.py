@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from lanescope.app.memory.verdicts import Fix, Verified, build_verified
+from lanescope.descriptor import diagnosis as diagnosis_search
 from lanescope.descriptor.matrix import Descriptor
+from lanescope.descriptor.packing import LEAST_COST, PackingMistake
 from tests import verifier_study
 from tests.blunders import BLUNDERS
 from tests.right_programs import MASK, DescriptorProgram, build_word, make_programs, pack_word
@@ -275,6 +277,21 @@ def test_repairs_verify_and_storages_match() -> None:
             if diagnosis.storage and diagnosis.code != "mn_offset_inside_atom":
                 right = build_verified({**given, "storage": diagnosis.storage})
                 assert right.verdict == "match", (name, diagnosis.storage)
+
+
+def test_no_packing_costs_less_than_the_search_for_two_mistakes_assumes(monkeypatch: pytest.MonkeyPatch) -> None:
+    costs: set[float] = set()
+    list_packings = diagnosis_search._list_packings
+
+    def list_costs(*arguments: Any) -> Iterator[PackingMistake]:
+        for packing in list_packings(*arguments):
+            costs.add(packing.cost)
+            yield packing
+
+    monkeypatch.setattr(diagnosis_search, "_list_packings", list_costs)
+    for name in list(list_examples())[::4]:
+        build_verified(list_examples()[name])
+    assert min(costs) == LEAST_COST
 
 
 def test_two_mistakes_of_every_kind_are_both_named() -> None:

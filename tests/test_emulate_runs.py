@@ -172,13 +172,13 @@ def test_a_loop_without_end_ends_with_the_budget(steps: int) -> None:
 
 
 def test_the_budget_is_that_of_all_processes_together() -> None:
-    """Five blocks of 10 statements: 50 finish; 30 are three blocks, and nothing of the fourth."""
+    """Of five blocks of 10 statements each, 30 steps are three blocks, and 47 end inside the fifth."""
     kernel = prepare(SUM.replace("OFFSET", "0"), LAUNCH)
-    for steps in (5, 30, 47, 50):
-        alone, spread = run_kernel(kernel, most_steps=steps), run_spread(kernel, 5, most_steps=steps)
+    for steps in (30, 47):
+        alone, spread = run_kernel(kernel, most_steps=steps), run_spread(kernel, 2, most_steps=steps)
         assert alone.steps == spread.steps == steps and alone.findings == spread.findings
-        assert alone.status == spread.status == ("finished" if steps == 50 else "budget")
-        assert (alone.outputs["C"].array == spread.outputs["C"].array).all() if steps > 10 else not alone.outputs
+        assert alone.status == spread.status == "budget"
+        assert (alone.outputs["C"].array == spread.outputs["C"].array).all()
 
 
 # comparison

@@ -5,7 +5,6 @@ compiler.
 from __future__ import annotations
 
 import json
-import subprocess
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -27,13 +26,13 @@ from lanescope.blackwell.zeromask import ZeroMask
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.kinds import KINDS
 from lanescope.render import idesc as code
-from tests import cpp
 from tests.cases import for_each
 from tests.client import Client, share_client
 from tests.command import run_lanescope
 from tests.oracle import tcgen05 as oracle
 from tests.ptxas import assembler, nvrtc
 from tests.ptxas.assembler import Line
+from tests.sample import take_sample
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "tcgen05.json").read_text())
 SAMPLES = GOLDEN["instruction_descriptor"]["samples"]
@@ -66,10 +65,10 @@ def test_the_fields_are_ptxs(row: MmaKind) -> None:
 
 @for_each("row", KINDS, ids=lambda row: row.name)
 def test_m_and_n_are_table_39(row: MmaKind) -> None:
-    """Every M and N that the fields can say, dense and sparse, in every form."""
+    """M and N that the fields can say, dense and sparse, in every form; a full run asks all."""
     m_field, n_field = row.get_field("m").field, row.get_field("n").field
     base = encode(row, {"m": 256 if row.scaled else 128, "n": 64}).word
-    for sparse, m, n in product((0, 1), range(m_field.most + 1), range(n_field.most + 1)):
+    for sparse, m, n in take_sample(list(product((0, 1), range(m_field.most + 1), range(n_field.most + 1))), 700):
         word = n_field.put(m_field.put(row.get_field("sparse").field.put(base, sparse), m), n)
         said = find_problems_by_form(IdescWord(word, row))
         for form in FORMS:
@@ -153,7 +152,7 @@ def test_the_words_of_the_sheet() -> None:
     assert encode(idesc.get_kind("mxf4nvf4"), {"m": 256, "n": 256, "scale_type": "ue4m3"}).word == 0x10400480
 
 
-def _list_legal_words() -> list[tuple[IdescWord, str]]:
+def list_legal_words() -> list[tuple[IdescWord, str]]:
     """A word of every kind, density, form and K, with a form it is legal in."""
     out = []
     for row in KINDS:
@@ -167,7 +166,7 @@ def _list_legal_words() -> list[tuple[IdescWord, str]]:
 
 @pytest.mark.skipif(assembler.find_ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
 def test_ptxas_takes_every_opcode() -> None:
-    given = _list_legal_words()
+    given = list_legal_words()
     assert len(given) == 36 + 2
     lines = []
     for made, form in given:
@@ -190,42 +189,14 @@ def test_the_statements_compile() -> None:
     )
     body = "\n".join(
         f"{{ {code.render_constant(made)}\n{code.render_statement(made, form)} }}"
-        for made, form in _list_legal_words()
+        for made, form in list_legal_words()
         if form != "cta_group::2"
     )
     ptx, log = nvrtc.compile_ptx(f"typedef unsigned uint32_t;\n{head}{body}\n}}\n", "sm_100a")
-    assert not log and ptx.count("tcgen05.mma") == len([1 for _, form in _list_legal_words() if form != "cta_group::2"])
+    assert not log and ptx.count("tcgen05.mma") == len([1 for _, form in list_legal_words() if form != "cta_group::2"])
 
 
 CUTLASS = Path(assembler.sysconfig.get_paths()["purelib"]) / "cutlass_library" / "source" / "include"
-
-
-@pytest.mark.skipif(
-    cpp.find_compiler() is None or nvrtc.find_headers() is None or not CUTLASS.is_dir(),
-    reason="no compiler, CUDA or CUTLASS",
-)
-def test_cutlass_compiles_to_the_same_word(tmp_path: Path) -> None:
-    """The code for CUTLASS, compiled with its headers: each assertion in it holds."""
-    made = [one for one, _ in _list_legal_words()]
-    extra = {"transpose_a": 1, "transpose_b": 1, "negate_b": 1}
-    made += [encode(idesc.get_kind("f16"), {"m": 128, "n": 64, **extra, "max_shift": 8})]
-    made += [
-        encode(idesc.get_kind("i8"), {"a": "s8", "m": 64, "n": 32, "saturate": 1, "sparse": 1}),
-        encode(idesc.get_kind("tf32"), {"m": 64, "n": 32, "sparse": 1, "sparsity_selector": 1}),
-    ]
-    made += [encode(idesc.get_kind("f8f6f4"), {"a": a, "b": "e5m2", "m": 64, "n": 32}) for a in oracle._F8.values()]
-    made += [encode(idesc.get_kind("mxf8f6f4"), {"m": 128, "n": 32, "sfa_id": 3, "sfb_id": 1})]
-    body = "\n".join(f"{{ {code.render_cutlass(one)} }}" for one in made)
-    source = f"#include <cassert>\n#include <cute/arch/mma_sm100_desc.hpp>\nint main() {{\n{body}\n}}\n"
-    path = tmp_path / "words.cpp"
-    path.write_text(source)
-    cuda = nvrtc.find_headers()
-    assert cuda is not None
-    folders = [part for path in (CUTLASS, cuda, cuda / "cccl") for part in ("-isystem", str(path))]
-    command = [str(cpp.find_compiler()), "-std=c++17", "-w", "-O0", *folders]
-    done = subprocess.run([*command, str(path), "-o", str(tmp_path / "words")], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[:3000]
-    assert subprocess.run([str(tmp_path / "words")]).returncode == 0
 
 
 # what is refused, and what is said ------------------------------------------------------------------------------------

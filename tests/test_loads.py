@@ -16,7 +16,7 @@ from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.ptx.slots import list_slots as slots_of
 from lanescope.render import cuda, python
 from tests import cpp
-from tests.sample import is_chosen
+from tests.sample import FULL, is_chosen
 
 needs_compiler = pytest.mark.skipif(cpp.find_compiler() is None, reason=cpp.MISSING)
 BLOCK = 256  # threads of the block that runs them: more than one warp or warpgroup, each of which does the same
@@ -98,7 +98,7 @@ def render_driver(number: int, text: str, op: Operand, what: str, memory: Matrix
 def test_every_load_and_store_follows_its_map() -> None:
     every = list_functions()
     assert len(every) > 200 and {op.container_bits for _, op, _ in every} == {1, 4, 8, 16, 32, 64}
-    cases = [case for case in every if is_chosen(case[0], 3) or case[1].container_bits in (1, 64)]
+    cases = [case for case in every if is_chosen(case[0], 6) or case[1].container_bits in (1, 64)]
     rng = np.random.default_rng(7)
     memories = [MatrixMemory(op, rng) for _, op, _ in cases]
     parts = [render_driver(n, *case, memory) for n, (case, memory) in enumerate(zip(cases, memories, strict=True))]
@@ -176,11 +176,11 @@ def parse_asm(i: Instruction, form: str) -> tuple[str, dict[str, tuple[str, str]
 
 
 def test_every_wrapper_binds_each_register_to_its_place() -> None:
-    """All of the catalogue, both forms of wgmma: operand by operand what PTX's syntax says, outputs written and inputs
+    """Of the catalogue, both forms of wgmma: operand by operand what PTX's syntax says, outputs written and inputs
     not.
     """
     count = 0
-    for i in catalog.instructions():
+    for i in (i for i in catalog.instructions() if is_chosen(i.ptx, 4)):
         for form in i.family.forms:
             body, bound = parse_asm(i, form)
             told = []
@@ -197,4 +197,4 @@ def test_every_wrapper_binds_each_register_to_its_place() -> None:
             predicate = next((slot.name for slot in slots_of(i, form) if slot.kind == "predicate"), "")
             assert body == (f"{{ .reg .pred p; setp.ne.b32 p, {predicate}, 0; {line} }}" if predicate else line)
             count += 1
-    assert count > 2500
+    assert count > (2500 if FULL else 500)

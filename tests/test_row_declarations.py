@@ -55,6 +55,8 @@ ASKING = {
 }
 DESCRIPTORS = {row.name.upper() for row in FORMATS}
 MISTAKEN = {"packing.py", "mistakes.py"}  # what is mistaken for what is a matter of two formats
+QUESTIONS = {ast.Compare, ast.Call, ast.Subscript, ast.Match, ast.Tuple, ast.List, ast.Set, ast.Dict}
+PLAIN = {str, int, float, complex, bytes, bool, type(None), type(...), ast.Load, ast.Store, ast.Del, ast.Name}
 THREADS = {"32", "128", "WARP", "WARPGROUP"}
 
 
@@ -86,15 +88,17 @@ def is_row_name(node: ast.AST) -> bool:
 
 
 def walk_nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield what `ast.walk` does, in another order and a third of its time: a million nodes are asked."""
+    """Yield every node that may be a question; faster than `ast.walk`, as a million nodes are looked at."""
     left = [tree]
     while left:
-        yield (node := left.pop())
-        for name in node._fields:
-            value = getattr(node, name, None)
-            if value.__class__ is list:
-                left += [one for one in value if isinstance(one, ast.AST)]
-            elif name != "ctx" and isinstance(value, ast.AST):
+        node = left.pop()
+        if node.__class__ in QUESTIONS:
+            yield node
+        for value in node.__dict__.values():
+            kind = value.__class__
+            if kind is list:
+                left += [item for item in value if item.__class__ not in PLAIN]
+            elif kind not in PLAIN:
                 left.append(value)
 
 

@@ -55,7 +55,7 @@ def test_a_sample_disassembles_to_what_is_stored(target: str) -> None:
 def test_every_variant_is_found_by_what_it_becomes() -> None:
     """As a lone line in each printed form, and with the target that the disassembly names."""
     seen = 0
-    named = {ptx: forms for ptx, forms in catalog.load_sass().items() if is_chosen(ptx, 4)}
+    named = {ptx: forms for ptx, forms in catalog.load_sass().items() if is_chosen(ptx, 8)}
     for number, (ptx, forms) in enumerate(named.items()):
         for form in forms:
             if form.total == 1 and not ptx.startswith("wmma."):
@@ -63,7 +63,7 @@ def test_every_variant_is_found_by_what_it_becomes() -> None:
                 assert ptx in list_candidates(printed), (ptx, printed)
                 assert ptx in list_candidates(f"\t.target\t{form.targets[0]}\n{printed}"), ptx
                 seen += 1
-    assert seen > 300
+    assert seen > 120
 
 
 def test_all_printed_forms_mean_the_same() -> None:

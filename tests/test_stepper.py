@@ -43,7 +43,7 @@ def list_brought(operand: StepperOperand) -> set[int]:
     return covered
 
 
-@for_each("i", take_sample(SHOWN, 24), ids=lambda i: i.ptx)
+@for_each("i", take_sample(SHOWN, 10), ids=lambda i: i.ptx)
 @for_each("major", ["K", "MN"])
 def test_every_element_lands_in_the_register_that_the_map_says(i: Instruction, major: str) -> None:
     try:
@@ -60,7 +60,7 @@ def test_every_element_lands_in_the_register_that_the_map_says(i: Instruction, m
             assert bit == operand.at[element]
 
 
-@for_each("i", take_sample(SHOWN, 24), ids=lambda i: i.ptx)
+@for_each("i", take_sample(SHOWN, 10), ids=lambda i: i.ptx)
 def test_d_is_the_product_of_the_matrices_that_are_shown(i: Instruction) -> None:
     found = step(i.ptx)
     assert found.agrees and np.array_equal(found.d.sums[-1], found.d.expected)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from html import unescape
 from pathlib import Path
 
@@ -22,15 +21,11 @@ from lanescope.descriptor.notices import find_outside_reads, find_uncertain_read
 from lanescope.descriptor.verify import verify
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.descriptors import BASE32B, TCGEN05, WGMMA
-from lanescope.render.descriptor import render_code
 from lanescope.shared.storage import storage
 from lanescope.shared.tiling import Tile
-from tests import cpp
 from tests.cases import for_each
 from tests.client import Client, share_client
-from tests.ptxas import nvrtc
 from tests.sample import take_sample
-from tests.test_idesc import CUTLASS
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "tcgen05.json").read_text())
 CODES = {0: ("none", 1), 1: ("128B_base32B", 8), 2: ("128B", 8), 4: ("64B", 4), 6: ("32B", 2)}
@@ -207,42 +202,6 @@ def test_what_is_open_or_inferred_says_so() -> None:
     assert "not documented" in find_warnings(word.replace(lbo_mode=1))[0].message
     with pytest.raises(LayoutError, match=r"32-bit elements is not read with swizzle 64B. Allowed: 128B_base32B"):
         Tile(32, "MN", TCGEN05.get_mode_by_name("64B"), 64, 16, form=TCGEN05)
-
-
-@pytest.mark.skipif(
-    cpp.find_compiler() is None or nvrtc.find_headers() is None or not CUTLASS.is_dir(),
-    reason="no compiler, CUDA or CUTLASS",
-)
-def test_the_code_gives_the_word(tmp_path: Path) -> None:
-    """CUTLASS's union compiled with its headers, and the function on the host: both give the word."""
-    words = [RIGHT, 0x2000402001000100, 0xC000401000000000, 0x4010404008400040, 0x5000404000010100]
-    lines = []
-    for word in words:
-        made = render_code(Descriptor(word, TCGEN05))
-        body = made["function"].replace("__device__ inline uint64_t make_desc", f"uint64_t f{len(lines)}")
-        lines.append(
-            (
-                body,
-                f"{{ {made['cutlass']}\n if (desc.desc_ != {word:#x}ull) return 1; }}",
-                f"if (f{len(lines)}((void*){(word & 0x3FFF) << 4}ull) != {word:#x}ull) return 2;",
-            )
-        )
-    source = (
-        "#include <cute/arch/mma_sm100_desc.hpp>\n"
-        "static uint64_t __cvta_generic_to_shared(const void* p) { return (uint64_t)p; }\n"
-        + "\n".join(body for body, _, _ in lines)
-        + "\nint main() {\n"
-        + "\n".join(f"{a}\n{b}" for _, a, b in lines)
-        + "\n}\n"
-    )
-    (tmp_path / "words.cpp").write_text(source)
-    cuda = nvrtc.find_headers()
-    assert cuda is not None
-    folders = [part for path in (CUTLASS, cuda, cuda / "cccl") for part in ("-isystem", str(path))]
-    command = [str(cpp.find_compiler()), "-std=c++17", "-w", "-O0", *folders, str(tmp_path / "words.cpp")]
-    done = subprocess.run([*command, "-o", str(tmp_path / "words")], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[:3000]
-    assert subprocess.run([str(tmp_path / "words")]).returncode == 0
 
 
 def test_api_page_and_picture(client: Client) -> None:

@@ -135,11 +135,11 @@ def test_triton_chooses_the_same_instructions_and_layouts() -> None:
 
 
 def test_the_last_ttgir_still_has_them() -> None:
-    assert list_differences("ttgir", Dots(39).list_chosen(choose_count(400, 8))) == []
+    assert list_differences("ttgir", Dots(39).list_chosen(choose_count(400, 5))) == []
 
 
 def test_the_ptx_has_the_instruction() -> None:
-    dots = [one for one in Dots(40).list_chosen(choose_count(150, 6), 1 << 16) if one[0].capability != 88]
+    dots = [one for one in Dots(40).list_chosen(choose_count(150, 3), 1 << 16) if one[0].capability != 88]
     seen = compile_dots([make_case(dot) for dot, _ in dots], "ptx")
     for (dot, found), opcodes in zip(dots, seen, strict=True):
         if opcodes is None:

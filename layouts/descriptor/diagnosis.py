@@ -19,6 +19,7 @@ from lanescope.descriptor.matrix import Addresses, Descriptor, View, find_inert_
 from lanescope.descriptor.mistakes import describe_required_strides, list_slips
 from lanescope.descriptor.notices import has_tcgen05_bits
 from lanescope.descriptor.packing import (
+    LEAST_COST,
     PackingMistake,
     drop_high_word,
     exchange_halves,
@@ -133,10 +134,21 @@ def _is_proven(causes: tuple[FieldSlip | PackingMistake, ...]) -> bool:
 
 
 def explain_case(case: DiagnosisCase) -> Explanation:
-    """Return the cheapest explanation that turns the right word into the given one."""
+    """Return the cheapest explanation that turns the right word into the given one; of equals the first."""
     slips = list_slips(case)
-    options = [_cover_fields(case, slips), *_explain_packings(case, slips)]
-    return min(options, key=lambda e: e.cost)
+    best = min([_cover_fields(case, slips), *_explain_packings(case)], key=lambda e: e.cost)
+    tried: set[tuple[tuple[str, int], ...]] = set()
+    for slip in slips:
+        if slip.cost + TOGETHER + LEAST_COST > best.cost:  # no packing makes it the cheapest
+            continue
+        values = {**case.right_amounts, **slip.amounts, **slip.implied}
+        key = tuple(sorted(values.items()))
+        if key in tried or slip.copied or min(values.values()) < 0:
+            continue
+        tried.add(key)
+        check_deadline()
+        best = min([best, *_explain_packings_with_slip(case, slip, values)], key=lambda e: e.cost)
+    return best
 
 
 def _cover_fields(case: DiagnosisCase, slips: list[FieldSlip]) -> Explanation:
@@ -172,8 +184,8 @@ def _cover_fields(case: DiagnosisCase, slips: list[FieldSlip]) -> Explanation:
     )
 
 
-def _explain_packings(case: DiagnosisCase, slips: list[FieldSlip]) -> Iterator[Explanation]:
-    """Yield explanations by one packing mistake, alone or together with one slip."""
+def _explain_packings(case: DiagnosisCase) -> Iterator[Explanation]:
+    """Yield explanations by one packing mistake, alone or with exchanged or dropped halves."""
     for packing in [*_list_packings(case, case.right_amounts), *pack_unshifted_additions(case)]:
         if case.matches_given(packing.word, packing.free):
             yield Explanation(packing.cost, (packing,))
@@ -181,19 +193,13 @@ def _explain_packings(case: DiagnosisCase, slips: list[FieldSlip]) -> Iterator[E
             for exchanged in (exchange_halves(case, packing.word), *drop_high_word(packing.word)):
                 if case.matches_given(exchanged.word, exchanged.free):
                     yield Explanation(exchanged.cost + packing.cost + TOGETHER, (exchanged, packing))
-    tried: set[tuple[tuple[str, int], ...]] = set()
-    for slip in slips:
-        values = {**case.right_amounts, **slip.amounts, **slip.implied}
-        key = tuple(sorted(values.items()))
-        if key in tried or slip.copied or min(values.values()) < 0:
-            continue
-        tried.add(key)
-        check_deadline()
-        for packing in _list_packings(case, values, frozenset(slip.implied)):
-            if case.matches_given(packing.word, packing.free):
-                yield Explanation(
-                    packing.cost + slip.cost + TOGETHER + _get_stacking_cost(packing, slip), (packing, slip)
-                )
+
+
+def _explain_packings_with_slip(case: DiagnosisCase, slip: FieldSlip, values: Amounts) -> Iterator[Explanation]:
+    """Yield explanations by one packing mistake of amounts of which a slip has changed some."""
+    for packing in _list_packings(case, values, frozenset(slip.implied)):
+        if case.matches_given(packing.word, packing.free):
+            yield Explanation(packing.cost + slip.cost + TOGETHER + _get_stacking_cost(packing, slip), (packing, slip))
 
 
 def _get_stacking_cost(packing: PackingMistake, slip: FieldSlip) -> float:

@@ -24,6 +24,7 @@ from lanescope.ptx.table.descriptors import LBO, SBO, START, VERSION, WGMMA
 
 LOW = (1 << 32) - 1
 _PLACES = (START, LBO, SBO)
+LEAST_COST = 0.8  # no packing costs less: the search for two mistakes relies on it
 NOTHING_LEFT = 2.5  # cost of a packing that leaves 0 in all its fields: 0 has likelier causes
 
 
