@@ -148,7 +148,8 @@ def _forget_cell(ev: Evaluator, cell: Cell, integers: bool, quiet: bool = False)
         _forget_object(ev, value, cell.name, integers, quiet)
     elif isinstance(value, ArrayValue):
         for inner in value.cells:
-            _forget_cell(ev, inner, integers, quiet)
+            if not (integers and _is_known_by_name(inner.value)):
+                _forget_cell(ev, inner, integers, quiet)
     else:
         _forget_whole(ev, cell, integers)
 
@@ -165,6 +166,11 @@ def _forget_whole(ev: Evaluator, cell: Cell, integers: bool) -> None:
 def _is_number(value: Any) -> bool:
     """Return whether a pointer is a number, as nullptr is: known by more than its name."""
     return isinstance(value, Pointer) and not value.base.terms
+
+
+def _is_known_by_name(value: Any) -> bool:
+    """Return whether nothing is known of a value but its name: most items of large arrays are such."""
+    return type(value) is OpaqueValue and value.head != "uninitialised"
 
 
 def _unknown_like(ev: Evaluator, cell: Cell, value: Any) -> Pointer | OpaqueValue:
