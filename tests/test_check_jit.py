@@ -96,8 +96,8 @@ def test_reads_are_verified_with_the_box_and_the_swizzle_that_are_given() -> Non
     ],
 )
 def test_a_wrong_number_is_a_finding_once_the_map_is_given(right: str, wrong: str, code: str) -> None:
-    """SBO, the swizzle mode and the step along K, which is one of 32-bit elements."""
-    assert {one.code for one in check_with(NAMED.replace(right, wrong), **BOXES).findings} == {code}
+    """SBO, the swizzle mode and A's step along K, which is one of 32-bit elements."""
+    assert {one.code for one in check_with(NAMED.replace(right, wrong, 1), **BOXES).findings} == {code}
 
 
 def test_a_box_that_the_loads_do_not_fill_is_open() -> None:

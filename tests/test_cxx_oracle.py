@@ -1,7 +1,7 @@
 """C++ that builds descriptors: what the reader states is what g++ computes, or it is left open.
 
 Written by hand (tests/golden/cxx) and generated (tests/cxx_programs.py). None may be wrong; the shares that are known
-must not fall. A tenth of them is asked, no less than 6 of a file, and more of a file with a share of its own
+must not fall. A sixteenth of them is asked, no less than 6 of a file, and more of a file with a share of its own
 (tests/sample.py).
 """
 
@@ -42,7 +42,7 @@ def test_programs_written_by_hand() -> None:
     files = {}
     for file in sorted(GOLDEN.glob("*.txt")):
         some = read_programs([file])
-        files[file.stem] = take_sample(some, LEAST_ASKED.get(file.stem, max(6, len(some) // 10)))
+        files[file.stem] = take_sample(some, LEAST_ASKED.get(file.stem, max(6, len(some) // 16)))
     told = iter(judge_programs([one for some in files.values() for one in some]))
     shares = {}
     every = []
@@ -60,7 +60,7 @@ def test_statements_without_a_function() -> None:
     """The same statements give the same word, whatever the variable is called."""
     every = [one for file in ("bits", "ints", "macros") for one in read_programs([GOLDEN / f"{file}.txt"])]
     closed = [one for one in every if "SOMETHING_UNDEFINED" not in one.code]  # open: a word for each choice
-    some = take_sample(closed, len(closed) // 12)
+    some = take_sample(closed, len(closed) // 20)
     check_none_wrong(
         judge_programs([loose for one in some for name in ("", "q") if (loose := loosen_statements(one, name))])
     )

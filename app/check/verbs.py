@@ -163,6 +163,7 @@ def _check(
     """Return the report of files and folders, with what comments and settings accept taken out; changed: texts that are
     checked in place of files.
     """
+    import gc
     from dataclasses import replace
     from pathlib import Path
 
@@ -174,6 +175,7 @@ def _check(
     from lanescope.app.check.headers import HeaderFinder, parse_folders, read_commands
     from lanescope.app.check.running import merge_reports
 
+    gc.set_threshold(100_000, 20, 50)  # evaluating makes millions of values, and few cycles: a seventh of the time
     select = suppress.parse_codes(settings.select, "select")
     ignore = suppress.parse_codes(settings.ignore, "ignore")
     commands = read_commands(settings.compile_commands) if settings.compile_commands else {}

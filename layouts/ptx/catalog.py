@@ -330,6 +330,7 @@ def _make_rest_key(syntax: OpcodeSyntax) -> tuple[str, tuple[str, ...], frozense
     return syntax.opcode, syntax.layouts, frozenset(m for m in syntax.modifiers if m not in SPACES)
 
 
+@lru_cache(maxsize=1024)
 def _complete_syntax(syntax: OpcodeSyntax) -> OpcodeSyntax | None:
     """Complete a short name with the shape, types and modifiers that it leaves out, where there is only one choice.
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +15,8 @@ from lanescope.ptx.table.descriptors import START
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt
 from lanescope.workbench.addresses import get_start_address
+
+_BRACE = re.compile(r"[{}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +70,8 @@ class ArgumentSources:
     def _is_enclosing_block(self, first: int, past: int) -> bool:
         """Return whether no block that is open at `first` ends before `past`."""
         deep = 0
-        for letter in self.text[first:past]:
-            deep += (letter == "{") - (letter == "}")
+        for brace in _BRACE.finditer(self.text, first, past):
+            deep += 1 if brace[0] == "{" else -1
             if deep < 0:
                 return False
         return True

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import gcd
 
 import numpy as np
@@ -30,7 +31,7 @@ from lanescope.shared.swizzle import WIDEST_PATTERN
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class FragmentOrigin:
     """Where an operand's elements of one warp come from. places: for each product of open names the byte offsets,
     [rows of A or columns of B, K]; names: these products; array: the one array, "" if they are several; filled: the
@@ -95,24 +96,24 @@ class FragmentOrigin:
         columns = np.stack([g[0] for g in self.places])
         return bool(len(np.unique(columns, axis=1).T) < columns.shape[1])
 
-    @property
+    @cached_property
     def base(self) -> tuple[int, ...]:
         """The place of the first element."""
         return tuple(int(g[0, 0]) for g in self.places)
 
-    @property
+    @cached_property
     def k_step(self) -> tuple[int, ...]:
         """The way from the first element to the next along K."""
         return tuple(int(g[0, 1] - g[0, 0]) for g in self.places)
 
-    @property
+    @cached_property
     def rows(self) -> tuple[tuple[int, ...], ...]:
         """The way from the first row to every other."""
         return tuple(tuple((g[:, 0] - g[0, 0]).tolist()) for g in self.places)
 
     def is_same_rows(self, other: FragmentOrigin) -> bool:
         """Return whether another fragment lies some whole fragments further along K."""
-        if self.names != other.names or self.array != other.array:
+        if self.names != other.names or self.array != other.array or self.base == other.base:
             return False
         width = self.places[0].shape[1]
         step = [width * n for n in self.k_step]

@@ -152,7 +152,10 @@ def make_argument(ev: Evaluator, value: Any) -> CallArgument:
 def find_declared_type(ev: Evaluator, place: Any, value: Any) -> ResolvedType | None:
     """Return the declared type of a place, else the type of its value."""
     if isinstance(place, Cell) and place.kind is not None and place.kind.name not in ("auto", ""):
-        return replace(place.kind, reference="", const=place.const or place.kind.const)
+        const = place.const or place.kind.const
+        if not place.kind.reference and place.kind.const == const:
+            return place.kind
+        return replace(place.kind, reference="", const=const)
     if isinstance(place, ObjectPart) and place.field.inner is not None:
         return ResolvedType(place.field.inner.name, record=place.field.inner)
     if isinstance(place, ObjectPart) and place.field.integer is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import BOOL
@@ -235,7 +236,12 @@ def _run_function(
 
 def _has_single_return(ev: Evaluator, function: tree.Function) -> bool:
     """Return whether a function has one return statement."""
-    return len(re.findall(r"\breturn\b", ev.text[slice(*function.span)])) == 1
+    return _count_returns(ev.text[slice(*function.span)]) == 1
+
+
+@lru_cache(maxsize=256)
+def _count_returns(text: str) -> int:
+    return len(re.findall(r"\breturn\b", text))
 
 
 def _make_instance_key(ev: Evaluator, closure: FunctionSet, function: tree.Function, scope: NameScope) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cute.calls.operations import ALIASES, OPS, apply_operation
@@ -300,7 +301,13 @@ def is_cute_call(name: str) -> bool:
 
 def is_size_call(ev: Evaluator, name: str) -> bool:
     """Return whether a function is a CuTe function that returns a size."""
-    return name in SIZES and not ev.python and _CUTE.search(ev.text) is not None
+    return name in SIZES and not ev.python and _names_cute(ev.text)
+
+
+@lru_cache(maxsize=4)
+def _names_cute(text: str) -> bool:
+    """Return whether a text names CuTe."""
+    return _CUTE.search(text) is not None
 
 
 def freeze_value(value: Any, deep: int = 0) -> Any:

@@ -8,7 +8,7 @@ from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from lanescope.deadline import check_deadline, note_reading_place
+from lanescope.deadline import OverdueError, check_deadline, note_reading_place
 from lanescope.reader.code.nodes import require_parser
 from lanescope.reader.code.source import ParsedSource
 
@@ -51,8 +51,11 @@ def parse_bounded(
 
     def stop(offset: int, error: bool) -> bool:
         nonlocal calls
-        with note_reading_place(lambda: source.get_original(offset, offset + 1)[0]):
+        try:
             check_deadline()
+        except OverdueError:
+            with note_reading_place(lambda: source.get_original(offset, offset + 1)[0]):
+                raise
         calls += 1
         return calls > most
 

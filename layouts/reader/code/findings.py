@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -138,7 +138,8 @@ def mark_bits(value: SymbolicInt, span: Span) -> SymbolicInt:
     if value.pieces or not bits:
         bits = [value.low, *(b for b in bits if b > value.low and value.pieces)]
     marks = tuple(TextMark(bit, span, value.origin) for bit in dict.fromkeys(bits))
-    return replace(value, marks=marks)
+    v = value
+    return SymbolicInt(v.const, v.type, v.pieces, v.low, marks, v.origin, v.assumed)
 
 
 def check_operation(ev: Evaluator, op: str, left: SymbolicInt, right: SymbolicInt, at: Any) -> None:

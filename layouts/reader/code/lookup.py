@@ -39,11 +39,11 @@ def find_name(scope: NameScope, name: str, accepts: Accepts | None = None) -> tu
     inner: NameScope | None = scope
     below: Any = None  # an enclosing class with a base that is not in the text
     while inner is not None:
-        chosen = _find_here(inner, name, accepts, shown) if inner.using or shown else None
-        if chosen is None and not inner.using and not shown and name in inner.names:
-            value = inner.names[name]
-            if accepts is None or accepts(value, inner):
-                chosen = value, inner
+        chosen: tuple[Any, NameScope] | None = None
+        if inner.using or shown:
+            chosen = _find_here(inner, name, accepts, shown)
+        elif name in inner.names and (accepts is None or accepts(inner.names[name], inner)):
+            chosen = inner.names[name], inner
         if chosen is not None:
             hidden = below is not None and _may_be_hidden(chosen[0], below)
             return (OpaqueValue(f"{below.name}::{name}"), inner) if hidden else chosen

@@ -41,13 +41,14 @@ def apply_operator(
     right_at: tree.Expression | None = None,
 ) -> Any:
     """Apply any operator other than && and ||; warn of C pitfalls at the operator."""
-    left, right = _decay_operands(ev, op, left, right)
-    for rule in _RULES:
-        result = rule(ev, op, left, right, at)
-        if result is not None:
-            return result
-    if not ev.python:
-        left, right = ev.convert_object_to_number(left), ev.convert_object_to_number(right)
+    if not (_is_plain_integer(left) and _is_plain_integer(right)):
+        left, right = _decay_operands(ev, op, left, right)
+        for rule in _RULES:
+            result = rule(ev, op, left, right, at)
+            if result is not None:
+                return result
+        if not ev.python:
+            left, right = ev.convert_object_to_number(left), ev.convert_object_to_number(right)
     one, two = get_integer(left), get_integer(right)
     if one is None or two is None or _is_hidden(op, one, two):
         return OpaqueValue(ev.format_expression(at))
@@ -66,6 +67,11 @@ def apply_operator(
             ev.format_expression(at), BOOL, one, two
         )  # the grammar reads f<2>::value as two comparisons
     return _shared_out(op, result)
+
+
+def _is_plain_integer(value: Any) -> bool:
+    """Return whether a value is an integer that no rule of `_RULES` is about: one that is of no enumeration."""
+    return type(value) is SymbolicInt and value.type.underlying is None
 
 
 def _decay_operands(ev: Evaluator, op: str, left: Any, right: Any) -> tuple[Any, Any]:

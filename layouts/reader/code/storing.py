@@ -77,7 +77,8 @@ def _store_cell(ev: Evaluator, place: Cell, value: Any, span: Span, statement_sp
     if isinstance(old, ArrayValue) and not ev.python and _store_items(ev, place, old, value):
         return
     if place.kind is not None:
-        value = ev.convert_to_kind(value, replace(place.kind, reference=""), span, place.name)
+        kind = replace(place.kind, reference="") if place.kind.reference else place.kind
+        value = ev.convert_to_kind(value, kind, span, place.name)
     ev.write_cell(place, ev.copy_assigned(value))
     ev.note_variable(place, statement_span or span)
 

@@ -6,6 +6,7 @@ A coefficient is an int where all threads have the same, else an array [threads]
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -110,6 +111,7 @@ def convert_number(number: Number, kind: tuple[int, bool]) -> Number:
     return make_number(wrap_value(value, kind), kind)
 
 
+@cache
 def find_common_kind(one: tuple[int, bool], two: tuple[int, bool]) -> tuple[int, bool]:
     """Return the type that C computes in."""
     a, b = (kind if kind[0] >= 32 else INT for kind in (one, two))
@@ -147,6 +149,9 @@ def add_numbers(one: Number, two: Number, sign: int = 1) -> Number:
     if one is None or two is None:
         return None
     kind = find_common_kind(one.kind, two.kind)
+    a, b = one.const, two.const
+    if isinstance(a, int) and isinstance(b, int):
+        return make_number(wrap_value(a + sign * b, kind), kind)
     made = ThreadNumber(_combine(one, two, sign), kind)
     if len(made.terms) > MOST_TERMS:
         return None
@@ -158,6 +163,9 @@ def multiply_numbers(one: Number, two: Number) -> Number:
     if one is None or two is None or len(one.terms) * len(two.terms) > MOST_TERMS:
         return None
     kind = find_common_kind(one.kind, two.kind)
+    x, y = one.const, two.const
+    if isinstance(x, int) and isinstance(y, int):
+        return make_number(wrap_value(x * y, kind), kind)
     terms: dict[Monomial, Coefficient] = {}
     for a, x in one.terms.items():
         for b, y in two.terms.items():

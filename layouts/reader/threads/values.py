@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def load_place(run: KernelRunner, place: Pointer, span: tuple[int, int]) -> Any:
     """Return what a place holds; an array is a pointer to its first item, a struct stays a place."""
     if place.dims:
-        return replace(place, dims=place.dims[1:])
+        return Pointer(place.space, place.array, place.offset, place.type, place.dims[1:])
     kind: SizedType = place.type
     if kind.scope is not None:
         return place

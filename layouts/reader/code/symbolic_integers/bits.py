@@ -149,7 +149,7 @@ def _shift_left(value: SymbolicInt, by: int, kind: IntegerType) -> SymbolicInt:
         else:
             exactly = p.exact and (not by or _stays_exact(p, by, kind))
         width = min(p.width, kind.bits - p.low - by) if kind.bits else p.width
-        pieces.append(replace(p, low=p.low + by, width=width, exact=exactly))
+        pieces.append(SymbolBits(p.low + by, width, p.source, p.shift, exactly))
     marks = tuple(replace(m, bit=m.bit + by) for m in value.marks)
     return replace(
         value,
@@ -184,11 +184,12 @@ def shift_right(value: SymbolicInt, down: int, kind: IntegerType) -> SymbolicInt
     elif signed:
         extended = (*extended, SymbolBits(bits, down, make_symbol(f"({format_factor(value)} < 0 ? -1 : 0)")))
     pieces = tuple(
-        replace(
-            p,
-            low=max(p.low - down, 0),
-            width=p.width - max(down - p.low, 0),
-            shift=p.shift + max(down - p.low, 0),
+        SymbolBits(
+            max(p.low - down, 0),
+            p.width - max(down - p.low, 0),
+            p.source,
+            p.shift + max(down - p.low, 0),
+            p.exact,
         )
         for p in extended
         if p.end > down

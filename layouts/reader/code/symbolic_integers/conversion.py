@@ -61,7 +61,7 @@ def _convert_pieces(value: SymbolicInt, kind: IntegerType) -> tuple[SymbolBits, 
         top = p.low + width == kind.bits and kind.signed
         negative = old.signed and p.end >= max(old.bits, 1)
         kept = (top and kind.bits >= old.bits) if negative else not top
-        pieces.append(replace(p, width=width, exact=p.exact and width == p.width and kept))
+        pieces.append(SymbolBits(p.low, width, p.source, p.shift, p.exact and width == p.width and kept))
     return tuple(pieces)
 
 
