@@ -9,7 +9,7 @@ from lanescope.emulate.im2col import PixelBox
 from lanescope.emulate.tensor_maps import FILLS, INTERLEAVES, MAP_TYPES, SWIZZLES, make_tensor_map
 from lanescope.errors import LayoutError
 
-BASE = 0x7F0000000000  # stands for an address that cudaMalloc returned
+BASE = 0x7F0000000000  # an address that cudaMalloc returned
 TYPE_CODES = {row.name: row.code for row in MAP_TYPES}
 _ENUM = "CU_TENSOR_MAP_"
 

@@ -209,8 +209,10 @@ def recognise_text(text: str) -> RecognisedText:
 
 def _drop_weaker_maps(meanings: list[TextMeaning]) -> list[TextMeaning]:
     """Drop a tensor map of which only the swizzle is known, if the text states another's box."""
-    boxed = any(one.kind == "tensor_map" and one.facts["box"] for one in meanings)
-    return [one for one in meanings if not (boxed and one.kind == "tensor_map" and not one.facts["box"])]
+    boxed = any(meaning.kind == "tensor_map" and meaning.facts["box"] for meaning in meanings)
+    return [
+        meaning for meaning in meanings if not (boxed and meaning.kind == "tensor_map" and not meaning.facts["box"])
+    ]
 
 
 def _add_refusals(meanings: list[TextMeaning], text: str) -> list[TextMeaning]:

@@ -53,15 +53,15 @@ def recognise_ptxas_message(text: str) -> tuple[TextMeaning, ...]:
         if meaning := _explain_line(line):
             means.append(meaning)  # a message may go on in the next line
             if _names_instruction(line):
-                return _about(line, means)
+                return _make_meanings(line, means)
     return ()
 
 
-def _about(line: str, means: list[str]) -> tuple[TextMeaning, ...]:
+def _make_meanings(line: str, means: list[str]) -> tuple[TextMeaning, ...]:
     """Return what a message means that names an instruction, a shape or a feature in this line."""
-    opcode, shape, feature = _opcode(line), _shape(line), _find_feature(line)
+    opcode, shape, feature = _find_opcode(line), _parse_named_shape(line), _find_feature(line)
     notices = list(dict.fromkeys(means))
-    legal = _shapes(opcode)
+    legal = _list_shapes(opcode)
     near = _nearest_shapes(shape, legal)
     if near is not None:
         notices.append(f"No {opcode or 'matrix instruction'} has the shape {shape}. Nearest: {', '.join(near)}.")
@@ -72,13 +72,13 @@ def _about(line: str, means: list[str]) -> tuple[TextMeaning, ...]:
     return (TextMeaning("topic", f"ptxas about {about}", {"topic": "ptxas", "name": name}, tuple(notices)),)
 
 
-def _shape(line: str) -> str:
+def _parse_named_shape(line: str) -> str:
     """Return the first shape that a message names, "" if it names none."""
     match = _SHAPE.search(line)
     return match[0] if match else ""
 
 
-def _shapes(opcode: str) -> list[str]:
+def _list_shapes(opcode: str) -> list[str]:
     """Return the shapes of an opcode's instructions; of all instructions for the opcode ""."""
     return [
         shape for shape in dict.fromkeys(i.shape for i in catalog.instructions() if _has_opcode(opcode, i.ptx)) if shape
@@ -92,7 +92,7 @@ def _nearest_shapes(shape: str, legal: list[str]) -> list[str] | None:
     return sorted(legal, key=lambda legal_shape: _measure_distance(legal_shape, shape))[:_NEAREST]
 
 
-def _opcode(line: str) -> str:
+def _find_opcode(line: str) -> str:
     """Return the opcode that a message names, "" if it names none."""
     named = _OPCODE.search(line)
     return named["name"].lower() + (".sp" if named["sparse"] else "") if named else ""
@@ -122,10 +122,10 @@ def _list_targets(opcode: str, feature: str, line: str) -> str:
         return ""
     words = line.replace("_", " ")
     scaled = "block scale" in words
-    common, some = _targets_of(opcode, feature, scaled)
+    common, some = _list_instruction_targets(opcode, feature, scaled)
     if not common or (" with " in words and not scaled and common != some):
         return ""
-    lacks = _lacking_suffix(target[1], common if all(common.values()) else some, some)
+    lacks = _find_lacking_suffix(target[1], common if all(common.values()) else some, some)
     if opcode and opcode not in common:
         return lacks  # its beginning alone is known, as of tcgen05.alloc
     kind = f" with .{feature}" if feature else " with block scale" if scaled else ""
@@ -141,7 +141,9 @@ def _list_targets(opcode: str, feature: str, line: str) -> str:
     return f"{lacks} Of the targets tried, {catalog.get_assembler_release()} takes {'; '.join(listed)}.".strip()
 
 
-def _targets_of(opcode: str, feature: str, scaled: bool) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+def _list_instruction_targets(
+    opcode: str, feature: str, scaled: bool
+) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
     """Return by opcode: the targets that take every form that a message may mean, and those that take some."""
     common: dict[str, set[str]] = {}
     some: dict[str, set[str]] = {}
@@ -154,7 +156,7 @@ def _targets_of(opcode: str, feature: str, scaled: bool) -> tuple[dict[str, set[
     return common, some
 
 
-def _lacking_suffix(target: str, common: dict[str, set[str]], some: dict[str, set[str]]) -> str:
+def _find_lacking_suffix(target: str, common: dict[str, set[str]], some: dict[str, set[str]]) -> str:
     """Say that a target needs its suffix `a`, where that target takes all (some, if no target does) and the one without
     takes none.
     """

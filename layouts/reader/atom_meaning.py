@@ -21,7 +21,7 @@ _K_MAJOR, _MN_MAJOR = re.compile(r"(?:^|::|\.|_)K$"), re.compile(r"(?:^|::|\.|_)
 
 @dataclass(frozen=True, slots=True)
 class AtomMeaning:
-    """What an atom is: its instructions (several where its text leaves them open), which way its operands lie, whether
+    """What an atom is: its instructions (several where its text leaves them open), the majors of its operands, whether
     it is one of tensor memory (tcgen05), whether a wgmma takes A from registers, the UMMA atom where its arguments are
     known, what to know beside its instructions, and whether it is UniversalFMA, which one thread executes."""
 

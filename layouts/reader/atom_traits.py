@@ -98,7 +98,7 @@ def _find_specialisations(text: str) -> Iterator[tuple[str, str]]:
 
 def _check_layout(layout: cute.CuteLayout, letter: str, atom: str, body: str) -> Iterator[str]:
     known, name = _find_instruction(atom), letter.lower()
-    if said := describe_missing(layout, _tile(body, known, name)):
+    if said := describe_missing(layout, _compute_tile(body, known, name)):
         yield f"{letter}Layout {said}"
     operand = known.operands.get(name) or known.operands.get("d") if known else None
     if known is None or operand is None or (known.family.by_descriptor and name != "c"):
@@ -111,7 +111,7 @@ def _check_layout(layout: cute.CuteLayout, letter: str, atom: str, body: str) ->
         yield f"{letter}Layout is not that of {atom.split('<')[0]}, which is {atom_layout}."
 
 
-def _tile(body: str, known: Instruction | None, name: str) -> tuple[int, int] | None:
+def _compute_tile(body: str, known: Instruction | None, name: str) -> tuple[int, int] | None:
     """Return the sizes of an operand's tile, by Shape_MNK or else by the instruction; None without either."""
     if shape := _SHAPE.search(body):
         sizes = [int(size) for size in shape.groups()]

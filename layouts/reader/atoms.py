@@ -38,24 +38,24 @@ def parse_atom(text: TermText, value: Any, deep: int = 0) -> AtomMeaning | None:
 def _parse_alone(text: TermText, value: SyntaxTerm, deep: int) -> AtomMeaning | None:
     """Return the atom of a term that is no class around another atom and no choice between two."""
     if value.name in ("ss_op_selector", "rs_op_selector") and value.angle:
-        return _selected_by_types(text, value)
+        return _select_by_types(text, value)
     if value.name == "make_trivial_tiled_mma":
         return _parse_trivial_mma(text, value)
     if value.name.endswith("Op") and value.args is not None:
         return parse_operation(text, value)
     if value.name in ("UniversalFMA", "MmaUniversalOp"):  # cute/arch/mma.hpp: 1×1×1, one thread
         return AtomMeaning((), value.name, {}, scalar=True)
-    if inner := _called_on(value):
+    if inner := _parse_owner(value):
         return parse_atom(text, inner, deep + 1) if value.name in ("get", "declval") else None
-    return _named(text, value)
+    return _parse_named_atom(text, value)
 
 
-def _called_on(value: SyntaxTerm) -> SyntaxTerm | None:
+def _parse_owner(value: SyntaxTerm) -> SyntaxTerm | None:
     """Return the term that a call is around."""
     return value.args[0] if value.args and isinstance(value.args[0], SyntaxTerm) and not value.angle else None
 
 
-def _named(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
+def _parse_named_atom(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
     """SM80_16x8x16_F32F16F16F32_TN, SM90_64x128x16_F32F16F16_SS<…>, SM100_MMA_F16BF16_SS<…>"""
     words = text.text[value.span[0] : value.span[1]]
     if re.search(r"SM1[01]\d\w*_MMA|SM103_MXF4|UMMA", words):
@@ -83,7 +83,7 @@ def _parse_tile_n(text: TermText, value: SyntaxTerm) -> int | None:
     """Return N of the tile that a selector is given."""
     angle = value.angle or ()
     shape = text.resolve_value(angle[3]) if len(angle) > 3 else None
-    sizes = [text.parse_number(one) for one in shape.inside] if isinstance(shape, SyntaxTerm) else []
+    sizes = [text.parse_number(item) for item in shape.inside] if isinstance(shape, SyntaxTerm) else []
     return sizes[1] if len(sizes) > 1 else None
 
 
@@ -104,7 +104,7 @@ def list_undefined(text: TermText, value: SyntaxTerm) -> tuple[str, ...]:
     return tuple(dict.fromkeys(out))
 
 
-def _selected_by_types(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
+def _select_by_types(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
     """Return what a selector chooses; None where the text leaves both types of A and B open."""
     return parse_selector(text, value) if any(parse_dtype(text, one) for one in (value.angle or ())[:2]) else None
 

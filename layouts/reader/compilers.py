@@ -77,7 +77,7 @@ def recognise_compiler_names(text: str) -> tuple[TextMeaning, ...]:
 
     LayoutError if one of them does not exist and none does.
     """
-    instructions, open_, wrong = _instructions(text)
+    instructions, open_, wrong = _list_instructions(text)
     if open_:
         return make_instruction_meaning([*instructions, *open_], "A compiler's operation")
     if not instructions:
@@ -100,7 +100,7 @@ def recognise_compiler_names(text: str) -> tuple[TextMeaning, ...]:
     return (TextMeaning("instruction", title, facts, sure=len(names) == 1),)
 
 
-def _instructions(text: str) -> tuple[list[Instruction], list[Instruction], str]:
+def _list_instructions(text: str) -> tuple[list[Instruction], list[Instruction], str]:
     """Return (instructions that are named, those that one name leaves open, the first spelling of none)."""
     instructions: list[Instruction] = []
     open_: list[Instruction] = []
@@ -225,7 +225,7 @@ def _parse_operation(op: str, rest: str) -> list[str]:
         return _parse_wgmma(rest)
     if op == "nvgpu.warpgroup.mma":
         return _parse_warpgroup(rest)
-    product = _product_of_nvgpu(rest) if op.startswith(("nvgpu", "gpu")) else _product_of_nvvm(rest)
+    product = _parse_nvgpu_product(rest) if op.startswith(("nvgpu", "gpu")) else _parse_nvvm_product(rest)
     if product is None or len(product.types) != 3 or not all(product.types):
         return []
     a, b, c = product.types
@@ -239,7 +239,7 @@ def _parse_operation(op: str, rest: str) -> list[str]:
     ]
 
 
-def _product_of_nvgpu(rest: str) -> _Product | None:
+def _parse_nvgpu_product(rest: str) -> _Product | None:
     """Parse nvgpu.mma.sync (%a, %b, %c) {mmaShape = [16, 8, 16]} : (vector<4x2xf16>, vector<2x2xf16>, …)."""
     sizes = re.search(r"mmaShape ?= ?\[ ?(\d+), ?(\d+), ?(\d+) ?\]", rest)
     types = re.search(r": ?\(([^()]*)\)", rest)
@@ -249,7 +249,7 @@ def _product_of_nvgpu(rest: str) -> _Product | None:
     return _Product("m{}n{}k{}".format(*sizes.groups()), "row.col", tuple(_parse_element(vector) for vector in vectors))
 
 
-def _product_of_nvvm(rest: str) -> _Product | None:
+def _parse_nvvm_product(rest: str) -> _Product | None:
     """Parse nvvm.mma.sync A[…] B[…] C[…] {layoutA = …, shape = #nvvm.shape<…>} : (vector<2xf16>, …) -> …"""
     shape = _parse_shape(rest)
     match = re.search(r"\} ?: ?\(([^()]*)\) ?-> ?(.{0,80})", rest, re.S)

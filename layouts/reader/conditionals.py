@@ -31,7 +31,7 @@ def add_conditionals(text: str, meanings: list[TextMeaning]) -> list[TextMeaning
             notices += _describe_arms(home, term, "")
     if not notices:
         return meanings
-    return [_add_notices(one, tuple(notices)) for one in meanings]
+    return [_add_notices(meaning, tuple(notices)) for meaning in meanings]
 
 
 def _add_notices(meaning: TextMeaning, notices: tuple[str, ...]) -> TextMeaning:
@@ -57,11 +57,11 @@ def _describe_arms(home: TermText, term: SyntaxTerm, before: str, deep: int = 0)
         if isinstance(meant, SyntaxTerm) and meant.name in ("conditional_t", "conditional"):
             yield from _describe_arms(home, meant, f"{where} and ", deep + 1)
         else:
-            yield f"If {where}, {name}{_instruction_of(home, value, name)}."
+            yield f"If {where}, {name}{_describe_arm_atom(home, value, name)}."
 
 
-def _instruction_of(home: TermText, value: Any, name: str) -> str:
-    """Return what stands behind an arm: the atom that its name means, and its instruction; "" for any other type."""
+def _describe_arm_atom(home: TermText, value: Any, name: str) -> str:
+    """Describe an arm of a conditional: the atom that its name means, and its instruction; "" for any other type."""
     atom = atoms.parse_atom(home, value)
     if atom is None or not atom.found:
         return ""

@@ -173,7 +173,7 @@ def _reduce_cosize(home: TermText, term: SyntaxTerm) -> Value:
 
 
 def _reduce_least(home: TermText, term: SyntaxTerm) -> Value:
-    numbers = [home.parse_number(one) for one in term.args or ()]
+    numbers = [home.parse_number(argument) for argument in term.args or ()]
     if len(numbers) < 2 or None in numbers:
         return None
     return (min if term.name == "min" else max)(number for number in numbers if number is not None)
@@ -183,7 +183,7 @@ def _reduce_division(home: TermText, term: SyntaxTerm) -> Value:
     """ceil_div(a, b), round_up(a, b), round_down(a, b) of positive numbers."""
     if len(term.args or ()) != 2:
         return None
-    a, b = (home.parse_number(one) for one in term.args or ())
+    a, b = (home.parse_number(argument) for argument in term.args or ())
     if a is None or not b or a < 0 or b < 0:
         return None
     return {"ceil_div": -(-a // b), "round_up": -(-a // b) * b, "round_down": a // b * b}[term.name]
@@ -219,7 +219,7 @@ def parse_condition(home: TermText, value: Value, deep: int = 0) -> bool | None:
 
 def _reduce_logic(home: TermText, term: SyntaxTerm) -> Value:
     """a && b, a || b: known where one side decides."""
-    sides = [parse_condition(home, one) for one in term.args or ()]
+    sides = [parse_condition(home, argument) for argument in term.args or ()]
     decides = term.path == "||"
     if decides in sides:
         return int(decides)
@@ -227,7 +227,7 @@ def _reduce_logic(home: TermText, term: SyntaxTerm) -> Value:
 
 
 def _reduce_comparison(home: TermText, term: SyntaxTerm) -> Value:
-    numbers = [home.parse_number(one) for one in term.args or ()]
+    numbers = [home.parse_number(argument) for argument in term.args or ()]
     if len(numbers) != 2 or numbers[0] is None or numbers[1] is None:
         return None
     return int(_COMPARED[term.path](numbers[0], numbers[1]))

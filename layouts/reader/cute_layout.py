@@ -55,14 +55,14 @@ def recognise_layouts(text: str) -> tuple[TextMeaning, ...]:
     looks = len(text) <= cute.LONGEST and _LOOKS.match(text) and ":" in text.replace("::", "")
     sentence = looks and len(_WORDS.findall(_KNOWN.sub(" ", text))) > 1
     if sentence and not lines:
-        return _begun(text)
+        return _parse_first_layout(text)
     if looks and not sentence:
         halves = _HALVES.fullmatch(text)
         if halves and max(map(len, halves.groups())) >= _WHOLE:
             return ()
-        if alone := _alone(text, not halves, any(line.worded for line in lines)):
+        if alone := _parse_single_layout(text, not halves, any(line.worded for line in lines)):
             return alone
-    return _several(text, lines or list(atom_traits.find_layouts(text)))
+    return _parse_several_layouts(text, lines or list(atom_traits.find_layouts(text)))
 
 
 def _refuse_coordinates(text: str) -> None:
@@ -75,7 +75,7 @@ def _refuse_coordinates(text: str) -> None:
         )
 
 
-def _begun(text: str) -> tuple[TextMeaning, ...]:
+def _parse_first_layout(text: str) -> tuple[TextMeaning, ...]:
     """Recognise the layout that a sentence begins with; () if it begins with a ratio or a parenthesis."""
     head = text[: labelled_layouts.find_pair_end(text) + 1]
     if not head or re.search("[A-Za-z]", _OF_POINTERS.sub("", _KNOWN.sub("", head))):
@@ -83,7 +83,7 @@ def _begun(text: str) -> tuple[TextMeaning, ...]:
     return _make_layout_meanings(parse_layout(head, "text"), False)
 
 
-def _alone(text: str, sure: bool, worded: bool) -> tuple[TextMeaning, ...]:
+def _parse_single_layout(text: str, sure: bool, worded: bool) -> tuple[TextMeaning, ...]:
     """Recognise a layout that is the whole text, or all before a comment.
 
     LayoutError if it is not one, unless words behind one of its lines explain that.
@@ -101,7 +101,7 @@ def _alone(text: str, sure: bool, worded: bool) -> tuple[TextMeaning, ...]:
         return ()
 
 
-def _several(text: str, layouts: list[labelled_layouts.LabelledLayout]) -> tuple[TextMeaning, ...]:
+def _parse_several_layouts(text: str, layouts: list[labelled_layouts.LabelledLayout]) -> tuple[TextMeaning, ...]:
     """Recognise the layouts of a text's lines or code: first those with a fault, last what says least of an atom."""
     if not layouts or _OF_OTHERS.search(text):
         return ()
@@ -114,13 +114,13 @@ def _several(text: str, layouts: list[labelled_layouts.LabelledLayout]) -> tuple
             meaning = replace(meaning, facts={**meaning.facts, "storage": None})
         said = faults.get(f"{label} {laid}", ())
         if not said and not others:
-            said = _left_out(label, laid)
+            said = _list_omitted_layouts(label, laid)
         rank = 0 if said else 2 if _THREADS.fullmatch(label) else 1
         result += [(rank, replace(meaning, notices=(*meaning.notices, *said))), *((3, entry) for entry in others)]
     return tuple(entry for _, entry in sorted(result, key=lambda ranked: ranked[0]))
 
 
-def _left_out(label: str, laid: cute.CuteLayout) -> tuple[str, ...]:
+def _list_omitted_layouts(label: str, laid: cute.CuteLayout) -> tuple[str, ...]:
     """Return what a thread-value layout, unless it is an instruction's, leaves out of its tile."""
     left = atom_traits.describe_missing(laid, None) if _TV.search(label) else ""
     return (f"{label} {left}",) if left else ()
@@ -130,11 +130,11 @@ def _make_layout_meanings(layout: cute.CuteLayout, sure: bool, label: str = "") 
     """Return what a layout is, and the fragments that match it as (thread, value)."""
     named = _TV.search(label)
     letter = next(filter(None, named.groups())).lower() if named else None
-    facts = _facts(layout, label)
+    facts = _make_facts(layout, label)
     notices: list[str] = []
     if facts["modes"] == 3 and not letter:
         facts |= _make_stage_facts(layout)
-        notices += _stage_notices(layout, facts)
+        notices += _list_stage_notices(layout, facts)
     fragments = _find_fragments(layout)
     if letter:
         facts["storage"] = None
@@ -152,7 +152,7 @@ def _make_layout_meanings(layout: cute.CuteLayout, sure: bool, label: str = "") 
     return (TextMeaning("layout", title, facts, tuple(notices), sure and not letter, undetermined), *fragments)
 
 
-def _facts(layout: cute.CuteLayout, label: str) -> dict[str, Any]:
+def _make_facts(layout: cute.CuteLayout, label: str) -> dict[str, Any]:
     """Return the facts of any layout: shape, strides, size and swizzle, and a storage if it has two modes."""
     modes = len(layout.shape) if isinstance(layout.shape, tuple) else 1
     swizzle = layout.swizzle
@@ -170,7 +170,7 @@ def _facts(layout: cute.CuteLayout, label: str) -> dict[str, Any]:
     }
 
 
-def _stage_notices(layout: cute.CuteLayout, facts: dict[str, Any]) -> list[str]:
+def _list_stage_notices(layout: cute.CuteLayout, facts: dict[str, Any]) -> list[str]:
     """Return notices about a layout with several stages."""
     if facts["stages"] == 1:
         return []

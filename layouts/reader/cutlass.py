@@ -1,7 +1,7 @@
 """Names of CUTLASS's atoms, taken apart: shape, types and layout say which PTX instruction an atom is.
 
 CUTLASS 4, include/cute/arch/mma_sm*.hpp and copy_sm75, 90, 100.hpp. SM80_16x8x16_F32F16F16F32_TN is D, A, B, C; a GMMA
-atom has D, A and B. Behind stand A's and B's layouts, T for row and N for col.
+atom has D, A and B. Behind are A's and B's layouts, T for row and N for col.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def recognise_cutlass_atoms(text: str) -> tuple[TextMeaning, ...]:
 @dataclass(frozen=True, slots=True)
 class _Name:
     """What an atom's name and its template arguments say of a product. types: D, A, B and C, or the first of them;
-    spelled: whether they stand in the name; words: satfinite, xor, and; scales: types of scale factors; vector: how
+    spelled: whether they are in the name; words: satfinite, xor, and; scales: types of scale factors; vector: how
     many elements share a factor, 0 where that is open.
     """
 
@@ -165,7 +165,7 @@ def _parse_name(match: re.Match[str]) -> _Name:
     parts = [part.strip() for part in (arguments or "").split(",")]
     sides = next((part for part in ending if re.fullmatch("[TN]{2}", part)), "")
     return _Name(
-        types if types or arguments is None else _given_types(parts),
+        types if types or arguments is None else _list_given_types(parts),
         spelled=bool(match["types"]),
         layouts=tuple(_LAYOUTS[letter] for letter in sides),
         words={_WORDS[part] for part in ending if part in _WORDS},
@@ -176,7 +176,7 @@ def _parse_name(match: re.Match[str]) -> _Name:
     )
 
 
-def _given_types(parts: list[str]) -> list[str]:
+def _list_given_types(parts: list[str]) -> list[str]:
     """Return D, A and B of template arguments, [] if D is not among them."""
     d = next((_SUMS[part] for part in parts if part in _SUMS), "")
     known = (_GIVEN.fullmatch(part) for part in parts[:2])

@@ -62,7 +62,7 @@ def index_cxx_scopes(text: str) -> ScopeIndex:
 @dataclass(slots=True)
 class _Scanner:
     """Walks over the braces, parentheses and semicolons of a text. boundary: behind the last statement; depth: of
-    parentheses in the scope; braces: for each open `{` what stood before it.
+    parentheses in the scope; braces: for each open `{` what was before it.
     """
 
     code: str
@@ -165,7 +165,7 @@ def _list_definitions(code: str, start: int, at: int) -> Iterator[tuple[Definiti
 
 
 def _find_assigned(code: str, first: int, at: int) -> re.Match[str] | None:
-    """Match `type name = ` at the start of a statement; None where `=` stands in parentheses first."""
+    """Match `type name = ` at the start of a statement; None where `=` is in parentheses first."""
     equals = re.compile(r"(?<![=!<>])=(?!=)").search(code, first, at)
     if equals is None or code.count("(", first, equals.start()) != code.count(")", first, equals.start()):
         return None
@@ -185,7 +185,7 @@ def _parse_template_heads(code: str, first: int, at: int) -> tuple[dict[str, Par
 
 
 def _split_angle(code: str, first: int, at: int) -> tuple[list[tuple[int, int]], int]:
-    """Split what stands between angle brackets or parentheses at commas: (places, where it ends)."""
+    """Split what is between angle brackets or parentheses at commas: (places, where it ends)."""
     items: list[tuple[int, int]] = []
     begin, deep = first, 0
     while first < at:
@@ -216,7 +216,7 @@ def _parse_parameter(code: str, begin: int, past: int, place: int, template: boo
 
 
 def _make_scope(code: str, boundary: int, at: int, parent: Scope, depth: int) -> Scope | None:
-    """Make the scope whose `{` stands at a place; None where the braces are a value's."""
+    """Make the scope whose `{` is at a place; None where the braces are a value's."""
     label = re.compile(r"[\s:]*(?:(?:public|private|protected|default)\s*:(?!:))?\s*").match(code, boundary, at)
     first = label.end() if label else boundary
     if lambda_scope := _make_lambda_scope(code, first, at, parent):

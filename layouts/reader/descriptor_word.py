@@ -126,7 +126,7 @@ def _recognise_spelled(text: str) -> tuple[TextMeaning, ...]:
         return ()
     small = read.word >> 32 == 0
     short = _SHORT.fullmatch(text) is not None
-    notices = tuple(note.text for note in read.warnings) or _doubts(read.word)
+    notices = tuple(note.text for note in read.warnings) or _list_doubts(read.word)
     fits = number and (small or (len(plain.removeprefix("0x")) < _WHOLE and not marked(read.word)))
     result = [printed_words.make_descriptor_meaning(read.word, notices, not (small or short or notices), fits=fits)]
     meant = {note.word for note in read.warnings} - {read.word}
@@ -156,7 +156,7 @@ def _has_32_bits(text: str, word: int) -> bool:
     return plain.isdecimal() and len(plain) < _WHOLE and int(plain) < 1 << 32
 
 
-def _doubts(word: int) -> tuple[str, ...]:
+def _list_doubts(word: int) -> tuple[str, ...]:
     """Return what makes it unlikely that a word is a descriptor, or a complete one."""
     count = _count_reserved_runs(word)
     if _is_strange(word) and count >= UNLIKELY:

@@ -19,14 +19,14 @@ from lanescope.reader.atom_meaning import AtomMeaning, find_products, parse_dtyp
 from lanescope.reader.operation_types import list_takeable
 from lanescope.reader.terms import SyntaxTerm, TermText
 
-_ONE_TYPE = frozenset(("MmaMXF8Op", "MmaMXF4Op", "MmaMXF4NVF4Op"))  # of A and B; a scale's type stands behind
+_ONE_TYPE = frozenset(("MmaMXF8Op", "MmaMXF4Op", "MmaMXF4NVF4Op"))  # of A and B; a scale's type is behind
 OPERATION = re.compile(
     r"(?<![\w.])(?:\w+\.){0,6}(?:Mma(?:F16BF16|TF32|F8|FP8|I8|F8F6F4|MX\w{2,10})Op|(?:Ld|St)Matrix\w{4,12}Op)\s*\("
 )
 
 
 def _list_arguments(text: TermText, value: SyntaxTerm) -> list[Any]:
-    return [text.resolve_value(one) for one in (*(value.args or ()), *(one for _, one in value.named))]
+    return [text.resolve_value(argument) for argument in (*(value.args or ()), *(one for _, one in value.named))]
 
 
 def parse_operation(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
@@ -38,32 +38,32 @@ def parse_operation(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
     if "tcgen05" in value.path:
         return parse_umma(text, value, text.text[value.span[0] : value.span[1]])
     args = _list_arguments(text, value)
-    kinds, shape = _types_and_shape(text, args)
+    kinds, shape = _parse_types_and_shape(text, args)
     warpgroup = "warpgroup" in value.path or shape[:1] == [64]
     if not warpgroup and "warp" not in value.path and not shape:
         return None
-    types = _operand_types(value, kinds)
+    types = _list_operand_types(value, kinds)
     if (row := OPERATIONS.get(value.name)) and row.factors:  # the warp's are named as tcgen05's of the same kind
-        found = _scaled_products(f"kind::{row.kind}", types["a"], types["b"])
+        found = _find_scaled_products(f"kind::{row.kind}", types["a"], types["b"])
     else:
         sizes = {dim: size for dim, size in zip("mnk", shape, strict=False) if size}
         found = list_takeable(value.name, find_products(types, sizes, warpgroup))
-    registers = any(isinstance(one, SyntaxTerm) and one.name == "RMEM" for one in args)
+    registers = any(isinstance(argument, SyntaxTerm) and argument.name == "RMEM" for argument in args)
     return AtomMeaning(tuple(found), value.path, parse_majors(args), from_registers=registers) if found else None
 
 
-def _types_and_shape(text: TermText, args: list[Any]) -> tuple[list[str], list[int | None]]:
-    """Return the types that stand before an operation's shape, and the shape; None for a size that is open."""
+def _parse_types_and_shape(text: TermText, args: list[Any]) -> tuple[list[str], list[int | None]]:
+    """Return the types that are before an operation's shape, and the shape; None for a size that is open."""
     kinds: list[str] = []
-    for one in args:
-        if isinstance(one, tuple) and one:
-            return kinds, [text.parse_number(each) for each in one]
-        if kind := parse_dtype(text, one):
+    for argument in args:
+        if isinstance(argument, tuple) and argument:
+            return kinds, [text.parse_number(each) for each in argument]
+        if kind := parse_dtype(text, argument):
             kinds.append(kind)
     return kinds, []
 
 
-def _operand_types(value: SyntaxTerm, kinds: list[str]) -> dict[str, str]:
+def _list_operand_types(value: SyntaxTerm, kinds: list[str]) -> dict[str, str]:
     """Return the types of A, B and D that an operation is given, "" for one that is open."""
     if "TF32" in value.name and len(kinds) < 2:
         kinds = ["tf32", "f32"]
@@ -74,7 +74,7 @@ def _operand_types(value: SyntaxTerm, kinds: list[str]) -> dict[str, str]:
     return {"a": a, "b": b, "d": d}
 
 
-def _scaled_products(kind: str, a: str, b: str) -> list[Instruction]:
+def _find_scaled_products(kind: str, a: str, b: str) -> list[Instruction]:
     """Return the dense products with scale factors of a kind; the types are open where they are ""."""
     return [
         i
@@ -132,7 +132,7 @@ def _parse_move(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
     row = _MOVES.get(value.name)
     if row is None:
         return None
-    args = [text.resolve_value(one) for one in value.args or ()]
+    args = [text.resolve_value(argument) for argument in value.args or ()]
     older = row.older and _has_count_alone(value, args)
     names = ("num_matrices",) if older else ("transpose", "num_matrices", "unpack_bits")
     given = {**dict(zip(names, args, strict=False)), **{name: text.resolve_value(one) for name, one in value.named}}
@@ -141,10 +141,10 @@ def _parse_move(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
         turned = {"True": True, "False": False}.get(turned.name, turned)
     count = text.parse_number(given.get("num_matrices", 1))
     unpack = text.parse_number(given.get("unpack_bits"))
-    if why := _move_fault(row, turned, count, unpack):
+    if why := _explain_move_fault(row, turned, count, unpack):
         raise _make_move_error(value.name, row, why)
     verb = InstructionVerb.LOAD if value.name.startswith("Ld") else InstructionVerb.STORE
-    found = _move_instructions(row, verb, turned if isinstance(turned, bool) else None, count, unpack)
+    found = _find_move_instructions(row, verb, turned if isinstance(turned, bool) else None, count, unpack)
     return AtomMeaning(tuple(found), value.path, {}, note=_OLDER if older else row.note) if found else None
 
 
@@ -158,7 +158,7 @@ def _has_count_alone(value: SyntaxTerm, args: list[Any]) -> bool:
     return [name for name, _ in value.named] == ["num_matrices"]
 
 
-def _move_fault(row: _MoveOperation, turned: Any, count: int | None, unpack: int | None) -> str:
+def _explain_move_fault(row: _MoveOperation, turned: Any, count: int | None, unpack: int | None) -> str:
     """Say which argument no release takes; "" where all may be right."""
     if isinstance(turned, bool) and row.turned is not None and turned is not row.turned:
         return f"transpose is {turned}; it must be {row.turned}"
@@ -171,7 +171,7 @@ def _move_fault(row: _MoveOperation, turned: Any, count: int | None, unpack: int
     return ""
 
 
-def _move_instructions(
+def _find_move_instructions(
     row: _MoveOperation, verb: InstructionVerb, turned: bool | None, count: int | None, unpack: int | None
 ) -> list[Instruction]:
     """Return the instructions of an operation; None for an argument that is open."""

@@ -1,4 +1,4 @@
-"""The code of an article: what stands in its blocks, and what it leaves out with `...` and gives further below.
+"""The code of an article: what is in its blocks, and what it leaves out with `...` and gives further below.
 
 Every change keeps the length and the lines, as those of layouts/reader/pasted_text.py do.
 """
@@ -56,7 +56,7 @@ def _extract_blocks(text: str, legible: str) -> str:
     marks = find_fences(strip_quotes(text).split("\n"))
     if len(marks) != len(lines):
         return legible
-    kept = list(_lines_inside(marks))
+    kept = list(_list_lines_inside(marks))
     kept = [block for block in kept if block[0] not in _OTHER] or kept
     if any(language not in _PYTHON and _CODE.search(lines[n]) for language, n in kept):
         kept = [block for block in kept if block[0] not in _PYTHON]
@@ -66,7 +66,7 @@ def _extract_blocks(text: str, legible: str) -> str:
     return "\n".join(line if n in numbers else " " * len(line) for n, line in enumerate(lines))
 
 
-def _lines_inside(marks: list[tuple[re.Match[str] | None, bool]]) -> Iterator[tuple[str, int]]:
+def _list_lines_inside(marks: list[tuple[re.Match[str] | None, bool]]) -> Iterator[tuple[str, int]]:
     """Return the language and the number of each line inside a block."""
     language = ""
     for n, (mark, inside) in enumerate(marks):

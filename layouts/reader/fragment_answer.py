@@ -28,7 +28,7 @@ def recognise_fragment_code(text: str) -> tuple[TextMeaning, ...]:
         "half": [describe_match(match, answer) for match in answer.matches[:MOST_HALVES] if answer.half],
         "exchanged": [describe_match(match, answer) for match in answer.matches if match.swapped and not answer.moves],
         "part": [describe_held(held, answer.letter) for held in answer.parts],
-        "addresses": [describe_address(one) for one in answer.addresses],
+        "addresses": [describe_address(address) for address in answer.addresses],
         "nearest": _describe_nearest(answer),
         "compared": answer.compared,
         "assumed": list(answer.assumed),
@@ -83,7 +83,7 @@ def name_map(one: FragmentMap, letter: str) -> str:
 
 
 def describe_held(held: HeldValues, letter: str) -> dict[str, Any]:
-    """Describe a map in which some values of a text lie."""
+    """Describe a map in which some values of a text are."""
     return {
         "name": name_map(held.map, letter),
         "threads": held.map.threads,
@@ -176,7 +176,7 @@ def _list_notices(answer: FormulaAnswer) -> Iterator[str]:
     if answer.half:
         yield from _describe_half(answer)
     if answer.parts and not answer.said:
-        yield "The text has no number of the value, i, so it is one value of each lane: those that lie there are named."
+        yield "The text has no number of the value, i, so it is one value of each lane: those that are there are named."
     if not answer.half:
         yield from _describe_range(answer)
     if answer.clash:

@@ -144,7 +144,7 @@ def _compare_values(
     range_: int,
 ) -> FormulaAnswer:
     """Compare a formula of lane and value with every map of its range."""
-    maps = [one for one in list_fragment_maps() if range_ in (0, one.values)]
+    maps = [fragment_map for fragment_map in list_fragment_maps() if range_ in (0, fragment_map.values)]
     runs = _run_each(statements, given, names, maps)
     matches = _list_matches(runs, maps, letter, least)
     loose = _list_loose(runs)
@@ -162,10 +162,10 @@ def _compare_single(
     statements: Sequence[Statement], names: tuple[str, str], letter: str, least: int, range_: int
 ) -> FormulaAnswer:
     """Compare a formula of the lane alone: a map of one value, one value of a map, or the rows that ldmatrix takes."""
-    maps = [one for one in list_fragment_maps() if one.values == 1 and range_ in (0, 1)]
+    maps = [fragment_map for fragment_map in list_fragment_maps() if fragment_map.values == 1 and range_ in (0, 1)]
     runs = _run_each(statements, (), names, maps)
     matches = _list_matches(runs, maps, letter, least)
-    fed = [one for one in list_address_maps() if gives_addresses(*runs[1][:2], one)]
+    fed = [address_map for address_map in list_address_maps() if gives_addresses(*runs[1][:2], address_map)]
     addresses = tuple(sorted(fed, key=lambda one: -len(one.rows)))
     loose = _list_loose(runs)
     parts = list_holding(*runs[1][:2], (0,), letter)
@@ -203,7 +203,7 @@ def _find_nearest(runs: FormulaRuns, maps: Sequence[FragmentMap], letter: str, l
     nearest = None
     for one in maps:
         if one.values >= least:
-            nearest = _choose_nearer(nearest, _measure(*runs[one.values][:2], one), letter)
+            nearest = _choose_nearer(nearest, _measure_distance(*runs[one.values][:2], one), letter)
     return nearest
 
 
@@ -215,7 +215,7 @@ def _compare_some(
     parts = list_holding(rows, cols, said, letter)
     if code.loose and not parts:
         raise make_open_error(f"no operand agrees if {', '.join(code.loose)} is the same in all threads")
-    count = sum(one.values > max(said) for one in list_fragment_maps())
+    count = sum(fragment_map.values > max(said) for fragment_map in list_fragment_maps())
     return FormulaAnswer((), (), None, tuple(code.loose), letter, count, False, parts=parts, said=said)
 
 
@@ -223,14 +223,14 @@ def _compare_half(
     statements: Sequence[Statement], half: str, letter: str, range_: int, given: tuple[str, ...]
 ) -> FormulaAnswer:
     """Compare the rows or the columns that a text has with those of every map."""
-    maps = [one for one in list_fragment_maps() if range_ in (0, one.values)]
+    maps = [fragment_map for fragment_map in list_fragment_maps() if range_ in (0, fragment_map.values)]
     matches: list[FormulaMatch] = []
     loose: tuple[str, ...] = ()
     for one in maps:
         index = {name: np.arange(one.values, dtype=np.int64)[None, None, :] for name in given}
         code = run_lane_code(statements, index)
         loose = tuple(code.loose)
-        mine = _spread(code.names[_find_coordinate(code, half)], one)
+        mine = _broadcast_values(code.names[_find_coordinate(code, half)], one)
         if is_constant(mine - (one.rows if half == "row" else one.cols)):
             matches.append(FormulaMatch(one))
     matches.sort(key=lambda match: not match.map.has_operand(letter))
@@ -302,7 +302,7 @@ def _find_index(source: str) -> tuple[str, ...]:
 # comparing ------------------------------------------------------------------------------------------------------------
 
 
-def _spread(values: Values, one: FragmentMap) -> NDArray[np.int64]:
+def _broadcast_values(values: Values, one: FragmentMap) -> NDArray[np.int64]:
     """Return coordinates as [trials, threads, values] of a map."""
     part = values[:, : one.threads] if values.shape[1] > 1 else values
     return np.broadcast_to(part, (values.shape[0], one.threads, one.values))
@@ -310,7 +310,7 @@ def _spread(values: Values, one: FragmentMap) -> NDArray[np.int64]:
 
 def _match_formula(rows: Values, cols: Values, one: FragmentMap) -> FormulaMatch | None:
     """Return how a formula agrees with a map, None if it does not; a tile may begin at any row and column."""
-    mine = _spread(rows, one), _spread(cols, one)
+    mine = _broadcast_values(rows, one), _broadcast_values(cols, one)
     for swapped in (False, True):
         first, second = (one.cols, one.rows) if swapped else (one.rows, one.cols)
         if is_constant(mine[0] - first) and is_constant(mine[1] - second):
@@ -318,9 +318,9 @@ def _match_formula(rows: Values, cols: Values, one: FragmentMap) -> FormulaMatch
     return None
 
 
-def _measure(rows: Values, cols: Values, one: FragmentMap) -> NearestMap:
+def _measure_distance(rows: Values, cols: Values, one: FragmentMap) -> NearestMap:
     """Count the elements at which a formula equals a map."""
-    mine = _spread(rows, one)[0], _spread(cols, one)[0]
+    mine = _broadcast_values(rows, one)[0], _broadcast_values(cols, one)[0]
     same = (mine[0] == one.rows) & (mine[1] == one.cols)
     thread, value = (int(n) for n in np.argwhere(~same)[0]) if not same.all() else (0, 0)
     said = int(mine[0][thread, value]), int(mine[1][thread, value])
@@ -384,7 +384,7 @@ def _match_moves(groups: Sequence[Sequence[FragmentMove]], one: FragmentMap, swa
             return 0
         for start in range(0, len(group), one.values):
             part = group[start : start + one.values]
-            axes = [_stack([move.place[axis] for move in part], one) for axis in range(len(part[0].place))]
+            axes = [_stack_values([move.place[axis] for move in part], one) for axis in range(len(part[0].place))]
             if len(axes) == 2:
                 if not (is_constant(axes[0] - first) and is_constant(axes[1] - second)):
                     return 0
@@ -396,7 +396,7 @@ def _match_moves(groups: Sequence[Sequence[FragmentMove]], one: FragmentMap, swa
     return times if all((step == steps[0]).all() for step in steps) else 0
 
 
-def _stack(places: Sequence[Values], one: FragmentMap) -> NDArray[np.int64]:
+def _stack_values(places: Sequence[Values], one: FragmentMap) -> NDArray[np.int64]:
     trials = max(place.shape[0] for place in places)
     parts = [place[:, : one.threads] if place.shape[1] > 1 else place for place in places]
     return np.concatenate([np.broadcast_to(part, (trials, one.threads, 1)) for part in parts], axis=2)

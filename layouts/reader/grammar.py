@@ -24,8 +24,8 @@ MOST_SHIFT = 64  # of one of Python's
 
 @dataclass(frozen=True, slots=True)
 class SyntaxTerm:
-    """A name with what stands in its <…>, its (…) or {…}, and its keywords. symbol: whether its value is unknown;
-    owner: what stands in front of the last `::` or `.` of its path, None if nothing does.
+    """A name with what is in its <…>, its (…) or {…}, and its keywords. symbol: whether its value is unknown;
+    owner: what is in front of the last `::` or `.` of its path, None if nothing does.
     """
 
     path: str
@@ -43,7 +43,7 @@ class SyntaxTerm:
 
     @property
     def inside(self) -> tuple[Any, ...]:
-        """What stands in its <…> and its (…)."""
+        """What is in its <…> and its (…)."""
         return (*(self.angle or ()), *(self.args or ()))
 
     @property

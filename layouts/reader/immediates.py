@@ -1,4 +1,4 @@
-"""The immediates of wgmma statements: which way A and B lie, as imm-trans-a and imm-trans-b say it.
+"""The immediates of wgmma statements: the majors of A and B, as imm-trans-a and imm-trans-b give them.
 
 PTX ISA 9.1, wgmma.mma_async: d, a (a descriptor or registers in braces), b, for .sp metadata and selector, scale-d,
 imm-scale-a, imm-scale-b, and for f16 and bf16 imm-trans-a (A by descriptor only) and imm-trans-b.

@@ -34,7 +34,7 @@ _LABEL = re.compile(
     r"|[iI]nst(?:r(?:uction)?)?[ _]?[dD]esc|INST(?:R(?:UCTION)?)?_DESC)"
 )
 _CALLED = re.compile(r"(?<![\w.])(?:\w+::){0,4}make_(?:runtime_)?instr_desc(?:_block_scaled)?\s*<")
-# what stands behind the sizes of make_instr_desc and of make_instr_desc_block_scaled
+# what is behind the sizes of make_instr_desc and of make_instr_desc_block_scaled
 _FLAGS = ("transpose_a", "transpose_b", "negate_a", "negate_b", "saturate", "sparse")
 _SCALED_FLAGS = ("transpose_a", "transpose_b", "negate_a", "negate_b", "sparse")
 _DIGITS = 10  # characters of 32 bits in hexadecimal
@@ -45,21 +45,21 @@ _MOST = 2000  # characters of code that spells one word
 def recognise_instruction_word(text: str) -> tuple[TextMeaning, ...]:
     """Recognise a text that is an instruction descriptor, under the kinds that take it; none if no kind does."""
     if moved := _MOVED.search(text):
-        named = _kinds(text)
+        named = _list_kinds(text)
         kinds = named if re.search(r"kind::\w", text) or "desc" not in moved[0] else list(KINDS)
         return _make_meanings(int(moved[1], 0), kinds, False)
     if "make_" in text and (instr_desc := _parse_make_instr_desc(text)):
         return _make_meanings(instr_desc.word, [instr_desc.kind], True)
-    return _find_labelled_word(text) or _number(text) or _statements(text)
+    return _find_labelled_word(text) or _parse_number(text) or _list_statements(text)
 
 
-def _kinds(text: str) -> list[MmaKind]:
+def _list_kinds(text: str) -> list[MmaKind]:
     """Return the kinds that a text names."""
     named = set(re.findall(r"kind::(\w+)", text))
     return [row for row in KINDS if row.name in named]
 
 
-def _number(text: str) -> tuple[TextMeaning, ...]:
+def _parse_number(text: str) -> tuple[TextMeaning, ...]:
     """Recognise a text that is one number, hexadecimal or decimal."""
     plain = text.strip()
     if _NUMBER.fullmatch(text):
@@ -74,7 +74,7 @@ def _number(text: str) -> tuple[TextMeaning, ...]:
     return ()
 
 
-def _statements(text: str) -> tuple[TextMeaning, ...]:
+def _list_statements(text: str) -> tuple[TextMeaning, ...]:
     """Recognise the word that code shifts together under an instruction descriptor's name."""
     if len(text) > _MOST or "<<" not in text or not NAMED.search(text):
         return ()
@@ -96,7 +96,7 @@ def _find_labelled_word(text: str) -> tuple[TextMeaning, ...]:
         word = word >> 32 if word > idesc.MOST and not word & idesc.MOST else word
         if not 0 <= word <= idesc.MOST:
             continue
-        if meanings := _make_meanings(word, _kinds(text), True) or _make_meanings(word, list(KINDS), True):
+        if meanings := _make_meanings(word, _list_kinds(text), True) or _make_meanings(word, list(KINDS), True):
             return meanings
         notice = f"No kind of tcgen05.mma takes the word {word:#010x}."
         return (TextMeaning("topic", "tcgen05 instruction descriptor", {"topic": "idesc"}, (notice,)),)
@@ -117,7 +117,7 @@ def _parse_make_instr_desc(text: str) -> IdescWord | None:
     home = terms.make_term_text(text)
     for value in terms.find_terms(home, _CALLED):
         scaled = "block_scaled" in value.name
-        wish = _wish(home, value, scaled)
+        wish = _parse_request(home, value, scaled)
         if wish is None:
             continue
         unpacked = any("unpack" in home.format_words(argument) for argument in (value.angle or ())[:4])
@@ -132,7 +132,7 @@ def _parse_make_instr_desc(text: str) -> IdescWord | None:
     return None
 
 
-def _wish(home: TermText, value: SyntaxTerm, scaled: bool) -> dict[str, object] | None:
+def _parse_request(home: TermText, value: SyntaxTerm, scaled: bool) -> dict[str, object] | None:
     """Return the fields that template arguments say; None if they leave a type or a size open."""
     count = 4 if scaled else 3
     arguments = list(value.angle or ())

@@ -1,4 +1,4 @@
-"""CuTe layouts that do not stand alone: behind a label, a print or a pointer, several lines of them, and in C++ or
+"""CuTe layouts inside other text: behind a label, a print or a pointer, several lines of them, and in C++ or
 Python as Layout<Shape<…>, Stride<…>>, make_layout(…) and ComposedLayout<Swizzle<…>, …>.
 
 CUTLASS 4: print of a Tensor is `ptr o layout`; of the DSL tensor<ptr<f16, smem, align<1024>, S<3,4,3>> o layout>, whose
@@ -54,8 +54,8 @@ _TYPES = {"bf16": 16, "f16": 16, "f32": 32, "tf32": 32, "f64": 64, "i8": 8, "u8"
 
 @dataclass(frozen=True, slots=True)
 class LabelledLayout:
-    """A layout and what it is called, "" without a name; pointed: whether a pointer stands in front of it; worded:
-    whether words stand behind it.
+    """A layout and what it is called, "" without a name; pointed: whether a pointer is in front of it; worded:
+    whether words are behind it.
     """
 
     label: str
@@ -100,25 +100,25 @@ def _parse_line(line: str) -> LabelledLayout | None:
         head = before[: pointer.start()] if pointer else before
         if _RESULT.fullmatch(head) or (_OTHER_SCRIPT.fullmatch(head) and not match[0][0].isdigit()):
             head = ""
-        label = _label(head)
+        label = _match_label(head)
         if head.strip(" \t>*-") and label is None:
             continue
-        layout, worded = _layout_before_words(line[match.start() :])
+        layout, worded = _parse_layout_before_words(line[match.start() :])
         if layout is not None:
             name = _get_layout_name(label["label"]) if label else ""
-            return LabelledLayout(name, _put_behind_pointer(pointer, layout), pointer is not None, worded)
+            return LabelledLayout(name, _add_pointer(pointer, layout), pointer is not None, worded)
     return None
 
 
-def _label(head: str) -> re.Match[str] | None:
-    """Match the label that stands before a layout, or the last of two."""
+def _match_label(head: str) -> re.Match[str] | None:
+    """Match the label that is before a layout, or the last of two."""
     label = _LABEL.fullmatch(head) if head.strip() else None
     if label is None and ": " in head:  # a label in front of the label
         label = _LABEL.fullmatch(head[head[:-2].rfind(": ") + 2 :])
     return label
 
 
-def _layout_before_words(rest: str) -> tuple[cute.CuteLayout | None, bool]:
+def _parse_layout_before_words(rest: str) -> tuple[cute.CuteLayout | None, bool]:
     """Return the layout in the rest of a line, and whether words follow it."""
     close = max(rest.rfind(")"), max((m.end() - 1 for m in re.finditer(r":\s?_?\d+", rest)), default=-1))
     layout = _parse_layout(rest[: close + 1]) if _ENDING.fullmatch(rest, close + 1) else None
@@ -166,20 +166,20 @@ def _get_layout_name(words: str) -> str:
     return inner.strip()[:40]
 
 
-def _put_behind_pointer(pointer: re.Match[str] | None, layout: cute.CuteLayout) -> cute.CuteLayout:
+def _add_pointer(pointer: re.Match[str] | None, layout: cute.CuteLayout) -> cute.CuteLayout:
     """Return a layout behind a pointer: its swizzle and what it counts, as far as the pointer tells."""
     if pointer is None or layout.unit_bits or layout.offset or layout.swizzle is not None:
         return layout
     shown = (pointer["shown"] or "").partition(": ")[2]  # 0x400: bf16, smem, align<1024>, S<3,4,3>
     inside = pointer["inside"] or pointer["memref"] or shown
     swizzle = re.search(r"\bSw?(?:izzle)?<[-\d, ]+>", inside)
-    bits = _pointed_bits(pointer, inside)
+    bits = _find_pointed_bits(pointer, inside)
     if swizzle is None or not bits:
         return layout
     return cute.CuteLayout(layout.shape, layout.stride, parse_swizzle(swizzle[0]), bits)
 
 
-def _pointed_bits(pointer: re.Match[str], inside: str) -> int | None:
+def _find_pointed_bits(pointer: re.Match[str], inside: str) -> int | None:
     """Return the element bits that a pointer names: ptr[16b], raw_ptr_16b, or the type inside its brackets."""
     flagged = _UNDERSCORED.search(pointer[0])
     if bits := int(pointer["bits"] or (flagged[1] if flagged else 0)):
@@ -213,7 +213,7 @@ def _parse_plain_layout(home: TermText, term: SyntaxTerm) -> cute.CuteLayout | N
 
 def _parse_composed_layout(home: TermText, term: SyntaxTerm) -> cute.CuteLayout | None:
     """Return the layout of ComposedLayout<Swizzle<3,4,3>, smem_ptr_flag_bits<16>, Layout<…>>, in whose middle an offset
-    in elements may stand; None if a number is open.
+    in elements may be; None if a number is open.
     """
     if term.name not in ("ComposedLayout", "make_composed_layout") or len(term.inside) != 3:
         return None

@@ -1,4 +1,4 @@
-"""Code that says where each lane's values lie, run for all threads at once: `row = …; col = …;`, or the loop that moves
+"""Code that says where each lane's values are, run for all threads at once: `row = …; col = …;`, or the loop that moves
 a fragment between registers and memory.
 
 The parser is the reader's own for C++ (layouts/reader/code). What it gives is computed with NumPy, a value for each of
@@ -149,19 +149,19 @@ class _Runner:
                 if statement.value is not None:
                     self._assign_name(statement.name, statement.value)
             case ExpressionStatement(value=tree.Assignment() as assignment):
-                self._assign(assignment)
+                self._run_assignment(assignment)
             case ExpressionStatement(value=tree.Unary(value=tree.Assignment() as assignment)):
-                self._assign(assignment)
+                self._run_assignment(assignment)
             case ExpressionStatement():
                 return  # a call: __syncthreads() and the like move nothing that is looked at
             case If():
-                self._branch(statement)
+                self._run_branch(statement)
             case Loop(late=False):
-                self._loop(statement)
+                self._run_loop(statement)
             case _:
                 raise make_open_error("a statement is incomplete, or of a kind that is not followed")
 
-    def _branch(self, statement: If) -> None:
+    def _run_branch(self, statement: If) -> None:
         self.run(statement.start)
         condition = self.evaluate(statement.condition)
         truth = condition != 0
@@ -174,9 +174,9 @@ class _Runner:
         elif not truth.any():
             self.run(statement.no)
         else:
-            self._merge(truth, statement)
+            self._merge_branches(truth, statement)
 
-    def _merge(self, truth: NDArray[np.bool_], statement: If) -> None:
+    def _merge_branches(self, truth: NDArray[np.bool_], statement: If) -> None:
         """Run both sides of a branch that threads take differently; each keeps what its own side assigned."""
         before, moved = dict(self.code.names), len(self.code.moves)
         self.run(statement.yes)
@@ -192,7 +192,7 @@ class _Runner:
         for name in yes.keys() ^ no.keys():
             no.pop(name, None)
 
-    def _loop(self, statement: Loop) -> None:
+    def _run_loop(self, statement: Loop) -> None:
         self.run(statement.start)
         while True:
             if statement.condition is not None:
@@ -204,7 +204,7 @@ class _Runner:
             self.run(statement.body)
             step = statement.step.value if isinstance(statement.step, tree.Unary) else statement.step
             if isinstance(step, tree.Assignment):
-                self._assign(step)
+                self._run_assignment(step)
             self.code.steps += 1
             if self.code.steps > MOST_STEPS:
                 raise make_open_error("a loop does not end")
@@ -224,14 +224,14 @@ class _Runner:
 
     # assignments ------------------------------------------------------------------------------------------------------
 
-    def _assign(self, assignment: tree.Assignment) -> None:
+    def _run_assignment(self, assignment: tree.Assignment) -> None:
         target, value = assignment.target, assignment.value
         if isinstance(target, tree.Name):
             if assignment.op:
                 value = tree.Binary(assignment.op, target, value)
             self._assign_name(target.last, value)
         elif assignment.op in ("", "+"):
-            self._move(target, value)
+            self._run_move(target, value)
 
     def _assign_name(self, name: str, value: tree.Expression) -> None:
         try:
@@ -241,7 +241,7 @@ class _Runner:
             self.code.names.pop(name, None)
             self.code.unread[name] = error.message.partition(": ")[2].rstrip(".")
 
-    def _move(self, target: tree.Expression, value: tree.Expression) -> None:
+    def _run_move(self, target: tree.Expression, value: tree.Expression) -> None:
         """Note a value that moves between a register array and memory."""
         places = [place for place in (self._find_place(target), *self._find_values(value)) if place]
         if len(places) < 2:
@@ -272,7 +272,7 @@ class _Runner:
             case tree.Binary():
                 return [*self._find_values(expression.left), *self._find_values(expression.right)]
             case tree.Call(function=tree.Name() as function):
-                parts = [found for one in expression.arguments for found in self._find_values(one)]
+                parts = [found for argument in expression.arguments for found in self._find_values(argument)]
                 pairs = _PAIRS.fullmatch(function.last)
                 if len(parts) > 1 and not (pairs and int(next(filter(None, pairs.groups()))) == len(parts)):
                     raise make_open_error(f"{function.last} takes several values")

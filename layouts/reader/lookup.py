@@ -1,4 +1,4 @@
-"""What a name of a text stands for where it is used: its definition in the scopes around it, a member of a class or a
+"""What a name of a text represents where it is used: its definition in the scopes around it, a member of a class or a
 namespace, or the argument of the only instantiation of a template.
 
 Where several definitions may apply and differ, where a variable changes, and where a parameter has no single argument
@@ -26,7 +26,7 @@ Value = Any
 
 
 def find_value(home: TermText, term: SyntaxTerm) -> Value:
-    """Find what a name stands for at its place; None where the text does not say it.
+    """Find what a name represents at its place; None where the text does not say it.
 
     >>> from lanescope.reader import terms
     >>> text = terms.make_term_text("void f() { constexpr int n = 4; } template <int n> struct A { int m = n; };")
@@ -51,13 +51,13 @@ def _find_alias(home: TermText, term: SyntaxTerm) -> Value:
 def _find_visible(home: TermText, name: str, place: int) -> Value:
     index = home.scopes
     if macros := [one for one in index.macros.get(name, ()) if one.place != place]:
-        return _agree(home, macros, index.outermost)
+        return _get_common_value(home, macros, index.outermost)
     for scope in index.find_scope(place).list_outward():
         found = visible_definitions(scope, name, place)
         if name in scope.parameters:
-            return None if found else _bind(home, scope, scope.parameters[name])
+            return None if found else _bind_parameters(home, scope, scope.parameters[name])
         if found:
-            return _agree(home, found, scope)
+            return _get_common_value(home, found, scope)
         if scope.member_of and any(name in one.definitions for one in index.list_named("class", scope.member_of)):
             return _find_in_class(home, SyntaxTerm(scope.member_of, span=(scope.start, scope.start)), name)
         if scope.kind == "class" and (value := _find_in_bases(home, scope, name)) is not None:
@@ -68,12 +68,12 @@ def _find_visible(home: TermText, name: str, place: int) -> Value:
 def _find_in_namespaces(home: TermText, name: str) -> Value:
     """Find a name of a namespace that the text may be using."""
     found = [(one, scope) for scope in home.scopes.list_namespaces() for one in scope.definitions.get(name, ())]
-    return _agree(home, [one for one, _ in found], found[0][1]) if found else None
+    return _get_common_value(home, [one for one, _ in found], found[0][1]) if found else None
 
 
-def _agree(home: TermText, found: list[Definition], scope: Scope) -> Value:
+def _get_common_value(home: TermText, found: list[Definition], scope: Scope) -> Value:
     """Return the value of definitions, one of which applies; None where they differ or may change."""
-    if any(one.begin is None for one in found) or any(_may_change(home, one, scope) for one in found):
+    if any(one.begin is None for one in found) or any(_can_change(home, one, scope) for one in found):
         return None
     values = [home.parse_term(one.begin, alone=one.typed) for one in found if one.begin is not None]
     first = values[0]
@@ -82,7 +82,7 @@ def _agree(home: TermText, found: list[Definition], scope: Scope) -> Value:
     return first
 
 
-def _may_change(home: TermText, definition: Definition, scope: Scope) -> bool:
+def _can_change(home: TermText, definition: Definition, scope: Scope) -> bool:
     """Return whether a variable of C++ is assigned again, counted, or handed on by its address."""
     if definition.fixed or definition.typed or home.python:
         return False
@@ -99,7 +99,7 @@ def _may_change(home: TermText, definition: Definition, scope: Scope) -> bool:
 # templates ------------------------------------------------------------------------------------------------------------
 
 
-def _bind(home: TermText, scope: Scope, parameter: Parameter) -> Value:
+def _bind_parameters(home: TermText, scope: Scope, parameter: Parameter) -> Value:
     """Return the argument that every instantiation of the text has for a parameter of a template, and every call for
     one of a function of Python; None where they differ.
     """
@@ -188,8 +188,8 @@ def describe_instantiation(home: TermText, place: int) -> str:
     """Describe the only instantiation of the templates around a place; "" where there is none."""
     for scope in home.scopes.find_scope(place).list_outward():
         uses = list_uses(home, scope) if scope.kind in ("class", "function") and scope.templated else []
-        template = [one for one in scope.parameters.values() if one.template]
-        if uses and all(_bind(home, scope, one) is not None for one in template):
+        template = [parameter for parameter in scope.parameters.values() if parameter.template]
+        if uses and all(_bind_parameters(home, scope, one) is not None for one in template):
             return home.format_words(uses[0])
     return ""
 
@@ -223,7 +223,7 @@ def _find_member(home: TermText, term: SyntaxTerm) -> Value:
     namespaces = home.scopes.list_named("namespace", owner.name) if isinstance(owner, SyntaxTerm) else []
     found = [one for scope in namespaces for one in scope.definitions.get(term.name, ())]
     if found:
-        return _agree(home, found, namespaces[0])
+        return _get_common_value(home, found, namespaces[0])
     if isinstance(owner, SyntaxTerm) and owner.path in _SELF:
         return _find_visible(home, term.name, term.span[0])
     return _find_in_class(home, home.resolve_value(owner), term.name)
@@ -234,7 +234,7 @@ def _find_attribute(home: TermText, term: SyntaxTerm) -> Value:
     for scope in home.scopes.find_scope(term.span[0]).list_outward():
         if scope.kind == "class":
             found = [*scope.definitions.get(f"self.{term.name}", ()), *scope.definitions.get(term.name, ())]
-            return _agree(home, found, scope) if found else None
+            return _get_common_value(home, found, scope) if found else None
     return None
 
 
@@ -246,7 +246,7 @@ def _find_in_class(home: TermText, owner: Value, name: str, deep: int = 0) -> Va
         return None
     (scope,) = scopes
     if found := scope.definitions.get(name, []):
-        return _agree(home, found, scope)
+        return _get_common_value(home, found, scope)
     return _find_in_bases(home, scope, name, deep)
 
 

@@ -36,7 +36,7 @@ def make_instruction_meaning(
 
     No meaning without an instruction.
 
-    majors: which way A and B lie in shared memory, where the text says so.
+    majors: the majors of A and B in shared memory, where the text gives them.
     """
     names = tuple(dict.fromkeys(i.ptx for i in instructions))
     if not names:
@@ -56,6 +56,6 @@ def make_instruction_meaning(
 def drop_repeats(meanings: Iterable[TextMeaning], most: int) -> tuple[TextMeaning, ...]:
     """Drop meanings that say the same as one before them."""
     seen: dict[str, TextMeaning] = {}
-    for one in meanings:
-        seen.setdefault(repr(one.facts), one)
+    for meaning in meanings:
+        seen.setdefault(repr(meaning.facts), meaning)
     return tuple(seen.values())[:most]

@@ -39,7 +39,7 @@ def recognise_ptx(text: str) -> tuple[TextMeaning, ...]:
     joined = _JOINED.sub("", _LINE_END.sub("\n", _ESCAPED.sub(" ", text)))
     instructions, wrong, begun = _classify_opcodes(joined)
     if not instructions:
-        return _refused_alone(joined, wrong, begun)
+        return _explain_lone_refusal(joined, wrong, begun)
     names = list(dict.fromkeys(i.ptx for i in instructions))
     notices = tuple(_explain_refusal(one) for one in wrong[:_MOST_WRONG])
     if len(names) > _MOST:
@@ -49,7 +49,7 @@ def recognise_ptx(text: str) -> tuple[TextMeaning, ...]:
     facts: dict[str, Any] = {
         "ptx": names[0],
         "candidates": [],
-        "operand": _operand(joined, instructions[0]) if one else None,
+        "operand": _find_operand(joined, instructions[0]) if one else None,
         "all": [i.ptx for i in instructions][:_MOST],
     }
     if majors := immediates.find_majors(joined):
@@ -58,7 +58,7 @@ def recognise_ptx(text: str) -> tuple[TextMeaning, ...]:
     return (TextMeaning("instruction", title, facts, notices, sure=one and not wrong),)
 
 
-def _operand(joined: str, instruction: Instruction) -> str | None:
+def _find_operand(joined: str, instruction: Instruction) -> str | None:
     """Return the operand that a text names behind its instruction: `… / a`."""
     match = _OPERAND.search(joined.strip())
     return match[1] if match and match[1] in instruction.operands else None
@@ -89,7 +89,7 @@ def _classify_opcodes(joined: str) -> tuple[list[Instruction], list[str], list[s
     return instructions, wrong, begun
 
 
-def _refused_alone(joined: str, wrong: list[str], begun: list[str]) -> tuple[TextMeaning, ...]:
+def _explain_lone_refusal(joined: str, wrong: list[str], begun: list[str]) -> tuple[TextMeaning, ...]:
     """Raise why the first opcode of a text without instructions is none; () if none is meant."""
     alone = joined.strip().rstrip(";: ")
     meant = wrong

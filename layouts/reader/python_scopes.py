@@ -141,7 +141,7 @@ def _list_targets(code: str, first: int, past: int) -> list[str]:
 
 
 def _split_items(code: str, first: int, past: int) -> list[tuple[int, int]]:
-    """Split what stands in parentheses at its commas."""
+    """Split what is in parentheses at its commas."""
     items, deep, begin = [], 0, first
     for place in range(first, past):
         letter = code[place]

@@ -102,7 +102,7 @@ def recognise_sass(text: str) -> tuple[TextMeaning, ...]:
     if not each:
         return (_name_topic(newer, wrong, notices),)
     notices += [IS] * any(name.startswith(TENSOR_OPCODES) for name, *_ in each)
-    return (_found(each, _find_majors(lines), (*dict.fromkeys(notices), *_format_unknown(wrong))),)
+    return (_make_meanings(each, _find_majors(lines), (*dict.fromkeys(notices), *_format_unknown(wrong))),)
 
 
 def _split_line(match: re.Match[str]) -> tuple[str, MmaOperands | None]:
@@ -110,7 +110,7 @@ def _split_line(match: re.Match[str]) -> tuple[str, MmaOperands | None]:
     return match[1] + match[2], parse_mma_operands(match[3]) if match[1] in SASS_KINDS else None
 
 
-def _found(
+def _make_meanings(
     each: list[tuple[str, int, list[str], dict[str, int]]],
     majors: dict[str, str] | None,
     notices: tuple[str, ...],

@@ -43,7 +43,7 @@ def list_symbols(*values: Nested) -> list[str]:
 def compute_size(value: Nested) -> int | None:
     """Compute the product of a shape; None if it contains a symbol."""
     leaves = list_leaves(value)
-    return prod(leaves) if all(isinstance(one, int) for one in leaves) else None
+    return prod(leaves) if all(isinstance(leaf, int) for leaf in leaves) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class SymbolicLayout:
 
     @property
     def known(self) -> bool:
-        """Whether no symbol stands in it, and its stride is known."""
+        """Whether it contains no symbol and its stride is known."""
         return self.stride is not None and not list_symbols(self.shape, self.stride)
 
     def __str__(self) -> str:
@@ -81,11 +81,11 @@ def parse_layout(text: TermText, value: Any) -> SymbolicLayout | None:
         shape = parse_nested(text, arguments[0])
         stride = arguments[1] if len(arguments) > 1 else text.resolve_value(value.get_argument(9, "stride", "order"))
         if value.name == "make_ordered_layout" and not _is_direction(stride):
-            return SymbolicLayout(shape, _ordered(shape, parse_nested(text, stride)))
-        return SymbolicLayout(shape, _stride(text, shape, stride))
+            return SymbolicLayout(shape, _make_ordered_layout(shape, parse_nested(text, stride)))
+        return SymbolicLayout(shape, _parse_stride(text, shape, stride))
     if isinstance(value, tuple | int) or (isinstance(value, SyntaxTerm) and value.name in TUPLES):
         shape = parse_nested(text, value)
-        return SymbolicLayout(shape, _stride(text, shape, None))
+        return SymbolicLayout(shape, _parse_stride(text, shape, None))
     return None
 
 
@@ -94,7 +94,7 @@ def _is_direction(stride: Any) -> bool:
     return stride is None or (isinstance(stride, SyntaxTerm) and stride.name in _DIRECTIONS)
 
 
-def _stride(text: TermText, shape: Nested, stride: Any) -> Nested:
+def _parse_stride(text: TermText, shape: Nested, stride: Any) -> Nested:
     """Return the strides given for a layout, else compact ones; None if the shape leaves them open."""
     if not _is_direction(stride):
         return parse_nested(text, stride)
@@ -103,7 +103,7 @@ def _stride(text: TermText, shape: Nested, stride: Any) -> Nested:
     return make_compact_strides(shape) if stride is None else _DIRECTIONS[stride.name](shape)
 
 
-def _ordered(shape: Nested, order: Nested) -> Nested:
+def _make_ordered_layout(shape: Nested, order: Nested) -> Nested:
     """Return the compact strides of a shape in an order of its modes; None if either is open."""
     known = isinstance(order, tuple) and all(isinstance(mode, int) for mode in order) and not list_symbols(shape)
     if not known or not isinstance(shape, tuple) or len(shape) != len(order):
@@ -113,7 +113,7 @@ def _ordered(shape: Nested, order: Nested) -> Nested:
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """swizzle o middle o layout. numbers: of the swizzle, None for one that is open; middle: what stands between them,
+    """swizzle o middle o layout. numbers: of the swizzle, None for one that is open; middle: what is between them,
     None if nothing does; flagged: whether that is smem_ptr_flag_bits, and unit_bits its number; open: the words of
     the swizzle's numbers that are open.
     """

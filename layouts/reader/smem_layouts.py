@@ -90,12 +90,12 @@ def parse_swizzle_atom(home: TermText, value: Any) -> SwizzleAtom | None:
     return read_atom(home, value) if read_atom else None
 
 
-def _declared(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
+def _parse_declared_atom(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
     """Parse decltype(…)."""
     return parse_swizzle_atom(home, value.args[0]) if value.args else None
 
 
-def _of_kind(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
+def _parse_atom_of_kind(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
     """Parse make_smem_layout_atom(SmemLayoutAtomKind.K_SW128, element_type)."""
     inner = parse_swizzle_atom(home, value.args[0]) if value.args else None
     if inner is None or inner.mode is None or not value.args:
@@ -105,7 +105,7 @@ def _of_kind(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
     return _make_canonical_atom(inner.major, inner.mode, bits, opened)
 
 
-def _unswizzled(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
+def _parse_unswizzled_atom(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
     """Parse Layout<…>, make_layout(…) and make_ordered_layout(…)."""
     laid = shapes.parse_layout(home, value)
     if laid is None:
@@ -152,10 +152,10 @@ def _parse_composition(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
 
 
 _ATOM_READERS: Mapping[str, Callable[[TermText, SyntaxTerm], SwizzleAtom | None]] = {
-    "decltype": _declared,
-    **dict.fromkeys(("make_smem_layout_atom", "get_smem_layout_atom"), _of_kind),
+    "decltype": _parse_declared_atom,
+    **dict.fromkeys(("make_smem_layout_atom", "get_smem_layout_atom"), _parse_atom_of_kind),
     **dict.fromkeys(("composition", "ComposedLayout"), _parse_composition),
-    **dict.fromkeys(LAYOUTS, _unswizzled),
+    **dict.fromkeys(LAYOUTS, _parse_unswizzled_atom),
 }
 
 
@@ -186,14 +186,14 @@ def find_named_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str
     for name, places in home.defined.items():
         if len(name) > _LONGEST_NAME or not _OF_TILE.search(name) or _OF_OTHER.search(name):
             continue
-        value = _first_definition(home, places)
+        value = _find_first_definition(home, places)
         if isinstance(value, SyntaxTerm) and (value.name in _LAYS or parse_atom_name(value.name)):
             found = parse_layout_text(home, value, bits)
             if found:
                 yield name, value.span, found
 
 
-def _first_definition(home: TermText, places: list[tuple[int, int, bool]]) -> Any:
+def _find_first_definition(home: TermText, places: list[tuple[int, int, bool]]) -> Any:
     """Return the first value of a name, without decltype; None behind a typedef."""
     _, begin, behind = places[0]
     value = None if behind else home.parse_term(begin)

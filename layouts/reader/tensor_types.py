@@ -1,4 +1,4 @@
-"""Tensor maps that stand in types of MLIR: nvgpu's `!nvgpu.tensormap.descriptor<tensor = memref<…>, swizzle = …>` and
+"""Tensor maps that are in types of MLIR: nvgpu's `!nvgpu.tensormap.descriptor<tensor = memref<…>, swizzle = …>` and
 Triton's `!tt.tensordesc<tensor<128x64xf16, #shared>>`.
 
 Sources: MLIR, NVGPU.td (TensorMapDescriptorType); Triton, TritonTypes.td and TritonGPUAttrDefs.td (nvmma_shared).

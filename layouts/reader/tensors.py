@@ -83,14 +83,14 @@ def parse_tensor(home: TermText, value: Value, deep: int = 0) -> TensorShape | N
 
 
 def _make_shape(home: TermText, value: Value) -> TensorShape | None:
-    shape = _open_symbols(constants.parse_own_shape(home, value))
+    shape = _list_open_symbols(constants.parse_own_shape(home, value))
     return TensorShape(shape) if isinstance(shape, tuple) else None
 
 
-def _open_symbols(shape: Any) -> Any:
+def _list_open_symbols(shape: Any) -> Any:
     """Return a shape with what is open marked so."""
     if isinstance(shape, tuple):
-        return tuple(_open_symbols(mode) for mode in shape)
+        return tuple(_list_open_symbols(mode) for mode in shape)
     return shape if isinstance(shape, int) else OPEN
 
 
@@ -133,10 +133,15 @@ def _is_underscore(home: TermText, value: Value) -> bool:
 def _parse_slice(home: TermText, value: SyntaxTerm, deep: int) -> TensorShape | None:
     """tensor(_, _, 0): the modes at the underscores."""
     args = value.args or ()
-    if len(args) < 2 or value.angle or value.owner is not None or not any(_is_underscore(home, one) for one in args):
+    if (
+        len(args) < 2
+        or value.angle
+        or value.owner is not None
+        or not any(_is_underscore(home, argument) for argument in args)
+    ):
         return None
     tensor = parse_tensor(home, SyntaxTerm(value.path, span=value.span), deep + 1)
-    if tensor is None or len(tensor.shape) != len(args) or any(_is_nested(home, one) for one in args):
+    if tensor is None or len(tensor.shape) != len(args) or any(_is_nested(home, argument) for argument in args):
         return None
     kept = tuple(mode for mode, one in zip(tensor.shape, args, strict=True) if _is_underscore(home, one))
     return TensorShape(kept, tensor.tile if len(kept) >= 3 else ())
@@ -174,9 +179,9 @@ def _cut_tile(home: TermText, value: SyntaxTerm, deep: int) -> TensorShape | Non
     sizes = _list_sizes(tensor.shape) if tensor is not None else [OPEN] * len(tile)
     if len(sizes) < len(tile) or (tensor is None and len(where) != len(tile)):
         return None
-    rest = [_divide(size, part) for size, part in zip(sizes, tile, strict=False)] + sizes[len(tile) :]
+    rest = [_divide_shape(size, part) for size, part in zip(sizes, tile, strict=False)] + sizes[len(tile) :]
     kept = _keep_sizes(home, rest, where)
-    return TensorShape((*_open_symbols(tuple(tile)), *kept)) if kept is not None else None
+    return TensorShape((*_list_open_symbols(tuple(tile)), *kept)) if kept is not None else None
 
 
 def _keep_sizes(home: TermText, sizes: list[Any], where: list[Value]) -> list[Any] | None:
@@ -186,7 +191,7 @@ def _keep_sizes(home: TermText, sizes: list[Any], where: list[Value]) -> list[An
     return [size for size, one in zip(sizes, where, strict=False) if _is_underscore(home, one)] + sizes[len(where) :]
 
 
-def _divide(size: Any, part: Any) -> Any:
+def _divide_shape(size: Any, part: Any) -> Any:
     """Return how many parts a mode has, the last one cut off."""
     return -(-size // part) if isinstance(size, int) and isinstance(part, int) and part > 0 else OPEN
 
@@ -198,7 +203,7 @@ def _cut_threads(home: TermText, value: SyntaxTerm, deep: int) -> TensorShape | 
     shape = constants.parse_own_shape(home, args[1]) if tensor is not None else None
     if tensor is None or not isinstance(shape, tuple):
         return None
-    threads = _list_sizes(_open_symbols(shape))
+    threads = _list_sizes(_list_open_symbols(shape))
     if len(args) == 4:
         steps = constants.parse_items(home, args[3])
         if steps is None or len(steps) != len(threads):
@@ -207,12 +212,12 @@ def _cut_threads(home: TermText, value: SyntaxTerm, deep: int) -> TensorShape | 
     sizes = _list_sizes(tensor.shape)
     if len(threads) > len(sizes):
         return None
-    cut = [_divide(size, count) for size, count in zip(sizes, threads, strict=False)]
+    cut = [_divide_shape(size, count) for size, count in zip(sizes, threads, strict=False)]
     return TensorShape((*cut, *sizes[len(threads) :]))
 
 
 def _split_owner(value: SyntaxTerm) -> tuple[Value, tuple[Value, ...]]:
-    """Return (what a member is called on, its arguments); a slice that is made in place stands before them."""
+    """Return (what a member is called on, its arguments); a slice that is made in place is before them."""
     args = value.args or ()
     if value.owner is None and args and isinstance(args[0], SyntaxTerm) and args[0].name in _SLICES:
         return args[0], args[1:]
@@ -257,7 +262,7 @@ def _cut_operand(mma: TextMeaning, sizes: list[Any], letter: str) -> TensorShape
         return None
     if letter.lower() in made.shared:
         return None
-    rests = [_repeat(sizes[at], shape[n] * counts[n]) for at, n in enumerate(_SIDES[letter])]
+    rests = [_repeat_mode(sizes[at], shape[n] * counts[n]) for at, n in enumerate(_SIDES[letter])]
     values = made.layouts[letter.lower()].modes[1].shape
     return TensorShape((values, *rests, *sizes[2:]), tuple(sizes[:2]))
 
@@ -281,7 +286,7 @@ def _make_registers(mma: TextMeaning, letter: str, whole: TensorShape) -> CuteLa
         return None
 
 
-def _repeat(size: Any, step: int) -> Any:
+def _repeat_mode(size: Any, step: int) -> Any:
     return size // step if isinstance(size, int) and size % step == 0 else OPEN
 
 
@@ -300,7 +305,7 @@ def _cut_copy(home: TermText, value: SyntaxTerm, way: str, deep: int) -> TensorS
         return None
     if way == "partition" and copy.facts["body"]["atom"] not in ("universal", "cp.async"):
         values = OPEN  # a lane of ldmatrix gives the address of a row: its values are not those it receives
-    rests = [_repeat(size, step) for size, step in zip(sizes[:2], tiler, strict=True)]
+    rests = [_repeat_mode(size, step) for size, step in zip(sizes[:2], tiler, strict=True)]
     more = tensor.shape[3:] if way == "retile" else tensor.shape[2:]
     return TensorShape((values, *rests, *more))
 

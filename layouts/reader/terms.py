@@ -91,7 +91,7 @@ class TermText:
     def parse_term(self, start: int, alone: bool = False, angle: bool = False) -> Value:
         """Parse what begins at a place; None if it cannot be read.
 
-        alone: a name with its brackets, no arithmetic; angle: whether it stands in <…>, where > is no comparison.
+        alone: a name with its brackets, no arithmetic; angle: whether it is in <…>, where > is no comparison.
         """
         return self._parse(start, "term" if alone else "angle" if angle else "expression")
 
@@ -114,7 +114,7 @@ class TermText:
         """Resolve the names that the text defines, and compute what is called; an unknown name stays itself."""
         while isinstance(value, SyntaxTerm) and deep < DEEPEST:
             deep += 1
-            reduced = self._reduce(value)
+            reduced = self._reduce_term(value)
             if reduced is None and (value.named or value.symbol or value.args):
                 return value
             definition = reduced if reduced is not None else self._find_definition(value)
@@ -124,11 +124,11 @@ class TermText:
         return value
 
     def find_name(self, value: Value) -> str:
-        """Find the name that a value stands for, "" if it is not a name."""
+        """Find the name that a value represents, "" if it is not a name."""
         value = self.resolve_value(value)
         return value if isinstance(value, str) else value.name if isinstance(value, SyntaxTerm) else ""
 
-    def _reduce(self, term: SyntaxTerm) -> Value:
+    def _reduce_term(self, term: SyntaxTerm) -> Value:
         """Compute a call or a member; None where it is open, or while it is computed."""
         reducer = REDUCERS.get(term.path if term.symbol else term.name)
         if reducer is None or self.steps >= MOST_STEPS or self.scopes.list_named("function", term.name):
@@ -165,7 +165,7 @@ class TermText:
             inside = value.inside
             return self.parse_number(inside[-1], deep + 1) if inside else None
         if value.symbol and value.args and len(value.args) == 2:
-            left, right = (self.parse_number(each, deep + 1) for each in value.args)
+            left, right = (self.parse_number(argument, deep + 1) for argument in value.args)
             return None if left is None or right is None else compute_integer(value.path, left, right, self.python)
         return None
 

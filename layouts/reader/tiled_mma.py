@@ -82,7 +82,7 @@ def finish_meaning(home: TermText, term: SyntaxTerm, meaning: TextMeaning) -> Te
 
 def parse_tiled_mma(home: TermText, term: SyntaxTerm) -> TextMeaning | None:
     """Parse a TiledMMA; None if the text does not say what it is made of."""
-    parts = _trivial_parts(home, term) if term.name == "make_trivial_tiled_mma" else _parts(home, term)
+    parts = _parse_trivial_parts(home, term) if term.name == "make_trivial_tiled_mma" else _parse_parts(home, term)
     if parts is None:
         return None
     atom, layout, third = parts
@@ -101,7 +101,7 @@ def parse_tiled_mma(home: TermText, term: SyntaxTerm) -> TextMeaning | None:
 _Parts = tuple[AtomMeaning | None, Any, Any]
 
 
-def _trivial_parts(home: TermText, term: SyntaxTerm) -> _Parts | None:
+def _parse_trivial_parts(home: TermText, term: SyntaxTerm) -> _Parts | None:
     """Return the parts of the DSL's make_trivial_tiled_mma(types, majors, …, atom_layout_mnk, …)."""
     if len(term.args or ()) < 4 and not term.named:
         return None
@@ -111,7 +111,7 @@ def _trivial_parts(home: TermText, term: SyntaxTerm) -> _Parts | None:
     return atom, None if atom and atom.umma else term.get_argument(5, "atom_layout_mnk"), None
 
 
-def _parts(home: TermText, term: SyntaxTerm) -> _Parts | None:
+def _parse_parts(home: TermText, term: SyntaxTerm) -> _Parts | None:
     """Return the parts of make_tiled_mma(atom, atom layout, permutation) and TiledMMA<…>."""
     arguments = (term.args if term.name == "make_tiled_mma" else term.angle) or ()
     if not arguments and not term.named:
@@ -169,7 +169,7 @@ class _Tiled:
 
     @property
     def atoms_mnk(self) -> list[Any]:
-        """How many atoms stand in M, N and K."""
+        """The number of atoms along M, N and K."""
         return _list_three_sizes(self.laid.shape) if self.laid else [1, 1, 1]
 
     @property
@@ -322,7 +322,7 @@ def _find_print_blocks(text: str) -> list[dict[str, str]]:
         if name == "thr" or not blocks or (name in blocks[-1] and name != "thr"):
             blocks.append({})
         blocks[-1][name] = value
-    return [one for one in blocks if "thr" in one or "shape" in one][:_MOST_MADE]
+    return [block for block in blocks if "thr" in block or "shape" in block][:_MOST_MADE]
 
 
 def _parse_print(block: dict[str, str]) -> TextMeaning | None:
@@ -330,11 +330,11 @@ def _parse_print(block: dict[str, str]) -> TextMeaning | None:
     if thr is None or not isinstance(thr.shape, tuple) or len(thr.shape) < 2:
         return None
     in_atom = shapes.compute_size(thr.shape[0]) or 1
-    sizes = _printed_sizes(block)
+    sizes = _parse_printed_sizes(block)
     fitting = [i for i in catalog.instructions() if _matches_print(i, sizes, in_atom, block)] if sizes else []
     memory = bool(sizes) and in_atom <= 2 and sizes["m"] >= 64
     atom = AtomMeaning(tuple(fitting), "", {}, memory, bool(fitting) and _holds_a(fitting[0], block))
-    tiled = _Tiled(atom, _printed_atoms(thr, in_atom), printed_threads=shapes.compute_size(thr.shape))
+    tiled = _Tiled(atom, _parse_printed_atoms(thr, in_atom), printed_threads=shapes.compute_size(thr.shape))
     if "permutation" in block:
         tiled.permutation, tiled.sizes = shapes.parse_printed_tiler(block["permutation"])
     if fitting:
@@ -345,17 +345,17 @@ def _parse_print(block: dict[str, str]) -> TextMeaning | None:
             )
         return tiled.meaning
     tiled.opened.append("atom")
-    return _of_sizes(tiled, sizes, in_atom) if sizes else tiled.meaning
+    return _make_sized_meaning(tiled, sizes, in_atom) if sizes else tiled.meaning
 
 
-def _printed_atoms(thr: shapes.SymbolicLayout, in_atom: int) -> shapes.SymbolicLayout:
+def _parse_printed_atoms(thr: shapes.SymbolicLayout, in_atom: int) -> shapes.SymbolicLayout:
     """Return the layout of the atoms, without the threads of one atom that come first in ThrLayoutVMNK."""
     steps = tuple(_divide_strides(step, in_atom) for step in thr.stride[1:])
     modes = thr.shape[1:]
     return shapes.SymbolicLayout(modes, steps if all(s is not None for s in steps) else make_compact_strides(modes))
 
 
-def _printed_sizes(block: dict[str, str]) -> dict[str, int]:
+def _parse_printed_sizes(block: dict[str, str]) -> dict[str, int]:
     """Return M, N and K of the atom that a print names, {} if it names none."""
     shape = shapes.parse_printed_layout(block.get("shape", ""))
     modes = shape.shape if shape and isinstance(shape.shape, tuple) else ()
@@ -371,7 +371,7 @@ def _holds_a(i: Instruction, block: dict[str, str]) -> bool:
     return any(list_leaves(of_threads)) and i.family.by_descriptor
 
 
-def _of_sizes(tiled: _Tiled, sizes: dict[str, int], in_atom: int) -> TextMeaning:
+def _make_sized_meaning(tiled: _Tiled, sizes: dict[str, int], in_atom: int) -> TextMeaning:
     """Return a TiledMMA whose atom is known by its shape alone; it may be a tcgen05.mma."""
     issued = []
     if tiled.atom and tiled.atom.tensor_memory:
@@ -403,10 +403,10 @@ def _matches_print(i: Instruction, sizes: dict[str, int], threads: int, block: d
         return False
     if threads != count_atom_threads(i):
         return False
-    return threads == 8 or all(_fits(i, letter, block) for letter in "abc")
+    return threads == 8 or all(_can_print(i, letter, block) for letter in "abc")
 
 
-def _fits(i: Instruction, letter: str, block: dict[str, str]) -> bool:
+def _can_print(i: Instruction, letter: str, block: dict[str, str]) -> bool:
     """Return whether an operand's map agrees with a print.
 
     What the print does not show, or shows of shared memory, agrees.

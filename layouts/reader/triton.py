@@ -98,7 +98,7 @@ _NOTED = {
 }
 _OF_VERSIONS = (  # of nvidia_mma
     (1, "versionMajor 1 is Volta's layout, which Triton has dropped."),
-    (5, "versionMajor 5 is tcgen05: D lies in tensor memory, #ttng.tensor_memory_encoding lays it out."),
+    (5, "versionMajor 5 is tcgen05: D is in tensor memory, #ttng.tensor_memory_encoding lays it out."),
 )
 _SHARED = frozenset("swizzled_shared nvmma_shared padded_shared shared_linear shared".split())
 _KNOWN = frozenset(row.attribute for row in GLUON.values()) | {"generic_linear"} | _SHARED | frozenset(_REFUSED)
@@ -190,10 +190,10 @@ def _parse_gluon(home: TermText, term: SyntaxTerm) -> tuple[str | None, dict[str
     params |= {names.get(key, key): _parse_parameter(home, value) for key, value in term.named}
     if not params and row.names and name != "TensorMemoryScalesLayout":
         return None, None
-    return row.attribute, amd_layouts.upgrade_parameters(row.attribute, _as_mlir(name, params))
+    return row.attribute, amd_layouts.upgrade_parameters(row.attribute, _convert_to_mlir(name, params))
 
 
-def _as_mlir(name: str, params: dict[str, Any]) -> dict[str, Any]:
+def _convert_to_mlir(name: str, params: dict[str, Any]) -> dict[str, Any]:
     """Convert a Gluon class's parameters to those of MLIR's attribute: split, renamed or left out."""
     version = params.pop("version", None)
     if isinstance(version, list) and version:
@@ -282,15 +282,15 @@ def _list_symbols(value: Any) -> list[str]:
 def _make_meaning(
     attribute: str, params: dict[str, Any], words: str, shape: tuple[list[int], int | None] | None
 ) -> TextMeaning:
-    letter = _operand(attribute, params)
-    sizes, bits = _tensor(attribute, params, shape)
+    letter = _find_operand(attribute, params)
+    sizes, bits = _find_tensor(attribute, params, shape)
     opened = [] if sizes else ["shape"]
     opened += [] if bits else ["element_bits"]
     opened += [name for name in dict.fromkeys(_list_symbols(list(params.values()))) if name]
     facts: dict[str, Any] = {
         "attribute": attribute,
         "params": {key: _format_parent(value) for key, value in params.items()},
-        "candidates": [i.ptx for i in _candidates(attribute, params, letter, bits)][:_MOST_LISTED],
+        "candidates": [i.ptx for i in _list_candidates(attribute, params, letter, bits)][:_MOST_LISTED],
         "operand": letter,
         "body": {"text": words, "shape": sizes, "element_bits": bits},
     }
@@ -306,7 +306,7 @@ def _make_meaning(
     )
 
 
-def _operand(attribute: str, params: dict[str, Any]) -> str | None:
+def _find_operand(attribute: str, params: dict[str, Any]) -> str | None:
     """Return the operand of an MMA that a layout belongs to."""
     if attribute == "nvidia_mma":
         return "d"
@@ -314,7 +314,7 @@ def _operand(attribute: str, params: dict[str, Any]) -> str | None:
     return "ab"[index] if attribute == "dot_op" and type(index) is int and index in (0, 1) else None
 
 
-def _tensor(
+def _find_tensor(
     attribute: str, params: dict[str, Any], shape: tuple[list[int], int | None] | None
 ) -> tuple[list[int] | None, int | None]:
     """Return (sizes of the tensor, bits of an element), by the text or by the layout; None for what is open."""
@@ -326,7 +326,7 @@ def _tensor(
     return sizes if known else None, bits
 
 
-def _candidates(attribute: str, params: dict[str, Any], letter: str | None, bits: int | None) -> list[Instruction]:
+def _list_candidates(attribute: str, params: dict[str, Any], letter: str | None, bits: int | None) -> list[Instruction]:
     """Return the instructions of the MMA that a layout is based on.
 
     For A or B those with its bits, if there are any.

@@ -1,7 +1,7 @@
 """A TTGIR module: its layouts, the tensors that have them, the operations that use them, and its conversions.
 
 Only types and operation names are read: `tensor<…, #blocked>` and `!ttg.memdesc<…>` after an operation. An alias
-(`#blocked = #ttg.blocked<…>`) is written out, so that each layout's text stands alone. Triton 3.9's printed form.
+(`#blocked = #ttg.blocked<…>`) is written out, so that each layout's text is self-contained. Triton 3.9's printed form.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class ModuleLayout:
 
 @dataclass(frozen=True, slots=True)
 class LayoutConversion:
-    """ttg.convert_layout operations of one source and destination; lines: where they stand, from 1."""
+    """ttg.convert_layout operations of one source and destination; lines: where they are, from 1."""
 
     source: TensorType
     target: TensorType

@@ -123,7 +123,7 @@ def _count_common_words(stem: str, name: str) -> int:
 
 def _parse_template(home: TermText, value: SyntaxTerm) -> SpelledAtom:
     row, ending, pair = find_atom_row(value.name)
-    said = _template_arguments(row, ending, value)
+    said = _list_template_arguments(row, ending, value)
     vs = home.parse_number(said["vs"]) if "vs" in said else 0
     if vs is None:
         return SpelledAtom(None, value.name, (home.format_words(said["vs"]),), value.span)
@@ -148,7 +148,7 @@ def _parse_template(home: TermText, value: SyntaxTerm) -> SpelledAtom:
     return SpelledAtom(atom, value.name, open_, value.span)
 
 
-def _template_arguments(row: AtomRow, ending: str, value: SyntaxTerm) -> dict[str, Any]:
+def _list_template_arguments(row: AtomRow, ending: str, value: SyntaxTerm) -> dict[str, Any]:
     """Return the template arguments of an atom by name. LayoutError if there are too few."""
     names = ["a", "b", "d"]
     names += ["scale_type"] if "MX" in row.stem else []

@@ -78,7 +78,7 @@ def parse_number(spelled: str) -> int:
     return int(spelled, 16 if spelled[:2].lower() == "0x" else 10)
 
 
-def _value(spelled: str) -> int | None:
+def _join_value(spelled: str) -> int | None:
     value = parse_number(re.sub(r"[uUlL]+$", "", spelled))
     return value & WORD if -(1 << 63) <= value <= WORD else None
 
@@ -98,7 +98,7 @@ def _find_shown(text: str) -> Iterator[LabelledWord]:
     """Find `$1 = …` of a debugger, labelled with what it was asked for."""
     expressions = printed_columns.find_debugger_questions(text) if "$" in text else {}
     for match in _SHOWN.finditer(text):
-        word = _value(match["word"])
+        word = _join_value(match["word"])
         if word is not None and is_likely_descriptor(word):
             yield LabelledWord(expressions.get(match.start("word"), ""), word, match.span("word"), False)
 
@@ -108,7 +108,7 @@ def _find_listed(text: str) -> Iterator[LabelledWord]:
     for match in (*_ARRAY.finditer(text), *_LISTED.finditer(text)):
         start = match.start("items")
         for item in re.finditer(_LONG, match["items"]):
-            word = _value(item[0])
+            word = _join_value(item[0])
             if word is not None and is_likely_descriptor(word):
                 yield LabelledWord("", word, (start + item.start(), start + item.end()), False)
 
@@ -158,19 +158,19 @@ def _find_moved(text: str) -> Iterator[LabelledWord]:
     read = {name for match in _READS.finditer(text) for name in _REGISTERS.findall(match["given"])}
     if not read and _ATOM.search(text):
         return  # the text says by another name what is run, and nothing of it reads these registers
-    for register, word, span in (*_moved_words(text), *_joined_words(text)):
+    for register, word, span in (*_list_moved_words(text), *_list_joined_words(text)):
         if is_likely_descriptor(word) and not is_address_number(word) and (marked(word) or register in read):
             yield LabelledWord("", word, span, False)
 
 
-def _moved_words(text: str) -> Iterator[tuple[str, int, Span]]:
+def _list_moved_words(text: str) -> Iterator[tuple[str, int, Span]]:
     """Return (register, constant, its place) of each mov of 64 bits."""
     for match in _MOVED.finditer(text):
         if match["bits"] == "64":
             yield match["to"], parse_number(match["word"]) & WORD, match.span("word")
 
 
-def _joined_words(text: str) -> Iterator[tuple[str, int, Span]]:
+def _list_joined_words(text: str) -> Iterator[tuple[str, int, Span]]:
     """Return (register, constant, place) of each mov.b64 of two registers that hold constants of 32 bits."""
     moves = (match for match in _MOVED.finditer(text) if match["bits"] == "32")
     constants = {match["to"]: parse_number(match["word"]) & 0xFFFFFFFF for match in moves}
@@ -223,7 +223,7 @@ def _find_registers(text: str) -> Iterator[LabelledWord]:
             yield register_word
 
 
-# of two readings of one place that are equally long and begin alike the first stands
+# of two readings of one place that are equally long and have the same start, the first is taken
 _SPELLINGS: tuple[Callable[[str], Iterator[LabelledWord]], ...] = (
     _find_shown,
     _find_listed,

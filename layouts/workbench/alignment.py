@@ -1,7 +1,7 @@
 """Where buffers begin: the alignments that a text states, and begins that TMA or the swizzle's pattern do not allow.
 
 `symbols.py` takes an address with `choose_address`; `operands.py` and `bench_builder.py` ask what is doubtful in
-where tiles lie.
+where tiles are.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def describe_overlap(operand: VerifiedOperand, other: VerifiedOperand, bits: Map
         (low, past), (first, last) = (_get_byte_range(which, stage, bits[which.name]) for which in (operand, other))
         if low != first and low < last and first < past:
             return (
-                f"The tiles lie over one another: {operand.name.upper()} takes {low:#x} to {past - 1:#x},"
+                f"The tiles overlap: {operand.name.upper()} takes {low:#x} to {past - 1:#x},"
                 f" {other.name.upper()} {first:#x} to {last - 1:#x}."
             )
     return ""

@@ -303,11 +303,11 @@ class _BenchBuilder(TextContents):
 
 
 def _note_overlap(operands: list[VerifiedOperand], bits: Mapping[str, int]) -> list[VerifiedOperand]:
-    """Return the operands of one instruction, without a verdict for all where A and B lie over one another."""
+    """Return the operands of one instruction, without verdicts if A and B overlap."""
     overlap = alignment.describe_overlap(operands[0], operands[1], bits) if len(operands) == 2 else ""
     if not overlap:
         return operands
-    return [replace(one, missing=(overlap, *one.missing), left=max(one.left, 1)) for one in operands]
+    return [replace(operand, missing=(overlap, *operand.missing), left=max(operand.left, 1)) for operand in operands]
 
 
 def _rename_operand(use: DescriptorUse, operand: str) -> DescriptorUse:

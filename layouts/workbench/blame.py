@@ -21,7 +21,7 @@ class BlameFinder:
     """The places of one text's wrong reads.
 
     Where a repair was found (`repairs.py`), its first edit is the place. Else a cause that one field mends, or LBO and
-    SBO together, stands where the code gives the first of them, if everything that reads it is wrong in the same way; a
+    SBO together, is where the code gives the first of them, if everything that reads it is wrong in the same way; a
     wrong transpose immediate at the instruction; a start that does not move as its loop does at the call in that loop;
     any other at the descriptor of the step.
     """

@@ -65,8 +65,8 @@ LONGEST = PATIENCE * LONGEST_PASTE
 class CheckFinding:
     """One mistake: its code, a sentence, its place (first, past last character), the word that would be right. reads:
     how many wrong reads follow from it; assumed: what it rests on and the text does not say, name → value; edits: what
-    has to stand at places of the text instead, tried: then every read that follows from it is right; follows: where
-    those reads stand.
+    has to be at places of the text instead, tried: then every read that follows from it is right; follows: where
+    those reads are.
     """
 
     code: str
@@ -177,7 +177,7 @@ def check_text(
     judged = lay_fragment_blame(fragments, tuple(built), blame, lambda text: _check_fragments(text, given)[0])
     findings += [CheckFinding(f.code, f.message, f.span, "", f.reads, edits=f.edits) for f in judged]
     open_ = _drop_proved_points(open_, bench, fragments.proved) + late
-    open_ += (OpenPoint(one.message, one.span, one.needs) for one in fragments.kernels if one.gap)
+    open_ += (OpenPoint(kernel.message, kernel.span, kernel.needs) for kernel in fragments.kernels if kernel.gap)
     unverified = drop_proved(unverified, bench, fragments.proved)
     checked = tuple(_close_proved(one, fragments.proved) for one in checked)
     cute = list_cute_fragments(code) if code else ()

@@ -1,4 +1,4 @@
-"""Findings that say the same of one number: only the one that names it stands."""
+"""Drop findings that repeat another one about the same number; the one that names the number is kept."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def _check_neighbours(text: KernelText, events: Sequence[KernelEvent]) -> Iterat
         *text.code.made,
         *text.code.skipped,
     )
-    waits = [one.order for one in records if _may_wait(one)]
+    waits = [record.order for record in records if _may_wait(record)]
     for before, after in pairwise(_list_placed(text, events)):
         together = _get_loops(before.event) == _get_loops(after.event) and before.event.arms == after.event.arms
         waited = any(before.event.order < order < after.event.order for order in waits)

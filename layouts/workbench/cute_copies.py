@@ -36,12 +36,12 @@ def find_copy_mistakes(code: Evaluation) -> list[Pitfall]:
             pair = dict(term.named).get("self"), term.arguments[0]
         else:
             continue
-        for mistake in _compare(*pair, code.text):
+        for mistake in _compare_layouts(*pair, code.text):
             found.setdefault((mistake.span, mistake.message), mistake)
     return list(found.values())
 
 
-def _compare(copy: Any, tensor: Any, text: str) -> Iterator[Pitfall]:
+def _compare_layouts(copy: Any, tensor: Any, text: str) -> Iterator[Pitfall]:
     made = _find_maker(copy)
     if made is None:
         return
@@ -53,7 +53,7 @@ def _compare(copy: Any, tensor: Any, text: str) -> Iterator[Pitfall]:
         return
     modes = min(stored.rank, filled.rank)
     one, other = (_take_modes(layout, modes) for layout in (stored, filled))
-    if one.size == other.size and (one.swizzle != other.swizzle or _differs(one, other)):
+    if one.size == other.size and (one.swizzle != other.swizzle or _find_difference(one, other)):
         message = (
             f"The tensor map is made for {one}, and the tensor that the copy fills has {other}: what reads the tensor"
             " gets other elements. Give both the same layout."
@@ -61,7 +61,7 @@ def _compare(copy: Any, tensor: Any, text: str) -> Iterator[Pitfall]:
         yield Pitfall("cute_copy_layout", message, made.span)
 
 
-def _differs(one: CuteLayout, other: CuteLayout) -> bool:
+def _find_difference(one: CuteLayout, other: CuteLayout) -> bool:
     """Return whether two layouts of one shape, compared before their swizzle, give an element different indices."""
     first, second = (strip_swizzle(layout).list_indices() for layout in (one, other))
     return one.shape == other.shape and bool((first != second).any())

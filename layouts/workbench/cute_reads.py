@@ -164,12 +164,12 @@ class _Values:
             return _Tile(make_tensor_layout(value, self.text, self.bits), whole)
         if CALLED in named:
             inner = self.find_tile(named[CALLED], mma, operand, whole, deep + 1)
-            return replace(inner, layout=self._slice(inner.layout, value))
+            return replace(inner, layout=self._slice_operand(inner.layout, value))
         if value.head in _SAME and value.arguments:
             return self.find_tile(value.arguments[0], mma, operand, whole, deep + 1)
         raise OpenCuteValueError(value.text)
 
-    def _slice(self, layout: CuteLayout, call: OpaqueValue) -> CuteLayout:
+    def _slice_operand(self, layout: CuteLayout, call: OpaqueValue) -> CuteLayout:
         """Return tensor(_, _, 0): what an open number chooses is taken as its first."""
         modes = []
         for given in call.arguments:

@@ -36,7 +36,7 @@ def find_fill_mistakes(text: KernelText, bench: Bench) -> list[Pitfall]:
     if "__global__" not in text.code.text or not bench.operands:
         return []
     finder = _FillFinder(text, bench)
-    return list({(one.code, one.span): one for one in finder.find_mistakes()}.values())
+    return list({(mistake.code, mistake.span): mistake for mistake in finder.find_mistakes()}.values())
 
 
 class _FillFinder:
@@ -142,7 +142,7 @@ class _FillFinder:
         piece = self.bench.pieces[operand.storage] if operand.storage is not None else None
         if piece is None or piece.kind != "tensor_map":
             return None
-        number = sum(one.kind == "tensor_map" for one in self.bench.pieces[: operand.storage])
+        number = sum(piece.kind == "tensor_map" for piece in self.bench.pieces[: operand.storage])
         return self.maps[number] if number < len(self.maps) else None
 
     def _find_box(self, tensor_map: TensorMap, alike: bool) -> Span | None:
@@ -165,7 +165,7 @@ class _FillFinder:
         if reached is None:
             return
         # a start without the thread in it is every warpgroup's: its K steps are all that there are
-        sure = [one for one in operands if len(one.symbols) == 1 and _is_along_k(one)]
+        sure = [operand for operand in operands if len(operand.symbols) == 1 and _is_along_k(operand)]
         maps = [self._find_operand_map(operand) for operand in sure]
         copied = {self._find_advance(one) if one is not None else None for one in maps}
         whole = copied.pop() if len(copied) == 1 else None
@@ -190,7 +190,11 @@ class _FillFinder:
             if event.kind == "wgmma" and (match := _SHAPE.search(getattr(event.run, "text", "")))
         }
         described = self._name_reader() != "wgmma"  # tcgen05.mma has its shape in its instruction descriptor
-        return [one for one in self.bench.operands if described or any(shape in one.instruction for shape in shapes)]
+        return [
+            operand
+            for operand in self.bench.operands
+            if described or any(shape in operand.instruction for shape in shapes)
+        ]
 
     def _list_turns(self, tensor_map: TensorMap) -> dict[tuple[object, str], set[int]]:
         """Return where along its inner dimension a map is copied in each turn of the loop; nothing if one is open."""
@@ -214,7 +218,7 @@ class _FillFinder:
         if width is None or len(turns) < 3 or len(counts) != 1 or len({calls for calls, _ in turns}) > 1:
             return None
         count = counts.pop()
-        # the boxes of a turn lie side by side along K, and those of the next turn follow
+        # the boxes of a turn are side by side along K, and those of the next turn follow
         apart = {later - earlier for earlier, later in pairwise(every)} == {width}
         return width * count if apart and len(every) == count * len(turns) else None
 
@@ -270,7 +274,7 @@ class _FillFinder:
             if copy.to.terms and set(operand.symbols) >= {name for name, factor in copy.to.terms if factor == 1}
         }
         symbols: Mapping[str, int] = {
-            a.key.removeprefix("at."): _parse(a.value)
+            a.key.removeprefix("at."): _parse_expression(a.value)
             for a in self.bench.assumed
             if a.key.startswith("at.") and a.value
         }
@@ -343,7 +347,7 @@ def _find_reached(operand: VerifiedOperand, steps: Sequence[OperandStep], cut: C
 
 
 def _is_along_k(operand: VerifiedOperand) -> bool:
-    """Return whether the first two K steps of an operand lie 32 bytes apart: in a box whose inner dimension is K."""
+    """Return whether the first two K steps of an operand are 32 bytes apart: in a box whose inner dimension is K."""
     first = {step.k: step.read for step in reversed(operand.steps)}
     depth = operand.steps[0].depth
     return 0 in first and first.get(depth, -1) - first[0] == 32
@@ -353,7 +357,7 @@ def _are_joined(slices: Sequence[tuple[int, int]]) -> bool:
     return all(end == start for (_, end), (start, _) in pairwise(slices))
 
 
-def _parse(value: str) -> int:
+def _parse_expression(value: str) -> int:
     try:
         return int(value, 0)
     except ValueError:

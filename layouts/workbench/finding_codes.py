@@ -1,4 +1,4 @@
-"""Codes of what `check.py` finds: their titles, how serious they are, and names that stand for several."""
+"""Codes of what `check.py` finds: their titles, how serious they are, and names that represent several."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
 }
 FAMILIES = {
     "order": frozenset((*order.TITLES, *tensor_memory_order.TITLES, "k_slices_unread"))
-}  # names that stand for several codes
+}  # names that represent several codes
 
 
 def get_finding_title(code: str) -> str:

@@ -21,8 +21,10 @@ def flip_template_flags(text: str, at: int) -> Iterator[tuple[TextEdit, ...]]:
     if function is None:
         return
     calls = [list(_list_arguments(blank, match.span(1))) for match in _find_calls(blank, function.name)][:MOST_CALLS]
-    edits = [{n: edit for n, span in enumerate(call) if (edit := _flip(blank, span)) is not None} for call in calls]
-    numbers = sorted({n for own in edits for n in own}, reverse=True)  # the transposes stand last
+    edits = [
+        {n: edit for n, span in enumerate(call) if (edit := _flip_flag(blank, span)) is not None} for call in calls
+    ]
+    numbers = sorted({n for own in edits for n in own}, reverse=True)  # the transposes are last
     for number in numbers:
         yield from ((own[number],) for own in edits if number in own)
     for number in numbers:
@@ -43,7 +45,7 @@ def _list_arguments(blank: str, span: Span) -> Iterator[Span]:
         at += len(part) + 1
 
 
-def _flip(blank: str, span: Span) -> TextEdit | None:
+def _flip_flag(blank: str, span: Span) -> TextEdit | None:
     """Return the edit of a flag, or of the constant that gives it; None for another argument."""
     said = blank[slice(*span)]
     if said in _OTHER:

@@ -66,5 +66,5 @@ def _find_places(built: Sequence[DescriptorBuilder], read: Span, field: str) -> 
 def _mends(before: FragmentReport, after: FragmentReport) -> bool:
     """Return whether every wrong read is right, and every right one still is."""
     check_deadline()
-    wrong = any(one.code in _CODES for one in after.findings)
+    wrong = any(finding.code in _CODES for finding in after.findings)
     return not wrong and 0 < after.verified >= before.verified and before.proved <= after.proved

@@ -36,7 +36,7 @@ _NO_CODE = re.compile(r"(\S+)\(…\): its code is not in the text")
 
 @dataclass(frozen=True, slots=True)
 class CheckedDescriptor:
-    """A descriptor of a text: where it and what it is made of stand, and why it has no verdict, "" if it has one.
+    """A descriptor of a text: where it and its parts are, and why it has no verdict, "" if it has one.
     readers: (instruction, operand) of what reads it.
     """
 

@@ -34,7 +34,7 @@ class Guesses:
         self.tried: dict[frozenset[tuple[str, str]], Bench | None] = {}
 
     def find_guess(self, operand: VerifiedOperand, wrong: OperandStep) -> str:
-        """Return the assumption that a mismatch may rest on, "" if it stands whatever the text leaves open."""
+        """Return the assumption that a mismatch may rest on, "" if it is wrong whatever the text leaves open."""
         bench = self.made
         if stored := self.find_guessed_storage(operand):
             return stored

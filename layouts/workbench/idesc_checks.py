@@ -1,8 +1,8 @@
 """Instruction descriptors and tensor memory of tcgen05 in a source text: what the 32 bits say against the kind, the
-form and the tiles of the instruction that takes them, and whether its D lies in the columns that are allocated.
+form and the tiles of the instruction that takes them, and whether its D is in the columns that are allocated.
 
 Sources: PTX ISA 9.1, 9.7.16.4.2 (fields), 9.7.16.2.1 (sizes), 9.7.16.7.1 (tcgen05.alloc), 9.7.16.10.7 (ids of scale
-factors). The rules of a word stand in lanescope.blackwell.idesc.
+factors). The rules of a word are in lanescope.blackwell.idesc.
 """
 
 from __future__ import annotations
@@ -122,19 +122,23 @@ def _check_word(text: str, use: _MmaWord) -> list[Pitfall]:
     if moved:
         return moved
     problems = idesc.find_problems(use.word)
-    problems += [one for one in idesc.find_form_problems(use.word, use.form) if one.code not in _FOLLOWS]
+    problems += [
+        form_problem
+        for form_problem in idesc.find_form_problems(use.word, use.form)
+        if form_problem.code not in _FOLLOWS
+    ]
     found = []
-    for one in problems:
-        if one.code == "not_on_target" and one.field == "kind":
+    for problem in problems:
+        if problem.code == "not_on_target" and problem.field == "kind":
             continue  # so is the instruction: target_checks.py tells it
-        code = "idesc_reserved_bits" if one.code == "reserved_bits" else "idesc_illegal"
-        place = use.find_place(text, one.field)
-        found.append(Pitfall(code, f"Instruction descriptor {use.word}: {one.message}", place))
+        code = "idesc_reserved_bits" if problem.code == "reserved_bits" else "idesc_illegal"
+        place = use.find_place(text, problem.field)
+        found.append(Pitfall(code, f"Instruction descriptor {use.word}: {problem.message}", place))
     return found or list(_check_ids(text, use))
 
 
 def _check_terms(text: str, use: _MmaWord) -> Iterator[Pitfall]:
-    """Yield terms such as (N >> 3) << 16: a size in steps of 8 that stands one bit low."""
+    """Yield terms such as (N >> 3) << 16: a size in steps of 8 that is one bit low."""
     spans = {m.span for m in use.value.marks} | {use.span}
     sizes = [use.word.kind.get_field(name).field for name in _SIZES]
     for span in sorted(spans):
@@ -252,7 +256,7 @@ def _check_columns(ran: Sequence[AsmRun], uses: Sequence[_MmaWord], target: str)
         if "exclusive" in match[2]:
             faults = list(filter(None, [explain_exclusive_allocation(count, target)]))
         else:
-            faults = [one.message for one in find_allocation_faults(Allocation(count))]
+            faults = [allocation_fault.message for allocation_fault in find_allocation_faults(Allocation(count))]
         if faults:
             yield Pitfall("tmem_allocation", faults[0], span)
     if len({(count, span) for _, count, span in allocations}) == 1 and not opened:

@@ -1,6 +1,6 @@
-"""Which parts of a tile the TMA loads of a text fill: a box lies where a call of the text puts it, and nowhere else.
+"""Which parts of a tile the TMA loads of a text fill: a box is where a call of the text puts it, and nowhere else.
 
-`bench_builder.py` asks for each operand; `stores.py` takes the map that is loaded from, `tiles.py` where its boxes lie.
+`bench_builder.py` asks for each operand; `stores.py` takes the map that is loaded from, `tiles.py` where its boxes are.
 """
 
 from __future__ import annotations
@@ -86,17 +86,17 @@ class TextLoads:
             other.const - base.const for other in others if other.terms == base.terms and other.const > base.const
         ]
         end = min(behind, default=1 << 40)
-        loads = _keep_first_turn(self._into(base, end))
+        loads = _keep_first_turn(self._is_into_operand(base, end))
         if not loads:
             return None
         first = frozenset(name for off, load in loads if not off for name in load.maps)
         own_map = [(off, load) for off, load in loads if not first or not load.maps or first & load.maps]
-        unclear = any(_is_part(load.to, base, end) for load in self.all) or _moves(own_map)
+        unclear = any(_is_part(load.to, base, end) for load in self.all) or _list_moves(own_map)
         barriers = {load.barriers for off, load in own_map if not off}
         offsets = frozenset(off for off, load in own_map if not barriers or load.barriers in barriers)
         return FilledTile(offsets, first, unclear, frozenset(off for off, _ in own_map) - offsets)
 
-    def _into(self, base: LinearExpression, end: int) -> list[tuple[int, BoxLoad]]:
+    def _is_into_operand(self, base: LinearExpression, end: int) -> list[tuple[int, BoxLoad]]:
         """Return (offset, load) of the loads into the tile that begins at `base` and ends at `end`."""
         into = [(load.to.const - base.const, load) for load in self.all if load.to.terms == base.terms]
         return [(off, load) for off, load in into if 0 <= off < end]
@@ -126,7 +126,7 @@ def _is_part(to: LinearExpression, base: LinearExpression, end: int) -> bool:
     return any(factor % end for name, factor in own_terms.items() if name not in terms)
 
 
-def _moves(loads: Iterable[tuple[int, BoxLoad]]) -> bool:
+def _list_moves(loads: Iterable[tuple[int, BoxLoad]]) -> bool:
     """Return whether a loop without a known end moves the destination of a call."""
     of_call: dict[object, set[int]] = {}
     for off, load in loads:

@@ -41,16 +41,16 @@ class Message:
 
 def decide_verdict(operands: Sequence[VerifiedOperand], pieces: Sequence[TextPiece]) -> str:
     """Return mismatch if a step is wrong or a map breaks a TMA rule, match if all operands are right, else unknown."""
-    if any(operand.wrong for operand in operands) or _broken_rules(pieces):
+    if any(operand.wrong for operand in operands) or _build_rules_message(pieces):
         return "mismatch"
-    return "match" if _all_right(operands) else "unknown"
+    return "match" if _build_match_message(operands) else "unknown"
 
 
-def _all_right(operands: Sequence[VerifiedOperand]) -> bool:
+def _build_match_message(operands: Sequence[VerifiedOperand]) -> bool:
     return bool(operands) and all(operand.verdict == "match" for operand in operands)
 
 
-def _broken_rules(pieces: Sequence[TextPiece]) -> list[str]:
+def _build_rules_message(pieces: Sequence[TextPiece]) -> list[str]:
     """Return the rules of TMA that tensor maps break."""
     return [notice for piece in pieces for notice in piece.notices if piece.kind == "tensor_map"]
 
@@ -64,7 +64,7 @@ def build_message(
     """Build the headline and its reason: the cause, or what a verdict rests on."""
     line, why = render_headline(operands, pieces, missing)
     caution = () if decide_verdict(operands, pieces) == "mismatch" else list_cautions(operands, assumed)
-    right = _all_right(operands)
+    right = _build_match_message(operands)
     rests = list_grounds([assumption for assumption in assumed if right or assumption.detailed]) if operands else []
     if not right:
         return Message(line, _join_sentences(why, *rests), caution)
@@ -98,7 +98,7 @@ def format_wrong_steps(operand: VerifiedOperand) -> str:
     if len(wrong) == len(operand.steps):
         return f"every K step{alone}" if operand.k_steps > 1 else f"the descriptor{alone}"
     ks = sorted({step.k // step.depth for step in wrong})
-    where = _where(operand)
+    where = _describe_place(operand)
     if where and len(ks) == len({s.k for s in operand.steps}):
         return f"every K step{alone}{where}"
     if len(ks) == 1:
@@ -108,7 +108,7 @@ def format_wrong_steps(operand: VerifiedOperand) -> str:
     return f"K steps {numbers}{alone}{where}"
 
 
-def _where(operand: VerifiedOperand) -> str:
+def _describe_place(operand: VerifiedOperand) -> str:
     """Return the stages and rows of an operand's wrong steps, if others are right."""
     stages, tiles = sorted({s.stage for s in operand.wrong}), sorted({(s.mn, s.rows) for s in operand.wrong})
     where = ""
@@ -124,28 +124,28 @@ def render_headline(
     operands: Sequence[VerifiedOperand], pieces: Sequence[TextPiece], missing: Sequence[str]
 ) -> tuple[str, str]:
     """Return the headline (one sentence, why)."""
-    if broken := _broken_rules(pieces):
-        return _of_broken_map(pieces), broken[0]
+    if broken := _build_rules_message(pieces):
+        return _describe_broken_map(pieces), broken[0]
     if any(operand.wrong for operand in operands):
-        return _of_wrong(operands)
+        return _describe_wrong_operand(operands)
     if any(operand.verdict == "match" for operand in operands):
-        return _of_right(operands)
+        return _describe_right_operand(operands)
     return "No verdict yet", missing[0] if missing else ""
 
 
-def _of_broken_map(pieces: Sequence[TextPiece]) -> str:
+def _describe_broken_map(pieces: Sequence[TextPiece]) -> str:
     maps = [piece for piece in pieces if piece.kind == "tensor_map"]
     letters = dict.fromkeys(name.upper() for piece in maps if piece.notices for name in piece.operands)
     of = f" of {join_words(list(letters))}" if letters and len(maps) > 1 else ""
     return f"The tensor map{of} breaks a rule of TMA"
 
 
-def _of_wrong(operands: Sequence[VerifiedOperand]) -> tuple[str, str]:
+def _describe_wrong_operand(operands: Sequence[VerifiedOperand]) -> tuple[str, str]:
     """Return (headline, cause) of the first wrong operand, with those that are wrong in the same way."""
     operand, first = next((operand, first) for operand in operands if (first := operand.first_wrong))
     cause = first.causes[0] if first.causes else None
     code, why = (cause.code, cause.message) if cause else ("", "")
-    which = _which_steps(operand, code, operands)
+    which = _describe_wrong_steps(operand, code, operands)
     if any(other.instruction != operand.instruction and not other.wrong for other in operands):
         which += f" of {operand.instruction if operand.form.by_idesc else catalog.find(operand.instruction).shape}"
     verb = "read" if which.startswith(("K steps", "the descriptors")) else "reads"
@@ -157,7 +157,7 @@ def _of_wrong(operands: Sequence[VerifiedOperand]) -> tuple[str, str]:
     return f"{said} the wrong bytes{title}", why
 
 
-def _which_steps(operand: VerifiedOperand, code: str, operands: Sequence[VerifiedOperand]) -> str:
+def _describe_wrong_steps(operand: VerifiedOperand, code: str, operands: Sequence[VerifiedOperand]) -> str:
     """Return the wrong steps of an operand, and of those whose same steps are wrong for the same cause."""
     which, same = format_wrong_steps(operand), []
     for other in operands:
@@ -173,7 +173,7 @@ def _which_steps(operand: VerifiedOperand, code: str, operands: Sequence[Verifie
     return which.replace("the descriptor of", "the descriptors of")
 
 
-def _of_right(operands: Sequence[VerifiedOperand]) -> tuple[str, str]:
+def _describe_right_operand(operands: Sequence[VerifiedOperand]) -> tuple[str, str]:
     """Return (headline, reason) of right operands, with what is missing for those without a verdict."""
     right = [operand for operand in operands if operand.verdict == "match"]
     names = join_words(list(dict.fromkeys(operand.name.upper() for operand in right)))

@@ -19,7 +19,7 @@ _PLACE = re.compile(r"%(\d+|\[\w+\])")
 
 @dataclass(frozen=True, slots=True)
 class MmaRun:
-    """One run of a tcgen05.mma: the instruction, and what stands for the descriptors of A and B; a_in_memory: whether A
+    """One run of a tcgen05.mma: the instruction, and what represents the descriptors of A and B; a_in_memory: whether A
     comes from tensor memory.
     """
 

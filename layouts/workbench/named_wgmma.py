@@ -30,13 +30,13 @@ def find_named_wgmma(code: Evaluation, stored: Iterable[str | None]) -> tuple[In
     for call in code.made:
         shape = _SHAPE.search(call.term.head) if _CALLED.search(call.term.head) else None
         if shape is not None and call.term.arguments and call.term.span != (0, 0):
-            named = _instruction(call.term.head, shape, kinds)
+            named = _find_instruction(call.term.head, shape, kinds)
             if named is not None:
                 return InstructionMention(named[0], call.term.span), named[1]
     return None
 
 
-def _instruction(head: str, shape: re.Match[str], kinds: Collection[str]) -> tuple[Instruction, Assumption] | None:
+def _find_instruction(head: str, shape: re.Match[str], kinds: Collection[str]) -> tuple[Instruction, Assumption] | None:
     """The instruction that a function's name says, and what was assumed. kinds: element types of the tensor maps."""
     every = find_products({}, {dim: int(shape[dim]) for dim in "mnk"}, warpgroup=True)
     said = _parse_type_names(head, shape.span(), every)

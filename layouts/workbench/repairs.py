@@ -1,4 +1,4 @@
-"""Edits of a text that make its wrong reads right: the literal that is guilty, and what has to stand there.
+"""Edits of a text that make its wrong reads right: the literal that is guilty, and what has to be there.
 
 `bench_builder.py` calls `find_repairs` where it is asked to. A cause (layouts/descriptor/verify.py) names the fields
 that are wrong and what they need; here are the places of the text that such a field came from. Nothing is offered that
@@ -178,7 +178,7 @@ def combine_edits(choices: Iterable[Iterable[Edits]]) -> Iterator[Edits]:
 
 
 def _find_places(text: str, builders: Sequence[DescriptorBuilder], wrong: OperandStep, field: str) -> tuple[Span, ...]:
-    """Find the places of the text that may give a field: where its value came from, and the macros that stand there."""
+    """Find the places of the text that may give a field: where its value came from, and the macros that are there."""
     spans = [span for builder in builders for span in builder.origins.get(field, ())]
     if field == "start_address":
         spans += [wrong.span, *wrong.around]
@@ -200,7 +200,7 @@ def _find_defines(text: str) -> Iterator[re.Match[str]]:
 
 
 def _find_numbers(text: str, places: Iterable[Span]) -> Iterator[tuple[Span, int]]:
-    """Yield the whole numbers that stand in these places, each once, but no amounts of shifts."""
+    """Yield the whole numbers that are in these places, each once, but no amounts of shifts."""
     seen: set[Span] = set()
     for first, past in places:
         for match in _NUMBER.finditer(text, first, past):

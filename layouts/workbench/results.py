@@ -17,16 +17,16 @@ from lanescope.ptx.table.descriptors import WGMMA
 
 Span = tuple[int, int]
 K_OF_INSTRUCTION = "the K of the instruction"  # why a symbol that is named after it has a value
-_OF_STORAGE = ("base", "boxes", "panel", "swizzle")
-_TAKEN = "{label} is taken as {value}: {why}."
-_SAID = {  # kind of an assumed value → what a verdict rests on
+_STORAGE_KEYS = ("base", "boxes", "panel", "swizzle")
+_ASSUMED = "{label} is taken as {value}: {why}."
+_SUMMARIES = {  # kind of an assumed value → what a verdict rests on
     "at": "{label} is taken as {value}, {why}.",
     "base": "That {label} {value} is taken from the word: {why}.",
-    "boxes": "{label} are taken to lie as one tile: {why}.",
+    "boxes": "{label} are assumed to form one tile: {why}.",
     "panel": "{label} are taken as {value}: {why}.",
     "swizzle": "Swizzle {value} is {why}.",
     "type": "{name} is taken for CUTLASS’s {value}: {why}.",
-    **dict.fromkeys(("encode", "inner", "instruction", "macro", "major", "operand", "storage"), _TAKEN),
+    **dict.fromkeys(("encode", "inner", "instruction", "macro", "major", "operand", "storage"), _ASSUMED),
 }
 
 
@@ -35,7 +35,7 @@ class TextPiece:
     """One thing that a text holds.
 
     kind: tensor_map, descriptor (code or a printed word), instruction or layout; title: what it says, short; spans:
-    where it stands; facts: as POST /read has them; notices: rules it breaks, C's pitfalls; doubts: what is unusual and
+    where it is; facts: as POST /read has them; notices: rules it breaks, C's pitfalls; doubts: what is unusual and
     may be right; operands: which operands of the instruction it belongs to; origins: of a descriptor, field → the
     places of the text that it came from; suspects: (code, place) of each doubt.
     """
@@ -73,7 +73,7 @@ class Assumption:
     @property
     def of_storage(self) -> bool:
         """Whether it says where an operand is stored, which the text does not."""
-        return bool(self.value) and self.why != "as given" and self.key.partition(".")[0] in _OF_STORAGE
+        return bool(self.value) and self.why != "as given" and self.key.partition(".")[0] in _STORAGE_KEYS
 
     @property
     def summary(self) -> str:
@@ -84,14 +84,14 @@ class Assumption:
         if not self.value or self.why == "as given":
             return ""
         if kind == "size":
-            return self._size_said(name)
+            return self._describe_size(name)
         if kind == "at" and self.why != K_OF_INSTRUCTION:
             return ""
         if kind == "instruction" and "no code in the text" in self.why:
             return f"{self.why.split(' has no code')[0]} is taken as {self.value}: its code is not in the text."
-        return _SAID.get(kind, "").format(label=self.label, value=self.value, why=self.why, name=name)
+        return _SUMMARIES.get(kind, "").format(label=self.label, value=self.value, why=self.why, name=name)
 
-    def _size_said(self, name: str) -> str:
+    def _describe_size(self, name: str) -> str:
         size = f"{self.value} byte{'' if self.value == '1' else 's'}"
         counts = self.label.startswith("Bytes that")
         what = f"{name} to count in elements of {size}" if counts else f"{name} as {size}"
@@ -115,7 +115,7 @@ class Assumption:
 
 @dataclass(frozen=True, slots=True)
 class TextEdit:
-    """What stands at a place of the text instead."""
+    """What is at a place of the text instead."""
 
     span: Span
     text: str
@@ -125,7 +125,7 @@ class TextEdit:
 class Repair:
     """Edits of a text that were tried and make operands right, all of their steps.
 
-    before: what stands at each edit's place; operands: which of the bench's; words: their steps, all right then.
+    before: what is at each edit's place; operands: which of the bench's; words: their steps, all right then.
     """
 
     edits: tuple[TextEdit, ...]
@@ -138,8 +138,8 @@ class Repair:
 class OperandStep:
     """One descriptor that one instruction reads: the slice (mn, k) of `rows` × `depth` elements that it should read.
 
-    expected, read: address of the slice's first element where it lies and where it is read from, None without a
-    verdict; matched: elements that are read from where they lie, of `total`; causes: why not, the true one first, of
+    expected, read: address of the slice's first element where it is and where it is read from, None without a
+    verdict; matched: elements that are read from where they are, of `total`; causes: why not, the true one first, of
     the first wrong step of a place; span: the expression that gives the descriptor, or the call that makes it wrong.
     """
 
@@ -157,7 +157,7 @@ class OperandStep:
     total: int
     causes: tuple[Diagnosis, ...]
     span: Span
-    base: int | None = None  # first byte of the tile that the slice lies in
+    base: int | None = None  # first byte of the tile that the slice is in
     around: tuple[Span, ...] = ()  # the calls around the expression, innermost first
 
     @property

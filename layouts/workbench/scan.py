@@ -1,4 +1,4 @@
-"""What stands in a text as it is written: instructions with their operands, printed descriptor words, CuTe layouts.
+"""What a text contains as written: instructions with their operands, printed descriptor words, CuTe layouts.
 
 `contents.py` makes pieces of what is found here; `uses.py` reads the operands of asm statements with it.
 """
@@ -63,7 +63,7 @@ class PrintedLayout:
     """A CuTe layout of a printout: its label, and its first two modes as a storage has them.
 
     stages: of a third mode; stage_stride: their distance in the layout's unit, None if it is not constant; start:
-    the address in its smem_ptr; overlap: that they do not lie apart, "" if they do.
+    the address in its smem_ptr; overlap: a note if they overlap, else "".
     """
 
     label: str
@@ -79,10 +79,10 @@ class PrintedLayout:
 
 def find_mentions(text: str) -> Iterator[InstructionMention]:
     """Find the multiplying instructions of a text, in source order."""
-    return islice(chain(_of_ptx(text), _find_sass_mentions(text), _of_atoms(text)), MOST)
+    return islice(chain(_find_ptx_mentions(text), _find_sass_mentions(text), _find_atom_mentions(text)), MOST)
 
 
-def _of_ptx(text: str) -> Iterator[InstructionMention]:
+def _find_ptx_mentions(text: str) -> Iterator[InstructionMention]:
     """Yield the instructions that are spelled as PTX."""
     joined, places = join_strings(text)
     known: dict[str, Instruction | None] = {}
@@ -99,7 +99,7 @@ def _of_ptx(text: str) -> Iterator[InstructionMention]:
             yield InstructionMention(instruction, span, operands, *_find_majors(instruction, operands))
 
 
-def _of_atoms(text: str) -> Iterator[InstructionMention]:
+def _find_atom_mentions(text: str) -> Iterator[InstructionMention]:
     """Yield the instructions of CUTLASS's atoms, with the majors of their arguments and whether A is in registers."""
     wrong = 0
     for match in _ATOM.finditer(text):

@@ -137,7 +137,11 @@ def _check_launches(blank: str, functions: tuple[FunctionText, ...]) -> Iterator
     for match in _LAUNCH.finditer(blank):
         given = split_arguments(match[2])
         names = len(re.findall(rf"\b{match[1]}\b", blank))
-        if len(given) < 3 or names != 2 or not any(one.kernel and one.name == match[1] for one in functions):
+        if (
+            len(given) < 3
+            or names != 2
+            or not any(function.kernel and function.name == match[1] for function in functions)
+        ):
             continue
         at = match.start(2) + sum(len(one) + 1 for one in given[:2])
         span = at + len(given[2]) - len(given[2].lstrip()), at + len(given[2].rstrip())

@@ -81,8 +81,8 @@ class _Order:
             placed = SlicePlace(stage, begun.m, begun.n, begun.k + at)
         else:
             again = None if use.again or (turn and step not in self.steps) else _find_repeat(before, addresses)
-            tiles = self._tiles(values)
-            k, m, n = (again.k, again.m, again.n) if again else self._next(step, before, addresses, tiles)
+            tiles = self._list_tiles(values)
+            k, m, n = (again.k, again.m, again.n) if again else self._find_next(step, before, addresses, tiles)
             placed = SlicePlace(stage, m, n, k)
             if run_of is not None:
                 self.first[run_of] = placed
@@ -90,12 +90,12 @@ class _Order:
         before.append((addresses, placed))
         return placed
 
-    def _tiles(self, values: Mapping[str, int]) -> dict[str, int]:
+    def _list_tiles(self, values: Mapping[str, int]) -> dict[str, int]:
         """Return m and n, as far as loops count them."""
         tiled = [name for name in values if self.roles.get(name) in ("m", "n")]
         return {self.roles[name]: _get_rank(self.uses, name, values[name]) for name in tiled}
 
-    def _next(
+    def _find_next(
         self,
         step: tuple[object, ...],
         before: list[tuple[Lines, SlicePlace]],
@@ -210,7 +210,7 @@ def _find_loop_roles(uses: list[DescriptorUse], lines: list[Lines], endless: set
     for name in order:
         if len(turns[name]) > 1:
             counts = name == order[-1] and name.rstrip("'") not in endless
-            roles[name] = _role(name.rstrip("'"), moves.get(name, set()), operands, counts)
+            roles[name] = _find_role(name.rstrip("'"), moves.get(name, set()), operands, counts)
     steps = {name for name in order if roles.get(name) == "k" and moves.get(name)}
     for use in uses:  # of several, the innermost steps along K; one around it goes from tile to tile
         nested = [name for name, _ in use.loops if name in steps]
@@ -219,7 +219,7 @@ def _find_loop_roles(uses: list[DescriptorUse], lines: list[Lines], endless: set
 
 
 def _moves(uses: list[DescriptorUse], lines: list[Lines]) -> dict[str, set[str]]:
-    """Map each loop variable to the operands whose descriptors it moves while the other loops stand still."""
+    """Map each loop variable to the operands whose descriptors it moves while the other loops do not change."""
     moves: dict[str, set[str]] = {}
     first: dict[tuple[object, ...], tuple[int, Lines]] = {}
     for use, of_use in zip(uses, lines, strict=True):
@@ -231,7 +231,7 @@ def _moves(uses: list[DescriptorUse], lines: list[Lines]) -> dict[str, set[str]]
     return moves
 
 
-def _role(name: str, moved: set[str], operands: set[str], counts: bool) -> str:
+def _find_role(name: str, moved: set[str], operands: set[str], counts: bool) -> str:
     """Return the role of a loop, by its name and the operands that it moves.
 
     counts: whether a loop that moves nothing may count K steps: it is the innermost, and ends.

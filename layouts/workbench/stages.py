@@ -27,19 +27,19 @@ def mark_shared_stages(
     another.
     """
     marked = list(steps)
-    if any(step.verdict == "mismatch" for step in steps):  # what is read may lie anywhere
+    if any(step.verdict == "mismatch" for step in steps):  # what is read may be anywhere
         return marked
-    chunks_of = _chunks(steps, used, seen, endless)
+    chunks_of = _list_chunks(steps, used, seen, endless)
     first = min(chunks_of, default=0)
     for stage in chunks_of:
-        if stage != first and (message := _overlap(operand, chunks_of, first, stage)):
+        if stage != first and (message := _do_overlap(operand, chunks_of, first, stage)):
             for n, step in enumerate(marked):
                 if step.stage == stage and step.verdict == "match":
                     marked[n] = replace(step, verdict="mismatch", causes=(Diagnosis("stages_overlap", message),))
     return marked
 
 
-def _chunks(
+def _list_chunks(
     steps: Sequence[OperandStep], used: Sequence[DescriptorUse], seen: View, endless: Collection[str]
 ) -> dict[int, set[int]]:
     """Map each stage to the 16-byte chunks that its steps read."""
@@ -52,7 +52,7 @@ def _chunks(
     return chunks_of
 
 
-def _overlap(operand: str, chunks_of: Mapping[int, set[int]], first: int, stage: int) -> str:
+def _do_overlap(operand: str, chunks_of: Mapping[int, set[int]], first: int, stage: int) -> str:
     """Describe what a stage shares with the first one; "" if nothing, or if it is the same stage."""
     earlier, later = chunks_of[first], chunks_of[stage]
     shared = len(earlier & later)

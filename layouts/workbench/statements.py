@@ -15,7 +15,7 @@ from lanescope.workbench.uses import DescriptorUse
 
 Span = tuple[int, int]
 Run = tuple[object, ...]  # which calls belong together: the loops' turn, the calls around, and the first of them
-# what stands between two calls that do not follow one another in every case, or not in one sum
+# what is between two calls that do not follow one another in every case, or not in one sum
 _BREAKS = re.compile(
     r"[{}#?]|\b(?:else|if|for|while|do|switch|case|goto|return)\b|wait|sync|commit|barrier|fence", re.I
 )
@@ -81,7 +81,7 @@ def _has_one_accumulator(run: Sequence[DescriptorUse], text: str) -> bool:
     addresses = [tuple(sorted((name, str(argument.value)) for name, argument in use.arguments.items())) for use in run]
     each = [Counter(str(use.arguments[name].value) for use in run) for name in run[0].arguments]  # of A, of B
     often = [set(counts.values()) for counts in each]
-    if _repeated(addresses) or (len(set(addresses)) == len(addresses) and _crossed(often)):
+    if _count_repeats(addresses) or (len(set(addresses)) == len(addresses) and _is_crossed(often)):
         return False
     same = _is_given_same_accumulator(run, text)
     if same is not None:
@@ -90,14 +90,14 @@ def _has_one_accumulator(run: Sequence[DescriptorUse], text: str) -> bool:
     return len(set(addresses)) < len(addresses) or any(len(values) > 1 for values in often)
 
 
-def _repeated(addresses: Sequence[object]) -> bool:
+def _count_repeats(addresses: Sequence[object]) -> bool:
     """Return whether the second half repeats the first."""
     counts, half = Counter(addresses), len(addresses) // 2
     alike = len(set(counts.values())) == 1 and counts[addresses[0]] > 1
     return alike and half > 1 and addresses[:half] == addresses[half:]
 
 
-def _crossed(often: Sequence[set[int]]) -> bool:
+def _is_crossed(often: Sequence[set[int]]) -> bool:
     """Return whether each address of A occurs with each of B, as for tiles of both.
 
     often: for each operand, how often its addresses occur.
@@ -118,11 +118,11 @@ def _is_given_same_accumulator(run: Sequence[DescriptorUse], text: str) -> bool 
     arguments = [_split_arguments(call) for call in said]
     if len({len(call) for call in arguments}) != 1:
         return None
-    kept = [texts for texts in zip(*arguments, strict=True) if not _no_sums(texts, run, text)]
+    kept = [texts for texts in zip(*arguments, strict=True) if not _has_no_sums(texts, run, text)]
     return all(len(set(texts)) == 1 for texts in kept) if kept else None
 
 
-def _no_sums(texts: Iterable[str], run: Sequence[DescriptorUse], text: str) -> bool:
+def _has_no_sums(texts: Iterable[str], run: Sequence[DescriptorUse], text: str) -> bool:
     """Return whether an argument of the calls cannot be their accumulator: a number, a buffer or a descriptor."""
     arguments = [argument for use in run for argument in use.arguments.values()]
     buffers = {name for argument in arguments for name in start_names(argument.value)}

@@ -81,7 +81,7 @@ class TileStore:
 
 @dataclass(frozen=True, slots=True)
 class Clues:
-    """What a text says of where one operand's tile lies.
+    """What a text says of where one operand's tile is.
 
     buffer: the operand whose buffer it is given, itself unless the names say otherwise; chosen: the number of a store
     that was given; addresses: names that its descriptors are made of; start: the first start of its descriptors;
@@ -111,7 +111,11 @@ def pair_stores(stores: Sequence[TileStore], clues: Sequence[Clues], used: Colle
     chosen: dict[str, Choice] = {}
     free = []
     for clue in clues:
-        choice = _chosen(stores, clue) or _laid_over(inputs, clue) or _named(inputs, clue, used)
+        choice = (
+            _find_chosen_store(stores, clue)
+            or _find_store_over_buffer(inputs, clue)
+            or _find_named_store(inputs, clue, used)
+        )
         if choice is not None:
             chosen[clue.operand] = choice
         else:
@@ -125,17 +129,17 @@ def pair_stores(stores: Sequence[TileStore], clues: Sequence[Clues], used: Colle
         and not (store.map is not None and store.map.source == LOADED)  # only its loads say whose it is
         and not any(store is one for one in taken)
     ]
-    return {**chosen, **_in_order(rest, free, used)}
+    return {**chosen, **_assign_in_order(rest, free, used)}
 
 
-def _chosen(stores: Iterable[TileStore], clues: Clues) -> Choice | None:
+def _find_chosen_store(stores: Iterable[TileStore], clues: Clues) -> Choice | None:
     """Return the store that was requested by its number."""
     if clues.chosen is None:
         return None
     return next((store for store in stores if str(store.piece) == clues.chosen), None), "chosen"
 
 
-def _laid_over(stores: Iterable[TileStore], clues: Clues) -> Choice | None:
+def _find_store_over_buffer(stores: Iterable[TileStore], clues: Clues) -> Choice | None:
     """Return the tensor over the operand's buffer."""
     tensors = find_tensors_over(stores, clues.start, clues.operand, clues.function)
     if not tensors:
@@ -143,7 +147,7 @@ def _laid_over(stores: Iterable[TileStore], clues: Clues) -> Choice | None:
     return (tensors[0], f"it is named {tensors[0].name}") if len(tensors) == 1 else (None, _describe_several(tensors))
 
 
-def _named(stores: Sequence[TileStore], clues: Clues, used: Collection[int]) -> Choice | None:
+def _find_named_store(stores: Sequence[TileStore], clues: Clues, used: Collection[int]) -> Choice | None:
     """Return the store named by TMA's loads, the names of the addresses or the operand's letter."""
     named_stores = [store for store in stores if store.operand == clues.buffer]
     loaded = [store for store in stores if store.map is not None and store.named(clues.loaded)]
@@ -168,7 +172,7 @@ def _named(stores: Sequence[TileStore], clues: Clues, used: Collection[int]) -> 
     return named_stores[0], f"it is named {_format_store_name(named_stores[0], clues.buffer)}"
 
 
-def _in_order(rest: Sequence[TileStore], free: Sequence[str], used: Collection[int]) -> dict[str, Choice]:
+def _assign_in_order(rest: Sequence[TileStore], free: Sequence[str], used: Collection[int]) -> dict[str, Choice]:
     """Return stores for operands without one, in order: the first unclaimed store is A's, the second B's."""
     unused = [store for store in rest if store.piece not in used]
     if len(unused) < min(len(rest), len(free)):

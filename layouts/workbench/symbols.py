@@ -22,7 +22,7 @@ _ADDRESS = ("smem", "shared", "ptr", "addr", "base", "tile", "buf", "&", "s")  #
 
 
 def list_symbols(turns: Sequence[OperandTurn]) -> Iterator[str]:
-    """Yield every symbol of the turns' descriptors, each as often as it stands there."""
+    """Yield every symbol of the turns' descriptors, each as often as it is there."""
     return (name for turn in turns for piece in turn.argument.value.pieces for name, _ in piece.source.terms)
 
 

@@ -14,7 +14,7 @@ _SAYS_TOO_LITTLE = "The text does not say enough."
 
 @dataclass(frozen=True, slots=True)
 class UnverifiedReads:
-    """Reads that could not be compared, for one reason. span: where the first of them stands."""
+    """Reads that could not be compared, for one reason. span: where the first of them is."""
 
     reason: str
     count: int

@@ -1,6 +1,6 @@
 """What a source text asks of the target it is checked for: instructions that the target does not have.
 
-An instruction that a kernel runs, or that stands in PTX, is a finding. Where it is not known whether a kernel for the
+An instruction that a kernel runs, or that is in PTX, is a finding. Where it is not known whether a kernel for the
 target reaches it, as in a wrapper that nothing calls or an atom of CUTLASS, it is an open point. What an `#if` leaves
 out for the target is not looked at.
 
@@ -38,7 +38,7 @@ _MOST_PLACES = 400  # of instructions in one text
 
 @dataclass(frozen=True, slots=True)
 class _Missing:
-    """An instruction that the target lacks: its spelling, why, and where it stands."""
+    """An instruction that the target lacks: its spelling, why, and where it is."""
 
     said: str
     span: Span
@@ -91,7 +91,7 @@ def find_missing_instructions(
             findings.setdefault(missing.said, Pitfall("instruction_not_on_target", missing.said, missing.span))
         else:
             open_.setdefault(missing.said, (f"{missing.said} Whether a kernel reaches it is not known.", missing.span))
-    for run in runs:  # of macros, whose instructions stand elsewhere than they run
+    for run in runs:  # of macros, whose instructions are elsewhere than they run
         for said in _explain_opcodes(run.text, target):
             findings.setdefault(said, Pitfall("instruction_not_on_target", said, run.span))
     return list(findings.values()), [one for said, one in open_.items() if said not in findings]
@@ -132,7 +132,7 @@ def _find_missing(text: str, target: str) -> Iterator[_Missing]:
     for mention in find_mentions(text):
         if not mention.arguments and all(not first <= mention.span[0] < past for first, past in spelled):
             name = text[slice(*mention.span)]
-            if said := _explain(name, catalog.get_target_support(mention.instruction).targets, target, ""):
+            if said := _explain_missing(name, catalog.get_target_support(mention.instruction).targets, target, ""):
                 yield _Missing(said, mention.span)
 
 
@@ -144,15 +144,15 @@ def _explain_opcode(opcode: str, target: str) -> str:
     instruction = short_names.find_instruction(opcode)
     if instruction is not None:
         targets = catalog.get_target_support(instruction).targets
-        return _explain(opcode, targets, target, instruction.family.name)
+        return _explain_missing(opcode, targets, target, instruction.family.name)
     head = ".".join(opcode.split(".")[:2])
     alike = [family for family in catalog.families() if family.opcode.text.startswith(head)]
     every = {one for family in alike for one in list_targets_with(family.name)}
     short = head if head in {family.opcode.text for family in alike} else opcode.split(".")[0]
-    return _explain(short, [one for one in TARGETS if one in every], target, alike[0].name) if alike else ""
+    return _explain_missing(short, [one for one in TARGETS if one in every], target, alike[0].name) if alike else ""
 
 
-def _explain(name: str, targets: Sequence[str], target: str, family: str) -> str:
+def _explain_missing(name: str, targets: Sequence[str], target: str, family: str) -> str:
     why = explain_missing(name, targets, target) if targets else None
     if why is None:
         return ""

@@ -96,7 +96,7 @@ def _find_input(run: AsmRun) -> tuple[bool, Span]:
     if match is None or ".sp" in match[1] or ".ws" in match[1] or len(operands) <= 4 + scaled:
         return False, run.span
     flag = operands[4 + scaled].strip()
-    if flag.startswith("{"):  # disable-output-lane stands before it
+    if flag.startswith("{"):  # disable-output-lane is before it
         return False, run.span
     if not flag.startswith("%") and not flag.isdecimal():
         given = re.search(_NOT_ZERO % re.escape(flag), code)

@@ -44,10 +44,10 @@ def judge_descriptors(run: KernelRunner, complete: bool, good: set[object]) -> I
         if not origin.separable and is_packed_descriptor(run, use):
             continue
         if not (origin.separable and same):
-            yield replace(_describe(use, origin), changes=find_right_fields(run, use))
+            yield replace(_describe_finding(use, origin), changes=find_right_fields(run, use))
         elif origin.has_rows_twice:
             if _leaves_bytes_unread(run, use):  # else few rows are repeated on purpose
-                yield FragmentFinding("rows_repeated", _say_twice(use), use.site, 1, find_right_fields(run, use))
+                yield FragmentFinding("rows_repeated", _append_repeat(use), use.site, 1, find_right_fields(run, use))
         elif origin.k_order == tuple(range(origin.places[0].shape[1])):
             good.add(key)
         elif use.name == "b" and other is not None and _is_like_order(other, (use, origin)):
@@ -99,7 +99,7 @@ def _leaves_bytes_unread(run: KernelRunner, use: DescriptorUse) -> bool:
     """Return whether the stores that fill what a descriptor reads fill bytes, too, that no descriptor reads."""
     shared = run.shared
     read = np.zeros(shared.writer.shape, np.bool_)
-    for word, seen in {(one.word, one.seen) for one in run.descriptors}:
+    for word, seen in {(descriptor.word, descriptor.seen) for descriptor in run.descriptors}:
         read[find_described_places(word, seen).clip(0, len(read) - 1)] = True
     writers = np.unique(shared.writer[find_described_places(use.word, use.seen).clip(0, len(read) - 1)])
     return bool((np.isin(shared.writer, writers[writers > 0]) & ~read).any())
@@ -112,18 +112,18 @@ def _is_like_earlier(origin: FragmentOrigin, earlier: list[FragmentOrigin]) -> b
 
 def _is_like_order(a: tuple[DescriptorUse, FragmentOrigin], b: tuple[DescriptorUse, FragmentOrigin]) -> bool:
     """Return whether A and B of one product have K in the same order, and each row and column once: global memory
-    holds them as the core matrices lie.
+    holds them as the core matrices are.
     """
     if (a[0].span, a[0].calls) != (b[0].span, b[0].calls) or a[1].k_order is None or a[1].k_order != b[1].k_order:
         return False
     return not any(one.has_rows_twice or one.repeated_k for one in (a[1], b[1]))
 
 
-def _say_twice(use: DescriptorUse) -> str:
+def _append_repeat(use: DescriptorUse) -> str:
     return f"{use.name.upper()} of {use.opcode}: descriptor {use.word:#018x} reads rows of the tile twice, not others."
 
 
-def _describe(use: DescriptorUse, origin: FragmentOrigin) -> FragmentFinding:
+def _describe_finding(use: DescriptorUse, origin: FragmentOrigin) -> FragmentFinding:
     name = f"{use.name.upper()} of {use.opcode}"
     wrong = int(origin.find_misplaced().sum())
     if origin.empty and not wrong:

@@ -111,7 +111,7 @@ class FragmentOrigin:
         return tuple(tuple((g[:, 0] - g[0, 0]).tolist()) for g in self.places)
 
     def is_same_rows(self, other: FragmentOrigin) -> bool:
-        """Return whether another fragment lies some whole fragments further along K."""
+        """Return whether another fragment is some whole fragments further along K."""
         if self.names != other.names or self.array != other.array:
             return False
         width = self.places[0].shape[1]
@@ -126,7 +126,7 @@ class FragmentOrigin:
         return all(a * y == b * x for a, x in zip(step, away, strict=True) for b, y in zip(step, away, strict=True))
 
     def count_k(self, later: FragmentOrigin) -> int | None:
-        """Return how many elements along K another fragment begins behind this one; None if it lies elsewhere."""
+        """Return how many elements along K another fragment begins behind this one; None if it is elsewhere."""
         if self.names != later.names or self.array != later.array or self.k_step != later.k_step:
             return None
         away = tuple(b - a for a, b in zip(self.base, later.base, strict=True))
@@ -169,7 +169,7 @@ class ArrivedOperand:
     @property
     def loads(self) -> tuple[MatrixLoad, ...]:
         """The ldmatrix that filled it, each once; empty if another load filled a register."""
-        found = [one.load for one in self.registers]
+        found = [register.load for register in self.registers]
         known = [load for load in found if load is not None]
         return tuple({id(load): load for load in known}.values()) if len(known) == len(found) else ()
 
@@ -221,7 +221,7 @@ def _fills_bytes(operand: Operand) -> bool:
 def locate_operand(run: KernelRunner, use: MmaUse, instruction: Instruction, name: str) -> ArrivedOperand:
     """Return where an operand of an mma comes from."""
     registers = use.a if name == "a" else use.b
-    data = [one.data for one in registers]
+    data = [register.data for register in registers]
     operand = instruction.operand(name)
     known = len(data) == operand.registers and all(one is not None for one in data)
     warps = locate_warps(run, [one for one in data if one is not None], operand, use) if known else None
@@ -263,13 +263,13 @@ def reload_operand(
 ) -> tuple[FragmentOrigin, ...] | None:
     """Return what would arrive if its ldmatrix had .trans where it has none, or its matrices 1 and 2 were exchanged."""
     data = []
-    for one in operand.registers:
-        if one.load is None:
+    for register in operand.registers:
+        if register.load is None:
             return None
-        number = {1: 2, 2: 1}.get(one.number, one.number) if exchange else one.number
-        if number >= (4 if ".x4" in one.load.opcode else 2 if ".x2" in one.load.opcode else 1):
+        number = {1: 2, 2: 1}.get(register.number, register.number) if exchange else register.number
+        if number >= (4 if ".x4" in register.load.opcode else 2 if ".x2" in register.load.opcode else 1):
             return None
-        data.append(gather_register(one.load.rows, number, (".trans" in one.load.opcode) != toggle))
+        data.append(gather_register(register.load.rows, number, (".trans" in register.load.opcode) != toggle))
     return locate_warps(run, data, operand.instruction.operand(operand.name), use)
 
 

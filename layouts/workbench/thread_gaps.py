@@ -138,7 +138,7 @@ def _find_gap(bodies: list[str], has_atoms: bool) -> str | None:
 
 
 def _find_name(blank: str, function: FunctionText) -> Span:
-    """Return where a function's name stands before its body."""
+    """Return where a function's name is before its body."""
     at = blank.rfind(function.name, 0, function.body[0])
     return at, at + len(function.name)
 

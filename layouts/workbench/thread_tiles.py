@@ -78,14 +78,16 @@ def check_thread_tiles(text: str, macros: Mapping[str, str]) -> FragmentReport:
     """Check the tiles that a text's kernels fill by threads and multiply by mma."""
     kernels = {kernel.name: kernel for kernel in list_kernels_by_text(text)}
     if not _USES.search(text) or "__global__" not in text:
-        return FragmentReport(kernels=[_close(kernel, NOT_REACHED) for kernel in kernels.values()])
+        return FragmentReport(kernels=[_close_report(kernel, NOT_REACHED) for kernel in kernels.values()])
     try:
         reports = [_merge_runs(text, runs) for runs in run_kernels(text, macros)]
     except LayoutError as error:
-        return FragmentReport(kernels=[_close(kernel, f"not followed: {error.message}") for kernel in kernels.values()])
+        return FragmentReport(
+            kernels=[_close_report(kernel, f"not followed: {error.message}") for kernel in kernels.values()]
+        )
     if not reports:
         left = "with more choices of #if than are followed"
-        return FragmentReport(kernels=[_close(kernel, left) for kernel in kernels.values()])
+        return FragmentReport(kernels=[_close_report(kernel, left) for kernel in kernels.values()])
     return _intersect_reports(reports, kernels.values())
 
 
@@ -99,7 +101,7 @@ def _intersect_reports(reports: Sequence[FragmentReport], kernels: Iterable[Chec
     return FragmentReport(kept, min(report.verified for report in reports), told, proved)
 
 
-def _close(kernel: CheckedKernel, gap: str) -> CheckedKernel:
+def _close_report(kernel: CheckedKernel, gap: str) -> CheckedKernel:
     return replace(kernel, gap=kernel.gap or gap)
 
 
@@ -226,7 +228,7 @@ def _judge_product(judge: _Judge, a: ArrivedOperand, b: ArrivedOperand, made: _V
         if code is None:
             continue
         made.judged.add((judge.use.span, judge.use.calls, one.name))
-        _note(made, judge.run.runner.text, judge.use, one, code)
+        _add_finding(made, judge.run.runner.text, judge.use, one, code)
 
 
 def _find_other_step(judge: _Judge, a: ArrivedOperand, b: ArrivedOperand) -> str:
@@ -334,7 +336,7 @@ def _leaves_stores_unread(runner: KernelRunner, loads: Iterable[MatrixLoad]) -> 
     return any(bool(((shared.writer == n) & ~shared.was_read).any()) for n in writers)
 
 
-def _note(made: _Verdicts, text: str, use: MmaUse, one: ArrivedOperand, code: str) -> None:
+def _add_finding(made: _Verdicts, text: str, use: MmaUse, one: ArrivedOperand, code: str) -> None:
     loads: tuple[MatrixLoad | None, ...] = one.loads or (None,)
     if not code and not all(load.aligned for load in one.loads):
         code = "rows_misaligned"

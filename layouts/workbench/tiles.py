@@ -101,10 +101,10 @@ def _lay_layout(store: TileStore, layout: PrintedLayout, seen: View) -> StoredTi
 
 
 def _lay_map(piece: int, tensor_map: TensorMap, request: TileRequest) -> StoredTile | OpenValues:
-    sizes, open_values = _box(piece, tensor_map, request.choices)
+    sizes, open_values = _find_box_sizes(piece, tensor_map, request.choices)
     if not sizes:
         return (Assumption(f"box.{piece}.0", "boxDim[0] of the tensor map", "", "the text does not give it"),)
-    swizzle, assumed = _swizzle(piece, tensor_map, sizes, request)
+    swizzle, assumed = _find_swizzle(piece, tensor_map, sizes, request)
     if swizzle is None:
         open_values += assumed
     if open_values:
@@ -118,7 +118,9 @@ def _lay_map(piece: int, tensor_map: TensorMap, request: TileRequest) -> StoredT
     return replace(where, assumed=(*assumed, *where.assumed)) if isinstance(where, StoredTile) else where
 
 
-def _box(piece: int, tensor_map: TensorMap, choices: Mapping[str, str]) -> tuple[list[int | None], list[Assumption]]:
+def _find_box_sizes(
+    piece: int, tensor_map: TensorMap, choices: Mapping[str, str]
+) -> tuple[list[int | None], list[Assumption]]:
     """Return the sizes of a box, and those that have to be given."""
     sizes, missing = list(tensor_map.box), []
     for n, size in enumerate(tensor_map.box):
@@ -131,7 +133,7 @@ def _box(piece: int, tensor_map: TensorMap, choices: Mapping[str, str]) -> tuple
     return sizes, missing
 
 
-def _swizzle(
+def _find_swizzle(
     piece: int, tensor_map: TensorMap, sizes: list[int | None], request: TileRequest
 ) -> tuple[str | None, list[Assumption]]:
     """Return the swizzle of a tensor map, None if it has to be given; and what was assumed or has to be given."""
@@ -161,8 +163,8 @@ class _Cover:
     `panels` one after the other along the inner dimension the tile.
 
     width: bytes of a box's line; pitch: bytes from one line to the next; lines: of one box; total: of one panel; along:
-    elements that the steps reach along the inner dimension; reached: lines that have to lie in one panel; deep: panels
-    that lie in one box, so that no other box goes on behind its lines.
+    elements that the steps reach along the inner dimension; reached: lines that have to be in one panel; deep: panels
+    that are in one box, so that no other box goes on behind its lines.
     """
 
     width: int
@@ -191,13 +193,13 @@ def _lay_boxes(tensor_map: TensorMap, sizes: list[int], swizzle: str, request: T
     """Return boxes where the text's loads put them; where none is seen, one after the other: along the lines first,
     then along the inner dimension. That is K where wgmma reads elements of this size K-major only.
     """
-    inner, assumed = _inner(tensor_map, request)
-    cover = _cover(tensor_map, sizes, swizzle, inner, request)
+    inner, assumed = _find_inner(tensor_map, request)
+    cover = _cover_tile(tensor_map, sizes, swizzle, inner, request)
     boxes_key, panel_key = f"boxes.{request.operand}", f"panel.{request.operand}"
     filled = None if {boxes_key, panel_key} & request.choices.keys() else request.filled
-    stride, sure, lost = _placed_by_loads(cover, filled)
+    stride, sure, lost = _place_by_loads(cover, filled)
     if cover.boxes > 1 and cover.deep > 1:
-        sure, lost = False, lost or "a box has its further panels there, and where another box lies is not followed"
+        sure, lost = False, lost or "a box has its further panels there; the position of another box is not evaluated"
     if cover.boxes > 1 and not sure:
         assumed.append(_assume_boxes(cover, inner, lost, request))
     if cover.panels > 1 and not sure and not any(value.missing for value in assumed):
@@ -215,7 +217,7 @@ def _lay_boxes(tensor_map: TensorMap, sizes: list[int], swizzle: str, request: T
     )
 
 
-def _cover(tensor_map: TensorMap, sizes: list[int], swizzle: str, inner: str, request: TileRequest) -> _Cover:
+def _cover_tile(tensor_map: TensorMap, sizes: list[int], swizzle: str, inner: str, request: TileRequest) -> _Cover:
     seen, base = request.seen, tensor_map.storage or {}
     cut = base.get("kind") == "atoms"  # by the map itself, into panels
     width = int(base["width_bytes"]) if cut else sizes[0] * (tensor_map.element_bits or seen.bits) // 8
@@ -238,7 +240,7 @@ def _cover(tensor_map: TensorMap, sizes: list[int], swizzle: str, inner: str, re
     )
 
 
-def _inner(tensor_map: TensorMap, request: TileRequest) -> tuple[str, list[Assumption]]:
+def _find_inner(tensor_map: TensorMap, request: TileRequest) -> tuple[str, list[Assumption]]:
     """Return the dimension along a box's inner side, K or MN, and what was assumed for it."""
     key, seen, choices = f"inner.{request.operand}", request.seen, request.choices
     named = find_inner_dimension(tensor_map, request.operand) or (
@@ -254,8 +256,8 @@ def _inner(tensor_map: TensorMap, request: TileRequest) -> tuple[str, list[Assum
     return chosen, [Assumption(key, f"Inner dimension of {request.name}’s tensor map", chosen, why, ("K", "MN"))]
 
 
-def _placed_by_loads(cover: _Cover, filled: FilledTile | None) -> tuple[int, bool, str]:
-    """Return the bytes from one panel to the next, whether the text's loads say where every box lies and, where they
+def _place_by_loads(cover: _Cover, filled: FilledTile | None) -> tuple[int, bool, str]:
+    """Return the bytes from one panel to the next, whether the text's loads say where every box is and, where they
     fill too few, how many.
     """
     if filled is None:
@@ -272,7 +274,7 @@ def _placed_by_loads(cover: _Cover, filled: FilledTile | None) -> tuple[int, boo
 
 
 def _assume_boxes(cover: _Cover, inner: str, lost: str, request: TileRequest) -> Assumption:
-    """Return that the boxes of a panel lie one after the other, without a value where that has to be given."""
+    """Return that the boxes of a panel follow one another, without a value where that has to be given."""
     key, boxes, choices = f"boxes.{request.operand}", str(cover.boxes), request.choices
     side = request.mn if inner == "K" else "K"
     whose = "one instruction takes" if inner == "K" or request.seen.k > cover.lines else "the steps take"
@@ -280,7 +282,7 @@ def _assume_boxes(cover: _Cover, inner: str, lost: str, request: TileRequest) ->
     if lost:
         value, why = "", f"{why}; {lost}"
     elif choices.get(key, boxes) != boxes:
-        value, why = "", f"{why}: the text does not say where the rest lies"
+        value, why = "", f"{why}: the text does not give the address of the rest"
     elif key in choices:
         why = "as given"
     else:
@@ -305,14 +307,14 @@ def find_inner_dimension(tensor_map: TensorMap, operand: str) -> str | None:
     """Return the dimension along a box's inner side, K or MN, where the names of the tensor's dimensions say so."""
     first, second = (set(map(str.lower, split_name(tensor_map.symbols.get(f"dims[{n}]", "")))) for n in range(2))
     mn = {"a": "m", "b": "n"}[operand]
-    if _only_in(first, second, "k") or _only_in(second, first, mn):
+    if _list_only_in(first, second, "k") or _list_only_in(second, first, mn):
         return "K"
-    if _only_in(second, first, "k") or _only_in(first, second, mn):
+    if _list_only_in(second, first, "k") or _list_only_in(first, second, mn):
         return "MN"
     return None
 
 
-def _only_in(names: Collection[str], others: Collection[str], name: str) -> bool:
+def _list_only_in(names: Collection[str], others: Collection[str], name: str) -> bool:
     return name in names and name not in others
 
 

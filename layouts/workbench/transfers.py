@@ -104,7 +104,7 @@ def _check_bytes(
         if sizes is None or counts is None or sum(sizes) == sum(counts):
             continue
         told.add(first.span)
-        yield Pitfall("expect_tx_bytes", _describe(sum(counts), sizes, sum(sizes)), first.span)
+        yield Pitfall("expect_tx_bytes", _describe_transfer(sum(counts), sizes, sum(sizes)), first.span)
 
 
 def _read_transfers(kernel: KernelRun, blank: str) -> tuple[list[ExpectedBytes], list[TileCopy]]:
@@ -160,7 +160,7 @@ def _read_form(run: object) -> str:
     return _QUALIFIER.sub(fill, join_strings(run.text))
 
 
-def _describe(wanted: int, sizes: Sequence[int], brought: int) -> str:
+def _describe_transfer(wanted: int, sizes: Sequence[int], brought: int) -> str:
     parts = f" ({' + '.join(f'{size:,}' for size in sizes)})" if 1 < len(sizes) <= 4 else ""
     late = "the wait never ends" if wanted > brought else "the phase may end before all has arrived, or never"
     return (
@@ -183,12 +183,12 @@ def read_expected(event: KernelEvent) -> ExpectedBytes | None:
             return None
         barrier, _, _ = find_operand_argument(run, match[1], 0)
         value, span, _ = find_operand_argument(run, match[2], 0)
-        return ExpectedBytes(event, _name(barrier), value.known if value is not None else None, span)
+        return ExpectedBytes(event, _get_name(barrier), value.known if value is not None else None, span)
     if isinstance(run, BodilessCall) and len(run.term.arguments) > 1:
         barrier_at = 0 if run.term.head != "mbarrier_arrive_expect_tx" else -2
         value = get_integer(run.term.arguments[-1])
         known = value.known if value is not None else None
-        return ExpectedBytes(event, _name(run.term.arguments[barrier_at]), known, run.term.span)
+        return ExpectedBytes(event, _get_name(run.term.arguments[barrier_at]), known, run.term.span)
     return None
 
 
@@ -204,18 +204,22 @@ def read_copy(event: KernelEvent, blank: str) -> TileCopy | None:
             to, barrier = (find_operand_argument(run, tensor[n], 0)[0] for n in (1, 4))
             at = tuple(find_operand_argument(run, one.strip(), 0)[0] for one in tensor[3].split(","))
             names = _list_names(run, tensor[2]) | _list_words(blank, find_operand_argument(run, tensor[2], 0)[1])
-            return TileCopy(event, _plain(to), _name(barrier), names, at)
+            return TileCopy(event, _strip_address(to), _get_name(barrier), names, at)
         if plain is not None:
             to, barrier = (find_operand_argument(run, plain[n], 0)[0] for n in (1, 4))
             count = find_operand_number(run, plain[3])
-            return TileCopy(event, _plain(to), _name(barrier), frozenset(), (), -1 if count is None else count)
+            return TileCopy(
+                event, _strip_address(to), _get_name(barrier), frozenset(), (), -1 if count is None else count
+            )
         return None
     if isinstance(run, BodilessCall) and _NAMED_LOAD.fullmatch(run.term.head) and len(run.term.arguments) >= 4:
         to, tensor_map, *places, barrier = run.term.arguments
         known = get_integer(to) if isinstance(to, Pointer | SymbolicInt) else None
         written = find_argument_span(blank, run.term.span, 1)
         names = _list_value_names(tensor_map) | (_list_words(blank, written) if written is not None else set())
-        return TileCopy(event, _plain(known), _name(barrier), names, tuple(get_integer(one) for one in places))
+        return TileCopy(
+            event, _strip_address(known), _get_name(barrier), names, tuple(get_integer(place) for place in places)
+        )
     return None
 
 
@@ -264,11 +268,11 @@ def _list_value_names(value: object) -> frozenset[str]:
     return frozenset(filter(None, names))
 
 
-def _plain(value: SymbolicInt | None) -> LinearExpression | None:
+def _strip_address(value: SymbolicInt | None) -> LinearExpression | None:
     return value.plain if value is not None else None
 
 
-def _name(value: object) -> str:
+def _get_name(value: object) -> str:
     """Return what tells a barrier from others."""
     integer = get_integer(value) if value is not None and not isinstance(value, str) else None
     return str(integer.plain) if integer is not None and integer.plain is not None else str(value)

@@ -35,7 +35,7 @@ _CALL = re.compile(r"mma|gemm", re.I)  # what a call that takes descriptors is c
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescriptorUse:
-    """One run of an instruction. arguments: operand → its descriptor; why: what says so; site: where it stands, with
+    """One run of an instruction. arguments: operand → its descriptor; why: what says so; site: where it is, with
     the calls around it; loops: (variable, value), outermost first; of: the function it runs in.
     """
 
@@ -50,7 +50,7 @@ class DescriptorUse:
     computed: bool = True  # by code, whose shifts were seen
     sure: bool = True  # whether the text says which instruction it is, not only that it has some
     registers: bool | None = None
-    again: bool = False  # a printed word that its forerunner has, too, and that stands for a step of its own
+    again: bool = False  # a printed word that its forerunner has, too, and that represents a step of its own
     majors: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -114,7 +114,7 @@ class _Wgmma:
 _MAJORS: dict[int | None, str] = {0: "K", 1: "MN"}  # transpose immediate → the major that it says
 
 
-def _wgmmas(ran: Iterable[AsmRun]) -> Iterator[tuple[AsmRun, InstructionMention]]:
+def _find_wgmmas(ran: Iterable[AsmRun]) -> Iterator[tuple[AsmRun, InstructionMention]]:
     """Yield asm statements with a wgmma that names D, A and B."""
     parsed: dict[str, InstructionMention | None] = {}
     for run in ran:
@@ -130,7 +130,7 @@ def _wgmmas(ran: Iterable[AsmRun]) -> Iterator[tuple[AsmRun, InstructionMention]
 def _find_stated_majors(ran: Iterable[AsmRun]) -> dict[str, str]:
     """Map each operand to the major that every asm statement with a transpose immediate states."""
     said: dict[str, set[str]] = {}
-    for run, mention in _wgmmas({each.text: each for each in ran}.values()):
+    for run, mention in _find_wgmmas({each.text: each for each in ran}.values()):
         wgmma = _Wgmma(run, mention, count_left_out(run, mention.arguments[1:3]))
         for name, immediate in wgmma.immediates().items():
             said.setdefault(name, set()).add(_MAJORS.get(immediate, ""))
@@ -140,14 +140,14 @@ def _find_stated_majors(ran: Iterable[AsmRun]) -> dict[str, str]:
 def find_asm_uses(ran: Iterable[AsmRun], mentions: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
     """Find the uses of asm statements with a wgmma, whose operands are numbered."""
     uses = []
-    for run, mention in _wgmmas(ran):
+    for run, mention in _find_wgmmas(ran):
         descriptors = mention.arguments[2:3] if mention.registers else mention.arguments[1:3]
-        use = _of_wgmma(_Wgmma(run, mention, count_left_out(run, descriptors)), mentions)
+        use = _make_wgmma_use(_Wgmma(run, mention, count_left_out(run, descriptors)), mentions)
         uses += [use] if use is not None else []
     return uses
 
 
-def _of_wgmma(wgmma: _Wgmma, mentions: tuple[InstructionMention, ...]) -> DescriptorUse | None:
+def _make_wgmma_use(wgmma: _Wgmma, mentions: tuple[InstructionMention, ...]) -> DescriptorUse | None:
     """Return the use of an asm statement; None if none of its descriptors is known."""
     arguments, run = wgmma.find_arguments(), wgmma.ran
     if not arguments:
@@ -182,7 +182,7 @@ def find_tcgen05_uses(ran: Iterable[AsmRun], target: str = "") -> list[Descripto
             continue
         uses.append(
             DescriptorUse(
-                # a stand-in: it has of an instruction what the workbench asks for
+                # a stand-in: it has the attributes of an instruction that the workbench uses
                 mention=InstructionMention(cast("Instruction", mma.instruction), run.span),
                 arguments=arguments,
                 why={n: f"operand {n} of the asm statement is {g.name}" for n, g in arguments.items()},
@@ -205,32 +205,32 @@ def find_call_uses(evaluation: Evaluation, mentions: tuple[InstructionMention, .
     known: dict[tuple[int, Any], list[FoundDescriptor]] = {}
     for bodiless in evaluation.found:
         known.setdefault((bodiless.value.const, bodiless.value.pieces), []).append(bodiless)
-    uses = (_of_call(call, known, mentions, evaluation.text) for call in _list_bodiless_calls(evaluation))
+    uses = (_make_call_use(call, known, mentions, evaluation.text) for call in _list_bodiless_calls(evaluation))
     return [use for use in uses if use is not None]
 
 
-def _of_call(
+def _make_call_use(
     call: BodilessCall,
     known: Mapping[tuple[int, Any], Sequence[FoundDescriptor]],
     mentions: tuple[InstructionMention, ...],
     text: str,
 ) -> DescriptorUse | None:
     """Return the use of a call; None if it takes no descriptors, or its name does not suggest a multiplication."""
-    words = _descriptors(call, known)
+    words = _list_descriptors(call, known)
     atom = find_atom_mention(call) if words else None
     if not words or (len(words) == 1 and atom is None and not _CALL.search(call.term.head)):
         return None
-    mention = atom or _mention_of(call.term.span, mentions)
+    mention = atom or _find_mention(call.term.span, mentions)
     registers = in_registers(mention)
     named = [find_operand_letter(*start_names(value)) for value in words]
-    which = _operands_of(named, registers)
+    which = _name_operands(named, registers)
     if not which:
         return None
     descriptors = {name: words[n] for name, n in which.items()}
     return DescriptorUse(
         mention=mention,
         arguments={
-            name: _given_by(call.term.span, known[v.const, v.pieces], v, text) for name, v in descriptors.items()
+            name: _find_arguments(call.term.span, known[v.const, v.pieces], v, text) for name, v in descriptors.items()
         },
         why={n: _explain_operand(n, at, words[at], call.term.head, registers) for n, at in which.items()},
         site=(call.term.span, *(span for _, span in call.calls)),
@@ -244,7 +244,7 @@ def _of_call(
     )
 
 
-def _descriptors(call: BodilessCall, known: Collection[tuple[int, Any]]) -> list[SymbolicInt]:
+def _list_descriptors(call: BodilessCall, known: Collection[tuple[int, Any]]) -> list[SymbolicInt]:
     """Return the arguments of a call that are descriptors built by the text."""
     values = (get_integer(value) for value in call.term.arguments if not isinstance(value, str))
     return [v for v in values if v is not None and (v.const, v.pieces) in known and can_be_word(v)]
@@ -261,7 +261,7 @@ def _list_bodiless_calls(evaluation: Evaluation) -> Iterator[BodilessCall]:
     return (call for call in evaluation.made if not any(low <= call.term.span[0] < high for low, high in inside))
 
 
-def _mention_of(call: Span, mentions: Iterable[InstructionMention]) -> InstructionMention | None:
+def _find_mention(call: Span, mentions: Iterable[InstructionMention]) -> InstructionMention | None:
     """Return the instruction inside a call, else the text's first that reads descriptors, as last mentioned."""
     inside = next((m for m in mentions if call[0] <= m.span[0] < call[1]), None)
     if inside is not None:
@@ -271,7 +271,7 @@ def _mention_of(call: Span, mentions: Iterable[InstructionMention]) -> Instructi
     return next((m for m in reversed(by_descriptor) if m.instruction.ptx == first), None)
 
 
-def _operands_of(named: Sequence[str | None], registers: bool) -> dict[str, int]:
+def _name_operands(named: Sequence[str | None], registers: bool) -> dict[str, int]:
     """Map each operand to the index of its descriptor in a call; named: what the names of their addresses suggest."""
     letters = list(named)
     if letters == ["b", "a"]:  # every such function takes A's first: these two are exchanged
@@ -287,7 +287,7 @@ def _operands_of(named: Sequence[str | None], registers: bool) -> dict[str, int]
     return operands
 
 
-def _given_by(call: Span, same: Sequence[FoundDescriptor], value: SymbolicInt, text: str) -> DescriptorArgument:
+def _find_arguments(call: Span, same: Sequence[FoundDescriptor], value: SymbolicInt, text: str) -> DescriptorArgument:
     """Return a call's descriptor.
 
     Of the places with this value (`same`) the one in the call is taken, else the first.
@@ -298,17 +298,17 @@ def _given_by(call: Span, same: Sequence[FoundDescriptor], value: SymbolicInt, t
     return DescriptorArgument(value, span, written.name, around)
 
 
-def _by_address(value: SymbolicInt) -> str:
+def _assign_by_address(value: SymbolicInt) -> str:
     return f"its address comes from {start_names(value)[0]}"
 
 
 def _explain_operand(operand: str, n: int, value: SymbolicInt, head: str, registers: bool) -> str:
     """Explain why the n-th descriptor of a call is an operand's."""
     named = find_operand_letter(*start_names(value))
-    return _by_address(value) if named == operand else _by_place(n, head, registers)
+    return _assign_by_address(value) if named == operand else _assign_by_place(n, head, registers)
 
 
-def _by_place(n: int, head: str, registers: bool) -> str:
+def _assign_by_place(n: int, head: str, registers: bool) -> str:
     """Explain why the n-th descriptor of a call is an operand's, if its address does not say."""
     place = ("first", "second")[n] if n < 2 else f"{n + 1}th"
     return "A is in registers" if registers else f"it is the {place} descriptor that {head} is given"
@@ -345,7 +345,7 @@ def find_unread_descriptors(evaluation: Evaluation, mentions: tuple[InstructionM
     mention = next((m for m in mentions if m.instruction.family.by_descriptor), None)
     registers = in_registers(mention)
     majors = {**_find_stated_majors(evaluation.assembled), **(mention.majors if mention else {})}
-    groups = _groups(evaluation)
+    groups = _group_descriptors(evaluation)
     uses: list[DescriptorUse] = []
     for name, of_name in groups.items():
         for n, group in enumerate(of_name):
@@ -360,7 +360,7 @@ def find_unread_descriptors(evaluation: Evaluation, mentions: tuple[InstructionM
                                 descriptor.value, descriptor.span, descriptor.name, _list_enclosing_calls(descriptor)
                             )
                         },
-                        why={letter: _why_alone(group[0].name, name, descriptor.value, registers)},
+                        why={letter: _explain_lone_descriptor(group[0].name, name, descriptor.value, registers)},
                         site=(descriptor.span, *descriptor.calls),
                         loops=_list_known_loops(descriptor.loops),
                         of=group[0].name,
@@ -374,7 +374,7 @@ def find_unread_descriptors(evaluation: Evaluation, mentions: tuple[InstructionM
     return uses
 
 
-def _groups(evaluation: Evaluation) -> dict[str, list[list[FoundDescriptor]]]:
+def _group_descriptors(evaluation: Evaluation) -> dict[str, list[list[FoundDescriptor]]]:
     """Map each operand, "" if names do not tell, to groups of descriptors of which something is known."""
     groups: dict[str, list[list[FoundDescriptor]]] = {}
     for group in builders.group_values(evaluation):
@@ -384,12 +384,12 @@ def _groups(evaluation: Evaluation) -> dict[str, list[list[FoundDescriptor]]]:
     return groups
 
 
-def _why_alone(group: str, operand: str, value: SymbolicInt, registers: bool) -> str:
+def _explain_lone_descriptor(group: str, operand: str, value: SymbolicInt, registers: bool) -> str:
     """Explain to which operand an unused descriptor belongs; group: its name; operand: what names suggest."""
     if builders.find_operand_name(group):
         return f"its name is {group}"
     if operand:
-        return _by_address(value)
+        return _assign_by_address(value)
     return "A is in registers" if registers else "the text does not say which operand it is"
 
 

@@ -1,4 +1,4 @@
-"""One operand's steps, each verified element for element against where the tile lies.
+"""One operand's steps, each verified element for element against where the tile is.
 
 `operands.py` calls `verify_steps` with the tile that was laid; `bench_builder.py` lets `lay_blame` find the place of
 every wrong step.
@@ -133,9 +133,9 @@ class _Tiles:
     def storage(self, turn: OperandTurn) -> Storage | None:
         """Return the tile that a turn should read."""
         tile = self.ground.tile
-        return None if tile is None else tile.make_storage(max(self._begin(turn, tile), 0), self.ground.seen)
+        return None if tile is None else tile.make_storage(max(self._find_begin(turn, tile), 0), self.ground.seen)
 
-    def _begin(self, turn: OperandTurn, tile: StoredTile) -> int:
+    def _find_begin(self, turn: OperandTurn, tile: StoredTile) -> int:
         stage, number, base = turn.place.stage, turn.tile if self.apart else 0, self.ground.start.base
         begin = self.begins.get((stage, number), 0)
         if base is not None:
@@ -186,10 +186,10 @@ def verify_steps(
     if ground.tile is not None and ran:
         operand = next(name for name, argument in ran[0].use.arguments.items() if argument is ran[0].argument)
         steps = stages.mark_shared_stages(operand, steps, [turn.use for turn in ran], ground.seen, endless)
-    return _explained(ran, steps, tiles, pitfalls, why)
+    return _explain_steps(ran, steps, tiles, pitfalls, why)
 
 
-def _explained(
+def _explain_steps(
     ran: Sequence[OperandTurn], steps: Sequence[OperandStep], tiles: _Tiles, pitfalls: Sequence[Pitfall], why: bool
 ) -> list[OperandStep]:
     """Return the steps with the causes of a mismatch, sought once for each chain of calls."""
@@ -206,13 +206,15 @@ def _explained(
         if step.causes:
             continue
         if why:
-            explained_steps[n] = replace(step, causes=_causes(turn, step, stored, tiles.view(turn), before, pitfalls))
+            explained_steps[n] = replace(
+                step, causes=_find_causes(turn, step, stored, tiles.view(turn), before, pitfalls)
+            )
         else:
             require_inside(tiles.view(turn), stored, step.mn, step.k)  # what looking for causes would refuse
     return explained_steps
 
 
-def _causes(
+def _find_causes(
     turn: OperandTurn,
     step: OperandStep,
     stored: Storage,
@@ -241,7 +243,7 @@ def _make_repeat_diagnosis(step: OperandStep, earlier: OperandStep, other: Diagn
     before = earlier.k // step.depth
     moved = "the start did not move for this step"
     why = moved if earlier.k + step.depth == step.k else "this step needs a start of its own"
-    message = f"The descriptor of K step {before} stands here again: {why}."
+    message = f"The descriptor of K step {before} is repeated here: {why}."
     return Diagnosis("other_slice", message, other.fix, other.changes)
 
 

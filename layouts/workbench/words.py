@@ -24,10 +24,10 @@ def find_word_uses(printed: Iterable[PrintedWord], mentions: tuple[InstructionMe
     words = list(printed)
     named = [find_operand_letter(word.label) for word in words]
     two = not registers and len(words) == 2 and named == [None, None] and _are_far_apart(*words)
-    again = _repeated(words, named)
+    again = _find_repeated(words, named)
     uses = []
     for n, (word, name) in enumerate(zip(words, named, strict=True)):
-        letter, why = _operand_of_word(word, name, registers, n if two else None)
+        letter, why = _find_operand(word, name, registers, n if two else None)
         uses.append(
             DescriptorUse(
                 mention=mention,
@@ -47,7 +47,7 @@ def find_word_uses(printed: Iterable[PrintedWord], mentions: tuple[InstructionMe
     return uses
 
 
-def _operand_of_word(word: PrintedWord, named: str | None, registers: bool, of_two: int | None) -> tuple[str, str]:
+def _find_operand(word: PrintedWord, named: str | None, registers: bool, of_two: int | None) -> tuple[str, str]:
     """Return (operand of a printed word, reason); of_two: the operand if there are two words, A's and B's."""
     if named:
         return named, f"its label is {word.label}"
@@ -58,8 +58,8 @@ def _operand_of_word(word: PrintedWord, named: str | None, registers: bool, of_t
     return "a", "its label does not say" if word.label else "the text does not say"
 
 
-def _repeated(words: Sequence[PrintedWord], named: Sequence[str | None]) -> set[int]:
-    """Return the words that repeat the one before them and yet stand for a step.
+def _find_repeated(words: Sequence[PrintedWord], named: Sequence[str | None]) -> set[int]:
+    """Return the words that repeat the one before them and yet represent a step.
 
     A later word is as far from the first as its index says. Words that several threads print are repeated, too.
     """

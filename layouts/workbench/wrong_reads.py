@@ -1,4 +1,4 @@
-"""Where the wrong reads that follow from a mistake stand."""
+"""Where the wrong reads that follow from a mistake are."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lanescope.workbench.results import Bench, OperandStep, Span, VerifiedOperan
 
 @dataclass(frozen=True, slots=True)
 class WrongRead:
-    """Where reads that follow from a mistake stand: a sentence, and the place."""
+    """Where reads that follow from a mistake are: a sentence, and the place."""
 
     message: str
     span: Span

@@ -99,7 +99,7 @@ class _AsmCode:
         self.written.add(n)
 
     def get_site(self, token: str, first: bool = False) -> tuple[int, int]:
-        """Return where an operand's expression stands, in the function that the kernel's text gives it in."""
+        """Return where an operand's expression is, in the function that the kernel's text gives it in."""
         inner = token.strip().strip("[]").partition("+")[0]
         n = self.find_number(inner)
         if n is None:
@@ -148,7 +148,7 @@ def _run_line(code: _AsmCode, line: str) -> None:
     opcode, operands = found[2], split_list(found[3])
     opcode = re.sub(r"%(\d+)", lambda m: _format_known(code, int(m[1])), opcode)
     if found[1]:
-        _leave_open(code, opcode.split(".")[0], operands)
+        _forget_outputs(code, opcode.split(".")[0], operands)
         return
     for pattern, least, execute in _INSTRUCTIONS:
         if pattern.match(opcode) and len(operands) >= least:
@@ -156,7 +156,7 @@ def _run_line(code: _AsmCode, line: str) -> None:
             return
 
 
-def _leave_open(code: _AsmCode, head: str, operands: list[str]) -> None:
+def _forget_outputs(code: _AsmCode, head: str, operands: list[str]) -> None:
     """Leave open what an instruction under a predicate writes: which threads execute it is not known."""
     if head in ("st", "cp", "red", "stmatrix"):
         code.run.shared.broken = code.run.shared.broken or "a store under a predicate"
@@ -165,7 +165,7 @@ def _leave_open(code: _AsmCode, head: str, operands: list[str]) -> None:
             code.put_value(one, None)
 
 
-def _lose_shared(code: _AsmCode, opcode: str, operands: list[str]) -> None:
+def _forget_shared_memory(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     """Note that an instruction which is not followed writes shared memory."""
     code.run.shared.broken = code.run.shared.broken or f"{opcode.split('.shared')[0]} writes it"
 
@@ -184,10 +184,10 @@ def _format_known(code: _AsmCode, n: int) -> str:
     return f"%{n}" if known is None else str(known)
 
 
-def _compute(code: _AsmCode, opcode: str, operands: list[str]) -> None:
+def _run_arithmetic(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     head = opcode.split(".")[0]
     kind = ULONG if "64" in opcode else UINT
-    values = [code.get_value(one) for one in operands[1:]]
+    values = [code.get_value(operand) for operand in operands[1:]]
     made: Any = None
     if head in ("mov", "cvt", "cvta") and len(values) == 1:
         made = values[0]
@@ -195,14 +195,14 @@ def _compute(code: _AsmCode, opcode: str, operands: list[str]) -> None:
             made = made.offset
         if isinstance(made, ThreadNumber):
             made = convert_number(made, kind if head != "cvt" else ULONG)
-    elif len(values) == 2 and all(isinstance(one, ThreadNumber) for one in values):
+    elif len(values) == 2 and all(isinstance(value, ThreadNumber) for value in values):
         op = {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>"}.get(head)
         made = apply_operator(op, convert_number(values[0], kind), convert_number(values[1], kind)) if op else None
-    for one in operands[:1]:
-        code.put_value(one, made)
+    for operand in operands[:1]:
+        code.put_value(operand, made)
 
 
-def _as_places(code: _AsmCode, address: Any) -> Any:
+def _convert_to_places(code: _AsmCode, address: Any) -> Any:
     """Return the shared addresses of all threads, None if they are not known."""
     if isinstance(address, Pointer):
         address = address.offset if address.space == "shared" else None
@@ -213,8 +213,13 @@ def _as_places(code: _AsmCode, address: Any) -> Any:
 def _load_matrices(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     run = code.run
     outputs = split_list(operands[0].strip().strip("{}"))
-    address = _as_places(code, code.get_address(operands[1])) if len(operands) > 1 else None
-    if address is None or "m8n8" not in opcode or "b16" not in opcode or (not run.mask.all() and not _whole_warps(run)):
+    address = _convert_to_places(code, code.get_address(operands[1])) if len(operands) > 1 else None
+    if (
+        address is None
+        or "m8n8" not in opcode
+        or "b16" not in opcode
+        or (not run.mask.all() and not _has_complete_warps(run))
+    ):
         for one in outputs:
             code.put_value(one, make_open_data(run.threads, 4))
         return
@@ -235,7 +240,7 @@ def _gives_address(run: KernelRunner, count: int) -> Any:
     return np.arange(run.threads) % 32 < 8 * count
 
 
-def _whole_warps(run: KernelRunner) -> bool:
+def _has_complete_warps(run: KernelRunner) -> bool:
     warps = np.array_split(run.mask, max(run.threads // 32, 1))
     return all(bool(warp.all()) or not warp.any() for warp in warps)
 
@@ -260,7 +265,7 @@ def gather_register(rows: DataBytes, number: int, turned: bool) -> DataBytes:
     return join_data(parts)
 
 
-def _multiply(code: _AsmCode, opcode: str, operands: list[str]) -> None:
+def _run_mma(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     run = code.run
     if len(run.products) < MOST_PRODUCTS:
         a, b = (tuple(_make_use(code, one) for one in split_list(text.strip("{} "))) for text in operands[1:3])
@@ -278,7 +283,7 @@ def _make_use(code: _AsmCode, token: str) -> Any:
     return RegisterUse(value if isinstance(value, DataBytes) and value.size == 4 else None)
 
 
-def _copy_async(code: _AsmCode, opcode: str, operands: list[str]) -> None:
+def _run_async_copy(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     run = code.run
     source = code.get_address(operands[1])
     size = code.get_value(operands[2])
@@ -294,16 +299,16 @@ def _copy_async(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     run.store_shared(target, data, code.get_site(operands[0]))
 
 
-def _read_shape(opcode: str) -> tuple[int, int]:
+def _parse_shape(opcode: str) -> tuple[int, int]:
     """Return how many registers a load or store has, and their bytes."""
     found = _WIDTH.findall(opcode)
     vector = re.search(r"\.v(\d)", opcode)
     return int(vector[1]) if vector else 1, int(found[-1]) // 8 if found else 4
 
 
-def _store(code: _AsmCode, opcode: str, operands: list[str]) -> None:
+def _run_store(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     run = code.run
-    count, size = _read_shape(opcode)
+    count, size = _parse_shape(opcode)
     kind = SizedType("", size)
     registers = split_list(operands[1].strip("{} ")) if len(operands) > 1 else []
     address = code.get_address(operands[0])
@@ -312,20 +317,20 @@ def _store(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     if len(registers) != count:
         run.shared.broken = run.shared.broken or "a store that is not read"
         return
-    data = join_data([fit_data(run, code.get_value(one), kind) for one in registers])
+    data = join_data([fit_data(run, code.get_value(register), kind) for register in registers])
     run.store_shared(address, data, code.get_site(operands[0]))
 
 
-def _load(code: _AsmCode, opcode: str, operands: list[str]) -> None:
+def _run_load(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     run = code.run
-    count, size = _read_shape(opcode)
+    count, size = _parse_shape(opcode)
     registers = split_list(operands[0].strip("{} "))
     address = code.get_address(operands[1]) if len(operands) > 1 else None
     data: DataBytes | None = None
     if isinstance(address, Pointer) and address.space == "global" and "global" in opcode:
         data = run.load_global(address.array, address.offset, count * size)
     else:
-        places = _as_places(code, address)
+        places = _convert_to_places(code, address)
         if places is not None and "shared" in opcode:
             data = run.shared.load_bytes(places, count * size, run.mask)
     for n, one in enumerate(registers):
@@ -335,12 +340,12 @@ def _load(code: _AsmCode, opcode: str, operands: list[str]) -> None:
 # what an opcode is like, and the operands that it has at least
 _INSTRUCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[_AsmCode, str, list[str]], None]], ...] = (
     (re.compile(r"ldmatrix\."), 0, _load_matrices),
-    (re.compile(r"mma\."), 4, _multiply),
+    (re.compile(r"mma\."), 4, _run_mma),
     (re.compile(r"wgmma\.mma_async\."), 0, _read_matrices),
     (re.compile(r"tcgen05\.mma\."), 0, _read_tensor_matrices),
-    (re.compile(r"cp\.async\.c"), 3, _copy_async),
-    (re.compile(r"st(?=\.|$)(?=.*shared)(?!.*async)"), 0, _store),
-    (re.compile(r"ld(?=\.|$)(?=.*(?:shared|global))"), 0, _load),
-    (re.compile(r"(?:mov|cvta?|add|sub|mul|mad|and|x?or|sh[lr]|setp)(?=\.|$)"), 0, _compute),
-    (re.compile(r".*(?:bulk|st\.async|stmatrix|red\.|atom\.|multimem|ld_matrix)"), 0, _lose_shared),
+    (re.compile(r"cp\.async\.c"), 3, _run_async_copy),
+    (re.compile(r"st(?=\.|$)(?=.*shared)(?!.*async)"), 0, _run_store),
+    (re.compile(r"ld(?=\.|$)(?=.*(?:shared|global))"), 0, _run_load),
+    (re.compile(r"(?:mov|cvta?|add|sub|mul|mad|and|x?or|sh[lr]|setp)(?=\.|$)"), 0, _run_arithmetic),
+    (re.compile(r".*(?:bulk|st\.async|stmatrix|red\.|atom\.|multimem|ld_matrix)"), 0, _forget_shared_memory),
 )

@@ -26,7 +26,7 @@ MOST_DEEP = 24
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Closure:
-    """A lambda with the scope that it stands in."""
+    """A lambda with the scope that it is in."""
 
     function: tree.Function
     scope: Scope
@@ -77,7 +77,7 @@ def _evaluate_initial(run: KernelRunner, declaration: tree.Declaration, scope: S
     value = run.evaluate(declaration.value, scope) if declaration.value is not None else None
     if declaration.arguments is None:
         return value
-    given = [run.evaluate(one, scope) for one in declaration.arguments]
+    given = [run.evaluate(argument, scope) for argument in declaration.arguments]
     return given[0] if len(given) == 1 else None
 
 
@@ -107,7 +107,7 @@ def construct_object(run: KernelRunner, place: Pointer, declaration: tree.Declar
     if given is None:
         return False
     functions = place.type.scope.names.get(place.type.name)
-    chosen = _choose(functions.functions, len(given), 0) if isinstance(functions, FunctionSet) else None
+    chosen = _choose_overload(functions.functions, len(given), 0) if isinstance(functions, FunctionSet) else None
     home = _make_member_scope(place)
     if chosen is not None and len(run.frames) < MOST_DEEP:
         call = tree.Call(tree.Name(((place.type.name, None),)), tuple(given), span=declaration.span)
@@ -233,7 +233,7 @@ def _find_called(run: KernelRunner, function: tree.Expression, scope: Scope) -> 
 def _call_overload(run: KernelRunner, name: tree.Name, found: FunctionSet, node: tree.Call, scope: Scope) -> Any:
     """Call the function of a name that takes these arguments; one that is not followed may write what it is given."""
     templates = name.path[-1][1] or ()
-    chosen = _choose(found.functions, len(node.arguments), len(templates))
+    chosen = _choose_overload(found.functions, len(node.arguments), len(templates))
     if chosen is not None and len(run.frames) < MOST_DEEP:
         return call_function(run, chosen, node, templates, scope, _find_home(run, name.last, found, scope))
     return library.lose_arguments(run, node, scope)
@@ -256,7 +256,7 @@ def evaluate_call(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
             return made
         found = find_builtin(name)
     if isinstance(found, SizedType) and found.scope is None:
-        values = [run.evaluate(one, scope) for one in node.arguments]
+        values = [run.evaluate(argument, scope) for argument in node.arguments]
         return cast_value(run, values[0], found) if len(values) == 1 else None
     return library.lose_arguments(run, node, scope)
 
@@ -277,13 +277,13 @@ def _call_member(run: KernelRunner, node: tree.Call, function: tree.Member, scop
     if isinstance(base, Pointer) and base.type.scope is not None:
         found = base.type.scope.names.get(function.name)
         if isinstance(found, FunctionSet):
-            chosen = _choose(found.functions, len(node.arguments), 0)
+            chosen = _choose_overload(found.functions, len(node.arguments), 0)
             if chosen is not None and len(run.frames) < MOST_DEEP:
                 return call_function(run, chosen, node, (), scope, _make_member_scope(base))
     return library.lose_arguments(run, node, scope)
 
 
-def _choose(functions: Sequence[tree.Function], count: int, templates: int) -> tree.Function | None:
+def _choose_overload(functions: Sequence[tree.Function], count: int, templates: int) -> tree.Function | None:
     """Return the one function that takes so many arguments."""
     fits = [
         f
@@ -331,12 +331,12 @@ def _bind_parameters(run: KernelRunner, function: tree.Function, node: tree.Call
         if type_ is not None and type_.reference and expression is not None:
             place = find_place(run, expression, around)
             if isinstance(place, Pointer):
-                _deduce(inner, type_, SizedType("", 0) if place.dims else place.type)
+                _deduce_template_arguments(inner, type_, SizedType("", 0) if place.dims else place.type)
                 inner.names[parameter.name] = place
                 continue
         value = run.evaluate(expression, around)
         if isinstance(value, Pointer) and type_ is not None:
-            _deduce(inner, type_, value.type)
+            _deduce_template_arguments(inner, type_, value.type)
         kind = find_type(run, type_, inner) if type_ is not None and type_.name != "auto" else None
         converted = value if kind is None else _convert_argument(run, value, kind)
         inner.names[parameter.name] = _hold_value(converted, (expression, around))
@@ -352,7 +352,7 @@ def _convert_argument(run: KernelRunner, value: Any, kind: SizedType) -> Any:
     return replace(value, type=kind.target, dims=kind.dims) if known else value
 
 
-def _deduce(inner: Scope, type_: tree.Type, kind: SizedType) -> None:
+def _deduce_template_arguments(inner: Scope, type_: tree.Type, kind: SizedType) -> None:
     """Give a type parameter the type of its argument."""
     name = type_.name
     if name in inner.names and inner.names[name] is None and len(type_.path) == 1 and kind.size:

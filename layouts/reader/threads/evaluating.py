@@ -129,9 +129,9 @@ def _evaluate_conditional(run: KernelRunner, node: tree.ConditionalExpression, s
         return yes  # in range, or a padding value
     if condition is not None and isinstance(yes, ThreadNumber) and isinstance(no, ThreadNumber):
         parts = (condition, yes, no)
-        key = "?".join(one.format_key() for one in parts) if all(one.uniform for one in parts) else ""
+        key = "?".join(part.format_key() for part in parts) if all(part.uniform for part in parts) else ""
         return make_name(key, find_common_kind(yes.kind, no.kind)) if key else None
-    return yes if yes is no or (isinstance(yes, ThreadNumber) and _equal(yes, get_number(no))) else None
+    return yes if yes is no or (isinstance(yes, ThreadNumber) and _are_equal(yes, get_number(no))) else None
 
 
 def _choose_values(mask: Any, yes: Any, no: Any) -> Any:
@@ -145,7 +145,7 @@ def _choose_values(mask: Any, yes: Any, no: Any) -> Any:
     return merge_values(mask, yes, no)
 
 
-def _equal(one: ThreadNumber, two: ThreadNumber | None) -> bool:
+def _are_equal(one: ThreadNumber, two: ThreadNumber | None) -> bool:
     same = apply_operator("==", one, two)
     return same is not None and same.known == 1
 

@@ -164,8 +164,8 @@ def _find_dim3(expression: tree.Expression | None, scope: Scope) -> tree.Declara
 
 
 def _read_sizes(host: KernelRunner, expression: tree.Expression | None, scope: Scope) -> tuple[int, ...] | None:
-    values = [host.evaluate(one, scope) for one in _list_sizes(expression, scope)]
-    known = [one.known for one in values if isinstance(one, ThreadNumber)]
+    values = [host.evaluate(size, scope) for size in _list_sizes(expression, scope)]
+    known = [value.known for value in values if isinstance(value, ThreadNumber)]
     if not values or len(known) < len(values) or not all(known):
         return None
     return tuple(int(one or 0) for one in known)

@@ -48,7 +48,7 @@ def read_descriptors(
         instruction = catalog.find(opcode)
     except LayoutError:
         return
-    turned = [_get_known(get(one)) for one in operands[6:]]
+    turned = [_get_known(get(operand)) for operand in operands[6:]]
     names = ("b",) if in_registers else ("a", "b")
     for n, name in enumerate(names):
         token = operands[2] if name == "b" else operands[1]

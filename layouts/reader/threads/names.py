@@ -115,8 +115,8 @@ def find_type(run: KernelRunner, type_: tree.Type | None, scope: Scope) -> Sized
 def find_dims(run: KernelRunner, dims: Sequence[tree.Expression | None], scope: Scope) -> tuple[int, ...]:
     """Return the sizes of an array; 0 for one that is not known."""
     made = []
-    for one in dims:
-        value = run.evaluate(one, scope) if one is not None else None
+    for dim in dims:
+        value = run.evaluate(dim, scope) if dim is not None else None
         made.append((value.known or 0) if isinstance(value, ThreadNumber) else 0)
     return tuple(made)
 

@@ -48,18 +48,18 @@ class ThreadNumber:
     @property
     def uniform(self) -> bool:
         """Whether all threads have the same."""
-        return all(isinstance(one, int) or bool((one == one[0]).all()) for one in self.terms.values())
+        return all(isinstance(term, int) or bool((term == term[0]).all()) for term in self.terms.values())
 
     def format_key(self) -> str:
         """Return a text that equal numbers have in common, of one that is the same in all threads."""
-        parts = ("*".join((str(_first(one)), *names)) for names, one in sorted(self.terms.items()))
+        parts = ("*".join((str(_get_first(one)), *names)) for names, one in sorted(self.terms.items()))
         return "(" + "+".join(parts) + ")"
 
 
 Number = ThreadNumber | None
 
 
-def _first(one: Coefficient) -> int:
+def _get_first(one: Coefficient) -> int:
     return one if isinstance(one, int) else int(one[0])
 
 
@@ -118,16 +118,16 @@ def find_common_kind(one: tuple[int, bool], two: tuple[int, bool]) -> tuple[int,
     return a[0], a[1] and b[1]
 
 
-def _combine(one: ThreadNumber, two: ThreadNumber, sign: int) -> dict[Monomial, Coefficient]:
+def _combine_values(one: ThreadNumber, two: ThreadNumber, sign: int) -> dict[Monomial, Coefficient]:
     terms = dict(one.terms)
     for names, factor in two.terms.items():
-        terms[names] = _add(terms.get(names, 0), factor, sign)
+        terms[names] = _add_terms(terms.get(names, 0), factor, sign)
         if names and isinstance(terms[names], int) and terms[names] == 0:
             del terms[names]
     return terms
 
 
-def _add(one: Coefficient, two: Coefficient, sign: int) -> Coefficient:
+def _add_terms(one: Coefficient, two: Coefficient, sign: int) -> Coefficient:
     if isinstance(one, int) and isinstance(two, int):
         return one + sign * two
     with np.errstate(over="ignore"):
@@ -147,7 +147,7 @@ def add_numbers(one: Number, two: Number, sign: int = 1) -> Number:
     if one is None or two is None:
         return None
     kind = find_common_kind(one.kind, two.kind)
-    made = ThreadNumber(_combine(one, two, sign), kind)
+    made = ThreadNumber(_combine_values(one, two, sign), kind)
     if len(made.terms) > MOST_TERMS:
         return None
     return convert_number(made, kind) if made.const is not None else made
@@ -162,7 +162,7 @@ def multiply_numbers(one: Number, two: Number) -> Number:
     for a, x in one.terms.items():
         for b, y in two.terms.items():
             names = tuple(sorted((*a, *b)))
-            terms[names] = _add(terms.get(names, 0), multiply_coefficients(x, y), 1)
+            terms[names] = _add_terms(terms.get(names, 0), multiply_coefficients(x, y), 1)
     made = ThreadNumber(terms, kind)
     return convert_number(made, kind) if made.const is not None else made
 
@@ -187,19 +187,19 @@ def apply_operator(op: str, one: Number, two: Number) -> Number:
     if op == "*":
         return multiply_numbers(one, two)
     if op in ("<<", ">>"):
-        return _shift(op, one, two)
+        return _shift_number(op, one, two)
     if op in COMPARED:
-        return _compare(op, one, two)
+        return _compare_numbers(op, one, two)
     a, b = one.const, two.const
     kind = find_common_kind(one.kind, two.kind)
     if op not in _WHOLE:
         return None
     if a is None or b is None:
         return _name_result(op, one, two, kind)
-    return _apply_whole(op, a, b, kind)
+    return _apply_to_values(op, a, b, kind)
 
 
-def _apply_whole(op: str, a: Coefficient, b: Coefficient, kind: tuple[int, bool]) -> Number:
+def _apply_to_values(op: str, a: Coefficient, b: Coefficient, kind: tuple[int, bool]) -> Number:
     """Return what an operator makes of whole numbers; None where a divisor is 0, or a division would have a sign."""
     if op in "/%" and (not np.all(as_array(b)) or (kind == ULONG and (np.any(as_array(a) < 0)))):
         return None
@@ -217,7 +217,7 @@ def _name_result(op: str, one: ThreadNumber, two: ThreadNumber, kind: tuple[int,
     return make_name(key, kind) if one.uniform and two.uniform and len(key) < 400 else None
 
 
-def _shift(op: str, one: ThreadNumber, two: ThreadNumber) -> Number:
+def _shift_number(op: str, one: ThreadNumber, two: ThreadNumber) -> Number:
     kind = one.kind if one.kind[0] >= 32 else INT
     by, value = two.const, one.const
     if op == "<<" and isinstance(two.known, int) and 0 <= two.known < kind[0]:
@@ -244,11 +244,11 @@ def _shift_values(op: str, value: Coefficient, by: Coefficient, kind: tuple[int,
     return make_number(wrap_value(made_value, kind), kind)
 
 
-def _compare(op: str, one: ThreadNumber, two: ThreadNumber) -> Number:
+def _compare_numbers(op: str, one: ThreadNumber, two: ThreadNumber) -> Number:
     kind = find_common_kind(one.kind, two.kind)
     a, b = one.const, two.const
     if a is None or b is None:
-        rest = ThreadNumber({n: c for n, c in _combine(one, two, -1).items() if not n or np.any(as_array(c))})
+        rest = ThreadNumber({n: c for n, c in _combine_values(one, two, -1).items() if not n or np.any(as_array(c))})
         a, b = rest.const, 0
         if a is None:
             return None

@@ -78,7 +78,7 @@ def parse_program(text: str, macros: dict[str, str]) -> list[tuple[tree.Statemen
 
 def enter_definitions(scope: Scope, body: Sequence[tree.Statement]) -> None:
     """Enter what statements outside functions define, those of namespaces too."""
-    for statement in _flatten(body):
+    for statement in _flatten_declarations(body):
         match statement:
             case tree.Function(body=inner, name=name) if inner is not None:
                 known = scope.names.get(name)
@@ -96,10 +96,10 @@ def enter_definitions(scope: Scope, body: Sequence[tree.Statement]) -> None:
                 scope.names.update({member: LaterValue(statement, member) for member, _, _ in statement.members})
 
 
-def _flatten(body: Sequence[tree.Statement]) -> Iterator[tree.Statement]:
+def _flatten_declarations(body: Sequence[tree.Statement]) -> Iterator[tree.Statement]:
     for statement in body:
         if isinstance(statement, tree.Namespace) or (isinstance(statement, Block) and not statement.scoped):
-            yield from _flatten(statement.body)
+            yield from _flatten_declarations(statement.body)
         else:
             yield statement
 
@@ -122,10 +122,10 @@ def find_launch_bounds(text: str, function: tree.Function) -> str:
     """Return the first argument of __launch_bounds__, "" if there is none."""
     head = read_head(text, function)
     found = _BOUNDS.search(head)
-    return _first_argument(head[found.end() :]) if found else ""
+    return _get_first_argument(head[found.end() :]) if found else ""
 
 
-def _first_argument(text: str) -> str:
+def _get_first_argument(text: str) -> str:
     depth = 0
     for at, mark in enumerate(text):
         if mark in "([{":
@@ -140,7 +140,7 @@ def _first_argument(text: str) -> str:
 def list_launches(text: str, body: Sequence[tree.Statement], kernel: str) -> list[KernelLaunch]:
     """List how a text launches a kernel: launches, and names of instances that it takes the address of."""
     found: list[KernelLaunch] = []
-    functions = [f for f in _flatten(body) if isinstance(f, tree.Function) and f.body is not None]
+    functions = [f for f in _flatten_declarations(body) if isinstance(f, tree.Function) and f.body is not None]
     for match in re.finditer(rf"\b{re.escape(kernel)}\b", text):
         around = next((f for f in functions if f.span[0] <= match.start() < f.span[1]), None)
         if around is not None and around.name == kernel:

@@ -12,7 +12,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatrixLoad:
-    """One ldmatrix: its opcode, what lies in the 16 bytes at the address of every lane; site: the expression that
+    """One ldmatrix: its opcode, what is in the 16 bytes at the address of every lane; site: the expression that
     gave the address, in the kernel; calls: of the functions around it, outermost first. aligned: whether its rows are
     multiples of 16 bytes apart, without which it traps. address: of every lane.
     """

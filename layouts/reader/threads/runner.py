@@ -201,7 +201,7 @@ class KernelRunner:
         met = self.decide_condition(statement.condition, scope, mask)
         if met is not None:
             return self._run_arms(statement, scope, met, mask & ~met)
-        if statement.no is None and _leaves(statement.yes):
+        if statement.no is None and _can_leave(statement.yes):
             return mask  # a bound that the inner tiles do not meet
         self.assumed += 1
         mask = self.run(statement.yes, scope, mask)
@@ -219,7 +219,7 @@ class KernelRunner:
         """Run what an open condition leaves out: padding with zeros. Other stores make the tile unknown."""
         kept = self.shared.record.copy(), self.shared.thread.copy(), self.shared.byte.copy()
         products, broken = len(self.products), self.shared.broken
-        if not _only_pads(self.text[slice(*statement.span)]):
+        if not _is_padding(self.text[slice(*statement.span)]):
             self.run(statement, scope, mask)
             changed = (self.shared.record != kept[0]) | (self.shared.thread != kept[1])
             self.shared.record[changed] = 1
@@ -289,20 +289,20 @@ def _is_forever(condition: tree.Expression) -> bool:
     return isinstance(condition, tree.NumberLiteral)
 
 
-def _leaves(statement: tree.Statement | None) -> bool:
+def _can_leave(statement: tree.Statement | None) -> bool:
     """Return whether a statement ends in a jump out of what is around it."""
     if isinstance(statement, tree.DeferredBody):
-        return _leaves(statement.make())
+        return _can_leave(statement.make())
     if isinstance(statement, statements.Block):
-        return bool(statement.body) and _leaves(statement.body[-1])
+        return bool(statement.body) and _can_leave(statement.body[-1])
     return isinstance(statement, statements.Return | statements.Jump | statements.Throw)
 
 
-def _only_pads(text: str) -> bool:
+def _is_padding(text: str) -> bool:
     """Return whether an arm stores zeros and nothing else."""
     values = re.findall(r"(?<![=!<>])=\s*([^=;]+);", text)
     zero = r"(?:(?:\w+::)?\w+\s*\(\s*)*\s*\{?\s*(?:0(?:\.0*)?f?u?\s*,?\s*)+\}?\)*"
-    return bool(values) and all(re.fullmatch(zero, one.strip()) for one in values)
+    return bool(values) and all(re.fullmatch(zero, value.strip()) for value in values)
 
 
 _HANDLERS: dict[type, Any] = {

@@ -112,11 +112,11 @@ class LocalMemory:
         old = self.cells.get(offset)
         if mask is not None and old is not None and old[1] == size:
             value = merge_values(mask, value, old[0])
-        for start in self._overlap(offset, size):
+        for start in self._find_overlap(offset, size):
             del self.cells[start]
         self.cells[offset] = (value, size)
 
-    def _overlap(self, offset: int, size: int) -> list[int]:
+    def _find_overlap(self, offset: int, size: int) -> list[int]:
         near = range(max(offset - 16, 0), offset + size) if size <= 64 else list(self.cells)
         hit = [s for s in near if s in self.cells and s < offset + size and offset < s + self.cells[s][1]]
         for start in hit:  # what is left of a larger value stays
