@@ -218,9 +218,13 @@ def _drop_weaker_maps(meanings: list[TextMeaning]) -> list[TextMeaning]:
 def _add_refusals(meanings: list[TextMeaning], text: str) -> list[TextMeaning]:
     """Add what ptxas refuses of the text's lines to the first instruction."""
     at = next((n for n, meaning in enumerate(meanings) if meaning.kind == "instruction"), None)
-    said = tuple(dict.fromkeys(line.message for line in statements.find_refused_lines(text))) if at is not None else ()
-    if at is None or not said:
+    messages = (
+        tuple(dict.fromkeys(line.message for line in statements.find_refused_lines(text))) if at is not None else ()
+    )
+    if at is None or not messages:
         return meanings
     first = meanings[at]
-    refused = replace(first, facts={**first.facts, "refused": list(said)}, notices=(*said, *first.notices), sure=False)
+    refused = replace(
+        first, facts={**first.facts, "refused": list(messages)}, notices=(*messages, *first.notices), sure=False
+    )
     return [*meanings[:at], refused, *meanings[at + 1 :]]

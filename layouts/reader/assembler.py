@@ -65,8 +65,8 @@ def _make_meanings(line: str, means: list[str]) -> tuple[TextMeaning, ...]:
     near = _nearest_shapes(shape, legal)
     if near is not None:
         notices.append(f"No {opcode or 'matrix instruction'} has the shape {shape}. Nearest: {', '.join(near)}.")
-    if said := _list_targets(opcode, feature, line):
-        notices.append(said)
+    if targets := _list_targets(opcode, feature, line):
+        notices.append(targets)
     about = opcode or shape or feature
     name = about if opcode or feature or shape in legal else next(iter(near or ()), "")
     return (TextMeaning("topic", f"ptxas about {about}", {"topic": "ptxas", "name": name}, tuple(notices)),)
@@ -170,8 +170,8 @@ def _find_lacking_suffix(target: str, common: dict[str, set[str]], some: dict[st
 def _measure_distance(shape: str, other: str) -> tuple[int, int]:
     """Return how many of m, n and k differ, and by how much in all."""
     mine, theirs = parse_sizes(shape), parse_sizes(other)
-    apart = [abs(mine.get(name, 0) - theirs.get(name, 0)) for name in "mnk"]
-    return sum(map(bool, apart)), sum(apart)
+    distances = [abs(mine.get(name, 0) - theirs.get(name, 0)) for name in "mnk"]
+    return sum(map(bool, distances)), sum(distances)
 
 
 def _has_opcode(opcode: str, ptx: str) -> bool:

@@ -80,12 +80,12 @@ def parse_dtype(text: TermText, value: Any) -> str:
 
 def parse_majors(values: Iterable[Any]) -> dict[str, str]:
     """Return {"a", "b"}: K or MN, of the values that name a major, in order."""
-    said = []
+    majors = []
     for value in values:
         path = value.path if isinstance(value, SyntaxTerm) else ""
         if re.search(r"major|OperandMajorMode", path, re.I) or path in ("K", "MN"):
-            said.append("MN" if _MN_MAJOR.search(path) else "K" if _K_MAJOR.search(path) else "")
-    return dict(zip("ab", said, strict=False)) if len(said) == 2 and all(said) else {}
+            majors.append("MN" if _MN_MAJOR.search(path) else "K" if _K_MAJOR.search(path) else "")
+    return dict(zip("ab", majors, strict=False)) if len(majors) == 2 and all(majors) else {}
 
 
 def parse_umma(text: TermText, value: SyntaxTerm, words: str) -> AtomMeaning:
@@ -94,9 +94,9 @@ def parse_umma(text: TermText, value: SyntaxTerm, words: str) -> AtomMeaning:
         spelled = umma.parse_umma_term(text, value)
     except LayoutError:
         spelled = None
-    said = umma.expand_names(text, value) if spelled and spelled.atom else " ".join(words.split())[:60]
+    atom_text = umma.expand_names(text, value) if spelled and spelled.atom else " ".join(words.split())[:60]
     majors = {name: spelled.atom.get_major(name) for name in "ab"} if spelled and spelled.atom else {}
-    return AtomMeaning((), said, majors, True, umma=spelled)
+    return AtomMeaning((), atom_text, majors, True, umma=spelled)
 
 
 def find_products(types: dict[str, str], sizes: dict[str, int], warpgroup: bool) -> list[Instruction]:

@@ -46,8 +46,8 @@ def find_differences(text: str) -> dict[str, tuple[str, ...]]:
     differences: dict[str, tuple[str, ...]] = {}
     named = {code_layout.label: code_layout for code_layout in labelled_layouts.find_code_layouts(text)}
     for atom, body in _find_specialisations(text):
-        behind = [replace(named[name], label=label) for label, name in _ALIASED.findall(body) if name in named]
-        for code_layout in (*labelled_layouts.find_code_layouts(body), *behind):
+        aliased = [replace(named[name], label=label) for label, name in _ALIASED.findall(body) if name in named]
+        for code_layout in (*labelled_layouts.find_code_layouts(body), *aliased):
             if (label := _LABEL.fullmatch(code_layout.label)) and (
                 said := tuple(_check_layout(code_layout.layout, label[1], atom, body))
             ):
@@ -75,11 +75,11 @@ def describe_missing(layout: cute.CuteLayout, tile: tuple[int, int] | None) -> s
         return ""
     places = layout.list_indices()
     covered = len(np.unique(places))
-    whole = prod(tile) if tile else layout.size
-    of = f"the {whole:,} elements of its {tile[0]}×{tile[1]} tile" if tile else f"{whole:,} elements"
-    if tile and (places.max() >= whole or places.min() < 0):
+    total = prod(tile) if tile else layout.size
+    of = f"the {total:,} elements of its {tile[0]}×{tile[1]} tile" if tile else f"{total:,} elements"
+    if tile and (places.max() >= total or places.min() < 0):
         return f"reaches element {places.max():,}, outside {of}."
-    if covered == whole or (tile is None and 0 in cute.list_leaves(layout.stride)):
+    if covered == total or (tile is None and 0 in cute.list_leaves(layout.stride)):
         return ""
     return f"covers {covered:,} of {of}; {len(places) - covered:,} pairs of thread and value repeat one."
 
@@ -89,17 +89,17 @@ def _find_specialisations(text: str) -> Iterator[tuple[str, str]]:
     for count, match in enumerate(_TRAITS.finditer(text)):
         if count >= _MOST:
             return
-        deep, at = 1, match.end()
-        while deep and at < len(text):
-            deep += {"{": 1, "}": -1}.get(text[at], 0)
+        depth, at = 1, match.end()
+        while depth and at < len(text):
+            depth += {"{": 1, "}": -1}.get(text[at], 0)
             at += 1
         yield match["atom"], text[match.end() : at]
 
 
 def _check_layout(layout: cute.CuteLayout, letter: str, atom: str, body: str) -> Iterator[str]:
     known, name = _find_instruction(atom), letter.lower()
-    if said := describe_missing(layout, _compute_tile(body, known, name)):
-        yield f"{letter}Layout {said}"
+    if missing := describe_missing(layout, _compute_tile(body, known, name)):
+        yield f"{letter}Layout {missing}"
     operand = known.operands.get(name) or known.operands.get("d") if known else None
     if known is None or operand is None or (known.family.by_descriptor and name != "c"):
         return

@@ -23,19 +23,19 @@ _SELECTED = (256, 192, 128, 96, 64, 32, 16, 8)  # N that the selectors choose fr
 _DEEPEST = 8  # atoms in one another
 
 
-def parse_atom(text: TermText, value: Any, deep: int = 0) -> AtomMeaning | None:
+def parse_atom(text: TermText, value: Any, depth: int = 0) -> AtomMeaning | None:
     """Return the atom that a value names, builds or selects; None where it is unknown."""
     value = text.resolve_value(value)
-    if not isinstance(value, SyntaxTerm) or deep > _DEEPEST:
+    if not isinstance(value, SyntaxTerm) or depth > _DEEPEST:
         return None
     if value.name in _CONTAINERS:
-        return parse_atom(text, next(iter(value.inside), None), deep + 1)
+        return parse_atom(text, next(iter(value.inside), None), depth + 1)
     if value.name in ("conditional_t", "conditional") and len(value.angle or ()) == 3:
-        return _merge_atoms(text, (value.angle or ())[1:], deep)
-    return _parse_alone(text, value, deep)
+        return _merge_atoms(text, (value.angle or ())[1:], depth)
+    return _parse_alone(text, value, depth)
 
 
-def _parse_alone(text: TermText, value: SyntaxTerm, deep: int) -> AtomMeaning | None:
+def _parse_alone(text: TermText, value: SyntaxTerm, depth: int) -> AtomMeaning | None:
     """Return the atom of a term that is no class around another atom and no choice between two."""
     if value.name in ("ss_op_selector", "rs_op_selector") and value.angle:
         return _select_by_types(text, value)
@@ -46,7 +46,7 @@ def _parse_alone(text: TermText, value: SyntaxTerm, deep: int) -> AtomMeaning | 
     if value.name in ("UniversalFMA", "MmaUniversalOp"):  # cute/arch/mma.hpp: 1×1×1, one thread
         return AtomMeaning((), value.name, {}, scalar=True)
     if inner := _parse_owner(value):
-        return parse_atom(text, inner, deep + 1) if value.name in ("get", "declval") else None
+        return parse_atom(text, inner, depth + 1) if value.name in ("get", "declval") else None
     return _parse_named_atom(text, value)
 
 
@@ -69,14 +69,14 @@ def _parse_named_atom(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
     return AtomMeaning(tuple(found), " ".join(words.split())[:60], majors, from_registers=registers) if found else None
 
 
-def _merge_atoms(text: TermText, branches: Sequence[Any], deep: int) -> AtomMeaning | None:
+def _merge_atoms(text: TermText, branches: Sequence[Any], depth: int) -> AtomMeaning | None:
     """Return the atom that one of several types is; None where none of them is known."""
-    known = [one for branch in branches if (one := parse_atom(text, branch, deep + 1))]
+    known = [atom for branch in branches if (atom := parse_atom(text, branch, depth + 1))]
     if not known:
         return None
-    found = tuple(dict.fromkeys(i for one in known for i in one.found))
+    found = tuple(dict.fromkeys(i for atom in known for i in atom.found))
     majors = known[0].majors if len(known) == 1 else {}
-    return AtomMeaning(found, known[0].name, majors, all(one.tensor_memory for one in known))
+    return AtomMeaning(found, known[0].name, majors, all(atom.tensor_memory for atom in known))
 
 
 def _parse_tile_n(text: TermText, value: SyntaxTerm) -> int | None:
@@ -168,7 +168,7 @@ def _parse_trivial_umma(text: TermText, value: SyntaxTerm, paired: int) -> AtomM
 def _format_trivial_arguments(text: TermText, value: SyntaxTerm, paired: int) -> dict[str, str]:
     """Return the arguments of make_trivial_tiled_mma as they are written, without those that are not given."""
     first = value.get_argument(0, "a_dtype", "ab_dtype")
-    given = {
+    types = {
         "a": first,
         "ab": first,
         "b": value.get_argument(1, "b_dtype") if paired else first,
@@ -178,7 +178,7 @@ def _format_trivial_arguments(text: TermText, value: SyntaxTerm, paired: int) ->
         "y": value.get_argument(2 + paired, "b_leading_mode"),
         "source": value.get_argument(6 + paired, "a_source"),
     }
-    return {name: text.format_words(text.resolve_value(one)) for name, one in given.items() if one is not None}
+    return {name: text.format_words(text.resolve_value(one)) for name, one in types.items() if one is not None}
 
 
 def _parse_trivial_mma(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:

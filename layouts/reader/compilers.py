@@ -257,10 +257,10 @@ def _parse_nvvm_product(rest: str) -> _Product | None:
     if not shape or len(parts) != 3:
         return None
     lays = dict(re.findall(r"layout([AB]) ?= ?#nvvm\.mma_layout<(row|col)>", rest))
-    said = dict(re.findall(r"multiplicand([AB])PtxType ?= ?#nvvm\.mma_type<(\w+)>", rest))
+    operand_types = dict(re.findall(r"multiplicand([AB])PtxType ?= ?#nvvm\.mma_type<(\w+)>", rest))
     types = (
-        said.get("A") or _parse_element(parts[0]),
-        said.get("B") or _parse_element(parts[1]),
+        operand_types.get("A") or _parse_element(parts[0]),
+        operand_types.get("B") or _parse_element(parts[1]),
         _parse_element(parts[2]),
     )
     return _Product(shape, f"{lays.get('A', 'row')}.{lays.get('B', 'col')}", types)

@@ -44,18 +44,18 @@ def _add_notices(meaning: TextMeaning, notices: tuple[str, ...]) -> TextMeaning:
     return replace(meaning, title=title, notices=(*meaning.notices, *notices)) if meaning.kind in _CHOSEN else meaning
 
 
-def _describe_arms(home: TermText, term: SyntaxTerm, before: str, deep: int = 0) -> Iterator[str]:
+def _describe_arms(home: TermText, term: SyntaxTerm, before: str, depth: int = 0) -> Iterator[str]:
     """Yield a sentence for each arm: the condition, the type, and its instruction where it is an atom."""
     angle = term.angle or ()
     written = _split_arguments(home.text[slice(*term.span)])
-    if len(angle) != 3 or len(written) != 3 or deep > _DEEPEST:
+    if len(angle) != 3 or len(written) != 3 or depth > _DEEPEST:
         return
     condition, *names = (" ".join(words.split())[:_LONGEST] for words in written)
     for holds, value, name in zip(("", "not "), angle[1:], names, strict=True):
         where = f"{before}{holds}({condition})" if holds else f"{before}{condition}"
         meant = home.resolve_value(value)
         if isinstance(meant, SyntaxTerm) and meant.name in ("conditional_t", "conditional"):
-            yield from _describe_arms(home, meant, f"{where} and ", deep + 1)
+            yield from _describe_arms(home, meant, f"{where} and ", depth + 1)
         else:
             yield f"If {where}, {name}{_describe_arm_atom(home, value, name)}."
 

@@ -205,13 +205,13 @@ def _choose(home: TermText, parts: tuple[Value, ...]) -> Value:
     return None if condition is None else parts[1] if condition else parts[2]
 
 
-def parse_condition(home: TermText, value: Value, deep: int = 0) -> bool | None:
+def parse_condition(home: TermText, value: Value, depth: int = 0) -> bool | None:
     """Return whether a condition holds; None where it is open."""
     value = home.resolve_value(value)
     if isinstance(value, SyntaxTerm) and value.name.lower() in ("true", "false"):
         return value.name.lower() == "true"
-    if isinstance(value, SyntaxTerm) and value.path == "!" and value.args and deep < 16:
-        inner = parse_condition(home, value.args[0], deep + 1)
+    if isinstance(value, SyntaxTerm) and value.path == "!" and value.args and depth < 16:
+        inner = parse_condition(home, value.args[0], depth + 1)
         return None if inner is None else not inner
     number = home.parse_number(value)
     return None if number is None else number != 0

@@ -108,21 +108,24 @@ def _parse_several_layouts(text: str, layouts: list[labelled_layouts.LabelledLay
     each = dict.fromkeys((entry.label, entry.layout) for entry in layouts)
     faults = atom_traits.find_differences(text) if "MMA_Traits" in text else {}
     result: list[tuple[int, TextMeaning]] = []
-    for label, laid in each:
-        meaning, *others = _make_layout_meanings(laid, len(each) == 1, label)
+    for label, layout in each:
+        meaning, *others = _make_layout_meanings(layout, len(each) == 1, label)
         if _OF_THREADS.search(label) or (label in _OF_COPIES and "Copy_Traits" in text):
             meaning = replace(meaning, facts={**meaning.facts, "storage": None})
-        said = faults.get(f"{label} {laid}", ())
-        if not said and not others:
-            said = _list_omitted_layouts(label, laid)
-        rank = 0 if said else 2 if _THREADS.fullmatch(label) else 1
-        result += [(rank, replace(meaning, notices=(*meaning.notices, *said))), *((3, entry) for entry in others)]
+        differences = faults.get(f"{label} {layout}", ())
+        if not differences and not others:
+            differences = _list_omitted_layouts(label, layout)
+        rank = 0 if differences else 2 if _THREADS.fullmatch(label) else 1
+        result += [
+            (rank, replace(meaning, notices=(*meaning.notices, *differences))),
+            *((3, entry) for entry in others),
+        ]
     return tuple(entry for _, entry in sorted(result, key=lambda ranked: ranked[0]))
 
 
-def _list_omitted_layouts(label: str, laid: cute.CuteLayout) -> tuple[str, ...]:
+def _list_omitted_layouts(label: str, layout: cute.CuteLayout) -> tuple[str, ...]:
     """Return what a thread-value layout, unless it is an instruction's, leaves out of its tile."""
-    left = atom_traits.describe_missing(laid, None) if _TV.search(label) else ""
+    left = atom_traits.describe_missing(layout, None) if _TV.search(label) else ""
     return (f"{label} {left}",) if left else ()
 
 
@@ -174,8 +177,8 @@ def _list_stage_notices(layout: cute.CuteLayout, facts: dict[str, Any]) -> list[
     """Return notices about a layout with several stages."""
     if facts["stages"] == 1:
         return []
-    said = describe_stage_overlap(layout, facts["stage_stride"])
-    return ["The third mode is the pipeline's stage: the storage is that of stage 0.", *([said] if said else [])]
+    overlap = describe_stage_overlap(layout, facts["stage_stride"])
+    return ["The third mode is the pipeline's stage: the storage is that of stage 0.", *([overlap] if overlap else [])]
 
 
 def _find_tile(layout: cute.CuteLayout, fragments: tuple[TextMeaning, ...], letter: str | None) -> list[int] | None:
@@ -188,8 +191,8 @@ def _find_tile(layout: cute.CuteLayout, fragments: tuple[TextMeaning, ...], lett
         of = fragment.facts["operand"]
         names = [fragment.facts["ptx"]] if fragment.facts["ptx"] else fragment.facts["candidates"]
         for op in (catalog.find(ptx).operand(of) for ptx in names):
-            turned = of == "b" and letter == "b"
-            tiles.add((op.col_count, op.row_count) if turned else (op.row_count, op.col_count))
+            transposed = of == "b" and letter == "b"
+            tiles.add((op.col_count, op.row_count) if transposed else (op.row_count, op.col_count))
     sizes = tiles.pop() if len(tiles) == 1 else None
     return list(sizes) if sizes and layout.cosize <= sizes[0] * sizes[1] else None
 
@@ -207,7 +210,7 @@ def _make_stage_facts(layout: cute.CuteLayout) -> dict[str, Any]:
     }
 
 
-def describe_stage_overlap(layout: cute.CuteLayout, apart: int | None) -> str:
+def describe_stage_overlap(layout: cute.CuteLayout, distance: int | None) -> str:
     """Describe the overlap of stages that are `apart` elements apart.
 
     "" if no two share an element, also where they interleave, or if there are too many elements to list.
@@ -216,14 +219,14 @@ def describe_stage_overlap(layout: cute.CuteLayout, apart: int | None) -> str:
     leaves = [leaf for mode in tile for leaf in mode]
     count, stages = (prod(size for size, _ in part) for part in (leaves, third))
     span = 1 + sum((size - 1) * step for size, step in leaves)
-    if apart is None or apart >= span or (count < span and not _shares_elements(leaves, span, apart, stages)):
+    if distance is None or distance >= span or (count < span and not _shares_elements(leaves, span, distance, stages)):
         return ""
-    return f"The stages overlap: each holds {count:,} elements and begins {apart:,} after the one before."
+    return f"The stages overlap: each holds {count:,} elements and begins {distance:,} after the one before."
 
 
-def _shares_elements(leaves: Iterable[tuple[int, int]], span: int, apart: int, stages: int) -> bool:
+def _shares_elements(leaves: Iterable[tuple[int, int]], span: int, distance: int, stages: int) -> bool:
     """Return whether a stage with these sizes and strides has an element of a later one. False if too many to list."""
-    shifts = range(apart, min(span, apart * stages), apart) if apart else (0,)
+    shifts = range(distance, min(span, distance * stages), distance) if distance else (0,)
     if span > _MOST_LISTED or len(shifts) > _MOST_SHIFTS:
         return False
     holds = np.ones(1, bool)
@@ -258,11 +261,13 @@ def _index_tv_layouts() -> dict[object, dict[str, list[Instruction]]]:
     spelled: dict[tuple[str, bool], object] = {}
     for i in catalog.instructions():
         for op in i.operands.values():
-            for turned in (False, True) if op.name == "b" and i.family.multiplies else (False,):
-                key = op.cute, turned
+            for transposed in (False, True) if op.name == "b" and i.family.multiplies else (False,):
+                key = op.cute, transposed
                 if key not in spelled:
                     layout = parse_layout(op.cute)
-                    stride = _transpose_strides(layout.stride, op.row_count, op.col_count) if turned else layout.stride
+                    stride = (
+                        _transpose_strides(layout.stride, op.row_count, op.col_count) if transposed else layout.stride
+                    )
                     spelled[key] = _coalesce_modes(layout.shape, stride)
                 layouts.setdefault(spelled[key], {}).setdefault(op.name, []).append(i)
     return layouts

@@ -185,7 +185,7 @@ def _list_given_types(parts: list[str]) -> list[str]:
 
 def _find_moves(match: re.Match[str]) -> list[Instruction]:
     """Find the load, store or move of a copy atom."""
-    opcode, turned = _OPCODES[match["what"]], match["way"] == "T"
+    opcode, transposed = _OPCODES[match["what"]], match["way"] == "T"
     if match["packed"]:
         word = {"4": "b4x16_p64", "6": "b6x16_p32"}[match["packed"]]
         words = {"x" + match["count"], word}
@@ -197,7 +197,7 @@ def _find_moves(match: re.Match[str]) -> list[Instruction]:
     bits, units = int(match["unit"][1:]), int(match["units"])
     moves = []
     for i in catalog.instructions():
-        if i.syntax.opcode != opcode or ("trans" in i.modifiers) != turned:
+        if i.syntax.opcode != opcode or ("trans" in i.modifiers) != transposed:
             continue
         op = next(iter(i.operands.values()))
         if i.family.unpacks or op.element.bits != (16 if bits == 32 else bits):

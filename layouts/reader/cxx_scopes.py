@@ -94,34 +94,34 @@ class _Scanner:
 
     def open_brace(self, scope: Scope, at: int) -> Scope:
         """Open what begins at a brace: a scope, or the braces of a value, which are part of the statement."""
-        made = _make_scope(self.code, self.boundary, at, scope, self.depth)
-        self.braces.append((made, self.boundary, self.depth))
-        if made is None:
+        new_scope = _make_scope(self.code, self.boundary, at, scope, self.depth)
+        self.braces.append((new_scope, self.boundary, self.depth))
+        if new_scope is None:
             return scope
-        self.scopes.append(made)
-        scope.inner.append(made)
+        self.scopes.append(new_scope)
+        scope.inner.append(new_scope)
         self.boundary, self.depth = at + 1, 0
-        return made
+        return new_scope
 
     def close_brace(self, scope: Scope, at: int) -> Scope:
         if not self.braces:
             self.boundary, self.depth = at + 1, 0
             return scope
-        made, boundary, depth = self.braces.pop()
-        if made is None:
+        closed_scope, boundary, depth = self.braces.pop()
+        if closed_scope is None:
             return scope
-        if made.kind == "enum":
-            _add_enumerators(made, self.code, at)
+        if closed_scope.kind == "enum":
+            _add_enumerators(closed_scope, self.code, at)
         else:
-            self.end_statement(made, at)
-        made.end = at + 1
+            self.end_statement(closed_scope, at)
+        closed_scope.end = at + 1
         self.depth = depth
         # a class and a lambda go on to the `;`; other bodies end their statement
-        self.boundary = boundary if depth or made.kind == "lambda" else at + 1
-        if made.kind in ("lambda", "enum"):
-            made.kind = "function" if made.kind == "lambda" else "block"
-        assert made.parent is not None
-        return made.parent
+        self.boundary = boundary if depth or closed_scope.kind == "lambda" else at + 1
+        if closed_scope.kind in ("lambda", "enum"):
+            closed_scope.kind = "function" if closed_scope.kind == "lambda" else "block"
+        assert closed_scope.parent is not None
+        return closed_scope.parent
 
     def end_statement(self, scope: Scope, at: int) -> None:
         """Add what the statement that ends at a place defines."""
@@ -187,16 +187,16 @@ def _parse_template_heads(code: str, first: int, at: int) -> tuple[dict[str, Par
 def _split_angle(code: str, first: int, at: int) -> tuple[list[tuple[int, int]], int]:
     """Split what is between angle brackets or parentheses at commas: (places, where it ends)."""
     items: list[tuple[int, int]] = []
-    begin, deep = first, 0
+    begin, depth = first, 0
     while first < at:
         letter = code[first]
         if letter in "<([{":
-            deep += 1
+            depth += 1
         elif letter in ">)]}" and not (letter == ">" and code[first - 1] in "-="):
-            if deep == 0:
+            if depth == 0:
                 break
-            deep -= 1
-        elif letter == "," and deep == 0:
+            depth -= 1
+        elif letter == "," and depth == 0:
             items.append((begin, first))
             begin = first + 1
         first += 1
@@ -254,16 +254,16 @@ def _make_class_scope(
     rest = at - len(head)
     if "=" in re.sub(r"<.*>", "", head, flags=re.S):
         return None
-    made = Scope("class", match["name"].split("::")[-1], first, at + 1, at + 1, parent, parameters)
-    made.specialised = bool(match["special"])
-    behind = re.compile(r"[^:]:(?!:)").search(head, match.end() - 1)
-    if behind and not match["special"]:
-        first = rest + behind.end()
+    scope = Scope("class", match["name"].split("::")[-1], first, at + 1, at + 1, parent, parameters)
+    scope.specialised = bool(match["special"])
+    colon = re.compile(r"[^:]:(?!:)").search(head, match.end() - 1)
+    if colon and not match["special"]:
+        first = rest + colon.end()
         named = re.compile(r"\s*(?:(?:public|private|protected|virtual|typename)\s+)*")
         items, _ = _split_angle(code, first, at)
         heads = ((named.match(code, begin), begin) for begin, _ in items)
-        made.bases = tuple(head_match.end() if head_match else begin for head_match, begin in heads)
-    return made
+        scope.bases = tuple(head_match.end() if head_match else begin for head_match, begin in heads)
+    return scope
 
 
 def _make_function_scope(
@@ -276,14 +276,14 @@ def _make_function_scope(
         name = _FUNCTION.search(before)
         if name and not _ATTRIBUTE.search(before) and before.count("<") == before.count(">"):
             items, _ = _split_angle(code, opened + 1, at)
-            taken = dict(parameters)
+            all_parameters = dict(parameters)
             for place, (begin, past) in enumerate(items):
                 if found := _parse_parameter(code, begin, past, place, template=False):
-                    taken[found.name] = found
-            made = Scope("function", name[1], first, at + 1, at + 1, parent, taken)
+                    all_parameters[found.name] = found
+            scope = Scope("function", name[1], first, at + 1, at + 1, parent, all_parameters)
             outside = _MEMBER.search(before[: name.start()])
-            made.member_of = outside[1] if outside else ""
-            return made
+            scope.member_of = outside[1] if outside else ""
+            return scope
         opened = code.find("(", _skip_parentheses(code, opened, at), at)
     return None
 
@@ -297,11 +297,11 @@ def _make_lambda_scope(code: str, first: int, at: int, parent: Scope) -> Scope |
     bracket = code.rfind("]", first, at)
     if bracket < 0 or not (match := _LAMBDA.match(code, bracket, at)):
         return None
-    items, behind = _split_angle(code, match.end(), at) if match["taken"] else ([], match.end())
-    if not _BEHIND_LAMBDA.match(code[behind:at]) or not re.search(
+    items, end = _split_angle(code, match.end(), at) if match["taken"] else ([], match.end())
+    if not _BEHIND_LAMBDA.match(code[end:at]) or not re.search(
         r"(?:[=(,&|{]|\breturn)\s*\[[^\[\]]*\]", code[first : bracket + 1]
     ):
         return None
-    taken = (_parse_parameter(code, begin, past, n, template=False) for n, (begin, past) in enumerate(items))
+    parsed = (_parse_parameter(code, begin, past, n, template=False) for n, (begin, past) in enumerate(items))
     opened = code.rfind("[", first, bracket)
-    return Scope("lambda", "", opened, at + 1, at + 1, parent, {one.name: one for one in taken if one})
+    return Scope("lambda", "", opened, at + 1, at + 1, parent, {one.name: one for one in parsed if one})

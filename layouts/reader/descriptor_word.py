@@ -129,10 +129,10 @@ def _recognise_spelled(text: str) -> tuple[TextMeaning, ...]:
     notices = tuple(note.text for note in read.warnings) or _list_doubts(read.word)
     fits = number and (small or (len(plain.removeprefix("0x")) < _WHOLE and not marked(read.word)))
     result = [printed_words.make_descriptor_meaning(read.word, notices, not (small or short or notices), fits=fits)]
-    meant = {note.word for note in read.warnings} - {read.word}
+    intended = {note.word for note in read.warnings} - {read.word}
     result += [
         printed_words.make_descriptor_meaning(word, ("The result in 64-bit arithmetic.",), False)
-        for word in sorted(meant)
+        for word in sorted(intended)
     ]
     return tuple(result)
 
@@ -232,11 +232,11 @@ def _summarize_built(built: BuiltWord, fields: dict[str, Any] | None, name: str)
     """Say what is known of a word: its start address where code leaves it open, the fields (None for those that a text
     leaves out), else the word.
     """
-    behind = f" ({name})" if name else ""
+    suffix = f" ({name})" if name else ""
     if built.start:
-        return f"start address from '{built.start}'{behind}"
+        return f"start address from '{built.start}'{suffix}"
     if fields is None:
-        return format_word(built.word) + behind
+        return format_word(built.word) + suffix
     known = [_SAYS[amount].format(value) for amount, value in fields.items() if value is not None]
     start = Descriptor(built.word, get_format_of_word(built.word)).start_address
-    return (", ".join(known) or f"start address {start:#x}") + behind
+    return (", ".join(known) or f"start address {start:#x}") + suffix

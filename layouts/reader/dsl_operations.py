@@ -135,16 +135,16 @@ def _parse_move(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
     args = [text.resolve_value(argument) for argument in value.args or ()]
     older = row.older and _has_count_alone(value, args)
     names = ("num_matrices",) if older else ("transpose", "num_matrices", "unpack_bits")
-    given = {**dict(zip(names, args, strict=False)), **{name: text.resolve_value(one) for name, one in value.named}}
-    turned = True if older else given.get("transpose", False)
-    if isinstance(turned, SyntaxTerm):
-        turned = {"True": True, "False": False}.get(turned.name, turned)
-    count = text.parse_number(given.get("num_matrices", 1))
-    unpack = text.parse_number(given.get("unpack_bits"))
-    if why := _explain_move_fault(row, turned, count, unpack):
+    values = {**dict(zip(names, args, strict=False)), **{name: text.resolve_value(one) for name, one in value.named}}
+    transposed = True if older else values.get("transpose", False)
+    if isinstance(transposed, SyntaxTerm):
+        transposed = {"True": True, "False": False}.get(transposed.name, transposed)
+    count = text.parse_number(values.get("num_matrices", 1))
+    unpack = text.parse_number(values.get("unpack_bits"))
+    if why := _explain_move_fault(row, transposed, count, unpack):
         raise _make_move_error(value.name, row, why)
     verb = InstructionVerb.LOAD if value.name.startswith("Ld") else InstructionVerb.STORE
-    found = _find_move_instructions(row, verb, turned if isinstance(turned, bool) else None, count, unpack)
+    found = _find_move_instructions(row, verb, transposed if isinstance(transposed, bool) else None, count, unpack)
     return AtomMeaning(tuple(found), value.path, {}, note=_OLDER if older else row.note) if found else None
 
 
@@ -158,12 +158,12 @@ def _has_count_alone(value: SyntaxTerm, args: list[Any]) -> bool:
     return [name for name, _ in value.named] == ["num_matrices"]
 
 
-def _explain_move_fault(row: _MoveOperation, turned: Any, count: int | None, unpack: int | None) -> str:
+def _explain_move_fault(row: _MoveOperation, transposed: Any, count: int | None, unpack: int | None) -> str:
     """Say which argument no release takes; "" where all may be right."""
-    if isinstance(turned, bool) and row.turned is not None and turned is not row.turned:
-        return f"transpose is {turned}; it must be {row.turned}"
-    if not isinstance(turned, bool) and isinstance(turned, int):
-        return f"transpose is {turned}, which is not a bool"
+    if isinstance(transposed, bool) and row.turned is not None and transposed is not row.turned:
+        return f"transpose is {transposed}; it must be {row.turned}"
+    if not isinstance(transposed, bool) and isinstance(transposed, int):
+        return f"transpose is {transposed}, which is not a bool"
     if count is not None and count not in row.counts:
         return f"num_matrices is {count}"
     if unpack is not None and unpack not in row.unpacks:
@@ -172,7 +172,7 @@ def _explain_move_fault(row: _MoveOperation, turned: Any, count: int | None, unp
 
 
 def _find_move_instructions(
-    row: _MoveOperation, verb: InstructionVerb, turned: bool | None, count: int | None, unpack: int | None
+    row: _MoveOperation, verb: InstructionVerb, transposed: bool | None, count: int | None, unpack: int | None
 ) -> list[Instruction]:
     """Return the instructions of an operation; None for an argument that is open."""
     whole = row.shape == "m8n16" and unpack is None  # eight rows of 16 bytes
@@ -184,7 +184,7 @@ def _find_move_instructions(
         and i.family.memory is OperandPlace.ROWS
         and i.shape == shape
         and (count is None or i.counts.get("x", 1) == count // row.each)
-        and (turned is None or ("trans" in i.modifiers) == turned)
+        and (transposed is None or ("trans" in i.modifiers) == transposed)
         and next(iter(i.operands.values())).container_bits == bits
         and (f"b{unpack}x16" in i.family.unpacks if unpack is not None else not i.family.unpacks)
     ]
@@ -198,15 +198,15 @@ def list_moves(name: str) -> list[AtomMeaning]:
     row = _MOVES.get(name)
     if row is None:
         return []
-    turned = (False, True) if row.turned is None else (row.turned,)
-    given = [
+    transposes = (False, True) if row.turned is None else (row.turned,)
+    spellings = [
         f"transpose={way}, num_matrices={count}, unpack_bits={unpack}"
         for unpack in (None, *row.unpacks)
-        for way in turned
+        for way in transposes
         for count in row.counts
     ]
-    homes = [terms.make_term_text(f"{name}({one})") for one in given]
-    return [one for home in homes for term in terms.find_terms(home, OPERATION) if (one := _parse_move(home, term))]
+    homes = [terms.make_term_text(f"{name}({move})") for move in spellings]
+    return [move for home in homes for term in terms.find_terms(home, OPERATION) if (move := _parse_move(home, term))]
 
 
 def describe_defaults(name: str) -> str:
@@ -217,20 +217,20 @@ def describe_defaults(name: str) -> str:
     """
     home = terms.make_term_text(f"{name}()")
     try:
-        made = [one for term in terms.find_terms(home, OPERATION) if (one := _parse_move(home, term))]
+        moves = [move for term in terms.find_terms(home, OPERATION) if (move := _parse_move(home, term))]
     except LayoutError as error:
         return error.hint
-    return f"{name}() is {made[0].found[0].ptx}." if made else ""
+    return f"{name}() is {moves[0].found[0].ptx}." if moves else ""
 
 
 def _make_move_error(name: str, row: _MoveOperation, why: str) -> LayoutError:
     counts = "|".join(map(str, row.counts))
-    turned = "True|False" if row.turned is None else str(row.turned)
+    transpose = "True|False" if row.turned is None else str(row.turned)
     unpacks = f", unpack_bits=None|{'|'.join(map(str, row.unpacks))}" if row.unpacks else ""
     return LayoutError(
         "bad_operation",
         f"{name} does not take these arguments: {why}.",
-        f"Allowed: {name}(transpose={turned}, num_matrices={counts}{unpacks}).",
+        f"Allowed: {name}(transpose={transpose}, num_matrices={counts}{unpacks}).",
         "text",
     )
 
@@ -242,11 +242,11 @@ def parse_operations(text: str) -> list[AtomMeaning]:
     refused: list[LayoutError] = []
     for term in terms.find_terms(home, OPERATION):
         try:
-            one = parse_operation(home, term) if term.args is not None else None
+            operation = parse_operation(home, term) if term.args is not None else None
         except LayoutError as error:
             refused.append(error)
             continue
-        out += [one] if one else []
+        out += [operation] if operation else []
     if refused and not out:
         raise refused[0]
     return out

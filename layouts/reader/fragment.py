@@ -81,9 +81,9 @@ def _find_calls(text: str, fragments: list[wmma.WmmaFragment]) -> list[Instructi
         calls.append(catalog.find_instruction(f"wmma.mma.sync.aligned.{a_layout}.{b_layout}.{shape}.{types}"))
     if (
         re.search(r"\bstore_matrix_sync\s*\(", text)
-        and len(said := set(re.findall(r"\bmem_(row|col)_major", text))) == 1
+        and len(majors := set(re.findall(r"\bmem_(row|col)_major", text))) == 1
     ):
-        calls.append(catalog.find_instruction(f"wmma.store.d.sync.aligned.{said.pop()}.{shape}.{total}"))
+        calls.append(catalog.find_instruction(f"wmma.store.d.sync.aligned.{majors.pop()}.{shape}.{total}"))
     return [call for call in calls if call is not None]
 
 

@@ -47,8 +47,8 @@ def list_address_maps() -> tuple[AddressMap, ...]:
             operand = instruction.operand(letter)
             for major in ("K", "MN") if operand.container_bits == 16 else ("K",):
                 key = instruction.shape, operand.container_bits, letter, major
-                if key not in found and (one := _find_addresses(instruction, letter, major)) is not None:
-                    found[key] = one
+                if key not in found and (address_map := _find_addresses(instruction, letter, major)) is not None:
+                    found[key] = address_map
     return tuple(found.values())
 
 
@@ -71,11 +71,11 @@ def _find_addresses(instruction: Instruction, letter: str, major: str) -> Addres
     return AddressMap(chains[0].load.instruction, instruction, letter, major, rows, cols)
 
 
-def gives_addresses(rows: Values, cols: Values, one: AddressMap) -> bool:
+def gives_addresses(rows: Values, cols: Values, address_map: AddressMap) -> bool:
     """Return whether a formula gives the rows of a load to its lanes; other lanes' addresses are not used."""
-    lanes = len(one.rows)
+    lanes = len(address_map.rows)
     if rows.shape[1] < lanes:
         return False
     mine = (np.broadcast_to(axis, (axis.shape[0], rows.shape[1], 1))[:, :lanes, 0] for axis in (rows, cols))
-    pairs = zip(mine, (one.rows, one.cols), strict=True)
-    return all(is_constant((axis - wanted)[:, :, None]) for axis, wanted in pairs)
+    pairs = zip(mine, (address_map.rows, address_map.cols), strict=True)
+    return all(is_constant((axis - expected)[:, :, None]) for axis, expected in pairs)

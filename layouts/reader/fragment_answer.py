@@ -37,13 +37,13 @@ def recognise_fragment_code(text: str) -> tuple[TextMeaning, ...]:
     return (TextMeaning("fragment", _make_title(answer), facts, tuple(_list_notices(answer)), sure=True),)
 
 
-def list_held(one: FragmentMap, letter: str) -> list[dict[str, Any]]:
+def list_held(fragment_map: FragmentMap, letter: str) -> list[dict[str, Any]]:
     """List the operands of a map, one of each opcode, shape and size of element: name, PTX, operand's letter.
 
     letter: the operand that the text names, which comes first.
     """
     groups: dict[tuple[str, str, int], list[tuple[str, str, str]]] = {}
-    for instruction, operand in one.operands:
+    for instruction, operand in fragment_map.operands:
         opcode = instruction.family.name.replace("_sp", ".sp").replace("_scaled", ".block_scale")
         trans = ".trans" * (".trans" in instruction.ptx)
         key = (
@@ -52,18 +52,18 @@ def list_held(one: FragmentMap, letter: str) -> list[dict[str, Any]]:
             operand.container_bits,
         )
         groups.setdefault(key, []).append((operand.name, operand.element.name, instruction.ptx))
-    held = []
+    indices = []
     for (head, _, _), parts in groups.items():
         letters = " and ".join(sorted({name.upper() for name, _, _ in parts})) if parts[0][0] != "data" else "a matrix"
         types = ", ".join(dict.fromkeys(kind for _, kind, _ in parts))
-        held.append({"name": f"{letters} of {head} {types}", "ptx": parts[0][2], "operand": parts[0][0]})
-    counts = Counter(_group_letters(part["operand"]) for part in held)
+        indices.append({"name": f"{letters} of {head} {types}", "ptx": parts[0][2], "operand": parts[0][0]})
+    counts = Counter(_group_letters(part["operand"]) for part in indices)
     letters = "cd" if letter in ("c", "d") else letter
 
     def rank(part: dict[str, Any]) -> tuple[bool, int]:
         return not letters or part["operand"] not in letters, -counts[_group_letters(part["operand"])]
 
-    return sorted(held, key=rank)
+    return sorted(indices, key=rank)
 
 
 def _group_letters(operand: str) -> str:
@@ -71,31 +71,31 @@ def _group_letters(operand: str) -> str:
     return "cd" if operand in ("c", "d") else operand
 
 
-def name_map(one: FragmentMap, letter: str) -> str:
+def name_map(fragment_map: FragmentMap, letter: str) -> str:
     """Return what a map is of: its first operands of the letter, or of each letter if the text names none that it
     has.
     """
-    held = list_held(one, letter)
-    firsts = {_group_letters(part["operand"]): str(part["name"]) for part in reversed(held)}
-    names = [held[0]["name"]] if one.has_operand(letter) else list(firsts.values())[::-1]
-    more = len(held) - len(names)
+    indices = list_held(fragment_map, letter)
+    firsts = {_group_letters(part["operand"]): str(part["name"]) for part in reversed(indices)}
+    names = [indices[0]["name"]] if fragment_map.has_operand(letter) else list(firsts.values())[::-1]
+    more = len(indices) - len(names)
     return f"{join_words(names)} (and {more} more with the same map)" if more else join_words(names)
 
 
-def describe_held(held: HeldValues, letter: str) -> dict[str, Any]:
+def describe_held(part: HeldValues, letter: str) -> dict[str, Any]:
     """Describe a map in which some values of a text are."""
     return {
-        "name": name_map(held.map, letter),
-        "threads": held.map.threads,
-        "values": held.map.values,
-        "held": list(held.values),
-        "operands": list_held(held.map, letter),
+        "name": name_map(part.map, letter),
+        "threads": part.map.threads,
+        "values": part.map.values,
+        "held": list(part.values),
+        "operands": list_held(part.map, letter),
     }
 
 
-def name_values(held: Sequence[int]) -> str:
+def name_values(indices: Sequence[int]) -> str:
     """Return how some values are called: `value 0`, `values 2 and 3`."""
-    return f"value{'s' * (len(held) > 1)} {join_words([str(n) for n in held])}"
+    return f"value{'s' * (len(indices) > 1)} {join_words([str(n) for n in indices])}"
 
 
 def describe_match(match: FormulaMatch, answer: FormulaAnswer) -> dict[str, Any]:
@@ -111,26 +111,34 @@ def describe_match(match: FormulaMatch, answer: FormulaAnswer) -> dict[str, Any]
     }
 
 
-def describe_address(one: AddressMap) -> dict[str, Any]:
+def describe_address(address_map: AddressMap) -> dict[str, Any]:
     """Describe the load whose row addresses a formula gives."""
-    major = "K" if one.major == "K" else "M" if one.operand == "a" else "N"
-    load = one.load.ptx.replace(".sync.aligned", "").replace(".shared.b16", "")
-    kind = f"{one.mma.operand(one.operand).container_bits}-bit"
-    name = f"Row addresses of {load} for {one.operand.upper()} of {one.mma.shape}, {kind}, {major}-major"
-    return {"name": name, "ptx": one.load.ptx, "mma": one.mma.ptx, "operand": one.operand, "major": one.major}
+    major = "K" if address_map.major == "K" else "M" if address_map.operand == "a" else "N"
+    load = address_map.load.ptx.replace(".sync.aligned", "").replace(".shared.b16", "")
+    kind = f"{address_map.mma.operand(address_map.operand).container_bits}-bit"
+    name = (
+        f"Row addresses of {load} for {address_map.operand.upper()} of {address_map.mma.shape}, {kind}, {major}-major"
+    )
+    return {
+        "name": name,
+        "ptx": address_map.load.ptx,
+        "mma": address_map.mma.ptx,
+        "operand": address_map.operand,
+        "major": address_map.major,
+    }
 
 
 def _describe_nearest(answer: FormulaAnswer) -> dict[str, Any] | None:
     nearest = answer.nearest
     if nearest is None:
         return None
-    thread, value, said, held = nearest.first
+    thread, value, computed, actual = nearest.first
     return {
         "name": name_map(nearest.map, answer.letter),
         "values": nearest.map.values,
         "agree": nearest.agree,
         "total": nearest.total,
-        "first_difference": {"thread": thread, "value": value, "formula": list(said), "operand": list(held)},
+        "first_difference": {"thread": thread, "value": value, "formula": list(computed), "operand": list(actual)},
         "operands": list_held(nearest.map, answer.letter),
     }
 
@@ -163,11 +171,11 @@ def _make_title(answer: FormulaAnswer) -> str:
 
 def _name_parts(answer: FormulaAnswer) -> str:
     """Name the values of the first map that hold what the text computes, and say how many others do."""
-    held, more = answer.parts[0], len(answer.parts) - 1
-    how = "" if answer.said or len(held.values) == 1 else "Each of "
-    name = how + name_values(held.values)
+    first, more = answer.parts[0], len(answer.parts) - 1
+    how = "" if answer.said or len(first.values) == 1 else "Each of "
+    name = how + name_values(first.values)
     others = f", and values of {more} other map{'s' * (more > 1)}" if more else ""
-    return f"{name[0].upper()}{name[1:]} of {name_map(held.map, answer.letter)}{others}"
+    return f"{name[0].upper()}{name[1:]} of {name_map(first.map, answer.letter)}{others}"
 
 
 def _list_notices(answer: FormulaAnswer) -> Iterator[str]:
@@ -186,11 +194,12 @@ def _list_notices(answer: FormulaAnswer) -> Iterator[str]:
             f" lane {clash.other_lane} has at {name} = {clash.other_value}."
         )
     if answer.nearest:
-        thread, value, said, held = answer.nearest.first
+        thread, value, computed, actual = answer.nearest.first
         yield (
             f"Nearest with {answer.nearest.map.values} values: {name_map(answer.nearest.map, answer.letter)},"
             f" {answer.nearest.agree} of {answer.nearest.total} elements. First difference: lane {thread}, value"
-            f" {value}: the text has row {said[0]}, column {said[1]}; the operand has row {held[0]}, column {held[1]}."
+            f" {value}: the text has row {computed[0]}, column {computed[1]}; the operand has row {actual[0]},"
+            f" column {actual[1]}."
         )
 
 

@@ -126,18 +126,18 @@ def compare_code(text: str) -> FormulaAnswer:
         return _compare_moves(run_lane_code(statements, {}))
     names = _find_coordinates(code)
     letter = letter or _find_named(names)
-    given = _find_index(source)
+    index_names = _find_index(source)
     if formula.values and not range_:
-        return _compare_some(statements, given, names, formula.values, letter)
-    least = range_ or _count_distinct_values(statements, given, names)
-    if not given:
+        return _compare_some(statements, index_names, names, formula.values, letter)
+    least = range_ or _count_distinct_values(statements, index_names, names)
+    if not index_names:
         return _compare_single(statements, names, letter, least, range_)
-    return _compare_values(statements, given, names, letter, least, range_)
+    return _compare_values(statements, index_names, names, letter, least, range_)
 
 
 def _compare_values(
     statements: Sequence[Statement],
-    given: tuple[str, ...],
+    index_names: tuple[str, ...],
     names: tuple[str, str],
     letter: str,
     least: int,
@@ -145,16 +145,16 @@ def _compare_values(
 ) -> FormulaAnswer:
     """Compare a formula of lane and value with every map of its range."""
     maps = [fragment_map for fragment_map in list_fragment_maps() if range_ in (0, fragment_map.values)]
-    runs = _run_each(statements, given, names, maps)
+    runs = _run_each(statements, index_names, names, maps)
     matches = _list_matches(runs, maps, letter, least)
     loose = _list_loose(runs)
     if loose and not matches:
         raise make_open_error(f"no operand agrees if {', '.join(loose)} is the same in all threads")
     nearest = None if loose or _has_whole(matches, least) else _find_nearest(runs, maps, letter, least)
-    open_values = "" if range_ else given[0]
+    open_values = "" if range_ else index_names[0]
     clash = None
     if open_values and matches and matches[0].map.values < least:
-        clash = find_clash(*_run_formula(statements, given, names, least)[:2], matches[0].map.values)
+        clash = find_clash(*_run_formula(statements, index_names, names, least)[:2], matches[0].map.values)
     return FormulaAnswer(tuple(matches), (), nearest, loose, letter, len(maps), False, least, open_values, clash)
 
 
@@ -178,10 +178,10 @@ def _compare_single(
 
 
 def _run_each(
-    statements: Sequence[Statement], given: Sequence[str], names: tuple[str, str], maps: Sequence[FragmentMap]
+    statements: Sequence[Statement], index_names: Sequence[str], names: tuple[str, str], maps: Sequence[FragmentMap]
 ) -> FormulaRuns:
     """Compute rows and columns of one value, and of as many as each map has."""
-    return {count: _run_formula(statements, given, names, count) for count in {one.values for one in maps} | {1}}
+    return {count: _run_formula(statements, index_names, names, count) for count in {one.values for one in maps} | {1}}
 
 
 def _list_matches(runs: FormulaRuns, maps: Sequence[FragmentMap], letter: str, least: int) -> list[FormulaMatch]:
@@ -208,33 +208,37 @@ def _find_nearest(runs: FormulaRuns, maps: Sequence[FragmentMap], letter: str, l
 
 
 def _compare_some(
-    statements: Sequence[Statement], given: tuple[str, ...], names: tuple[str, str], said: tuple[int, ...], letter: str
+    statements: Sequence[Statement],
+    index_names: tuple[str, ...],
+    names: tuple[str, str],
+    values: tuple[int, ...],
+    letter: str,
 ) -> FormulaAnswer:
     """Compare the values that a text is for, c2 and c3 alone, with those values of every map."""
-    rows, cols, code = _run_formula(statements, given, names, max(said) + 1)
-    parts = list_holding(rows, cols, said, letter)
+    rows, cols, code = _run_formula(statements, index_names, names, max(values) + 1)
+    parts = list_holding(rows, cols, values, letter)
     if code.loose and not parts:
         raise make_open_error(f"no operand agrees if {', '.join(code.loose)} is the same in all threads")
-    count = sum(fragment_map.values > max(said) for fragment_map in list_fragment_maps())
-    return FormulaAnswer((), (), None, tuple(code.loose), letter, count, False, parts=parts, said=said)
+    count = sum(fragment_map.values > max(values) for fragment_map in list_fragment_maps())
+    return FormulaAnswer((), (), None, tuple(code.loose), letter, count, False, parts=parts, said=values)
 
 
 def _compare_half(
-    statements: Sequence[Statement], half: str, letter: str, range_: int, given: tuple[str, ...]
+    statements: Sequence[Statement], half: str, letter: str, range_: int, index_names: tuple[str, ...]
 ) -> FormulaAnswer:
     """Compare the rows or the columns that a text has with those of every map."""
     maps = [fragment_map for fragment_map in list_fragment_maps() if range_ in (0, fragment_map.values)]
     matches: list[FormulaMatch] = []
     loose: tuple[str, ...] = ()
     for one in maps:
-        index = {name: np.arange(one.values, dtype=np.int64)[None, None, :] for name in given}
+        index = {name: np.arange(one.values, dtype=np.int64)[None, None, :] for name in index_names}
         code = run_lane_code(statements, index)
         loose = tuple(code.loose)
         mine = _broadcast_values(code.names[_find_coordinate(code, half)], one)
         if is_constant(mine - (one.rows if half == "row" else one.cols)):
             matches.append(FormulaMatch(one))
     matches.sort(key=lambda match: not match.map.has_operand(letter))
-    open_values = given[0] if given and not range_ else ""
+    open_values = index_names[0] if index_names and not range_ else ""
     return FormulaAnswer(tuple(matches), (), None, loose, letter, len(maps), False, open_values=open_values, half=half)
 
 
@@ -244,19 +248,19 @@ def _rank_match(match: FormulaMatch, letter: str, least: int) -> tuple[bool, boo
     return short, match.swapped, not match.map.has_operand(letter), -match.map.values if short else match.map.values
 
 
-def _count_distinct_values(statements: Sequence[Statement], given: Sequence[str], names: tuple[str, str]) -> int:
+def _count_distinct_values(statements: Sequence[Statement], index_names: Sequence[str], names: tuple[str, str]) -> int:
     """Return how many values a formula distinguishes at least, 1 if that cannot be said."""
     try:
-        return count_distinguished(*_run_formula(statements, given, names, MOST_VALUES)[:2])
+        return count_distinguished(*_run_formula(statements, index_names, names, MOST_VALUES)[:2])
     except LayoutError:
         return 1
 
 
 def _run_formula(
-    statements: Sequence[Statement], given: Sequence[str], names: tuple[str, str], count: int
+    statements: Sequence[Statement], index_names: Sequence[str], names: tuple[str, str], count: int
 ) -> tuple[Values, Values, LaneCode]:
     """Compute rows and columns of so many values."""
-    index = {name: np.arange(count, dtype=np.int64)[None, None, :] for name in given}
+    index = {name: np.arange(count, dtype=np.int64)[None, None, :] for name in index_names}
     code = run_lane_code(statements, index)
     return code.names[names[0]], code.names[names[1]], code
 
@@ -302,38 +306,38 @@ def _find_index(source: str) -> tuple[str, ...]:
 # comparing ------------------------------------------------------------------------------------------------------------
 
 
-def _broadcast_values(values: Values, one: FragmentMap) -> NDArray[np.int64]:
+def _broadcast_values(values: Values, fragment_map: FragmentMap) -> NDArray[np.int64]:
     """Return coordinates as [trials, threads, values] of a map."""
-    part = values[:, : one.threads] if values.shape[1] > 1 else values
-    return np.broadcast_to(part, (values.shape[0], one.threads, one.values))
+    part = values[:, : fragment_map.threads] if values.shape[1] > 1 else values
+    return np.broadcast_to(part, (values.shape[0], fragment_map.threads, fragment_map.values))
 
 
-def _match_formula(rows: Values, cols: Values, one: FragmentMap) -> FormulaMatch | None:
+def _match_formula(rows: Values, cols: Values, fragment_map: FragmentMap) -> FormulaMatch | None:
     """Return how a formula agrees with a map, None if it does not; a tile may begin at any row and column."""
-    mine = _broadcast_values(rows, one), _broadcast_values(cols, one)
+    mine = _broadcast_values(rows, fragment_map), _broadcast_values(cols, fragment_map)
     for swapped in (False, True):
-        first, second = (one.cols, one.rows) if swapped else (one.rows, one.cols)
+        first, second = (fragment_map.cols, fragment_map.rows) if swapped else (fragment_map.rows, fragment_map.cols)
         if is_constant(mine[0] - first) and is_constant(mine[1] - second):
-            return FormulaMatch(one, swapped)
+            return FormulaMatch(fragment_map, swapped)
     return None
 
 
-def _measure_distance(rows: Values, cols: Values, one: FragmentMap) -> NearestMap:
+def _measure_distance(rows: Values, cols: Values, fragment_map: FragmentMap) -> NearestMap:
     """Count the elements at which a formula equals a map."""
-    mine = _broadcast_values(rows, one)[0], _broadcast_values(cols, one)[0]
-    same = (mine[0] == one.rows) & (mine[1] == one.cols)
+    mine = _broadcast_values(rows, fragment_map)[0], _broadcast_values(cols, fragment_map)[0]
+    same = (mine[0] == fragment_map.rows) & (mine[1] == fragment_map.cols)
     thread, value = (int(n) for n in np.argwhere(~same)[0]) if not same.all() else (0, 0)
-    said = int(mine[0][thread, value]), int(mine[1][thread, value])
-    held = int(one.rows[thread, value]), int(one.cols[thread, value])
-    return NearestMap(one, int(same.sum()), same.size, (thread, value, said, held))
+    computed = int(mine[0][thread, value]), int(mine[1][thread, value])
+    actual = int(fragment_map.rows[thread, value]), int(fragment_map.cols[thread, value])
+    return NearestMap(fragment_map, int(same.sum()), same.size, (thread, value, computed, actual))
 
 
 def _choose_nearer(best: NearestMap | None, other: NearestMap, letter: str) -> NearestMap | None:
     """Return the map with the larger share of equal elements, those of the named operand first."""
 
-    def rank(one: NearestMap) -> tuple[bool, float, int]:
-        named = any(operand.name == letter for _, operand in one.map.operands)
-        return (not letter or named, one.agree / one.total, -one.map.values)
+    def rank(nearest: NearestMap) -> tuple[bool, float, int]:
+        named = any(operand.name == letter for _, operand in nearest.map.operands)
+        return (not letter or named, nearest.agree / nearest.total, -nearest.map.values)
 
     if other.agree < MOST_NEAREST * other.total:
         return best
@@ -374,17 +378,19 @@ def _group_moves(moves: Sequence[FragmentMove]) -> Iterator[list[FragmentMove]]:
         yield values
 
 
-def _match_moves(groups: Sequence[Sequence[FragmentMove]], one: FragmentMap, swapped: bool) -> int:
+def _match_moves(groups: Sequence[Sequence[FragmentMove]], fragment_map: FragmentMap, swapped: bool) -> int:
     """Return how many fragments of a map the groups are, 0 if they are not."""
-    first, second = (one.cols, one.rows) if swapped else (one.rows, one.cols)
+    first, second = (fragment_map.cols, fragment_map.rows) if swapped else (fragment_map.rows, fragment_map.cols)
     steps: list[Any] = []
     times = 0
     for group in groups:
-        if len(group) % one.values:
+        if len(group) % fragment_map.values:
             return 0
-        for start in range(0, len(group), one.values):
-            part = group[start : start + one.values]
-            axes = [_stack_values([move.place[axis] for move in part], one) for axis in range(len(part[0].place))]
+        for start in range(0, len(group), fragment_map.values):
+            part = group[start : start + fragment_map.values]
+            axes = [
+                _stack_values([move.place[axis] for move in part], fragment_map) for axis in range(len(part[0].place))
+            ]
             if len(axes) == 2:
                 if not (is_constant(axes[0] - first) and is_constant(axes[1] - second)):
                     return 0
@@ -396,10 +402,10 @@ def _match_moves(groups: Sequence[Sequence[FragmentMove]], one: FragmentMap, swa
     return times if all((step == steps[0]).all() for step in steps) else 0
 
 
-def _stack_values(places: Sequence[Values], one: FragmentMap) -> NDArray[np.int64]:
+def _stack_values(places: Sequence[Values], fragment_map: FragmentMap) -> NDArray[np.int64]:
     trials = max(place.shape[0] for place in places)
-    parts = [place[:, : one.threads] if place.shape[1] > 1 else place for place in places]
-    return np.concatenate([np.broadcast_to(part, (trials, one.threads, 1)) for part in parts], axis=2)
+    parts = [place[:, : fragment_map.threads] if place.shape[1] > 1 else place for place in places]
+    return np.concatenate([np.broadcast_to(part, (trials, fragment_map.threads, 1)) for part in parts], axis=2)
 
 
 def _find_step(index: NDArray[np.int64], first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.int64] | None:

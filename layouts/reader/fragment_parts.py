@@ -25,7 +25,7 @@ def list_holding(rows: Values, cols: Values, said: Sequence[int], letter: str) -
     """List the maps of several values in which the values of a text are: those of the named operand first, then those
     that most operands have.
 
-    said: the values that the text is for, each compared with that value of a map; (0,) for a text without a number of
+    values: the values that the text is for, each compared with that value of a map; (0,) for a text without a number of
     the value, whose one value may be any.
     """
     found = []
@@ -44,7 +44,7 @@ def list_holding(rows: Values, cols: Values, said: Sequence[int], letter: str) -
     return tuple(sorted(found, key=lambda held: (not held.map.has_operand(letter), -len(held.map.operands))))
 
 
-def _is_same(mine: Values, held: NDArray[Any], one: FragmentMap) -> NDArray[np.bool_]:
+def _is_same(mine: Values, coordinates: NDArray[Any], fragment_map: FragmentMap) -> NDArray[np.bool_]:
     """Return whether a coordinate of each value of a text is that of each value of a map, in every thread."""
-    part = mine[:, : one.threads, :]
-    return np.asarray((part[..., :, None] == held[None, :, None, :]).all(axis=(0, 1)))
+    part = mine[:, : fragment_map.threads, :]
+    return np.asarray((part[..., :, None] == coordinates[None, :, None, :]).all(axis=(0, 1)))

@@ -19,12 +19,12 @@ _MOST = 64  # statements of one text
 
 def _split_operands(text: str) -> list[str]:
     """Split an operand list into its items, braces kept whole."""
-    operands, deep, part = [], 0, ""
+    operands, depth, part = [], 0, ""
     for letter in text:
-        deep += {"{": 1, "[": 1, "(": 1, "}": -1, "]": -1, ")": -1}.get(letter, 0)
-        if deep < 0:
+        depth += {"{": 1, "[": 1, "(": 1, "}": -1, "]": -1, ")": -1}.get(letter, 0)
+        if depth < 0:
             break
-        if letter == "," and deep == 0:
+        if letter == "," and depth == 0:
             operands.append(part.strip())
             part = ""
         else:
@@ -37,7 +37,7 @@ def find_majors(text: str) -> dict[str, str]:
 
     A in registers has none.
     """
-    said: set[tuple[str | None, str | None]] = set()
+    majors: set[tuple[str | None, str | None]] = set()
     for match, _ in zip(_STATEMENT.finditer(text), range(_MOST), strict=False):
         parts = _split_operands(match["rest"])
         registers = len(parts) > 1 and parts[1].startswith("{")
@@ -47,8 +47,8 @@ def find_majors(text: str) -> dict[str, str]:
         if len(transposes) < count:
             continue
         read = [_MAJORS.get(part) for part in transposes[:count]]
-        said.add((None, read[0]) if registers else (read[0], read[1]))
-    if len(said) != 1:
+        majors.add((None, read[0]) if registers else (read[0], read[1]))
+    if len(majors) != 1:
         return {}
-    a, b = said.pop()
+    a, b = majors.pop()
     return {**({"a": a} if a else {}), **({"b": b} if b else {})}

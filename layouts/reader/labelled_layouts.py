@@ -136,15 +136,15 @@ def _parse_layout(text: str) -> cute.CuteLayout | None:
 
 def find_pair_end(rest: str) -> int:
     """Find the end of a shape and its strides, both in parentheses; -1 if the line begins with no such layout."""
-    deep = 0
+    depth = 0
     colon = False
     for at, letter in enumerate(rest):
-        deep += (letter == "(") - (letter == ")")
-        if letter == ":" and not deep:
+        depth += (letter == "(") - (letter == ")")
+        if letter == ":" and not depth:
             if colon or not rest[:at].rstrip().endswith(")") or not rest[at + 1 :].lstrip().startswith("("):
                 return -1
             colon = True
-        elif letter == ")" and not deep and colon:
+        elif letter == ")" and not depth and colon:
             return at
     return -1
 
@@ -205,10 +205,10 @@ def find_code_layouts(text: str) -> Iterator[LabelledLayout]:
 
 
 def _parse_plain_layout(home: TermText, term: SyntaxTerm) -> cute.CuteLayout | None:
-    laid = shapes.parse_layout(home, term)
-    if laid is None or not laid.known:
+    layout = shapes.parse_layout(home, term)
+    if layout is None or not layout.known:
         return None
-    return _parse_layout(str(laid))  # what cannot be a layout of CuTe is refused there
+    return _parse_layout(str(layout))  # what cannot be a layout of CuTe is refused there
 
 
 def _parse_composed_layout(home: TermText, term: SyntaxTerm) -> cute.CuteLayout | None:

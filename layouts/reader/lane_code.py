@@ -284,10 +284,10 @@ class _Runner:
         match expression:
             case tree.Index():
                 inner = self._find_place(expression.value)
-                own = tuple(map(self.evaluate, expression.indices))
+                indices = tuple(map(self.evaluate, expression.indices))
                 if inner is not None:
-                    return inner[0], (*inner[1], *own)
-                return (name, own) if (name := _spell_array(expression.value)) else None
+                    return inner[0], (*inner[1], *indices)
+                return (name, indices) if (name := _spell_array(expression.value)) else None
             case tree.Call(function=tree.Name() as function) if 1 <= len(expression.arguments) <= 2:
                 return function.last, tuple(map(self.evaluate, expression.arguments))
             case tree.Unary(op="*"):
@@ -367,8 +367,8 @@ class _Runner:
             raise make_open_error(f"the text does not define '{name}'")
         if name not in self.code.loose:
             n = len(self.code.loose)
-            given = [first + step * n for first, step in zip(_FIRST, _STEP, strict=True)]
-            self.code.loose[name] = np.array(given, dtype=np.int64)[:, None, None]
+            values = [first + step * n for first, step in zip(_FIRST, _STEP, strict=True)]
+            self.code.loose[name] = np.array(values, dtype=np.int64)[:, None, None]
         return self.code.loose[name]
 
 
@@ -380,12 +380,12 @@ def _is_open(values: NDArray[Any]) -> bool:
 def _pair_registers(registers: Sequence[Place], indices: tuple[Values, ...]) -> list[FragmentMove]:
     """Return the moves of elements of one register array to consecutive places of memory."""
     moves = []
-    for n, (name, own) in enumerate(registers):
+    for n, (name, register) in enumerate(registers):
         if name != registers[0][0]:
             raise make_open_error("it stores several arrays as one")
-        if any(map(_is_open, own)):
+        if any(map(_is_open, register)):
             raise make_open_error("the index in the register array is open")
-        moves.append(FragmentMove(tuple(int(one.flat[0]) for one in own), (*indices[:-1], indices[-1] + n)))
+        moves.append(FragmentMove(tuple(int(one.flat[0]) for one in register), (*indices[:-1], indices[-1] + n)))
     return moves
 
 

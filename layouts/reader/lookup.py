@@ -86,8 +86,8 @@ def _can_change(home: TermText, definition: Definition, scope: Scope) -> bool:
     """Return whether a variable of C++ is assigned again, counted, or handed on by its address."""
     if definition.fixed or definition.typed or home.python:
         return False
-    around = [one for one in scope.list_outward() if one.kind in ("function", "class")]
-    part = around[-1] if around else home.scopes.outermost
+    enclosing = [one for one in scope.list_outward() if one.kind in ("function", "class")]
+    part = enclosing[-1] if enclosing else home.scopes.outermost
     name = re.escape(definition.name)
     changed = re.compile(
         rf"(?<![\w.>]){name}\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))|(?:\+\+|--|>>\s*|[(,]\s*&\s*){name}\b"
@@ -116,10 +116,10 @@ def _get_argument(home: TermText, use: SyntaxTerm, parameter: Parameter) -> Valu
     if parameter.name in use.given:
         return use.given[parameter.name]
     method = home.python and isinstance(use.owner, SyntaxTerm) and use.owner.path in _SELF
-    given = (use.args if home.python else use.angle) or ()
+    arguments = (use.args if home.python else use.angle) or ()
     place = parameter.place - method
-    if 0 <= place < len(given):
-        return given[place]
+    if 0 <= place < len(arguments):
+        return arguments[place]
     return home.parse_term(parameter.default, angle=parameter.template) if parameter.default is not None else None
 
 
@@ -194,22 +194,22 @@ def describe_instantiation(home: TermText, place: int) -> str:
     return ""
 
 
-def _make_key(home: TermText, value: Value, deep: int = 0) -> object:
+def _make_key(home: TermText, value: Value, depth: int = 0) -> object:
     """Return what is equal for equal values; of an open value, something that equals nothing else."""
     number = home.parse_number(value) if not isinstance(value, str) else None
     if number is not None:
         return number
     value = home.resolve_value(value)
-    if deep > _MOST_BASES or value is None:
+    if depth > _MOST_BASES or value is None:
         return object()
     if isinstance(value, tuple):
-        return tuple(_make_key(home, item, deep + 1) for item in value)
+        return tuple(_make_key(home, item, depth + 1) for item in value)
     if not isinstance(value, SyntaxTerm):
         return value
     if value.symbol or is_open(home, value):
         return object()
-    parts = tuple(_make_key(home, item, deep + 1) for item in value.inside)
-    return value.path, parts, tuple((name, _make_key(home, item, deep + 1)) for name, item in value.named)
+    parts = tuple(_make_key(home, item, depth + 1) for item in value.inside)
+    return value.path, parts, tuple((name, _make_key(home, item, depth + 1)) for name, item in value.named)
 
 
 # members --------------------------------------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ def _find_attribute(home: TermText, term: SyntaxTerm) -> Value:
     return None
 
 
-def _find_in_class(home: TermText, owner: Value, name: str, deep: int = 0) -> Value:
+def _find_in_class(home: TermText, owner: Value, name: str, depth: int = 0) -> Value:
     if not isinstance(owner, SyntaxTerm) or (home.python and (owner.args or owner.named)):
         return None
     scopes = home.scopes.list_named("class", owner.name)
@@ -247,15 +247,15 @@ def _find_in_class(home: TermText, owner: Value, name: str, deep: int = 0) -> Va
     (scope,) = scopes
     if found := scope.definitions.get(name, []):
         return _get_common_value(home, found, scope)
-    return _find_in_bases(home, scope, name, deep)
+    return _find_in_bases(home, scope, name, depth)
 
 
-def _find_in_bases(home: TermText, scope: Scope, name: str, deep: int = 0) -> Value:
-    if deep > _MOST_BASES:
+def _find_in_bases(home: TermText, scope: Scope, name: str, depth: int = 0) -> Value:
+    if depth > _MOST_BASES:
         return None
     for begin in scope.bases:
         base = home.resolve_value(home.parse_type(begin))
-        if (value := _find_in_class(home, base, name, deep + 1)) is not None:
+        if (value := _find_in_class(home, base, name, depth + 1)) is not None:
             return value
     return None
 
@@ -279,19 +279,19 @@ def list_open_names(home: TermText, value: Value) -> list[str]:
     return list(dict.fromkeys(_walk_open_names(home, value, 0)))[:_MOST_NAMES]
 
 
-def _walk_open_names(home: TermText, value: Value, deep: int) -> Iterator[str]:
-    if deep > 2 * _MOST_NAMES or isinstance(value, int | str) or value is None or home.parse_number(value) is not None:
+def _walk_open_names(home: TermText, value: Value, depth: int) -> Iterator[str]:
+    if depth > 2 * _MOST_NAMES or isinstance(value, int | str) or value is None or home.parse_number(value) is not None:
         return
     if isinstance(value, tuple):
         for item in value:
-            yield from _walk_open_names(home, item, deep + 1)
+            yield from _walk_open_names(home, item, depth + 1)
         return
     value = home.resolve_value(value)
     if not isinstance(value, SyntaxTerm):
-        yield from _walk_open_names(home, value, deep + 1)
+        yield from _walk_open_names(home, value, depth + 1)
         return
     inner = (*value.inside, *(item for _, item in value.named))
-    names = list(dict.fromkeys(name for item in inner for name in _walk_open_names(home, item, deep + 1)))
+    names = list(dict.fromkeys(name for item in inner for name in _walk_open_names(home, item, depth + 1)))
     if names:
         yield from names
     elif value.symbol or inner:

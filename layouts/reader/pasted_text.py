@@ -92,8 +92,8 @@ def make_place_map(text: str) -> Callable[[int, int], tuple[int, int]] | None:
         return None
     at = list(range(len(text)))
     for word in _WORD.finditer(text):
-        kept = list(_list_seen_places(word))
-        at[word.start() : word.end()] = kept + [word.end() - 1] * (len(word[0]) - len(kept))
+        places = list(_list_seen_places(word))
+        at[word.start() : word.end()] = places + [word.end() - 1] * (len(word[0]) - len(places))
     return lambda first, past: (at[first], at[past - 1] + 1) if first < past else (first, past)
 
 

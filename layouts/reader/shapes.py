@@ -19,10 +19,10 @@ from lanescope.reader.terms import SyntaxTerm, TermText
 Nested = Any  # an int, the name of a symbol, or a tuple of Nested
 
 
-def parse_nested(text: TermText, value: Any, deep: int = 0) -> Nested:
+def parse_nested(text: TermText, value: Any, depth: int = 0) -> Nested:
     """Parse integers and symbols, nested as in a shape or stride; None for other values."""
     value = text.resolve_value(value)
-    if deep > cute.DEEPEST:
+    if depth > cute.DEEPEST:
         return None
     if isinstance(value, tuple):
         items: tuple[Any, ...] = value
@@ -30,7 +30,7 @@ def parse_nested(text: TermText, value: Any, deep: int = 0) -> Nested:
         items = value.inside
     else:
         return text.get_number_or_words(value) if value is not None else None
-    return tuple(parse_nested(text, item, deep + 1) for item in items)
+    return tuple(parse_nested(text, item, depth + 1) for item in items)
 
 
 def list_symbols(*values: Nested) -> list[str]:
@@ -165,17 +165,17 @@ def _replace_numbers(words: str) -> str:
     return re.sub(r"_?\d+", "0", words)
 
 
-def compute_covered_size(laid: SymbolicLayout) -> int | None:
+def compute_covered_size(layout: SymbolicLayout) -> int | None:
     """Compute the least size of a tile's mode with this permutation, gaps included; None if it contains a symbol.
 
     A permutation that CuTe rejects counts its elements.
     """
-    if not laid.known or not tuples.is_congruent(laid.shape, laid.stride):
-        return compute_size(laid.shape)
+    if not layout.known or not tuples.is_congruent(layout.shape, layout.stride):
+        return compute_size(layout.shape)
     try:
-        return algebra.get_covered_size(cute.CuteLayout(laid.shape, laid.stride))
+        return algebra.get_covered_size(cute.CuteLayout(layout.shape, layout.stride))
     except LayoutError:
-        return compute_size(laid.shape)
+        return compute_size(layout.shape)
 
 
 def parse_tiler(text: TermText, value: Any) -> tuple[str | None, list[Any]]:
@@ -198,10 +198,10 @@ def parse_tiler(text: TermText, value: Any) -> tuple[str | None, list[Any]]:
             words.append("_")
             sizes.append(None)
             continue
-        laid = parse_layout(text, mode) if isinstance(mode, SyntaxTerm) and "ayout" in mode.name else None
-        if laid:
-            words.append(str(laid))
-            sizes.append(compute_covered_size(laid) or str(laid))
+        layout = parse_layout(text, mode) if isinstance(mode, SyntaxTerm) and "ayout" in mode.name else None
+        if layout:
+            words.append(str(layout))
+            sizes.append(compute_covered_size(layout) or str(layout))
         else:
             words.append(str(text.get_number_or_words(mode)))
             sizes.append(text.get_number_or_words(mode))
@@ -213,10 +213,10 @@ def parse_printed_tiler(words: str) -> tuple[str | None, list[Any]]:
     words = re.sub(r"\s|_(?=\d)", "", words)
     if not (words.startswith("(") and words.endswith(")")):
         return None, []
-    parts, deep, part = [], 0, ""
+    parts, depth, part = [], 0, ""
     for letter in words[1:-1]:
-        deep += {"(": 1, ")": -1}.get(letter, 0)
-        if letter == "," and deep == 0:
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if letter == "," and depth == 0:
             parts.append(part)
             part = ""
         else:
@@ -231,7 +231,7 @@ def parse_printed_tiler(words: str) -> tuple[str | None, list[Any]]:
             result.append(match[1])
             sizes.append(int(match[1]))
         else:
-            laid = parse_printed_layout(mode)
+            layout = parse_printed_layout(mode)
             result.append(mode)
-            sizes.append(compute_covered_size(laid) if laid else None)
+            sizes.append(compute_covered_size(layout) if layout else None)
     return (None, sizes) if set(result) <= {"_"} else (f"({','.join(result)})", sizes)

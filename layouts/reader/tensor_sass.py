@@ -81,9 +81,9 @@ def parse_mma_operands(text: str) -> MmaOperands | None:
     if len(sources) < 2 or sources[1][0] != "gdesc" or idesc is None:
         return None
     words = [{part for part in source[2].split(".") if part} for source in sources]
-    a, b = ({word[2:] for word in own if word[:2] in ("A_", "B_")} for own in words)
+    a, b = ({word[2:] for word in modifiers if word[:2] in ("A_", "B_")} for modifiers in words)
     buffer = next((int(word[-1]) for word in words[1] if word.startswith("BUFFER")), 0)
-    use_a, use_b = (_USES.get(tuple(sorted(own)), "") for own in (a, b))
+    use_a, use_b = (_USES.get(tuple(sorted(modifiers)), "") for modifiers in (a, b))
     return MmaOperands(sources[0][0], use_a, use_b, buffer, bool(idesc[2]), idesc[1])
 
 

@@ -110,10 +110,10 @@ class TermText:
                 self.parsed[key] = None
         return self.parsed[key]
 
-    def resolve_value(self, value: Value, deep: int = 0) -> Value:
+    def resolve_value(self, value: Value, depth: int = 0) -> Value:
         """Resolve the names that the text defines, and compute what is called; an unknown name stays itself."""
-        while isinstance(value, SyntaxTerm) and deep < DEEPEST:
-            deep += 1
+        while isinstance(value, SyntaxTerm) and depth < DEEPEST:
+            depth += 1
             reduced = self._reduce_term(value)
             if reduced is None and (value.named or value.symbol or value.args):
                 return value
@@ -149,13 +149,13 @@ class TermText:
                 self.looked[key] = None if inside or value == term else value
         return self.looked[key]
 
-    def parse_number(self, value: Value, deep: int = 0) -> int | None:
+    def parse_number(self, value: Value, depth: int = 0) -> int | None:
         """Parse a whole number: 64, _64, Int<64>, C<64>, Int<64>{}, a name defined as one, arithmetic of such.
 
         None if it is open, or if more than MOST_OPERATORS are nested.
         """
         value = self.resolve_value(value)
-        if deep > MOST_OPERATORS:
+        if depth > MOST_OPERATORS:
             return None
         if not isinstance(value, SyntaxTerm):
             return value if isinstance(value, int) else None
@@ -163,9 +163,9 @@ class TermText:
             return int(value.name[1:])
         if value.name in INTEGERS or value.name in _CASTS:
             inside = value.inside
-            return self.parse_number(inside[-1], deep + 1) if inside else None
+            return self.parse_number(inside[-1], depth + 1) if inside else None
         if value.symbol and value.args and len(value.args) == 2:
-            left, right = (self.parse_number(argument, deep + 1) for argument in value.args)
+            left, right = (self.parse_number(argument, depth + 1) for argument in value.args)
             return None if left is None or right is None else compute_integer(value.path, left, right, self.python)
         return None
 

@@ -147,8 +147,8 @@ def _add_tile(home: TermText, meaning: TextMeaning, value: Any) -> TextMeaning:
     if known and covered and covered != sizes:
         by = "×".join(map(str, covered))
         known = len(covered) == len(sizes) and all(big % small == 0 for big, small in zip(sizes, covered, strict=True))
-        said = "of it at a time." if known else f"at a time, which does not divide {'×'.join(map(str, sizes))}."
-        notices.append(f"The thread and value layouts cover {by} {said}")
+        sentence = "of it at a time." if known else f"at a time, which does not divide {'×'.join(map(str, sizes))}."
+        notices.append(f"The thread and value layouts cover {by} {sentence}")
     tile = sizes if known else None
     facts = {**meaning.facts, "tiler_mn": tile, "body": {**meaning.facts["body"], "tile": tile}}
     title = f"TiledCopy: {facts['threads'] or '?'} threads, tile {'×'.join(map(str, tile)) if tile else '?'}"
@@ -178,8 +178,8 @@ def _make_layout_meaning(
     return _make_meaning(facts, copied, opened, shapes.list_symbols(*(part.shape for part in (thr, val) if part)))
 
 
-def _format_call(laid: shapes.SymbolicLayout | None) -> str | None:
-    return str(laid) if laid else None
+def _format_call(layout: shapes.SymbolicLayout | None) -> str | None:
+    return str(layout) if layout else None
 
 
 def _make_facts(
@@ -242,11 +242,11 @@ def _make_atom_meaning(copied: CopyAtomMeaning, mma: TextMeaning | None) -> Text
     body = {**meaning.facts["body"], "operand": "c_atom", "tile": None}
     facts = {**meaning.facts, "values_per_thread": None, "tiler_mn": None, "body": body}
     opened = [name for name in meaning.undetermined if name not in ("values_per_thread", "tiler_mn")]
-    made = _compute_copy(body) if not opened else None
-    if made is None:
+    result = _compute_copy(body) if not opened else None
+    if result is None:
         return _make_meaning(facts, copied, opened, [])
-    sizes = list(made.tiler)
-    facts |= {"values_per_thread": made.values, "tiler_mn": sizes, "body": {**body, "tile": sizes}}
+    sizes = list(result.tiler)
+    facts |= {"values_per_thread": result.values, "tiler_mn": sizes, "body": {**body, "tile": sizes}}
     return _make_meaning(facts, copied, opened, [])
 
 
@@ -255,15 +255,15 @@ def _compute_copy(body: Mapping[str, Any]) -> TiledCopy | None:
     from lanescope.tiles.copy import tiled_copy  # the maps load when a TiledCopy is complete
     from lanescope.tiles.tiled_mma import tiled_mma as make_mma
 
-    given = {name: value for name, value in body.items() if value is not None and name != "atom"}
+    arguments = {name: value for name, value in body.items() if value is not None and name != "atom"}
     try:
-        if mma := given.pop("tiled_mma", None):
-            given["tiled_mma"] = make_mma(mma["atom"], mma["atom_layout"], mma["permutation"], mma["tile"])
-        if like := given.pop("like", None):
-            given["like"] = _compute_copy(like)
-            if given["like"] is None:
+        if mma := arguments.pop("tiled_mma", None):
+            arguments["tiled_mma"] = make_mma(mma["atom"], mma["atom_layout"], mma["permutation"], mma["tile"])
+        if like := arguments.pop("like", None):
+            arguments["like"] = _compute_copy(like)
+            if arguments["like"] is None:
                 return None
-        return tiled_copy(body["atom"], **given)
+        return tiled_copy(body["atom"], **arguments)
     except LayoutError:
         return None
 
@@ -336,11 +336,11 @@ def _make_map_meaning(
     plain = len(sizes) == 2 and all(isinstance(size, int) for size in sizes)
     counts = _count_elements(tv)
     placed = plain and None not in counts and tv.stride is not None
-    turned = invert_map(tv, sizes) if placed and ":" not in (tiler or "") else None
-    thr, val = turned or (None, None)
+    inverse = invert_map(tv, sizes) if placed and ":" not in (tiler or "") else None
+    thr, val = inverse or (None, None)
     opened = [] if placed else ["thr_layout", "val_layout"]
     layout_meaning = _make_layout_meaning(copied, thr, val, sizes if plain else None, opened, counts)
-    if placed and turned is None:
+    if placed and inverse is None:
         body = layout_meaning.facts["body"]
         del body["thr_layout"], body["val_layout"]
         body |= {"layout_tv": str(tv), "tiler_mn": tiler or format_tuple(tuple(sizes))}

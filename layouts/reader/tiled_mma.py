@@ -76,8 +76,8 @@ def recognise_tiled_mmas(text: str) -> tuple[TextMeaning, ...]:
 def finish_meaning(home: TermText, term: SyntaxTerm, meaning: TextMeaning) -> TextMeaning:
     """Name what is missing by the names of the text, and the instantiation that it is read for."""
     used = describe_instantiation(home, term.span[0])
-    said = (f"Read for {used}, the only instantiation in the text.",) if used else ()
-    return replace(meaning, undetermined=home.list_missing(meaning.undetermined), notices=(*meaning.notices, *said))
+    notice = (f"Read for {used}, the only instantiation in the text.",) if used else ()
+    return replace(meaning, undetermined=home.list_missing(meaning.undetermined), notices=(*meaning.notices, *notice))
 
 
 def parse_tiled_mma(home: TermText, term: SyntaxTerm) -> TextMeaning | None:
@@ -123,8 +123,8 @@ def _parse_parts(home: TermText, term: SyntaxTerm) -> _Parts | None:
     first = argument(0, "op_or_atom", "op", "atom")
     layout = argument(1, "atom_layout_mnk", "atom_layout")
     third = argument(2, "permutation_mnk", "permutation_tiler")
-    meant = home.resolve_value(first)
-    if term.name != "make_tiled_mma" and isinstance(meant, SyntaxTerm) and meant.name == "Atom":
+    resolved = home.resolve_value(first)
+    if term.name != "make_tiled_mma" and isinstance(resolved, SyntaxTerm) and resolved.name == "Atom":
         return None  # CuTe's own TiledMMA<Atom, TiledThr, TiledPerm>
     atom = atoms.parse_atom(home, first)
     if term.args is None and all(part is None for part in (atom, layout, third)):
@@ -288,13 +288,13 @@ def _list_three_sizes(shape: Any) -> list[Any]:
     return [*sizes, *[1] * (3 - len(sizes))]
 
 
-def _pad_to_rank_three(laid: shapes.SymbolicLayout) -> shapes.SymbolicLayout:
-    if isinstance(laid.shape, tuple) and len(laid.shape) >= 3:
-        return laid
-    shape = laid.shape if isinstance(laid.shape, tuple) else (laid.shape,)
-    stride = laid.stride if isinstance(laid.stride, tuple) else (laid.stride,)
+def _pad_to_rank_three(layout: shapes.SymbolicLayout) -> shapes.SymbolicLayout:
+    if isinstance(layout.shape, tuple) and len(layout.shape) >= 3:
+        return layout
+    shape = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
+    stride = layout.stride if isinstance(layout.stride, tuple) else (layout.stride,)
     more = 3 - len(shape)
-    return shapes.SymbolicLayout((*shape, *[1] * more), None if laid.stride is None else (*stride, *[0] * more))
+    return shapes.SymbolicLayout((*shape, *[1] * more), None if layout.stride is None else (*stride, *[0] * more))
 
 
 def _multiply_sizes(shape: list[Any] | None, by: list[Any]) -> list[Any] | None:
@@ -412,19 +412,19 @@ def _can_print(i: Instruction, letter: str, block: dict[str, str]) -> bool:
     What the print does not show, or shows of shared memory, agrees.
     """
     op = i.operands.get(letter) or (i.operands.get("d") if letter == "c" else None)
-    laid = shapes.parse_printed_layout(block[letter]) if letter in block else None
-    if laid is None or op is None:
+    layout = shapes.parse_printed_layout(block[letter]) if letter in block else None
+    if layout is None or op is None:
         return True
     if letter == "a" and any(operand.sparsity for operand in i.operands.values()):
         return True
-    if i.family.by_descriptor and (letter == "b" or (letter == "a" and 0 in list_leaves(laid.stride[:1]))):
+    if i.family.by_descriptor and (letter == "b" or (letter == "a" and 0 in list_leaves(layout.stride[:1]))):
         return True
-    return is_same_map(op, laid, letter == "b")
+    return is_same_map(op, layout, letter == "b")
 
 
-def is_same_map(op: Operand, laid: shapes.SymbolicLayout, turned: bool) -> bool:
+def is_same_map(op: Operand, layout: shapes.SymbolicLayout, turned: bool) -> bool:
     """Return whether a TV layout (thread, value) → element is an operand's map; turned: CuTe's B, which is (n, k)."""
-    shape, stride = laid.shape, laid.stride
+    shape, stride = layout.shape, layout.stride
     if not isinstance(shape, tuple) or len(shape) != 2:
         return False
     if (shapes.compute_size(shape[0]), shapes.compute_size(shape[1])) != (op.threads, op.values):

@@ -222,21 +222,21 @@ def _parse_parent(home: TermText, value: SyntaxTerm) -> dict[str, Any] | None:
     return {"attribute": attribute, "params": params} if attribute is not None and params is not None else None
 
 
-def _parse_parameter(home: TermText, value: Any, deep: int = 0) -> Any:
+def _parse_parameter(home: TermText, value: Any, depth: int = 0) -> Any:
     """Parse a parameter as JSON: numbers, lists, true and false, a parent; a symbol by its name."""
-    value = home.resolve_value(value) if deep < 8 else value
+    value = home.resolve_value(value) if depth < 8 else value
     if isinstance(value, tuple):
-        return [_parse_parameter(home, item, deep + 1) for item in value]
+        return [_parse_parameter(home, item, depth + 1) for item in value]
     if not isinstance(value, SyntaxTerm):
         return value
     if value.path in ("true", "True", "false", "False"):
         return value.path.lower() == "true"
-    if value.path == "{}" and deep < 8:  # ctaLayout = {warp = […]}
-        return {key: _parse_parameter(home, item, deep + 1) for key, item in value.named}
+    if value.path == "{}" and depth < 8:  # ctaLayout = {warp = […]}
+        return {key: _parse_parameter(home, item, depth + 1) for key, item in value.named}
     if parent := _parse_parent(home, value):
         return parent
     if value.name == "constexpr" and value.args:
-        return _parse_parameter(home, value.args[0], deep + 1)
+        return _parse_parameter(home, value.args[0], depth + 1)
     return home.get_number_or_words(value)
 
 

@@ -119,11 +119,11 @@ def parse_module(text: str) -> TtgirModule | None:
 def _find_aliases(text: str) -> Iterator[tuple[str, str]]:
     """Yield (name, attribute) of every alias; an attribute may span several lines."""
     for match in _ALIAS.finditer(text):
-        deep, end = 0, match.end()
+        depth, end = 0, match.end()
         for at in range(match.end(), min(len(text), match.end() + LONGEST_LAYOUT)):
             mark = text[at]
-            deep += (mark in "<[({") - (mark in "])}" or (mark == ">" and text[at - 1] != "-"))
-            if deep <= 0:
+            depth += (mark in "<[({") - (mark in "])}" or (mark == ">" and text[at - 1] != "-"))
+            if depth <= 0:
                 end = at + (mark in "])}>")
                 break
         yield match[1], text[match.start(2) : end].strip()
@@ -164,17 +164,17 @@ def _find_tensor_types(line: str, aliases: dict[str, str], known: dict[str, str]
 
 def _split_parts(line: str, at: int) -> list[str]:
     """Split the text between `<` and its `>` at the commas outside all brackets; [] if it does not end."""
-    deep, start, parts = 1, at, []
+    depth, start, parts = 1, at, []
     for here in range(at, len(line)):
         mark = line[here]
         if mark in "<[({":
-            deep += 1
+            depth += 1
         elif mark in "])}" or (mark == ">" and line[here - 1] != "-"):
-            deep -= 1
-        if not deep or (mark == "," and deep == 1):
+            depth -= 1
+        if not depth or (mark == "," and depth == 1):
             parts.append(line[start:here])
             start = here + 1
-        if not deep:
+        if not depth:
             return parts
     return []
 

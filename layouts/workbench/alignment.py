@@ -107,7 +107,7 @@ def list_placement_notices(
     steps: Sequence[OperandStep],
     stored: StoredTile,
     *,
-    seen: View,
+    view: View,
     names: Sequence[str],
     known: Mapping[str, int],
     several: bool,
@@ -121,7 +121,7 @@ def list_placement_notices(
         return ()
     stated_ = [stated for name in names if (stated := find_stated_alignment(name, known))]
     declared_low = _declared_low(stated_) if by_tma else ""
-    off_pattern = _off_pattern(operand, steps, stored, seen, stated_, several)
+    off_pattern = _off_pattern(operand, steps, stored, view, stated_, several)
     return tuple(filter(None, (declared_low, off_pattern)))
 
 
@@ -140,12 +140,12 @@ def _off_pattern(
     operand: str,
     steps: Sequence[OperandStep],
     stored: StoredTile,
-    seen: View,
+    view: View,
     declared: Sequence[tuple[str, int]],
     several: bool,
 ) -> str:
     """Return a notice if a tile begins where TMA may store it, but inside the swizzle's pattern."""
-    mode = stored.make_storage(0, seen).mode
+    mode = stored.make_storage(0, view).mode
     pattern = mode.pattern_bytes
     if mode.chunks == 1 or any(step.base is None for step in steps):
         return ""
@@ -167,23 +167,23 @@ def _off_pattern(
 
 
 def explain_uneven_start(
-    operand: str, starts: Sequence[LinearExpression | None], seen: View, stored: StoredTile
+    operand: str, starts: Sequence[LinearExpression | None], view: View, stored: StoredTile
 ) -> str:
     """Explain why the reads of other threads stay open: their starts are moved by a part of one instruction's tile.
 
     "" if they read tiles of their own. starts: of an operand's steps; the threads are those of threadIdx and blockIdx.
     """
-    mode = stored.make_storage(0, seen).mode
-    if seen.major != "K" or mode.chunks == 1 or any(line is None for line in starts):
+    mode = stored.make_storage(0, view).mode
+    if view.major != "K" or mode.chunks == 1 or any(line is None for line in starts):
         return ""
     factors = {term for line in starts if line is not None for term in line.terms if _THREAD.match(term[0])}
-    atom_bytes, step = seen.rows * mode.width_bytes, seen.k * seen.bits // 8
+    atom_bytes, step = view.rows * mode.width_bytes, view.k * view.bits // 8
     for name, factor in sorted(factors):
         inside = abs(factor) < mode.width_bytes and factor % step == 0  # a part of K
         if factor % atom_bytes and not inside:
             return (
                 f"{name} moves the start of {operand.upper()} by {factor} bytes, which is not a multiple of"
-                f" the {seen.rows} rows of {mode.width_bytes} bytes that one instruction reads: only"
+                f" the {view.rows} rows of {mode.width_bytes} bytes that one instruction reads: only"
                 f" {name} = 0 was followed."
             )
     return ""

@@ -74,14 +74,14 @@ def _take_modes(layout: CuteLayout, count: int) -> CuteLayout:
     return replace(layout, shape=layout.shape[:count], stride=layout.stride[:count])
 
 
-def _find_maker(value: Any, deep: int = 0) -> OpaqueValue | None:
+def _find_maker(value: Any, depth: int = 0) -> OpaqueValue | None:
     """Return the call that makes a TMA copy, of the copy or of a slice of it."""
-    if not isinstance(value, OpaqueValue) or deep > _DEEPEST:
+    if not isinstance(value, OpaqueValue) or depth > _DEEPEST:
         return None
     if _MAKES.match(value.head) and len(value.arguments) > 2:
         return value
     inner = dict(value.named).get("self") if value.head in ("get_slice", "get_thread_slice", "with") else None
-    return _find_maker(inner, deep + 1)
+    return _find_maker(inner, depth + 1)
 
 
 def _find_map_layout(made: OpaqueValue, text: str) -> CuteLayout:
@@ -91,11 +91,11 @@ def _find_map_layout(made: OpaqueValue, text: str) -> CuteLayout:
     return layout
 
 
-def _find_tensor_layout(value: Any, text: str, deep: int = 0) -> CuteLayout:
-    if not isinstance(value, OpaqueValue) or deep > _DEEPEST:
+def _find_tensor_layout(value: Any, text: str, depth: int = 0) -> CuteLayout:
+    if not isinstance(value, OpaqueValue) or depth > _DEEPEST:
         raise OpenCuteValueError(str(value))
     if value.head == "make_tensor":
         return make_tensor_layout(value, text)
     if CALLED in dict(value.named) or value.head != "group_modes" or not value.arguments:
         raise OpenCuteValueError(value.text)
-    return _find_tensor_layout(value.arguments[0], text, deep + 1)
+    return _find_tensor_layout(value.arguments[0], text, depth + 1)

@@ -149,24 +149,24 @@ class _Values:
     def evaluate(self, value: Any) -> Any:
         return CuteEvaluator(self.text, self.bits).evaluate_value(value)
 
-    def find_tile(self, value: Any, mma: CuteMma, operand: str, whole: bool, deep: int = 0) -> _Tile:
+    def find_tile(self, value: Any, mma: CuteMma, operand: str, whole: bool, depth: int = 0) -> _Tile:
         """Find the tile that a tensor is. whole: whether a plain tensor is taken as divided already."""
-        if not isinstance(value, OpaqueValue) or deep > _DEEPEST:
+        if not isinstance(value, OpaqueValue) or depth > _DEEPEST:
             raise OpenCuteValueError(shorten_name(value))
         named = dict(value.named)
         if value.head in _PARTITIONS and value.arguments:
             if _PARTITIONS[value.head] != operand:
                 raise OpenCuteValueError(value.text)
-            return replace(self.find_tile(value.arguments[0], mma, operand, False, deep + 1), divided=False)
+            return replace(self.find_tile(value.arguments[0], mma, operand, False, depth + 1), divided=False)
         if value.head == "make_tensor":
             if "smem" not in self.text[slice(*value.span)] and "__shared__" not in self.text:
                 raise OpenCuteValueError(value.text)
             return _Tile(make_tensor_layout(value, self.text, self.bits), whole)
         if CALLED in named:
-            inner = self.find_tile(named[CALLED], mma, operand, whole, deep + 1)
+            inner = self.find_tile(named[CALLED], mma, operand, whole, depth + 1)
             return replace(inner, layout=self._slice_operand(inner.layout, value))
         if value.head in _SAME and value.arguments:
-            return self.find_tile(value.arguments[0], mma, operand, whole, deep + 1)
+            return self.find_tile(value.arguments[0], mma, operand, whole, depth + 1)
         raise OpenCuteValueError(value.text)
 
     def _slice_operand(self, layout: CuteLayout, call: OpaqueValue) -> CuteLayout:
@@ -248,17 +248,17 @@ def _list_offsets(modes: Iterable[CuteLayout]) -> Iterator[int]:
     yield from (int(offset) for offset in offsets)
 
 
-def _is_right(word: Descriptor, seen: View, first: CuteLayout, offset: int) -> bool:
+def _is_right(word: Descriptor, view: View, first: CuteLayout, offset: int) -> bool:
     """Return whether the descriptor of the tile at an offset reads all elements where the layout has them."""
-    bits = seen.bits
+    bits = view.bits
     if offset * bits % 128:
         return False
     start = offset * bits // 8
-    linear = start * 8 + algebra.strip_swizzle(first).list_indices().reshape(seen.k, seen.rows).T * bits
+    linear = start * 8 + algebra.strip_swizzle(first).list_indices().reshape(view.k, view.rows).T * bits
     expected = linear // 8
     if first.swizzle:
         expected = first.swizzle(expected)
     try:
-        return bool(np.array_equal(reads(word.replace(start_address_encoded=start >> 4), seen), expected))
+        return bool(np.array_equal(reads(word.replace(start_address_encoded=start >> 4), view), expected))
     except LayoutError:
         return False

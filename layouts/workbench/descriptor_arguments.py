@@ -66,9 +66,9 @@ class ArgumentSources:
 
     def _is_enclosing_block(self, first: int, past: int) -> bool:
         """Return whether no block that is open at `first` ends before `past`."""
-        deep = 0
+        depth = 0
         for letter in self.text[first:past]:
-            deep += (letter == "{") - (letter == "}")
-            if deep < 0:
+            depth += (letter == "{") - (letter == "}")
+            if depth < 0:
                 return False
         return True

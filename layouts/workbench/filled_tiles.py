@@ -219,8 +219,8 @@ class _FillFinder:
             return None
         count = counts.pop()
         # the boxes of a turn are side by side along K, and those of the next turn follow
-        apart = {later - earlier for earlier, later in pairwise(every)} == {width}
-        return width * count if apart and len(every) == count * len(turns) else None
+        contiguous = {later - earlier for earlier, later in pairwise(every)} == {width}
+        return width * count if contiguous and len(every) == count * len(turns) else None
 
     def _find_bound(self, at: Span, variable: str) -> Span | None:
         """Find the condition of the innermost loop over a variable around a place."""
@@ -256,13 +256,13 @@ class _FillFinder:
         if tensor_map is None or len(buffers) != 1:
             return None
         words = set(re.findall(r"[A-Za-z_]\w*", self.blank[slice(*copy.event.at)])) - copy.maps
-        said = {letter for word in words if (letter := find_operand_letter(word)) is not None}
+        letters = {letter for word in words if (letter := find_operand_letter(word)) is not None}
         of_map = find_operand_letter(*tensor_map.names[:1])
         if of_map is None and find_operand_letter(*copy.maps) == find_operand_letter(*tensor_map.names):
             of_map = find_operand_letter(*tensor_map.names)
-        if of_map is None or len(said) != 1:
+        if of_map is None or len(letters) != 1:
             return None
-        return of_map, buffers.pop(), said.pop()
+        return of_map, buffers.pop(), letters.pop()
 
     def _find_buffers(self, copy: TileCopy) -> set[str]:
         """Return the operands whose tile a copy fills: by where the descriptors of the instruction begin."""

@@ -47,10 +47,10 @@ def _list_arguments(blank: str, span: Span) -> Iterator[Span]:
 
 def _flip_flag(blank: str, span: Span) -> TextEdit | None:
     """Return the edit of a flag, or of the constant that gives it; None for another argument."""
-    said = blank[slice(*span)]
-    if said in _OTHER:
-        return TextEdit(span, _OTHER[said])
-    if not said.isidentifier():
+    flag = blank[slice(*span)]
+    if flag in _OTHER:
+        return TextEdit(span, _OTHER[flag])
+    if not flag.isidentifier():
         return None
-    values = list(re.finditer(rf"\bconst\w*\s+\w+\s+{said}\s*=\s*(0|1|false|true)\s*;", blank))
+    values = list(re.finditer(rf"\bconst\w*\s+\w+\s+{flag}\s*=\s*(0|1|false|true)\s*;", blank))
     return TextEdit(values[0].span(1), _OTHER[values[0][1]]) if len(values) == 1 else None

@@ -52,16 +52,20 @@ def list_checked_descriptors(text: str, bench: Bench, guesses: Guesses) -> Itera
         for n in dict.fromkeys((operand.descriptor, *operand.others)):
             readers.setdefault(n, []).append(operand)
     machine = find_multiplier(text)
-    given = {assumption.label.removeprefix("Macro ") for assumption in bench.assumed if assumption.why == "as given"}
-    open_ = find_open_parameters(text, given)
+    macros_given = {
+        assumption.label.removeprefix("Macro ") for assumption in bench.assumed if assumption.why == "as given"
+    }
+    open_ = find_open_parameters(text, macros_given)
     needs = f"depends on {', '.join(open_)}" if open_ else ""
     for n, piece in enumerate(bench.pieces):
         named = "words" not in piece.facts or "desc" in str(piece.facts.get("name", "")).lower()
         if piece.kind == "descriptor" and (n in readers or named):
-            own = readers.get(n, [])
-            gaps = [_find_operand_gap(bench, operand, guesses) for operand in own] or [_find_piece_gap(piece, machine)]
+            operands = readers.get(n, [])
+            gaps = [_find_operand_gap(bench, operand, guesses) for operand in operands] or [
+                _find_piece_gap(piece, machine)
+            ]
             gaps = [needs if gap in _UNSPECIFIC and needs else gap for gap in gaps]
-            reading = tuple((operand.instruction, operand.name) for operand in own)
+            reading = tuple((operand.instruction, operand.name) for operand in operands)
             yield CheckedDescriptor(piece.spans, next(filter(None, gaps), ""), reading)
 
 
@@ -100,8 +104,8 @@ def _find_operand_gap(bench: Bench, operand: VerifiedOperand, guesses: Guesses) 
             if operand.storage is not None
             else []
         )
-        own = [a for a in others if a.key.split(".")[:2][-1] == str(operand.storage)] or others
-        named = [said for a in own if (said := find_open_name(a))]
+        own_assumptions = [a for a in others if a.key.split(".")[:2][-1] == str(operand.storage)] or others
+        named = [open_name for a in own_assumptions if (open_name := find_open_name(a))]
         return "depends on " + _join_names(named) if named else f"open: {others[0].label}" if others else NO_STORAGE
     return UNSAID
 
@@ -130,5 +134,5 @@ def _join_names(terms: Iterable[str], most: int = 4) -> str:
         for match in NAME.finditer(term)
         if match[0] not in SPOKEN
     )
-    told = list(names) or ["a value that has no name"]
-    return ", ".join(told[:most]) + (", …" if len(told) > most else "")
+    listed = list(names) or ["a value that has no name"]
+    return ", ".join(listed[:most]) + (", …" if len(listed) > most else "")

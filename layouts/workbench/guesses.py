@@ -58,8 +58,8 @@ class Guesses:
         bench = self.made
         if not operand.guessed or len(bench.operands) < 2:
             return ""
-        laid = sum(piece.kind == "layout" for piece in bench.pieces)
-        if laid + self.maps >= len({(o.name, o.instruction) for o in bench.operands}):
+        layouts = sum(piece.kind == "layout" for piece in bench.pieces)
+        if layouts + self.maps >= len({(o.name, o.instruction) for o in bench.operands}):
             return ""
         return f"nothing says that {operand.name.upper()} is stored as {operand.stored_why}."
 

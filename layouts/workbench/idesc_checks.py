@@ -73,23 +73,23 @@ def _find_bit(text: str, span: Span) -> int | None:
     return int(found[1]) if found else None
 
 
-def check_tensor_code(text: str, ran: Sequence[AsmRun], bench: Bench, target: str = "") -> list[Pitfall]:
+def check_tensor_code(text: str, asm_runs: Sequence[AsmRun], bench: Bench, target: str = "") -> list[Pitfall]:
     """Check instruction descriptors, allocations and CTA groups of a text's tcgen05 instructions for a target, for any
     where it is "".
     """
     if "tcgen05." not in text:
         return []
-    uses = list(_find_words(ran, target))
+    uses = list(_find_words(asm_runs, target))
     found = [one for use in uses for one in _check_word(text, use)]
     plain = [use for use in uses if not any(_check_terms(text, use))]
     found += _check_operands(text, plain, bench)
-    found += _check_columns(ran, uses, target)
+    found += _check_columns(asm_runs, uses, target)
     unique = {(one.code, one.span): one for one in reversed(found)}
     return sorted(unique.values(), key=lambda one: one.span)
 
 
-def _find_words(ran: Iterable[AsmRun], target: str) -> Iterator[_MmaWord]:
-    for run in ran:
+def _find_words(asm_runs: Iterable[AsmRun], target: str) -> Iterator[_MmaWord]:
+    for run in asm_runs:
         code = read_asm_code(run)
         match = _OPCODE.search(code)
         if match is None or match[1] != "mma":
@@ -145,7 +145,7 @@ def _check_terms(text: str, use: _MmaWord) -> Iterator[Pitfall]:
         for match in _TERM.finditer(text, *span):
             unit = 1 << int(match[1]) if match[1] else int(match[2])
             bit = int(match[3])
-            meant = next((size for size in sizes if size.unit == unit), None)
+            intended = next((size for size in sizes if size.unit == unit), None)
             there = next((size for size in sizes if size.low == bit), None)
             if there is not None and unit in _UNITS - {there.unit}:
                 message = (
@@ -153,10 +153,10 @@ def _check_terms(text: str, use: _MmaWord) -> Iterator[Pitfall]:
                     f" {there.unit.bit_length() - 1}, not >> {unit.bit_length() - 1}."
                 )
                 yield Pitfall("idesc_unit", message, match.span(1) if match[1] else match.span(2))
-            elif there is None and meant is not None and 13 <= bit <= 31:
+            elif there is None and intended is not None and 13 <= bit <= 31:
                 message = (
-                    f"A size in steps of {unit} is {meant.title}, which begins at bit {meant.low}, not {bit}: the word"
-                    f" says M {use.word.m}, N {use.word.n}."
+                    f"A size in steps of {unit} is {intended.title}, which begins at bit {intended.low}, not {bit}: the"
+                    f" word says M {use.word.m}, N {use.word.n}."
                 )
                 yield Pitfall("idesc_shift", message, match.span(3))
 
@@ -184,14 +184,16 @@ _MAP_TYPES = {"FLOAT16": "f16", "BFLOAT16": "bf16"}  # others are also taken to 
 def _check_operands(text: str, uses: Sequence[_MmaWord], bench: Bench) -> Iterator[Pitfall]:
     """Yield types and sizes that differ from those of the tiles that the operands are stored in."""
     for operand in bench.operands:
-        own = [use for use in uses if _is_of(use, operand)]
-        if operand.storage is None or operand.guessed or not own or operand.assumed:
+        operand_uses = [use for use in uses if _is_of(use, operand)]
+        if operand.storage is None or operand.guessed or not operand_uses or operand.assumed:
             continue
-        use = own[0]
+        use = operand_uses[0]
         data = _find_map_type(text, bench, operand)
-        said = use.word.types[operand.name]
-        if data and said != data:
-            message = f"{operand.name.upper()} is {said} by the instruction descriptor; its tensor map holds {data}."
+        operand_type = use.word.types[operand.name]
+        if data and operand_type != data:
+            message = (
+                f"{operand.name.upper()} is {operand_type} by the instruction descriptor; its tensor map holds {data}."
+            )
             yield Pitfall("idesc_type", message, use.find_place(text, operand.name))
         yield from _check_size(text, use, bench, operand)
 
@@ -237,11 +239,11 @@ def _find_map_type(text: str, bench: Bench, operand: VerifiedOperand) -> str:
 # tensor memory --------------------------------------------------------------------------------------------------------
 
 
-def _check_columns(ran: Sequence[AsmRun], uses: Sequence[_MmaWord], target: str) -> Iterator[Pitfall]:
+def _check_columns(asm_runs: Sequence[AsmRun], uses: Sequence[_MmaWord], target: str) -> Iterator[Pitfall]:
     """Yield allocations that are refused, and one that D does not fit."""
     allocations: list[tuple[AsmRun, int, Span]] = []
     opened = False
-    for run in ran:
+    for run in asm_runs:
         code = read_asm_code(run)
         match = _OPCODE.search(code)
         if match is None or match[1] != "alloc":

@@ -121,9 +121,9 @@ def _list_kernel_runs(code: Evaluation, functions: Sequence[FunctionText]) -> li
         depth = next((n for n, (name, _) in enumerate(record.calls) if name in kernels), None)
         if depth is not None:
             inner = record.calls[depth + 1 :]
-            own = groups.setdefault(record.calls[: depth + 1], [])
+            group = groups.setdefault(record.calls[: depth + 1], [])
             reached[record.calls[: depth + 1]] = record.order
-            own += _list_events(record, inner[0][1] if inner else _get_span(record), code.text)
+            group += _list_events(record, inner[0][1] if inner else _get_span(record), code.text)
     return [
         KernelRun(calls[-1][0], tuple(events), _is_complete(code, calls, events, reached[calls]))
         for calls, events in groups.items()

@@ -82,10 +82,10 @@ class TextLoads:
         if base is None or not base.terms:
             return None
         base, others = _drop_threads(base), [_drop_threads(other) for other in others]
-        behind = [
+        following = [
             other.const - base.const for other in others if other.terms == base.terms and other.const > base.const
         ]
-        end = min(behind, default=1 << 40)
+        end = min(following, default=1 << 40)
         loads = _keep_first_turn(self._is_into_operand(base, end))
         if not loads:
             return None
@@ -146,9 +146,9 @@ def is_load(call: BodilessCall) -> bool:
     if head != "copy":
         return is_load_name(head)
     owner = dict(call.term.named).get("::")
-    said = owner.name if isinstance(owner, ResolvedType) else call.term.text.partition("(")[0]
-    if re.search(r"load|store|reduce", said, re.I):
-        return is_load_name(f"{said}::{head}")
+    name = owner.name if isinstance(owner, ResolvedType) else call.term.text.partition("(")[0]
+    if re.search(r"load|store|reduce", name, re.I):
+        return is_load_name(f"{name}::{head}")
     places = [value for value in call.term.arguments if isinstance(value, Address | Pointer)]
     return len(places) > 2  # a map, a barrier and the destination
 
@@ -189,42 +189,44 @@ def _list_other_addresses(call: BodilessCall, to: LinearExpression) -> Iterator[
                 yield str(line)
 
 
-def _find_assembly_load(ran: AsmRun, endless: Collection[str]) -> BoxLoad | None:
+def _find_assembly_load(asm_run: AsmRun, endless: Collection[str]) -> BoxLoad | None:
     """Find PTX's cp.async.bulk.tensor into shared memory: its first operand is the destination."""
-    match = _ASM.search(join_strings(ran.text))
-    if match is None or int(match[1]) >= len(ran.inputs):
+    match = _ASM.search(join_strings(asm_run.text))
+    if match is None or int(match[1]) >= len(asm_run.inputs):
         return None
-    value = ran.inputs[int(match[1])][1]
+    value = asm_run.inputs[int(match[1])][1]
     line = value.plain if value is not None else None
     if line is None or not line.terms:
         return None
-    words = (word.plain for kind, word, _ in ran.inputs if "l" in kind and word is not None)
+    words = (word.plain for kind, word, _ in asm_run.inputs if "l" in kind and word is not None)
     symbols = {name for word in words if word is not None for name, _ in word.terms}
-    maps = {name for symbol in symbols for name in _list_symbol_names(ran, symbol)}
-    load = _make_load(line, maps, (ran.calls[-1][1] if ran.calls else ran.span), ran.loops, endless)
-    barrier = _BARRIER.search(join_strings(ran.text), match.end())
-    address = ran.inputs[int(barrier[1])][1] if barrier is not None and int(barrier[1]) < len(ran.inputs) else None
+    maps = {name for symbol in symbols for name in _list_symbol_names(asm_run, symbol)}
+    load = _make_load(line, maps, (asm_run.calls[-1][1] if asm_run.calls else asm_run.span), asm_run.loops, endless)
+    barrier = _BARRIER.search(join_strings(asm_run.text), match.end())
+    address = (
+        asm_run.inputs[int(barrier[1])][1] if barrier is not None and int(barrier[1]) < len(asm_run.inputs) else None
+    )
     return replace(load, barriers=frozenset((str(address.plain),))) if address is not None else load
 
 
-def find_assembly_map(ran: AsmRun) -> str:
+def find_assembly_map(asm_run: AsmRun) -> str:
     """Return the name of the tensor map that a cp.async.bulk.tensor into shared memory loads through, "" if it has
     none.
     """
-    match = _ASM.search(join_strings(ran.text))
-    if match is None or not match[2] or int(match[2]) >= len(ran.inputs):
+    match = _ASM.search(join_strings(asm_run.text))
+    if match is None or not match[2] or int(match[2]) >= len(asm_run.inputs):
         return ""
-    value = ran.inputs[int(match[2])][1]
+    value = asm_run.inputs[int(match[2])][1]
     line = value.plain if value is not None else None
     if line is None or len(line.terms) != 1 or line.const:
         return ""
-    names = [name.lstrip("&") for name in _list_symbol_names(ran, line.terms[0][0])]
+    names = [name.lstrip("&") for name in _list_symbol_names(asm_run, line.terms[0][0])]
     return next((name for name in reversed(names) if MAP_NAME.fullmatch(name)), "")
 
 
-def _list_symbol_names(ran: AsmRun, symbol: str) -> tuple[str, ...]:
+def _list_symbol_names(asm_run: AsmRun, symbol: str) -> tuple[str, ...]:
     """Return a symbol of an asm statement, and what its place is called."""
-    return (symbol, *dict(ran.places).get(symbol, ()))
+    return (symbol, *dict(asm_run.places).get(symbol, ()))
 
 
 def _make_load(

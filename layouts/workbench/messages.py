@@ -149,12 +149,12 @@ def _describe_wrong_operand(operands: Sequence[VerifiedOperand]) -> tuple[str, s
     if any(other.instruction != operand.instruction and not other.wrong for other in operands):
         which += f" of {operand.instruction if operand.form.by_idesc else catalog.find(operand.instruction).shape}"
     verb = "read" if which.startswith(("K steps", "the descriptors")) else "reads"
-    said = f"{which[0].upper()}{which[1:]} {verb}"
+    subject = f"{which[0].upper()}{which[1:]} {verb}"
     where = _PAST.get((code, operand.major))
     if where:
-        return f"{said} {'past the end of a row' if 'edge of a row' in why else where}", why
+        return f"{subject} {'past the end of a row' if 'edge of a row' in why else where}", why
     title = f": {_lower_title(causes.get_cause_title(code))}" if code else ""
-    return f"{said} the wrong bytes{title}", why
+    return f"{subject} the wrong bytes{title}", why
 
 
 def _describe_wrong_steps(operand: VerifiedOperand, code: str, operands: Sequence[VerifiedOperand]) -> str:
@@ -162,8 +162,8 @@ def _describe_wrong_steps(operand: VerifiedOperand, code: str, operands: Sequenc
     which, same = format_wrong_steps(operand), []
     for other in operands:
         step, name = other.first_wrong, other.name.upper()
-        alike = step is not None and step.causes and step.causes[0].code == code
-        if alike and format_wrong_steps(other).replace(f"of {name}", "") == which.replace(
+        same_cause = step is not None and step.causes and step.causes[0].code == code
+        if same_cause and format_wrong_steps(other).replace(f"of {name}", "") == which.replace(
             f"of {operand.name.upper()}", ""
         ):
             same.append(name)
@@ -178,14 +178,14 @@ def _describe_right_operand(operands: Sequence[VerifiedOperand]) -> tuple[str, s
     right = [operand for operand in operands if operand.verdict == "match"]
     names = join_words(list(dict.fromkeys(operand.name.upper() for operand in right)))
     if max(operand.k_steps for operand in right) > 1:
-        said = f"Every K step of {names} reads what is stored"
+        sentence = f"Every K step of {names} reads what is stored"
     elif "and" in names:
-        said = f"The descriptors of {names} read what is stored"
+        sentence = f"The descriptors of {names} read what is stored"
     else:
-        said = f"The descriptor of {names} reads what is stored"
+        sentence = f"The descriptor of {names} reads what is stored"
     unsaid = [operand for operand in operands if operand.verdict == "unknown"]
     rest = next((m for operand in unsaid for m in operand.missing), "")
-    return said, f"No verdict for {unsaid[0].name.upper()}. {rest}" if rest else ""
+    return sentence, f"No verdict for {unsaid[0].name.upper()}. {rest}" if rest else ""
 
 
 def list_cautions(operands: Sequence[VerifiedOperand], assumed: Sequence[Assumption]) -> tuple[str, ...]:
@@ -195,12 +195,14 @@ def list_cautions(operands: Sequence[VerifiedOperand], assumed: Sequence[Assumpt
     for operand in right:
         seen = operand.seen or view(catalog.find(operand.instruction), operand.name, operand.major)
         for step in operand.steps:
-            for said in notices.list_cautions(Descriptor(step.word, seen.form), seen):
-                names = bits.setdefault(said, [])
+            for caution in notices.list_cautions(Descriptor(step.word, seen.form), seen):
+                names = bits.setdefault(caution, [])
                 names += [operand.name.upper()] if operand.name.upper() not in names else []
     reserved = [
-        said.replace(" set", f" set in {_format_descriptors(names)}", 1) if said.startswith("Reserved") else said
-        for said, names in bits.items()
+        caution.replace(" set", f" set in {_format_descriptors(names)}", 1)
+        if caution.startswith("Reserved")
+        else caution
+        for caution, names in bits.items()
     ]
     own_names = {operand.name for operand in right}
     relevant = [
@@ -243,14 +245,14 @@ def list_grounds(assumed: Sequence[Assumption]) -> list[str]:
     for assumption in assumed:
         name = assumption.key.removeprefix("size.") if assumption.key.startswith("size.") else ""
         if assumption.summary:
-            alike = (
+            summary = (
                 assumption.summary.replace(f"{name} is", "they are").replace(name, "{}") if name else assumption.summary
             )
-            names.setdefault(alike, []).append(name or assumption.summary)
+            names.setdefault(summary, []).append(name or assumption.summary)
     single = {assumption.key.removeprefix("size."): assumption.summary for assumption in assumed}
     return [
-        single.get(same[0], same[0]) if len(same) == 1 else alike.replace("{}", join_words(same), 1)
-        for alike, same in names.items()
+        single.get(same[0], same[0]) if len(same) == 1 else summary.replace("{}", join_words(same), 1)
+        for summary, same in names.items()
     ]
 
 

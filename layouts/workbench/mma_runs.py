@@ -29,9 +29,9 @@ class MmaRun:
     a_in_memory: bool
 
 
-def find_mma_runs(ran: Iterable[AsmRun], target: str = "") -> Iterator[MmaRun]:
+def find_mma_runs(asm_runs: Iterable[AsmRun], target: str = "") -> Iterator[MmaRun]:
     """Find the runs of tcgen05.mma whose instruction descriptor is known, as a target has them."""
-    for run in ran:
+    for run in asm_runs:
         if "tcgen05.mma" not in run.text:
             continue
         code = read_asm_code(run)

@@ -34,5 +34,5 @@ def find_operand_letter(*names: str) -> str | None:
     True
     """
     words = (word.lower() for name in names for word in split_name(CUT.sub("", name)))
-    said = {_LETTERS[word] for word in words if word in _LETTERS}
-    return said.pop() if len(said) == 1 else None
+    letters = {_LETTERS[word] for word in words if word in _LETTERS}
+    return letters.pop() if len(letters) == 1 else None

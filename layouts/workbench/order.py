@@ -211,15 +211,15 @@ class _KernelOrder:
         copied = {name for event in copies if not _is_bulk_store(event) for name in _list_names(event)}
         if not all(map(_list_names, copies)):
             return
-        told: set[str] = set()
+        reported: set[str] = set()
         for reader in events:
             if reader.kind != "wgmma" and not _is_bulk_store(reader):
                 continue
-            for name in _list_names(reader) - copied - told:
+            for name in _list_names(reader) - copied - reported:
                 stores = [e for e in events if e.kind == "store" and e.order < reader.order and name in _list_names(e)]
                 if not stores:
                     continue
-                told.add(name)
+                reported.add(name)
                 if self._is_unfenced(stores[0], reader):
                     yield Pitfall(
                         "proxy_fence_missing",
@@ -285,9 +285,9 @@ def _find_scale(run: object) -> int | None:
     if scale in ("true", "false"):
         return int(scale == "true")
     if re.fullmatch(r"[a-zA-Z_]\w*", scale):
-        given = re.search(_ZERO % scale, run.text)
-        if given is None:
+        match = re.search(_ZERO % scale, run.text)
+        if match is None:
             return None
-        scale = given[1]
+        scale = match[1]
     value = find_operand_argument(run, scale, count_left_out(run, mention.arguments[1:3]))[0]
     return value.known if value is not None else None

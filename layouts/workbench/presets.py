@@ -27,9 +27,9 @@ PRESETS = {  # name → what it is called, with its swizzle
 }
 
 
-def get_preset_title(name: str, seen: View, word: int) -> str:
+def get_preset_title(name: str, view: View, word: int) -> str:
     """Return what a preset is called beside a word: `TMA box, 128B`."""
-    return PRESETS[name].format(mode=seen.choose_mode(Descriptor(word).mode_code).name)
+    return PRESETS[name].format(mode=view.choose_mode(Descriptor(word).mode_code).name)
 
 
 def lay_preset(name: str, request: TileRequest, word: int) -> StoredTile:

@@ -49,11 +49,14 @@ def find_repairs(
         tried: dict[Edits, Repair | None] = {}
         limit = min(MOST_TRIED, MOST_CHARACTERS // (len(text) + 1))
         found = 0
-        own = built.get(operand.descriptor, ())
+        own_builders = built.get(operand.descriptor, ())
         updates = [
-            b for group in built.values() for b in group if b not in own and _is_same_variable(text, b.span, wrong)
+            b
+            for group in built.values()
+            for b in group
+            if b not in own_builders and _is_same_variable(text, b.span, wrong)
         ]
-        for group in _list_candidates(text, bench, own, updates, operand, wrong):
+        for group in _list_candidates(text, bench, own_builders, updates, operand, wrong):
             for edits in group:
                 if len(tried) >= limit or found >= MOST_OFFERED:
                     break
@@ -160,7 +163,7 @@ def _list_candidates(
     if "start_address" in changes:
         yield from _list_starts(text, operand, wrong, [b.span for b in updates], places)
         return
-    yield _move_mode(text, cause.code, [place for own in places.values() for place in own])
+    yield _move_mode(text, cause.code, [place for spans in places.values() for place in spans])
     exact = (replace_amounts(text, places[name], *pair, name) for name, pair in changes.items())
     yield combine_edits(exact)
     yield _change_map(text, bench, operand, wrong)

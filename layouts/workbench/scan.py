@@ -136,18 +136,18 @@ def _find_sass_mentions(text: str) -> Iterator[InstructionMention]:
             yield InstructionMention(instruction, match.span("name"), (), majors, "a" not in majors if majors else None)
 
 
-def split_operands(behind: str) -> tuple[str, ...]:
+def split_operands(rest: str) -> tuple[str, ...]:
     """Split the operands after an opcode, up to the semicolon; {…} and (…) stay whole."""
-    operands, deep, last = [], 0, 0
-    for at, letter in enumerate(behind):
+    operands, depth, last = [], 0, 0
+    for at, letter in enumerate(rest):
         if letter in "{([":
-            deep += 1
+            depth += 1
         elif letter in "})]":
-            deep -= 1
-            if deep < 0:
+            depth -= 1
+            if depth < 0:
                 return ()
-        elif deep == 0 and letter in ",;":
-            operands.append(_clean_operand(behind[last:at]))
+        elif depth == 0 and letter in ",;":
+            operands.append(_clean_operand(rest[last:at]))
             last = at + 1
             if letter == ";":
                 return tuple(operands)
@@ -244,8 +244,8 @@ def _make_layout(layout: cute.CuteLayout, spelled: str, label: str, span: Span) 
         start = None  # a generic address, or an index into shared memory as the host sees it
     steps = [(size, step) for mode in layout.modes[2:] for size, step in mode.digits if size > 1]
     stages = prod(size for size, _ in steps)
-    apart = steps[0][1] if len(steps) == 1 else None
-    over = describe_stage_overlap(layout, apart) if stages > 1 else ""
+    distance = steps[0][1] if len(steps) == 1 else None
+    over = describe_stage_overlap(layout, distance) if stages > 1 else ""
     return PrintedLayout(
         label,
         head + shape + ":" + stride,
@@ -254,7 +254,7 @@ def _make_layout(layout: cute.CuteLayout, spelled: str, label: str, span: Span) 
         start=start,
         stages=stages,
         whole=spelled,
-        stage_stride=apart,
+        stage_stride=distance,
         overlap=over,
     )
 

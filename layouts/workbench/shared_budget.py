@@ -110,18 +110,22 @@ def _check_limits(
     code: Evaluation, blank: str, functions: tuple[FunctionText, ...], limit: _SharedLimit
 ) -> Iterator[Pitfall]:
     """Yield limits that are raised further than a block may have."""
-    told: set[Span] = set()
+    reported: set[Span] = set()
     for call in code.made:
-        given = call.term.arguments
-        if call.term.head != "cudaFuncSetAttribute" or len(given) != 3 or "MaxDynamicShared" not in str(given[1]):
+        arguments = call.term.arguments
+        if (
+            call.term.head != "cudaFuncSetAttribute"
+            or len(arguments) != 3
+            or "MaxDynamicShared" not in str(arguments[1])
+        ):
             continue
-        value = get_integer(given[2])
+        value = get_integer(arguments[2])
         at = find_argument_span(blank, call.term.span, 2)
         if value is None or value.known is None or value.known <= limit.bytes or at is None:
             continue
         place = follow_number(blank, functions, at, call.calls)
-        if place not in told:
-            told.add(place)
+        if place not in reported:
+            reported.add(place)
             yield Pitfall(
                 "shared_memory_over",
                 f"{value.known:,} bytes of dynamic shared memory; a block has at most {limit}. The call fails, and so"
@@ -135,16 +139,16 @@ def _check_launches(blank: str, functions: tuple[FunctionText, ...]) -> Iterator
     if _RAISED.search(blank):
         return
     for match in _LAUNCH.finditer(blank):
-        given = split_arguments(match[2])
+        arguments = split_arguments(match[2])
         names = len(re.findall(rf"\b{match[1]}\b", blank))
         if (
-            len(given) < 3
+            len(arguments) < 3
             or names != 2
             or not any(function.kernel and function.name == match[1] for function in functions)
         ):
             continue
-        at = match.start(2) + sum(len(one) + 1 for one in given[:2])
-        span = at + len(given[2]) - len(given[2].lstrip()), at + len(given[2].rstrip())
+        at = match.start(2) + sum(len(one) + 1 for one in arguments[:2])
+        span = at + len(arguments[2]) - len(arguments[2].lstrip()), at + len(arguments[2].rstrip())
         count = compute_number(blank, functions, span)
         if count is not None and count > STATIC_SHARED_MEMORY:
             yield Pitfall(
@@ -156,7 +160,7 @@ def _check_launches(blank: str, functions: tuple[FunctionText, ...]) -> Iterator
             )
 
 
-def compute_number(blank: str, functions: tuple[FunctionText, ...], at: Span, deep: int = 0) -> int | None:
+def compute_number(blank: str, functions: tuple[FunctionText, ...], at: Span, depth: int = 0) -> int | None:
     """Compute an expression of a text from its constants; None if it depends on anything else."""
     known: dict[str, str] = {}
     text = blank[slice(*at)]
@@ -164,10 +168,10 @@ def compute_number(blank: str, functions: tuple[FunctionText, ...], at: Span, de
         if find_size(name) is not None:
             continue  # a cast
         function = find_function_at(functions, at[0])
-        further = find_given_value(blank, functions, name, at) if deep < _DEEP else None
+        further = find_given_value(blank, functions, name, at) if depth < _DEEP else None
         if further is None or (function is not None and name in function.parameters):
             return None
-        value = compute_number(blank, functions, further, deep + 1)
+        value = compute_number(blank, functions, further, depth + 1)
         if value is None:
             return None
         known[name] = str(value)

@@ -129,20 +129,20 @@ class _LoopRuns:
 
         The run is 0 for the first and if calls form no runs. The site is that of a run that begins where another did.
         """
-        around = use.site[1:]
+        enclosing = use.site[1:]
         site = use.site[0], tuple(sorted(addresses))
         others = self.turns.setdefault(site, {})
-        if around not in others:
-            self.first[site, around] = addresses
-            self.like[site, around] = around
+        if enclosing not in others:
+            self.first[site, enclosing] = addresses
+            self.like[site, enclosing] = enclosing
             run = 0
             if turn and any(len(turns) > 1 for turns in others.values()):  # they had theirs before this one began
                 same = next((c for c in others if self.first[site, c] == addresses), None)
                 run = 1 + max(self.number[site, c] for c in others) if same is None else self.number[site, same]
-                self.like[site, around] = self.like[site, same] if same is not None else around
-            self.number[site, around] = run
-        others.setdefault(around, set()).add(turn)
-        return self.number[site, around], (use.site[0], *self.like[site, around])
+                self.like[site, enclosing] = self.like[site, same] if same is not None else enclosing
+            self.number[site, enclosing] = run
+        others.setdefault(enclosing, set()).add(turn)
+        return self.number[site, enclosing], (use.site[0], *self.like[site, enclosing])
 
 
 def _get_rank(uses: list[DescriptorUse], name: str, value: int) -> int:

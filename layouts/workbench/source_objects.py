@@ -25,10 +25,10 @@ class SourceObjects:
 
 @refuse_deep_recursion()
 def find_source_objects(
-    text: str, given: Mapping[str, str] | None = None, headers: Iterable[Span] = (), target: str = ""
+    text: str, choices: Mapping[str, str] | None = None, headers: Iterable[Span] = (), target: str = ""
 ) -> SourceObjects:
     """Find what a source text makes; the arguments are those of check_text, which finds the text evaluated then."""
-    code = evaluate_with_choices(extract_code(text, text), PATIENCE, make_choices(given, headers, target))
+    code = evaluate_with_choices(extract_code(text, text), PATIENCE, make_choices(choices, headers, target))
     if code is None:
         return SourceObjects()
     return SourceObjects(tuple(builders.build_every(code)), tensor_maps.find_named_maps(code))

@@ -18,7 +18,7 @@ from lanescope.workbench.uses import DescriptorUse
 
 
 def mark_shared_stages(
-    operand: str, steps: Sequence[OperandStep], used: Sequence[DescriptorUse], seen: View, endless: Collection[str]
+    operand: str, steps: Sequence[OperandStep], used: Sequence[DescriptorUse], view: View, endless: Collection[str]
 ) -> list[OperandStep]:
     """Mark the steps of a stage as wrong if it shares some of an earlier stage's bytes, but not all.
 
@@ -29,7 +29,7 @@ def mark_shared_stages(
     marked = list(steps)
     if any(step.verdict == "mismatch" for step in steps):  # what is read may be anywhere
         return marked
-    chunks_of = _list_chunks(steps, used, seen, endless)
+    chunks_of = _list_chunks(steps, used, view, endless)
     first = min(chunks_of, default=0)
     for stage in chunks_of:
         if stage != first and (message := _do_overlap(operand, chunks_of, first, stage)):
@@ -40,14 +40,14 @@ def mark_shared_stages(
 
 
 def _list_chunks(
-    steps: Sequence[OperandStep], used: Sequence[DescriptorUse], seen: View, endless: Collection[str]
+    steps: Sequence[OperandStep], used: Sequence[DescriptorUse], view: View, endless: Collection[str]
 ) -> dict[int, set[int]]:
     """Map each stage to the 16-byte chunks that its steps read."""
     chunks_of: dict[int, set[int]] = {}
     for step, use in zip(steps, used, strict=True):
         if is_staged(use) or any(name.rstrip("'") in endless for name, _ in use.loops):
             chunks_of.setdefault(step.stage, set()).update(
-                np.unique(reads(Descriptor(step.word, seen.form), seen) // 16).tolist()
+                np.unique(reads(Descriptor(step.word, view.form), view) // 16).tolist()
             )
     return chunks_of
 

@@ -55,10 +55,10 @@ def _find_runs(uses: Sequence[DescriptorUse], text: str) -> Iterator[list[int]]:
 def _is_next(use: DescriptorUse, two: DescriptorUse, text: str) -> bool:
     if use.loops != two.loops or not use.computed or not two.computed or set(use.arguments) != set(two.arguments):
         return False
-    apart = _find_parting_statements(use, two)
-    if apart is None:
+    parting = _find_parting_statements(use, two)
+    if parting is None:
         return False
-    (_, end), (first, _) = apart
+    (_, end), (first, _) = parting
     return end <= first and not _BREAKS.search(COMMENT.sub(" ", text[end:first]))
 
 
@@ -93,8 +93,8 @@ def _has_one_accumulator(run: Sequence[DescriptorUse], text: str) -> bool:
 def _count_repeats(addresses: Sequence[object]) -> bool:
     """Return whether the second half repeats the first."""
     counts, half = Counter(addresses), len(addresses) // 2
-    alike = len(set(counts.values())) == 1 and counts[addresses[0]] > 1
-    return alike and half > 1 and addresses[:half] == addresses[half:]
+    equal = len(set(counts.values())) == 1 and counts[addresses[0]] > 1
+    return equal and half > 1 and addresses[:half] == addresses[half:]
 
 
 def _is_crossed(often: Sequence[set[int]]) -> bool:
@@ -108,7 +108,7 @@ def _is_crossed(often: Sequence[set[int]]) -> bool:
 def _is_given_same_accumulator(run: Sequence[DescriptorUse], text: str) -> bool | None:
     """Return whether the text shows that the calls are given one accumulator; None if it does not show it."""
     first, *rest = run
-    spans = [apart for use in rest if (apart := _find_parting_statements(first, use)) is not None]
+    spans = [parting for use in rest if (parting := _find_parting_statements(first, use)) is not None]
     if len(spans) < len(rest):
         return None
     said = [text[slice(*span)] for span in (spans[0][0], *(two for _, two in spans))]
@@ -118,8 +118,8 @@ def _is_given_same_accumulator(run: Sequence[DescriptorUse], text: str) -> bool 
     arguments = [_split_arguments(call) for call in said]
     if len({len(call) for call in arguments}) != 1:
         return None
-    kept = [texts for texts in zip(*arguments, strict=True) if not _has_no_sums(texts, run, text)]
-    return all(len(set(texts)) == 1 for texts in kept) if kept else None
+    columns = [texts for texts in zip(*arguments, strict=True) if not _has_no_sums(texts, run, text)]
+    return all(len(set(texts)) == 1 for texts in columns) if columns else None
 
 
 def _has_no_sums(texts: Iterable[str], run: Sequence[DescriptorUse], text: str) -> bool:
@@ -142,17 +142,17 @@ def _split_arguments(call: str) -> list[str]:
     match = _CALL.match(call.lstrip())
     if match is None:
         return []
-    parts, deep, last = [], 0, 0
+    parts, depth, last = [], 0, 0
     inside = call.lstrip()[match.end() :]
     for at, letter in enumerate(inside):
         if letter in "([{":
-            deep += 1
+            depth += 1
         elif letter in ")]}":
-            deep -= 1
-            if deep < 0:
+            depth -= 1
+            if depth < 0:
                 parts.append(inside[last:at].strip())
                 break
-        elif letter == "," and not deep:
+        elif letter == "," and not depth:
             parts.append(inside[last:at].strip())
             last = at + 1
     return parts

@@ -120,14 +120,14 @@ def pair_stores(stores: Sequence[TileStore], clues: Sequence[Clues], used: Colle
             chosen[clue.operand] = choice
         else:
             free.append(clue.operand)
-    taken = [store for store, _ in chosen.values()]
+    assigned = [store for store, _ in chosen.values()]
     rest = [
         store
         for store in inputs
         if store.operand is None
         and store.begins is None
         and not (store.map is not None and store.map.source == LOADED)  # only its loads say whose it is
-        and not any(store is one for one in taken)
+        and not any(store is one for one in assigned)
     ]
     return {**chosen, **_assign_in_order(rest, free, used)}
 
@@ -154,14 +154,14 @@ def _find_named_store(stores: Sequence[TileStore], clues: Clues, used: Collectio
     if len(loaded) == 1:
         return loaded[0], f"TMA loads it from {loaded[0].names[0].lstrip('&')}"
     words = {word for address in clues.addresses for word in _split_name(address)}
-    alike = {
+    candidates = {
         store.piece: (store, name)
         for store in stores
         for name in reversed(store.names)
         if words & set(_split_name(name))
     }
-    if len(alike) == 1:
-        store, name = next(iter(alike.values()))
+    if len(candidates) == 1:
+        store, name = next(iter(candidates.values()))
         return store, f"it is named {name}"
     if not named_stores:
         return None

@@ -30,7 +30,7 @@ def take_symbols(
     turns: Sequence[OperandTurn],
     choices: Mapping[str, str],
     known: dict[str, int],
-    seen: View,
+    view: View,
     aligned: Mapping[str, int],
 ) -> list[Assumption]:
     """Return what was taken for the symbols of the turns' descriptors, or is missing; the values are put into `known`.
@@ -40,8 +40,8 @@ def take_symbols(
     of two turns depends on has to be given.
     """
     symbols = _Symbols(turns, known, aligned)
-    taken = (symbols.take(name, choices, seen) for name in dict.fromkeys(list_symbols(turns)))
-    return [assumption for assumption in taken if assumption is not None]
+    assumptions = (symbols.take(name, choices, view) for name in dict.fromkeys(list_symbols(turns)))
+    return [assumption for assumption in assumptions if assumption is not None]
 
 
 class _Symbols:
@@ -68,7 +68,7 @@ class _Symbols:
         }
         self.least = min((line.const for line in lines if line is not None), default=0)
 
-    def take(self, name: str, choices: Mapping[str, str], seen: View) -> Assumption | None:
+    def take(self, name: str, choices: Mapping[str, str], view: View) -> Assumption | None:
         """Return what a symbol is taken for, with the value "" if it has to be given; None if it is known."""
         key = f"at.{name}"
         if key in choices:
@@ -79,8 +79,8 @@ class _Symbols:
         if name in self.shared and name not in self.in_fields:
             return self._take_address(key, name) if name == self.address else self._take_move(key, name)
         if _INSTRUCTION_K.search(name):
-            self.known[name] = seen.k
-            return Assumption(key, name, str(seen.k), K_OF_INSTRUCTION)
+            self.known[name] = view.k
+            return Assumption(key, name, str(view.k), K_OF_INSTRUCTION)
         either = _BRANCH.fullmatch(name)
         return Assumption(key, name, "", "descriptors depend on it", (either[1], either[2]) if either else ())
 

@@ -60,8 +60,8 @@ def make_target_macros(target: str) -> dict[str, str]:
         "__CUDA_ARCH_FAMILY_SPECIFIC__": value if suffix else NOT_DEFINED,
     }
     for number in dict.fromkeys(_get_number(one) for one in TARGETS):
-        own = suffix == "a" and number == match[1]
-        defined[f"__CUDA_ARCH_FEAT_SM{number}_ALL"] = "1" if own else NOT_DEFINED
+        specific = suffix == "a" and number == match[1]
+        defined[f"__CUDA_ARCH_FEAT_SM{number}_ALL"] = "1" if specific else NOT_DEFINED
     return {f"macro.{name}": given for name, given in defined.items()}
 
 
@@ -70,24 +70,24 @@ def _get_number(target: str) -> str:
 
 
 def find_missing_instructions(
-    text: str, code: Evaluation | None, target: str, given: Mapping[str, str]
+    text: str, code: Evaluation | None, target: str, choices: Mapping[str, str]
 ) -> tuple[list[Pitfall], list[tuple[str, Span]]]:
     """Find the instructions of a text that a target does not have: (findings, open points), each opcode once.
 
-    given: values for macros, by the keys of `Bench.assumed`.
+    choices: values for macros, by the keys of `Bench.assumed`.
     """
     if not target:
         return [], []
     in_module = is_ptx_module(text)
-    live = _find_live_places(text, given) if not in_module else None
+    live = _find_live_places(text, choices) if not in_module else None
     runs = _list_kernel_runs(text, code)
-    ran = tuple(dict.fromkeys(run.span for run in runs))
+    spans = tuple(dict.fromkeys(run.span for run in runs))
     findings: dict[str, Pitfall] = {}
     open_: dict[str, tuple[str, Span]] = {}
     for missing in _find_missing(text, target):
         if live is not None and not live(missing.span[0]):
             continue
-        if in_module or any(first <= missing.span[0] < past for first, past in ran):
+        if in_module or any(first <= missing.span[0] < past for first, past in spans):
             findings.setdefault(missing.said, Pitfall("instruction_not_on_target", missing.said, missing.span))
         else:
             open_.setdefault(missing.said, (f"{missing.said} Whether a kernel reaches it is not known.", missing.span))
@@ -97,9 +97,9 @@ def find_missing_instructions(
     return list(findings.values()), [one for said, one in open_.items() if said not in findings]
 
 
-def _find_live_places(text: str, given: Mapping[str, str]) -> Callable[[int], bool]:
+def _find_live_places(text: str, choices: Mapping[str, str]) -> Callable[[int], bool]:
     """Return whether a place of a text is read under some choice of what its #if leave open."""
-    macros = {key.removeprefix("macro."): value for key, value in given.items() if key.startswith("macro.")}
+    macros = {key.removeprefix("macro."): value for key, value in choices.items() if key.startswith("macro.")}
     names = {name: value for name, value in macros.items() if name.isidentifier()}
     leaves = tuple(list_leaves(make_variants(Preprocessor(blank_printed(text), 1, names))))
     return lambda at: any(leaf.source.has_place(at) for leaf in leaves)
@@ -127,13 +127,13 @@ def _find_missing(text: str, target: str) -> Iterator[_Missing]:
     for match in islice((one for one in catalog.OPCODE.finditer(joined) if one[2]), _MOST_PLACES):
         span = places(match.start()), places(match.end() - 1) + 1
         spelled.append(span)
-        if said := _explain_opcode("".join(match[0].split()), target):
-            yield _Missing(said, span)
+        if missing := _explain_opcode("".join(match[0].split()), target):
+            yield _Missing(missing, span)
     for mention in find_mentions(text):
         if not mention.arguments and all(not first <= mention.span[0] < past for first, past in spelled):
             name = text[slice(*mention.span)]
-            if said := _explain_missing(name, catalog.get_target_support(mention.instruction).targets, target, ""):
-                yield _Missing(said, mention.span)
+            if missing := _explain_missing(name, catalog.get_target_support(mention.instruction).targets, target, ""):
+                yield _Missing(missing, mention.span)
 
 
 @lru_cache(maxsize=512)
@@ -146,10 +146,12 @@ def _explain_opcode(opcode: str, target: str) -> str:
         targets = catalog.get_target_support(instruction).targets
         return _explain_missing(opcode, targets, target, instruction.family.name)
     head = ".".join(opcode.split(".")[:2])
-    alike = [family for family in catalog.families() if family.opcode.text.startswith(head)]
-    every = {one for family in alike for one in list_targets_with(family.name)}
-    short = head if head in {family.opcode.text for family in alike} else opcode.split(".")[0]
-    return _explain_missing(short, [one for one in TARGETS if one in every], target, alike[0].name) if alike else ""
+    families = [family for family in catalog.families() if family.opcode.text.startswith(head)]
+    every = {one for family in families for one in list_targets_with(family.name)}
+    short = head if head in {family.opcode.text for family in families} else opcode.split(".")[0]
+    return (
+        _explain_missing(short, [one for one in TARGETS if one in every], target, families[0].name) if families else ""
+    )
 
 
 def _explain_missing(name: str, targets: Sequence[str], target: str, family: str) -> str:

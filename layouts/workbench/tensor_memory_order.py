@@ -42,24 +42,24 @@ def find_tensor_memory_mistakes(text: KernelText) -> list[Pitfall]:
     return list(found.values())
 
 
-def _find_mistakes(kernel: KernelRun, ran: Sequence[AsmRun]) -> Iterator[Pitfall]:
-    products, loads = _list_runs(ran, "tcgen05.mma"), _list_runs(ran, "tcgen05.ld")
-    if not _list_runs(ran, "tcgen05.alloc") or not loads:
+def _find_mistakes(kernel: KernelRun, asm_runs: Sequence[AsmRun]) -> Iterator[Pitfall]:
+    products, loads = _list_runs(asm_runs, "tcgen05.mma"), _list_runs(asm_runs, "tcgen05.ld")
+    if not _list_runs(asm_runs, "tcgen05.alloc") or not loads:
         return  # an excerpt
-    if products and not _list_runs(ran, "tcgen05.commit"):
+    if products and not _list_runs(asm_runs, "tcgen05.commit"):
         message = (
             "No tcgen05.commit follows this tcgen05.mma: no mbarrier tells when it has ended, and tcgen05.ld reads its"
             " accumulator."
         )
         yield Pitfall("tcgen05_commit_missing", message, _find_own_place(kernel, products[-1]))
     inputs = [_find_input(run) for run in products]
-    if products and all(known for known, _ in inputs) and not _list_runs(ran, "tcgen05.st"):
+    if products and all(known for known, _ in inputs) and not _list_runs(asm_runs, "tcgen05.st"):
         message = (
             "enable-input-d is never false: D = A·B + D adds to tensor memory that nothing has written. Make it false"
             " for the first product of a tile."
         )
         yield Pitfall("tcgen05_accumulator_unset", message, inputs[0][1])
-    waits = _list_runs(ran, "tcgen05.wait::ld")
+    waits = _list_runs(asm_runs, "tcgen05.wait::ld")
     last = max((wait.order for wait in waits), default=-1)
     waited = {(load.span, load.calls) for load in loads if load.order < last or _waits_itself(load)}
     late = [load for load in loads if (load.span, load.calls) not in waited]
@@ -71,9 +71,9 @@ def _find_mistakes(kernel: KernelRun, ran: Sequence[AsmRun]) -> Iterator[Pitfall
         yield Pitfall("tcgen05_wait_missing", message, _find_own_place(kernel, late[0]))
 
 
-def _list_runs(ran: Sequence[AsmRun], opcode: str) -> list[AsmRun]:
+def _list_runs(asm_runs: Sequence[AsmRun], opcode: str) -> list[AsmRun]:
     form = re.compile(rf"{re.escape(opcode)}(?!\w)")
-    return [run for run in ran if form.search(run.text)]
+    return [run for run in asm_runs if form.search(run.text)]
 
 
 def _waits_itself(load: AsmRun) -> bool:

@@ -99,8 +99,8 @@ def _leaves_bytes_unread(run: KernelRunner, use: DescriptorUse) -> bool:
     """Return whether the stores that fill what a descriptor reads fill bytes, too, that no descriptor reads."""
     shared = run.shared
     read = np.zeros(shared.writer.shape, np.bool_)
-    for word, seen in {(descriptor.word, descriptor.seen) for descriptor in run.descriptors}:
-        read[find_described_places(word, seen).clip(0, len(read) - 1)] = True
+    for word, read_words in {(descriptor.word, descriptor.seen) for descriptor in run.descriptors}:
+        read[find_described_places(word, read_words).clip(0, len(read) - 1)] = True
     writers = np.unique(shared.writer[find_described_places(use.word, use.seen).clip(0, len(read) - 1)])
     return bool((np.isin(shared.writer, writers[writers > 0]) & ~read).any())
 

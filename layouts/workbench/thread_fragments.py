@@ -72,8 +72,8 @@ class FragmentOrigin:
     def k_order(self) -> tuple[int, ...] | None:
         """The K that each column counts, from 0 and without a common factor; None if there is no single one."""
         steps = [g[0] - g[0, 0] for g in self.places if (g[0] != g[0, 0]).any()]
-        made = {_fix_sign(tuple((step // gcd(*map(int, step))).tolist())) for step in steps}
-        return made.pop() if len(made) == 1 else None
+        directions = {_fix_sign(tuple((step // gcd(*map(int, step))).tolist())) for step in steps}
+        return directions.pop() if len(directions) == 1 else None
 
     @property
     def repeated_rows(self) -> bool:
@@ -116,23 +116,25 @@ class FragmentOrigin:
             return False
         width = self.places[0].shape[1]
         step = [width * n for n in self.k_step]
-        away = [b - a for a, b in zip(self.base, other.base, strict=True)]
-        count = next((b // a for a, b in zip(step, away, strict=True) if a), 0)
-        return 0 < abs(count) <= 16 and all(b == count * a for a, b in zip(step, away, strict=True))
+        difference = [b - a for a, b in zip(self.base, other.base, strict=True)]
+        count = next((b // a for a, b in zip(step, difference, strict=True) if a), 0)
+        return 0 < abs(count) <= 16 and all(b == count * a for a, b in zip(step, difference, strict=True))
 
-    def follows_along_k(self, away: Sequence[int]) -> bool:
+    def follows_along_k(self, difference: Sequence[int]) -> bool:
         """Return whether a way leads along K."""
         step = self.k_step
-        return all(a * y == b * x for a, x in zip(step, away, strict=True) for b, y in zip(step, away, strict=True))
+        return all(
+            a * y == b * x for a, x in zip(step, difference, strict=True) for b, y in zip(step, difference, strict=True)
+        )
 
     def count_k(self, later: FragmentOrigin) -> int | None:
         """Return how many elements along K another fragment begins behind this one; None if it is elsewhere."""
         if self.names != later.names or self.array != later.array or self.k_step != later.k_step:
             return None
-        away = tuple(b - a for a, b in zip(self.base, later.base, strict=True))
-        counts = {b / a for a, b in zip(self.k_step, away, strict=True) if a}
+        difference = tuple(b - a for a, b in zip(self.base, later.base, strict=True))
+        counts = {b / a for a, b in zip(self.k_step, difference, strict=True) if a}
         count = counts.pop() if len(counts) == 1 else 0.5
-        along = all(b == count * a for a, b in zip(self.k_step, away, strict=True))
+        along = all(b == count * a for a, b in zip(self.k_step, difference, strict=True))
         return int(count) if along and count == int(count) else None
 
     def find_misplaced(self) -> NDArray[np.bool_]:
@@ -174,22 +176,22 @@ class ArrivedOperand:
         return tuple({id(load): load for load in known}.values()) if len(known) == len(found) else ()
 
 
-def find_wrong_register(one: ArrivedOperand) -> int:
+def find_wrong_register(arrived: ArrivedOperand) -> int:
     """Return the number of the register with the most elements from wrong places."""
-    operand = one.instruction.operand(one.name)
+    operand = arrived.instruction.operand(arrived.name)
     row, col = (np.asarray(operand.coords[axis], np.int64) for axis in ("row", "col"))
     i, k = (row, col) if operand.dims[0] != "k" else (col, row)
-    wrong = sum(warp.find_misplaced()[i, k].astype(np.int64) for warp in one.warps or ())
+    wrong = sum(warp.find_misplaced()[i, k].astype(np.int64) for warp in arrived.warps or ())
     per_register = np.asarray(wrong).reshape(len(i), operand.registers, -1).sum(axis=(0, 2))
     return int(per_register.argmax())
 
 
-def find_misordered_registers(text: str, use: MmaUse, one: ArrivedOperand) -> Span | None:
+def find_misordered_registers(text: str, use: MmaUse, arrived: ArrivedOperand) -> Span | None:
     """Return where an operand's registers of one ldmatrix are given in another order than it fills them; None if they
     are in its order. That is in the asm statement of the product, else in the call around it.
     """
-    numbers = [register.number for register in one.registers]
-    if len(one.loads) != 1 or numbers == sorted(numbers):
+    numbers = [register.number for register in arrived.registers]
+    if len(arrived.loads) != 1 or numbers == sorted(numbers):
         return None
     last: dict[str, int] = {}
     for match in _REGISTER.finditer(text, *use.span):
@@ -240,7 +242,7 @@ def locate_warps(
     offsets = dict(list_offsets(run.records, first, run.threads))
     row, col = (np.asarray(operand.coords[axis], np.int64) for axis in ("row", "col"))
     i, k = (row, col) if operand.dims[0] != "k" else (col, row)
-    made = []
+    located = []
     for warp in range(run.threads // 32):
         lanes = slice(32 * warp, 32 * warp + 32)
         if not use.active[lanes].all():
@@ -254,8 +256,8 @@ def locate_warps(
         arrays = {run.records[int(n)].array for n in np.unique(records) if n != EMPTY}
         filled = np.zeros(places[0].shape, np.bool_)
         filled[i, k] = records != EMPTY
-        made.append(FragmentOrigin(arrays.pop() if len(arrays) == 1 else "", tuple(offsets), tuple(places), filled))
-    return tuple(made) or None
+        located.append(FragmentOrigin(arrays.pop() if len(arrays) == 1 else "", tuple(offsets), tuple(places), filled))
+    return tuple(located) or None
 
 
 def reload_operand(
@@ -308,7 +310,7 @@ def _keeps_order(run: KernelRunner, data: DataBytes, places: Ints, groups: Ints)
     if (data.record <= OPEN).any() or len({run.records[int(n)].array for n in np.unique(data.record)}) > 1:
         return False
     for name, grid in list_offsets(run.records, data, run.threads):
-        away = grid if name else grid - places
-        if any(np.ptp(away[groups == group]) for group in np.unique(groups)):
+        offsets = grid if name else grid - places
+        if any(np.ptp(offsets[groups == group]) for group in np.unique(groups)):
             return False
     return True

@@ -39,8 +39,8 @@ class StoredTile:
     stage_bytes: int = 0  # from one stage to the next, 0 where the text does not say
     start: int | None = None  # its first byte, where the text says it
 
-    def make_storage(self, base: int, seen: View) -> Storage:
-        return _make_storage(tuple({**self.spec, "base": base}.items()), seen.bits, seen.major)
+    def make_storage(self, base: int, view: View) -> Storage:
+        return _make_storage(tuple({**self.spec, "base": base}.items()), view.bits, view.major)
 
 
 @lru_cache(maxsize=256)
@@ -85,16 +85,16 @@ def lay_tile(store: TileStore, request: TileRequest) -> StoredTile | OpenValues:
     return _lay_layout(store, store.layout, request.seen)
 
 
-def _lay_layout(store: TileStore, layout: PrintedLayout, seen: View) -> StoredTile | OpenValues:
-    counted = {None: "elements", seen.bits: "elements", 8: "bytes", 128: "chunks"}
+def _lay_layout(store: TileStore, layout: PrintedLayout, view: View) -> StoredTile | OpenValues:
+    counted = {None: "elements", view.bits: "elements", 8: "bytes", 128: "chunks"}
     unit = {} if layout.unit_bits else {"unit": counted.get(store.bits, "")}
     if not layout.unit_bits and not unit["unit"]:
-        why = f"its pointer counts {store.bits} bits, the instruction reads elements of {seen.bits}"
+        why = f"its pointer counts {store.bits} bits, the instruction reads elements of {view.bits}"
         return (Assumption(f"unit.{store.piece}", f"What {store.name} counts", "", why),)
     spec = {"kind": "cute", "layout": layout.text, **unit}
-    where = storage(spec, seen.bits, seen.major)
-    apart = (layout.stage_stride or 0) * (layout.unit_bits or seen.bits) // 8
-    return StoredTile(spec, (), f"the CuTe layout {layout.whole}", where.mn, apart, layout.start)
+    where = storage(spec, view.bits, view.major)
+    stage_bytes = (layout.stage_stride or 0) * (layout.unit_bits or view.bits) // 8
+    return StoredTile(spec, (), f"the CuTe layout {layout.whole}", where.mn, stage_bytes, layout.start)
 
 
 # tensor maps ----------------------------------------------------------------------------------------------------------
@@ -151,10 +151,10 @@ def _find_swizzle(
 
 def _explain_open(tensor_map: TensorMap, field: str) -> str:
     """Return what the text says of a field that it leaves open; a map that is encoded elsewhere has names for -D."""
-    said = tensor_map.symbols.get(field, "")
+    name = tensor_map.symbols.get(field, "")
     if tensor_map.source == LOADED:
-        return f"no code here encodes the map; {GIVEN_AS} {said}"
-    return f"{SAID_AS} {said}" if said else "the text does not give it"
+        return f"no code here encodes the map; {GIVEN_AS} {name}"
+    return f"{SAID_AS} {name}" if name else "the text does not give it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,15 +197,15 @@ def _lay_boxes(tensor_map: TensorMap, sizes: list[int], swizzle: str, request: T
     cover = _cover_tile(tensor_map, sizes, swizzle, inner, request)
     boxes_key, panel_key = f"boxes.{request.operand}", f"panel.{request.operand}"
     filled = None if {boxes_key, panel_key} & request.choices.keys() else request.filled
-    stride, sure, lost = _place_by_loads(cover, filled)
+    stride, sure, gap = _place_by_loads(cover, filled)
     if cover.boxes > 1 and cover.deep > 1:
-        sure, lost = False, lost or "a box has its further panels there; the position of another box is not evaluated"
+        sure, gap = False, gap or "a box has its further panels there; the position of another box is not evaluated"
     if cover.boxes > 1 and not sure:
-        assumed.append(_assume_boxes(cover, inner, lost, request))
+        assumed.append(_assume_boxes(cover, inner, gap, request))
     if cover.panels > 1 and not sure and not any(value.missing for value in assumed):
         if panel_key in request.choices:
             stride = _parse_number(request.choices[panel_key], panel_key)
-        assumed.append(_assume_panel(cover, inner, lost, sizes[0], stride, request))
+        assumed.append(_assume_panel(cover, inner, gap, sizes[0], stride, request))
     if open_values := tuple(value for value in assumed if value.missing):
         return open_values
     spec = {**make_panel_storage(cover.width, cover.total, swizzle, inner=inner), "inner_stride": stride}
@@ -266,21 +266,21 @@ def _place_by_loads(cover: _Cover, filled: FilledTile | None) -> tuple[int, bool
         return cover.stride, True, ""
     if filled.may_have_all(cover.offsets):
         return cover.stride, False, ""
-    apart = filled.find_distance(cover.panels)
-    if cover.boxes == 1 and apart >= cover.pitch * cover.lines:
-        return apart, True, ""
+    distance = filled.find_distance(cover.panels)
+    if cover.boxes == 1 and distance >= cover.pitch * cover.lines:
+        return distance, True, ""
     there = len(filled.offsets.intersection(cover.offsets))
     return cover.stride, False, f"{UNFILLED} {there} of the tile’s {len(cover.offsets)} boxes"
 
 
-def _assume_boxes(cover: _Cover, inner: str, lost: str, request: TileRequest) -> Assumption:
+def _assume_boxes(cover: _Cover, inner: str, gap: str, request: TileRequest) -> Assumption:
     """Return that the boxes of a panel follow one another, without a value where that has to be given."""
     key, boxes, choices = f"boxes.{request.operand}", str(cover.boxes), request.choices
     side = request.mn if inner == "K" else "K"
     whose = "one instruction takes" if inner == "K" or request.seen.k > cover.lines else "the steps take"
     value, why = boxes, f"the box has {cover.lines} of {side} and {whose} {cover.reached}"
-    if lost:
-        value, why = "", f"{why}; {lost}"
+    if gap:
+        value, why = "", f"{why}; {gap}"
     elif choices.get(key, boxes) != boxes:
         value, why = "", f"{why}: the text does not give the address of the rest"
     elif key in choices:
@@ -290,13 +290,13 @@ def _assume_boxes(cover: _Cover, inner: str, lost: str, request: TileRequest) ->
     return Assumption(key, f"Boxes of {request.name}’s tensor map along {side}", value, why, (boxes, "1"))
 
 
-def _assume_panel(cover: _Cover, inner: str, lost: str, width: int, stride: int, request: TileRequest) -> Assumption:
+def _assume_panel(cover: _Cover, inner: str, gap: str, width: int, stride: int, request: TileRequest) -> Assumption:
     """Return the bytes from one panel to the next, without a value where they have to be given."""
     key, way = f"panel.{request.operand}", "K" if inner == "K" else request.mn
     label = f"Bytes from one panel of {request.name} along {way} to the next"
     why = f"the box is {width} elements wide, and the steps reach {cover.along}"
-    if lost:
-        return Assumption(key, label, "", f"{why}; {lost}")
+    if gap:
+        return Assumption(key, label, "", f"{why}; {gap}")
     if key in request.choices:
         return Assumption(key, label, str(stride), "as given")
     why += f": {cover.panels} panels of {width} along {way}, {cover.total} lines each"

@@ -91,19 +91,19 @@ def _check_bytes(
     groups: dict[tuple[str, str], list[ExpectedBytes]] = {}
     for one in expected:
         groups.setdefault((one.barrier, _key_loops(_get_loops(one.event))), []).append(one)
-    told: set[Span] = set()
-    for own in groups.values():
-        first = own[0]
+    reported: set[Span] = set()
+    for group in groups.values():
+        first = group[0]
         brought = _find_brought(first, expected, copies)
-        arms = {one.event.arms for one in own} | {copy.event.arms for copy in brought}
+        arms = {one.event.arms for one in group} | {copy.event.arms for copy in brought}
         depth = len(_get_loops(first.event))
-        if not brought or len(arms) > 1 or _may_be_cut(brought, depth, endless) or first.span in told:
+        if not brought or len(arms) > 1 or _may_be_cut(brought, depth, endless) or first.span in reported:
             continue
         sizes = _require_known(_count_bytes(copy, maps) for copy in brought)
-        counts = _require_known(one.count for one in own)
+        counts = _require_known(one.count for one in group)
         if sizes is None or counts is None or sum(sizes) == sum(counts):
             continue
-        told.add(first.span)
+        reported.add(first.span)
         yield Pitfall("expect_tx_bytes", _describe_transfer(sum(counts), sizes, sum(sizes)), first.span)
 
 
@@ -160,11 +160,11 @@ def _read_form(run: object) -> str:
     return _QUALIFIER.sub(fill, join_strings(run.text))
 
 
-def _describe_transfer(wanted: int, sizes: Sequence[int], brought: int) -> str:
+def _describe_transfer(expected: int, sizes: Sequence[int], brought: int) -> str:
     parts = f" ({' + '.join(f'{size:,}' for size in sizes)})" if 1 < len(sizes) <= 4 else ""
-    late = "the wait never ends" if wanted > brought else "the phase may end before all has arrived, or never"
+    late = "the wait never ends" if expected > brought else "the phase may end before all has arrived, or never"
     return (
-        f"The barrier expects {wanted:,} bytes, and the {'boxes' if len(sizes) > 1 else 'box'} loaded on it"
+        f"The barrier expects {expected:,} bytes, and the {'boxes' if len(sizes) > 1 else 'box'} loaded on it"
         f" bring{'s' if len(sizes) == 1 else ''} {brought:,}{parts}: {late}."
     )
 
@@ -231,8 +231,8 @@ def find_map(copy: TileCopy, maps: Sequence[TensorMap]) -> TensorMap | None:
     letter = find_operand_letter(*copy.maps)
     if len(named) != 1 and letter is not None:
         same = len({(one.box, one.element_bits, one.swizzle) for one in named}) == 1
-        own = [one for one in named or maps if find_operand_letter(*one.names) == letter]
-        named = own or (named if same else [])
+        lettered = [one for one in named or maps if find_operand_letter(*one.names) == letter]
+        named = lettered or (named if same else [])
     kinds = {(one.box, one.element_bits, one.swizzle) for one in named}
     return named[0] if len(kinds) == 1 else None
 
@@ -286,8 +286,8 @@ def _key_loops(loops: Loops) -> str:
     return ", ".join(f"{name} = {value}" for name, value in loops)
 
 
-def _is_inside(copy: TileCopy, around: Loops) -> bool:
-    return _key_loops(_get_loops(copy.event)[: len(around)]) == _key_loops(around)
+def _is_inside(copy: TileCopy, outer: Loops) -> bool:
+    return _key_loops(_get_loops(copy.event)[: len(outer)]) == _key_loops(outer)
 
 
 def _may_be_cut(copies: Sequence[TileCopy], depth: int, endless: frozenset[str]) -> bool:

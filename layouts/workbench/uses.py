@@ -1,7 +1,7 @@
-"""Which descriptor is given to which operand of which instruction, each time that a text's loops run it.
+"""Find which descriptor each instruction gets for each operand, for every iteration of the text's loops.
 
-`contents.py` calls `find_code_uses` for asm statements, calls and bare descriptors (`words.py` has printed words);
-`bench_builder.py` calls `group_by_tile` to tell apart the uses that read different tiles.
+`contents.py` calls `find_code_uses` for asm statements, calls and bare descriptors; `words.py` handles printed words.
+`bench_builder.py` calls `group_by_tile` to separate uses that read different tiles.
 """
 
 from __future__ import annotations
@@ -35,8 +35,10 @@ _CALL = re.compile(r"mma|gemm", re.I)  # what a call that takes descriptors is c
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescriptorUse:
-    """One run of an instruction. arguments: operand → its descriptor; why: what says so; site: where it is, with
-    the calls around it; loops: (variable, value), outermost first; of: the function it runs in.
+    """One execution of an instruction with its descriptors.
+
+    arguments: operand → descriptor; why: how each was identified; site: the instruction's place and the calls around
+    it; loops: (variable, value), outermost first; of: the function it runs in.
     """
 
     mention: InstructionMention | None
@@ -57,18 +59,20 @@ class DescriptorUse:
 def find_code_uses(
     evaluation: Evaluation, mentions: tuple[InstructionMention, ...], tcgen05: bool = False, target: str = ""
 ) -> list[DescriptorUse]:
-    """Find the uses of a text's code: executed asm statements, else calls given descriptors, else the descriptors.
+    """List the uses in code: executed asm statements, else calls with descriptors, else the descriptors alone.
 
-    tcgen05: whether those of tcgen05.mma are among them, as a target has them; as any where it is "".
+    tcgen05: whether uses of tcgen05.mma are included, decoded for `target` ("" for any).
     """
     sources = ArgumentSources(evaluation)
-    ran = find_asm_uses(evaluation.assembled, mentions)
+    asm_uses = find_asm_uses(evaluation.assembled, mentions)
     if tcgen05:
-        ran += find_tcgen05_uses(evaluation.assembled, target)
-    loose = [replace(use, arguments=sources.find_arguments(use.arguments)) for use in ran]
-    seen = {g.value for use in loose for g in use.arguments.values()}
+        asm_uses += find_tcgen05_uses(evaluation.assembled, target)
+    loose = [replace(use, arguments=sources.find_arguments(use.arguments)) for use in asm_uses]
+    descriptor_values = {g.value for use in loose for g in use.arguments.values()}
     calls = [
-        use for use in find_call_uses(evaluation, mentions) if not seen & {g.value for g in use.arguments.values()}
+        use
+        for use in find_call_uses(evaluation, mentions)
+        if not descriptor_values & {g.value for g in use.arguments.values()}
     ]
     uses = sorted([*loose, *calls], key=lambda use: use.order)
     if uses:
@@ -84,7 +88,7 @@ def find_code_uses(
 
 @dataclass(frozen=True, slots=True)
 class _Wgmma:
-    """An asm statement with a wgmma. cut: operands that the text leaves out before the descriptors."""
+    """An asm statement with a wgmma. cut: operands that the text omits before the descriptors."""
 
     ran: AsmRun
     mention: InstructionMention
@@ -99,9 +103,9 @@ class _Wgmma:
         """Map each operand to its descriptor."""
         arguments: dict[str, DescriptorArgument] = {}
         for name, argument in zip("ab", self.mention.arguments[1:3], strict=True):
-            value, span, around = find_operand_argument(self.ran, argument, self.cut)
+            value, span, enclosing = find_operand_argument(self.ran, argument, self.cut)
             if value is not None and not (name == "a" and self.registers) and can_be_word(value):
-                arguments[name] = DescriptorArgument(value, span, argument, around)
+                arguments[name] = DescriptorArgument(value, span, argument, enclosing)
         return arguments
 
     def immediates(self) -> dict[str, int | None]:
@@ -114,10 +118,10 @@ class _Wgmma:
 _MAJORS: dict[int | None, str] = {0: "K", 1: "MN"}  # transpose immediate → the major that it says
 
 
-def _find_wgmmas(ran: Iterable[AsmRun]) -> Iterator[tuple[AsmRun, InstructionMention]]:
-    """Yield asm statements with a wgmma that names D, A and B."""
+def _find_wgmmas(asm_runs: Iterable[AsmRun]) -> Iterator[tuple[AsmRun, InstructionMention]]:
+    """Yield (asm statement, wgmma that names D, A and B)."""
     parsed: dict[str, InstructionMention | None] = {}
-    for run in ran:
+    for run in asm_runs:
         if "mma" not in run.text:
             continue
         if run.text not in parsed:
@@ -127,20 +131,20 @@ def _find_wgmmas(ran: Iterable[AsmRun]) -> Iterator[tuple[AsmRun, InstructionMen
             yield run, mention
 
 
-def _find_stated_majors(ran: Iterable[AsmRun]) -> dict[str, str]:
+def _find_stated_majors(asm_runs: Iterable[AsmRun]) -> dict[str, str]:
     """Map each operand to the major that every asm statement with a transpose immediate states."""
-    said: dict[str, set[str]] = {}
-    for run, mention in _find_wgmmas({each.text: each for each in ran}.values()):
+    stated: dict[str, set[str]] = {}
+    for run, mention in _find_wgmmas({each.text: each for each in asm_runs}.values()):
         wgmma = _Wgmma(run, mention, count_left_out(run, mention.arguments[1:3]))
         for name, immediate in wgmma.immediates().items():
-            said.setdefault(name, set()).add(_MAJORS.get(immediate, ""))
-    return {name: next(iter(each)) for name, each in said.items() if len(each) == 1 and each != {""}}
+            stated.setdefault(name, set()).add(_MAJORS.get(immediate, ""))
+    return {name: next(iter(each)) for name, each in stated.items() if len(each) == 1 and each != {""}}
 
 
-def find_asm_uses(ran: Iterable[AsmRun], mentions: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
-    """Find the uses of asm statements with a wgmma, whose operands are numbered."""
+def find_asm_uses(asm_runs: Iterable[AsmRun], mentions: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
+    """List the uses of asm statements with a wgmma and numbered operands."""
     uses = []
-    for run, mention in _find_wgmmas(ran):
+    for run, mention in _find_wgmmas(asm_runs):
         descriptors = mention.arguments[2:3] if mention.registers else mention.arguments[1:3]
         use = _make_wgmma_use(_Wgmma(run, mention, count_left_out(run, descriptors)), mentions)
         uses += [use] if use is not None else []
@@ -162,22 +166,22 @@ def _make_wgmma_use(wgmma: _Wgmma, mentions: tuple[InstructionMention, ...]) -> 
         of=_format_call_names(run.calls),
         order=run.order,
         registers=wgmma.registers,
-        majors={name: _MAJORS[said] for name, said in wgmma.immediates().items() if said in _MAJORS},
+        majors={name: _MAJORS[immediate] for name, immediate in wgmma.immediates().items() if immediate in _MAJORS},
     )
 
 
-def find_tcgen05_uses(ran: Iterable[AsmRun], target: str = "") -> list[DescriptorUse]:
+def find_tcgen05_uses(asm_runs: Iterable[AsmRun], target: str = "") -> list[DescriptorUse]:
     """Find the uses of asm statements with a tcgen05.mma whose instruction descriptor is known."""
     uses = []
     start = fit_format(TCGEN05, target).get_field(START.name)
-    for mma in find_mma_runs(ran, target):
+    for mma in find_mma_runs(asm_runs, target):
         run = mma.run
         arguments: dict[str, DescriptorArgument] = {}
         cut = count_left_out(run, [argument for _, argument in mma.descriptors])
         for name, argument in mma.descriptors:
-            value, span, around = find_operand_argument(run, argument, cut)
+            value, span, enclosing = find_operand_argument(run, argument, cut)
             if value is not None and can_be_word(value):
-                arguments[name] = DescriptorArgument(value, span, argument, around, start)
+                arguments[name] = DescriptorArgument(value, span, argument, enclosing, start)
         if not arguments:
             continue
         uses.append(
@@ -294,8 +298,8 @@ def _find_arguments(call: Span, same: Sequence[FoundDescriptor], value: Symbolic
     """
     low, past = call
     written = next((place for place in same if low <= place.span[0] and place.span[1] <= past), same[0])
-    span, around = _find_argument_place(written, call, text)
-    return DescriptorArgument(value, span, written.name, around)
+    span, enclosing = _find_argument_place(written, call, text)
+    return DescriptorArgument(value, span, written.name, enclosing)
 
 
 def _assign_by_address(value: SymbolicInt) -> str:
@@ -437,7 +441,7 @@ def group_by_tile(uses: list[DescriptorUse]) -> list[list[DescriptorUse]]:
     by_root: dict[tuple[str, tuple[int, ...]], list[DescriptorUse]] = {}
     for use, roots in zip(uses, keys, strict=True):
         by_root.setdefault(("".join(sorted(use.arguments)), tuple(map(root, roots))), []).append(use)
-    alone = {name: [group for (given, _), group in by_root.items() if given == name] for name in "ab"}
-    both = [group for (given, _), group in by_root.items() if given == "ab"]
+    alone = {name: [group for (letters, _), group in by_root.items() if letters == name] for name in "ab"}
+    both = [group for (letters, _), group in by_root.items() if letters == "ab"]
     none: list[DescriptorUse] = []
     return [*both, *(first_group + two for first_group, two in zip_longest(alone["a"], alone["b"], fillvalue=none))]

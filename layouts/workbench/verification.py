@@ -65,19 +65,19 @@ def list_turns(uses: Sequence[DescriptorUse], where: Sequence[SlicePlace], opera
     return list(turns.values())
 
 
-def get_extents(turns: Sequence[OperandTurn], seen: View) -> tuple[int, int]:
+def get_extents(turns: Sequence[OperandTurn], view: View) -> tuple[int, int]:
     """Return the rows and elements of K that the turns reach."""
-    return (1 + max(t.tile for t in turns)) * seen.rows, (1 + max(t.place.k for t in turns)) * seen.k
+    return (1 + max(t.tile for t in turns)) * view.rows, (1 + max(t.place.k for t in turns)) * view.k
 
 
-def find_bases(turns: Sequence[OperandTurn], symbols: Mapping[str, int], apart: bool) -> dict[tuple[int, int], int]:
+def find_bases(turns: Sequence[OperandTurn], symbols: Mapping[str, int], separate: bool) -> dict[tuple[int, int], int]:
     """Map (stage, tile) to the tile's first byte, where its first step begins.
 
-    apart: every tile of M or N is stored separately; else the tiles of a stage are in one.
+    separate: every tile of M or N is stored separately; else the tiles of a stage are in one.
     """
     bases: dict[tuple[int, int], int] = {}
     for turn in turns:
-        key = (turn.place.stage, turn.tile if apart else 0)
+        key = (turn.place.stage, turn.tile if separate else 0)
         line = turn.argument.address
         at = evaluate_linear(line, symbols) if line is not None else None
         if key not in bases and at is not None:
@@ -121,9 +121,9 @@ class _Tiles:
     @classmethod
     def from_turns(cls, turns: Sequence[OperandTurn], ground: Ground) -> _Tiles:
         tile = ground.tile
-        apart = tile is not None and tile.mn is not None and tile.mn < get_extents(turns, ground.seen)[0]
+        separate = tile is not None and tile.mn is not None and tile.mn < get_extents(turns, ground.seen)[0]
         several = len({_get_stated_major(turn) for turn in turns} - {""}) > 1
-        return cls(ground, find_bases(turns, ground.symbols, apart), turns[0].place.stage, apart, several)
+        return cls(ground, find_bases(turns, ground.symbols, separate), turns[0].place.stage, separate, several)
 
     def view(self, turn: OperandTurn) -> View:
         """Return how a turn's instruction reads its operand."""
@@ -175,28 +175,28 @@ def verify_steps(
     turn whose slice is not in the tile.
     """
     tiles = _Tiles.from_turns(turns, ground)
-    ran: list[OperandTurn] = []
+    executed: list[OperandTurn] = []
     steps: list[OperandStep] = []
     for turn in turns[:MOST_STEPS]:
         check_deadline()
         word = word_of(turn.argument.value, ground.symbols)
         if word is not None:
-            ran.append(turn)
+            executed.append(turn)
             steps.append(tiles.step(turn, word))
-    if ground.tile is not None and ran:
-        operand = next(name for name, argument in ran[0].use.arguments.items() if argument is ran[0].argument)
-        steps = stages.mark_shared_stages(operand, steps, [turn.use for turn in ran], ground.seen, endless)
-    return _explain_steps(ran, steps, tiles, pitfalls, why)
+    if ground.tile is not None and executed:
+        operand = next(name for name, argument in executed[0].use.arguments.items() if argument is executed[0].argument)
+        steps = stages.mark_shared_stages(operand, steps, [turn.use for turn in executed], ground.seen, endless)
+    return _explain_steps(executed, steps, tiles, pitfalls, why)
 
 
 def _explain_steps(
-    ran: Sequence[OperandTurn], steps: Sequence[OperandStep], tiles: _Tiles, pitfalls: Sequence[Pitfall], why: bool
+    executed: Sequence[OperandTurn], steps: Sequence[OperandStep], tiles: _Tiles, pitfalls: Sequence[Pitfall], why: bool
 ) -> list[OperandStep]:
     """Return the steps with the causes of a mismatch, sought once for each chain of calls."""
     explained: set[tuple[Span, ...]] = set()
     words: dict[tuple[int, int, int], tuple[OperandTurn, OperandStep]] = {}  # the first turn with each word of a tile
     explained_steps = list(steps)
-    for n, (turn, step) in enumerate(zip(ran, steps, strict=True)):
+    for n, (turn, step) in enumerate(zip(executed, steps, strict=True)):
         check_deadline()
         before = words.setdefault((step.stage, step.mn, step.word), (turn, step))
         chain, stored = (turn.argument.span, *turn.argument.around), tiles.storage(turn)
@@ -218,13 +218,13 @@ def _find_causes(
     turn: OperandTurn,
     step: OperandStep,
     stored: Storage,
-    seen: View,
+    view: View,
     before: tuple[OperandTurn, OperandStep],
     pitfalls: Sequence[Pitfall],
 ) -> tuple[Diagnosis, ...]:
     """Return the causes of a wrong step; before: the first turn with this word, and its step."""
-    word = Descriptor(step.word, seen.form)
-    diagnoses = diagnose_step(word, seen, stored, mn=step.mn, k=step.k, computed=turn.use.computed, pitfalls=pitfalls)
+    word = Descriptor(step.word, view.form)
+    diagnoses = diagnose_step(word, view, stored, mn=step.mn, k=step.k, computed=turn.use.computed, pitfalls=pitfalls)
     first, earlier = before
     again = turn.use.again or (first.use.site != turn.use.site and 0 < earlier.k != step.k)
     return (_make_repeat_diagnosis(step, earlier, diagnoses[0]), *diagnoses) if again and diagnoses else diagnoses
@@ -299,16 +299,16 @@ def mark_spoilt_steps(steps: Sequence[OperandStep], pitfall: Pitfall) -> list[Op
 
 
 def _verify_step(
-    turn: OperandTurn, word: Descriptor, seen: View, stored: Storage | None, mn: int, k: int
+    turn: OperandTurn, word: Descriptor, view: View, stored: Storage | None, mn: int, k: int
 ) -> OperandStep:
-    address_of = reads(word, seen)
-    total = seen.rows * seen.k
+    address_of = reads(word, view)
+    total = view.rows * view.k
     expected, matched, verdict = None, 0, "unknown"
     outside = stored is not None and (
-        (stored.mn is not None and mn + seen.rows > stored.mn) or (stored.k is not None and k + seen.k > stored.k)
+        (stored.mn is not None and mn + view.rows > stored.mn) or (stored.k is not None and k + view.k > stored.k)
     )
     if stored is not None and not outside:
-        expected_reads = compute_expected_reads(stored, seen, mn, k)
+        expected_reads = compute_expected_reads(stored, view, mn, k)
         matched = int(np.count_nonzero(address_of == expected_reads))
         expected, verdict = int(expected_reads[0, 0]), "match" if matched == total else "mismatch"
     return OperandStep(
@@ -317,8 +317,8 @@ def _verify_step(
         word=word.word,
         mn=mn,
         k=k,
-        rows=seen.rows,
-        depth=seen.k,
+        rows=view.rows,
+        depth=view.k,
         verdict=verdict,
         expected=expected,
         read=int(address_of[0, 0]),
@@ -331,26 +331,26 @@ def _verify_step(
 
 
 def diagnose_step(
-    word: Descriptor, seen: View, stored: Storage, *, mn: int, k: int, computed: bool, pitfalls: Sequence[Pitfall]
+    word: Descriptor, view: View, stored: Storage, *, mn: int, k: int, computed: bool, pitfalls: Sequence[Pitfall]
 ) -> tuple[Diagnosis, ...]:
     """Diagnose why a step reads other bytes; a pitfall of C in the code comes first."""
-    diagnoses = list(verify(word, seen, stored, mn=mn, k=k, computed=computed).diagnoses)
+    diagnoses = list(verify(word, view, stored, mn=mn, k=k, computed=computed).diagnoses)
     of_code = [p for p in pitfalls if p.code in _OF_CODE]
     if of_code and all(diagnosis.code != of_code[0].code for diagnosis in diagnoses):
-        rest = diagnoses[0] if diagnoses else Diagnosis("", "")
-        diagnoses.insert(0, Diagnosis(of_code[0].code, of_code[0].message, rest.fix, rest.changes))
+        leftover = diagnoses[0] if diagnoses else Diagnosis("", "")
+        diagnoses.insert(0, Diagnosis(of_code[0].code, of_code[0].message, leftover.fix, leftover.changes))
     return tuple(diagnoses)
 
 
-def list_fitting_tiles(turn: OperandTurn, seen: View, symbols: Mapping[str, int]) -> tuple[str, ...]:
+def list_fitting_tiles(turn: OperandTurn, view: View, symbols: Mapping[str, int]) -> tuple[str, ...]:
     """List standard tiles that a step reads, if nothing is known of the storage."""
     word = word_of(turn.argument.value, symbols)
     if word is None:
         return ()
     try:
         return tuple(
-            storage(spec, seen.bits, seen.major).text
-            for spec, _ in find_fitting_tiles(Descriptor(word, seen.form), seen)[:2]
+            storage(spec, view.bits, view.major).text
+            for spec, _ in find_fitting_tiles(Descriptor(word, view.form), view)[:2]
         )
     except LayoutError:
         return ()

@@ -18,10 +18,10 @@ class WrongRead:
     span: Span
 
 
-def list_wrong_reads(bench: Bench, alike: list[tuple[VerifiedOperand, OperandStep]]) -> Iterator[WrongRead]:
+def list_wrong_reads(bench: Bench, wrong_steps: list[tuple[VerifiedOperand, OperandStep]]) -> Iterator[WrongRead]:
     """List where operands get wrong descriptors, and the instructions that read them where a text has them once."""
     counts = Counter(
-        (operand.name.upper(), operand.instruction, step.span) for operand, _ in alike for step in operand.wrong
+        (operand.name.upper(), operand.instruction, step.span) for operand, _ in wrong_steps for step in operand.wrong
     )
     for (name, instruction, span), count in counts.items():
         yield WrongRead(f"{name} of {instruction}: {format_count(count, 'read')} from the wrong place.", span)

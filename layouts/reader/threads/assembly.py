@@ -188,18 +188,18 @@ def _run_arithmetic(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     head = opcode.split(".")[0]
     kind = ULONG if "64" in opcode else UINT
     values = [code.get_value(operand) for operand in operands[1:]]
-    made: Any = None
+    result: Any = None
     if head in ("mov", "cvt", "cvta") and len(values) == 1:
-        made = values[0]
-        if isinstance(made, Pointer) and made.space == "shared":
-            made = made.offset
-        if isinstance(made, ThreadNumber):
-            made = convert_number(made, kind if head != "cvt" else ULONG)
+        result = values[0]
+        if isinstance(result, Pointer) and result.space == "shared":
+            result = result.offset
+        if isinstance(result, ThreadNumber):
+            result = convert_number(result, kind if head != "cvt" else ULONG)
     elif len(values) == 2 and all(isinstance(value, ThreadNumber) for value in values):
         op = {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>"}.get(head)
-        made = apply_operator(op, convert_number(values[0], kind), convert_number(values[1], kind)) if op else None
+        result = apply_operator(op, convert_number(values[0], kind), convert_number(values[1], kind)) if op else None
     for operand in operands[:1]:
-        code.put_value(operand, made)
+        code.put_value(operand, result)
 
 
 def _convert_to_places(code: _AsmCode, address: Any) -> Any:
@@ -223,10 +223,10 @@ def _load_matrices(code: _AsmCode, opcode: str, operands: list[str]) -> None:
         for one in outputs:
             code.put_value(one, make_open_data(run.threads, 4))
         return
-    given = run.mask & _gives_address(run, len(outputs))
-    rows = run.shared.load_bytes(address, 16, given)
+    arguments = run.mask & _gives_address(run, len(outputs))
+    rows = run.shared.load_bytes(address, 16, arguments)
     writers = tuple(int(n) for n in np.unique(run.shared.writer[np.clip(address, 0, len(run.shared.writer) - 1)]))
-    places = np.asarray(address)[given]
+    places = np.asarray(address)[arguments]
     aligned = not ((places - places[:1]) % 16).any()  # wherever the array begins
     site, calls = code.get_site(operands[1]), tuple(run.calls)
     step = code.get_site(operands[1], first=True)

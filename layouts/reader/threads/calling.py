@@ -77,8 +77,8 @@ def _evaluate_initial(run: KernelRunner, declaration: tree.Declaration, scope: S
     value = run.evaluate(declaration.value, scope) if declaration.value is not None else None
     if declaration.arguments is None:
         return value
-    given = [run.evaluate(argument, scope) for argument in declaration.arguments]
-    return given[0] if len(given) == 1 else None
+    arguments = [run.evaluate(argument, scope) for argument in declaration.arguments]
+    return arguments[0] if len(arguments) == 1 else None
 
 
 def _allocate_local(
@@ -87,10 +87,10 @@ def _allocate_local(
     """Make a variable of a known type with its value, items or constructor."""
     initial = declaration.value
     memory = LocalMemory(given=(initial, scope))
-    dims, own = kind.dims if not kind.pointer else (), replace(kind, dims=()) if not kind.pointer else kind
-    place = Pointer("local", memory, make_number(0, LONG), own, dims)
+    dims, item_type = kind.dims if not kind.pointer else (), replace(kind, dims=()) if not kind.pointer else kind
+    place = Pointer("local", memory, make_number(0, LONG), item_type, dims)
     scope.names[declaration.name] = place
-    if own.scope is not None and not dims and construct_object(run, place, declaration, scope):
+    if item_type.scope is not None and not dims and construct_object(run, place, declaration, scope):
         return
     if dims and isinstance(initial, tree.ItemList):
         fill_list(run, place, initial, scope)
@@ -103,19 +103,19 @@ def _allocate_local(
 
 def construct_object(run: KernelRunner, place: Pointer, declaration: tree.Declaration, scope: Scope) -> bool:
     """Make an object by its constructor, or from the items of its members; return whether that is known."""
-    given = _list_constructor_arguments(run, place.type.name, declaration, scope)
-    if given is None:
+    arguments = _list_constructor_arguments(run, place.type.name, declaration, scope)
+    if arguments is None:
         return False
     functions = place.type.scope.names.get(place.type.name)
-    chosen = _choose_overload(functions.functions, len(given), 0) if isinstance(functions, FunctionSet) else None
+    chosen = _choose_overload(functions.functions, len(arguments), 0) if isinstance(functions, FunctionSet) else None
     home = _make_member_scope(place)
     if chosen is not None and len(run.frames) < MOST_DEEP:
-        call = tree.Call(tree.Name(((place.type.name, None),)), tuple(given), span=declaration.span)
+        call = tree.Call(tree.Name(((place.type.name, None),)), tuple(arguments), span=declaration.span)
         _run_constructor(run, chosen, call, scope, home)
         return True
-    if isinstance(functions, FunctionSet) or len(given) > len(place.type.members):
+    if isinstance(functions, FunctionSet) or len(arguments) > len(place.type.members):
         return False
-    for member, expression in zip(place.type.members, given, strict=False):
+    for member, expression in zip(place.type.members, arguments, strict=False):
         target = home.names[member.name]
         if isinstance(expression, tree.ItemList) and member.dims:
             fill_list(run, target, expression, scope)
@@ -171,10 +171,10 @@ def fill_list(run: KernelRunner, place: Pointer, initial: tree.ItemList, scope: 
             store_place(run, at, run.evaluate(expression, scope), expression.span)
 
 
-def _hold_value(value: Any, given: Any = None) -> Any:
+def _hold_value(value: Any, arguments: Any = None) -> Any:
     """Return a place with a value whose type its value says; numbers too are held, since they may be written."""
     if isinstance(value, Pointer | ThreadNumber | DataBytes):
-        memory = LocalMemory(given=given)
+        memory = LocalMemory(given=arguments)
         if isinstance(value, Pointer) and value.type.scope is not None and not value.dims and value.space == "local":
             return value
         if isinstance(value, Pointer):
@@ -201,21 +201,21 @@ def _allocate_shared(
     if kind is None:
         run.shared.broken = "shared memory of a type that is not known"
         return None
-    dims, own = kind.dims, replace(kind, dims=())
+    dims, item_type = kind.dims, replace(kind, dims=())
     if "extern" in head or declaration.external:
         known = run.dynamic.get("")
         address = known.offset if known is not None else make_number(128 * 1024, LONG)
-        made = Pointer("shared", None, address, own, (0, *dims[1:]))
-        run.dynamic.setdefault("", made)
-        return made
+        result = Pointer("shared", None, address, item_type, (0, *dims[1:]))
+        run.dynamic.setdefault("", result)
+        return result
     key = f"{declaration.span}"
     if key in run.dynamic:
         return run.dynamic[key]
-    size = own.size * prod(dims)
+    size = item_type.size * prod(dims)
     if not size or size > 100 * 1024:
         run.shared.broken = "shared memory of a size that is not known"
         return None
-    run.dynamic[key] = Pointer("shared", None, make_number(run.shared.allocate_array(size), LONG), own, dims)
+    run.dynamic[key] = Pointer("shared", None, make_number(run.shared.allocate_array(size), LONG), item_type, dims)
     return run.dynamic[key]
 
 
@@ -251,9 +251,9 @@ def evaluate_call(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
     if isinstance(found, FunctionSet) and isinstance(function, tree.Name):
         return _call_overload(run, function, found, node, scope)
     if found is None and name and not isinstance(function, tree.Type):
-        made = library.call_library(run, name, node, scope)
-        if made is not library.NOT_HERE:
-            return made
+        result = library.call_library(run, name, node, scope)
+        if result is not library.NOT_HERE:
+            return result
         found = find_builtin(name)
     if isinstance(found, SizedType) and found.scope is None:
         values = [run.evaluate(argument, scope) for argument in node.arguments]
@@ -264,11 +264,11 @@ def evaluate_call(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
 def _find_home(run: KernelRunner, name: str, found: FunctionSet, scope: Scope) -> Scope:
     """Return the scope that a function runs in: of a member that another calls, that of the same object."""
     inner: Scope = scope
-    around = scope.parent
-    while around is not None:
-        if around.names.get(name) is found and around is not run.globals:
+    enclosing = scope.parent
+    while enclosing is not None:
+        if enclosing.names.get(name) is found and enclosing is not run.globals:
             return inner
-        inner, around = around, around.parent
+        inner, enclosing = enclosing, enclosing.parent
     return run.globals
 
 
@@ -326,20 +326,20 @@ def call_function(
 def _bind_parameters(run: KernelRunner, function: tree.Function, node: tree.Call, scope: Scope, inner: Scope) -> None:
     for n, parameter in enumerate(function.parameters):
         expression = node.arguments[n] if n < len(node.arguments) else parameter.default
-        around = scope if n < len(node.arguments) else inner
+        enclosing = scope if n < len(node.arguments) else inner
         type_ = parameter.type
         if type_ is not None and type_.reference and expression is not None:
-            place = find_place(run, expression, around)
+            place = find_place(run, expression, enclosing)
             if isinstance(place, Pointer):
                 _deduce_template_arguments(inner, type_, SizedType("", 0) if place.dims else place.type)
                 inner.names[parameter.name] = place
                 continue
-        value = run.evaluate(expression, around)
+        value = run.evaluate(expression, enclosing)
         if isinstance(value, Pointer) and type_ is not None:
             _deduce_template_arguments(inner, type_, value.type)
         kind = find_type(run, type_, inner) if type_ is not None and type_.name != "auto" else None
         converted = value if kind is None else _convert_argument(run, value, kind)
-        inner.names[parameter.name] = _hold_value(converted, (expression, around))
+        inner.names[parameter.name] = _hold_value(converted, (expression, enclosing))
 
 
 def _convert_argument(run: KernelRunner, value: Any, kind: SizedType) -> Any:

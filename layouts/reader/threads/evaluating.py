@@ -78,8 +78,8 @@ def _evaluate_logical(run: KernelRunner, node: tree.Binary, scope: Scope, left: 
     if a is None or b is None:
         return None
     one, two = np.asarray(as_array(a)) != 0, np.asarray(as_array(b)) != 0
-    made = (one & two) if node.op == "&&" else (one | two)
-    return make_number(int(made) if made.ndim == 0 else made.astype(np.int64))
+    result = (one & two) if node.op == "&&" else (one | two)
+    return make_number(int(result) if result.ndim == 0 else result.astype(np.int64))
 
 
 def _move_pointer(op: str, left: Any, right: Any) -> Any:

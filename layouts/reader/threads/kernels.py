@@ -54,10 +54,10 @@ def run_kernels(text: str, macros: Mapping[str, str]) -> Iterator[list[KernelRun
 
 
 def _run_program(
-    text: str, body: Sequence[tree.Statement], given: Mapping[str, str], block: str
+    text: str, body: Sequence[tree.Statement], choices: Mapping[str, str], block: str
 ) -> Iterator[KernelRun]:
     scope = Scope()
-    for name, value in given.items():
+    for name, value in choices.items():
         expression = parse_expression(value)
         if expression is not None:
             scope.names[name] = LaterValue(tree.Declaration(name=name, type=None, value=expression, const=True))
@@ -72,30 +72,30 @@ def _run_program(
                 launches = list_launches(text, body, function.name) or [KernelLaunch((), "", None)]
                 seen: set[Any] = set()
                 for launch in launches:
-                    made = _run_launch(text, scope, function, launch, seen, block)
-                    if made is not None:
+                    result = _run_launch(text, scope, function, launch, seen, block)
+                    if result is not None:
                         count += 1
-                        yield made
+                        yield result
 
 
 def _run_launch(
-    text: str, globals_: Scope, function: tree.Function, launch: KernelLaunch, seen: set[Any], given: str
+    text: str, globals_: Scope, function: tree.Function, launch: KernelLaunch, seen: set[Any], arguments: str
 ) -> KernelRun | None:
     host = KernelRunner(text, 32, (32, 1, 1), globals_)
-    around = Scope(globals_)
+    enclosing = Scope(globals_)
     for statement in list_local_constants(launch.around):
-        around.names[statement.name] = LaterValue(statement, home=around)
+        enclosing.names[statement.name] = LaterValue(statement, home=enclosing)
     inner = Scope(globals_)
     for n, parameter in enumerate(function.templates):
         value: Any = None
         if n < len(launch.templates):
-            value = evaluate_template(host, launch.templates[n], around)
+            value = evaluate_template(host, launch.templates[n], enclosing)
         elif parameter.default is not None:
             value = evaluate_template(host, parameter.default, inner)
         elif parameter.name in globals_.names:
             value = resolve_path(host, ((parameter.name, None),), globals_)
         inner.names[parameter.name] = value
-    block = _find_block(host, function, launch, around, inner) or _find_given_block(host, given, globals_)
+    block = _find_block(host, function, launch, enclosing, inner) or _find_given_block(host, arguments, globals_)
     key = (block, *(_make_key(inner.names.get(p.name)) for p in function.templates))
     if key in seen:
         return None
@@ -118,19 +118,19 @@ def _make_key(value: Any) -> Any:
 
 
 def _find_block(
-    host: KernelRunner, function: tree.Function, launch: KernelLaunch, around: Scope, inner: Scope
+    host: KernelRunner, function: tree.Function, launch: KernelLaunch, enclosing: Scope, inner: Scope
 ) -> tuple[int, int, int] | None:
     """Return the size of a block: of the launch, or the bound that the kernel says."""
     expression = parse_expression(launch.block)
-    sizes = _read_sizes(host, expression, around)
+    sizes = _read_sizes(host, expression, enclosing)
     if sizes is None:
         bound = parse_expression(find_launch_bounds(host.text, function))
         sizes = _read_sizes(host, bound, inner)
     return _make_block(sizes)
 
 
-def _find_given_block(host: KernelRunner, given: str, scope: Scope) -> tuple[int, int, int] | None:
-    return _make_block(_read_sizes(host, parse_expression(given), scope)) if given else None
+def _find_given_block(host: KernelRunner, arguments: str, scope: Scope) -> tuple[int, int, int] | None:
+    return _make_block(_read_sizes(host, parse_expression(arguments), scope)) if arguments else None
 
 
 def _make_block(sizes: tuple[int, ...] | None) -> tuple[int, int, int] | None:

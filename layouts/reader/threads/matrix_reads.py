@@ -118,15 +118,15 @@ def _get_known(value: Any) -> int | None:
     return value.known if isinstance(value, ThreadNumber) else None
 
 
-def find_described_places(word: int, seen: View) -> Ints:
+def find_described_places(word: int, view: View) -> Ints:
     """Return the address of each byte that a descriptor reads: [rows, K · bytes an element]."""
-    address = np.asarray(reads(Descriptor(word, seen.form), seen), np.int64)
-    return (address[:, :, None] + np.arange(seen.bits // 8)).reshape(address.shape[0], -1)
+    address = np.asarray(reads(Descriptor(word, view.form), view), np.int64)
+    return (address[:, :, None] + np.arange(view.bits // 8)).reshape(address.shape[0], -1)
 
 
-def read_described_bytes(run: KernelRunner, word: int, seen: View) -> DataBytes:
+def read_described_bytes(run: KernelRunner, word: int, view: View) -> DataBytes:
     """Return the bytes of each element that a descriptor reads: [rows, K · bytes an element]."""
-    places = find_described_places(word, seen)
+    places = find_described_places(word, view)
     legal = (places >= 0) & (places < SHARED_BYTES)
     places = np.where(legal, places, 0)
     shared = run.shared

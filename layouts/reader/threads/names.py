@@ -114,11 +114,11 @@ def find_type(run: KernelRunner, type_: tree.Type | None, scope: Scope) -> Sized
 
 def find_dims(run: KernelRunner, dims: Sequence[tree.Expression | None], scope: Scope) -> tuple[int, ...]:
     """Return the sizes of an array; 0 for one that is not known."""
-    made = []
+    result = []
     for dim in dims:
         value = run.evaluate(dim, scope) if dim is not None else None
-        made.append((value.known or 0) if isinstance(value, ThreadNumber) else 0)
-    return tuple(made)
+        result.append((value.known or 0) if isinstance(value, ThreadNumber) else 0)
+    return tuple(result)
 
 
 def _bind_templates(

@@ -147,10 +147,10 @@ def add_numbers(one: Number, two: Number, sign: int = 1) -> Number:
     if one is None or two is None:
         return None
     kind = find_common_kind(one.kind, two.kind)
-    made = ThreadNumber(_combine_values(one, two, sign), kind)
-    if len(made.terms) > MOST_TERMS:
+    result = ThreadNumber(_combine_values(one, two, sign), kind)
+    if len(result.terms) > MOST_TERMS:
         return None
-    return convert_number(made, kind) if made.const is not None else made
+    return convert_number(result, kind) if result.const is not None else result
 
 
 def multiply_numbers(one: Number, two: Number) -> Number:
@@ -163,8 +163,8 @@ def multiply_numbers(one: Number, two: Number) -> Number:
         for b, y in two.terms.items():
             names = tuple(sorted((*a, *b)))
             terms[names] = _add_terms(terms.get(names, 0), multiply_coefficients(x, y), 1)
-    made = ThreadNumber(terms, kind)
-    return convert_number(made, kind) if made.const is not None else made
+    result = ThreadNumber(terms, kind)
+    return convert_number(result, kind) if result.const is not None else result
 
 
 _WHOLE: dict[str, Callable[[Any, Any], Any]] = {
@@ -221,8 +221,8 @@ def _shift_number(op: str, one: ThreadNumber, two: ThreadNumber) -> Number:
     kind = one.kind if one.kind[0] >= 32 else INT
     by, value = two.const, one.const
     if op == "<<" and isinstance(two.known, int) and 0 <= two.known < kind[0]:
-        made = multiply_numbers(ThreadNumber(one.terms, kind), make_number(1 << two.known, kind))
-        return made if made is None else convert_number(made, kind) if made.const is not None else made
+        result = multiply_numbers(ThreadNumber(one.terms, kind), make_number(1 << two.known, kind))
+        return result if result is None else convert_number(result, kind) if result.const is not None else result
     if value is None or by is None:
         return _name_result(op, one, two, kind)
     if np.any(as_array(by) < 0) or np.any(as_array(by) >= kind[0]):

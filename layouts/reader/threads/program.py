@@ -142,8 +142,8 @@ def list_launches(text: str, body: Sequence[tree.Statement], kernel: str) -> lis
     found: list[KernelLaunch] = []
     functions = [f for f in _flatten_declarations(body) if isinstance(f, tree.Function) and f.body is not None]
     for match in re.finditer(rf"\b{re.escape(kernel)}\b", text):
-        around = next((f for f in functions if f.span[0] <= match.start() < f.span[1]), None)
-        if around is not None and around.name == kernel:
+        enclosing = next((f for f in functions if f.span[0] <= match.start() < f.span[1]), None)
+        if enclosing is not None and enclosing.name == kernel:
             continue
         templates, past = _read_templates(text, match.end())
         opened = re.match(r"\s*<<<", text[past:])
@@ -153,7 +153,7 @@ def list_launches(text: str, body: Sequence[tree.Statement], kernel: str) -> lis
         if opened:
             parts = split_list(text[past + opened.end() :].split(">>>", 1)[0])
             block = parts[1] if len(parts) > 1 else ""
-        found.append(KernelLaunch(_parse_arguments(templates), block, around))
+        found.append(KernelLaunch(_parse_arguments(templates), block, enclosing))
     return found[:MOST_LAUNCHES]
 
 

@@ -18,26 +18,26 @@ MOST_DEEP = 12
 
 
 def trace_site(
-    run: KernelRunner, node: tree.Expression, scope: Scope, deep: int = 0, first: bool = False
+    run: KernelRunner, node: tree.Expression, scope: Scope, depth: int = 0, first: bool = False
 ) -> tuple[int, int]:
     """Return the place of the expression that makes an address differ from lane to lane; the first sum behind the names
     that hand it on if `first`: what a loop adds.
     """
-    if deep > MOST_DEEP:
+    if depth > MOST_DEEP:
         return node.span
     match node:
         case tree.Name():
-            given = _find_argument(run, node, scope)
-            if given is not None and given[0] is not None:
-                return trace_site(run, given[0], given[1], deep + 1, first)
+            arguments = _find_argument(run, node, scope)
+            if arguments is not None and arguments[0] is not None:
+                return trace_site(run, arguments[0], arguments[1], depth + 1, first)
         case tree.Cast():
-            return trace_site(run, node.value, scope, deep + 1, first)
+            return trace_site(run, node.value, scope, depth + 1, first)
         case tree.Call() if len(node.arguments) == 1 and _is_forwarding(node):
-            return trace_site(run, node.arguments[0], scope, deep + 1, first)
+            return trace_site(run, node.arguments[0], scope, depth + 1, first)
         case tree.Binary() if node.op in "+-^|" and not first:
             varying = [side for side in (node.left, node.right) if _varies(run.evaluate(side, scope))]
             if len(varying) == 1 and isinstance(varying[0], tree.Name | tree.Cast | tree.Binary):
-                return trace_site(run, varying[0], scope, deep + 1, first)
+                return trace_site(run, varying[0], scope, depth + 1, first)
     return node.span
 
 

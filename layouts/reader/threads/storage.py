@@ -214,10 +214,10 @@ def list_offsets(records: list[LoadRecord], data: DataBytes, threads: int) -> It
     used = [int(n) for n in np.unique(data.record)]
     names = dict.fromkeys(name for n in used for name in records[n].offset.terms)
     for name in names:
-        made = np.zeros(data.record.shape, np.int64)
+        result = np.zeros(data.record.shape, np.int64)
         for n in used:
             of_record = spread_coefficient(records[n].offset.terms.get(name, 0), threads)
-            made = np.where(data.record == n, of_record[data.thread], made)
-        yield "*".join(name), made + (data.byte if not name else 0)
+            result = np.where(data.record == n, of_record[data.thread], result)
+        yield "*".join(name), result + (data.byte if not name else 0)
     if () not in names:
         yield "", data.byte
