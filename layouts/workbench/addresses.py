@@ -1,8 +1,4 @@
-"""The start address of a descriptor as an expression of the text's names, and words for values of them.
-
-Everything that asks where a descriptor begins calls `address` or `names`; `verification.py` and `operands.py` put
-values in.
-"""
+"""Start addresses of descriptors as expressions in the text's names, and words for values of these names."""
 
 from __future__ import annotations
 
@@ -49,7 +45,7 @@ def start_names(value: SymbolicInt) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _order_names(terms: tuple[tuple[str, int], ...]) -> tuple[str, ...]:
-    """The names of a sum, what is called like a buffer first."""
+    """Return the names of a sum, those that look like a buffer first."""
     ordered = sorted(terms, key=lambda term: (term[1] != 1, not _BUFFER.search(term[0])))
     return tuple(name for name, _ in ordered) or ("",)
 

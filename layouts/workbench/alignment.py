@@ -1,7 +1,6 @@
-"""Where buffers begin: the alignments that a text states, and begins that TMA or the swizzle's pattern do not allow.
+"""Alignments that a text declares for its buffers, and tile starts that TMA or the swizzle pattern does not allow.
 
-`symbols.py` takes an address with `choose_address`; `operands.py` and `bench_builder.py` ask what is doubtful in
-where tiles are.
+`symbols.py` chooses an address with `choose_address`; `operands.py` and `bench_builder.py` list doubts about placement.
 """
 
 from __future__ import annotations
@@ -113,9 +112,9 @@ def list_placement_notices(
     several: bool,
     by_tma: bool,
 ) -> tuple[str, ...]:
-    """Return what is doubtful about the start of an operand's tiles, even if every byte may be read right.
+    """List doubts about the start of an operand's tiles, even if every byte may be read right.
 
-    names: of its address; several: whether it has several stages; by_tma: whether a tensor map stores it.
+    names: names in its address; several: whether it has several stages; by_tma: whether a tensor map stores it.
     """
     if not steps:
         return ()
@@ -169,7 +168,7 @@ def _off_pattern(
 def explain_uneven_start(
     operand: str, starts: Sequence[LinearExpression | None], view: View, stored: StoredTile
 ) -> str:
-    """Explain why the reads of other threads stay open: their starts are moved by a part of one instruction's tile.
+    """Explain why the reads of other threads stay open: their starts differ by a part of one instruction's tile.
 
     "" if they read tiles of their own. starts: of an operand's steps; the threads are those of threadIdx and blockIdx.
     """
@@ -207,7 +206,7 @@ def describe_overlap(operand: VerifiedOperand, other: VerifiedOperand, bits: Map
 
 
 def _get_byte_range(operand: VerifiedOperand, stage: int, bits: int) -> tuple[int, int]:
-    """Return (first byte, past last) of an operand's tiles in a stage; an empty range if it has no place."""
+    """Return (first byte, past last) of an operand's tiles in a stage; an empty range if its address is unknown."""
     steps = [step for step in operand.steps if step.stage == stage and step.base is not None]
     if not steps:
         return 0, 0

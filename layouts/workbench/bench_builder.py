@@ -1,6 +1,6 @@
-"""One text → its Bench: every use of a descriptor grouped by its instruction, each operand given a store and judged.
+"""Build the Bench of a text: group descriptor uses by instruction, find each operand's store, verify.
 
-`build_bench` is what the page, the command line and `check.py` call; it calls `contents.py`, `slice_order.py`,
+`build_bench` is called by the page, the command line and `check.py`; it calls `contents.py`, `slice_order.py`,
 `stores.py`, `operands.py` and, for the sentences, `messages.py`.
 """
 
@@ -70,7 +70,7 @@ def build_bench(
 
 
 class _BenchBuilder(TextContents):
-    """One text on its way to a Bench."""
+    """The state while the Bench of one text is built."""
 
     def __init__(self, text: str, source: str, choices: dict[str, str], patience: int, why: bool) -> None:
         super().__init__(text, source, choices, patience)
@@ -122,7 +122,7 @@ class _BenchBuilder(TextContents):
         return replace(bench, operands=tuple(operands))
 
     def _describe_pieces(self, operands: list[VerifiedOperand]) -> tuple[TextPiece, ...]:
-        """Return the pieces with the operands that they belong to, and what is unusual in them."""
+        """Return the pieces with the operands that they belong to and their doubts."""
         verified = {operand.descriptor for operand in operands if operand.verdict != "unknown"}
         described = []
         for n, piece in enumerate(self.pieces):
@@ -137,7 +137,7 @@ class _BenchBuilder(TextContents):
         return tuple(described)
 
     def _list_doubts(self, piece: int, verified: bool) -> tuple[str, ...]:
-        """Return what is unusual in a piece's code; if its reads were verified, only what verification cannot show."""
+        """List doubts about a piece's code; if its reads were verified, only those that verification cannot settle."""
         pitfalls = self.doubtful.get(piece, ())
         return tuple(dict.fromkeys(pitfall.message for pitfall in pitfalls if not verified or pitfall.code in UNSEEN))
 
@@ -172,7 +172,7 @@ class _BenchBuilder(TextContents):
         return mention.instruction
 
     def _count_readers(self, group: list[DescriptorUse]) -> int:
-        """Count the instructions of the text that may read a group's descriptors; 0 where the text says which does."""
+        """Count the instructions that may read a group's descriptors; 0 if the text determines the reader."""
         every = {m.instruction.ptx for m in self.mentions if m.instruction.family.by_descriptor}
         if len(every) < 2 or "instruction" in self.choices:
             return 0
@@ -222,10 +222,7 @@ class _BenchBuilder(TextContents):
     def _verify_case(
         self, case: OperandCase, other: exchanged_buffers.FollowedBuffer | None, turns: list[verification.OperandTurn]
     ) -> VerifiedOperand | None:
-        """Return an operand with its verdict.
-
-        None if an assumed value is refused, which is then reported as missing.
-        """
+        """Return an operand with its verdict; None if an assumed value is refused, then reported as missing."""
         try:
             operand = case.verify()
             return operand if other is None else self._make_exchanged_operand(operand, other, turns)
@@ -242,7 +239,7 @@ class _BenchBuilder(TextContents):
         crossed: exchanged_buffers.FollowedBuffer | None,
         filled: FilledTile | None,
     ) -> Clues:
-        """Return what the text says of an operand's place in memory."""
+        """Collect what the text tells about an operand's place in memory."""
         arguments = [use.arguments[name] for use in group if name in use.arguments]
         starts = (argument.address for argument in arguments)
         return Clues(
@@ -256,7 +253,7 @@ class _BenchBuilder(TextContents):
         )
 
     def _find_filled(self, turns: Mapping[str, list[verification.OperandTurn]]) -> dict[str, FilledTile | None]:
-        """Map each operand to what the text's TMA loads fill of its first tile."""
+        """Map each operand to the part of its first tile that TMA loads fill."""
         begins: dict[str, dict[tuple[int, int], LinearExpression]] = {}
         for name, of_operand in turns.items():
             for turn in of_operand:
@@ -285,7 +282,7 @@ class _BenchBuilder(TextContents):
         return replace(operand, steps=tuple(steps))
 
     def _name_operands(self, group: list[DescriptorUse]) -> list[DescriptorUse]:
-        """Return the uses with the requested operand, if the text does not say which it is."""
+        """Return the uses with the requested operand if the text does not determine it."""
         unsure = [use for use in group if use.assumed]
         if not unsure:
             return group

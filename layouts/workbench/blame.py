@@ -1,6 +1,6 @@
-"""Where a wrong read is reported: the line that has to be changed, as far as the cause says which that is.
+"""Find the line that must be changed for a wrong read.
 
-`bench_builder.py` asks for each operand's first wrong step, `check.py` for every place that is wrong.
+`bench_builder.py` uses it for each operand's first wrong step, `check.py` for every wrong place.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _SWIZZLE = 9  # which argument of cuTensorMapEncodeTiled it is
 
 
 class BlameFinder:
-    """The places of one text's wrong reads.
+    """Find the places to blame for the wrong reads of one text.
 
-    Where a repair was found (`repairs.py`), its first edit is the place. Else a cause that one field mends, or LBO and
-    SBO together, is where the code gives the first of them, if everything that reads it is wrong in the same way; a
-    wrong transpose immediate at the instruction; a start that does not move as its loop does at the call in that loop;
-    any other at the descriptor of the step.
+    If a repair was found (`repairs.py`), its first edit is the place. If one field, or LBO and SBO together, must
+    change, the place is where the code sets the first of them, provided that everything that reads it is wrong in the
+    same way. A wrong transpose immediate is reported at the instruction; a start that does not move with its loop at
+    the call in that loop; anything else at the descriptor of the step.
     """
 
     def __init__(self, text: str, bench: Bench, built: Iterable[DescriptorBuilder]) -> None:
@@ -33,6 +33,7 @@ class BlameFinder:
         self.built = {builder.span: builder for builder in reversed(list(built))}
 
     def find_blamed_span(self, operand: VerifiedOperand, wrong: OperandStep) -> Span:
+        """Return the span that must be changed for a wrong step."""
         at = next((n for n, other in enumerate(self.made.operands) if other is operand), -1)
         repaired = next((repair for repair in self.made.repairs if at in repair.operands), None)
         if repaired is not None:
@@ -70,7 +71,7 @@ class BlameFinder:
         return {} if inside or not all(origins.values()) else origins
 
     def _find_map_swizzle(self, operand: VerifiedOperand) -> Span | None:
-        """Find the swizzle that the tensor map of an operand is given."""
+        """Find the swizzle argument of an operand's tensor map."""
         piece = self.made.pieces[operand.storage] if operand.storage is not None else None
         if piece is None or piece.kind != "tensor_map":
             return None
@@ -88,7 +89,7 @@ class BlameFinder:
         return wrong.span
 
     def _find_body(self, opening: int) -> Span:
-        """Return the statement behind the head of a loop."""
+        """Return the span of the loop body that follows a loop head."""
         first = find_closing(self.blank, opening) + 1
         while self.blank[first : first + 1].isspace():
             first += 1
@@ -103,7 +104,7 @@ class BlameFinder:
         return self.built.get(step.span) or self.built.get(self.made.pieces[operand.descriptor].spans[0])
 
     def find_number(self, origin: tuple[Span, ...]) -> Span:
-        """Find the number among the places of a field that is no amount of a shift; the longest place if none is."""
+        """Return the number among the places of a field that is not a shift amount, else the longest place."""
         numbers = [
             span
             for span in origin
@@ -130,7 +131,7 @@ class BlameFinder:
     def _are_all_wrong(self, code: str, fields: Collection[str], places: Set[Span]) -> bool:
         """Return whether all operands with fields from these places are wrong from the first step on, for this cause.
 
-        An operand of which that is not known counts as wrong.
+        Operands without a verdict count as wrong.
         """
         seen = [
             operand

@@ -30,12 +30,12 @@ Finding = TypeVar("Finding", bound=_Finding)
 
 
 def follows(code: str, known: Collection[str]) -> bool:
-    """Return whether a cause of wrong reads is what a mistake of the code itself, which is found, leads to."""
+    """Return whether a mistake of the code that was already found explains a cause of wrong reads."""
     return code in KEPT & set(known) or any(code in causes for own, causes in FOLLOWS.items() if own in known)
 
 
 def drop_consequences(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the findings without reserved bits that another finding explains: a version or a mode one bit off."""
+    """Drop findings about reserved bits that another finding explains: a version or a mode one bit off."""
     told = list(findings)
     codes = {finding.code for finding in told}
     mask = (VERSION.mask << VERSION.low if "version_wrong" in codes else 0) | (
@@ -58,8 +58,8 @@ def _is_within(message: str, mask: int) -> bool:
 
 
 def find_constant_place(blame: BlameFinder, operand: VerifiedOperand, step: OperandStep, field: str) -> Span:
-    """Return where the code puts a constant field into a descriptor: its number, if it has one, else the number of the
-    swizzle mode, beside which it is missing.
+    """Return where the code puts a constant field into a descriptor: its number, else the swizzle mode's number, next
+    to which it is missing.
     """
     builder = blame.find_builder(operand, step)
     origins = builder.origins if builder is not None else {}

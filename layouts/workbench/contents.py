@@ -1,6 +1,6 @@
-"""What a text holds: its pieces (maps, layouts, descriptors, instructions), and every use of a descriptor.
+"""The contents of a text: pieces (maps, layouts, descriptors, instructions) and every use of a descriptor.
 
-`bench_builder.py` builds on Contents; it evaluates the code once, and keeps what was assumed and what is missing.
+`bench_builder.py` builds on TextContents, which evaluates the code once and records what is assumed and missing.
 """
 
 from __future__ import annotations
@@ -48,9 +48,7 @@ def _parse_macros(choices: Mapping[str, str]) -> Pairs:
 
 
 def evaluate_with_choices(source: str, patience: int, choices: Mapping[str, str]) -> Evaluation | None:
-    """Evaluate a text's code with the values that are given for macros, and for names that it leaves open. None for a
-    checked text that has no word of what is checked.
-    """
+    """Evaluate a text's code with values for macros and open names; None if a checked text has no relevant word."""
     if WORK_KEY in choices and not may_have_work(source):
         return None
     return _evaluate(source, patience, (), _parse_macros(choices), parse_headers(choices))
@@ -62,7 +60,7 @@ def format_headers(spans: Iterable[Span]) -> str:
 
 
 def parse_headers(choices: Mapping[str, str]) -> tuple[Span, ...]:
-    """Parse the parts of a text that are not its own, but what it includes."""
+    """Parse the spans of a text that come from included files."""
     parts = re.findall(r"(\d{1,9})-(\d{1,9})", choices.get(HEADERS_KEY, ""))
     return tuple((int(first), int(past)) for first, past in parts)
 
@@ -70,8 +68,10 @@ def parse_headers(choices: Mapping[str, str]) -> tuple[Span, ...]:
 def _evaluate(
     source: str, patience: int, standard: Pairs, macros: Pairs, headers: tuple[Span, ...]
 ) -> Evaluation | None:
-    """Evaluate a text. Empty arguments at the end are left out: `evaluate_text` keeps its last answers by its
-    arguments, and the reader and `check` ask with the text and the patience alone.
+    """Evaluate a text.
+
+    Trailing empty arguments are left out: `evaluate_text` caches by its arguments, and the reader and `check` call it
+    with the text and the patience alone.
     """
     more: list[Any] = [standard, macros, headers]
     while more and not more[-1]:
@@ -80,8 +80,9 @@ def _evaluate(
 
 
 class TextContents:
-    """One text, its code evaluated with what is given: pieces, storages, assumptions, and what is missing. source: the
-    text's code, as excerpt.extract_code returns it; `find_uses` fills the pieces.
+    """One text whose code was evaluated with the choices: pieces, storages, assumptions, and what is missing.
+
+    source: the text's code as excerpt.extract_code returns it; `find_uses` fills the pieces.
     """
 
     def __init__(self, text: str, source: str, choices: dict[str, str], patience: int) -> None:
@@ -109,7 +110,7 @@ class TextContents:
             self.code = sizes.substitute_sizes(self.code, self.size_values)
 
     def _evaluate_code(self, patience: int) -> Evaluation | None:
-        """Evaluate the code; functions and macros without a definition are what was given, or taken, for them."""
+        """Evaluate the code, with the given or assumed definitions of undefined functions and macros."""
         macros = _parse_macros(self.choices)
         headers = parse_headers(self.choices)
         code = evaluate_with_choices(self.source, patience, self.choices)
@@ -136,7 +137,7 @@ class TextContents:
         return self.assumed[f"builder.{head}"]
 
     def _assume_instruction(self) -> None:
-        """Take the instruction that a call names where the text has none."""
+        """Assume the instruction that a call's name implies if the text has none."""
         if self.code and not any(m.instruction.family.by_descriptor for m in self.mentions):
             maps = tensor_maps.find_named_maps(self.code)
             if (
@@ -185,9 +186,7 @@ class TextContents:
             self.pieces.append(pieces.piece_from_map(tensor_map))
 
     def _add_layouts(self, taken: list[DescriptorUse], open_bits: int | None) -> None:
-        """Add the tensors of shared memory, then the layouts of no tensor. open_bits: of an element whose
-        type is open.
-        """
+        """Add the tensors of shared memory, then the other layouts. open_bits: bits of an element of open type."""
         # a layout in a comment of a header is an example, not a tile of this text
         inside = [*(piece.spans[0] for piece in self.pieces), *parse_headers(self.choices)]
         spelled = [
@@ -208,7 +207,7 @@ class TextContents:
     def _add_tensors(
         self, taken: list[DescriptorUse], bits: int | None, spelled: list[scan.PrintedLayout]
     ) -> list[scan.PrintedLayout]:
-        """Add the tensors that code makes of shared memory; return the layouts of no tensor."""
+        """Add the tensors that code makes in shared memory; return the other layouts."""
         starts = [line for use in taken for g in use.arguments.values() if (line := g.address) is not None]
         for tensor in find_shared_tensors(self.code, bits, starts) if self.code else ():
             layout = (
@@ -235,7 +234,7 @@ class TextContents:
         return spelled
 
     def _add_builders(self) -> None:
-        """Add the code that builds descriptors, one piece for all that only begin at other places of one tile."""
+        """Add the code that builds descriptors, one piece for all that differ only in their place in one tile."""
         alike: dict[tuple[Any, ...], list[DescriptorBuilder]] = {}
         for builder in builders.find_evaluation_builders(self.code, self.target) if self.code else ():
             alike.setdefault(pieces.make_tile_key(builder), []).append(builder)
@@ -276,7 +275,7 @@ class TextContents:
             self.pieces.append(pieces.piece_from_mention(mention, spans))
 
     def name_missing(self) -> None:
-        """Say what is missing where nothing could be verified."""
+        """Record what is missing if nothing could be verified."""
         kinds = {piece.kind for piece in self.pieces}
         if _BLACKWELL.search(self.text):
             self.missing.append("tcgen05.mma reads descriptors of another format; Lanescope verifies those of wgmma.")
@@ -335,7 +334,7 @@ class TextContents:
         return min(alike or self.built, key=unlike)[0]
 
     def assume(self, assumption: Assumption, operand: str = "") -> None:
-        """Keep what was taken; operand: the only one, so far, that it can change."""
+        """Record an assumption. operand: the only one, so far, whose verdict it can change."""
         old = self.assumed.get(assumption.key)
         if old is None:
             self.assumed[assumption.key] = replace(assumption, operands=(operand,)) if operand else assumption

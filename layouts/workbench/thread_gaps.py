@@ -1,4 +1,4 @@
-"""Kernels with mma or ldmatrix whose fragments have no verdict, and in a few words why: each of them is told."""
+"""Find kernels with mma or ldmatrix whose fragments have no verdict, with the reason."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 @dataclass(frozen=True, slots=True)
 class CheckedKernel:
-    """A kernel that multiplies by mma or loads by ldmatrix: its place, and why its fragments have no verdict, "" if all
-    have one; needs: names that -D takes for what is open.
+    """A kernel that multiplies by mma or loads by ldmatrix.
+
+    gap: why its fragments have no verdict, "" if all have one; needs: names that -D accepts for what is open.
     """
 
     name: str

@@ -1,8 +1,8 @@
-"""Tiles that threads fill and mma reads: wrong fragments, each with its place, of a source text.
+"""Check fragments of tiles that threads fill and mma reads.
 
-`lanescope.reader.threads` runs every kernel for all threads of its block; `thread_fragments.py` says where the elements
-of each operand come from. Only what cannot be a product is reported: a fragment whose elements are not rows and
-columns, and one whose cause is proved by what would be right.
+`lanescope.reader.threads` runs every kernel for all threads of its block; `thread_fragments.py` traces the elements of
+each operand. Only fragments that cannot belong to a product are reported: elements that do not form rows and columns,
+or a mistake whose correction was verified.
 """
 
 from __future__ import annotations
@@ -50,8 +50,9 @@ TITLES = {  # matrices_exchanged has its title among the causes of a capture
 
 @dataclass(slots=True)
 class FragmentReport:
-    """What came of a text's kernels: mistakes, how many fragments were verified, and the kernels with mma. proved:
-    (instruction, operand) of which every descriptor that was read is right.
+    """The result for a text's kernels: mistakes, number of verified fragments, and the kernels with mma.
+
+    proved: (instruction, operand) pairs of which every descriptor that was read is right.
     """
 
     findings: list[FragmentFinding] = field(default_factory=list)
@@ -62,8 +63,9 @@ class FragmentReport:
 
 @dataclass(slots=True)
 class _Verdicts:
-    """What the operands of one kernel are: by the ldmatrix and the calls around it whether it is right. uses: each
-    operand by its product, and whether its form is followed; judged: those with a verdict.
+    """The verdicts on one kernel's operands, keyed by the ldmatrix and the calls around it.
+
+    uses: each operand by its product, and whether it could be traced; judged: those with a verdict.
     """
 
     good: set[tuple[Span, tuple[Span, ...], str]] = field(default_factory=set)
@@ -92,7 +94,7 @@ def check_thread_tiles(text: str, macros: Mapping[str, str]) -> FragmentReport:
 
 
 def _intersect_reports(reports: Sequence[FragmentReport], kernels: Iterable[CheckedKernel]) -> FragmentReport:
-    """Return what holds for every choice of #if that was followed."""
+    """Return the findings that hold for every choice of #if that was followed."""
     gaps = {kernel.name: kernel for report in reversed(reports) for kernel in report.kernels if kernel.gap}
     kernel_gaps = [_take_gap(kernel, gaps, reports) for kernel in kernels]
     found = [{(f.code, f.span) for f in report.findings} for report in reports]
@@ -139,7 +141,7 @@ def _merge_runs(text: str, runs: Iterable[KernelRun]) -> FragmentReport:
 
 
 def _keep_first(findings: Iterable[FragmentFinding]) -> list[FragmentFinding]:
-    """Return one finding for each place: the one that says more than that bytes are not filled."""
+    """Keep one finding for each place, preferring any cause over unfilled bytes."""
     first_findings: dict[Span, FragmentFinding] = {}
     for finding in findings:
         before = first_findings.get(finding.span)
@@ -189,7 +191,7 @@ def _judge_kernel(run: KernelRun) -> _Verdicts:
 
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    """A product that is judged; history: what was there before, by its place and operand."""
+    """One product under judgement; history: earlier fragments by place and operand."""
 
     run: KernelRun
     use: MmaUse
@@ -199,7 +201,7 @@ class _Judge:
         return self.history.get(((self.use.span, self.use.calls), name), [])
 
     def find_way(self, name: str) -> tuple[tuple[str, ...], tuple[int, ...]] | None:
-        """Return the way that an operand goes from one turn of the outermost loop to the next that moves it."""
+        """Return the distance that an operand moves per iteration of the outermost loop that moves it."""
         for turns, warps in reversed(self.list_earlier(name)):
             for other, before in self.list_earlier(name):
                 if len(turns) == len(other) and turns and turns[0] == other[0] + 1 and turns[1:] == other[1:]:
@@ -232,8 +234,8 @@ def _judge_product(judge: _Judge, a: ArrivedOperand, b: ArrivedOperand, verdicts
 
 
 def _find_other_step(judge: _Judge, a: ArrivedOperand, b: ArrivedOperand) -> str:
-    """Return the operand that moves along K by other than its own width from one turn to the next, where the other one
-    moves by its width; "" if neither does.
+    """Return the operand whose step along K from one iteration to the next is not its own width while the other's is;
+    "" if neither.
     """
     if a.warps is None or b.warps is None:
         return ""
@@ -253,7 +255,7 @@ def _find_other_step(judge: _Judge, a: ArrivedOperand, b: ArrivedOperand) -> str
 
 
 def _find_order(arrived: ArrivedOperand) -> tuple[int, ...] | None:
-    """Return the order along K that all warps get; None if it is none, or not known."""
+    """Return the order along K that all warps get; None if they differ or it is unknown."""
     if arrived.warps is None or not all(warp.separable for warp in arrived.warps):
         return None
     orders = {warp.k_order for warp in arrived.warps}
@@ -274,7 +276,7 @@ def _is_right(judge: _Judge, name: str, warps: tuple[FragmentOrigin, ...] | None
 
 
 def _find_cause(judge: _Judge, arrived: ArrivedOperand, separable: bool) -> str | None:
-    """Return the code of what is wrong with a fragment that is not in plain order; None if that is not certain."""
+    """Return the code of the mistake in a fragment that is not in plain order; None if that is not certain."""
     assert arrived.warps is not None
     runner = judge.run.runner
     if cause := _find_load_cause(judge, arrived):
@@ -316,8 +318,10 @@ def _find_load_cause(judge: _Judge, arrived: ArrivedOperand) -> str:
 
 
 def _find_repeats(judge: _Judge, arrived: ArrivedOperand) -> str | None:
-    """Return "" for a right fragment; the code of one that has rows twice while parts of the tile are never read, and
-    of one whose rows are others than those of the same rows elsewhere along K.
+    """Return the code of a repeated-rows mistake, "" for a right fragment.
+
+    It is a mistake if rows come twice while parts of the tile are never read, or if the rows differ from those at other
+    positions along K.
     """
     assert arrived.warps is not None
     run = judge.run
@@ -388,7 +392,7 @@ def _make_findings(text: str, verdicts: _Verdicts) -> Iterable[FragmentFinding]:
 
 
 def _blame_opcode(text: str, verdicts: _Verdicts, code: str, site: Span, calls: tuple[Span, ...]) -> Span:
-    """Return the asm statement whose opcode is wrong, or the call that chose the wrong helper."""
+    """Return the asm statement whose opcode is wrong, or the call that selects the wrong helper."""
     if not calls:
         return site
     right = [where for at, where, _ in verdicts.good if at == site]

@@ -1,4 +1,4 @@
-"""TiledMMAs of a source text whose permutation the atoms do not divide: what `lanescope tiles mma` says of them."""
+"""Check TiledMMAs of a source text for permutations that the atoms do not divide, as `lanescope tiles mma` does."""
 
 from __future__ import annotations
 

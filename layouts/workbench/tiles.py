@@ -1,6 +1,6 @@
-"""The storage that a tensor map or a CuTe layout leaves of an operand's tile, or what has to be given for one.
+"""Derive the storage of an operand's tile from a tensor map or a CuTe layout, or list the values that must be given.
 
-`operands.py` calls `lay_tile` with the store that `stores.py` chose; it asks again for the other major.
+`operands.py` calls `lay_tile` with the store that `stores.py` chose, and again for the other major.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ UNFILLED = "the TMA calls of the text fill"  # how an open value says that the l
 
 @dataclass(frozen=True, slots=True)
 class StoredTile:
-    """A storage that an operand's steps can be verified against: its first byte is put in by `make_storage`."""
+    """A storage that an operand's steps can be verified against; `make_storage` sets its first byte."""
 
     spec: Mapping[str, Any]
     assumed: tuple[Assumption, ...]
@@ -45,14 +45,15 @@ class StoredTile:
 
 @lru_cache(maxsize=256)
 def _make_storage(spec: tuple[tuple[str, Any], ...], bits: int, major: str) -> Storage:
-    """The storage of a description; every step of an operand and every other choice of what is assumed asks for it."""
+    """Return the storage of a description; cached, since every step and every varied assumption asks for it."""
     return storage(dict(spec), bits, major)
 
 
 @dataclass(frozen=True, slots=True)
 class TileRequest:
-    """The part of an operand that has to be stored: rows × depth elements of A or B. choices: values for what the text
-    leaves open, by key; filled: what the text's TMA loads fill of it.
+    """The part of an operand that must be stored: rows × depth elements of A or B.
+
+    choices: values for what the text leaves open, by key; filled: the part that the text's TMA loads fill.
     """
 
     operand: str
@@ -68,7 +69,7 @@ class TileRequest:
 
     @property
     def mn(self) -> str:
-        """What its rows are of."""
+        """The dimension of its rows, M or N."""
         return "M" if self.operand == "a" else "N"
 
 
@@ -76,8 +77,9 @@ OpenValues = tuple[Assumption, ...]  # what has to be given first
 
 
 def lay_tile(store: TileStore, request: TileRequest) -> StoredTile | OpenValues:
-    """Return the storage that holds rows × depth elements of an operand, or what has to be given first. LayoutError
-    where a given value is wrong.
+    """Return the storage of rows × depth elements of an operand, or the values that must be given first.
+
+    LayoutError if a given value is wrong.
     """
     if store.map is not None:
         return _lay_map(store.piece, store.map, request)
@@ -150,7 +152,7 @@ def _find_swizzle(
 
 
 def _explain_open(tensor_map: TensorMap, field: str) -> str:
-    """Return what the text says of a field that it leaves open; a map that is encoded elsewhere has names for -D."""
+    """Explain why a field is open; for a map that is encoded elsewhere, with the names for -D."""
     name = tensor_map.symbols.get(field, "")
     if tensor_map.source == LOADED:
         return f"no code here encodes the map; {GIVEN_AS} {name}"
@@ -159,12 +161,12 @@ def _explain_open(tensor_map: TensorMap, field: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Cover:
-    """How boxes of a tensor map cover a tile: `boxes` one after the other along the lines make a panel,
-    `panels` one after the other along the inner dimension the tile.
+    """How boxes of a tensor map cover a tile.
 
-    width: bytes of a box's line; pitch: bytes from one line to the next; lines: of one box; total: of one panel; along:
-    elements that the steps reach along the inner dimension; reached: lines that have to be in one panel; deep: panels
-    that are in one box, so that no other box goes on behind its lines.
+    `boxes` in sequence along the lines form a panel, `panels` in sequence along the inner dimension the tile. width:
+    bytes of a box's line; pitch: bytes from line to line; lines: of one box; total: of one panel; along: elements that
+    the steps reach along the inner dimension; reached: lines that one panel must have; deep: panels within one box,
+    after which no other box can continue the lines.
     """
 
     width: int
@@ -190,8 +192,10 @@ class _Cover:
 
 
 def _lay_boxes(tensor_map: TensorMap, sizes: list[int], swizzle: str, request: TileRequest) -> StoredTile | OpenValues:
-    """Return boxes where the text's loads put them; where none is seen, one after the other: along the lines first,
-    then along the inner dimension. That is K where wgmma reads elements of this size K-major only.
+    """Place boxes where the text's loads put them, else in sequence: along the lines first, then along the inner
+    dimension.
+
+    The inner dimension is K if wgmma reads elements of this size K-major only.
     """
     inner, assumed = _find_inner(tensor_map, request)
     cover = _cover_tile(tensor_map, sizes, swizzle, inner, request)
@@ -257,9 +261,7 @@ def _find_inner(tensor_map: TensorMap, request: TileRequest) -> tuple[str, list[
 
 
 def _place_by_loads(cover: _Cover, filled: FilledTile | None) -> tuple[int, bool, str]:
-    """Return the bytes from one panel to the next, whether the text's loads say where every box is and, where they
-    fill too few, how many.
-    """
+    """Return (bytes from panel to panel, whether the loads determine every box, a message if they are too few)."""
     if filled is None:
         return cover.stride, False, ""
     if filled.has_all(cover.offsets):
@@ -274,7 +276,7 @@ def _place_by_loads(cover: _Cover, filled: FilledTile | None) -> tuple[int, bool
 
 
 def _assume_boxes(cover: _Cover, inner: str, gap: str, request: TileRequest) -> Assumption:
-    """Return that the boxes of a panel follow one another, without a value where that has to be given."""
+    """Return the assumption that the boxes of a panel are in sequence, without a value if it must be given."""
     key, boxes, choices = f"boxes.{request.operand}", str(cover.boxes), request.choices
     side = request.mn if inner == "K" else "K"
     whose = "one instruction takes" if inner == "K" or request.seen.k > cover.lines else "the steps take"
@@ -291,7 +293,7 @@ def _assume_boxes(cover: _Cover, inner: str, gap: str, request: TileRequest) -> 
 
 
 def _assume_panel(cover: _Cover, inner: str, gap: str, width: int, stride: int, request: TileRequest) -> Assumption:
-    """Return the bytes from one panel to the next, without a value where they have to be given."""
+    """Return the assumed bytes from panel to panel, without a value if they must be given."""
     key, way = f"panel.{request.operand}", "K" if inner == "K" else request.mn
     label = f"Bytes from one panel of {request.name} along {way} to the next"
     why = f"the box is {width} elements wide, and the steps reach {cover.along}"

@@ -1,4 +1,4 @@
-"""TMA copies of kernels: which map fills which buffer, and whether a barrier expects the bytes that they bring.
+"""TMA copies of kernels: which map fills which buffer, and whether a barrier expects the bytes that they transfer.
 
 Rules: PTX ISA 9.1, 9.7.13.15.5 (expect-tx, complete-tx) and 9.7.9.27 (cp.async.bulk, cp.async.bulk.tensor).
 """
@@ -49,9 +49,10 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, slots=True)
 class TileCopy:
-    """A copy into shared memory. to: its byte address, None if that is open; barrier: what names the barrier that
-    counts its bytes; maps: what its map may be called; at: its coordinates, innermost first; count: its bytes, None
-    where the map says them.
+    """A copy into shared memory.
+
+    to: its byte address, None if open; barrier: the key of the barrier that counts its bytes; maps: possible names of
+    its map; at: its coordinates, innermost first; count: its bytes, None if the map determines them.
     """
 
     event: KernelEvent
@@ -73,7 +74,7 @@ class ExpectedBytes:
 
 
 def find_transfer_mistakes(text: KernelText) -> list[Pitfall]:
-    """Find barriers that expect other bytes than the copies bring, each line once."""
+    """Find barriers whose expected bytes differ from those that the copies transfer; each line once."""
     if "expect_tx" not in text.code.text and "arrive_tx" not in text.code.text:
         return []
     found: dict[Span, Pitfall] = {}
@@ -86,7 +87,7 @@ def find_transfer_mistakes(text: KernelText) -> list[Pitfall]:
 def _check_bytes(
     kernel: KernelRun, maps: Sequence[TensorMap], endless: frozenset[str], blank: str
 ) -> Iterator[Pitfall]:
-    """Yield the first expect-tx of each barrier that is not the bytes of its copies in any turn of the loops."""
+    """Yield the first expect-tx of each barrier that never equals the bytes of its copies."""
     expected, copies = _read_transfers(kernel, blank)
     groups: dict[tuple[str, str], list[ExpectedBytes]] = {}
     for one in expected:
@@ -108,7 +109,7 @@ def _check_bytes(
 
 
 def _read_transfers(kernel: KernelRun, blank: str) -> tuple[list[ExpectedBytes], list[TileCopy]]:
-    """Return every expect-tx and every copy of a kernel; none where one of them is not read, or anything is open."""
+    """Return every expect-tx and every copy of a kernel; none if one of them could not be parsed or is open."""
     if not is_known(kernel):
         return [], []
     expected = [read_expected(event) for event in kernel.events if event.kind == "expect"]
@@ -119,7 +120,7 @@ def _read_transfers(kernel: KernelRun, blank: str) -> tuple[list[ExpectedBytes],
 def _find_brought(
     expected: ExpectedBytes, every: Sequence[ExpectedBytes], copies: Sequence[TileCopy]
 ) -> list[TileCopy]:
-    """Return the copies of a barrier in the loops around an expect-tx, without those of an expect-tx further inside."""
+    """Return the copies of a barrier in the loops around an expect-tx, except those of a nested expect-tx."""
     around = _get_loops(expected.event)
     nested = [_get_loops(one.event) for one in every if one.barrier == expected.barrier]
     inner = [loops for loops in nested if len(loops) > len(around)]  # whose copies are their own
@@ -133,7 +134,7 @@ def _find_brought(
 
 
 def _require_known(values: Iterable[_Value | None]) -> list[_Value] | None:
-    """Return values of which none is open; None if one is."""
+    """Return the values; None if one is open."""
     every = list(values)
     known = [value for value in every if value is not None]
     return known if len(known) == len(every) else None
@@ -149,7 +150,9 @@ def is_known(kernel: KernelRun, open_forms: re.Pattern[str] = _ELSEWHERE) -> boo
 
 
 def _read_form(run: object) -> str:
-    """Return the PTX of an asm statement with the numbers in its opcodes: cta_group::%5. Else ""."""
+    """Return the PTX of an asm statement with numbers substituted in its opcodes (cta_group::%5); "" for other
+    statements.
+    """
     if not isinstance(run, AsmRun):
         return ""
 
@@ -193,8 +196,9 @@ def read_expected(event: KernelEvent) -> ExpectedBytes | None:
 
 
 def read_copy(event: KernelEvent, blank: str) -> TileCopy | None:
-    """Read a copy into shared memory: of PTX, or of libcu++; None for one that is not read, or another. blank: the text
-    without comments, whose words name the map, too.
+    """Parse a copy into shared memory in PTX or libcu++; None for anything else.
+
+    blank: the text without comments, whose words may name the map.
     """
     run = event.run
     if isinstance(run, AsmRun):
@@ -224,8 +228,8 @@ def read_copy(event: KernelEvent, blank: str) -> TileCopy | None:
 
 
 def find_map(copy: TileCopy, maps: Sequence[TensorMap]) -> TensorMap | None:
-    """Find the tensor map of a copy, by its name, else by the operand that it is named for; None if that fits none, or
-    several of other boxes.
+    """Find the tensor map of a copy by its name, else by the operand in the name; None if none or several different
+    ones fit.
     """
     named = [one for one in maps if any(name.lstrip("&") in copy.maps for name in one.names)]
     letter = find_operand_letter(*copy.maps)
@@ -273,7 +277,7 @@ def _strip_address(value: SymbolicInt | None) -> LinearExpression | None:
 
 
 def _get_name(value: object) -> str:
-    """Return what tells a barrier from others."""
+    """Return a key that identifies a barrier."""
     integer = get_integer(value) if value is not None and not isinstance(value, str) else None
     return str(integer.plain) if integer is not None and integer.plain is not None else str(value)
 
@@ -291,7 +295,7 @@ def _is_inside(copy: TileCopy, outer: Loops) -> bool:
 
 
 def _may_be_cut(copies: Sequence[TileCopy], depth: int, endless: frozenset[str]) -> bool:
-    """Return whether a loop of the copies alone has, or may have, more turns than were followed."""
+    """Return whether a loop around the copies may have more iterations than were followed."""
     turns: dict[str, set[str]] = {}
     for copy in copies:
         for name, value in _get_loops(copy.event)[depth:]:

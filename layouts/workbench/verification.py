@@ -1,7 +1,7 @@
-"""One operand's steps, each verified element for element against where the tile is.
+"""Verify each step of one operand, element by element, against its stored tile.
 
-`operands.py` calls `verify_steps` with the tile that was laid; `bench_builder.py` lets `lay_blame` find the place of
-every wrong step.
+`operands.py` calls `verify_steps` with the tile; `bench_builder.py` uses `lay_blame` to find the place of every wrong
+step.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _OF_CODE = ("shifts_of_32_bits", "sign_extended", "high_word_missing", "generic_
 
 @dataclass(frozen=True, slots=True)
 class OperandTurn:
-    """A use of one operand: its descriptor, and which slice it is about."""
+    """One execution that reads one operand: its descriptor and its slice."""
 
     use: DescriptorUse
     argument: DescriptorArgument
@@ -47,9 +47,9 @@ class OperandTurn:
 
 
 def list_turns(uses: Sequence[DescriptorUse], where: Sequence[SlicePlace], operand: str) -> list[OperandTurn]:
-    """List the distinct turns of one operand, in order.
+    """List the distinct executions that read one operand, in order.
 
-    A turn that another operand's tiles repeat, or another call with the same descriptor, is listed once.
+    An execution is listed once if another operand's tiles, or another call with the same descriptor, repeat it.
     """
     turns: dict[tuple[Any, ...], OperandTurn] = {}
     sites: dict[tuple[int, int, int], OperandTurn] = {}
@@ -66,7 +66,7 @@ def list_turns(uses: Sequence[DescriptorUse], where: Sequence[SlicePlace], opera
 
 
 def get_extents(turns: Sequence[OperandTurn], view: View) -> tuple[int, int]:
-    """Return the rows and elements of K that the turns reach."""
+    """Return the rows and the elements of K that the executions cover."""
     return (1 + max(t.tile for t in turns)) * view.rows, (1 + max(t.place.k for t in turns)) * view.k
 
 
@@ -87,7 +87,7 @@ def find_bases(turns: Sequence[OperandTurn], symbols: Mapping[str, int], separat
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where an operand's tile begins: its first byte, None for where the first step begins; the first step's K."""
+    """The start of an operand's tile: its first byte, None for the first step's address; and the first step's K."""
 
     base: int | None = None
     first_k: int = 0
@@ -95,7 +95,8 @@ class Start:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """What the steps of an operand are verified against: the tile, None if none is known, and where it begins.
+    """The tile that an operand's steps are verified against, None if unknown, and its start.
+
     by_tma: a tensor map stores it, so it begins where TMA may write.
     """
 
@@ -126,7 +127,7 @@ class _Tiles:
         return cls(ground, find_bases(turns, ground.symbols, separate), turns[0].place.stage, separate, several)
 
     def view(self, turn: OperandTurn) -> View:
-        """Return how a turn's instruction reads its operand."""
+        """Return the view of the operand in a turn's instruction."""
         seen = self.ground.seen
         return replace(seen, major=_get_stated_major(turn) or seen.major) if self.several else seen
 
@@ -169,10 +170,10 @@ def verify_steps(
     endless: Collection[str] = (),
     why: bool = True,
 ) -> list[OperandStep]:
-    """Verify every turn as a step; without a tile none has a verdict.
+    """Verify every execution as a step; without a tile none has a verdict.
 
-    endless: variables of loops with an open end; why: whether to look for the causes of a mismatch. LayoutError for a
-    turn whose slice is not in the tile.
+    endless: variables of loops with an open end; why: whether to look for the causes of a mismatch. LayoutError if a
+    slice exceeds the tile.
     """
     tiles = _Tiles.from_turns(turns, ground)
     executed: list[OperandTurn] = []
