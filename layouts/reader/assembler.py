@@ -1,4 +1,4 @@
-"""Messages of ptxas about a matrix instruction: which instruction, and what the message means.
+"""Recognise a ptxas message about a matrix instruction: the instruction, and an explanation.
 
 ptxas 13.0 printed these of wrong PTX (layouts/ptx/differences.py, tests/ptxas); "Potential Performance Loss" is its
 advice of CUDA 12 and later on wgmma.
@@ -45,7 +45,7 @@ _NEAREST = 3  # shapes that are named beside a wrong one
 
 
 def recognise_ptxas_message(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise a message of ptxas: the instruction that it names, and what it means; () for other texts."""
+    """Recognise a ptxas message: the instruction that it names and an explanation; () for other texts."""
     if "ptxas" not in text and not re.search(r"\b(?:error|fatal|warning|Advisory)\b|'\.?\w", text):
         return ()
     means: list[str] = []
@@ -58,7 +58,7 @@ def recognise_ptxas_message(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _make_meanings(line: str, means: list[str]) -> tuple[TextMeaning, ...]:
-    """Return what a message means that names an instruction, a shape or a feature in this line."""
+    """Return the meaning of a message that names an instruction, a shape or a feature in this line."""
     opcode, shape, feature = _find_opcode(line), _parse_named_shape(line), _find_feature(line)
     notices = list(dict.fromkeys(means))
     legal = _list_shapes(opcode)
@@ -157,9 +157,7 @@ def _list_instruction_targets(
 
 
 def _find_lacking_suffix(target: str, common: dict[str, set[str]], some: dict[str, set[str]]) -> str:
-    """Say that a target needs its suffix `a`, where that target takes all (some, if no target does) and the one without
-    takes none.
-    """
+    """Explain that a target needs its suffix `a`: forms exist with the suffix and none without it."""
     specific = f"{target}a"
     if not any(specific in each for each in common.values()) or any(target in each for each in some.values()):
         return ""
@@ -168,7 +166,7 @@ def _find_lacking_suffix(target: str, common: dict[str, set[str]], some: dict[st
 
 
 def _measure_distance(shape: str, other: str) -> tuple[int, int]:
-    """Return how many of m, n and k differ, and by how much in all."""
+    """Return how many of m, n and k differ, and the sum of the differences."""
     mine, theirs = parse_sizes(shape), parse_sizes(other)
     distances = [abs(mine.get(name, 0) - theirs.get(name, 0)) for name in "mnk"]
     return sum(map(bool, distances)), sum(distances)

@@ -1,4 +1,4 @@
-"""What an atom of CuTe is: its instructions, their majors, the UMMA atom; and the values that its arguments are."""
+"""The meaning of a CuTe atom: its instructions, majors and UMMA atom, from the values of its arguments."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _K_MAJOR, _MN_MAJOR = re.compile(r"(?:^|::|\.|_)K$"), re.compile(r"(?:^|::|\.|_)
 
 @dataclass(frozen=True, slots=True)
 class AtomMeaning:
-    """What an atom is: its instructions (several where its text leaves them open), the majors of its operands, whether
-    it is one of tensor memory (tcgen05), whether a wgmma takes A from registers, the UMMA atom where its arguments are
-    known, what to know beside its instructions, and whether it is UniversalFMA, which one thread executes."""
+    """The meaning of an atom: its instructions (several if its text leaves them open), the majors of its operands, and
+    its properties.
+    """
 
     found: tuple[Instruction, ...]
     name: str
@@ -46,7 +46,7 @@ class AtomMeaning:
 
     @property
     def known(self) -> bool:
-        """Return whether the text says which instructions it is."""
+        """Whether the text determines the instructions."""
         return bool(self.found or self.scalar or (self.umma and self.umma.atom))
 
     @property
@@ -89,7 +89,7 @@ def parse_majors(values: Iterable[Any]) -> dict[str, str]:
 
 
 def parse_umma(text: TermText, value: SyntaxTerm, words: str) -> AtomMeaning:
-    """Return an atom of tensor memory, with its arguments where they are known and defined names put in."""
+    """Parse an atom of tensor memory, with known arguments and defined names substituted."""
     try:
         spelled = umma.parse_umma_term(text, value)
     except LayoutError:
@@ -100,7 +100,9 @@ def parse_umma(text: TermText, value: SyntaxTerm, words: str) -> AtomMeaning:
 
 
 def find_products(types: dict[str, str], sizes: dict[str, int], warpgroup: bool) -> list[Instruction]:
-    """Return the dense products with these types and sizes, without rounding and saturation; what is empty is open."""
+    """Return the dense products with these types and sizes, without rounding and saturation; empty fields match
+    anything.
+    """
     return [
         i
         for i in catalog.instructions()

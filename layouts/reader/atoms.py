@@ -1,4 +1,4 @@
-"""The atom that a term names, builds or selects, in C++ or in the Python DSL.
+"""Find the atom that a term names, builds or selects, in C++ or in the Python DSL.
 
 CUTLASS 4.7: cute/arch/mma_sm90.hpp (op selectors), python/CuTeDSL/cutlass/utils (make_trivial_tiled_mma).
 """
@@ -36,7 +36,7 @@ def parse_atom(text: TermText, value: Any, depth: int = 0) -> AtomMeaning | None
 
 
 def _parse_alone(text: TermText, value: SyntaxTerm, depth: int) -> AtomMeaning | None:
-    """Return the atom of a term that is no class around another atom and no choice between two."""
+    """Return the atom of a term that neither wraps another atom nor chooses between two."""
     if value.name in ("ss_op_selector", "rs_op_selector") and value.angle:
         return _select_by_types(text, value)
     if value.name == "make_trivial_tiled_mma":
@@ -51,7 +51,7 @@ def _parse_alone(text: TermText, value: SyntaxTerm, depth: int) -> AtomMeaning |
 
 
 def _parse_owner(value: SyntaxTerm) -> SyntaxTerm | None:
-    """Return the term that a call is around."""
+    """Return the first argument of a call if it is a term: the atom inside get(…) or declval(…)."""
     return value.args[0] if value.args and isinstance(value.args[0], SyntaxTerm) and not value.angle else None
 
 
@@ -80,7 +80,7 @@ def _merge_atoms(text: TermText, branches: Sequence[Any], depth: int) -> AtomMea
 
 
 def _parse_tile_n(text: TermText, value: SyntaxTerm) -> int | None:
-    """Return N of the tile that a selector is given."""
+    """Return the N of a selector's tile."""
     angle = value.angle or ()
     shape = text.resolve_value(angle[3]) if len(angle) > 3 else None
     sizes = [text.parse_number(item) for item in shape.inside] if isinstance(shape, SyntaxTerm) else []
@@ -88,13 +88,13 @@ def _parse_tile_n(text: TermText, value: SyntaxTerm) -> int | None:
 
 
 def parse_extended_n(text: TermText, value: SyntaxTerm) -> int | None:
-    """Return N that a selector chooses where CUTLASS is built with its extended shapes: any multiple of 8 up to 256."""
+    """Return the N that a selector chooses with CUTLASS's extended shapes: any multiple of 8 up to 256."""
     n = _parse_tile_n(text, value)
     return next((each for each in range(256, 0, -8) if n % each == 0), None) if n else None
 
 
 def list_undefined(text: TermText, value: SyntaxTerm) -> tuple[str, ...]:
-    """Return what a selector is given that the text does not define: types, and N of the tile."""
+    """List the arguments of a selector that the text does not define: types, and N of the tile."""
     angle = [text.resolve_value(one) for one in value.angle or ()]
     out = [text.format_words(one) for one in angle[:3] if not parse_dtype(text, one)]
     if len(angle) > 3 and _parse_tile_n(text, value) is None:
@@ -105,13 +105,14 @@ def list_undefined(text: TermText, value: SyntaxTerm) -> tuple[str, ...]:
 
 
 def _select_by_types(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
-    """Return what a selector chooses; None where the text leaves both types of A and B open."""
+    """Return the atom that a selector chooses; None if the types of both A and B are open."""
     return parse_selector(text, value) if any(parse_dtype(text, one) for one in (value.angle or ())[:2]) else None
 
 
 def parse_selector(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
-    """GMMA::ss_op_selector<A, B, C, TileShape_MNK, MajorA, MajorB>: the largest N that divides the tile's; of types and
-    an N that the text leaves open all there are.
+    """Parse GMMA::ss_op_selector<A, B, C, TileShape_MNK, MajorA, MajorB>.
+
+    The result has the largest N that divides the tile's N; if N or a type is open, all candidates.
     """
     angle = [text.resolve_value(one) for one in value.angle or ()]
     if len(angle) < 4:
@@ -166,7 +167,7 @@ def _parse_trivial_umma(text: TermText, value: SyntaxTerm, paired: int) -> AtomM
 
 
 def _format_trivial_arguments(text: TermText, value: SyntaxTerm, paired: int) -> dict[str, str]:
-    """Return the arguments of make_trivial_tiled_mma as they are written, without those that are not given."""
+    """Return the arguments of make_trivial_tiled_mma as written, without omitted ones."""
     first = value.get_argument(0, "a_dtype", "ab_dtype")
     types = {
         "a": first,

@@ -1,4 +1,4 @@
-"""TMA instructions, in PTX, SASS and as CUTLASS's atoms: what they do, and that the tensor map says the rest.
+"""TMA instructions in PTX, SASS and as CUTLASS atoms; their boxes and swizzles are fields of the tensor map.
 
 PTX ISA 9.1, cp.async.bulk.tensor, cp.reduce.async.bulk.tensor and cp.async.bulk.prefetch.tensor; SASS of ptxas 13.0:
 UTMALDG loads, UTMASTG stores, UTMAREDG reduces, UTMAPF prefetches; CUTLASS 4, cute/arch/copy_sm90_tma.hpp.

@@ -1,5 +1,4 @@
-"""What compilers call the instructions: MLIR's nvvm and nvgpu operations, LLVM's intrinsics, TVM's and TileLang's
-ptx_mma and T.ptx.
+"""Names of instructions in compilers: MLIR's nvvm and nvgpu, LLVM's intrinsics, TVM's and TileLang's ptx_mma and T.ptx.
 
 Sources: LLVM, IntrinsicsNVVM.td (which types a name holds), NVVMOps.td, NVGPUOps.td; TVM, tirx op ptx_mma. The majors
 of nvvm.wgmma are not told: its `row` of B changed its meaning between releases.
@@ -73,9 +72,9 @@ _SUMS = {"bf16": "f32", "tf32": "f32", "f64": "f64", **dict.fromkeys(("s8", "u8"
 
 
 def recognise_compiler_names(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise the instructions that a text names in a compiler's words.
+    """Recognise the instructions that a text names in a compiler's terms.
 
-    LayoutError if one of them does not exist and none does.
+    LayoutError if a name matches no instruction and no other name does.
     """
     instructions, open_, wrong = _list_instructions(text)
     if open_:
@@ -101,7 +100,7 @@ def recognise_compiler_names(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _list_instructions(text: str) -> tuple[list[Instruction], list[Instruction], str]:
-    """Return (instructions that are named, those that one name leaves open, the first spelling of none)."""
+    """Return (instructions that are determined, candidates of an ambiguous name, the first name without any)."""
     instructions: list[Instruction] = []
     open_: list[Instruction] = []
     wrong = ""
@@ -119,7 +118,7 @@ def _list_instructions(text: str) -> tuple[list[Instruction], list[Instruction],
 
 
 def _list_spellings(text: str) -> Iterator[list[str]]:
-    """Yield of each name of a text, in order: the opcodes of PTX that it may be."""
+    """Yield the possible PTX opcodes of each name in a text, in order."""
     places = []
     for pattern, said in ((_INTRINSIC, _parse_intrinsic), (_CALL, _parse_call), (_SPELLED, _parse_python_ptx)):
         places += [(match.start(), said(match)) for match, _ in zip(pattern.finditer(text), range(_MOST), strict=False)]
@@ -170,9 +169,9 @@ def _parse_mma(words: list[str]) -> list[str]:
 
 
 def _parse_types(types: list[str]) -> str:
-    """Return D, A, B, C of the types in an intrinsic's name.
+    """Parse the types D, A, B, C in an intrinsic's name.
 
-    It has all of them, those of D and C for f16, of A and B if they differ, else that of both.
+    The name has all four; or those of D and C for f16; or those of A and B if they differ; or one type for both.
     """
     if len(types) == 4:
         return ".".join(types)
@@ -211,7 +210,7 @@ def _parse_element(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Product:
-    """A product of a warp as MLIR writes it: the shape and the layouts as PTX has them, the types of A, B and D."""
+    """A warp-level product in MLIR: shape and layouts as in PTX, and the types of A, B and D."""
 
     shape: str
     layouts: str

@@ -1,4 +1,4 @@
-"""std::conditional_t: which atom each of its arms is."""
+"""Describe the atom in each arm of std::conditional_t."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CHOSEN = ("instruction", "tiled_mma", "tiled_copy", "layout")
 
 
 def add_conditionals(text: str, meanings: list[TextMeaning]) -> list[TextMeaning]:
-    """Return the meanings of a text, with what its conditionals choose beside those that they leave open."""
+    """Add to the meanings of a text the atoms that its open conditionals choose between."""
     if "conditional" not in text or not _CONDITIONAL.search(text):
         return meanings
     home = terms.make_term_text(text)
@@ -45,7 +45,7 @@ def _add_notices(meaning: TextMeaning, notices: tuple[str, ...]) -> TextMeaning:
 
 
 def _describe_arms(home: TermText, term: SyntaxTerm, before: str, depth: int = 0) -> Iterator[str]:
-    """Yield a sentence for each arm: the condition, the type, and its instruction where it is an atom."""
+    """Yield a sentence for each arm: the condition, the type, and its instruction if it is an atom."""
     angle = term.angle or ()
     written = _split_arguments(home.text[slice(*term.span)])
     if len(angle) != 3 or len(written) != 3 or depth > _DEEPEST:

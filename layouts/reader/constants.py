@@ -1,8 +1,7 @@
-"""Constants that CuTe code computes: get, size, shape and select of tuples and layouts, members such as Shape_MNK,
-conditionals, comparisons, sizeof, and subscripts of Python. Each is computed where its arguments are known.
+"""Constants that CuTe code computes, if their arguments are known.
 
-CUTLASS 4.7: cute/int_tuple.hpp, cute/layout.hpp, cute/algorithm/tuple_algorithms.hpp, cute/numeric/math.hpp;
-cutlass/cutlass.h (NumThreadsPerWarp and its kin).
+get, size, shape and select of tuples and layouts, members such as Shape_MNK, conditionals, comparisons, sizeof, and
+subscripts of Python.
 """
 
 from __future__ import annotations
@@ -206,7 +205,7 @@ def _choose(home: TermText, parts: tuple[Value, ...]) -> Value:
 
 
 def parse_condition(home: TermText, value: Value, depth: int = 0) -> bool | None:
-    """Return whether a condition holds; None where it is open."""
+    """Return the truth of a condition; None if it is open."""
     value = home.resolve_value(value)
     if isinstance(value, SyntaxTerm) and value.name.lower() in ("true", "false"):
         return value.name.lower() == "true"
@@ -218,7 +217,7 @@ def parse_condition(home: TermText, value: Value, depth: int = 0) -> bool | None
 
 
 def _reduce_logic(home: TermText, term: SyntaxTerm) -> Value:
-    """a && b, a || b: known where one side decides."""
+    """a && b, a || b: known if one side decides."""
     sides = [parse_condition(home, argument) for argument in term.args or ()]
     decides = term.path == "||"
     if decides in sides:

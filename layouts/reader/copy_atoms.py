@@ -18,9 +18,9 @@ _ASYNC = re.compile(r"SM80_CP_ASYNC_CACHE(?:ALWAYS|GLOBAL)(?:_ZFILL)?")
 
 @dataclass(frozen=True, slots=True)
 class CopyAtomMeaning:
-    """A copy atom: PTX or universal or cp.async, bits of one access, bits of an element; None for what is open.
+    """A copy atom: PTX, universal or cp.async; bits per access and per element; None for what is open.
 
-    vectorizes: whether bits are the most of one access, which takes what the layouts allow.
+    vectorizes: whether `bits` is a maximum, reduced to what the layouts allow.
     """
 
     atom: str | None

@@ -1,4 +1,4 @@
-"""A CuTe layout as text: what it says of shape, stride, size and swizzle."""
+"""Recognise a CuTe layout in a text: its shape, strides, size and swizzle."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _WHOLE = 8  # hex digits of a half that is not a size
 
 
 def recognise_layouts(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise the layouts that a text spells or prints; LayoutError if it looks like one and is none."""
+    """Recognise the layouts that a text spells or prints; LayoutError if it resembles a layout but is not valid."""
     text = _KEYWORD.sub(r"\1", text)
     if len(text) <= cute.LONGEST:
         text = _VALUES.sub(r"\1", text, count=1)
@@ -86,7 +86,7 @@ def _parse_first_layout(text: str) -> tuple[TextMeaning, ...]:
 def _parse_single_layout(text: str, sure: bool, worded: bool) -> tuple[TextMeaning, ...]:
     """Recognise a layout that is the whole text, or all before a comment.
 
-    LayoutError if it is not one, unless words behind one of its lines explain that.
+    LayoutError if it is not valid, unless words after one of its lines explain that.
     """
     first, _, rest = text.strip().partition("\n")
     if rest and ":" in first:
@@ -102,7 +102,7 @@ def _parse_single_layout(text: str, sure: bool, worded: bool) -> tuple[TextMeani
 
 
 def _parse_several_layouts(text: str, layouts: list[labelled_layouts.LabelledLayout]) -> tuple[TextMeaning, ...]:
-    """Recognise the layouts of a text's lines or code: first those with a fault, last what says least of an atom."""
+    """Recognise the layouts of a text's lines or code: faulty ones first, those least specific to an atom last."""
     if not layouts or _OF_OTHERS.search(text):
         return ()
     each = dict.fromkeys((entry.label, entry.layout) for entry in layouts)
@@ -124,7 +124,7 @@ def _parse_several_layouts(text: str, layouts: list[labelled_layouts.LabelledLay
 
 
 def _list_omitted_layouts(label: str, layout: cute.CuteLayout) -> tuple[str, ...]:
-    """Return what a thread-value layout, unless it is an instruction's, leaves out of its tile."""
+    """List the elements of its tile that a thread-value layout omits, unless the layout is an instruction's."""
     left = atom_traits.describe_missing(layout, None) if _TV.search(label) else ""
     return (f"{label} {left}",) if left else ()
 
@@ -211,9 +211,9 @@ def _make_stage_facts(layout: cute.CuteLayout) -> dict[str, Any]:
 
 
 def describe_stage_overlap(layout: cute.CuteLayout, distance: int | None) -> str:
-    """Describe the overlap of stages that are `apart` elements apart.
+    """Describe the overlap of consecutive stages at a distance in elements.
 
-    "" if no two share an element, also where they interleave, or if there are too many elements to list.
+    "" if no two share an element, also if they interleave, or if there are too many elements to list.
     """
     *tile, third = [mode.digits for mode in layout.modes]
     leaves = [leaf for mode in tile for leaf in mode]

@@ -1,4 +1,4 @@
-"""Names of CUTLASS's atoms, taken apart: shape, types and layout say which PTX instruction an atom is.
+"""Parse the names of CUTLASS's atoms: shape, types and layout determine the PTX instruction.
 
 CUTLASS 4, include/cute/arch/mma_sm*.hpp and copy_sm75, 90, 100.hpp. SM80_16x8x16_F32F16F16F32_TN is D, A, B, C; a GMMA
 atom has D, A and B. Behind are A's and B's layouts, T for row and N for col.
@@ -75,7 +75,7 @@ def _match_atoms(text: str) -> tuple[list[Instruction], list[str]]:
 
 @lru_cache(maxsize=256)
 def find_wgmma(name: str) -> Instruction | None:
-    """Find the wgmma that the name of an atom, without template arguments, means; None for another name."""
+    """Find the wgmma of an atom's name without template arguments; None for another name."""
     if not _WGMMA.fullmatch(name):
         return None
     try:
@@ -108,9 +108,10 @@ def recognise_cutlass_atoms(text: str) -> tuple[TextMeaning, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Name:
-    """What an atom's name and its template arguments say of a product. types: D, A, B and C, or the first of them;
-    spelled: whether they are in the name; words: satfinite, xor, and; scales: types of scale factors; vector: how
-    many elements share a factor, 0 where that is open.
+    """The product that an atom's name and its template arguments describe.
+
+    types: D, A, B and C, or the first of them; spelled: whether the name contains them; words: satfinite, xor, and;
+    scales: types of scale factors; vector: elements per scale factor, 0 if open.
     """
 
     types: list[str]
@@ -177,7 +178,7 @@ def _parse_name(match: re.Match[str]) -> _Name:
 
 
 def _list_given_types(parts: list[str]) -> list[str]:
-    """Return D, A and B of template arguments, [] if D is not among them."""
+    """Return D, A and B from template arguments, [] if D is not among them."""
     d = next((_SUMS[part] for part in parts if part in _SUMS), "")
     known = (_GIVEN.fullmatch(part) for part in parts[:2])
     return [d, *(match[1] for match in known if match)] if d else []

@@ -45,7 +45,7 @@ _ENUMERATOR = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)")
 
 
 def index_cxx_scopes(text: str) -> ScopeIndex:
-    """Index the scopes of a C++ text and what each defines.
+    """Index the scopes of a C++ text and their definitions.
 
     >>> [(one.kind, one.name) for one in index_cxx_scopes("struct A { void f(int n) { } };").scopes]
     [('text', ''), ('class', 'A'), ('function', 'f')]
@@ -61,8 +61,10 @@ def index_cxx_scopes(text: str) -> ScopeIndex:
 
 @dataclass(slots=True)
 class _Scanner:
-    """Walks over the braces, parentheses and semicolons of a text. boundary: behind the last statement; depth: of
-    parentheses in the scope; braces: for each open `{` what was before it.
+    """Scan the braces, parentheses and semicolons of a text.
+
+    boundary: end of the last statement; depth: of parentheses in the scope; braces: for each open `{` the state before
+    it.
     """
 
     code: str
@@ -93,7 +95,7 @@ class _Scanner:
         self.scopes.sort(key=lambda one: (one.start, -one.end))
 
     def open_brace(self, scope: Scope, at: int) -> Scope:
-        """Open what begins at a brace: a scope, or the braces of a value, which are part of the statement."""
+        """Open a scope at a brace, or the braces of a value, which are part of the statement."""
         new_scope = _make_scope(self.code, self.boundary, at, scope, self.depth)
         self.braces.append((new_scope, self.boundary, self.depth))
         if new_scope is None:
@@ -124,7 +126,7 @@ class _Scanner:
         return closed_scope.parent
 
     def end_statement(self, scope: Scope, at: int) -> None:
-        """Add what the statement that ends at a place defines."""
+        """Add the definitions of the statement that ends at a place."""
         start, self.boundary = self.boundary, at + 1
         for definition, parameters in _list_definitions(self.code, start, at):
             home = scope
@@ -144,7 +146,7 @@ def _add_enumerators(scope: Scope, code: str, at: int) -> None:
 
 
 def _list_definitions(code: str, start: int, at: int) -> Iterator[tuple[Definition, dict[str, Parameter]]]:
-    """Yield what a statement defines, with the parameters of a template that it is."""
+    """Yield the definitions of a statement, with a template's parameters."""
     while start < at and code[start] in " \t\r\n:":  # behind public:
         start += 1
     label = re.compile(r"(?:public|private|protected|default)\s*:(?!:)\s*").match(code, start, at)
@@ -165,7 +167,7 @@ def _list_definitions(code: str, start: int, at: int) -> Iterator[tuple[Definiti
 
 
 def _find_assigned(code: str, first: int, at: int) -> re.Match[str] | None:
-    """Match `type name = ` at the start of a statement; None where `=` is in parentheses first."""
+    """Match `type name = ` at the start of a statement; None if `=` is inside parentheses."""
     equals = re.compile(r"(?<![=!<>])=(?!=)").search(code, first, at)
     if equals is None or code.count("(", first, equals.start()) != code.count(")", first, equals.start()):
         return None
@@ -173,7 +175,7 @@ def _find_assigned(code: str, first: int, at: int) -> re.Match[str] | None:
 
 
 def _parse_template_heads(code: str, first: int, at: int) -> tuple[dict[str, Parameter], int]:
-    """Parse `template <…>` in front of a declaration: (its parameters, where the declaration begins)."""
+    """Parse the `template <…>` before a declaration: (its parameters, where the declaration begins)."""
     parameters: dict[str, Parameter] = {}
     head = re.compile(r"\s*template\s*<")
     while match := head.match(code, first, at):
@@ -185,7 +187,7 @@ def _parse_template_heads(code: str, first: int, at: int) -> tuple[dict[str, Par
 
 
 def _split_angle(code: str, first: int, at: int) -> tuple[list[tuple[int, int]], int]:
-    """Split what is between angle brackets or parentheses at commas: (places, where it ends)."""
+    """Split the contents of angle brackets or parentheses at commas: (places, where it ends)."""
     items: list[tuple[int, int]] = []
     begin, depth = first, 0
     while first < at:
@@ -216,7 +218,7 @@ def _parse_parameter(code: str, begin: int, past: int, place: int, template: boo
 
 
 def _make_scope(code: str, boundary: int, at: int, parent: Scope, depth: int) -> Scope | None:
-    """Make the scope whose `{` is at a place; None where the braces are a value's."""
+    """Make the scope of a `{`; None if the braces enclose a value."""
     label = re.compile(r"[\s:]*(?:(?:public|private|protected|default)\s*:(?!:))?\s*").match(code, boundary, at)
     first = label.end() if label else boundary
     if lambda_scope := _make_lambda_scope(code, first, at, parent):
@@ -237,7 +239,7 @@ def _make_scope(code: str, boundary: int, at: int, parent: Scope, depth: int) ->
 
 
 def _list_loop_names(code: str, first: int, at: int) -> dict[str, Parameter]:
-    """Return the variables that the head of a for or an if declares: what they are changes."""
+    """Return the variables that a for or if declares: their values change."""
     opened = code.find("(", first, at)
     if opened < 0:
         return {}

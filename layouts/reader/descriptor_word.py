@@ -61,7 +61,7 @@ _OTHER = re.compile(r"(?<![\w.])(?:wg|w)?mma\.|[A-Z]+MMA\b")
 
 
 def recognise_word(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise the word that a text spells or builds; LayoutError if it looks like one and is none."""
+    """Recognise the word that a text spells or builds; LayoutError if it resembles a word but is not valid."""
     return (
         _recognise_spelled_or_built(text)
         if not printed_words.recognise_bit_field_types(text)
@@ -70,7 +70,7 @@ def recognise_word(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _recognise_descriptor_type(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise what a text makes of a descriptor's type; if nothing, what the type is."""
+    """Recognise the values of a descriptor type that a text makes; if there are none, describe the type."""
     try:
         meanings = (
             _recognise_spelled_or_built(text)
@@ -157,7 +157,7 @@ def _has_32_bits(text: str, word: int) -> bool:
 
 
 def _list_doubts(word: int) -> tuple[str, ...]:
-    """Return what makes it unlikely that a word is a descriptor, or a complete one."""
+    """List reasons why a word may not be a complete descriptor."""
     count = _count_reserved_runs(word)
     if _is_strange(word) and count >= UNLIKELY:
         many = "All" if count == len(RESERVED) else f"{count} of its"
@@ -229,9 +229,7 @@ def _make_built_meaning(text: str, built: BuiltWord, name: str) -> tuple[TextMea
 
 
 def _summarize_built(built: BuiltWord, fields: dict[str, Any] | None, name: str) -> str:
-    """Say what is known of a word: its start address where code leaves it open, the fields (None for those that a text
-    leaves out), else the word.
-    """
+    """Summarize a word: its start address if code leaves it open, the fields (None for missing ones), else the word."""
     suffix = f" ({name})" if name else ""
     if built.start:
         return f"start address from '{built.start}'{suffix}"

@@ -30,7 +30,9 @@ def _list_arguments(text: TermText, value: SyntaxTerm) -> list[Any]:
 
 
 def parse_operation(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
-    """An operation of cute.nvgpu: warp.MmaF16BF16Op(ab, acc, shape), warpgroup.MmaF8Op(a, b, acc, shape, …),
+    """Parse an operation of cute.nvgpu.
+
+    For example warp.MmaF16BF16Op(ab, acc, shape), warpgroup.MmaF8Op(a, b, acc, shape, …) or
     warp.LdMatrix8x8x16bOp(transpose, num_matrices).
     """
     if re.match(r"(?:Ld|St)Matrix", value.name):
@@ -53,7 +55,7 @@ def parse_operation(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
 
 
 def _parse_types_and_shape(text: TermText, args: list[Any]) -> tuple[list[str], list[int | None]]:
-    """Return the types that are before an operation's shape, and the shape; None for a size that is open."""
+    """Return the types before an operation's shape, and the shape; None for an open size."""
     kinds: list[str] = []
     for argument in args:
         if isinstance(argument, tuple) and argument:
@@ -64,7 +66,7 @@ def _parse_types_and_shape(text: TermText, args: list[Any]) -> tuple[list[str], 
 
 
 def _list_operand_types(value: SyntaxTerm, kinds: list[str]) -> dict[str, str]:
-    """Return the types of A, B and D that an operation is given, "" for one that is open."""
+    """Return the types of A, B and D in an operation, "" for an open one."""
     if "TF32" in value.name and len(kinds) < 2:
         kinds = ["tf32", "f32"]
     a = b = kinds[0] if kinds else ""
@@ -152,14 +154,14 @@ _OLDER = "Written as before CUTLASS 4.4, with num_matrices alone; since then tra
 
 
 def _has_count_alone(value: SyntaxTerm, args: list[Any]) -> bool:
-    """Return whether an operation is given num_matrices and nothing else."""
+    """Return whether num_matrices is an operation's only argument."""
     if args:
         return len(args) == 1 and isinstance(args[0], int) and not value.named
     return [name for name, _ in value.named] == ["num_matrices"]
 
 
 def _explain_move_fault(row: _MoveOperation, transposed: Any, count: int | None, unpack: int | None) -> str:
-    """Say which argument no release takes; "" where all may be right."""
+    """Explain which argument no release accepts; "" if all may be valid."""
     if isinstance(transposed, bool) and row.turned is not None and transposed is not row.turned:
         return f"transpose is {transposed}; it must be {row.turned}"
     if not isinstance(transposed, bool) and isinstance(transposed, int):
@@ -174,7 +176,7 @@ def _explain_move_fault(row: _MoveOperation, transposed: Any, count: int | None,
 def _find_move_instructions(
     row: _MoveOperation, verb: InstructionVerb, transposed: bool | None, count: int | None, unpack: int | None
 ) -> list[Instruction]:
-    """Return the instructions of an operation; None for an argument that is open."""
+    """Return the instructions of an operation; None for an open argument."""
     whole = row.shape == "m8n16" and unpack is None  # eight rows of 16 bytes
     shape, bits = ("m8n8", 16) if whole else (row.shape, row.bits)
     return [
@@ -191,9 +193,9 @@ def _find_move_instructions(
 
 
 def list_moves(name: str) -> list[AtomMeaning]:
-    """Return what the class of an operation that moves matrices makes, with each of the arguments that it takes.
+    """List the instructions of a matrix-move class for each combination of its arguments.
 
-    The first is of its defaults where it takes these. [] for other names.
+    The defaults come first if they are valid. [] for other names.
     """
     row = _MOVES.get(name)
     if row is None:
@@ -236,7 +238,7 @@ def _make_move_error(name: str, row: _MoveOperation, why: str) -> LayoutError:
 
 
 def parse_operations(text: str) -> list[AtomMeaning]:
-    """Return every operation of cute.nvgpu that a text builds. LayoutError where it builds wrong ones alone."""
+    """List the operations of cute.nvgpu that a text builds; LayoutError if all of them are wrong."""
     home = terms.make_term_text(text)
     out: list[AtomMeaning] = []
     refused: list[LayoutError] = []

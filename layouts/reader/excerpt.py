@@ -1,4 +1,4 @@
-"""The code of an article: what is in its blocks, and what it leaves out with `...` and gives further below.
+"""Extract the code of an article: its code blocks, and the statements that replace a `...` in a function.
 
 Every change keeps the length and the lines, as those of layouts/reader/pasted_text.py do.
 """
@@ -78,7 +78,7 @@ def _list_lines_inside(marks: list[tuple[re.Match[str] | None, bool]]) -> Iterat
 
 @dataclass(frozen=True, slots=True)
 class _FunctionEnd:
-    """Where a function that a `...` ends is closed: its braces, and the first character behind them."""
+    """The end of a function that contains `...`: its braces, and the first character after them."""
 
     braces: tuple[int, ...]
     past: int
@@ -97,7 +97,7 @@ def _find_function_ends(text: str) -> Iterator[_FunctionEnd]:
 
 
 def _match_closing(text: str, at: int, depth: int) -> _FunctionEnd | None:
-    """Match the closing of `deep` braces right behind a place; None if more code is there."""
+    """Match a number of closing braces directly after a place; None if more code follows."""
     braces: list[int] = []
     while len(braces) < depth:
         closing = _CLOSED.match(text, at)
@@ -109,7 +109,7 @@ def _match_closing(text: str, at: int, depth: int) -> _FunctionEnd | None:
 
 
 def _continue_function(text: str, end: _FunctionEnd) -> str:
-    """Continue a function with the statements behind it."""
+    """Continue a function with the statements after it."""
     past = end.past
     for first, last in _list_units(text, end.past):
         unit = text[first:last]

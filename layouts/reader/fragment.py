@@ -66,7 +66,7 @@ def _find_fitting(key: str) -> list[wmma.WmmaFragment]:
 
 
 def _find_calls(text: str, fragments: list[wmma.WmmaFragment]) -> list[Instruction]:
-    """Find the product and the store that a text calls on its fragments, if they leave one choice."""
+    """Find the product and the store that a text calls on its fragments, if they are unambiguous."""
     by_use: dict[str, set[tuple[str, str, str]]] = {}
     for fragment in fragments:
         words = fragment.instruction.ptx.split(".")  # wmma.load.a.sync.aligned.row.m16n16k16.f16
@@ -112,7 +112,7 @@ def recognise_fragments(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _list_open_fragments(keys: list[str]) -> tuple[TextMeaning, ...]:
-    """Recognise the fragments that fit arguments some of which are names of the program."""
+    """List the fragments that fit arguments of which some are names of the program."""
     fitting = [meaning.instruction for key in keys for meaning in _find_fitting(key)]
     if not fitting:
         return ()

@@ -1,6 +1,4 @@
-"""The rows of memory whose addresses the lanes give to the ldmatrix that fills an operand of mma, to compare a formula
-with.
-"""
+"""Row addresses that lanes pass to the ldmatrix of an mma operand, to compare formulas with."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from lanescope.shared import chain
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AddressMap:
-    """The row of memory whose address each lane gives to the one load that fills an operand: its first element."""
+    """The address that each lane passes to the one load of an operand, as the first element of a row."""
 
     load: Instruction
     mma: Instruction
@@ -31,14 +29,14 @@ class AddressMap:
 
 
 def is_constant(difference: NDArray[np.int64]) -> bool:
-    """Return whether a difference is the same for all threads and values, in each trial, and not negative."""
+    """Return whether a difference is non-negative and the same for all threads and values, in each trial."""
     first = difference[:, :1, :1]
     return bool((difference == first).all() and (first >= 0).all())
 
 
 @lru_cache(maxsize=1)
 def list_address_maps() -> tuple[AddressMap, ...]:
-    """List the row addresses of the loads that fill an operand of mma at once, from K- and MN-major storage."""
+    """List the row addresses of loads that fill an operand of mma at once, from K- and MN-major storage."""
     found: dict[tuple[Any, ...], AddressMap] = {}
     for instruction in catalog.instructions():
         if not _is_dense_product_of_a_warp(instruction.family):
@@ -72,7 +70,7 @@ def _find_addresses(instruction: Instruction, letter: str, major: str) -> Addres
 
 
 def gives_addresses(rows: Values, cols: Values, address_map: AddressMap) -> bool:
-    """Return whether a formula gives the rows of a load to its lanes; other lanes' addresses are not used."""
+    """Return whether a formula matches a load's row addresses in the lanes whose addresses are used."""
     lanes = len(address_map.rows)
     if rows.shape[1] < lanes:
         return False

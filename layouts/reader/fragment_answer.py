@@ -1,4 +1,4 @@
-"""The reading of a formula or a loop that was compared with every operand (fragment_code.py): its facts and words."""
+"""Facts and sentences about a formula or a loop that was compared with every operand (fragment_code.py)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def recognise_fragment_code(text: str) -> tuple[TextMeaning, ...]:
 
 
 def list_held(fragment_map: FragmentMap, letter: str) -> list[dict[str, Any]]:
-    """List the operands of a map, one of each opcode, shape and size of element: name, PTX, operand's letter.
+    """List the operands with a map, one of each opcode, shape and element size: name, PTX, operand's letter.
 
     letter: the operand that the text names, which comes first.
     """
@@ -67,14 +67,12 @@ def list_held(fragment_map: FragmentMap, letter: str) -> list[dict[str, Any]]:
 
 
 def _group_letters(operand: str) -> str:
-    """Return an operand's letter; c and d are the same."""
+    """Return an operand's letter, the same for c and d."""
     return "cd" if operand in ("c", "d") else operand
 
 
 def name_map(fragment_map: FragmentMap, letter: str) -> str:
-    """Return what a map is of: its first operands of the letter, or of each letter if the text names none that it
-    has.
-    """
+    """Name the operands of a map: the first ones of the letter, else of each letter."""
     indices = list_held(fragment_map, letter)
     firsts = {_group_letters(part["operand"]): str(part["name"]) for part in reversed(indices)}
     names = [indices[0]["name"]] if fragment_map.has_operand(letter) else list(firsts.values())[::-1]
@@ -83,7 +81,7 @@ def name_map(fragment_map: FragmentMap, letter: str) -> str:
 
 
 def describe_held(part: HeldValues, letter: str) -> dict[str, Any]:
-    """Describe a map in which some values of a text are."""
+    """Describe a map that contains a text's values."""
     return {
         "name": name_map(part.map, letter),
         "threads": part.map.threads,
@@ -94,12 +92,12 @@ def describe_held(part: HeldValues, letter: str) -> dict[str, Any]:
 
 
 def name_values(indices: Sequence[int]) -> str:
-    """Return how some values are called: `value 0`, `values 2 and 3`."""
+    """Name values by index: `value 0`, `values 2 and 3`."""
     return f"value{'s' * (len(indices) > 1)} {join_words([str(n) for n in indices])}"
 
 
 def describe_match(match: FormulaMatch, answer: FormulaAnswer) -> dict[str, Any]:
-    """Describe a map that agrees."""
+    """Describe a matching map."""
     order = ("column-major" if match.swapped else "row-major") if answer.moves else None
     return {
         "name": name_map(match.map, answer.letter),
@@ -144,7 +142,7 @@ def _describe_nearest(answer: FormulaAnswer) -> dict[str, Any] | None:
 
 
 def _name_match(answer: FormulaAnswer, match: FormulaMatch) -> str:
-    """Name the operand whose map a formula is, or begins with."""
+    """Name the operand whose map a formula equals or begins with."""
     name, count = name_map(match.map, answer.letter), match.map.values
     if count < answer.least:
         return f"The first {count} values are {name}" if count > 1 else f"The first value is {name}"
@@ -170,7 +168,7 @@ def _make_title(answer: FormulaAnswer) -> str:
 
 
 def _name_parts(answer: FormulaAnswer) -> str:
-    """Name the values of the first map that hold what the text computes, and say how many others do."""
+    """Name the values of the first map that contains the text's values, and count the other maps."""
     first, more = answer.parts[0], len(answer.parts) - 1
     how = "" if answer.said or len(first.values) == 1 else "Each of "
     name = how + name_values(first.values)
@@ -204,7 +202,7 @@ def _list_notices(answer: FormulaAnswer) -> Iterator[str]:
 
 
 def _describe_range(answer: FormulaAnswer) -> Iterator[str]:
-    """Say which operand the text names, and how many values it was compared in, of the maps that agree."""
+    """State which operand the text names, and how many values were compared."""
     same = [match for match in answer.matches if answer.moves or not match.swapped]
     if answer.letter and same and not any(match.map.has_operand(answer.letter) for match in same):
         yield f"The text names operand {answer.letter.upper()}, and no {answer.letter.upper()} has this map."

@@ -1,5 +1,5 @@
-"""A pasted formula `row = …; col = …`, as PTX's pages print it or in C++, or the loop that stores or loads a fragment:
-compared with every operand of the catalogue that registers hold.
+"""Compare a pasted formula `row = …; col = …`, or a loop that stores or loads a fragment, with every register operand
+of the catalogue.
 
 It says which operands have exactly this map, with rows and columns exchanged, or none; what the text leaves open stays
 open. The text is never called wrong: it does not say what it is for.
@@ -53,8 +53,10 @@ MOST_NEAREST = 0.5  # least share of agreeing elements of a map that is named as
 
 @dataclass(frozen=True, slots=True)
 class FormulaMatch:
-    """A map that agrees. swapped: with rows and columns exchanged, of a loop: memory is column-major; times: how many
-    such fragments the text moves, one after the other.
+    """A matching map.
+
+    swapped: with rows and columns exchanged (for a loop: memory is column-major); times: number of consecutive
+    fragments that the text moves.
     """
 
     map: FragmentMap
@@ -105,7 +107,7 @@ def is_fragment_code(text: str) -> bool:
 
 
 def _find_half(text: str) -> str:
-    """Return the coordinate of a text that assigns a row and no column or the other way round; "" for any other."""
+    """Return the only coordinate that a text assigns, row or column; "" if both or none."""
     has_row, has_col = _HALF_ROW.search(text), _HALF_COL.search(text)
     parts = [part for part in re.split(r"[;\n]", text) if part.strip()]
     if bool(has_row) == bool(has_col) or not all(map(_ASSIGNMENT.fullmatch, parts)):
@@ -180,7 +182,7 @@ def _compare_single(
 def _run_each(
     statements: Sequence[Statement], index_names: Sequence[str], names: tuple[str, str], maps: Sequence[FragmentMap]
 ) -> FormulaRuns:
-    """Compute rows and columns of one value, and of as many as each map has."""
+    """Compute rows and columns for one value, and for as many values as each map has."""
     return {count: _run_formula(statements, index_names, names, count) for count in {one.values for one in maps} | {1}}
 
 
@@ -190,12 +192,12 @@ def _list_matches(runs: FormulaRuns, maps: Sequence[FragmentMap], letter: str, l
 
 
 def _has_whole(matches: Sequence[FormulaMatch], least: int) -> bool:
-    """Return whether a map has all values of a formula, its rows and columns not exchanged."""
+    """Return whether a map has all values of a formula with rows and columns in their places."""
     return any(match.map.values >= least and not match.swapped for match in matches)
 
 
 def _list_loose(runs: FormulaRuns) -> tuple[str, ...]:
-    """Return the names that were taken as the same in all threads, each once."""
+    """Return the names that were taken as uniform over the threads, each once."""
     return tuple(dict.fromkeys(name for *_, code in runs.values() for name in code.loose))
 
 
@@ -214,7 +216,7 @@ def _compare_some(
     values: tuple[int, ...],
     letter: str,
 ) -> FormulaAnswer:
-    """Compare the values that a text is for, c2 and c3 alone, with those values of every map."""
+    """Compare a text for some values, such as c2 and c3, with those values of every map."""
     rows, cols, code = _run_formula(statements, index_names, names, max(values) + 1)
     parts = list_holding(rows, cols, values, letter)
     if code.loose and not parts:
@@ -226,7 +228,7 @@ def _compare_some(
 def _compare_half(
     statements: Sequence[Statement], half: str, letter: str, range_: int, index_names: tuple[str, ...]
 ) -> FormulaAnswer:
-    """Compare the rows or the columns that a text has with those of every map."""
+    """Compare the rows or the columns of a text with those of every map."""
     maps = [fragment_map for fragment_map in list_fragment_maps() if range_ in (0, fragment_map.values)]
     matches: list[FormulaMatch] = []
     loose: tuple[str, ...] = ()
@@ -249,7 +251,7 @@ def _rank_match(match: FormulaMatch, letter: str, least: int) -> tuple[bool, boo
 
 
 def _count_distinct_values(statements: Sequence[Statement], index_names: Sequence[str], names: tuple[str, str]) -> int:
-    """Return how many values a formula distinguishes at least, 1 if that cannot be said."""
+    """Return the least number of values that a formula distinguishes, 1 if unknown."""
     try:
         return count_distinguished(*_run_formula(statements, index_names, names, MOST_VALUES)[:2])
     except LayoutError:
@@ -259,7 +261,7 @@ def _count_distinct_values(statements: Sequence[Statement], index_names: Sequenc
 def _run_formula(
     statements: Sequence[Statement], index_names: Sequence[str], names: tuple[str, str], count: int
 ) -> tuple[Values, Values, LaneCode]:
-    """Compute rows and columns of so many values."""
+    """Compute rows and columns of a number of values."""
     index = {name: np.arange(count, dtype=np.int64)[None, None, :] for name in index_names}
     code = run_lane_code(statements, index)
     return code.names[names[0]], code.names[names[1]], code
@@ -288,13 +290,13 @@ def _find_coordinate(code: LaneCode, word: str) -> str:
 
 
 def _find_named(names: tuple[str, str]) -> str:
-    """Return the operand after which row and column are named, c_row or colB; "" if they are of none."""
+    """Return the operand in names such as c_row or colB; "" if none."""
     found = {(match[1] or match[2]).lower() for match in map(_OF_OPERAND.fullmatch, names) if match}
     return found.pop() if len(found) == 1 else ""
 
 
 def _find_index(source: str) -> tuple[str, ...]:
-    """Return the name of the value's index, () if the text has none that it does not assign itself."""
+    """Return the name of the value's index, () if the text has none or assigns it."""
     used = tuple(
         name for name in INDEX if re.search(rf"\b{name}\b", source) and not re.search(rf"\b{name}\s*=(?!=)", source)
     )
@@ -313,7 +315,7 @@ def _broadcast_values(values: Values, fragment_map: FragmentMap) -> NDArray[np.i
 
 
 def _match_formula(rows: Values, cols: Values, fragment_map: FragmentMap) -> FormulaMatch | None:
-    """Return how a formula agrees with a map, None if it does not; a tile may begin at any row and column."""
+    """Return how a formula agrees with a map, None if it does not; a tile may be offset by any row and column."""
     mine = _broadcast_values(rows, fragment_map), _broadcast_values(cols, fragment_map)
     for swapped in (False, True):
         first, second = (fragment_map.cols, fragment_map.rows) if swapped else (fragment_map.rows, fragment_map.cols)
@@ -361,13 +363,13 @@ def _compare_moves(code: LaneCode) -> FormulaAnswer:
 
 
 def _find_letter(name: str) -> str:
-    """Return the operand that an array is named after, "" if it is none."""
+    """Return the operand that an array's name contains, "" if none."""
     match = re.fullmatch(r"(?:s|g|smem|gmem|frag|reg|r)?_?([abcd])(?:_?(?:frag|reg|regs|ptr|tile))?", name, re.I)
     return match[1].lower() if match else "d" if re.fullmatch(r"acc\w*|accum\w*|out\w*", name, re.I) else ""
 
 
 def _group_moves(moves: Sequence[FragmentMove]) -> Iterator[list[FragmentMove]]:
-    """Yield the values of each register array of one dimension, in order; LayoutError where some are missing."""
+    """Yield the values of each one-dimensional register array, in order; LayoutError if some are missing."""
     ordered = sorted(moves, key=lambda move: move.value)
     if len({move.value for move in ordered}) < len(ordered):
         raise make_open_error("a value is moved twice")
@@ -379,7 +381,7 @@ def _group_moves(moves: Sequence[FragmentMove]) -> Iterator[list[FragmentMove]]:
 
 
 def _match_moves(groups: Sequence[Sequence[FragmentMove]], fragment_map: FragmentMap, swapped: bool) -> int:
-    """Return how many fragments of a map the groups are, 0 if they are not."""
+    """Return how many fragments of a map the groups form, 0 if none."""
     first, second = (fragment_map.cols, fragment_map.rows) if swapped else (fragment_map.rows, fragment_map.cols)
     steps: list[Any] = []
     times = 0

@@ -1,4 +1,4 @@
-"""Where a formula of one value holds, or of some values: which values of which operands are there."""
+"""Find which values of which operands a formula describes that covers one or some values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lanescope.reader.lane_code import Values
 
 @dataclass(frozen=True, slots=True)
 class HeldValues:
-    """A map, and those of its values that are where a text says, in every thread."""
+    """A map, and its values whose coordinates a text gives in every thread."""
 
     map: FragmentMap
     values: tuple[int, ...]

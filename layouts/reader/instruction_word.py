@@ -1,5 +1,4 @@
-"""A tcgen05 instruction descriptor: 32 bits that are legal under a kind, as a number, as code that names them so, or as
-CUTLASS's make_instr_desc.
+"""Recognise a tcgen05 instruction descriptor: a 32-bit word that is legal under a kind, as a number or as code.
 
 A word does not say its kind, so every kind under which it is legal is named. PTX ISA 9.1, 9.7.16.4.2; CUTLASS,
 cute/arch/mma_sm100_desc.hpp.
@@ -133,7 +132,7 @@ def _parse_make_instr_desc(text: str) -> IdescWord | None:
 
 
 def _parse_request(home: TermText, value: SyntaxTerm, scaled: bool) -> dict[str, object] | None:
-    """Return the fields that template arguments say; None if they leave a type or a size open."""
+    """Return the fields of template arguments; None if a type or a size is open."""
     count = 4 if scaled else 3
     arguments = list(value.angle or ())
     types, rest = arguments[:count], arguments[count:]
@@ -149,7 +148,7 @@ def _parse_request(home: TermText, value: SyntaxTerm, scaled: bool) -> dict[str,
 
 
 def _encode_word(row: MmaKind, wish: dict[str, object]) -> IdescWord | None:
-    """Encode a wish under a kind; flags that the kind does not have are left out if they are 0."""
+    """Encode the fields under a kind; flags that the kind lacks are omitted if they are 0."""
     try:
         return idesc.encode(row, {name: value for name, value in wish.items() if value or row.has_field(name)})
     except LayoutError:

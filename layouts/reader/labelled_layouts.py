@@ -54,9 +54,7 @@ _TYPES = {"bf16": 16, "f16": 16, "f32": 32, "tf32": 32, "f64": 64, "i8": 8, "u8"
 
 @dataclass(frozen=True, slots=True)
 class LabelledLayout:
-    """A layout and what it is called, "" without a name; pointed: whether a pointer is in front of it; worded:
-    whether words are behind it.
-    """
+    """A layout and its label ("" if none); pointed: whether a pointer precedes it; worded: whether words follow it."""
 
     label: str
     layout: cute.CuteLayout
@@ -161,13 +159,13 @@ def _match_at_end(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
 
 
 def _get_layout_name(words: str) -> str:
-    """Return the name of a printed layout: sA of `print(sA.layout())`, tCrC of `tCrC layout`."""
+    """Return the name of a printed layout: sA in `print(sA.layout())`, tCrC in `tCrC layout`."""
     inner = re.sub(r"^(?:cute::)?print\w*\s*\(|\.layout\(?\)?|[()\"'&*]|\s+layout$", "", words.strip(), flags=re.I)
     return inner.strip()[:40]
 
 
 def _add_pointer(pointer: re.Match[str] | None, layout: cute.CuteLayout) -> cute.CuteLayout:
-    """Return a layout behind a pointer: its swizzle and what it counts, as far as the pointer tells."""
+    """Return a layout with the swizzle and the element size that its pointer gives."""
     if pointer is None or layout.unit_bits or layout.offset or layout.swizzle is not None:
         return layout
     shown = (pointer["shown"] or "").partition(": ")[2]  # 0x400: bf16, smem, align<1024>, S<3,4,3>

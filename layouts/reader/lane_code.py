@@ -1,5 +1,5 @@
-"""Code that says where each lane's values are, run for all threads at once: `row = …; col = …;`, or the loop that moves
-a fragment between registers and memory.
+"""Run code that computes where each lane's values are, for all threads at once: `row = …; col = …;`, or a loop that
+moves a fragment between registers and memory.
 
 The parser is the reader's own for C++ (layouts/reader/code). What it gives is computed with NumPy, a value for each of
 128 threads; only what coordinates need is computed: integers, branches, loops of known length. A name that the text
@@ -69,7 +69,7 @@ _PAIRS = re.compile(
 
 
 def make_open_error(why: str) -> LayoutError:
-    """Return the error of code whose coordinates are not known."""
+    """Return the error for code with unknown coordinates."""
     return LayoutError(
         "open_formula",
         f"The coordinates are not known: {why}.",
@@ -90,7 +90,7 @@ class FragmentMove:
 
 @dataclass
 class LaneCode:
-    """What a text computes: its variables, in the order of their last assignment, and the values that it moves.
+    """The result of a text: its variables, in the order of their last assignment, and the values that it moves.
 
     loose: names that the text leaves open and that are taken as the same in all threads; unread: names whose values are
     not read, and why.
@@ -177,7 +177,7 @@ class _Runner:
             self._merge_branches(truth, statement)
 
     def _merge_branches(self, truth: NDArray[np.bool_], statement: If) -> None:
-        """Run both sides of a branch that threads take differently; each keeps what its own side assigned."""
+        """Run both sides of a branch that diverges; each keeps its own assignments."""
         before, moved = dict(self.code.names), len(self.code.moves)
         self.run(statement.yes)
         yes = self.code.names
@@ -362,7 +362,7 @@ class _Runner:
         return known if known is not None else self._give_value(name)
 
     def _give_value(self, name: str) -> Values:
-        """Give a name that the text leaves open two values, far from every size and from those of other names."""
+        """Assign two trial values to an open name, far from every size and from other names' values."""
         if _normalize_name(name) in _OF_THREADS:
             raise make_open_error(f"the text does not define '{name}'")
         if name not in self.code.loose:

@@ -1,5 +1,5 @@
-"""What a name of a text represents where it is used: its definition in the scopes around it, a member of a class or a
-namespace, or the argument of the only instantiation of a template.
+"""Find the value of a name where it is used: a definition in the enclosing scopes, a member of a class or a namespace,
+or the argument of a template's only instantiation.
 
 Where several definitions may apply and differ, where a variable changes, and where a parameter has no single argument
 in the text, the name is open.
@@ -26,7 +26,7 @@ Value = Any
 
 
 def find_value(home: TermText, term: SyntaxTerm) -> Value:
-    """Find what a name represents at its place; None where the text does not say it.
+    """Find the value of a name at its place; None if the text does not determine it.
 
     >>> from lanescope.reader import terms
     >>> text = terms.make_term_text("void f() { constexpr int n = 4; } template <int n> struct A { int m = n; };")
@@ -41,7 +41,7 @@ def find_value(home: TermText, term: SyntaxTerm) -> Value:
 
 
 def _find_alias(home: TermText, term: SyntaxTerm) -> Value:
-    """Find an alias of MLIR, which is known in the whole text."""
+    """Find an alias of MLIR, which is visible in the whole text."""
     places = [place for place in home.defined.get(term.name, ()) if not place[0] <= term.span[0] <= place[1]]
     before = [place for place in places if place[0] < term.span[0]]
     chosen = before[-1:] or places[:1]
@@ -72,7 +72,7 @@ def _find_in_namespaces(home: TermText, name: str) -> Value:
 
 
 def _get_common_value(home: TermText, found: list[Definition], scope: Scope) -> Value:
-    """Return the value of definitions, one of which applies; None where they differ or may change."""
+    """Return the value that all definitions share; None if they differ or may change."""
     if any(one.begin is None for one in found) or any(_can_change(home, one, scope) for one in found):
         return None
     values = [home.parse_term(one.begin, alone=one.typed) for one in found if one.begin is not None]
@@ -83,7 +83,7 @@ def _get_common_value(home: TermText, found: list[Definition], scope: Scope) -> 
 
 
 def _can_change(home: TermText, definition: Definition, scope: Scope) -> bool:
-    """Return whether a variable of C++ is assigned again, counted, or handed on by its address."""
+    """Return whether a C++ variable is assigned again, incremented, or passed by address."""
     if definition.fixed or definition.typed or home.python:
         return False
     enclosing = [one for one in scope.list_outward() if one.kind in ("function", "class")]
@@ -100,8 +100,8 @@ def _can_change(home: TermText, definition: Definition, scope: Scope) -> bool:
 
 
 def _bind_parameters(home: TermText, scope: Scope, parameter: Parameter) -> Value:
-    """Return the argument that every instantiation of the text has for a parameter of a template, and every call for
-    one of a function of Python; None where they differ.
+    """Return the argument that all instantiations of a template, or all calls of a Python function, pass for a
+    parameter; None if they differ.
     """
     if parameter.pack or not (parameter.template or home.python):
         return None
@@ -124,8 +124,8 @@ def _get_argument(home: TermText, use: SyntaxTerm, parameter: Parameter) -> Valu
 
 
 def list_uses(home: TermText, scope: Scope) -> list[SyntaxTerm]:
-    """Return the places where a text instantiates a template with arguments, or calls a function of Python; [] where
-    others may, unseen.
+    """List the places where a text instantiates a template with arguments or calls a Python function; [] if unseen uses
+    are possible.
     """
     if id(scope) not in home.uses:
         home.uses[id(scope)] = []  # while they are listed
@@ -163,7 +163,7 @@ def _find_uses(home: TermText, scope: Scope) -> list[SyntaxTerm]:
 
 
 def _find_calls(home: TermText, scope: Scope) -> list[SyntaxTerm]:
-    """Find the calls of a function of Python; [] where its name is used otherwise."""
+    """Find the calls of a Python function; [] if its name is used in another way."""
     index = home.scopes
     if scope.kind != "function" or len(index.list_named(scope.kind, scope.name)) > 1:
         return []
@@ -185,7 +185,7 @@ def _find_calls(home: TermText, scope: Scope) -> list[SyntaxTerm]:
 
 
 def describe_instantiation(home: TermText, place: int) -> str:
-    """Describe the only instantiation of the templates around a place; "" where there is none."""
+    """Describe the only instantiation of the templates around a place; "" if there is none."""
     for scope in home.scopes.find_scope(place).list_outward():
         uses = list_uses(home, scope) if scope.kind in ("class", "function") and scope.templated else []
         template = [parameter for parameter in scope.parameters.values() if parameter.template]
@@ -195,7 +195,7 @@ def describe_instantiation(home: TermText, place: int) -> str:
 
 
 def _make_key(home: TermText, value: Value, depth: int = 0) -> object:
-    """Return what is equal for equal values; of an open value, something that equals nothing else."""
+    """Return a key that equal values share; an open value equals nothing else."""
     number = home.parse_number(value) if not isinstance(value, str) else None
     if number is not None:
         return number
@@ -264,7 +264,7 @@ def _find_in_bases(home: TermText, scope: Scope, name: str, depth: int = 0) -> V
 
 
 def is_open(home: TermText, term: SyntaxTerm) -> bool:
-    """Return whether a name that stays itself is a parameter without a value, or a variable that changes."""
+    """Return whether an unresolved name is a parameter without a value, or a variable that changes."""
     owner = term
     while isinstance(owner.owner, SyntaxTerm):
         owner = owner.owner
@@ -301,5 +301,5 @@ def _walk_open_names(home: TermText, value: Value, depth: int) -> Iterator[str]:
 
 
 def _shorten_owner(home: TermText, term: SyntaxTerm) -> str:
-    """Return the words of a name; of a member of something open as well."""
+    """Return the words of a name, also of a member of an open value."""
     return term.path if not term.path.startswith("decltype") else home.format_words(term)

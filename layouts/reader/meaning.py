@@ -11,7 +11,7 @@ from lanescope.ptx.instruction import Instruction
 
 @dataclass(frozen=True, slots=True)
 class TextMeaning:
-    """What a text may mean: its kind, a title for people, what it says as the kind has it, what to look at.
+    """One possible meaning of a text: its kind, a title, facts as the kind defines them, and notices.
 
     sure: whether it can mean nothing else. fits: the text does not say that it is this, its number only may be.
     """
@@ -32,7 +32,7 @@ def make_instruction_meaning(
     operand: str | None = None,
     majors: Mapping[str, str] | None = None,
 ) -> tuple[TextMeaning, ...]:
-    """Make the meaning of a text that names these instructions: one is certain, several are candidates.
+    """Make the meaning of a text that names these instructions: a single one is certain, several are candidates.
 
     No meaning without an instruction.
 

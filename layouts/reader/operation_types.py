@@ -1,4 +1,4 @@
-"""The types that an operation of CuTe's DSL takes for A and B, as its name says: MmaF16BF16Op has f16 or bf16.
+"""The types of A and B that an operation of CuTe's DSL takes by its name: MmaF16BF16Op takes f16 or bf16.
 
 Source: CUTLASS 4, python/CuTeDSL/cutlass/cute/nvgpu/warp/mma.py and warpgroup/mma.py.
 """
@@ -21,6 +21,6 @@ _TYPES: Mapping[str, frozenset[str]] = {
 
 
 def list_takeable(operation: str, found: Iterable[Instruction]) -> list[Instruction]:
-    """Return those instructions whose A and B an operation can have; all for a name that says nothing of types."""
+    """List the instructions whose A and B an operation can take; all if its name contains no type."""
     types = _TYPES.get(operation)
     return [one for one in found if types is None or {one.types["a"], one.types["b"]} <= types]

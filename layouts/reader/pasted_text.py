@@ -1,4 +1,4 @@
-"""A pasted text as it was meant: without what a terminal, a web page, a diff or a listing adds to it.
+"""Clean a pasted text of what a terminal, a web page, a diff or a listing adds to it.
 
 Every change keeps the length and the lines, so that a place in the result is that place in the text. What is taken out
 of a word is made up for by blanks behind it.

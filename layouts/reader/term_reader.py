@@ -226,7 +226,7 @@ class TermReader:
         return int(digits, 16) if digits[:2] in ("0x", "0X") else int(digits)
 
     def parse_brackets(self) -> Value:
-        """Return what is in (…), […] or {…}: one value in parentheses is itself, several are a tuple."""
+        """Parse (…), […] or {…}: a single value in parentheses is itself, several are a tuple."""
         first, opening = self.begin, self.word
         if opening == "::":  # ::name
             self.advance()
@@ -263,7 +263,7 @@ class TermReader:
         return parts.term(self.last)
 
     def parse_decltype(self) -> Value:
-        """Return what is in decltype(…), or its member."""
+        """Parse decltype(…), or a member of it."""
         first = self.begin
         items, _, _ = self.parse_items(")")
         if not items:
@@ -291,7 +291,7 @@ class TermReader:
         return True
 
     def add_call(self, parts: _Parts) -> bool:
-        """Add (…) or {…} to a term; in X<…>(…)(…) the call of what a call gives. False for {…} behind a call."""
+        """Add (…) or {…} to a term; X<…>(…)(…) calls the result of a call. False for {…} after a call."""
         if self.word == "{" and parts.args is not None:
             return False
         items, named, _ = self.parse_items(_CLOSING[self.word])
@@ -376,7 +376,7 @@ class TermReader:
         return result, named, comma
 
     def add_item(self, result: list[Any], named: list[tuple[str, Any]]) -> Value:
-        """Add one item of a list to its values or its keywords, and return what it begins with."""
+        """Add one item of a list to its values or its keywords; return its first value."""
         value = self.parse_expression()
         if self.on("=", ":") and isinstance(value, SyntaxTerm | str):
             key = value.path if isinstance(value, SyntaxTerm) else value

@@ -1,4 +1,4 @@
-"""Types, calls and attributes as one small tree: C++ templates, Python calls, MLIR attributes.
+"""Types, calls and attributes as one tree: C++ templates, Python calls, MLIR attributes.
 
     TiledMMA<MMA_Atom<X>, Layout<Shape<_2,_2,_1>>>      name, <…>
     cute.make_tiled_mma(op, (2,2,1), permutation_mnk=t) name, (…), keywords
@@ -60,8 +60,9 @@ REDUCERS: dict[str, Callable[[TermText, SyntaxTerm], Value]] = {}
 
 @dataclass(slots=True)
 class TermText:
-    """A text with the names it defines. Values that look names up do so in here. words: words of open values → the
-    names that they depend on.
+    """A text with its name definitions, in which values are looked up.
+
+    words: words of open values → the names that they depend on.
     """
 
     text: str
@@ -75,7 +76,7 @@ class TermText:
 
     @property
     def python(self) -> bool:
-        """Whether nothing in it says that it is C++."""
+        """Whether the text shows no sign of C++."""
         return self.token is PYTHON_TOKEN
 
     @property
@@ -85,7 +86,7 @@ class TermText:
 
     @property
     def scopes(self) -> ScopeIndex:
-        """Where its names are visible."""
+        """The scopes of its names."""
         return _index_scopes(self.text, self.python)
 
     def parse_term(self, start: int, alone: bool = False, angle: bool = False) -> Value:
@@ -96,7 +97,7 @@ class TermText:
         return self._parse(start, "term" if alone else "angle" if angle else "expression")
 
     def parse_type(self, start: int) -> Value:
-        """Parse the type that begins at a place, without the brackets behind it."""
+        """Parse the type at a place, without the brackets after it."""
         return self._parse(start, "type")
 
     def _parse(self, start: int, what: str) -> Value:
@@ -111,7 +112,7 @@ class TermText:
         return self.parsed[key]
 
     def resolve_value(self, value: Value, depth: int = 0) -> Value:
-        """Resolve the names that the text defines, and compute what is called; an unknown name stays itself."""
+        """Resolve names and compute calls; an unknown name is returned as it is."""
         while isinstance(value, SyntaxTerm) and depth < DEEPEST:
             depth += 1
             reduced = self._reduce_term(value)
@@ -129,7 +130,7 @@ class TermText:
         return value if isinstance(value, str) else value.name if isinstance(value, SyntaxTerm) else ""
 
     def _reduce_term(self, term: SyntaxTerm) -> Value:
-        """Compute a call or a member; None where it is open, or while it is computed."""
+        """Compute a call or a member; None if it is open or already being computed."""
         reducer = REDUCERS.get(term.path if term.symbol else term.name)
         if reducer is None or self.steps >= MOST_STEPS or self.scopes.list_named("function", term.name):
             return None  # a function of that name that the text defines is its own
@@ -208,7 +209,7 @@ def _index_definitions(text: str) -> dict[str, list[tuple[int, int, bool]]]:
 
 
 def make_term_text(text: str) -> TermText:
-    """Make a text that names can be looked up in, with its own count of steps."""
+    """Make a text for name lookup with its own step limit."""
     python = _PYTHON.search(text) and not _CXX.search(text)
     return TermText(text, token=PYTHON_TOKEN if python or not _NOT_PYTHON.search(text) else TOKEN)
 

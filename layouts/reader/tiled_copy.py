@@ -1,4 +1,4 @@
-"""CuTe's TiledCopy: make_tiled_copy and its kin in C++ and Python, TiledCopy<…>, and what print(tiled_copy) shows.
+"""CuTe's TiledCopy: make_tiled_copy and its variants in C++ and Python, TiledCopy<…>, and print(tiled_copy).
 
 CUTLASS 4.7, cute/atom/copy_atom.hpp. thr and val layouts map coordinates of the tile to ids; a printed TiledLayout_TV
 maps ids to the tile's elements, column-major. Which of the two a text has is told by the call, not by its shapes.
@@ -60,7 +60,7 @@ def recognise_tiled_copies(text: str) -> tuple[TextMeaning, ...]:
 
 
 def parse_tiled_copy(home: TermText, term: SyntaxTerm) -> TextMeaning | None:
-    """Parse a TiledCopy; None if the text does not say what it is made of."""
+    """Parse a TiledCopy; None if the text does not give its parts."""
     arguments = list((term.angle if term.name == "TiledCopy" else term.args) or ())
     if not arguments:
         return None
@@ -91,7 +91,7 @@ def _parse_tiled_mma_argument(home: TermText, value: Any) -> TextMeaning | None:
 
 
 def _is_map_call(term: SyntaxTerm, arguments: list[Any]) -> bool:
-    """Return whether a call takes the map from thread and value, and the tile, as the DSL's make_tiled_copy does."""
+    """Return whether a call takes a thread-value map and a tile, as make_tiled_copy of the DSL does."""
     if term.name in ("TiledCopy", "make_tiled_copy_impl"):
         return True
     of_dsl = term.path.startswith(("cute.", "cutlass.")) and term.name == "make_tiled_copy"
@@ -251,7 +251,7 @@ def _make_atom_meaning(copied: CopyAtomMeaning, mma: TextMeaning | None) -> Text
 
 
 def _compute_copy(body: Mapping[str, Any]) -> TiledCopy | None:
-    """Compute a TiledCopy from the body of POST /tiles/copy; None where CuTe refuses it."""
+    """Compute a TiledCopy from the body of POST /tiles/copy; None if CuTe rejects it."""
     from lanescope.tiles.copy import tiled_copy  # the maps load when a TiledCopy is complete
     from lanescope.tiles.tiled_mma import tiled_mma as make_mma
 
@@ -348,7 +348,7 @@ def _make_map_meaning(
 
 
 def _count_elements(tv: shapes.SymbolicLayout) -> tuple[int | None, int | None]:
-    """Return how many threads and values a map has; None for what is open."""
+    """Return the number of threads and values of a map; None for an open one."""
     if not isinstance(tv.shape, tuple) or len(tv.shape) != 2:
         return None, None
     return shapes.compute_size(tv.shape[0]), shapes.compute_size(tv.shape[1])

@@ -1,4 +1,4 @@
-"""CuTe's TiledMMA: types, make_tiled_mma in C++ and Python, and what print(tiled_mma) shows.
+"""CuTe's TiledMMA: types, make_tiled_mma in C++ and Python, and print(tiled_mma).
 
 CUTLASS 4.7, cute/atom/mma_atom.hpp: threads are V of the atom times AtomLayoutMNK; the tile of one TiledMMA is the
 larger of atoms × atom and the permutation, in each of M, N, K.
@@ -46,7 +46,7 @@ SCALAR = "UniversalFMA multiplies one element by one in each thread; it is not a
 
 
 def recognise_lone_atom(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise the UMMA atom of a text that makes no TiledMMA of it: the TiledMMA of that atom alone."""
+    """Recognise a text's UMMA atom outside a TiledMMA, as the TiledMMA of that atom alone."""
     if _MADE.search(text) or _HEAD.search(text) or not umma_atoms.is_atom(text) or umma_atoms.is_tcgen05_mma(text):
         return ()
     spelled = umma_atoms.parse_umma_text(text)
@@ -74,14 +74,14 @@ def recognise_tiled_mmas(text: str) -> tuple[TextMeaning, ...]:
 
 
 def finish_meaning(home: TermText, term: SyntaxTerm, meaning: TextMeaning) -> TextMeaning:
-    """Name what is missing by the names of the text, and the instantiation that it is read for."""
+    """Name what is missing by the text's names, and the instantiation that was used."""
     used = describe_instantiation(home, term.span[0])
     notice = (f"Read for {used}, the only instantiation in the text.",) if used else ()
     return replace(meaning, undetermined=home.list_missing(meaning.undetermined), notices=(*meaning.notices, *notice))
 
 
 def parse_tiled_mma(home: TermText, term: SyntaxTerm) -> TextMeaning | None:
-    """Parse a TiledMMA; None if the text does not say what it is made of."""
+    """Parse a TiledMMA; None if the text does not give its parts."""
     parts = _parse_trivial_parts(home, term) if term.name == "make_trivial_tiled_mma" else _parse_parts(home, term)
     if parts is None:
         return None
@@ -133,7 +133,7 @@ def _parse_parts(home: TermText, term: SyntaxTerm) -> _Parts | None:
 
 
 def _add_third(home: TermText, tiled: _Tiled, third: Any) -> None:
-    """Add the permutation of M, N and K, or the value layout that older CuTe takes in its place."""
+    """Add the third argument: the permutation of M, N and K, or the value layout of older CuTe."""
     value = home.resolve_value(third)
     if not isinstance(value, SyntaxTerm) or value.name not in ("Layout", "make_layout"):
         tiled.permutation, tiled.sizes = shapes.parse_tiler(home, third)
@@ -150,9 +150,7 @@ def _add_third(home: TermText, tiled: _Tiled, third: Any) -> None:
 
 @dataclass(slots=True)
 class _Tiled:
-    """A TiledMMA as far as a text says what it is. laid: the atom layout, None for one atom; sizes: those of the
-    permutation's modes; printed_threads: as a print says them.
-    """
+    """The parts of a TiledMMA that a text gives."""
 
     atom: AtomMeaning | None
     laid: shapes.SymbolicLayout | None
@@ -252,7 +250,7 @@ class _Tiled:
 
     @property
     def umma_facts(self) -> dict[str, Any]:
-        """What is known of an UMMA atom whose arguments are known."""
+        """The facts of an UMMA atom with known arguments."""
         atom = self.umma.atom if self.umma else None
         if atom is None:
             return {}
@@ -261,7 +259,7 @@ class _Tiled:
 
     @property
     def atom_notices(self) -> list[str]:
-        """What to know of an atom of tensor memory."""
+        """Notices about an atom of tensor memory."""
         if self.umma and self.umma.atom:
             open_ = ", ".join(self.umma.open)
             return [UMMA, *([f"The text leaves {open_} open; the tile is the same for all."] if open_ else [])]
@@ -271,7 +269,7 @@ class _Tiled:
 
 
 def parse_atoms(layout: str) -> list[int]:
-    """Return how many atoms an atom layout has in M, N and K."""
+    """Return the number of atoms of an atom layout in M, N and K."""
     laid = shapes.parse_printed_layout(layout)
     sizes = _list_three_sizes(laid.shape) if laid else []
     if len(sizes) != 3 or not all(isinstance(size, int) for size in sizes):
@@ -356,7 +354,7 @@ def _parse_printed_atoms(thr: shapes.SymbolicLayout, in_atom: int) -> shapes.Sym
 
 
 def _parse_printed_sizes(block: dict[str, str]) -> dict[str, int]:
-    """Return M, N and K of the atom that a print names, {} if it names none."""
+    """Return M, N and K of a printed atom's name, {} if there is none."""
     shape = shapes.parse_printed_layout(block.get("shape", ""))
     modes = shape.shape if shape and isinstance(shape.shape, tuple) else ()
     return (
@@ -372,7 +370,7 @@ def _holds_a(i: Instruction, block: dict[str, str]) -> bool:
 
 
 def _make_sized_meaning(tiled: _Tiled, sizes: dict[str, int], in_atom: int) -> TextMeaning:
-    """Return a TiledMMA whose atom is known by its shape alone; it may be a tcgen05.mma."""
+    """Return a TiledMMA of which only the atom's shape is known; it may be a tcgen05.mma."""
     issued = []
     if tiled.atom and tiled.atom.tensor_memory:
         issued = umma_atom.find_fitting_opcodes(in_atom, sizes["m"], sizes["n"], sizes["k"])

@@ -37,7 +37,7 @@ _MOST_MADE = 16
 
 @dataclass(frozen=True, slots=True)
 class GluonClass:
-    """A Gluon class: the attribute it becomes, its parameters in order with MLIR's names."""
+    """A Gluon class: its MLIR attribute and its parameters in order, by MLIR's names."""
 
     attribute: str
     names: tuple[tuple[str, str], ...]  # (Python's, MLIR's)
@@ -214,7 +214,7 @@ def _convert_to_mlir(name: str, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parse_parent(home: TermText, value: SyntaxTerm) -> dict[str, Any] | None:
-    """Parse a layout that is the parameter of another; None for what is no layout."""
+    """Parse a layout that is another's parameter; None for other values."""
     known = _parse_attribute if value.path.startswith("#") else _parse_gluon
     if not value.named and not value.args:
         return None
@@ -317,7 +317,7 @@ def _find_operand(attribute: str, params: dict[str, Any]) -> str | None:
 def _find_tensor(
     attribute: str, params: dict[str, Any], shape: tuple[list[int], int | None] | None
 ) -> tuple[list[int] | None, int | None]:
-    """Return (sizes of the tensor, bits of an element), by the text or by the layout; None for what is open."""
+    """Return (sizes of the tensor, bits of an element) from the text or the layout; None for what is open."""
     own_shape = params.get("shape") if attribute in ("linear", "padded_shared") else None
     sizes, bits = shape or (own_shape, None)
     if bits is None and isinstance(params.get("elementBitWidth"), int):

@@ -1,4 +1,4 @@
-"""A TTGIR module: its layouts, the tensors that have them, the operations that use them, and its conversions.
+"""The layouts of a TTGIR module, their tensors and operations, and its layout conversions.
 
 Only types and operation names are read: `tensor<…, #blocked>` and `!ttg.memdesc<…>` after an operation. An alias
 (`#blocked = #ttg.blocked<…>`) is written out, so that each layout's text is self-contained. Triton 3.9's printed form.

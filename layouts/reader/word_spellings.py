@@ -1,4 +1,4 @@
-"""How programs, debuggers and compilers spell the words of descriptors: a reader for each spelling, in `_SPELLINGS`."""
+"""Spellings of descriptor words in programs, debuggers and compilers, with a parser for each in `_SPELLINGS`."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def is_address_number(word: int) -> bool:
 
 
 def marked(word: int) -> bool:
-    """Return whether a number has what others seldom have: a swizzle mode, or Blackwell's version."""
+    """Return whether a number has a property that other numbers seldom have: a swizzle mode, or Blackwell's version."""
     return word >> 62 > 0 or not get_format_of_word(word).usual
 
 
@@ -95,7 +95,7 @@ def find_words(text: str) -> Iterator[LabelledWord]:
 
 
 def _find_shown(text: str) -> Iterator[LabelledWord]:
-    """Find `$1 = …` of a debugger, labelled with what it was asked for."""
+    """Find `$1 = …` of a debugger, labelled by the printed expression."""
     expressions = printed_columns.find_debugger_questions(text) if "$" in text else {}
     for match in _SHOWN.finditer(text):
         word = _join_value(match["word"])
@@ -104,7 +104,7 @@ def _find_shown(text: str) -> Iterator[LabelledWord]:
 
 
 def _find_listed(text: str) -> Iterator[LabelledWord]:
-    """Find the items of arrays, as a debugger, NumPy and PyTorch print them."""
+    """Find the items of arrays as printed by a debugger, NumPy or PyTorch."""
     for match in (*_ARRAY.finditer(text), *_LISTED.finditer(text)):
         start = match.start("items")
         for item in re.finditer(_LONG, match["items"]):
@@ -135,7 +135,7 @@ def _parse_halves(*halves: str) -> tuple[int, ...]:
 
 
 def _find_vectors(text: str) -> Iterator[LabelledWord]:
-    """Find {x = …, y = …}, a debugger's uint2; without a label it must have a swizzle, which a point has not."""
+    """Find {x = …, y = …}, a debugger's uint2; an unlabelled one must have a swizzle, unlike a point."""
     for match in _VECTOR.finditer(text):
         word = (parse_number(match["one"].rstrip("uU")) | parse_number(match["two"].rstrip("uU")) << 32) & WORD
         label = _get_label_before(text, match.start()) or _get_label_before(
@@ -214,7 +214,7 @@ def _find_labelled(text: str) -> Iterator[LabelledWord]:
 
 
 def _find_registers(text: str) -> Iterator[LabelledWord]:
-    """Find pairs of registers; of constants that SASS moves, those alone that look like a descriptor or are one."""
+    """Find pairs of registers; of constants in SASS, only those that resemble a descriptor."""
     for register_word in printed_columns.find_register_words(text):
         moved = "MOV" in text[slice(*register_word.span)]
         if is_likely_descriptor(register_word.word) and (

@@ -1,4 +1,4 @@
-"""TMA copies of CuTe: the layout that the tensor map is made for, compared with that of the tensor which is filled.
+"""Compare the layout that a CuTe TMA copy's tensor map is made for with that of the tensor it fills.
 
 CUTLASS 4.7, cute/atom/copy_traits_sm90_tma.hpp: make_tma_atom takes the swizzle and the order of a tile from the layout
 it is given; tma_partition and partition_D only take addresses from the tensor.
@@ -26,7 +26,7 @@ _DEEPEST = 8
 
 
 def find_copy_mistakes(code: Evaluation) -> list[Pitfall]:
-    """Find TMA copies whose map is made for another layout than that of the tensor which they fill."""
+    """Find TMA copies whose map has another layout than the tensor they fill."""
     found: dict[object, Pitfall] = {}
     for call in code.made:
         term = call.term
@@ -62,20 +62,20 @@ def _compare_layouts(copy: Any, tensor: Any, text: str) -> Iterator[Pitfall]:
 
 
 def _find_difference(one: CuteLayout, other: CuteLayout) -> bool:
-    """Return whether two layouts of one shape, compared before their swizzle, give an element different indices."""
+    """Return whether two layouts of one shape differ before their swizzle."""
     first, second = (strip_swizzle(layout).list_indices() for layout in (one, other))
     return one.shape == other.shape and bool((first != second).any())
 
 
 def _take_modes(layout: CuteLayout, count: int) -> CuteLayout:
-    """Return the first modes of a layout, without the stages behind them."""
+    """Return the first modes of a layout, without its stages."""
     if not isinstance(layout.shape, tuple) or not isinstance(layout.stride, tuple):
         return layout
     return replace(layout, shape=layout.shape[:count], stride=layout.stride[:count])
 
 
 def _find_maker(value: Any, depth: int = 0) -> OpaqueValue | None:
-    """Return the call that makes a TMA copy, of the copy or of a slice of it."""
+    """Return the call that makes a TMA copy or the copy that it is a slice of."""
     if not isinstance(value, OpaqueValue) or depth > _DEEPEST:
         return None
     if _MAKES.match(value.head) and len(value.arguments) > 2:

@@ -1,5 +1,4 @@
-"""Descriptors that CuTe makes: of every fragment of A or B in shared memory, read as the instruction reads it and
-compared with the layout of its tensor.
+"""Verify the descriptors of CuTe's fragments of A or B in shared memory against the layout of their tensors.
 
 CUTLASS 4.7, cute/atom/mma_atom.hpp: partition_A and partition_B tile a tensor by the atom; make_fragment_A gives the
 first tile's descriptor (layouts/descriptor/cute_descriptors.py), and adds the other tiles' distances to its start.
@@ -85,7 +84,7 @@ def list_cute_fragments(code: Evaluation) -> tuple[CuteFragment, ...]:
 
 
 def describe_open_fragment(fragment: CuteFragment) -> str:
-    """Return what a text leaves open of a fragment, in a sentence."""
+    """Describe in a sentence what a text leaves open about a fragment."""
     what = f"The descriptors that CuTe makes of {fragment.operand.upper()}"
     where = f" for {fragment.name}" if fragment.name else ""
     part = {OPEN_MMA: "which TiledMMA it is", OPEN_LAYOUT: "how the tile is laid out"}.get(fragment.gap, "its parts")
@@ -94,7 +93,7 @@ def describe_open_fragment(fragment: CuteFragment) -> str:
 
 
 def describe_assumed_type(fragment: CuteFragment) -> str:
-    """Return that the type of a fragment's elements is the atom's because the text gives none, in a sentence."""
+    """State that a fragment's element type is assumed to be the atom's."""
     return (
         f"The elements of {fragment.operand.upper()} are taken to have {fragment.assumed_bits} bits, as those of"
         f" {fragment.name}: their type is not known."
@@ -102,7 +101,7 @@ def describe_assumed_type(fragment: CuteFragment) -> str:
 
 
 def _read_fragment(term: OpaqueValue, text: str) -> CuteFragment:
-    """Read a fragment."""
+    """Return the CuteFragment of a fragment."""
     operand, partitioned = _FRAGMENTS[term.head]
     owner = dict(term.named).get("self")
     try:
@@ -150,7 +149,7 @@ class _Values:
         return CuteEvaluator(self.text, self.bits).evaluate_value(value)
 
     def find_tile(self, value: Any, mma: CuteMma, operand: str, whole: bool, depth: int = 0) -> _Tile:
-        """Find the tile that a tensor is. whole: whether a plain tensor is taken as divided already."""
+        """Find the tile of a tensor. whole: whether a plain tensor counts as divided already."""
         if not isinstance(value, OpaqueValue) or depth > _DEEPEST:
             raise OpenCuteValueError(shorten_name(value))
         named = dict(value.named)
@@ -170,7 +169,7 @@ class _Values:
         raise OpenCuteValueError(value.text)
 
     def _slice_operand(self, layout: CuteLayout, call: OpaqueValue) -> CuteLayout:
-        """Return tensor(_, _, 0): what an open number chooses is taken as its first."""
+        """Return tensor(_, _, 0): an open index is taken as 0."""
         modes = []
         for given in call.arguments:
             try:
@@ -225,7 +224,7 @@ def _refuse_tile(made: CuteFragment, sizes: Nested, expected: tuple[int, int]) -
 
 
 def _make_problem(made: CuteFragment, tile: CuteLayout, atom: CuteAtom, error: LayoutError) -> Pitfall:
-    """Return why CuTe refuses the tile of an instruction; where it is canonical for the other major, that."""
+    """Explain why CuTe rejects an instruction's tile, or that it is canonical for the other major."""
     major = atom.get_major(made.operand)
     other = "MN" if major == "K" else "K"
     why = f"{error.message} {error.hint}"

@@ -1,6 +1,5 @@
-"""Tiles that TMA copies fill and that wgmma or tcgen05.mma reads: boxes that are too small, slices that are copied and
-never read, maps that are given to each other's tiles. `check.py` tells them; what a call without code may do makes them
-open.
+"""Check tiles that TMA copies fill and wgmma or tcgen05.mma reads: boxes that are too small, slices that are copied and
+never read, and exchanged maps.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _PAIRED = re.compile(r"im2col|cta_group::2")  # a pair of CTAs shares the tile
 
 
 def find_fill_mistakes(text: KernelText, bench: Bench) -> list[Pitfall]:
-    """Find tiles that are filled in part, read in part or filled with the other operand, each place once."""
+    """Find tiles that are filled or read only in part, or filled with the other operand; each place once."""
     if "__global__" not in text.code.text or not bench.operands:
         return []
     finder = _FillFinder(text, bench)
@@ -40,7 +39,7 @@ def find_fill_mistakes(text: KernelText, bench: Bench) -> list[Pitfall]:
 
 
 class _FillFinder:
-    """One text on its way to its mistakes."""
+    """The state of the search in one text."""
 
     def __init__(self, text: KernelText, bench: Bench) -> None:
         self.bench, self.text = bench, text
@@ -76,7 +75,7 @@ class _FillFinder:
         return (event.at for run in self.kernels for event in run.events if event.kind in PRODUCTS)
 
     def _find_product(self, variable: str) -> Span:
-        """Find the first instruction that a loop over a variable runs; the first of all if none is named."""
+        """Find the first instruction inside a loop over a variable; the first of all if no variable is named."""
         events = [event for run in self.kernels for event in run.events if event.kind in PRODUCTS]
         inside = (
             event
@@ -197,7 +196,7 @@ class _FillFinder:
         ]
 
     def _list_turns(self, tensor_map: TensorMap) -> dict[tuple[object, str], set[int]]:
-        """Return where along its inner dimension a map is copied in each turn of the loop; nothing if one is open."""
+        """Return the inner coordinates at which a map is copied in each iteration; [] if one is open."""
         turns: dict[tuple[object, str], set[int]] = {}
         for copy in self.copies:
             if find_map(copy, self.maps) is not tensor_map:
@@ -210,7 +209,7 @@ class _FillFinder:
         return turns
 
     def _find_advance(self, tensor_map: TensorMap) -> int | None:
-        """Return how far along its inner dimension a map is copied from turn to turn, K of its tile; None if open."""
+        """Return by how much the inner coordinate of a map advances per iteration, the K of its tile; None if open."""
         width = _count_inner(tensor_map)
         turns = self._list_turns(tensor_map)
         counts = {len(places) for places in turns.values()}
@@ -287,7 +286,7 @@ class _FillFinder:
 
 
 def _has_panels(tensor_map: TensorMap) -> bool:
-    """Return whether the third dimension of a map goes on along the innermost."""
+    """Return whether the third dimension of a map continues the innermost."""
     box, bits = tensor_map.box, tensor_map.element_bits
     return (
         bool(bits)
@@ -309,7 +308,7 @@ def _count_inner(tensor_map: TensorMap) -> int | None:
 
 
 def _find_inner_place(copy: TileCopy, tensor_map: TensorMap) -> int | None:
-    """Return where a copy begins along the inner dimension, in elements; None if that is open."""
+    """Return the start of a copy along the inner dimension, in elements; None if open."""
     places = [copy.at[n] for n in ((0, 2) if _has_panels(tensor_map) else (0,)) if n < len(copy.at)]
     known = [place.known if place is not None else None for place in places]
     if not known or known[0] is None or known[-1] is None:

@@ -1,4 +1,4 @@
-"""Flags that calls give a helper as template arguments: the edits that flip them. `repairs.py` tries each."""
+"""Edits that flip flags in template arguments of calls; `repairs.py` tries each."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _list_arguments(blank: str, span: Span) -> Iterator[Span]:
 
 
 def _flip_flag(blank: str, span: Span) -> TextEdit | None:
-    """Return the edit of a flag, or of the constant that gives it; None for another argument."""
+    """Return the edit that flips a flag or the constant that defines it; None for another argument."""
     flag = blank[slice(*span)]
     if flag in _OTHER:
         return TextEdit(span, _OTHER[flag])

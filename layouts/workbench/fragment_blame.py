@@ -26,9 +26,7 @@ Recheck = Callable[[str], FragmentReport]
 def lay_fragment_blame(
     report: FragmentReport, built: Sequence[DescriptorBuilder], blame: BlameFinder, recheck: Recheck
 ) -> list[FragmentFinding]:
-    """Return the findings, those of one wrong field as one at the place that gives it. recheck: what comes of another
-    text.
-    """
+    """Merge the findings of one wrong field into one at the place that sets it. recheck: checks another text."""
     every = list(report.findings)
     wrong = [one for one in every if one.code in _CODES]
     kinds = frozenset.intersection(*(one.changes for one in wrong)) if wrong else frozenset()
@@ -64,7 +62,7 @@ def _find_places(built: Sequence[DescriptorBuilder], read: Span, field: str) -> 
 
 
 def _mends(before: FragmentReport, after: FragmentReport) -> bool:
-    """Return whether every wrong read is right, and every right one still is."""
+    """Return whether every wrong read becomes right and every right one stays right."""
     check_deadline()
     wrong = any(finding.code in _CODES for finding in after.findings)
     return not wrong and 0 < after.verified >= before.verified and before.proved <= after.proved

@@ -1,4 +1,4 @@
-"""What is said of a wrong fragment of an mma, by its code. `thread_tiles.py` finds it."""
+"""Sentences about wrong fragments of an mma, by code; `thread_tiles.py` finds them."""
 
 from __future__ import annotations
 

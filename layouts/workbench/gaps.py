@@ -1,4 +1,4 @@
-"""Which descriptors of a source text have a verdict, and in a few words why the others have none.
+"""List which descriptors of a source text have a verdict, and briefly why the others have none.
 
 `check.py` tells it at the end of every file: a report in which nothing was verified does not look like a good one.
 """
@@ -36,8 +36,10 @@ _NO_CODE = re.compile(r"(\S+)\(…\): its code is not in the text")
 
 @dataclass(frozen=True, slots=True)
 class CheckedDescriptor:
-    """A descriptor of a text: where it and its parts are, and why it has no verdict, "" if it has one.
-    readers: (instruction, operand) of what reads it.
+    """A descriptor of a text.
+
+    spans: its place and those of its parts; gap: why it has no verdict, "" if it has one; readers: (instruction,
+    operand) pairs that read it.
     """
 
     spans: tuple[Span, ...]
@@ -71,7 +73,7 @@ def list_checked_descriptors(text: str, bench: Bench, guesses: Guesses) -> Itera
 
 @lru_cache(maxsize=4)
 def find_multiplier(text: str) -> str:
-    """Return tcgen05 or wgmma, which a text's code multiplies with; "" for neither."""
+    """Return the instruction that a text's code multiplies with, tcgen05 or wgmma; "" for neither."""
     lower = text.lower()
     if not any(word in lower for word in _MULTIPLIERS) or not (_BLACKWELL.search(text) or _HOPPER.search(text)):
         return ""
@@ -81,8 +83,8 @@ def find_multiplier(text: str) -> str:
 
 @lru_cache(maxsize=4)
 def find_library(text: str) -> str:
-    """Return what a text's code multiplies with that names no instruction: instructions of a library, its tiles or its
-    TiledMMA; "" for nothing.
+    """Return the library's instructions, tiles or TiledMMA that a text multiplies with, if it names no instruction; ""
+    for none.
     """
     if not any(pattern.search(text) for pattern in _LIBRARIES.values()):
         return ""
@@ -111,7 +113,7 @@ def _find_operand_gap(bench: Bench, operand: VerifiedOperand, guesses: Guesses) 
 
 
 def _find_condition(operand: VerifiedOperand, guesses: Guesses) -> str:
-    """Return what a verdict depends on that the text does not say, "" if nothing."""
+    """Return the open value that a verdict depends on, "" if none."""
     if operand.one_of and operand.verdict == "match":
         return f"one of {operand.one_of} instructions"
     if guessed := next((assumed.label for assumed in operand.assumed if assumed.summary), ""):
@@ -120,7 +122,7 @@ def _find_condition(operand: VerifiedOperand, guesses: Guesses) -> str:
 
 
 def _find_piece_gap(piece: TextPiece, machine: str) -> str:
-    """Return why a descriptor that no operand has is not verified."""
+    """Return why a descriptor that belongs to no operand is not verified."""
     if match := _NO_CODE.match(piece.title):
         return f"built by {match[1]}, whose code is not in the text"
     return TCGEN05 if TCGEN05 in (machine, piece.facts.get("format")) else NO_READER

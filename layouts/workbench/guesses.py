@@ -1,4 +1,4 @@
-"""Whether a mismatch rests on a guess: other choices of what the text leaves open are tried, each once.
+"""Decide whether a mismatch depends on an assumption, by trying other choices.
 
 `check.py` asks for every wrong step, and calls one open that another choice mends.
 """
@@ -23,7 +23,7 @@ APART = 4096  # bytes that an assumed address or stride is moved by, to see whet
 
 
 class Guesses:
-    """What mismatches rest on that the text does not say: other choices are tried, each once."""
+    """The assumptions that mismatches depend on, found by trying other choices, each once."""
 
     def __init__(self, text: str, bench: Bench, given: Mapping[str, str]) -> None:
         self.text = text
@@ -34,7 +34,7 @@ class Guesses:
         self.tried: dict[frozenset[tuple[str, str]], Bench | None] = {}
 
     def find_guess(self, operand: VerifiedOperand, wrong: OperandStep) -> str:
-        """Return the assumption that a mismatch may rest on, "" if it is wrong whatever the text leaves open."""
+        """Return the assumption that a mismatch depends on, "" if it is wrong for every choice."""
         bench = self.made
         if stored := self.find_guessed_storage(operand):
             return stored
@@ -54,7 +54,7 @@ class Guesses:
         return ""
 
     def find_guessed_storage(self, operand: VerifiedOperand) -> str:
-        """Say that nothing in the text names an operand's storage; "" where something does."""
+        """Return a sentence part if nothing in the text names an operand's storage, else ""."""
         bench = self.made
         if not operand.guessed or len(bench.operands) < 2:
             return ""
@@ -88,7 +88,7 @@ def _is_mended(guesses: Guesses, chosen: dict[str, str], operand: VerifiedOperan
 
 
 def _find_remaining_wrong(same: VerifiedOperand, operand: VerifiedOperand, wrong: OperandStep) -> OperandStep | None:
-    """Find what is still wrong in the operand of another bench: a step of the same place, or one that was right.
+    """Find a step that is still wrong in the operand of another bench: of the same place, or right before.
 
     None if the other choices mend the place and break nothing.
     """
@@ -132,7 +132,7 @@ def _list_assumed_stores(bench: Bench, operand: VerifiedOperand) -> Iterator[tup
 
 
 def _list_other_values(assumed: Assumption) -> tuple[str, ...]:
-    """Return other values that an assumed one might have as well."""
+    """Return other values that an assumed one might have."""
     if assumed.key.startswith("size."):  # of elements that an operand or memory may have
         return tuple(choice for choice in ("1", "2", "4") if choice != assumed.value)
     if assumed.choices:

@@ -1,5 +1,5 @@
-"""Functions that a text calls and whose code is not in it: those that build descriptors, and PTX's own
-matrix-descriptor-encode, which is taken as PTX defines it. `contents.py` asks what each of them is taken to give.
+"""Assumptions about called functions that build descriptors and have no code in the text, including PTX's
+matrix-descriptor-encode.
 """
 
 from __future__ import annotations

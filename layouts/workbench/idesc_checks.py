@@ -1,5 +1,5 @@
-"""Instruction descriptors and tensor memory of tcgen05 in a source text: what the 32 bits say against the kind, the
-form and the tiles of the instruction that takes them, and whether its D is in the columns that are allocated.
+"""Check tcgen05's instruction descriptors against the kind, the form and the operand tiles, and D against its
+allocation.
 
 Sources: PTX ISA 9.1, 9.7.16.4.2 (fields), 9.7.16.2.1 (sizes), 9.7.16.7.1 (tcgen05.alloc), 9.7.16.10.7 (ids of scale
 factors). The rules of a word are in lanescope.blackwell.idesc.
@@ -60,7 +60,7 @@ class _MmaWord:
     d: SymbolicInt | None
 
     def find_place(self, text: str, name: str) -> Span:
-        """Return the part of the descriptor's expression that sets a field, else where it is given."""
+        """Return the part of the descriptor's expression that sets a field, else where the descriptor is passed."""
         field = self.word.kind.get_field(name).field if self.word.kind.has_field(name) else None
         parts = [m.span for m in self.value.marks if field is not None and field.low <= m.bit <= field.high]
         parts += [m.span for m in self.value.marks if field is not None and _find_bit(text, m.span) == field.low]
@@ -117,7 +117,7 @@ def _find_words(asm_runs: Iterable[AsmRun], target: str) -> Iterator[_MmaWord]:
 
 
 def _check_word(text: str, use: _MmaWord) -> list[Pitfall]:
-    """Return what the word says wrong for its instruction: shifts first, from which the rest follows."""
+    """List the mistakes of a word for its instruction: wrong shifts first, since others follow from them."""
     moved = list(_check_terms(text, use))
     if moved:
         return moved
@@ -138,7 +138,7 @@ def _check_word(text: str, use: _MmaWord) -> list[Pitfall]:
 
 
 def _check_terms(text: str, use: _MmaWord) -> Iterator[Pitfall]:
-    """Yield terms such as (N >> 3) << 16: a size in steps of 8 that is one bit low."""
+    """Yield terms such as (N >> 3) << 16 whose size in steps of 8 is placed one bit too low."""
     spans = {m.span for m in use.value.marks} | {use.span}
     sizes = [use.word.kind.get_field(name).field for name in _SIZES]
     for span in sorted(spans):
@@ -162,7 +162,7 @@ def _check_terms(text: str, use: _MmaWord) -> Iterator[Pitfall]:
 
 
 def _check_ids(text: str, use: _MmaWord) -> Iterator[Pitfall]:
-    """Yield ids of scale factors that a scale vector does not have."""
+    """Yield ids of scale factors that the scale vector does not have."""
     vector = _VECTOR.search(use.words)
     row = use.word.kind
     if vector is None or not row.scaled:
@@ -240,7 +240,7 @@ def _find_map_type(text: str, bench: Bench, operand: VerifiedOperand) -> str:
 
 
 def _check_columns(asm_runs: Sequence[AsmRun], uses: Sequence[_MmaWord], target: str) -> Iterator[Pitfall]:
-    """Yield allocations that are refused, and one that D does not fit."""
+    """Yield allocations that PTX rejects, and allocations too small for D."""
     allocations: list[tuple[AsmRun, int, Span]] = []
     opened = False
     for run in asm_runs:

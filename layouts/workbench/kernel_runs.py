@@ -1,4 +1,4 @@
-"""What a kernel does, in the order in which it is run: fences, products, groups, waits and copies of the async proxy.
+"""The events of a kernel in execution order: fences, products, groups, waits and copies of the async proxy.
 
 `order.py` and `transfers.py` judge it. Calls of which it is not known what they do are events, too: nothing that they
 could do is called missing.
@@ -58,9 +58,11 @@ _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"")
 
 @dataclass(frozen=True, slots=True)
 class KernelEvent:
-    """One thing that a kernel does. kind: fence, wgmma, commit, wait, tcgen05, proxy, bulk (a copy of the async proxy),
-    expect, store (to memory, by threads) or unknown; at: where the kernel's own lines do it; count: of a wait, the
-    groups that may stay pending, None if that is open.
+    """One event of a kernel.
+
+    kind: fence, wgmma, commit, wait, tcgen05, proxy, bulk (a copy of the async proxy), expect, store (to memory, by
+    threads) or unknown; at: its place in the kernel's own lines; count: for a wait, the groups that may stay pending,
+    None if open.
     """
 
     kind: str
@@ -78,7 +80,7 @@ class KernelEvent:
 
 @dataclass(frozen=True, slots=True)
 class KernelRun:
-    """A kernel as it is run. complete: whether all that it does is among the events."""
+    """One run of a kernel. complete: whether all its actions are among the events."""
 
     name: str
     events: tuple[KernelEvent, ...]
@@ -87,7 +89,7 @@ class KernelRun:
 
 @dataclass(frozen=True)
 class KernelText:
-    """A text with kernels, as far as the checks of kernels need it. blank: without comments and literals."""
+    """A text with kernels as the kernel checks need it. blank: without comments and literals."""
 
     code: Evaluation
 
@@ -109,7 +111,7 @@ class KernelText:
 
 
 def _list_kernel_runs(code: Evaluation, functions: Sequence[FunctionText]) -> list[KernelRun]:
-    """List the kernels of a text that are run, each instance that is launched on its own."""
+    """List the kernels of a text that are run, each launched instance separately."""
     if code.merged or code.python:
         return []
     kernels = {function.name for function in functions if function.kernel}
@@ -181,7 +183,7 @@ def _find_template_count(call: BodilessCall) -> int | None:
 
 
 def _classify_call(call: BodilessCall, text: str) -> str:
-    """Return the kind of a call without a body; "" for one that does nothing of all this."""
+    """Return the kind of a call without a body; "" if it is none of these."""
     head, spelled = call.term.head, call.term.text
     if head in _NAMED:
         return _NAMED[head]

@@ -1,4 +1,4 @@
-"""Tensor maps that a kernel loads through and whose encoding is elsewhere: a parameter, or a member of one.
+"""Tensor maps that a kernel uses and the text does not encode: parameters, or members of parameters.
 
 What such a map fills is open: -D gives its box and its swizzle, by names made of the map's (`map.box_0`, innermost
 first, and `map.swizzle`). `contents.py` makes stores of them where the text encodes no map.

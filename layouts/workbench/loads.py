@@ -1,4 +1,4 @@
-"""Which parts of a tile the TMA loads of a text fill: a box is where a call of the text puts it, and nowhere else.
+"""Find which parts of a tile the TMA loads of a text fill.
 
 `bench_builder.py` asks for each operand; `stores.py` takes the map that is loaded from, `tiles.py` where its boxes are.
 """
@@ -117,8 +117,9 @@ def _drop_threads(start: LinearExpression) -> LinearExpression:
 
 
 def _is_part(to: LinearExpression, base: LinearExpression, end: int) -> bool:
-    """Return whether an address has more terms than a tile's first byte, since each warp or block fills a part. end:
-    bytes to the next tile: what moves by multiples of them is another stage.
+    """Return whether an address has more terms than a tile's first byte, so that each warp or block fills a part.
+
+    end: bytes to the next tile; multiples of it are other stages.
     """
     own_terms, terms = dict(to.terms), dict(base.terms)
     if own_terms == terms or not own_terms.items() >= terms.items():
@@ -136,7 +137,7 @@ def _list_moves(loads: Iterable[tuple[int, BoxLoad]]) -> bool:
 
 
 def is_load_name(head: str) -> bool:
-    """Return whether a function is called as one that loads by TMA."""
+    """Return whether a function's name suggests a TMA load."""
     return bool(_CALL.search(head)) and not _OTHER.search(head)
 
 
@@ -243,7 +244,7 @@ def _make_load(
 
 
 def list_map_names(value: object) -> Iterator[str]:
-    """Yield the names of an argument that may be a tensor map."""
+    """Yield the possible tensor-map names of an argument."""
     if isinstance(value, Address) and isinstance(value.place, Cell):
         yield value.place.name
         if isinstance(value.place.value, OpaqueValue):

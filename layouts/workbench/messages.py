@@ -1,4 +1,4 @@
-"""The workbench's sentences: what a text holds, what is wrong with it, and what a verdict rests on.
+"""Sentences of the workbench: what a text contains, what is wrong, and what a verdict depends on.
 
 `bench_builder.py` calls `build_message` when all operands are judged; the page of a paste calls `describe_contents`.
 """
@@ -32,7 +32,7 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What is told of a text: one sentence, why, and what speaks against calling right operands right."""
+    """The message about a text: a headline, its reason, and reservations about operands that are right."""
 
     headline: str
     detail: str
@@ -83,7 +83,7 @@ def _join_sentences(*sentences: str) -> str:
 def _qualify_headline(
     line: str, operands: Sequence[VerifiedOperand], assumed: Sequence[Assumption], caution: Sequence[str]
 ) -> str:
-    """Return the headline of right operands, with what it cannot confirm."""
+    """Return the headline of right operands with the reservations."""
     reserved = [sentence for sentence in caution if sentence.startswith("Reserved")]
     rests = describe_first_bytes(operands, assumed)
     if not reserved:
@@ -123,7 +123,7 @@ def _describe_place(operand: VerifiedOperand) -> str:
 def render_headline(
     operands: Sequence[VerifiedOperand], pieces: Sequence[TextPiece], missing: Sequence[str]
 ) -> tuple[str, str]:
-    """Return the headline (one sentence, why)."""
+    """Return (headline, reason)."""
     if broken := _build_rules_message(pieces):
         return _describe_broken_map(pieces), broken[0]
     if any(operand.wrong for operand in operands):
@@ -218,7 +218,7 @@ def _format_descriptors(names: Sequence[str]) -> str:
 
 
 def _list_assumed_operands(assumption: Assumption) -> set[str]:
-    """Return the operands that an assumption is about; empty if it is about all."""
+    """Return the operands that an assumption concerns; empty if it concerns all."""
     name = assumption.key.partition(".")[2]
     return {name} if name in ("a", "b") else set(assumption.operands)
 
@@ -240,7 +240,7 @@ def describe_first_bytes(operands: Sequence[VerifiedOperand], assumed: Sequence[
 
 
 def list_grounds(assumed: Sequence[Assumption]) -> list[str]:
-    """Return the grounds of a verdict, a sentence each; names assumed to be equal share one sentence."""
+    """Return the assumptions behind a verdict, a sentence each; names assumed to be equal share one sentence."""
     names: dict[str, list[str]] = {}
     for assumption in assumed:
         name = assumption.key.removeprefix("size.") if assumption.key.startswith("size.") else ""

@@ -1,4 +1,4 @@
-"""The runs of tcgen05.mma in a text's asm statements, each with the instruction that its descriptor says."""
+"""The tcgen05.mma in a text's executed asm statements, with the instruction that the descriptor encodes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ _PLACE = re.compile(r"%(\d+|\[\w+\])")
 
 @dataclass(frozen=True, slots=True)
 class MmaRun:
-    """One run of a tcgen05.mma: the instruction, and what represents the descriptors of A and B; a_in_memory: whether A
-    comes from tensor memory.
+    """One execution of a tcgen05.mma: the instruction and the descriptor operands of A and B.
+
+    a_in_memory: whether A comes from tensor memory.
     """
 
     run: AsmRun

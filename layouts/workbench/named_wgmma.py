@@ -37,7 +37,9 @@ def find_named_wgmma(code: Evaluation, stored: Iterable[str | None]) -> tuple[In
 
 
 def _find_instruction(head: str, shape: re.Match[str], kinds: Collection[str]) -> tuple[Instruction, Assumption] | None:
-    """The instruction that a function's name says, and what was assumed. kinds: element types of the tensor maps."""
+    """Return the instruction that a function's name denotes, and what was assumed. kinds: element types of the tensor
+    maps.
+    """
     every = find_products({}, {dim: int(shape[dim]) for dim in "mnk"}, warpgroup=True)
     types = _parse_type_names(head, shape.span(), every)
     fitting = [i for i in every if _has_types(i, types)]

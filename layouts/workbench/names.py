@@ -1,4 +1,4 @@
-"""What names say: the words of a name, and the operand that it names.
+"""Split names into words, and find the operand that a name denotes.
 
 `stores.py`, `uses.py`, `exchanged_buffers.py` and `tiles.py` tell by them whose buffer, tensor map or descriptor it is.
 """

@@ -1,4 +1,4 @@
-"""The pieces of a text: what a map, a layout, a builder, a word or an instruction is called, and its facts.
+"""Titles and facts of the pieces of a text: maps, layouts, builders, words and instructions.
 
 `contents.py` makes a piece with it of everything that it finds.
 """

@@ -1,4 +1,4 @@
-"""Common ways to store a tile, for a text that does not say how an operand is stored: the reader chooses one by name.
+"""Common storages of a tile, for a text that does not give an operand's; the user chooses one by name.
 
 Sizes and order are those of CUTLASS's sm90 collectives (lanescope.shared.tiling.DEFAULT_ORDER); the swizzle is the
 word's, and the tile begins where the operand's first step does.
@@ -28,7 +28,7 @@ PRESETS = {  # name → what it is called, with its swizzle
 
 
 def get_preset_title(name: str, view: View, word: int) -> str:
-    """Return what a preset is called beside a word: `TMA box, 128B`."""
+    """Return the short title of a preset: `TMA box, 128B`."""
     return PRESETS[name].format(mode=view.choose_mode(Descriptor(word).mode_code).name)
 
 

@@ -1,4 +1,4 @@
-"""Edits of a text that make its wrong reads right: the literal that is guilty, and what has to be there.
+"""Find edits of a text that make its wrong reads right: which literal is wrong, and what it must be.
 
 `bench_builder.py` calls `find_repairs` where it is asked to. A cause (layouts/descriptor/verify.py) names the fields
 that are wrong and what they need; here are the places of the text that such a field came from. Nothing is offered that
@@ -78,7 +78,7 @@ def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
 
 
 def _try(text: str, bench: Bench, operand: VerifiedOperand, edits: Edits, retry: Retry) -> Repair | None:
-    """Return the repair that edits are, None if they leave a step of the operand wrong or make anything else worse."""
+    """Return the repair for edits, None if a step of the operand stays wrong or anything else gets worse."""
     try:
         after = retry(apply_edits(text, edits))
     except LayoutError:
@@ -103,7 +103,7 @@ def _try(text: str, bench: Bench, operand: VerifiedOperand, edits: Edits, retry:
 
 
 def _count_problems(bench: Bench) -> int:
-    """Count what speaks against a bench beside its steps: broken rules of TMA, values that have to be given."""
+    """Count the problems of a bench apart from its steps: broken TMA rules, values that must be given."""
     broken = sum(len(piece.notices) for piece in bench.pieces if piece.kind == "tensor_map")
     return broken + sum(assumption.missing for assumption in bench.assumed)
 
@@ -145,7 +145,7 @@ def _list_candidates(
     operand: VerifiedOperand,
     wrong: OperandStep,
 ) -> Iterator[Iterable[Edits]]:
-    """Yield groups of edits that may be right, the likeliest first. updates: places that change the descriptor."""
+    """Yield groups of candidate edits, the likeliest first. updates: places that change the descriptor."""
     if not wrong.causes:
         return
     cause = wrong.causes[0]
@@ -222,7 +222,7 @@ def _parse_literal(digits: str) -> int:
 
 
 def _write_like(text: str, span: Span, value: int) -> TextEdit:
-    """Return the edit that puts another number in place of one, in its base and with its suffix."""
+    """Return the edit that replaces a number by another one in the same base and with the same suffix."""
     match = _NUMBER.fullmatch(text[slice(*span)])
     digits, suffix = (match[1], match[2]) if match else ("", "")
     if digits[:2] in ("0x", "0X"):
@@ -245,14 +245,14 @@ def replace_amounts(text: str, places: Iterable[Span], encoded: int, needed: int
 
 
 def scale_amounts(text: str, places: Iterable[Span], encoded: int, needed: int) -> Iterator[Edits]:
-    """Yield the edits of factors: with one of them the amount becomes what is needed."""
+    """Yield edits of factors that give the required amount."""
     for span, value in _find_numbers(text, places):
         if encoded and value > 1 and not value * needed % encoded:
             yield (_write_like(text, span, value * needed // encoded),)
 
 
 def _scale_start(text: str, operand: VerifiedOperand, wrong: OperandStep, places: Iterable[Span]) -> Iterator[Edits]:
-    """Yield the edits of factors of a K step: with one of them this step begins where it should."""
+    """Yield edits of factors of a K step that give this step's required start."""
     first = next((s for s in operand.steps if (s.stage, s.mn) == (wrong.stage, wrong.mn)), wrong)
     fix = wrong.causes[0].fix
     if fix is None or first is wrong:

@@ -1,4 +1,4 @@
-"""What a text contains as written: instructions with their operands, printed descriptor words, CuTe layouts.
+"""Find instructions with their operands, printed descriptor words and CuTe layouts as written in a text.
 
 `contents.py` makes pieces of what is found here; `uses.py` reads the operands of asm statements with it.
 """
@@ -39,8 +39,11 @@ _NAME = re.compile(r"[A-Za-z_][\w.]*(?=\W{0,4}$)")
 
 @dataclass(frozen=True, slots=True)
 class InstructionMention:
-    """An instruction where it is written. arguments: its operands as text; majors: operand → K or MN, as far as the
-    text fixes them; registers: whether A comes from registers, None if the text does not say."""
+    """An instruction as written.
+
+    arguments: its operands as text; majors: operand → K or MN, as far as the text fixes them; registers: whether A
+    comes from registers, None if the text does not say.
+    """
 
     instruction: Instruction
     span: Span
@@ -224,7 +227,7 @@ def find_tiled_layouts(text: str, bits: int | None) -> Iterator[PrintedLayout]:
 
 
 def layout_from_cute(layout: cute.CuteLayout, label: str, span: Span) -> PrintedLayout | None:
-    """Return a layout that code makes; None if it has not two modes, or two and stages."""
+    """Return a layout made by code; None unless it has two modes, or two and stages."""
     return _make_layout(layout, str(layout), label, span) if _is_tile(layout) else None
 
 

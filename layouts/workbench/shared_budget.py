@@ -1,5 +1,4 @@
-"""Shared memory of kernels against what a block of the target may have, 227 KB for any target, and 48 KB in a launch
-whose limit is not raised.
+"""Check the shared memory of kernels against the target's limit per block, and 48 KB if a launch does not raise it.
 
 Source: CUDA C++ Programming Guide 13.0, "Technical Specifications per Compute Capability" and cudaFuncSetAttribute.
 Arrays have at most 48 KB, for a target with `a` as many bytes as a block may have (ptxas 13.5, tests/test_targets.py).
@@ -41,7 +40,7 @@ _DEEP = 8
 
 @dataclass(frozen=True, slots=True)
 class _SharedLimit:
-    """Bytes that a block may have, and where."""
+    """The limit of bytes per block, and its target."""
 
     bytes: int
     where: str
@@ -52,7 +51,7 @@ class _SharedLimit:
 
 
 def _get_limit(target: str, static: bool) -> _SharedLimit | None:
-    """Return the limit of a target, of any where it is ""; None where nobody documents it. static: of its arrays."""
+    """Return the limit of a target, "" for any; None if undocumented. static: of its arrays."""
     if not target:
         return _SharedLimit(MOST_SHARED, "on sm_90 and sm_100")
     most = get_architecture(target).block_shared_memory
@@ -62,7 +61,7 @@ def _get_limit(target: str, static: bool) -> _SharedLimit | None:
 
 
 def find_budget_mistakes(text: KernelText, target: str = "") -> list[Pitfall]:
-    """Find kernels and launches that take more shared memory than a target has, any target where it is ""."""
+    """Find kernels and launches that exceed a target's shared memory; "" for any target."""
     if text.code.python or "__global__" not in text.code.text:
         return []
     arrays, limit = _get_limit(target, True), _get_limit(target, False)
@@ -109,7 +108,7 @@ def _count_array_bytes(blank: str, functions: tuple[FunctionText, ...], match: r
 def _check_limits(
     code: Evaluation, blank: str, functions: tuple[FunctionText, ...], limit: _SharedLimit
 ) -> Iterator[Pitfall]:
-    """Yield limits that are raised further than a block may have."""
+    """Yield limits that are raised beyond what a block may have."""
     reported: set[Span] = set()
     for call in code.made:
         arguments = call.term.arguments
@@ -135,7 +134,7 @@ def _check_limits(
 
 
 def _check_launches(blank: str, functions: tuple[FunctionText, ...]) -> Iterator[Pitfall]:
-    """Yield launches that ask for more than 48 KB of a kernel that nothing else names."""
+    """Yield launches that request more than 48 KB for a kernel that nothing else names."""
     if _RAISED.search(blank):
         return
     for match in _LAUNCH.finditer(blank):

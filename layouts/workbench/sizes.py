@@ -1,4 +1,4 @@
-"""Sizes of elements that a text leaves open: of what an undeclared pointer points to, of a template's type.
+"""Element sizes that a text leaves open: of an undeclared pointer's target, or of a template type.
 
 `contents.py` takes them once, and puts them into the evaluated code before anything else is read from it.
 """

@@ -1,8 +1,8 @@
-"""Which slice each run of an instruction is about: the loops around it told apart into K steps, M and N tiles and
+"""Determine the slice of each execution of an instruction: its loops are classified as K steps, M and N tiles or
 stages, by what they move and how they are named.
 
-`bench_builder.py` calls `find_places` once for each instruction; `statements.py` says which calls follow one another
-as K steps.
+`bench_builder.py` calls `find_places` once for each instruction; `statements.py` says which calls follow one another as
+K steps.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def find_places(
 
 
 class _Order:
-    """The uses of one instruction, placed one after the other. roles: what each loop variable moves."""
+    """The uses of one instruction, placed in sequence. roles: what each loop variable moves."""
 
     def __init__(self, uses: list[DescriptorUse], roles: dict[str, str], k_bytes: int) -> None:
         self.uses = uses
@@ -91,7 +91,7 @@ class _Order:
         return placed
 
     def _list_tiles(self, values: Mapping[str, int]) -> dict[str, int]:
-        """Return m and n, as far as loops count them."""
+        """Return m and n as far as loops count them."""
         tiled = [name for name in values if self.roles.get(name) in ("m", "n")]
         return {self.roles[name]: _get_rank(self.uses, name, values[name]) for name in tiled}
 
@@ -102,7 +102,7 @@ class _Order:
         addresses: Lines,
         tiles: Mapping[str, int],
     ) -> tuple[int, int, int]:
-        """Return (k, m, n) of a use that reads what no earlier one did."""
+        """Return (k, m, n) of a use with new addresses."""
         if step in self.steps:
             return self.steps[step], tiles.get("m", 0), tiles.get("n", 0)
         if not before:
@@ -114,9 +114,7 @@ class _Order:
 
 
 class _LoopRuns:
-    """Loops of K that a function runs each time that it is called: each call with other addresses reads a tile of its
-    own.
-    """
+    """K loops that run at each call of a function: each call with other addresses reads another tile."""
 
     def __init__(self) -> None:
         self.turns: dict[object, dict[tuple[object, ...], set[tuple[int, ...]]]] = {}  # of each call of a site

@@ -1,4 +1,4 @@
-"""What the code of a source text makes, and where: descriptors and tensor maps, for editors."""
+"""Descriptors and tensor maps that the code of a source text makes, with their places, for editors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lanescope.workbench.guesses import PATIENCE
 
 @dataclass(frozen=True, slots=True)
 class SourceObjects:
-    """The descriptors and tensor maps that a text's code makes, each time that it makes one."""
+    """The descriptors and tensor maps that a text's code makes, once per execution."""
 
     builders: tuple[DescriptorBuilder, ...] = ()
     maps: tuple[TensorMap, ...] = ()

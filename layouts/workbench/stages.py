@@ -1,4 +1,4 @@
-"""Stages of a pipeline that share bytes: what one stage reads is written over while the next is filled.
+"""Pipeline stages that share bytes: filling one overwrites what another reads.
 
 `verification.py` calls `mark_shared_stages` when all steps of an operand have a verdict.
 """
@@ -53,7 +53,7 @@ def _list_chunks(
 
 
 def _do_overlap(operand: str, chunks_of: Mapping[int, set[int]], first: int, stage: int) -> str:
-    """Describe what a stage shares with the first one; "" if nothing, or if it is the same stage."""
+    """Describe the bytes that a stage shares with the first one; "" if none, or if it is the same stage."""
     earlier, later = chunks_of[first], chunks_of[stage]
     shared = len(earlier & later)
     again = min(earlier) == min(later) and later <= earlier  # of the last some steps may be left out

@@ -1,4 +1,4 @@
-"""Calls that are written one after the other: one call is one K step of both operands.
+"""Consecutive calls, each of which is one K step of both operands.
 
 `slice_order.py` asks `find_k_runs` before it places the uses of an instruction by their loops and addresses.
 """
@@ -63,7 +63,7 @@ def _is_next(use: DescriptorUse, two: DescriptorUse, text: str) -> bool:
 
 
 def _find_parting_statements(use: DescriptorUse, two: DescriptorUse) -> tuple[Span, Span] | None:
-    """Find the statements in which the ways to two uses part; None if they do not, or at different depths."""
+    """Find the statements at which the paths to two uses diverge; None if they do not, or at different depths."""
     if len(use.site) != len(two.site):
         return None
     ways = (*use.site[1:], use.site[0]), (*two.site[1:], two.site[0])  # outermost first
@@ -74,9 +74,9 @@ def _find_parting_statements(use: DescriptorUse, two: DescriptorUse) -> tuple[Sp
 
 
 def _has_one_accumulator(run: Sequence[DescriptorUse], text: str) -> bool:
-    """Return whether the calls add to one accumulator, a K step each.
+    """Return whether the calls accumulate into one accumulator, a K step each.
 
-    They are given the same one or, if the text does not show it, repeat addresses as no tiles of M and N would.
+    They get the same accumulator or, if the text does not show it, repeat addresses as tiles of M and N would not.
     """
     addresses = [tuple(sorted((name, str(argument.value)) for name, argument in use.arguments.items())) for use in run]
     each = [Counter(str(use.arguments[name].value) for use in run) for name in run[0].arguments]  # of A, of B
@@ -138,7 +138,7 @@ def _list_names(text: str) -> set[str]:
 
 
 def _split_arguments(call: str) -> list[str]:
-    """Return the arguments of a call as they are written."""
+    """Return the arguments of a call as written."""
     match = _CALL.match(call.lstrip())
     if match is None:
         return []

@@ -1,4 +1,4 @@
-"""Which tensor map or CuTe layout of a text holds which operand's tile, and what says so.
+"""Find which tensor map or CuTe layout of a text holds which operand's tile, and why.
 
 `contents.py` collects the stores, `bench_builder.py` calls `pair_stores` once for each instruction; `tiles.py` makes a
 storage of what was chosen.
@@ -64,7 +64,7 @@ class TileStore:
         return False
 
     def named(self, names: Collection[str]) -> bool:
-        """Return whether one of its names, as an address or not, is among these."""
+        """Return whether one of its names, also as an address, is among these."""
         return any(name.lstrip("&") in names for name in self.names)
 
     @property

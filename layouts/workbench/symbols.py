@@ -1,4 +1,5 @@
-"""Values for the symbols of descriptors: what `smem_A` or `tid` in a start is taken to be, or that it is missing.
+"""Values assumed for the symbols in descriptors, such as `smem_A` or `tid` in a start, or the note that they are
+missing.
 
 `operands.py` calls `take_symbols` for each operand before its steps are verified.
 """
@@ -69,7 +70,7 @@ class _Symbols:
         self.least = min((line.const for line in lines if line is not None), default=0)
 
     def take(self, name: str, choices: Mapping[str, str], view: View) -> Assumption | None:
-        """Return what a symbol is taken for, with the value "" if it has to be given; None if it is known."""
+        """Return the assumption for a symbol, with value "" if it must be given; None if it is known."""
         key = f"at.{name}"
         if key in choices:
             self.known[name] = inputs.parse_integer(choices[key], key, 0, 1 << 40)
@@ -85,7 +86,7 @@ class _Symbols:
         return Assumption(key, name, "", "descriptors depend on it", (either[1], either[2]) if either else ())
 
     def _take_address(self, key: str, name: str) -> Assumption:
-        """Take an address behind those that are taken."""
+        """Assume an address after those already assumed."""
         at = FIRST_ADDRESS + NEXT_ADDRESS * sum(value >= FIRST_ADDRESS for value in self.known.values())
         self.known[name], why = alignment.choose_address(
             name, at if at < PAST_ADDRESSES else FIRST_ADDRESS, self.aligned
@@ -93,7 +94,7 @@ class _Symbols:
         return Assumption(key, name, hex(self.known[name]), why)
 
     def _take_move(self, key: str, name: str) -> Assumption:
-        """Take 0 for what moves the whole tile, or the least number that leaves no start below 0."""
+        """Assume 0 for what moves the whole tile, or the least number that leaves no start below 0."""
         at, factor = 0, self.shared[name]
         if self.least < 0 < factor:  # (threadIdx.x / 128 - 1) * 8192 of the second group
             at = -(self.least // factor)

@@ -1,11 +1,11 @@
-"""What a source text asks of the target it is checked for: instructions that the target does not have.
+"""Find instructions of a source text that the target does not have.
 
 An instruction that a kernel runs, or that is in PTX, is a finding. Where it is not known whether a kernel for the
 target reaches it, as in a wrapper that nothing calls or an atom of CUTLASS, it is an open point. What an `#if` leaves
 out for the target is not looked at.
 
-Sources: which forms ptxas assembles for a target (layouts/ptx/table/targets.json); nvcc's documentation
-(__CUDA_ARCH__, __CUDA_ARCH_FEAT_SM90_ALL, __CUDA_ARCH_SPECIFIC__, __CUDA_ARCH_FAMILY_SPECIFIC__).
+Sources: which forms ptxas assembles for a target (layouts/ptx/table/targets.json); nvcc's documentation (__CUDA_ARCH__,
+__CUDA_ARCH_FEAT_SM90_ALL, __CUDA_ARCH_SPECIFIC__, __CUDA_ARCH_FAMILY_SPECIFIC__).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MOST_PLACES = 400  # of instructions in one text
 
 @dataclass(frozen=True, slots=True)
 class _Missing:
-    """An instruction that the target lacks: its spelling, why, and where it is."""
+    """An instruction that the target lacks: its spelling, the reason, and its place."""
 
     said: str
     span: Span
@@ -98,7 +98,7 @@ def find_missing_instructions(
 
 
 def _find_live_places(text: str, choices: Mapping[str, str]) -> Callable[[int], bool]:
-    """Return whether a place of a text is read under some choice of what its #if leave open."""
+    """Return whether a place of a text is compiled under some choice of its open #if conditions."""
     macros = {key.removeprefix("macro."): value for key, value in choices.items() if key.startswith("macro.")}
     names = {name: value for name, value in macros.items() if name.isidentifier()}
     leaves = tuple(list_leaves(make_variants(Preprocessor(blank_printed(text), 1, names))))
@@ -138,8 +138,9 @@ def _find_missing(text: str, target: str) -> Iterator[_Missing]:
 
 @lru_cache(maxsize=512)
 def _explain_opcode(opcode: str, target: str) -> str:
-    """Explain why a target lacks an opcode, "" where it has it or the opcode is not known. Of one that is completed
-    by code only the family is asked.
+    """Explain why a target lacks an opcode, "" if it has it or the opcode is unknown.
+
+    For an opcode that code completes, only the family is checked.
     """
     instruction = short_names.find_instruction(opcode)
     if instruction is not None:

@@ -1,8 +1,8 @@
-"""Mistakes of order in kernels with tcgen05: an accumulator that nothing sets, a product that nothing commits, and
-registers of tcgen05.ld that nothing waits for. `check.py` tells them.
+"""Find mistakes of order in kernels with tcgen05: an accumulator that nothing sets, a product without commit, and
+registers of tcgen05.ld without a wait.
 
-Only kernels are judged of which every call is known. Rules: PTX ISA 9.1, 9.7.16.6.4 (asynchronous operations),
-9.7.16.8 (tcgen05.ld, tcgen05.wait) and 9.7.16.10.9 (enable-input-d).
+Only kernels are judged of which every call is known. Rules: PTX ISA 9.1, 9.7.16.6.4 (asynchronous operations), 9.7.16.8
+(tcgen05.ld, tcgen05.wait) and 9.7.16.10.9 (enable-input-d).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NOT_ZERO = r"setp\.ne\.\w+\s+%s\s*,\s*(%%?\w+|%%\[\w+\])\s*,\s*0\b"
 
 
 def find_tensor_memory_mistakes(text: KernelText) -> list[Pitfall]:
-    """Find what kernels with tcgen05 leave out, each mistake once."""
+    """Find missing operations in kernels with tcgen05, each mistake once."""
     if "tcgen05." not in text.code.text or "__global__" not in text.code.text:
         return []
     if len(text.code.assembled) >= MOST_ASSEMBLED:
@@ -77,7 +77,7 @@ def _list_runs(asm_runs: Sequence[AsmRun], opcode: str) -> list[AsmRun]:
 
 
 def _waits_itself(load: AsmRun) -> bool:
-    """Return whether an asm statement waits behind its last tcgen05.ld."""
+    """Return whether an asm statement waits after its last tcgen05.ld."""
     return load.text.rfind("tcgen05.wait::ld") > load.text.rfind("tcgen05.ld")
 
 

@@ -1,6 +1,4 @@
-"""The tensors that code makes of shared memory: make_tensor(make_smem_ptr(p), layout). The pointer says which
-descriptors' tile it is, the layout how it is stored. `contents.py` makes stores of them.
-"""
+"""Tensors that code makes in shared memory: make_tensor(make_smem_ptr(p), layout)."""
 
 from __future__ import annotations
 

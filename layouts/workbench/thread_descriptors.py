@@ -1,4 +1,4 @@
-"""Tiles that threads fill and wgmma reads through descriptors: whether each read is rows and columns of one array."""
+"""Check tiles that threads fill and wgmma reads through descriptors: rows and columns of one array."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class FragmentFinding:
 
 
 def judge_descriptors(run: KernelRunner, complete: bool, good: set[object]) -> Iterator[FragmentFinding]:
-    """Yield what descriptors read wrong of the tiles that a kernel's threads fill; good: right reads are added."""
+    """Yield wrong descriptor reads of the tiles that a kernel's threads fill; good: right reads are added."""
     before: dict[object, list[FragmentOrigin]] = {}
     other: tuple[DescriptorUse, FragmentOrigin] | None = None  # A of the product whose B comes next
     for use, origin in _locate_stored(run) if complete else ():
@@ -56,7 +56,7 @@ def judge_descriptors(run: KernelRunner, complete: bool, good: set[object]) -> I
 
 
 def _locate_stored(run: KernelRunner) -> Iterator[tuple[DescriptorUse, FragmentOrigin]]:
-    """Yield reads of tiles that the threads fill, with what they read: the first MOST_ALIKE of each place."""
+    """Yield reads of thread-filled tiles with their origins: the first MOST_ALIKE of each place."""
     count: dict[object, int] = {}
     for use in run.descriptors:
         key = use.span, use.calls, use.name
@@ -69,8 +69,8 @@ def _locate_stored(run: KernelRunner) -> Iterator[tuple[DescriptorUse, FragmentO
 
 
 def find_right_fields(run: KernelRunner, use: DescriptorUse) -> frozenset[tuple[str, int, int]]:
-    """Find the changes of one field of a wrong descriptor with which it reads rows and columns in plain order: (field,
-    encoded, needed).
+    """Find single-field changes that make a wrong descriptor read rows and columns in plain order: (field, encoded,
+    needed).
     """
     word, form = Descriptor(use.word, use.seen.form), use.seen.form
     names = {"lbo": "lbo_encoded", "sbo": "sbo_encoded"}
@@ -84,7 +84,7 @@ def find_right_fields(run: KernelRunner, use: DescriptorUse) -> frozenset[tuple[
 
 
 def _reads_plainly(run: KernelRunner, use: DescriptorUse, word: Descriptor) -> bool:
-    """Return whether another word reads rows and columns of one array, each once and in plain order."""
+    """Return whether another word reads rows and columns of one array once each, in plain order."""
     try:
         data = read_described_bytes(run, word.word, use.seen)
     except LayoutError:
@@ -106,7 +106,7 @@ def _leaves_bytes_unread(run: KernelRunner, use: DescriptorUse) -> bool:
 
 
 def _is_like_earlier(origin: FragmentOrigin, earlier: list[FragmentOrigin]) -> bool:
-    """Return whether the same rows of the operand are the same rows of the array for every slice of K before."""
+    """Return whether the operand's rows are the same rows of the array for every earlier slice of K."""
     return all(not one.is_same_rows(origin) or one.rows == origin.rows for one in earlier)
 
 

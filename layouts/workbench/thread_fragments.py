@@ -1,5 +1,4 @@
-"""Which fragment arrives at an mma: the origin of each element as a function of its row and column, and whether a
-product can be made of it.
+"""Trace the fragment that arrives at an mma: the origin of each element as a function of row and column.
 
 Elements of A come from `a(m) + p(k)` of one array, those of B from `b(n) + q(k)`, and the K that p and q count is the
 same: else no matrix product comes of it, in whichever order rows and columns are taken. What is stored in another order
@@ -52,7 +51,7 @@ class FragmentOrigin:
 
     @property
     def separable(self) -> bool:
-        """Whether every offset is a part of the row plus a part of K."""
+        """Whether every offset is the sum of a row term and a K term."""
         if not self.array or self.empty:
             return False
         return all(bool((g - g[:, :1] - g[:1] + g[0, 0] == 0).all()) for g in self.places)
@@ -70,7 +69,7 @@ class FragmentOrigin:
 
     @property
     def k_order(self) -> tuple[int, ...] | None:
-        """The K that each column counts, from 0 and without a common factor; None if there is no single one."""
+        """The K that each column counts, from 0 and without a common factor; None if ambiguous."""
         steps = [g[0] - g[0, 0] for g in self.places if (g[0] != g[0, 0]).any()]
         directions = {_fix_sign(tuple((step // gcd(*map(int, step))).tolist())) for step in steps}
         return directions.pop() if len(directions) == 1 else None
@@ -85,29 +84,29 @@ class FragmentOrigin:
 
     @property
     def has_rows_twice(self) -> bool:
-        """Whether some rows come twice, but not one row only."""
+        """Whether some rows occur twice, but not only one."""
         rows = np.stack([g[:, 0] for g in self.places])
         return bool(1 < len(np.unique(rows, axis=1).T) < rows.shape[1])
 
     @property
     def repeated_k(self) -> bool:
-        """Whether a position along K comes twice."""
+        """Whether a position along K occurs twice."""
         columns = np.stack([g[0] for g in self.places])
         return bool(len(np.unique(columns, axis=1).T) < columns.shape[1])
 
     @property
     def base(self) -> tuple[int, ...]:
-        """The place of the first element."""
+        """The offset of the first element."""
         return tuple(int(g[0, 0]) for g in self.places)
 
     @property
     def k_step(self) -> tuple[int, ...]:
-        """The way from the first element to the next along K."""
+        """The offset from the first element to the next along K."""
         return tuple(int(g[0, 1] - g[0, 0]) for g in self.places)
 
     @property
     def rows(self) -> tuple[tuple[int, ...], ...]:
-        """The way from the first row to every other."""
+        """The offset from the first row to every other."""
         return tuple(tuple((g[:, 0] - g[0, 0]).tolist()) for g in self.places)
 
     def is_same_rows(self, other: FragmentOrigin) -> bool:
@@ -121,14 +120,14 @@ class FragmentOrigin:
         return 0 < abs(count) <= 16 and all(b == count * a for a, b in zip(step, difference, strict=True))
 
     def follows_along_k(self, difference: Sequence[int]) -> bool:
-        """Return whether a way leads along K."""
+        """Return whether an offset leads along K."""
         step = self.k_step
         return all(
             a * y == b * x for a, x in zip(step, difference, strict=True) for b, y in zip(step, difference, strict=True)
         )
 
     def count_k(self, later: FragmentOrigin) -> int | None:
-        """Return how many elements along K another fragment begins behind this one; None if it is elsewhere."""
+        """Return by how many elements along K another fragment starts later; None if it is elsewhere."""
         if self.names != later.names or self.array != later.array or self.k_step != later.k_step:
             return None
         difference = tuple(b - a for a, b in zip(self.base, later.base, strict=True))
@@ -161,7 +160,7 @@ def _find_usual(steps: Ints) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArrivedOperand:
-    """An operand of one mma: its registers, and its origin in each warp; None where it is not known."""
+    """An operand of one mma: its registers, and its origin in each warp; None if unknown."""
 
     name: str
     instruction: Instruction
@@ -215,13 +214,13 @@ def find_mma(opcode: str) -> Instruction | None:
 
 
 def _fills_bytes(operand: Operand) -> bool:
-    """Return whether an operand's elements fill whole bytes, each in one register."""
+    """Return whether an operand's elements occupy whole bytes, each within one register."""
     row, col = operand.coords["row"], operand.coords["col"]
     return operand.container_bits in (8, 16, 32) and row.size == (row.max() + 1) * (col.max() + 1)
 
 
 def locate_operand(run: KernelRunner, use: MmaUse, instruction: Instruction, name: str) -> ArrivedOperand:
-    """Return where an operand of an mma comes from."""
+    """Return the origin of an operand of an mma."""
     registers = use.a if name == "a" else use.b
     data = [register.data for register in registers]
     operand = instruction.operand(name)
@@ -263,7 +262,7 @@ def locate_warps(
 def reload_operand(
     run: KernelRunner, use: MmaUse, operand: ArrivedOperand, toggle: bool, exchange: bool
 ) -> tuple[FragmentOrigin, ...] | None:
-    """Return what would arrive if its ldmatrix had .trans where it has none, or its matrices 1 and 2 were exchanged."""
+    """Return what would arrive if its ldmatrix had .trans, or matrices 1 and 2 exchanged."""
     data = []
     for register in operand.registers:
         if register.load is None:
@@ -306,7 +305,7 @@ def is_packed_load(run: KernelRunner, load: MatrixLoad) -> bool:
 
 
 def _keeps_order(run: KernelRunner, data: DataBytes, places: Ints, groups: Ints) -> bool:
-    """Return whether the bytes of each group are as far from one another in shared as in global memory."""
+    """Return whether the bytes of each group have the same distances in shared and in global memory."""
     if (data.record <= OPEN).any() or len({run.records[int(n)].array for n in np.unique(data.record)}) > 1:
         return False
     for name, grid in list_offsets(run.records, data, run.threads):

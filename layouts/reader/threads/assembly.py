@@ -1,4 +1,4 @@
-"""PTX in threads' code: what moves data to shared memory and to registers, and the products that read it."""
+"""PTX in device code: moves to shared memory and registers, and products that read it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class _AsmCode:
         return self.names.get(found[1]) if found else None
 
     def get_value(self, token: str) -> Any:
-        """Return what an operand holds."""
+        """Return the value of an operand."""
         token = token.strip()
         n = self.find_number(token)
         if n is not None:
@@ -99,7 +99,7 @@ class _AsmCode:
         self.written.add(n)
 
     def get_site(self, token: str, first: bool = False) -> tuple[int, int]:
-        """Return where an operand's expression is, in the function that the kernel's text gives it in."""
+        """Return the place of an operand's expression in the kernel's own function."""
         inner = token.strip().strip("[]").partition("+")[0]
         n = self.find_number(inner)
         if n is None:
@@ -110,7 +110,7 @@ class _AsmCode:
         return self.run.sites[key]
 
     def write_outputs(self) -> None:
-        """Write the outputs; what nothing computed is unknown."""
+        """Write the outputs; those that nothing computed become unknown."""
         for n, (kind, expression) in enumerate(self.assembly.operands):
             if kind.startswith(("=", "+")) and isinstance(self.places[n], Pointer):
                 value = self.values[n] if n in self.written else None
@@ -157,7 +157,7 @@ def _run_line(code: _AsmCode, line: str) -> None:
 
 
 def _forget_outputs(code: _AsmCode, head: str, operands: list[str]) -> None:
-    """Leave open what an instruction under a predicate writes: which threads execute it is not known."""
+    """Make the outputs of a predicated instruction unknown: it is open which threads execute it."""
     if head in ("st", "cp", "red", "stmatrix"):
         code.run.shared.broken = code.run.shared.broken or "a store under a predicate"
     else:
@@ -166,7 +166,7 @@ def _forget_outputs(code: _AsmCode, head: str, operands: list[str]) -> None:
 
 
 def _forget_shared_memory(code: _AsmCode, opcode: str, operands: list[str]) -> None:
-    """Note that an instruction which is not followed writes shared memory."""
+    """Mark shared memory as incomplete: an instruction that is not evaluated writes it."""
     code.run.shared.broken = code.run.shared.broken or f"{opcode.split('.shared')[0]} writes it"
 
 
@@ -203,7 +203,7 @@ def _run_arithmetic(code: _AsmCode, opcode: str, operands: list[str]) -> None:
 
 
 def _convert_to_places(code: _AsmCode, address: Any) -> Any:
-    """Return the shared addresses of all threads, None if they are not known."""
+    """Return the shared addresses of all threads, None if unknown."""
     if isinstance(address, Pointer):
         address = address.offset if address.space == "shared" else None
     value = address.const if isinstance(address, ThreadNumber) else None
@@ -246,7 +246,7 @@ def _has_complete_warps(run: KernelRunner) -> bool:
 
 
 def gather_register(rows: DataBytes, number: int, turned: bool) -> DataBytes:
-    """Return what register `number` of ldmatrix.b16 gets of the 16 bytes at every lane's address.
+    """Return the contents of register `number` of ldmatrix.b16, given the 16 bytes at every lane's address.
 
     Matrix `number` has its rows at the addresses of lanes 8·number to 8·number + 7 of the warp; lane l gets elements
     2(l mod 4) and + 1 of row l div 4, with .trans of column l div 4 (PTX ISA 9.1, 9.7.14.5.15).
@@ -300,7 +300,7 @@ def _run_async_copy(code: _AsmCode, opcode: str, operands: list[str]) -> None:
 
 
 def _parse_shape(opcode: str) -> tuple[int, int]:
-    """Return how many registers a load or store has, and their bytes."""
+    """Return the number of registers of a load or store, and their bytes."""
     found = _WIDTH.findall(opcode)
     vector = re.search(r"\.v(\d)", opcode)
     return int(vector[1]) if vector else 1, int(found[-1]) // 8 if found else 4

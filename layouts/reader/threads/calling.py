@@ -1,4 +1,4 @@
-"""Declarations and calls of threads' code."""
+"""Declarations and calls of device code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_DEEP = 24
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Closure:
-    """A lambda with the scope that it is in."""
+    """A lambda and its enclosing scope."""
 
     function: tree.Function
     scope: Scope
@@ -36,7 +36,7 @@ class Closure:
 
 
 def define_local(run: KernelRunner, statement: Any, scope: Scope) -> None:
-    """Enter an alias, a struct or a function that a body defines."""
+    """Define an alias, a struct or a function of a body."""
     if isinstance(statement, tree.StructDefinition):
         scope.names[statement.name] = StructSet(statement.name, (statement,))
     elif isinstance(statement, tree.Alias):
@@ -62,7 +62,7 @@ def declare_variable(run: KernelRunner, declaration: tree.Declaration, scope: Sc
 
 
 def _find_referenced(run: KernelRunner, initial: tree.Expression | None, scope: Scope) -> Any:
-    """Return the place that a reference is initialized with, else the value that it holds."""
+    """Return the place that a reference is bound to, else the value."""
     if initial is None:
         return None
     place = find_place(run, initial, scope)
@@ -73,7 +73,7 @@ def _find_referenced(run: KernelRunner, initial: tree.Expression | None, scope: 
 
 
 def _evaluate_initial(run: KernelRunner, declaration: tree.Declaration, scope: Scope) -> Any:
-    """Return the value that a declaration gives by = or by one argument."""
+    """Return the initial value of a declaration, given by = or by one argument."""
     value = run.evaluate(declaration.value, scope) if declaration.value is not None else None
     if declaration.arguments is None:
         return value
@@ -102,7 +102,7 @@ def _allocate_local(
 
 
 def construct_object(run: KernelRunner, place: Pointer, declaration: tree.Declaration, scope: Scope) -> bool:
-    """Make an object by its constructor, or from the items of its members; return whether that is known."""
+    """Construct an object by its constructor or from its members' items; return whether that was possible."""
     arguments = _list_constructor_arguments(run, place.type.name, declaration, scope)
     if arguments is None:
         return False
@@ -127,7 +127,7 @@ def construct_object(run: KernelRunner, place: Pointer, declaration: tree.Declar
 def _list_constructor_arguments(
     run: KernelRunner, name: str, declaration: tree.Declaration, scope: Scope
 ) -> Sequence[tree.Expression] | None:
-    """Return what a declaration gives to the constructor of its type; None if its value is something else."""
+    """Return the constructor arguments of a declaration; None for another kind of initializer."""
     initial = declaration.value
     if declaration.arguments is not None:
         return declaration.arguments
@@ -151,7 +151,7 @@ def _run_constructor(run: KernelRunner, constructor: tree.Function, call: tree.C
 
 
 def _make_member_scope(base: Pointer) -> Scope:
-    """Return the scope of an object's functions: its members are places of it."""
+    """Return the scope of an object's functions, with its members as places of the object."""
     home = Scope(base.type.scope)
     for member in base.type.members:
         moved = add_numbers(base.offset, make_number(member.offset, LONG))
@@ -172,7 +172,7 @@ def fill_list(run: KernelRunner, place: Pointer, initial: tree.ItemList, scope: 
 
 
 def _hold_value(value: Any, arguments: Any = None) -> Any:
-    """Return a place with a value whose type its value says; numbers too are held, since they may be written."""
+    """Return a place that holds a value, typed by the value; numbers too, since they may be written."""
     if isinstance(value, Pointer | ThreadNumber | DataBytes):
         memory = LocalMemory(given=arguments)
         if isinstance(value, Pointer) and value.type.scope is not None and not value.dims and value.space == "local":
@@ -197,7 +197,7 @@ def _read_line_head(text: str, at: int) -> str:
 def _allocate_shared(
     run: KernelRunner, declaration: tree.Declaration, kind: SizedType | None, head: str, scope: Scope
 ) -> Any:
-    """Return the place of an array in shared memory; names of dynamic shared memory begin at one address."""
+    """Return the place of an array in shared memory; all names of dynamic shared memory share one address."""
     if kind is None:
         run.shared.broken = "shared memory of a type that is not known"
         return None
@@ -231,7 +231,7 @@ def _find_called(run: KernelRunner, function: tree.Expression, scope: Scope) -> 
 
 
 def _call_overload(run: KernelRunner, name: tree.Name, found: FunctionSet, node: tree.Call, scope: Scope) -> Any:
-    """Call the function of a name that takes these arguments; one that is not followed may write what it is given."""
+    """Call the overload with these arguments; one without a body may write its arguments."""
     templates = name.path[-1][1] or ()
     chosen = _choose_overload(found.functions, len(node.arguments), len(templates))
     if chosen is not None and len(run.frames) < MOST_DEEP:
@@ -262,7 +262,7 @@ def evaluate_call(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
 
 
 def _find_home(run: KernelRunner, name: str, found: FunctionSet, scope: Scope) -> Scope:
-    """Return the scope that a function runs in: of a member that another calls, that of the same object."""
+    """Return the scope that a function runs in; a member called by another member shares its object."""
     inner: Scope = scope
     enclosing = scope.parent
     while enclosing is not None:
@@ -284,7 +284,7 @@ def _call_member(run: KernelRunner, node: tree.Call, function: tree.Member, scop
 
 
 def _choose_overload(functions: Sequence[tree.Function], count: int, templates: int) -> tree.Function | None:
-    """Return the one function that takes so many arguments."""
+    """Return the only function with this number of parameters."""
     fits = [
         f
         for f in functions
@@ -343,7 +343,7 @@ def _bind_parameters(run: KernelRunner, function: tree.Function, node: tree.Call
 
 
 def _convert_argument(run: KernelRunner, value: Any, kind: SizedType) -> Any:
-    """Return a value as a parameter of this type has it: an array is given as a pointer to its first item."""
+    """Convert a value to a parameter's type: an array decays to a pointer to its first item."""
     if kind.dims and not kind.pointer:
         kind = make_pointer_type(replace(kind, dims=()), kind.dims[1:])
     if not kind.pointer or kind.target is None or not isinstance(value, Pointer):
@@ -353,14 +353,14 @@ def _convert_argument(run: KernelRunner, value: Any, kind: SizedType) -> Any:
 
 
 def _deduce_template_arguments(inner: Scope, type_: tree.Type, kind: SizedType) -> None:
-    """Give a type parameter the type of its argument."""
+    """Bind a type parameter to the type of its argument."""
     name = type_.name
     if name in inner.names and inner.names[name] is None and len(type_.path) == 1 and kind.size:
         inner.names[name] = kind
 
 
 def make_argument(run: KernelRunner, parameter: tree.Parameter, scope: Scope) -> Any:
-    """Return what a kernel's parameter holds: an array in global memory, or a number that the text leaves open."""
+    """Return the value of a kernel's parameter: an array in global memory, or an open number."""
     kind = find_type(run, parameter.type, scope)
     if kind is None:
         return None

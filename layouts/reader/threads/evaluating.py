@@ -1,4 +1,4 @@
-"""Expressions of threads' code: values, places in registers and memory, and what is assigned."""
+"""Expressions of device code: values, places in registers and memory, and assignments."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SPECIAL = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 
 
 def evaluate_expression(run: KernelRunner, node: tree.Expression | None, scope: Scope) -> Any:
-    """Return the value of an expression, None if it is not known."""
+    """Return the value of an expression, None if unknown."""
     handler = _EVALUATE.get(type(node))
     return handler(run, node, scope) if handler is not None else None
 
@@ -193,7 +193,7 @@ def _evaluate_member(run: KernelRunner, node: tree.Member, scope: Scope) -> Any:
 
 
 def _make_special(run: KernelRunner, name: str, dim: str) -> ThreadNumber:
-    """Return threadIdx.x and its kin."""
+    """Return threadIdx.x, blockIdx.x and similar variables."""
     x, y, _ = run.block
     at = DIMS[dim]
     kind = (32, False)

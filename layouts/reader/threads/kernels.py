@@ -32,8 +32,10 @@ _BLOCK = ("blockDim.x", "blockDim.y", "blockDim.z")  # names of what may be give
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelRun:
-    """A kernel that was run. complete: whether it ended within its steps; why: why it was not run, "" if it was; open:
-    its template parameters that nothing gives.
+    """A kernel that was run.
+
+    complete: whether it ended within its steps; why: why it was not run, "" if it was; open: its template parameters
+    without an argument.
     """
 
     function: tree.Function
@@ -44,8 +46,9 @@ class KernelRun:
 
 
 def run_kernels(text: str, macros: Mapping[str, str]) -> Iterator[list[KernelRun]]:
-    """Yield, for each choice of what the text's #if leave open, its kernels run for all threads of a block. macros:
-    also blockDim.x, .y and .z of kernels that nothing in the text launches.
+    """Run the kernels of a text for all threads of a block; yield a list for each choice of open #if conditions.
+
+    macros: values, also of blockDim.x, .y and .z for kernels that the text does not launch.
     """
     values = {name: value for name, value in macros.items() if name.isidentifier()}
     block = ",".join(macros.get(name, "1") for name in _BLOCK) if _BLOCK[0] in macros else ""
@@ -120,7 +123,7 @@ def _make_key(value: Any) -> Any:
 def _find_block(
     host: KernelRunner, function: tree.Function, launch: KernelLaunch, enclosing: Scope, inner: Scope
 ) -> tuple[int, int, int] | None:
-    """Return the size of a block: of the launch, or the bound that the kernel says."""
+    """Return the block size of the launch, else that of the kernel's launch bounds."""
     expression = parse_expression(launch.block)
     sizes = _read_sizes(host, expression, enclosing)
     if sizes is None:
@@ -134,7 +137,7 @@ def _find_given_block(host: KernelRunner, arguments: str, scope: Scope) -> tuple
 
 
 def _make_block(sizes: tuple[int, ...] | None) -> tuple[int, int, int] | None:
-    """Return the size of a block of whole warps; None if it is none."""
+    """Return a block size that is a multiple of a warp; None for any other."""
     if sizes is None:
         return None
     x, y, z = (*sizes, 1, 1)[:3]

@@ -1,4 +1,4 @@
-"""Functions of CUDA that threads' code calls: address conversions, loads, conversions of elements, shuffles."""
+"""CUDA functions that device code calls: address conversions, loads, element conversions, shuffles."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LOAD = re.compile(r"__ld(?:g|cg|ca|cs|lu|cv)|__stg")
 
 
 def call_library(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
-    """Return what a function of CUDA or of the standard library makes; NOT_HERE for any other."""
+    """Return the result of a CUDA or standard library function; NOT_HERE for any other."""
     for names, least, call in _FUNCTIONS:
         if names.fullmatch(name) and len(node.arguments) >= least:
             return call(run, name, node, scope)
@@ -43,7 +43,7 @@ def call_library(run: KernelRunner, name: str, node: tree.Call, scope: Scope) ->
 
 
 def _ignore_call(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> None:
-    """A function that writes nothing which the threads' code reads."""
+    """Ignore a function without effect on values of the code."""
 
 
 def _get_address(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
@@ -54,7 +54,7 @@ def _get_address(run: KernelRunner, name: str, node: tree.Call, scope: Scope) ->
 
 
 def _call_select(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
-    """Return the least or the greatest of two numbers."""
+    """Return the minimum or the maximum of two numbers."""
     if len(node.arguments) != 2:
         return NOT_HERE
     one, two = (run.evaluate(argument, scope) for argument in node.arguments)
@@ -89,7 +89,7 @@ def _split_halves(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -
 
 
 def _call_shuffle(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
-    """Return a value of one lane in all of its warp."""
+    """Broadcast the value of one lane to its warp."""
     value, lane = (run.evaluate(argument, scope) for argument in node.arguments[1:3])
     if not isinstance(value, ThreadNumber) or not isinstance(lane, ThreadNumber):
         return None
@@ -132,7 +132,7 @@ _HARMLESS = re.compile(r"mbar|barrier|fence|wait|commit|prefetch|elect|arrive|se
 
 
 def lose_arguments(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
-    """Make unknown what a function without a body may write."""
+    """Make unknown everything that a function without a body may write."""
     name = node.function.last if isinstance(node.function, tree.Name) else getattr(node.function, "name", "")
     values = [run.evaluate(argument, scope) for argument in node.arguments]
     if not _HARMLESS.search(str(name)):
@@ -141,7 +141,7 @@ def lose_arguments(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
 
 
 def lose_values(run: KernelRunner, values: list[Any], name: str = "") -> None:
-    """Make unknown what is behind pointers."""
+    """Make the targets of pointers unknown."""
     for value in values:
         if isinstance(value, Pointer) and value.space == "local" and isinstance(value.array, LocalMemory):
             value.array.forget_values()

@@ -1,6 +1,6 @@
-"""Integers with a value for each thread: polynomials in names that the text leaves open, such as K or blockIdx.x.
+"""Integers with a value per thread: polynomials in names that the text leaves open, such as K or blockIdx.x.
 
-A coefficient is an int where all threads have the same, else an array [threads]. None is a value that is not known.
+A coefficient is an int if it is uniform, else an array [threads]. None is an unknown value.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ _ALL = (1 << 64) - 1
 
 @value_class(frozen=True, slots=True)
 class ThreadNumber:
-    """An integer of every thread. terms: names that are multiplied → their coefficient; kind: bits, and whether it is
-    signed.
+    """An integer of every thread.
+
+    terms: product of names → coefficient; kind: bits, and whether it is signed.
     """
 
     terms: dict[Monomial, Coefficient]
@@ -32,14 +33,14 @@ class ThreadNumber:
 
     @property
     def const(self) -> Coefficient | None:
-        """The value, None if it has a name in it."""
+        """The value, None if it contains a name."""
         if not self.terms:
             return 0
         return self.terms[()] if len(self.terms) == 1 and () in self.terms else None
 
     @property
     def known(self) -> int | None:
-        """The one value of all threads, None if there is none."""
+        """The uniform value of all threads, None if there is none."""
         value = self.const
         if value is None or isinstance(value, int):
             return value
@@ -47,11 +48,11 @@ class ThreadNumber:
 
     @property
     def uniform(self) -> bool:
-        """Whether all threads have the same."""
+        """Whether the value is the same in all threads."""
         return all(isinstance(term, int) or bool((term == term[0]).all()) for term in self.terms.values())
 
     def format_key(self) -> str:
-        """Return a text that equal numbers have in common, of one that is the same in all threads."""
+        """Return a text that equal uniform numbers share."""
         parts = ("*".join((str(_get_first(one)), *names)) for names, one in sorted(self.terms.items()))
         return "(" + "+".join(parts) + ")"
 
@@ -64,22 +65,22 @@ def _get_first(one: Coefficient) -> int:
 
 
 def make_number(value: Coefficient, kind: tuple[int, bool] = INT) -> ThreadNumber:
-    """Return a number without names."""
+    """Return a constant number."""
     return ThreadNumber({(): value}, kind)
 
 
 def make_name(name: str, kind: tuple[int, bool] = INT) -> ThreadNumber:
-    """Return the value of a name that the text leaves open."""
+    """Return the value of an open name."""
     return ThreadNumber({(name,): 1}, kind)
 
 
 def get_number(value: Any) -> ThreadNumber | None:
-    """Return a value that is an integer; None for any other."""
+    """Return an integer value; None for any other value."""
     return value if isinstance(value, ThreadNumber) else None
 
 
 def wrap_value(value: Coefficient, kind: tuple[int, bool]) -> Coefficient:
-    """Return a value as an integer type holds it; an array of 64 unsigned bits stays as its bits are."""
+    """Wrap a value to an integer type; an array of unsigned 64-bit values keeps its bits."""
     bits, signed = kind
     if isinstance(value, int):
         value &= (1 << bits) - 1
@@ -91,7 +92,7 @@ def wrap_value(value: Coefficient, kind: tuple[int, bool]) -> Coefficient:
 
 
 def as_array(value: Coefficient) -> Any:
-    """Return a coefficient that NumPy computes with: 64 bits, signed."""
+    """Return a coefficient as signed 64-bit integers for NumPy."""
     if not isinstance(value, int):
         return value
     value &= _ALL
@@ -99,7 +100,7 @@ def as_array(value: Coefficient) -> Any:
 
 
 def convert_number(number: Number, kind: tuple[int, bool]) -> Number:
-    """Return a number as another integer type has it."""
+    """Convert a number to another integer type."""
     if number is None:
         return None
     value = number.const
@@ -111,7 +112,7 @@ def convert_number(number: Number, kind: tuple[int, bool]) -> Number:
 
 
 def find_common_kind(one: tuple[int, bool], two: tuple[int, bool]) -> tuple[int, bool]:
-    """Return the type that C computes in."""
+    """Return the type of C's usual arithmetic conversions."""
     a, b = (kind if kind[0] >= 32 else INT for kind in (one, two))
     if a[0] != b[0]:
         return max(a, b)
@@ -135,7 +136,7 @@ def _add_terms(one: Coefficient, two: Coefficient, sign: int) -> Coefficient:
 
 
 def multiply_coefficients(one: Coefficient, two: Coefficient) -> Coefficient:
-    """Multiply two coefficients, modulo 2⁶⁴ where they are arrays."""
+    """Multiply two coefficients, modulo 2⁶⁴ if they are arrays."""
     if isinstance(one, int) and isinstance(two, int):
         return one * two
     with np.errstate(over="ignore"):
@@ -179,7 +180,7 @@ _WHOLE: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def apply_operator(op: str, one: Number, two: Number) -> Number:
-    """Return what a binary operator of C makes of two numbers."""
+    """Apply a binary operator of C to two numbers."""
     if one is None or two is None:
         return None
     if op in "+-":
@@ -200,7 +201,7 @@ def apply_operator(op: str, one: Number, two: Number) -> Number:
 
 
 def _apply_to_values(op: str, a: Coefficient, b: Coefficient, kind: tuple[int, bool]) -> Number:
-    """Return what an operator makes of whole numbers; None where a divisor is 0, or a division would have a sign."""
+    """Apply an operator to integers; None for division by 0 or with a negative operand."""
     if op in "/%" and (not np.all(as_array(b)) or (kind == ULONG and (np.any(as_array(a) < 0)))):
         return None
     if isinstance(a, int) and isinstance(b, int):
@@ -210,7 +211,7 @@ def _apply_to_values(op: str, a: Coefficient, b: Coefficient, kind: tuple[int, b
 
 
 def _name_result(op: str, one: ThreadNumber, two: ThreadNumber, kind: tuple[int, bool]) -> Number:
-    """Return a name for what an operator makes of open values that are the same in all threads."""
+    """Return a name for the result of an operator on open uniform values."""
     if op == "/" and two.known == 1:
         return one
     key = f"{one.format_key()}{op}{two.format_key()}"
@@ -231,7 +232,7 @@ def _shift_number(op: str, one: ThreadNumber, two: ThreadNumber) -> Number:
 
 
 def _shift_values(op: str, value: Coefficient, by: Coefficient, kind: tuple[int, bool]) -> Number:
-    """Return whole numbers shifted by less than their bits."""
+    """Shift integers by less than their width."""
     if isinstance(value, int) and isinstance(by, int):
         return make_number(wrap_value(value << by if op == "<<" else value >> by, kind), kind)
     x, y = np.asarray(as_array(value)), np.asarray(as_array(by))
@@ -260,7 +261,7 @@ def _compare_numbers(op: str, one: ThreadNumber, two: ThreadNumber) -> Number:
 
 
 def select_numbers(mask: NDArray[np.bool_], yes: Number, no: Number) -> Number:
-    """Return one number where the mask is set, the other elsewhere."""
+    """Return one number where the mask is set, else the other."""
     if yes is None or no is None:
         return None
     terms: dict[Monomial, Coefficient] = {}

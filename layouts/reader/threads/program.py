@@ -1,4 +1,4 @@
-"""What a text defines for its kernels: functions, structs and constants by name, and the kernels it launches."""
+"""Definitions of a text for its kernels (functions, structs and constants by name), and its kernel launches."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Span = tuple[int, int]
 
 @dataclass(slots=True)
 class Scope:
-    """Names of a block; parent: the scope around it."""
+    """Names of a block; parent: the enclosing scope."""
 
     parent: Scope | None = None
     names: dict[str, Any] = field(default_factory=dict)
 
     def find(self, name: str) -> Any:
-        """Return what a name means; KeyError if nothing declares it."""
+        """Return the meaning of a name; KeyError if nothing declares it."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.names:
@@ -52,7 +52,7 @@ class StructSet:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LaterValue:
-    """A constant or alias that is evaluated when its name is used."""
+    """A constant or alias that is evaluated on first use."""
 
     statement: tree.Declaration | tree.Alias | tree.Enum
     member: str = ""
@@ -61,7 +61,7 @@ class LaterValue:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelLaunch:
-    """A launch: template arguments, the expression of the block's size, the scope of its function's statements."""
+    """A launch: template arguments, the block-size expression, and the scope of the launching function."""
 
     templates: tuple[tree.Expression, ...]
     block: str
@@ -69,7 +69,7 @@ class KernelLaunch:
 
 
 def parse_program(text: str, macros: dict[str, str]) -> list[tuple[tree.Statement, ...]]:
-    """Parse a text, once for each choice of what its #if leave open."""
+    """Parse a text once for each choice of its open #if conditions."""
     leaves = list(list_leaves(make_variants(Preprocessor(text, 20, macros))))
     if len(leaves) > 4:
         return []
@@ -113,7 +113,7 @@ def is_kernel(text: str, function: tree.Function) -> bool:
 
 
 def read_head(text: str, function: tree.Function) -> str:
-    """Return the words in front of a function's parameters."""
+    """Return the words before a function's parameters."""
     first = max(text.rfind(mark, 0, function.span[0]) for mark in (";", "}"))
     return text[first + 1 : text.find("(", function.span[0] + 1) if function.body is None else function.body.span[0]]
 
@@ -138,7 +138,7 @@ def _get_first_argument(text: str) -> str:
 
 
 def list_launches(text: str, body: Sequence[tree.Statement], kernel: str) -> list[KernelLaunch]:
-    """List how a text launches a kernel: launches, and names of instances that it takes the address of."""
+    """List the launches of a kernel, and the instances whose address is taken."""
     found: list[KernelLaunch] = []
     functions = [f for f in _flatten_declarations(body) if isinstance(f, tree.Function) and f.body is not None]
     for match in re.finditer(rf"\b{re.escape(kernel)}\b", text):

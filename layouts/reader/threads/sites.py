@@ -1,4 +1,4 @@
-"""Where the text computes an address: the expression behind the names that hand it on."""
+"""Find where the text computes an address: the expression behind the names that pass it on."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ MOST_DEEP = 12
 def trace_site(
     run: KernelRunner, node: tree.Expression, scope: Scope, depth: int = 0, first: bool = False
 ) -> tuple[int, int]:
-    """Return the place of the expression that makes an address differ from lane to lane; the first sum behind the names
-    that hand it on if `first`: what a loop adds.
+    """Return the place of the expression that makes an address differ between lanes.
+
+    first: return the first sum behind the names instead, which a loop advances.
     """
     if depth > MOST_DEEP:
         return node.span
