@@ -62,7 +62,7 @@ def _make_meanings(line: str, means: list[str]) -> tuple[TextMeaning, ...]:
     opcode, shape, feature = _find_opcode(line), _parse_named_shape(line), _find_feature(line)
     notices = list(dict.fromkeys(means))
     legal = _list_shapes(opcode)
-    near = _nearest_shapes(shape, legal)
+    near = _find_nearest_shapes(shape, legal)
     if near is not None:
         notices.append(f"No {opcode or 'matrix instruction'} has the shape {shape}. Nearest: {', '.join(near)}.")
     if targets := _list_targets(opcode, feature, line):
@@ -85,7 +85,7 @@ def _list_shapes(opcode: str) -> list[str]:
     ]
 
 
-def _nearest_shapes(shape: str, legal: list[str]) -> list[str] | None:
+def _find_nearest_shapes(shape: str, legal: list[str]) -> list[str] | None:
     """Return the legal shapes nearest to one that is not legal; None if the shape is legal, or no shape."""
     if not shape or shape in legal or not parse_sizes(shape):
         return None

@@ -16,7 +16,7 @@ from lanescope.reader.code import recogniser
 from lanescope.reader.code.code_words import BuiltWord, build_words
 from lanescope.reader.code.symbolic_integers import find_runs
 from lanescope.reader.meaning import TextMeaning
-from lanescope.reader.word_spellings import is_address_number, marked
+from lanescope.reader.word_spellings import has_descriptor_marks, is_address_number
 
 _NUMBER = re.compile(
     r"\s*(?:0[xX][0-9a-fA-F]|0[bB][01]|0[dD][0-9]|[0-9a-fA-F]{1,8}\s*:\s*(?:0[xX])?[0-9a-fA-F]{1,8}\s*;?\s*$)"
@@ -127,7 +127,7 @@ def _recognise_spelled(text: str) -> tuple[TextMeaning, ...]:
     small = read.word >> 32 == 0
     short = _SHORT.fullmatch(text) is not None
     notices = tuple(note.text for note in read.warnings) or _list_doubts(read.word)
-    fits = number and (small or (len(plain.removeprefix("0x")) < _WHOLE and not marked(read.word)))
+    fits = number and (small or (len(plain.removeprefix("0x")) < _WHOLE and not has_descriptor_marks(read.word)))
     result = [printed_words.make_descriptor_meaning(read.word, notices, not (small or short or notices), fits=fits)]
     intended = {note.word for note in read.warnings} - {read.word}
     result += [

@@ -16,7 +16,7 @@ from lanescope.ptx.role import InstructionVerb
 from lanescope.ptx.table.umma_atoms import OPERATIONS
 from lanescope.reader import terms
 from lanescope.reader.atom_meaning import AtomMeaning, find_products, parse_dtype, parse_majors, parse_umma
-from lanescope.reader.operation_types import list_takeable
+from lanescope.reader.operation_types import list_accepted_instructions
 from lanescope.reader.terms import SyntaxTerm, TermText
 
 _ONE_TYPE = frozenset(("MmaMXF8Op", "MmaMXF4Op", "MmaMXF4NVF4Op"))  # of A and B; a scale's type is behind
@@ -49,7 +49,7 @@ def parse_operation(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
         found = _find_scaled_products(f"kind::{row.kind}", types["a"], types["b"])
     else:
         sizes = {dim: size for dim, size in zip("mnk", shape, strict=False) if size}
-        found = list_takeable(value.name, find_products(types, sizes, warpgroup))
+        found = list_accepted_instructions(value.name, find_products(types, sizes, warpgroup))
     registers = any(isinstance(argument, SyntaxTerm) and argument.name == "RMEM" for argument in args)
     return AtomMeaning(tuple(found), value.path, parse_majors(args), from_registers=registers) if found else None
 

@@ -69,7 +69,7 @@ def _find_addresses(instruction: Instruction, letter: str, major: str) -> Addres
     return AddressMap(chains[0].load.instruction, instruction, letter, major, rows, cols)
 
 
-def gives_addresses(rows: Values, cols: Values, address_map: AddressMap) -> bool:
+def matches_addresses(rows: Values, cols: Values, address_map: AddressMap) -> bool:
     """Return whether a formula matches a load's row addresses in the lanes whose addresses are used."""
     lanes = len(address_map.rows)
     if rows.shape[1] < lanes:

@@ -27,7 +27,7 @@ def recognise_fragment_code(text: str) -> tuple[TextMeaning, ...]:
         "begin": [describe_match(match, answer) for match in agree if match.map.values < answer.least],
         "half": [describe_match(match, answer) for match in answer.matches[:MOST_HALVES] if answer.half],
         "exchanged": [describe_match(match, answer) for match in answer.matches if match.swapped and not answer.moves],
-        "part": [describe_held(held, answer.letter) for held in answer.parts],
+        "part": [describe_part(held, answer.letter) for held in answer.parts],
         "addresses": [describe_address(address) for address in answer.addresses],
         "nearest": _describe_nearest(answer),
         "compared": answer.compared,
@@ -80,7 +80,7 @@ def name_map(fragment_map: FragmentMap, letter: str) -> str:
     return f"{join_words(names)} (and {more} more with the same map)" if more else join_words(names)
 
 
-def describe_held(part: HeldValues, letter: str) -> dict[str, Any]:
+def describe_part(part: HeldValues, letter: str) -> dict[str, Any]:
     """Describe a map that contains a text's values."""
     return {
         "name": name_map(part.map, letter),

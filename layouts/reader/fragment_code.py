@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from lanescope.errors import LayoutError
 from lanescope.ptx.fragment_maps import FragmentMap, list_fragment_maps
 from lanescope.reader.code.tree import Statement
-from lanescope.reader.fragment_addresses import AddressMap, gives_addresses, is_constant, list_address_maps
+from lanescope.reader.fragment_addresses import AddressMap, is_constant, list_address_maps, matches_addresses
 from lanescope.reader.fragment_formula import INDEX, rewrite_formula
 from lanescope.reader.fragment_parts import HeldValues, list_holding
 from lanescope.reader.fragment_values import MOST_VALUES, ValueClash, count_distinguished, find_clash
@@ -167,7 +167,7 @@ def _compare_single(
     maps = [fragment_map for fragment_map in list_fragment_maps() if fragment_map.values == 1 and range_ in (0, 1)]
     runs = _run_each(statements, (), names, maps)
     matches = _list_matches(runs, maps, letter, least)
-    fed = [address_map for address_map in list_address_maps() if gives_addresses(*runs[1][:2], address_map)]
+    fed = [address_map for address_map in list_address_maps() if matches_addresses(*runs[1][:2], address_map)]
     addresses = tuple(sorted(fed, key=lambda one: -len(one.rows)))
     loose = _list_loose(runs)
     parts = list_holding(*runs[1][:2], (0,), letter)

@@ -20,7 +20,7 @@ _TYPES: Mapping[str, frozenset[str]] = {
 }
 
 
-def list_takeable(operation: str, found: Iterable[Instruction]) -> list[Instruction]:
+def list_accepted_instructions(operation: str, found: Iterable[Instruction]) -> list[Instruction]:
     """List the instructions whose A and B an operation can take; all if its name contains no type."""
     types = _TYPES.get(operation)
     return [one for one in found if types is None or {one.types["a"], one.types["b"]} <= types]

@@ -17,10 +17,10 @@ from lanescope.reader.printed_columns import LabelledWord, Span
 from lanescope.reader.word_spellings import (
     WORD,
     find_words,
+    has_descriptor_marks,
     is_address_number,
     is_examined,
     is_likely_descriptor,
-    marked,
     parse_number,
 )
 
@@ -164,7 +164,7 @@ def _is_called_descriptor(word: LabelledWord, text: str) -> bool:
         return False
     separated = not word.label and text[: word.span[0]].endswith((" ", "\t"))
     other = re.search(r"(?<![\w.%$])[A-Za-z_]{3,}$", _get_words_before(word, text)) if separated else None
-    return marked(word.word) and (other is None or printed_columns.is_matrix_descriptor_label(other[0]))
+    return has_descriptor_marks(word.word) and (other is None or printed_columns.is_matrix_descriptor_label(other[0]))
 
 
 def _recognise_folded_words(text: str) -> tuple[TextMeaning, ...]:

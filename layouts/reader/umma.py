@@ -353,7 +353,7 @@ def _parse_print(text: str, printed: re.Match[str]) -> SpelledAtom:
 # PTX ----------------------------------------------------------------------------------------------------------------
 
 
-def atom_from_instruction(instruction: Instruction, text: str, word: str, tensor: bool | None = None) -> UmmaAtom:
+def make_instruction_atom(instruction: Instruction, text: str, word: str, tensor: bool | None = None) -> UmmaAtom:
     """Return the atom of a tcgen05.mma.
 
     word: its instruction descriptor or a wish, the default one if empty; tensor: whether A is in tensor memory, None to

@@ -61,7 +61,7 @@ def is_address_number(word: int) -> bool:
     return word >> 47 == 0 and word >> 44 in (0x5, 0x7)
 
 
-def marked(word: int) -> bool:
+def has_descriptor_marks(word: int) -> bool:
     """Return whether a number has a property that other numbers seldom have: a swizzle mode, or Blackwell's version."""
     return word >> 62 > 0 or not get_format_of_word(word).usual
 
@@ -141,7 +141,7 @@ def _find_vectors(text: str) -> Iterator[LabelledWord]:
         label = _get_label_before(text, match.start()) or _get_label_before(
             text, text.rfind("\n", 0, match.start()) + 1
         )
-        if is_likely_descriptor(word) and (label or marked(word)):
+        if is_likely_descriptor(word) and (label or has_descriptor_marks(word)):
             yield LabelledWord(label, word, match.span(), bool(label))
 
 
@@ -159,7 +159,11 @@ def _find_moved(text: str) -> Iterator[LabelledWord]:
     if not read and _ATOM.search(text):
         return  # the text says by another name what is run, and nothing of it reads these registers
     for register, word, span in (*_list_moved_words(text), *_list_joined_words(text)):
-        if is_likely_descriptor(word) and not is_address_number(word) and (marked(word) or register in read):
+        if (
+            is_likely_descriptor(word)
+            and not is_address_number(word)
+            and (has_descriptor_marks(word) or register in read)
+        ):
             yield LabelledWord("", word, span, False)
 
 
@@ -218,7 +222,9 @@ def _find_registers(text: str) -> Iterator[LabelledWord]:
     for register_word in printed_columns.find_register_words(text):
         moved = "MOV" in text[slice(*register_word.span)]
         if is_likely_descriptor(register_word.word) and (
-            not moved or marked(register_word.word) or f"gdesc[{register_word.label.split(':')[0]}]" in text
+            not moved
+            or has_descriptor_marks(register_word.word)
+            or f"gdesc[{register_word.label.split(':')[0]}]" in text
         ):
             yield register_word
 

@@ -37,7 +37,7 @@ def get_start_address(value: SymbolicInt, field: BitField = START) -> tuple[Line
     return (None, True) if lost else (start.source, False)
 
 
-def start_names(value: SymbolicInt) -> tuple[str, ...]:
+def list_start_names(value: SymbolicInt) -> tuple[str, ...]:
     """Return the names in a descriptor's start address, those that look like a buffer first."""
     line, _ = get_start_address(value)
     return _order_names(line.terms) if line is not None else ("",)
@@ -50,7 +50,7 @@ def _order_names(terms: tuple[tuple[str, int], ...]) -> tuple[str, ...]:
     return tuple(name for name, _ in ordered) or ("",)
 
 
-def word_of(value: SymbolicInt, symbols: Mapping[str, int]) -> int | None:
+def evaluate_word(value: SymbolicInt, symbols: Mapping[str, int]) -> int | None:
     """Return the word for values of its symbols; None if one is missing."""
     word = value.const
     for piece in value.pieces:

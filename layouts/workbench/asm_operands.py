@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from lanescope.reader.code.findings import AsmRun
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
 
-_JOINT = re.compile(r'\\n|\\t|"\s*"|"')  # what is between the words of PTX in C++'s strings
+_JOINT = re.compile(r'\\n|\\t|"\s*"|"')  # characters between the PTX words of C++ string literals
 
 
 def join_strings(text: str) -> str:

@@ -19,7 +19,7 @@ from lanescope.reader.code.doubts import UNSEEN
 from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.reader.excerpt import extract_code
 from lanescope.workbench import alignment, exchanged_buffers, messages, repairs, uses, verification
-from lanescope.workbench.addresses import start_names
+from lanescope.workbench.addresses import list_start_names
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.contents import TextContents
 from lanescope.workbench.loads import FilledTile, TextLoads
@@ -81,7 +81,7 @@ class _BenchBuilder(TextContents):
 
     def build(self) -> Bench:
         groups = self._group_uses(self.find_uses())
-        operands = verification.lay_blame([operand for group in groups for operand in self._verify_group(group)])
+        operands = verification.assign_blame([operand for group in groups for operand in self._verify_group(group)])
         pieces = self._describe_pieces(operands)
         if not operands:
             self.name_missing()
@@ -246,7 +246,7 @@ class _BenchBuilder(TextContents):
             operand=name,
             buffer=name if crossed is None else crossed.of,
             chosen=self.choices.get(f"storage.{name}"),
-            addresses=tuple(dict.fromkeys(part for argument in arguments for part in start_names(argument.value))),
+            addresses=tuple(dict.fromkeys(part for argument in arguments for part in list_start_names(argument.value))),
             start=next((line for line in starts if line is not None), None),
             function=group[0].of,
             loaded=frozenset() if filled is None else filled.maps,
@@ -272,10 +272,12 @@ class _BenchBuilder(TextContents):
             return replace(
                 operand, notices=(*operand.notices, exchanged_buffers.format_exchange_note(operand.name, other))
             )
-        mine = [n for turn in turns for n in start_names(turn.argument.value) if find_operand_letter(n) == operand.name]
+        mine = [
+            n for turn in turns for n in list_start_names(turn.argument.value) if find_operand_letter(n) == operand.name
+        ]
         at = self.symbols.get(mine[0]) if mine else None
         steps = exchanged_buffers.mark_wrong_steps(operand.name, other, operand.steps, at)
-        if operand.stored is None:  # no verdict without a storage: said, not judged
+        if operand.stored is None:  # without a storage there is no verdict
             return replace(
                 operand, notices=(*operand.notices, *(c.message for c in steps[0].causes)) if steps else operand.notices
             )

@@ -14,7 +14,7 @@ from lanescope.workbench.function_texts import blank_text, find_closing
 from lanescope.workbench.results import Bench, OperandStep, VerifiedOperand
 
 Span = tuple[int, int]
-_SWIZZLE = 9  # which argument of cuTensorMapEncodeTiled it is
+_SWIZZLE = 9  # index of the swizzle among cuTensorMapEncodeTiled's arguments
 
 
 class BlameFinder:
@@ -29,30 +29,30 @@ class BlameFinder:
     def __init__(self, text: str, bench: Bench, built: Iterable[DescriptorBuilder]) -> None:
         self.text = text
         self.blank = blank_text(text)
-        self.made = bench
+        self.bench = bench
         self.built = {builder.span: builder for builder in reversed(list(built))}
 
     def find_blamed_span(self, operand: VerifiedOperand, wrong: OperandStep) -> Span:
         """Return the span that must be changed for a wrong step."""
-        at = next((n for n, other in enumerate(self.made.operands) if other is operand), -1)
-        repaired = next((repair for repair in self.made.repairs if at in repair.operands), None)
+        at = next((n for n, other in enumerate(self.bench.operands) if other is operand), -1)
+        repaired = next((repair for repair in self.bench.repairs if at in repair.operands), None)
         if repaired is not None:
             return min(edit.span for edit in repaired.edits)
         cause = wrong.causes[0] if wrong.causes else None
         if cause is None:
             return wrong.span
         if cause.code == "wrong_transpose" and len(operand.wrong) == len(operand.steps):
-            spans = (p.spans for p in self.made.pieces if p.facts.get("ptx") == operand.instruction)
+            spans = (p.spans for p in self.bench.pieces if p.facts.get("ptx") == operand.instruction)
             return next(spans, (wrong.span,))[0]
         if cause.code == "stored_swizzle" and (swizzle := self._find_map_swizzle(operand)) is not None:
             return swizzle
-        origins = self._origins(operand, wrong, cause.changes)
+        origins = self._find_origins(operand, wrong, cause.changes)
         places = {span for origin in origins.values() for span in origin}
         if not places or not self._are_all_wrong(cause.code, origins.keys(), places):
             return self._find_turned_span(wrong) if cause.changes.keys() == {"start_address"} else wrong.span
         return min(self._find_giving_place(origin, cause.changes, field) for field, origin in origins.items())
 
-    def _origins(
+    def _find_origins(
         self, operand: VerifiedOperand, wrong: OperandStep, changed: Collection[str]
     ) -> Mapping[str, tuple[Span, ...]]:
         """Map each field to the places of the code that set it: the wrong field, or LBO and SBO if they have to change.
@@ -72,7 +72,7 @@ class BlameFinder:
 
     def _find_map_swizzle(self, operand: VerifiedOperand) -> Span | None:
         """Find the swizzle argument of an operand's tensor map."""
-        piece = self.made.pieces[operand.storage] if operand.storage is not None else None
+        piece = self.bench.pieces[operand.storage] if operand.storage is not None else None
         if piece is None or piece.kind != "tensor_map":
             return None
         at = find_argument_span(self.blank, piece.spans[0], _SWIZZLE)
@@ -101,7 +101,7 @@ class BlameFinder:
 
     def find_builder(self, operand: VerifiedOperand, step: OperandStep) -> DescriptorBuilder | None:
         """Find the code that builds the descriptor of a step."""
-        return self.built.get(step.span) or self.built.get(self.made.pieces[operand.descriptor].spans[0])
+        return self.built.get(step.span) or self.built.get(self.bench.pieces[operand.descriptor].spans[0])
 
     def find_number(self, origin: tuple[Span, ...]) -> Span:
         """Return the number among the places of a field that is not a shift amount, else the longest place."""
@@ -118,7 +118,7 @@ class BlameFinder:
         encoded = changes[field][0]
         for span in origin:
             if self.text[: span[0]].rstrip(" (").endswith(("<<", ">>")):
-                continue  # how far the field is shifted
+                continue  # the field's shift amount
             digits = self.text[slice(*span)].rstrip("uUlLzZ").replace("'", "")
             try:
                 value = int(digits, 0)
@@ -135,7 +135,7 @@ class BlameFinder:
         """
         seen = [
             operand
-            for operand in self.made.operands
+            for operand in self.bench.operands
             if operand.verdict != "unknown" and self._has_shared_fields(operand, fields, places)
         ]
         first = [operand.first_wrong for operand in seen]

@@ -13,7 +13,7 @@ _CAST = re.compile(
     r"\s*(?:(?:static_cast\s*<[\w:\s]+>|u?int\d*_t|cuuint\d+_t|unsigned|int)\s*\(\s*(\w+)\s*\)"
     r"|\(\s*[\w:]+(?:\s\w+)?\s*\)\s*(\w+))\s*"
 )
-_MOST_NAMED = 2  # its declaration, and here
+_MOST_NAMED = 2  # the declaration and this use
 _MOST = 8  # places that are followed
 
 

@@ -38,11 +38,11 @@ from lanescope.workbench import (
 )
 from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
 from lanescope.workbench.blame import BlameFinder
-from lanescope.workbench.consequences import drop_consequences, drop_told_doubts, find_constant_place, follows
+from lanescope.workbench.consequences import drop_consequences, drop_explained_doubts, find_constant_place, follows
 from lanescope.workbench.contents import HEADERS_KEY, WORK_KEY, evaluate_with_choices, format_headers
 from lanescope.workbench.cute_reads import describe_assumed_type, describe_open_fragment, list_cute_fragments
 from lanescope.workbench.finding_codes import DOUBTS, WARNINGS
-from lanescope.workbench.fragment_blame import lay_fragment_blame
+from lanescope.workbench.fragment_blame import assign_fragment_blame
 from lanescope.workbench.gaps import CheckedDescriptor, find_library, find_multiplier, list_checked_descriptors
 from lanescope.workbench.guesses import PATIENCE, Guesses
 from lanescope.workbench.idesc_checks import check_tensor_code
@@ -174,12 +174,12 @@ def check_text(
     doubts = _list_doubts(bench, built)
     checked = tuple(list_checked_descriptors(text, bench, guesses))
     findings = [_name_source_line(text, finding) for finding in findings]
-    steps, unverified = count_verified(bench, guesses, partial(_why_open, guesses))
-    needed = _leaves_threads(text, checked)
+    steps, unverified = count_verified(bench, guesses, partial(_explain_open, guesses))
+    needed = _needs_thread_run(text, checked)
     fragments, late = (
         _check_fragments(text, choices) if needed else (FragmentReport(), [])
-    )  # last: the time may be over
-    judged = lay_fragment_blame(fragments, tuple(built), blame, lambda text: _check_fragments(text, choices)[0])
+    )  # last, since time may run out
+    judged = assign_fragment_blame(fragments, tuple(built), blame, lambda text: _check_fragments(text, choices)[0])
     findings += [CheckFinding(f.code, f.message, f.span, "", f.reads, edits=f.edits) for f in judged]
     open_ = _drop_proved_points(open_, bench, fragments.proved) + late
     open_ += (OpenPoint(kernel.message, kernel.span, kernel.needs) for kernel in fragments.kernels if kernel.gap)
@@ -195,7 +195,7 @@ def check_text(
     return CheckReport(
         tuple(sorted(unique.values(), key=lambda finding: (finding.span, finding.code))),
         tuple(dict.fromkeys(open_)),
-        tuple(dict.fromkeys(drop_told_doubts(doubts, findings))),
+        tuple(dict.fromkeys(drop_explained_doubts(doubts, findings))),
         len(checked),
         len(maps),
         steps + fragments.verified + sum(one.reads for one in cute),
@@ -229,14 +229,16 @@ def _find_kernel_mistakes(code: Evaluation, bench: Bench, target: str) -> list[C
     text = KernelText(code)
     filled = filled_tiles.find_fill_mistakes(text, bench)
     budget = shared_budget.find_budget_mistakes(text, target)
-    bytes_ = [] if filled else transfers.find_transfer_mistakes(text)  # that follow from a box which is too small
+    bytes_ = (
+        [] if filled else transfers.find_transfer_mistakes(text)
+    )  # with too small a box the byte counts are wrong as well
     overlaps = copy_overlaps.find_overlaps(text, bench)
     ordered = (*order.find_order_mistakes(text), *tensor_memory_order.find_tensor_memory_mistakes(text))
     every = (*ordered, *filled, *bytes_, *budget, *overlaps)
     return [_make_pitfall_finding(mistake) for mistake in every]
 
 
-def _leaves_threads(text: str, checked: Collection[CheckedDescriptor]) -> bool:
+def _needs_thread_run(text: str, checked: Collection[CheckedDescriptor]) -> bool:
     """Return whether running all threads could decide more.
 
     That is so for fragments in registers, and for descriptors that no tensor map or layout has settled; tcgen05.cp is
@@ -303,19 +305,19 @@ def _check_operands(
     open_: list[OpenPoint] = []
     for operand in bench.operands:
         if operand.verdict == "unknown":
-            open_.append(_not_verified(bench, operand))
+            open_.append(_make_unverified_point(bench, operand))
         for step in list_first_wrong_steps(operand):
             code = step.causes[0].code if step.causes else ""
-            if code == "not_canonical" and _refused_map(bench, operand):
-                continue  # the map is at fault, and is found
-            if why := _why_open(guesses, operand, step):
+            if code == "not_canonical" and _is_map_refused(bench, operand):
+                continue  # the map is reported instead
+            if why := _explain_open(guesses, operand, step):
                 open_.append(OpenPoint(why, step.span))
             elif not follows(code, known):
                 places.setdefault((code, blame.find_blamed_span(operand, step)), []).append((operand, step))
     return [_make_mismatch_finding(bench, alike, span) for (_, span), alike in places.items()], open_
 
 
-def _not_verified(bench: Bench, operand: VerifiedOperand) -> OpenPoint:
+def _make_unverified_point(bench: Bench, operand: VerifiedOperand) -> OpenPoint:
     """Return the open point for an operand without a verdict, with the reason."""
     why = operand.missing[0] if operand.missing else "the file does not say enough."
     if operand.storage is None:
@@ -327,19 +329,19 @@ def _not_verified(bench: Bench, operand: VerifiedOperand) -> OpenPoint:
 def _drop_proved_points(points: list[OpenPoint], bench: Bench, proved: Collection[tuple[str, str]]) -> list[OpenPoint]:
     """Drop the open points of operands that were verified by running the threads."""
     told = {
-        _not_verified(bench, operand)
+        _make_unverified_point(bench, operand)
         for operand in bench.operands
         if operand.verdict == "unknown" and (operand.instruction, operand.name) in proved
     }
     return [point for point in points if point not in told]
 
 
-def _refused_map(bench: Bench, operand: VerifiedOperand) -> bool:
+def _is_map_refused(bench: Bench, operand: VerifiedOperand) -> bool:
     """Return whether an operand is stored by a tensor map that breaks a rule of TMA."""
     return operand.storage is not None and bool(bench.pieces[operand.storage].notices)
 
 
-def _why_open(guesses: Guesses, operand: VerifiedOperand, step: OperandStep) -> str:
+def _explain_open(guesses: Guesses, operand: VerifiedOperand, step: OperandStep) -> str:
     """Explain why a wrong step is not a finding; "" if it is one."""
     crossed = next((cause.message for cause in step.causes if cause.code == "operands_exchanged"), "")
     if crossed:
@@ -357,19 +359,19 @@ def _make_mismatch_finding(bench: Bench, alike: list[tuple[VerifiedOperand, Oper
         (a.key, a.value) for a in bench.assumed if a.summary and (not a.operands or names & set(a.operands))
     )
     reads = sum(step.span == wrong.span for other, _ in alike for step in other.wrong)
-    head = _lost(alike)
+    head = _describe_wrong_elements(alike)
     follows = tuple(list_wrong_reads(bench, alike))
     if not wrong.causes:
         return CheckFinding("other_bytes", head, span, "", reads, assumed, follows=follows)
     repaired = next((r for r in bench.repairs if all(bench.operands.index(o) in r.operands for o, _ in alike)), None)
     edits = repaired.edits if repaired else ()
     cause = wrong.causes[0]
-    moved = any(a.key.startswith("at.") for a in bench.assumed)  # then a word would hold an address that was made up
+    moved = any(a.key.startswith("at.") for a in bench.assumed)  # the word would contain an assumed address
     fix = str(cause.fix) if cause.fix and not moved else ""
     return CheckFinding(cause.code, f"{head} {cause.message}", span, fix, reads, assumed, edits, follows)
 
 
-def _lost(alike: list[tuple[VerifiedOperand, OperandStep]]) -> str:
+def _describe_wrong_elements(alike: list[tuple[VerifiedOperand, OperandStep]]) -> str:
     """Describe how many elements the first operand reads from wrong addresses, and which operands do the same."""
     operand, wrong = alike[0]
     turns = ", ".join(f"{name} = {value}" for name, value in wrong.loops.items())
@@ -404,7 +406,7 @@ def _find_assumed_starts(bench: Bench, guesses: Guesses) -> tuple[int, list[Open
     for operand in bench.operands:
         starts = tile_starts.list_assumed_starts(bench, operand) if operand.verdict == "match" else []
         alone = replace(bench, operands=(operand,)) if starts else bench
-        if starts and (reads := count_verified(alone, guesses, partial(_why_open, guesses))[0]):
+        if starts and (reads := count_verified(alone, guesses, partial(_explain_open, guesses))[0]):
             count += reads
             at = bench.pieces[operand.descriptor].spans[0]
             open_ += [OpenPoint(tile_starts.describe_assumed_start(operand, start), at) for start in starts]

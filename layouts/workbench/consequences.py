@@ -12,7 +12,7 @@ from lanescope.workbench.results import OperandStep, Span, VerifiedOperand
 
 # the code's own mistake → causes of wrong reads that follow from it
 FOLLOWS = {"not_shifted": ("bytes_not_shifted", "not_shifted", "shifted_twice", "start_wrong", "start_outside")}
-KEPT = frozenset({"generic_pointer"})  # causes that are told once, at the code's own mistake
+KEPT = frozenset({"generic_pointer"})  # causes that are reported only once, at the mistake in the code
 _WORD = re.compile(r"0x[\da-f]{16}")
 _BIT_61 = 1 << 61
 
@@ -44,7 +44,7 @@ def drop_consequences(findings: Iterable[Finding]) -> list[Finding]:
     return [finding for finding in told if finding.code != "reserved_bits" or not _is_within(finding.message, mask)]
 
 
-def drop_told_doubts(doubts: Iterable[Finding], findings: Collection[Finding]) -> Iterator[Finding]:
+def drop_explained_doubts(doubts: Iterable[Finding], findings: Collection[Finding]) -> Iterator[Finding]:
     """Yield the doubts about numbers that no finding is about."""
     for doubt in doubts:
         first, past = doubt.span

@@ -20,7 +20,7 @@ from lanescope.reader.code.evaluation import Evaluation, evaluate_text
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.work_words import may_have_work
 from lanescope.workbench import alignment, helpers, named_wgmma, pieces, scan, sizes, verification
-from lanescope.workbench.addresses import start_names
+from lanescope.workbench.addresses import list_start_names
 from lanescope.workbench.descriptor_arguments import DescriptorArgument
 from lanescope.workbench.loaded_maps import find_loaded_maps
 from lanescope.workbench.results import Assumption, Span, TextPiece
@@ -31,9 +31,9 @@ from lanescope.workbench.uses import DescriptorUse, find_code_uses
 from lanescope.workbench.words import find_word_uses
 
 Pairs = tuple[tuple[str, str], ...]
-LONGEST_MACRO = 200  # characters of what is given for one
+LONGEST_MACRO = 200  # characters of a macro's value
 HEADERS_KEY = "headers"  # parts of a text that are not its own: "120-4000 5100-6000"
-WORK_KEY = "work"  # whether code is evaluated only where it may do what is checked
+WORK_KEY = "work"  # whether only code with relevant words is evaluated
 _GIVEN = re.compile(r"[A-Za-z_]\w*(?:(?:::|\.)[A-Za-z_]\w*)*")  # BK, Config::BK, p.pitch
 _MACRO = "macro."  # keys of macros that a text does not define
 _BLACKWELL = re.compile(r"\btcgen05\.mma\b|\bSM100_MMA_\w+|\bUMMA::", re.I)
@@ -93,8 +93,8 @@ class TextContents:
         self.stores: list[TileStore] = []
         self.assumed: dict[str, Assumption] = {}
         self.missing: list[str] = []
-        self.symbols: dict[str, int] = {}  # values that were taken for names in the code
-        self.built: list[tuple[int, DescriptorBuilder]] = []  # what builds descriptors, and which piece it is
+        self.symbols: dict[str, int] = {}  # assumed values of names in the code
+        self.built: list[tuple[int, DescriptorBuilder]] = []  # builder → its piece
         self.printed_pieces: dict[str, int] = {}  # label of printed words → their piece
         self.doubtful: dict[int, list[Pitfall]] = {}
         self.aligned = alignment.find_declared_alignments(text)
@@ -183,7 +183,7 @@ class TextContents:
         loaded = find_loaded_maps(self.code, dict(_parse_macros(self.choices))) if self.code and not known else ()
         for tensor_map in (*known, *loaded):
             self.stores.append(TileStore(len(self.pieces), map=tensor_map))
-            self.pieces.append(pieces.piece_from_map(tensor_map))
+            self.pieces.append(pieces.make_map_piece(tensor_map))
 
     def _add_layouts(self, taken: list[DescriptorUse], open_bits: int | None) -> None:
         """Add the tensors of shared memory, then the other layouts. open_bits: bits of an element of open type."""
@@ -196,13 +196,13 @@ class TextContents:
         ]
         known = {layout.span[0] for layout in spelled}
         for name, span, laid in find_named_layouts(self.code, open_bits) if self.code else ():
-            layout = None if span[0] in known else scan.layout_from_cute(laid, name, span)
+            layout = None if span[0] in known else scan.make_printed_layout(laid, name, span)
             if layout is not None and len(spelled) < scan.MOST:
                 spelled.append(layout)
                 known.add(span[0])
         for layout in self._add_tensors(taken, open_bits, spelled):
             self.stores.append(TileStore(len(self.pieces), layout=layout, name=layout.label))
-            self.pieces.append(pieces.piece_from_layout(layout, (layout.span,)))
+            self.pieces.append(pieces.make_layout_piece(layout, (layout.span,)))
 
     def _add_tensors(
         self, taken: list[DescriptorUse], bits: int | None, spelled: list[scan.PrintedLayout]
@@ -211,7 +211,7 @@ class TextContents:
         starts = [line for use in taken for g in use.arguments.values() if (line := g.address) is not None]
         for tensor in find_shared_tensors(self.code, bits, starts) if self.code else ():
             layout = (
-                scan.layout_from_cute(tensor.layout, tensor.names[-1], tensor.span)
+                scan.make_printed_layout(tensor.layout, tensor.names[-1], tensor.span)
                 if tensor.layout is not None
                 else None
             )
@@ -230,7 +230,7 @@ class TextContents:
             )
             self.stores.append(store)
             spans = tuple(dict.fromkeys((*(s.span for s in alike), tensor.span)))
-            self.pieces.append(pieces.piece_from_layout(layout, spans, self.text))
+            self.pieces.append(pieces.make_layout_piece(layout, spans, self.text))
         return spelled
 
     def _add_builders(self) -> None:
@@ -241,7 +241,7 @@ class TextContents:
         for same in alike.values():
             self.built += [(len(self.pieces), builder) for builder in same]
             self.doubtful[len(self.pieces)] = [doubt for builder in same for doubt in builder.doubts]
-            self.pieces.append(pieces.piece_from_builders(same))
+            self.pieces.append(pieces.make_builder_piece(same))
 
     def _add_unknown_builders(self) -> None:
         """Add the calls of functions that build descriptors and have no code here, and were not chosen."""
@@ -263,7 +263,7 @@ class TextContents:
             labels.setdefault(scan.strip_label_number(word.label), []).append(word)
         for label, words in labels.items():
             self.printed_pieces[label] = len(self.pieces)
-            self.pieces.append(pieces.piece_from_words(label, words))
+            self.pieces.append(pieces.make_word_piece(label, words))
         return printed
 
     def _add_instructions(self) -> None:
@@ -272,7 +272,7 @@ class TextContents:
             first.setdefault(mention.instruction.ptx, mention)
         for mention in first.values():
             spans = tuple(m.span for m in self.mentions if m.instruction is mention.instruction)
-            self.pieces.append(pieces.piece_from_mention(mention, spans))
+            self.pieces.append(pieces.make_instruction_piece(mention, spans))
 
     def name_missing(self) -> None:
         """Record what is missing if nothing could be verified."""
@@ -298,7 +298,7 @@ class TextContents:
             return piece
         if self.built:
             return self._find_likeliest_builder(argument)
-        # no code here builds a descriptor: what is given for one, as it is spelled
+        # no code builds a descriptor: the descriptor arguments as spelled
         spelled = next((n for n, piece in enumerate(self.pieces) if piece.spans == (argument.span,)), None)
         if spelled is not None:
             return spelled
@@ -320,7 +320,7 @@ class TextContents:
     def _find_likeliest_builder(self, argument: DescriptorArgument) -> int:
         """Return the piece of the builder most like a descriptor, by its fields, start, buffer and name."""
         upper = argument.value.const >> 16
-        names = set(start_names(argument.value))
+        names = set(list_start_names(argument.value))
         line = argument.address
         start = "" if line is None else str(line) if line.terms else str(line.const)
 

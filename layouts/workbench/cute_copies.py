@@ -84,10 +84,10 @@ def _find_maker(value: Any, depth: int = 0) -> OpaqueValue | None:
     return _find_maker(inner, depth + 1)
 
 
-def _find_map_layout(made: OpaqueValue, text: str) -> CuteLayout:
-    layout = CuteEvaluator(text, None).evaluate_value(made.arguments[2])
+def _find_map_layout(copy: OpaqueValue, text: str) -> CuteLayout:
+    layout = CuteEvaluator(text, None).evaluate_value(copy.arguments[2])
     if not isinstance(layout, CuteLayout):
-        raise OpenCuteValueError(made.text)
+        raise OpenCuteValueError(copy.text)
     return layout
 
 

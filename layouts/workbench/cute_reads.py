@@ -74,7 +74,9 @@ def list_cute_fragments(code: Evaluation) -> tuple[CuteFragment, ...]:
         if call.term.head in _FRAGMENTS and len(found) < MOST_FRAGMENTS:
             fragment = _read_fragment(call.term, code.text)
             found.setdefault(fragment, fragment)
-    known = {one.span for one in found.values() if not one.gap}  # by a launch: the kernel alone tells no more
+    known = {
+        one.span for one in found.values() if not one.gap
+    }  # evaluated from a launch: the kernel alone gives no more
     descriptors = bool(find_multiplier(code.text))  # else an open TiledMMA is one of mma.sync
     return tuple(
         one
@@ -180,52 +182,52 @@ class _Values:
         return replace(sliced, swizzle=layout.swizzle, unit_bits=layout.unit_bits, offset=0)
 
 
-def _verify_fragment(made: CuteFragment, tile: _Tile, mma: CuteMma) -> CuteFragment:
+def _verify_fragment(fragment: CuteFragment, tile: _Tile, mma: CuteMma) -> CuteFragment:
     """Compare what each descriptor of a fragment reads with its tensor's layout."""
-    atom, operand = mma.atom, made.operand
+    atom, operand = mma.atom, fragment.operand
     assert atom.form is not None
     layout, expected = tile.layout, atom.get_tile(operand)
     if layout.unit_bits not in (None, atom.bits):
-        return replace(made, gap=OTHER_TILE, words=f"elements of {layout.unit_bits} bits")
+        return replace(fragment, gap=OTHER_TILE, words=f"elements of {layout.unit_bits} bits")
     if layout.offset or not mma.ordered or (atom.ctas > 1 and not tile.divided):
-        return replace(made, gap=OTHER_TILE, words="its order")
+        return replace(fragment, gap=OTHER_TILE, words="its order")
     plain = algebra.strip_swizzle(layout)
     if not tile.divided:
         counts = tuple(mode.size for mode in plain.modes[:2])
         if len(counts) < 2 or any(size % part for size, part in zip(counts, expected, strict=True)):
-            return _refuse_tile(made, counts, expected)
+            return _refuse_tile(fragment, counts, expected)
         plain = algebra.tiled_divide(plain, expected)
     one, *rest = plain.modes
     if one.rank != 2 or tuple(mode.size for mode in one.modes) != expected:
-        return replace(made, gap=OTHER_TILE, words=f"its first mode, {one}")
+        return replace(fragment, gap=OTHER_TILE, words=f"its first mode, {one}")
     first = CuteLayout(one.shape, one.stride, layout.swizzle, layout.unit_bits)
     try:
         word = make_cute_descriptor(first, atom.get_major(operand), atom.bits, atom.form)
     except LayoutError as error:
-        return replace(made, problem=_make_problem(made, first, atom, error), name=atom.name)
+        return replace(fragment, problem=_make_problem(fragment, first, atom, error), name=atom.name)
     seen = View(*expected, atom.bits, atom.get_major(operand), atom.form)
     steps = list(_list_offsets(rest))
     if len(steps) > MOST_STEPS:
-        return replace(made, gap=OTHER_TILE, words=f"its {len(steps)} parts")
+        return replace(fragment, gap=OTHER_TILE, words=f"its {len(steps)} parts")
     right = sum(_is_right(word, seen, first, offset) for offset in steps)
     if right < len(steps):
-        return replace(made, gap=OTHER_TILE, words=str(first))
-    return replace(made, reads=right, swizzled=bool(layout.swizzle))
+        return replace(fragment, gap=OTHER_TILE, words=str(first))
+    return replace(fragment, reads=right, swizzled=bool(layout.swizzle))
 
 
-def _refuse_tile(made: CuteFragment, sizes: Nested, expected: tuple[int, int]) -> CuteFragment:
-    side = "M" if made.operand == "a" else "N"
+def _refuse_tile(fragment: CuteFragment, sizes: Nested, expected: tuple[int, int]) -> CuteFragment:
+    side = "M" if fragment.operand == "a" else "N"
     said = "×".join(map(str, sizes)) if isinstance(sizes, tuple) else str(sizes)
     message = (
-        f"{made.operand.upper()} of {made.name}: the tile has {said} elements ({side}×K), which the atom's"
+        f"{fragment.operand.upper()} of {fragment.name}: the tile has {said} elements ({side}×K), which the atom's"
         f" {expected[0]}×{expected[1]} do not divide. Give a multiple of these."
     )
-    return replace(made, problem=Pitfall("cute_tile_indivisible", message, made.span))
+    return replace(fragment, problem=Pitfall("cute_tile_indivisible", message, fragment.span))
 
 
-def _make_problem(made: CuteFragment, tile: CuteLayout, atom: CuteAtom, error: LayoutError) -> Pitfall:
+def _make_problem(fragment: CuteFragment, tile: CuteLayout, atom: CuteAtom, error: LayoutError) -> Pitfall:
     """Explain why CuTe rejects an instruction's tile, or that it is canonical for the other major."""
-    major = atom.get_major(made.operand)
+    major = atom.get_major(fragment.operand)
     other = "MN" if major == "K" else "K"
     why = f"{error.message} {error.hint}"
     with suppress(LayoutError):
@@ -233,7 +235,9 @@ def _make_problem(made: CuteFragment, tile: CuteLayout, atom: CuteAtom, error: L
         make_cute_descriptor(tile, other, atom.bits, atom.form)
         why = f"The layout of the tensor is {other}-major. Give the atom the major {other}, or a {major}-major layout."
     return Pitfall(
-        "cute_not_canonical", f"{made.operand.upper()} of {made.name} is {major}-major. {why}".strip(), made.span
+        "cute_not_canonical",
+        f"{fragment.operand.upper()} of {fragment.name} is {major}-major. {why}".strip(),
+        fragment.span,
     )
 
 

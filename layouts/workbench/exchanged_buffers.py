@@ -13,7 +13,7 @@ from math import prod
 
 from lanescope.descriptor.case import Diagnosis
 from lanescope.reader.code.evaluation import Evaluation
-from lanescope.workbench.addresses import start_names
+from lanescope.workbench.addresses import list_start_names
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.results import OperandStep
 from lanescope.workbench.stores import TileStore
@@ -52,7 +52,7 @@ def find_exchanged_buffers(
     seen: dict[str, set[str]] = {}
     for use in uses:
         for operand, argument in use.arguments.items():
-            names = start_names(argument.value)
+            names = list_start_names(argument.value)
             if find_operand_letter(*names) is None and use.computed:
                 first = called.get((argument.value.const, argument.value.pieces), "")
                 names = (first,) if find_operand_letter(first) else tuple(_WORD.findall(text[slice(*argument.span)]))

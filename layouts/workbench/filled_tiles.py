@@ -26,7 +26,7 @@ TITLES = {
     "tma_tile_part": "The TMA copies fill a part of the tile",
 }
 _SHAPE = re.compile(r"m64n\d+k\d+")
-_GATHERED = re.compile(r"im2col")  # whose boxes are no rows of the tensor
+_GATHERED = re.compile(r"im2col")  # sources whose boxes are not rows of the tensor
 _PAIRED = re.compile(r"im2col|cta_group::2")  # a pair of CTAs shares the tile
 
 
@@ -163,7 +163,7 @@ class _FillFinder:
         (reached, last) = ends.pop() if len(ends) == 1 else (None, -1)
         if reached is None:
             return
-        # a start without the thread in it is every warpgroup's: its K steps are all that there are
+        # a start that does not depend on the thread is the same for every warpgroup, so these are all K steps
         sure = [operand for operand in operands if len(operand.symbols) == 1 and _is_along_k(operand)]
         maps = [self._find_operand_map(operand) for operand in sure]
         copied = {self._find_advance(one) if one is not None else None for one in maps}

@@ -22,12 +22,12 @@ from lanescope.workbench import (
 DOUBTS = frozenset(
     "comment_contradicts core_matrices_overlap lbo_unusual mask_cuts_address mask_too_wide sbo_unusual"
     " strides_unusual".split()
-)  # never a failure
+)  # codes that never fail a check
 WARNINGS = frozenset(
     "reserved_bits version_wrong idesc_reserved_bits idesc_type tiled_mma_permutation tile_alignment"
     " cute_tile_indivisible".split()
-)  # no other bytes are read for it
-TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
+)  # codes that do not change which bytes are read
+TITLES = {  # mistakes of the code itself; the verifier has titles for its causes
     **thread_tiles.TITLES,
     **idesc_checks.TITLES,
     **cute_reads.TITLES,

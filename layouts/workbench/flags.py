@@ -24,7 +24,7 @@ def flip_template_flags(text: str, at: int) -> Iterator[tuple[TextEdit, ...]]:
     edits = [
         {n: edit for n, span in enumerate(call) if (edit := _flip_flag(blank, span)) is not None} for call in calls
     ]
-    numbers = sorted({n for own in edits for n in own}, reverse=True)  # the transposes are last
+    numbers = sorted({n for own in edits for n in own}, reverse=True)  # transposes are the last template arguments
     for number in numbers:
         yield from ((own[number],) for own in edits if number in own)
     for number in numbers:

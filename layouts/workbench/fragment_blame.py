@@ -23,7 +23,7 @@ _CODES = ("fragment_mismatch", "rows_repeated")
 Recheck = Callable[[str], FragmentReport]
 
 
-def lay_fragment_blame(
+def assign_fragment_blame(
     report: FragmentReport, built: Sequence[DescriptorBuilder], blame: BlameFinder, recheck: Recheck
 ) -> list[FragmentFinding]:
     """Merge the findings of one wrong field into one at the place that sets it. recheck: checks another text."""
@@ -42,11 +42,11 @@ def lay_fragment_blame(
         (
             edits
             for edits in islice(chain(exact, scale_amounts(blame.text, places, had, needed)), MOST_TRIED)
-            if _mends(report, recheck(apply_edits(blame.text, edits)))
+            if _is_repair(report, recheck(apply_edits(blame.text, edits)))
         ),
         (),
     )
-    if not edits:  # the place of the read is as much as is known
+    if not edits:  # only the place of the read is known
         return every
     unit = 1 if field == "swizzle" else 16
     message = f"{first.message} {_SAID[field]} is {unit * had:,} and has to be {unit * needed:,}."
@@ -61,7 +61,7 @@ def _find_places(built: Sequence[DescriptorBuilder], read: Span, field: str) -> 
     return tuple(dict.fromkeys(span for builder in near for span in builder.origins.get(field, ())))
 
 
-def _mends(before: FragmentReport, after: FragmentReport) -> bool:
+def _is_repair(before: FragmentReport, after: FragmentReport) -> bool:
     """Return whether every wrong read becomes right and every right one stays right."""
     check_deadline()
     wrong = any(finding.code in _CODES for finding in after.findings)

@@ -17,14 +17,14 @@ from lanescope.workbench.open_names import NAME, SPOKEN, find_open_name
 from lanescope.workbench.results import Bench, Span, TextPiece, VerifiedOperand
 
 TCGEN05, NO_STORAGE, NO_READER, UNSAID = "tcgen05", "without a storage", "read by no instruction", "open otherwise"
-_UNSPECIFIC = (TCGEN05, NO_READER, UNSAID)  # which do not say what is missing
+_UNSPECIFIC = (TCGEN05, NO_READER, UNSAID)  # these do not name what is missing
 _BLACKWELL = re.compile(r"tcgen05\.mma(?![\w])|\bSM100_MMA_\w+|\bUMMA::|\btc_gen5_mma\b|\bUTC\w*MMA\b", re.I)
 _HOPPER = re.compile(
     r"wgmma\.mma_async(?!\w)|\b(?:SM90|MMA)_\d+x\d+x\d+_\w+|\bGMMA::|\b[HIQB]GMMA\.\d|\bwarp_group_dot\b"
 )
 _MULTIPLIERS = ("tcgen05.mma", "mma::", "wgmma.", "gmma.", "mma_", "tc_gen5", "utc", "sm90_", "warp_group_dot")
 TILED_MMA, KITTENS = "CuTe's TiledMMA", "ThunderKittens' tiles"
-_LIBRARIES = {  # what multiplies by names that say no instruction
+_LIBRARIES = {  # libraries that multiply without naming an instruction
     "wgmma": re.compile(r"\bwgmma\b|\bwarpgroup_(?:arrive|commit_batch|wait)\b"),
     TCGEN05: re.compile(r"\btcgen05\b"),
     KITTENS: re.compile(r"\b(?:st|tt)_(?:bf|hf|fl|tf32|fp\w{1,12})\s*<|\bmma?2?_At?Bt?\s*[<(]|\bkittens::(?:st|tt)\b"),

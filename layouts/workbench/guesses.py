@@ -16,7 +16,7 @@ from lanescope.workbench import Bench, OperandStep, VerifiedOperand, build_bench
 from lanescope.workbench.contents import evaluate_with_choices
 from lanescope.workbench.results import Assumption
 
-PATIENCE = 20  # a file is checked once and nobody waits for a page: so many times as many characters and steps
+PATIENCE = 20  # factor on the limits of characters and steps: a file is checked once, and no page waits for it
 MOST_VARIED = 16  # other choices of assumed values that are tried for one mismatch; with more it is open
 MOST_PAIRS = 24  # pairs of them that are tried together
 APART = 4096  # bytes that an assumed address or stride is moved by, to see whether a mismatch depends on it
@@ -27,7 +27,7 @@ class Guesses:
 
     def __init__(self, text: str, bench: Bench, given: Mapping[str, str]) -> None:
         self.text = text
-        self.made = bench
+        self.bench = bench
         self.given = given
         code = evaluate_with_choices(extract_code(text, text), PATIENCE, given)
         self.maps = sum(1 + tensor_map.alike for tensor_map in tensor_maps.find_named_maps(code)) if code else 0
@@ -35,19 +35,19 @@ class Guesses:
 
     def find_guess(self, operand: VerifiedOperand, wrong: OperandStep) -> str:
         """Return the assumption that a mismatch depends on, "" if it is wrong for every choice."""
-        bench = self.made
+        bench = self.bench
         if stored := self.find_guessed_storage(operand):
             return stored
         assumed = list(_list_assumed_values(self, operand))
         tried = assumed[:MOST_VARIED]
         for key, value, why in (*tried, *_list_assumed_stores(bench, operand)):
-            if _is_mended(self, {key: value}, operand, wrong):
+            if _is_repaired(self, {key: value}, operand, wrong):
                 return f"that rests on {why}."
         if len(assumed) > MOST_VARIED:
             return f"{len(assumed)} other choices of assumed values would have to be tried, more than {MOST_VARIED}."
         pairs = [(left, right) for left, right in combinations(tried, 2) if left[0] != right[0]]
         for left, right in pairs[:MOST_PAIRS]:
-            if _is_mended(self, {left[0]: left[1], right[0]: right[1]}, operand, wrong):
+            if _is_repaired(self, {left[0]: left[1], right[0]: right[1]}, operand, wrong):
                 return f"that rests on {left[2]} and {right[2]}."
         if len(pairs) > MOST_PAIRS:
             return f"{len(pairs)} pairs of assumed values would have to be tried, more than {MOST_PAIRS}."
@@ -55,7 +55,7 @@ class Guesses:
 
     def find_guessed_storage(self, operand: VerifiedOperand) -> str:
         """Return a sentence part if nothing in the text names an operand's storage, else ""."""
-        bench = self.made
+        bench = self.bench
         if not operand.guessed or len(bench.operands) < 2:
             return ""
         layouts = sum(piece.kind == "layout" for piece in bench.pieces)
@@ -63,7 +63,7 @@ class Guesses:
             return ""
         return f"nothing says that {operand.name.upper()} is stored as {operand.stored_why}."
 
-    def again(self, chosen: dict[str, str]) -> Bench | None:
+    def rebuild(self, chosen: dict[str, str]) -> Bench | None:
         """Return the bench of the text with other choices; None if they are refused."""
         check_deadline()
         key = frozenset(chosen.items())
@@ -75,14 +75,14 @@ class Guesses:
         return self.tried[key]
 
 
-def _is_mended(guesses: Guesses, chosen: dict[str, str], operand: VerifiedOperand, wrong: OperandStep) -> bool:
+def _is_repaired(guesses: Guesses, chosen: dict[str, str], operand: VerifiedOperand, wrong: OperandStep) -> bool:
     """Return whether other choices of assumed values remove a mismatch; for a panel, also whether they change it."""
-    again = guesses.again(chosen)
+    again = guesses.rebuild(chosen)
     if again is None:
         return False
-    same = _find_same_operand(guesses.made, again, operand)
+    same = _find_same_operand(guesses.bench, again, operand)
     left = _find_remaining_wrong(same, operand, wrong) if same else None
-    moved = any(name.startswith(("at.", "base.")) for name in chosen)  # that changes every word by itself
+    moved = any(name.startswith(("at.", "base.")) for name in chosen)  # moving an address changes every word anyway
     panel = not moved and any(name.startswith("panel.") for name in chosen)
     return left is None or (panel and (left.word, left.expected) != (wrong.word, wrong.expected))
 
@@ -109,10 +109,10 @@ def _find_same_operand(bench: Bench, again: Bench, operand: VerifiedOperand) -> 
 
 def _list_assumed_values(guesses: Guesses, operand: VerifiedOperand) -> Iterator[tuple[str, str, str]]:
     """Yield (key, another value, what is assumed) of every assumed value that a mismatch could rest on."""
-    for assumed in guesses.made.assumed:
+    for assumed in guesses.bench.assumed:
         about = assumed.key.partition(".")[2]
         if assumed.key in guesses.given:
-            continue  # whoever gave it vouches for it
+            continue  # given by the user, hence not an assumption
         if assumed.key.partition(".")[0] in ("major", "inner", "panel", "base") and about != operand.name:
             continue
         if assumed.key.startswith("at.") and about not in operand.symbols:
@@ -133,7 +133,7 @@ def _list_assumed_stores(bench: Bench, operand: VerifiedOperand) -> Iterator[tup
 
 def _list_other_values(assumed: Assumption) -> tuple[str, ...]:
     """Return other values that an assumed one might have."""
-    if assumed.key.startswith("size."):  # of elements that an operand or memory may have
+    if assumed.key.startswith("size."):  # element sizes in bytes
         return tuple(choice for choice in ("1", "2", "4") if choice != assumed.value)
     if assumed.choices:
         return tuple(choice for choice in assumed.choices if choice != assumed.value)

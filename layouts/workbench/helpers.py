@@ -14,7 +14,7 @@ from lanescope.reader.code.header_names import STANDARD
 from lanescope.workbench.results import Assumption, TextPiece
 from lanescope.workbench.scan import InstructionMention
 
-MOST = 4  # functions of one text that are asked for
+MOST = 4  # functions of one text whose results are requested
 ENCODED = f"(x & 0x{WINDOW_MASK:X}) >> 4"
 _BUILDS = re.compile(
     r"(?:make|get|create|build|construct|init|new|to|gen(?:erate)?|compute|encode|smem|shared|gmma|wgmma|matrix|mat)"

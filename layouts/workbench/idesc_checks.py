@@ -130,7 +130,7 @@ def _check_word(text: str, use: _MmaWord) -> list[Pitfall]:
     found = []
     for problem in problems:
         if problem.code == "not_on_target" and problem.field == "kind":
-            continue  # so is the instruction: target_checks.py tells it
+            continue  # the instruction is missing, too: target_checks.py reports it
         code = "idesc_reserved_bits" if problem.code == "reserved_bits" else "idesc_illegal"
         place = use.find_place(text, problem.field)
         found.append(Pitfall(code, f"Instruction descriptor {use.word}: {problem.message}", place))

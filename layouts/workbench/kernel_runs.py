@@ -35,7 +35,7 @@ _KINDS = {
 }
 PRODUCTS = frozenset(kind for opcode, kind in _KINDS.items() if ".mma" in opcode)  # kinds of events that multiply
 _PARTS = {"bulk": "bulk", "expect": "expect_tx"}
-# what CUTLASS and libcu++ call them, where their code is not in the text
+# names in CUTLASS and libcu++, whose code is not in the text
 _NAMED = {
     "warpgroup_arrive": "fence",
     "warpgroup_commit_batch": "commit",
@@ -48,7 +48,7 @@ _NAMED = {
     "barrier_expect_tx": "expect",
     "mbarrier_arrive_expect_tx": "expect",
 }
-_HARMLESS = re.compile(  # that are no fence, no product and no wait for one
+_HARMLESS = re.compile(  # calls that are neither a fence, a product nor a wait
     r"__\w+|(?:atomic|make_)\w*|printf|assert|(?:exp2?|log2?|r?sqrt|f?max|f?min|f?abs|pow|tanh|floor|ceil|fma)f?"
     r"|u?int\d*_t|(?:u?int|float|double|u?short|u?char|half)\d|half|bf16|dim3|clock(?:64)?|(?i:ceil_?div|cdiv|div_?up|round_?up|align_?up)|warpgroup_fence_operand|size|swap"
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-CUT = re.compile(r"…[0-9a-f]{8}")  # what represents the rest of a long name
+CUT = re.compile(r"…[0-9a-f]{8}")  # abbreviates the rest of a long name
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _LETTERS = {"a": "a", "sa": "a", "as": "a", "lhs": "a", "b": "b", "sb": "b", "bs": "b", "rhs": "b"}
 

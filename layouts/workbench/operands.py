@@ -17,7 +17,7 @@ from lanescope.ptx.instruction import Instruction
 from lanescope.reader.code.findings import Pitfall
 from lanescope.shared.swizzle import Mode
 from lanescope.workbench import alignment, verification
-from lanescope.workbench.addresses import evaluate_linear, get_start_address, start_names, word_of
+from lanescope.workbench.addresses import evaluate_linear, evaluate_word, get_start_address, list_start_names
 from lanescope.workbench.contents import TextContents
 from lanescope.workbench.loads import FilledTile
 from lanescope.workbench.presets import lay_preset
@@ -78,7 +78,7 @@ class OperandCase:
         key, choices = f"major.{self.name}", self.contents.choices
         if self.instruction.operand("a").element.bits != 16 and not self._has_instruction_descriptor:
             return "K"
-        if stated and key not in choices:  # one that is set for a few instructions alone is wrong there
+        if stated and key not in choices:  # the majority decides: an immediate of few instructions is a mistake
             return "MN" if 2 * stated.count("MN") > len(stated) else "K"
         value = choices.get(key, "K").upper()
         if value not in ("K", "MN"):
@@ -122,7 +122,7 @@ class OperandCase:
 
     def _list_address_names(self) -> set[str]:
         """Return the names in the descriptors' start addresses."""
-        return {name for turn in self.turns for name in start_names(turn.argument.value)}
+        return {name for turn in self.turns for name in list_start_names(turn.argument.value)}
 
     # where the tile is ----------------------------------------------------------------------------------------------
 
@@ -154,7 +154,7 @@ class OperandCase:
     def _lay_preset(self, view: View) -> bool:
         """Use the standard storage that was given for the operand; return whether one was."""
         chosen = self.contents.choices.get(f"stored.{self.name}")
-        words = (word_of(turn.argument.value, self.contents.symbols) for turn in self.turns)
+        words = (evaluate_word(turn.argument.value, self.contents.symbols) for turn in self.turns)
         word = next((word for word in words if word is not None), None)
         if chosen is None or word is None:
             return False

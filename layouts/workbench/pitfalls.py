@@ -54,7 +54,7 @@ def find_pitfalls(text: str, built: Iterable[DescriptorBuilder]) -> Iterator[Pit
         for pitfall in builder.warnings:
             first, past = pitfall.span
             if pitfall.span in start and not text[slice(*pitfall.span)].isdigit():
-                # of several places that make the start, the one that says most
+                # of several places that make the start, the most specific
                 named = [span for span in start if not _NUMBER.search(text[slice(*span)])] or start
                 yield replace(pitfall, span=max(named, key=lambda span: span[1] - span[0]))
             elif pitfall.code == "reserved_bits" or any(low < past and first < high for low, high in lines):

@@ -19,7 +19,7 @@ from lanescope.shared.tma import make_panel_storage
 from lanescope.workbench.results import Assumption
 from lanescope.workbench.tiles import StoredTile, TileRequest
 
-PRESETS = {  # name → what it is called, with its swizzle
+PRESETS = {  # name → title, completed by the swizzle
     "box": "TMA box, {mode}",
     "atoms": "CuTe atom, {mode}",
     "cores": "Core matrices",

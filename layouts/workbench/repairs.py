@@ -20,8 +20,8 @@ from lanescope.reader.code.builders import DescriptorBuilder
 from lanescope.workbench import flags
 from lanescope.workbench.results import Bench, OperandStep, Repair, Span, TextEdit, VerifiedOperand
 
-MOST_TRIED = 24  # edits that are tried for one operand
-MOST_CHARACTERS = 1 << 20  # of all texts that are tried for one operand
+MOST_TRIED = 24  # edits tried per operand
+MOST_CHARACTERS = 1 << 20  # total characters of the texts tried per operand
 MOST_OFFERED = 4
 _NUMBER = re.compile(r"(?<![\w.])(0[xX][\da-fA-F']+|0[bB][01']+|\d[\d']*)([uUlLzZ]*)(?![\w.])")
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -63,7 +63,7 @@ def find_repairs(
                 if edits in tried:
                     continue
                 check_deadline()
-                tried[edits] = repair = _try(text, bench, operand, edits, retry)
+                tried[edits] = repair = _try_edits(text, bench, operand, edits, retry)
                 if repair is not None:
                     repairs[edits] = repair
                     found += 1
@@ -77,7 +77,7 @@ def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
     return text
 
 
-def _try(text: str, bench: Bench, operand: VerifiedOperand, edits: Edits, retry: Retry) -> Repair | None:
+def _try_edits(text: str, bench: Bench, operand: VerifiedOperand, edits: Edits, retry: Retry) -> Repair | None:
     """Return the repair for edits, None if a step of the operand stays wrong or anything else gets worse."""
     try:
         after = retry(apply_edits(text, edits))

@@ -16,10 +16,10 @@ from lanescope.descriptor.matrix import View
 from lanescope.ptx.table.descriptors import WGMMA
 
 Span = tuple[int, int]
-K_OF_INSTRUCTION = "the K of the instruction"  # why a symbol that is named after it has a value
+K_OF_INSTRUCTION = "the K of the instruction"  # reason for the value of a symbol that is named after it
 _STORAGE_KEYS = ("base", "boxes", "panel", "swizzle")
 _ASSUMED = "{label} is taken as {value}: {why}."
-_SUMMARIES = {  # kind of an assumed value → what a verdict rests on
+_SUMMARIES = {  # kind of an assumption → sentence that names it
     "at": "{label} is taken as {value}, {why}.",
     "base": "That {label} {value} is taken from the word: {why}.",
     "boxes": "{label} are assumed to form one tile: {why}.",
@@ -190,12 +190,12 @@ class VerifiedOperand:
     k_steps: int = 0
     stages: int = 1
     left: int = 0  # steps whose descriptor depends on a value that the text leaves open
-    symbols: tuple[str, ...] = ()  # what its descriptors are made of
+    symbols: tuple[str, ...] = ()  # the symbols in its descriptors
     others: tuple[int, ...] = ()  # pieces of its later steps
-    assumed: tuple[Assumption, ...] = ()  # what its storage rests on and the text does not say
-    one_of: int = 0  # how many instructions of the text may read it, 0 where the text says which
-    place: Span | None = None  # what has to be changed for the first wrong step
-    seen: View | None = None  # how the instruction reads it
+    assumed: tuple[Assumption, ...] = ()  # assumptions about its storage
+    one_of: int = 0  # number of instructions that may read it, 0 if the text determines the reader
+    place: Span | None = None  # the place to change for the first wrong step
+    seen: View | None = None  # the instruction's view of it
 
     @property
     def form(self) -> DescriptorFormat:

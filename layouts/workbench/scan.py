@@ -226,7 +226,7 @@ def find_tiled_layouts(text: str, bits: int | None) -> Iterator[PrintedLayout]:
             yield _make_layout(layout, spelled, label, span)
 
 
-def layout_from_cute(layout: cute.CuteLayout, label: str, span: Span) -> PrintedLayout | None:
+def make_printed_layout(layout: cute.CuteLayout, label: str, span: Span) -> PrintedLayout | None:
     """Return a layout made by code; None unless it has two modes, or two and stages."""
     return _make_layout(layout, str(layout), label, span) if _is_tile(layout) else None
 

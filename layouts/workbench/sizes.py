@@ -22,8 +22,8 @@ CHOICES = ("1", "2", "4", "8", "16")
 MOST = 16  # sizes of one text that are assumed
 _SIZE = re.compile(r"sizeof\((\*[^()]+(?:\([^()]*\)[^()]*)*|\w+)\)")
 _PRODUCT = re.compile(rf"\((?:(?P<one>[^*]+) \* )?(?P<size>{_SIZE.pattern})(?: \* (?P<other>[^*]+))?\)")
-_POINTER = re.compile(r"(?<![a-z])[sp]_?[A-Z]|ptr|smem|shared|buf|tile|^[sp][a-z]$")  # what pointers are called
-# what types of elements are called: T, TA, InT, scalar_t, ElementA, DType
+_POINTER = re.compile(r"(?<![a-z])[sp]_?[A-Z]|ptr|smem|shared|buf|tile|^[sp][a-z]$")  # usual names of pointers
+# usual names of element types: T, TA, InT, scalar_t, ElementA, DType
 _ELEMENT = re.compile(
     r"^T\w?$|(?:[a-z_]|^[A-Z])T$|[a-z]_t$|^T_?(?:[A-Z]|in$)|(?i:elem|type|scalar|half|float|bf16|fp\d|^(?:AB?|B|In)$)"
 )

@@ -76,7 +76,7 @@ class _Order:
         )  # the steps of a lone operand are counted by themselves
         before = self.seen.setdefault((stage, whose), [])
         step = (stage, whose, site, turn)
-        if at and run_of in self.first:  # one of several calls, each a K step further than the one before
+        if at and run_of in self.first:  # one of several calls, each one K step after the previous
             begun = self.first[run_of]
             placed = SlicePlace(stage, begun.m, begun.n, begun.k + at)
         else:
@@ -134,7 +134,7 @@ class _LoopRuns:
             self.first[site, enclosing] = addresses
             self.like[site, enclosing] = enclosing
             run = 0
-            if turn and any(len(turns) > 1 for turns in others.values()):  # they had theirs before this one began
+            if turn and any(len(turns) > 1 for turns in others.values()):  # their steps came before this call
                 same = next((c for c in others if self.first[site, c] == addresses), None)
                 run = 1 + max(self.number[site, c] for c in others) if same is None else self.number[site, same]
                 self.like[site, enclosing] = self.like[site, same] if same is not None else enclosing
@@ -164,7 +164,7 @@ def _place_unrolled(
             continue
         moved = _get_difference(addresses[name], last.get(name))
         if moved == k_bytes and last.get(other) == addresses.get(other):
-            return k, m, n  # one K step further, and the other operand is not
+            return k, m, n  # one K step further, unlike the other operand
         place = same[0][1]
         known = [lines.get(name) for lines, p in same]
         count = len(set(map(str, known)))

@@ -27,7 +27,7 @@ def mark_shared_stages(
     another.
     """
     marked = list(steps)
-    if any(step.verdict == "mismatch" for step in steps):  # what is read may be anywhere
+    if any(step.verdict == "mismatch" for step in steps):  # the bytes that are read are unknown
         return marked
     chunks_of = _list_chunks(steps, used, view, endless)
     first = min(chunks_of, default=0)

@@ -9,13 +9,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from lanescope.workbench.addresses import start_names
+from lanescope.workbench.addresses import list_start_names
 from lanescope.workbench.function_texts import COMMENT
 from lanescope.workbench.uses import DescriptorUse
 
 Span = tuple[int, int]
 Run = tuple[object, ...]  # which calls belong together: the loops' turn, the calls around, and the first of them
-# what is between two calls that do not follow one another in every case, or not in one sum
+# statements between two calls that do not always follow one another, or belong to different sums
 _BREAKS = re.compile(
     r"[{}#?]|\b(?:else|if|for|while|do|switch|case|goto|return)\b|wait|sync|commit|barrier|fence", re.I
 )
@@ -125,7 +125,7 @@ def _is_given_same_accumulator(run: Sequence[DescriptorUse], text: str) -> bool 
 def _has_no_sums(texts: Iterable[str], run: Sequence[DescriptorUse], text: str) -> bool:
     """Return whether an argument of the calls cannot be their accumulator: a number, a buffer or a descriptor."""
     arguments = [argument for use in run for argument in use.arguments.values()]
-    buffers = {name for argument in arguments for name in start_names(argument.value)}
+    buffers = {name for argument in arguments for name in list_start_names(argument.value)}
     written = {text[slice(*argument.span)] for argument in arguments}
     return any(
         _NO_SUM.search(written_text) or written_text in written or _list_names(written_text) & buffers

@@ -20,7 +20,7 @@ _COMMON = frozenset(
     " params param load copy layout sh shm start data uint h d global tensors dev device host x y p the".split()
 )
 _OUTPUTS = frozenset("c d o out output outputs acc accum epi epilogue result".split())
-# why a store is an operand's where nothing in the text says so
+# reasons for a store that nothing in the text assigns
 ONLY, FIRST, SECOND, NO_OTHER = "it is the only one", "A’s comes first", "B’s second", "the text has no other"
 BY_ORDER = (FIRST, SECOND, NO_OTHER)
 GUESSED = (ONLY, *BY_ORDER)
@@ -63,7 +63,7 @@ class TileStore:
             return self.layout.text == other.layout.text
         return False
 
-    def named(self, names: Collection[str]) -> bool:
+    def has_name_in(self, names: Collection[str]) -> bool:
         """Return whether one of its names, also as an address, is among these."""
         return any(name.lstrip("&") in names for name in self.names)
 
@@ -97,7 +97,7 @@ class Clues:
     loaded: frozenset[str] = frozenset()
 
 
-Choice = tuple[TileStore | None, str]  # an operand's store, and why that is its
+Choice = tuple[TileStore | None, str]  # an operand's store, and the reason
 
 
 def pair_stores(stores: Sequence[TileStore], clues: Sequence[Clues], used: Collection[int] = ()) -> dict[str, Choice]:
@@ -126,7 +126,7 @@ def pair_stores(stores: Sequence[TileStore], clues: Sequence[Clues], used: Colle
         for store in inputs
         if store.operand is None
         and store.begins is None
-        and not (store.map is not None and store.map.source == LOADED)  # only its loads say whose it is
+        and not (store.map is not None and store.map.source == LOADED)  # only its loads determine its operand
         and not any(store is one for one in assigned)
     ]
     return {**chosen, **_assign_in_order(rest, free, used)}
@@ -150,7 +150,7 @@ def _find_store_over_buffer(stores: Iterable[TileStore], clues: Clues) -> Choice
 def _find_named_store(stores: Sequence[TileStore], clues: Clues, used: Collection[int]) -> Choice | None:
     """Return the store named by TMA's loads, the names of the addresses or the operand's letter."""
     named_stores = [store for store in stores if store.operand == clues.buffer]
-    loaded = [store for store in stores if store.map is not None and store.named(clues.loaded)]
+    loaded = [store for store in stores if store.map is not None and store.has_name_in(clues.loaded)]
     if len(loaded) == 1:
         return loaded[0], f"TMA loads it from {loaded[0].names[0].lstrip('&')}"
     words = {word for address in clues.addresses for word in _split_name(address)}

@@ -15,11 +15,11 @@ from lanescope.workbench import alignment
 from lanescope.workbench.results import K_OF_INSTRUCTION, Assumption
 from lanescope.workbench.verification import OperandTurn
 
-FIRST_ADDRESS, NEXT_ADDRESS, PAST_ADDRESSES = 0x400, 0x8000, 0x38000  # where the tiles of a text are taken to begin
-# what programs call the elements of K that one instruction takes: WGMMA_K, WGMMA::K, kWgmmaK, INST_K
+FIRST_ADDRESS, NEXT_ADDRESS, PAST_ADDRESSES = 0x400, 0x8000, 0x38000  # assumed start of a text's tiles
+# usual names of the K of one instruction: WGMMA_K, WGMMA::K, kWgmmaK, INST_K
 _INSTRUCTION_K = re.compile(r"(?:mma|inst(?:r|ruction)?)(?:<[^<>]*>)?(?:_|::)?k(?:_?dim)?$", re.I)
 _BRANCH = re.compile(r"\(.* \? (\d+) : (\d+)\)")
-_ADDRESS = ("smem", "shared", "ptr", "addr", "base", "tile", "buf", "&", "s")  # in what addresses are called
+_ADDRESS = ("smem", "shared", "ptr", "addr", "base", "tile", "buf", "&", "s")  # words in names of addresses
 
 
 def list_symbols(turns: Sequence[OperandTurn]) -> Iterator[str]:

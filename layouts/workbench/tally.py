@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from lanescope.workbench.guesses import Guesses
 from lanescope.workbench.results import Bench, OperandStep, Span, VerifiedOperand
 
-MOST_PLACES = 8  # of one operand that are told
+MOST_PLACES = 8  # reported places per operand
 _SAYS_TOO_LITTLE = "The text does not say enough."
 
 

@@ -159,7 +159,7 @@ def _explain_missing(name: str, targets: Sequence[str], target: str, family: str
     why = explain_missing(name, targets, target) if targets else None
     if why is None:
         return ""
-    same = any(strip_suffix(one) == strip_suffix(target) for one in targets)  # then the GPU has it
+    same = any(strip_suffix(one) == strip_suffix(target) for one in targets)  # the GPU has it then
     instead = find_substitutes(target, family) if family and not same else ()
     does = f" {target} has {join_words([word.replace('_', '.') for word in instead])} for it." if instead else ""
     return " ".join(why) + does

@@ -200,7 +200,7 @@ class _Judge:
     def list_earlier(self, name: str) -> list[tuple[tuple[int, ...], tuple[FragmentOrigin, ...]]]:
         return self.history.get(((self.use.span, self.use.calls), name), [])
 
-    def find_way(self, name: str) -> tuple[tuple[str, ...], tuple[int, ...]] | None:
+    def find_turn_offset(self, name: str) -> tuple[tuple[str, ...], tuple[int, ...]] | None:
         """Return the distance that an operand moves per iteration of the outermost loop that moves it."""
         for turns, warps in reversed(self.list_earlier(name)):
             for other, before in self.list_earlier(name):
@@ -266,7 +266,7 @@ def _is_right(judge: _Judge, name: str, warps: tuple[FragmentOrigin, ...] | None
     """Return whether fragments are rows and columns in plain order, and go on along K as the loop does."""
     if warps is None:
         return False
-    way = judge.find_way(name)
+    way = judge.find_turn_offset(name)
     for warp in warps:
         if not warp.separable or warp.k_order != tuple(range(warp.places[0].shape[1])) or warp.repeated_rows:
             return False
@@ -282,7 +282,7 @@ def _find_cause(judge: _Judge, arrived: ArrivedOperand, separable: bool) -> str 
     if cause := _find_load_cause(judge, arrived):
         return cause
     if runner.shared.broken or not judge.run.complete or all(warp.empty == warp.total for warp in arrived.warps):
-        return None  # code that is not here may fill what nothing stores
+        return None  # code outside the text may fill it
     if any(warp.padded for warp in arrived.warps) or (
         arrived.loads and all(is_packed_load(runner, n) for n in arrived.loads)
     ):

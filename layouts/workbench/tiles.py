@@ -25,7 +25,7 @@ from lanescope.workbench.results import Assumption
 from lanescope.workbench.scan import PrintedLayout
 from lanescope.workbench.stores import TileStore
 
-UNFILLED = "the TMA calls of the text fill"  # how an open value says that the loads are too few
+UNFILLED = "the TMA calls of the text fill"  # begins the reason of an open value whose loads are too few
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class StoredTile:
     assumed: tuple[Assumption, ...]
     why: str
     mn: int | None = None  # rows that one box or layout holds
-    stage_bytes: int = 0  # from one stage to the next, 0 where the text does not say
-    start: int | None = None  # its first byte, where the text says it
+    stage_bytes: int = 0  # from stage to stage, 0 if unknown
+    start: int | None = None  # its first byte, if the text gives it
 
     def make_storage(self, base: int, view: View) -> Storage:
         return _make_storage(tuple({**self.spec, "base": base}.items()), view.bits, view.major)
@@ -73,7 +73,7 @@ class TileRequest:
         return "M" if self.operand == "a" else "N"
 
 
-OpenValues = tuple[Assumption, ...]  # what has to be given first
+OpenValues = tuple[Assumption, ...]  # values that must be given first
 
 
 def lay_tile(store: TileStore, request: TileRequest) -> StoredTile | OpenValues:

@@ -42,7 +42,7 @@ _QUALIFIER = re.compile(r"::(%\w+|%\[\w+\])")
 _ELSEWHERE = re.compile(r"multicast|cta_group::2|mapa|shared::cluster\.b64|im2col")  # bytes of, or for, other CTAs
 _NAMED_LOAD = re.compile(r"cp_async_bulk_tensor_[1-5]d_global_to_shared")
 _LONGEST = 80  # characters of an argument that names a map
-CUT_TURNS = frozenset(MOST_TURNS)  # after so many a loop may have been left
+CUT_TURNS = frozenset(MOST_TURNS)  # a loop with this many iterations may have been cut
 Loops = tuple[tuple[str, SymbolicInt], ...]
 _Value = TypeVar("_Value")
 

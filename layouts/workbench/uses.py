@@ -18,7 +18,7 @@ from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
-from lanescope.workbench.addresses import start_names
+from lanescope.workbench.addresses import list_start_names
 from lanescope.workbench.asm_operands import can_be_word, count_left_out, find_operand_argument
 from lanescope.workbench.descriptor_arguments import ArgumentSources, DescriptorArgument
 from lanescope.workbench.mma_runs import find_mma_runs
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from lanescope.ptx.instruction import Instruction
 
 MOST = 256  # uses of one text
-_CALL = re.compile(r"mma|gemm", re.I)  # what a call that takes descriptors is called
+_CALL = re.compile(r"mma|gemm", re.I)  # name of a call that takes descriptors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +48,11 @@ class DescriptorUse:
     loops: tuple[tuple[str, int], ...]
     of: str
     order: int
-    assumed: bool = False  # which operand it is
-    computed: bool = True  # by code, whose shifts were seen
+    assumed: bool = False  # whether the operand is assumed
+    computed: bool = True  # by code, so that its shifts are known
     sure: bool = True  # whether the text says which instruction it is, not only that it has some
     registers: bool | None = None
-    again: bool = False  # a printed word that its forerunner has, too, and that represents a step of its own
+    again: bool = False  # a printed word that repeats the previous one but is a step of its own
     majors: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -79,7 +79,7 @@ def find_code_uses(
         return uses[:MOST]
     fed = any(
         "mma" in run.text for run in evaluation.assembled
-    )  # whose descriptors are open: which of these is whose is too
+    )  # their descriptors are open, hence also which of these they read
     return [use for use in find_unread_descriptors(evaluation, mentions) if not (fed and use.assumed)][:MOST]
 
 
@@ -115,7 +115,7 @@ class _Wgmma:
         return {name: None if value is None else value.known for name, value in values.items()}
 
 
-_MAJORS: dict[int | None, str] = {0: "K", 1: "MN"}  # transpose immediate → the major that it says
+_MAJORS: dict[int | None, str] = {0: "K", 1: "MN"}  # transpose immediate → major
 
 
 def _find_wgmmas(asm_runs: Iterable[AsmRun]) -> Iterator[tuple[AsmRun, InstructionMention]]:
@@ -226,7 +226,7 @@ def _make_call_use(
         return None
     mention = atom or _find_mention(call.term.span, mentions)
     registers = in_registers(mention)
-    named = [find_operand_letter(*start_names(value)) for value in words]
+    named = [find_operand_letter(*list_start_names(value)) for value in words]
     which = _name_operands(named, registers)
     if not which:
         return None
@@ -303,12 +303,12 @@ def _find_arguments(call: Span, same: Sequence[FoundDescriptor], value: Symbolic
 
 
 def _assign_by_address(value: SymbolicInt) -> str:
-    return f"its address comes from {start_names(value)[0]}"
+    return f"its address comes from {list_start_names(value)[0]}"
 
 
 def _explain_operand(operand: str, n: int, value: SymbolicInt, head: str, registers: bool) -> str:
     """Explain why the n-th descriptor of a call is an operand's."""
-    named = find_operand_letter(*start_names(value))
+    named = find_operand_letter(*list_start_names(value))
     return _assign_by_address(value) if named == operand else _assign_by_place(n, head, registers)
 
 
@@ -383,7 +383,7 @@ def _group_descriptors(evaluation: Evaluation) -> dict[str, list[list[FoundDescr
     groups: dict[str, list[list[FoundDescriptor]]] = {}
     for group in builders.group_values(evaluation):
         if any(descriptor.value.plain is None or descriptor.value.known is not None for descriptor in group):
-            named = builders.find_operand_name(group[0].name) or find_operand_letter(*start_names(group[0].value))
+            named = builders.find_operand_name(group[0].name) or find_operand_letter(*list_start_names(group[0].value))
             groups.setdefault(named or "", []).append(group)
     return groups
 
@@ -428,7 +428,7 @@ def group_by_tile(uses: list[DescriptorUse]) -> list[list[DescriptorUse]]:
     for use in uses:
         key = []
         for name in sorted(use.arguments):
-            names_of = [f"{name}:{n}" for n in start_names(use.arguments[name].value)]
+            names_of = [f"{name}:{n}" for n in list_start_names(use.arguments[name].value)]
             known = sorted({root(owner[n]) for n in names_of if n in owner})
             at = known[0] if known else len(groups)
             if not known:

@@ -1,7 +1,6 @@
 """Verify each step of one operand, element by element, against its stored tile.
 
-`operands.py` calls `verify_steps` with the tile; `bench_builder.py` uses `lay_blame` to find the place of every wrong
-step.
+`operands.py` calls `verify_steps` with the tile; `bench_builder.py` locates wrong steps by `assign_blame`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from lanescope.shared import tma
 from lanescope.shared.storage import Storage, storage
 from lanescope.shared.swizzle import WIDEST_PATTERN
 from lanescope.workbench import stages
-from lanescope.workbench.addresses import evaluate_linear, word_of
+from lanescope.workbench.addresses import evaluate_linear, evaluate_word
 from lanescope.workbench.descriptor_arguments import DescriptorArgument
 from lanescope.workbench.results import OperandStep, Span, VerifiedOperand
 from lanescope.workbench.slice_order import SlicePlace, is_staged
@@ -32,7 +31,7 @@ from lanescope.workbench.tiles import StoredTile
 from lanescope.workbench.uses import DescriptorUse
 
 MOST_STEPS = 64  # of one operand
-MOST_CAUSES = 8  # chains of calls of one operand whose causes are looked for
+MOST_CAUSES = 8  # call chains of one operand whose causes are sought
 _OF_CODE = ("shifts_of_32_bits", "sign_extended", "high_word_missing", "generic_pointer")
 
 
@@ -180,7 +179,7 @@ def verify_steps(
     steps: list[OperandStep] = []
     for turn in turns[:MOST_STEPS]:
         check_deadline()
-        word = word_of(turn.argument.value, ground.symbols)
+        word = evaluate_word(turn.argument.value, ground.symbols)
         if word is not None:
             executed.append(turn)
             steps.append(tiles.step(turn, word))
@@ -211,7 +210,7 @@ def _explain_steps(
                 step, causes=_find_causes(turn, step, stored, tiles.view(turn), before, pitfalls)
             )
         else:
-            require_inside(tiles.view(turn), stored, step.mn, step.k)  # what looking for causes would refuse
+            require_inside(tiles.view(turn), stored, step.mn, step.k)  # slices that the diagnosis rejects
     return explained_steps
 
 
@@ -248,7 +247,7 @@ def _make_repeat_diagnosis(step: OperandStep, earlier: OperandStep, other: Diagn
     return Diagnosis("other_slice", message, other.fix, other.changes)
 
 
-def lay_blame(operands: Sequence[VerifiedOperand]) -> list[VerifiedOperand]:
+def assign_blame(operands: Sequence[VerifiedOperand]) -> list[VerifiedOperand]:
     """Assign every wrong step to a place in the code.
 
     The place is where its descriptor is written or, if other calls run the same place and are right, the innermost call
@@ -345,7 +344,7 @@ def diagnose_step(
 
 def list_fitting_tiles(turn: OperandTurn, view: View, symbols: Mapping[str, int]) -> tuple[str, ...]:
     """List standard tiles that a step reads, if nothing is known of the storage."""
-    word = word_of(turn.argument.value, symbols)
+    word = evaluate_word(turn.argument.value, symbols)
     if word is None:
         return ()
     try:

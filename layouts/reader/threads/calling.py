@@ -236,7 +236,7 @@ def _call_overload(run: KernelRunner, name: tree.Name, found: FunctionSet, node:
     chosen = _choose_overload(found.functions, len(node.arguments), len(templates))
     if chosen is not None and len(run.frames) < MOST_DEEP:
         return call_function(run, chosen, node, templates, scope, _find_home(run, name.last, found, scope))
-    return library.lose_arguments(run, node, scope)
+    return library.forget_arguments(run, node, scope)
 
 
 def evaluate_call(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
@@ -258,7 +258,7 @@ def evaluate_call(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
     if isinstance(found, SizedType) and found.scope is None:
         values = [run.evaluate(argument, scope) for argument in node.arguments]
         return cast_value(run, values[0], found) if len(values) == 1 else None
-    return library.lose_arguments(run, node, scope)
+    return library.forget_arguments(run, node, scope)
 
 
 def _find_home(run: KernelRunner, name: str, found: FunctionSet, scope: Scope) -> Scope:
@@ -280,7 +280,7 @@ def _call_member(run: KernelRunner, node: tree.Call, function: tree.Member, scop
             chosen = _choose_overload(found.functions, len(node.arguments), 0)
             if chosen is not None and len(run.frames) < MOST_DEEP:
                 return call_function(run, chosen, node, (), scope, _make_member_scope(base))
-    return library.lose_arguments(run, node, scope)
+    return library.forget_arguments(run, node, scope)
 
 
 def _choose_overload(functions: Sequence[tree.Function], count: int, templates: int) -> tree.Function | None:

@@ -107,7 +107,7 @@ def _call_memcpy(run: KernelRunner, name: str, node: tree.Call, scope: Scope) ->
     target, source, size = (run.evaluate(argument, scope) for argument in node.arguments[:3])
     bytes_ = size.known if isinstance(size, ThreadNumber) else None
     if not isinstance(target, Pointer) or target.space != "shared":
-        return lose_values(run, [target])
+        return forget_targets(run, [target])
     if not isinstance(source, Pointer) or source.space != "global" or not bytes_ or bytes_ > 64:
         run.shared.broken = run.shared.broken or "a copy of a size that is not known"
         return None
@@ -131,16 +131,16 @@ _FUNCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[KernelRunner, str, tree.
 _HARMLESS = re.compile(r"mbar|barrier|fence|wait|commit|prefetch|elect|arrive|setmaxnreg|reg_|tensormap", re.I)
 
 
-def lose_arguments(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
+def forget_arguments(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
     """Make unknown everything that a function without a body may write."""
     name = node.function.last if isinstance(node.function, tree.Name) else getattr(node.function, "name", "")
     values = [run.evaluate(argument, scope) for argument in node.arguments]
     if not _HARMLESS.search(str(name)):
-        lose_values(run, values, str(name))
+        forget_targets(run, values, str(name))
     return None
 
 
-def lose_values(run: KernelRunner, values: list[Any], name: str = "") -> None:
+def forget_targets(run: KernelRunner, values: list[Any], name: str = "") -> None:
     """Make the targets of pointers unknown."""
     for value in values:
         if isinstance(value, Pointer) and value.space == "local" and isinstance(value.array, LocalMemory):
