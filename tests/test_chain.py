@@ -194,7 +194,7 @@ WHY = [
         TF32,
         "b",
         {"kind": "rows", "inner": "MN", "pitch_bytes": 48},
-        "B[0,0] and B[1,0] lie 48 bytes apart",
+        "B[0,0] and B[1,0] are 48 bytes apart",
         "Store it K-major, or load it with ld.shared.",
     ),
     (

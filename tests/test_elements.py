@@ -88,7 +88,7 @@ def test_what_lies_in_no_register_is_in_none(text: str) -> None:
         (f"A[5][9] of {RS}", "warp 0, lane 20 (thread 20), register R2, bits 31:16."),
         # Types of 4 bits lie in bits 5:2 of their byte (PTX ISA, kind::f8f6f4): byte 1 of R0.
         ("A[0][1] of mma.m16n8k32 f32 += e2m1 × e2m1", "lane 0, register R0, bits 13:10."),
-        (f"C[3][5] of {F16_INTO_F32}", "The page shows D, which lies otherwise."),
+        (f"C[3][5] of {F16_INTO_F32}", "The page shows D, which has another layout."),
         ("A[5][9] of tcgen05.mma kind::f16", "A[5][9] is in tensor memory: lane 5, column 4, bits 31:16."),
         ("lane 5 of tcgen05.mma kind::f16", "D: column 0 D[5][0], column 1 D[5][1]"),
         ("lane 5 of mma.m8n8k4 f16", "A of product 1: R0 A[1][0] A[1][1], R1 A[1][2] A[1][3]."),

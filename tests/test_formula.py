@@ -188,7 +188,7 @@ def test_values_are_what_c_computes(made: FormulaCase) -> None:
         ("1 / 0.0", "divided by zero"),
         ("9007199254740992", "2^53 or more"),
         ("9007199254740991 + 1", "2^53 or more"),
-        ("* 2", "'*' stands where a value is expected"),
+        ("* 2", "'*' was found where a value is expected"),
         ("1e400", "a value is too large"),
         ("-" * 33 + "i", f"more than {DEEPEST} signs"),
         ("(" * 32 + "i" + ")" * 32, f"nested deeper than {DEEPEST}"),

@@ -237,7 +237,7 @@ def test_the_worked_examples_have_their_immediates_and_strides() -> None:
         (F16, ("from=registers,k=256", "", ""), "a.k", "At most 8"),
         (F16, ("selector=1", "", ""), "a.selector", "no key"),
         (F16, ("kind=rows", "", ""), "a.pitch_bytes", "from 1"),
-        (F16, ("kind=rows,pitch_bytes=16", "", ""), "a.kind", "same byte"),
+        (F16, ("kind=rows,pitch_bytes=16", "", ""), "a.kind", "share a byte"),
         (F16, ("kind=rows,pitch_bytes=80", "", ""), "a.kind", "No descriptor reads step 0"),
         (F16, ("kind=rows,pitch_bytes=128,order=mn", "", ""), "a.order", "no key"),
         (F16, ("kind=cute,layout=((8,4),(8,2)):((8,64),(1,512))", "", ""), "a.layout", "32 rows"),

@@ -145,8 +145,8 @@ def test_a_wrong_word_says_where_an_element_is_read_and_where_it_lies() -> None:
     (matrix,) = draw_descriptor(wrong, WGMMA, "a", TILE, k=16).matrices
     read = int(matrix.list_holders(9, 3)[0][1])
     lies = int(TILE.address(9, 19))
-    assert say(matrix, 9, 3).startswith(f"[9][3] is read from byte {read:#x}, but lies at {lies:#x}")
-    assert say(matrix, 3, 3) == f"[3][3] is read from byte {int(TILE.address(3, 19)):#x}, where it lies"
+    assert say(matrix, 9, 3).startswith(f"[9][3] is read from byte {read:#x}, but is at {lies:#x}")
+    assert say(matrix, 3, 3) == f"[3][3] is read from byte {int(TILE.address(3, 19)):#x}, where it is"
     drawn = draw_descriptor(str(right), WGMMA.ptx, "a", TILE, k=16)
     assert "1024 of 1024" in drawn.title
     alone = draw_descriptor(right, WGMMA, "a", None).matrices[0]

@@ -66,7 +66,7 @@ def test_a_listing_of_a_product_names_the_product(target: str, tmp_path: Path) -
         told = read_sass(listing)
         assert simplify(line.ptx) in told.facts["candidates"], (line.ptx, told.facts["candidates"])
         assert "instruction descriptor, idesc[UR" in " ".join(told.notices)
-        inside = "A lies in tensor memory" in " ".join(told.notices)
+        inside = "A is in tensor memory" in " ".join(told.notices)
         assert inside == ("[r598]" in line.operands), line
 
 

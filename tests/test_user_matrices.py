@@ -105,7 +105,7 @@ def test_real_numbers_and_functions() -> None:
         ("", "a value is missing at the end"),
         ("i +", "missing at the end"),
         ("x", "'x' has no value"),
-        ("i ** 2", "stands where a value is expected"),
+        ("i ** 2", "was found where a value is expected"),
         ("(i", "')' is missing"),
         ("i 2", "follows a complete formula"),
         ("6 / i", "divided by zero"),

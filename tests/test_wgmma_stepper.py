@@ -139,7 +139,7 @@ def test_the_address_of_a_line_comes_about_as_the_sentence_says() -> None:
     found = step()
     said = list_captions(found, "line", "a")
     assert (
-        "start `0x000` + 384 = `0x180`, and the XOR with 3 makes `0x1B0`. There lie the 16 bytes of A[3][0…7]"
+        "start `0x000` + 384 = `0x180`, and the XOR with 3 makes `0x1B0`. These are the 16 bytes of A[3][0…7]"
         in said[3]
     )
     assert found.a.at[11][0] == 1024 + 3 * 128 + 3 * 16

@@ -129,7 +129,7 @@ def test_a_box_shorter_than_the_operand_is_said_to_be() -> None:
     assert made.verdict == "match" and boxes.value == "2" and boxes.summary in made.detail
     assert "the box has 64 of N and one instruction takes 128" in boxes.why
     alone = build_bench(replace_all(("m64n64k16", "m64n128k16")), {"boxes.b": "1"})
-    assert alone.verdict == "unknown" and any("where the rest lies" in one for one in alone.missing)
+    assert alone.verdict == "unknown" and any("address of the rest" in one for one in alone.missing)
     assert not any(one.key.startswith("boxes.") for one in build_bench(BOTH).assumed)
 
 
@@ -194,7 +194,7 @@ def test_a_printed_word_that_is_there_twice_is_a_step_only_where_its_place_says_
     assert read(0x40, 0x42, 0x42, 0x46) == "..x."
     words = "".join(f"desc_a: {0x4000004000010000 | at:#x}\n" for at in (0x40, 0x42, 0x42, 0x46))
     wrong = build_bench(words + layout + "SM90_64x64x16_F32BF16BF16_SS")
-    assert "K step 1 stands here again" in wrong.detail
+    assert "K step 1 is repeated here" in wrong.detail
     assert read(0x40, 0x40, 0x42, 0x42, 0x44, 0x44, 0x46, 0x46) == "...."  # two threads print
     assert read(0x40, 0x42, 0x44, 0x46, 0x40, 0x42, 0x44, 0x46) == "...."  # the loop's next turn
 

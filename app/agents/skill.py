@@ -58,7 +58,7 @@ def render_skill() -> str:
             "\n".join(f"- {rule}" for rule in RULES),
             "## Tools of `lanescope mcp`",
             format_table(("tool", "when, and what it answers"), rows),
-            "Inputs that work as they stand:",
+            "Inputs that work as they are:",
             "\n".join(examples),
             "## Without MCP",
             "Each command takes `--json`. Exit status: 0 good, 1 a mismatch or finding, 2 refused.",

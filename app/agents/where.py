@@ -350,7 +350,7 @@ def _find_in_tiled_mma(text: str, question: TiledUmmaBody) -> Located:
     held = made.operand(match[1])
     title = f"{held.name.upper()}, {held.row_count} × {held.col_count}"
     if held.shared:
-        raise LayoutError("bad_find", f"{title}, lies in shared memory.", "A descriptor reads it.", "place")
+        raise LayoutError("bad_find", f"{title}, is in shared memory.", "A descriptor reads it.", "place")
     place = parse_place(text[match.end() :], example)
     return _locate(text, title, _find_in_map(place, title, held, (held.row_count, held.col_count)))
 

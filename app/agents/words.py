@@ -123,7 +123,7 @@ def verify_idesc(question: VerifyIdescQuestion) -> VerifiedIdesc:
             raise error.move_to_field(f"expected.{error.field}") from None
         if expected.kind != answer.kind:
             message = f"expected.kind is {expected.kind}, the word is read as {answer.kind}."
-            raise LayoutError("bad_choice", message, "The kind stands in the opcode: give one.", "expected.kind")
+            raise LayoutError("bad_choice", message, "The kind is in the opcode: give one.", "expected.kind")
         differences = [
             IdescDifference(field=one.title, says=one.says, expected=other.says)
             for one, other in zip(answer.fields, expected.fields, strict=True)

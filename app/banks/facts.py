@@ -337,7 +337,7 @@ def parse_accesses(text: str) -> list[Json]:
         if part[:1].isalpha() and part != "null":
             out[-1]["pattern"] = part
         elif not out:
-            raise LayoutError("bad_accesses", f"'{part[:40]}' stands before any access.", ACCESS_TEXT, "accesses")
+            raise LayoutError("bad_accesses", f"'{part[:40]}' precedes every access.", ACCESS_TEXT, "accesses")
         else:
             out[-1].setdefault("address", []).extend(banks.parse_addresses(part))
     return out

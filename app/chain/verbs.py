@@ -19,7 +19,7 @@ def chain(
     load: Annotated[str, typer.Option(help="The ldmatrix or stmatrix; the best one when left out.")] = "",
     major: Annotated[str, typer.Option(help="K or MN: the contiguous dimension.")] = "K",
     storage: Annotated[
-        list[str] | None, typer.Option(help="Where the data lies: kind=rows,pitch_bytes=144,swizzle=128B, …")
+        list[str] | None, typer.Option(help="Storage of the data: kind=rows,pitch_bytes=144,swizzle=128B, …")
     ] = None,
     loop: Annotated[
         str, typer.Option(help="Instead: a file, or -, with the body of POST /tiles/loop; a whole main loop.")

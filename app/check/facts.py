@@ -61,7 +61,7 @@ class CheckFinding:
         list[SourceEdit],
         Description("Changes of the text that were tried: with all of them every read that follows is right."),
     ]
-    follows: Annotated[list[FollowingRead], Description("Where the wrong reads that follow from it stand.")]
+    follows: Annotated[list[FollowingRead], Description("Where the wrong reads that follow from it are.")]
 
 
 @fact
@@ -119,7 +119,7 @@ class CheckReport:
     open: list[OpenQuestion]
     doubts: Annotated[list[CheckFinding], Description("What is unusual and may be right: no finding, and no failure.")]
     unverified: Annotated[dict[str, int], Description("Why reads were not verified, and how many for each reason.")]
-    unverified_at: Annotated[dict[str, SourceSpan], Description("Where the first of them stands, by the reason.")]
+    unverified_at: Annotated[dict[str, SourceSpan], Description("Where the first of them is, by the reason.")]
     gaps: Annotated[dict[str, int], Description("Why descriptors have no verdict, and how many for each reason.")]
     placed: Annotated[
         int,

@@ -54,10 +54,10 @@ class DeliveryQuestion:
     first: int = number_field(1, "Along m or n", "Operands side by side along m or n.", least=1, most=LONGEST_SIDE)
     second: int = number_field(1, "Along k", "Operands side by side along k; n of C and D.", least=1, most=LONGEST_SIDE)
     source: str = word_field(
-        SOURCES, "Stored as", "Where the elements lie; chosen: the order that one wide load delivers", called=WHERE
+        SOURCES, "Stored as", "Where the elements are; chosen: the order that one wide load delivers", called=WHERE
     )
     stored: str = word_field(
-        TYPES, "Stored type", "Element type where they lie; the operand's where it is left out", "", called=SAME
+        TYPES, "Stored type", "Element type in memory; the operand's type if omitted", "", called=SAME
     )
     pitch_bytes: int = number_field(0, "Pitch", "Bytes from row to row; 0: rows without gaps.", most=1 << 20)
     swizzle: str = word_field([mode.name for mode in BY_WIDTH], "Swizzle", "The swizzle mode of rows.", "none")

@@ -105,7 +105,7 @@ def parse_fence(argument: str, body: list[str]) -> Fence:
     for line in body:
         option = _OPTION.match(line)
         if option and (text or option[1] in options):
-            problem = "stands behind the text" if text else "is given twice"
+            problem = "follows the text" if text else "is given twice"
             raise LayoutError("bad_figure", f"Option '{option[1]}' {problem}.", "Options first, each once.")
         if option:
             options[option[1]] = option[2].strip() or "1"

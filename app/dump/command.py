@@ -50,7 +50,7 @@ def _print_answer(answer: DumpVerified, inside: list[list[bool]]) -> None:
         m = answer.missing
         print(f"  of {m.wrong} right values {m.found} found, {m.several} in several places, {m.absent} nowhere")
     for layout in answer.layouts:
-        print(f"  the tile lies as {layout.text} ({layout.matched} of {layout.total} elements)")
+        print(f"  the tile is stored as {layout.text} ({layout.matched} of {layout.total} elements)")
         print(f"    {format_storage_options(layout.storage)}")
         for found in layout.diagnoses:
             print(f"    {found.code}: {found.message}")
@@ -75,4 +75,4 @@ def _wrong_line(letter: str, one: Wrong) -> str:
     holds = f", which is [{one.holds[0]},{one.holds[1]}]" if one.holds else ""
     got = "outside the dump" if one.value is None else f"{one.value:g}{holds}"
     expected = "NaN or infinite" if one.expected is None else f"{one.expected:g}"
-    return f"{letter}[{one.row},{one.k}] from {one.address:#x}: {got}; expected {expected}, which lies {lies}"
+    return f"{letter}[{one.row},{one.k}] from {one.address:#x}: {got}; expected {expected}, which is {lies}"

@@ -15,7 +15,7 @@ VERIFY = Tool(
     question=DumpQuestion,
     answer=forms.examine_dump,
     command="dump verify",
-    help="What an instruction reads from a dump; with --expected, which elements are wrong and where they lie. Exit"
+    help="What an instruction reads from a dump; with --expected, which elements are wrong and where they are. Exit"
     " status 1 where some are wrong, 2 where the dump does not hold all that is read.",
     run=run_verify,
 )
@@ -26,7 +26,7 @@ FEATURE = Feature(
     ),
     written=("page",),
     menu=(
-        Entry("Debug", 5, "Memory dump", "/dump", "what it reads from bytes you copied out, and where your tile lies"),
+        Entry("Debug", 5, "Memory dump", "/dump", "what it reads from bytes you copied out, and where your tile is"),
     ),
     bodies={
         "/api/v1/dumps/verify": {

@@ -236,7 +236,7 @@ def _describe_state(row: Mapping[str, Any]) -> str:
 
 def _draw_ring(rows: list[list[tuple[str, str, bool]]]) -> str:
     size, radius, thick = 320, 100, 50
-    out = [_open_svg(size, size, "The stages of the pipeline as a ring, as they stand at the end")]
+    out = [_open_svg(size, size, "The stages of the pipeline as a ring, as they are at the end")]
     count, middle = len(rows), size / 2
     for stage, states in enumerate(rows):
         start, end = (2 * pi * (stage + part) / count - pi / 2 for part in (0.02, 0.98))

@@ -25,7 +25,7 @@ def render_ordering(name: str) -> str:
 def render_orderings(_: str) -> str:
     """Render the four instructions, each with a link to its page."""
     return format_table(
-        ("instruction", "orders", "where it stands"),
+        ("instruction", "orders", "where it is"),
         [(format_link(f"`{row.name}`", f"/guide/{row.name}"), row.orders, row.where) for row in order.ORDER],
     )
 

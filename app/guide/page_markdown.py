@@ -32,7 +32,7 @@ PICTURED = (  # prefixes of addresses with a picture of their own
 )
 INTRODUCTION = (
     "Lanescope says which lane and register of an NVIDIA GPU holds which element of a tensor-core fragment, how tiles"
-    " lie in shared and tensor memory, and whether a matrix descriptor reads them: from maps that were measured on"
+    " are in shared and tensor memory, and whether a matrix descriptor reads them: from maps that were measured on"
     " hardware or read from documents, with the source of each."
 )
 

@@ -26,11 +26,11 @@ METHODS = {
     ),
     "chains": "generated ldmatrix loads and stmatrix stores, every byte identified by its address",
     "programs": (
-        "generated CuPy scripts executed as they stand, each with its own check: every mode and major of wgmma, every"
+        "generated CuPy scripts executed as they are, each with its own check: every mode and major of wgmma, every"
         " row of the other tables"
     ),
     "code": (
-        "generated element loads and stores, tile fills, descriptors and accumulator reuse executed as they stand,"
+        "generated element loads and stores, tile fills, descriptors and accumulator reuse executed as they are,"
         " every word against the maps"
     ),
     "delivery": "generated programs from storage to operand executed, every word of every register against the maps",

@@ -166,7 +166,9 @@ class Detail(CatalogueRow):
     source: str
     scales: tuple[ScaleMap, ...]
     address: AddressMap | None
-    operands_elsewhere: Annotated[dict[str, str], Description("Operands that lie in no registers, and where they lie.")]
+    operands_elsewhere: Annotated[
+        dict[str, str], Description("Operands that are not in registers, and where they are.")
+    ]
     memory: Annotated[WmmaMemory | None, Description("wmma.load and wmma.store only.")]
     open: Annotated[str | None, Description("What the text of a tcgen05.mma leaves to its instruction descriptor.")] = (
         make_optional_field()

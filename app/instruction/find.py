@@ -70,7 +70,9 @@ def list_warp(instruction: Instruction, place: SoughtPlace) -> range:
     count = instruction.threads // WARP.threads if scope.several else 1
     if scope.place is OperandPlace.TENSOR and not place.odd and warp < 4:
         reached = f"{warp * WARP.threads}–{warp * WARP.threads + WARP.threads - 1}"
-        message = f"No warp holds what lies in tensor memory. Warp {warp} of a warpgroup reaches lanes {reached} of it."
+        message = (
+            f"Elements in tensor memory belong to no warp. Warp {warp} of a warpgroup reaches lanes {reached} of it."
+        )
         raise LayoutError("bad_find", message, "Ask for an element or a lane.", "find")
     if place.odd or warp >= count:
         legal = f"Its warps are 0–{count - 1}." if count > 1 else "One warp executes it, whichever: ask for a lane."
@@ -88,7 +90,7 @@ def _make_field(instruction: Instruction, product: int) -> FindField:
         if other not in grids and alike in grids and lanes.is_c_like_d(instruction)
     }
     elsewhere = set(instruction.operands) - set(names) | ({"a", "b"} if instruction.family.multiplies else set())
-    why = dict.fromkeys("ab", "lies in shared memory: no thread holds it")
+    why = dict.fromkeys("ab", "is in shared memory: no thread holds it")
 
     def list_held(thread: int) -> list[HeldCell]:
         return [

@@ -29,7 +29,8 @@ def kernel(
     b: Annotated[str, _make_options_parameter("How B is stored", "swizzle=32B,major=MN,order=mn")] = "",
     d: Annotated[str, _make_options_parameter("What becomes of D", "scale=0")] = "",
     data: Annotated[
-        str, _make_options_parameter("ldmatrix and stmatrix: how the rows lie", "pitch_bytes=80,swizzle=64B", "fill=s8")
+        str,
+        _make_options_parameter("ldmatrix and stmatrix: storage of the rows", "pitch_bytes=80,swizzle=64B", "fill=s8"),
     ] = "",
 ) -> Response:
     """A whole program around one instruction: a .cu file with its check on the CPU, and the same as a CuPy script.

@@ -67,7 +67,7 @@ class Program:
     """A program and its options."""
 
     ptx: str
-    title: Annotated[tuple[str, ...], Description("What it does and how its operands lie, a line each.")]
+    title: Annotated[tuple[str, ...], Description("What it does and where its operands are stored, one line each.")]
     target: Annotated[Target, Description("The oldest architecture that has everything it uses.")]
     build: Annotated[str, Description("How to build and run the .cu file.")]
     command: Annotated[str, Description("The command that writes the same file.")]

@@ -19,7 +19,8 @@ def kernel(
     b: Annotated[str, typer.Option("--b", help="How B is stored.")] = "",
     d: Annotated[str, typer.Option("--d", help="wgmma: scale=0 leaves C out. wmma: layout=col,ldm=…")] = "",
     data: Annotated[
-        str, typer.Option("--data", help="ldmatrix, stmatrix: how the rows lie: pitch_bytes=80,swizzle=64B or fill=s8.")
+        str,
+        typer.Option("--data", help="ldmatrix, stmatrix: storage of the rows: pitch_bytes=80,swizzle=64B or fill=s8."),
     ] = "",
     output: Annotated[
         str, typer.Option("--output", "-o", help="FILE.cu, or FILE.py for CuPy; - for CUDA C++ on standard output.")

@@ -46,7 +46,7 @@ else:
     Family = make_word_enum("Family", catalog.FAMILY_NAMES, "A family of instructions.")
     Target = make_word_enum("Target", catalog.TARGETS, "An architecture that ptxas was asked to assemble for.")
     ElementType = make_word_enum("ElementType", catalog.list_element_types(), "The type of some operand's elements.")
-    Verdict = make_word_enum("Verdict", ("match", "mismatch"), "Whether every element lies where it is needed.")
+    Verdict = make_word_enum("Verdict", ("match", "mismatch"), "Whether every element is where it is needed.")
     KindName = make_word_enum(
         "KindName", (kind.name for kind in KINDS), "A kind of tcgen05.mma: what its types have in common."
     )

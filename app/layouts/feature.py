@@ -64,7 +64,7 @@ def run_tv(
 def run_triton(
     words: dict[str, Any],
     *,
-    at: Annotated[str, typer.Option("--at", help="ROW,COL: who holds this element, or where it lies.")] = "",
+    at: Annotated[str, typer.Option("--at", help="ROW,COL: who holds this element, or where it is.")] = "",
     as_json: bool,
 ) -> None:
     """Print a layout's bases, or who holds an element."""

@@ -79,7 +79,7 @@ async def did_change_settings(server: LanescopeServer, params: types.DidChangeCo
 
 
 async def show_hover(server: LanescopeServer, params: types.HoverParams) -> types.Hover | None:
-    """Say what stands at a place; None if nothing is known. Nothing that goes wrong in it reaches the editor."""
+    """Describe what is at a place; None if nothing is known. Nothing that goes wrong in it reaches the editor."""
     document = server.store.get(params.text_document.uri)
     if document is None:
         return None

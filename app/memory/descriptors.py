@@ -39,7 +39,7 @@ class DescriptorField:
     low: Annotated[int, Description(limits={"minimum": 0, "maximum": 63})]
     high: Annotated[int, Description(limits={"minimum": 0, "maximum": 63})]
     encoded: int
-    unit: Annotated[int, Description("Bytes (or 1) that an encoded 1 stands for.")]
+    unit: Annotated[int, Description("Unit of the encoded field in bytes (1: not in bytes).")]
     amount: int
     meaning: str
 

@@ -88,7 +88,7 @@ FEATURE = Feature(
     ),
     written=("page",),
     menu=(
-        Entry("Shared memory", 1, "Swizzled tile", "/smem", "where each element of a TMA box or a CuTe atom lies"),
+        Entry("Shared memory", 1, "Swizzled tile", "/smem", "where each element of a TMA box or a CuTe atom is"),
         Entry(
             "Shared memory",
             2,

@@ -75,6 +75,6 @@ def _find_byte(tile: Tile, text: str) -> tuple[int, int]:
     if not hit.size:
         last = int(offsets.max()) + tile.element_bits // 8 - 1
         hint = f"The tile has bytes {tile.base:#x} to {last:#x}."
-        raise LayoutError("bad_find", f"No element lies at byte {wanted:#x}.", hint, "find")
+        raise LayoutError("bad_find", f"No element is at byte {wanted:#x}.", hint, "find")
     mn, k = hit[0].tolist()
     return mn, k

@@ -106,7 +106,7 @@ def descriptor_verify(
         list[str] | None,
         typer.Option(
             help=(
-                "Where the data lies: name=value, with commas between several or one an option, e.g."
+                "Storage of the data: name=value, with commas between several or one an option, e.g."
                 " kind=canonical,swizzle=128B,mn=128,k=64."
             )
         ),
@@ -174,7 +174,7 @@ def _print_verdict(result: Verified) -> None:
     for said in result.caution:
         print(f"  ! {said}")
     if (first := result.first_mismatch) and first.read != -1:
-        print(f"  first: [{first.row},{first.k}] lies at {first.expected:#x}, read from {first.read:#x}")
+        print(f"  first: [{first.row},{first.k}] is at {first.expected:#x}, read from {first.read:#x}")
     _print_diagnoses(result.diagnoses)
     for line in (line for one in result.described or () for line in format_described(one) if not one.why):
         print(f"  {line}")

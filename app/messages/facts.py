@@ -67,7 +67,7 @@ class MessageName:
 class MessageFact(MessageName):
     """A message: its reason, the change, and the smallest programs."""
 
-    texts: Annotated[tuple[str, ...], Description("As the tool prints it; a name in braces stands for a value.")]
+    texts: Annotated[tuple[str, ...], Description("As the tool prints it; a name in braces represents a value.")]
     codes: tuple[MessageNumber, ...]
     reason: str
     change: str
@@ -159,7 +159,7 @@ def describe_proof(row: MessageRow) -> str:
     if row.source == DRIVER:
         return _describe_driver_runs(row)
     if not row.raised:
-        return "No program of this project raises this message: its text stands in ptxas, and that is all."
+        return "No program of this project raises this message. Its text was found in the ptxas binary."
     if row.source == PTXAS:
         releases = row.release or " and ".join(RELEASES)
         return f"The tests assemble both programs with ptxas {releases}: the first raises the message, the second none."

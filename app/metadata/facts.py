@@ -25,7 +25,7 @@ class Metadata:
     used: Annotated[tuple[int, ...], Description("The threads whose words are read.")]
     row: ByThread
     stored_col: ByThread
-    col: Annotated[ByThread, Description("The dense column the stored element stands for.")]
+    col: Annotated[ByThread, Description("The dense column of the stored element.")]
     meta_thread: ByThread
     meta_bit: ByThread
 

@@ -157,7 +157,7 @@ def _build_answer(form: Instruction, question: ElementQuestion, named: NamedForm
         raise LayoutError(
             "operand_not_in_registers",
             f"A of {name_form(form).text} is in shared memory, as _SS says: no thread holds its elements.",
-            "A descriptor says where they lie; of an _RS atom A is in registers.",
+            "A descriptor says where they are; of an _RS atom A is in registers.",
             "text",
         )
     holders, query, notices = _find_holders(form, question, named.a_shared)
@@ -215,7 +215,7 @@ def _answer_element(
     notices = [f"{name}[{row}][{col}] is in {where}{held}.", *_list_notices(form, op)]
     panel = find_panel(form, op) if sought.part is None else f"matrix{sought.part}"
     if not panel and op.name == "c":
-        notices.append("The page shows D, which lies otherwise.")
+        notices.append("The page shows D, which has another layout.")
     return holders, {"pin": PIN.format(panel=panel, row=row, col=col)} if panel else {}, tuple(notices)
 
 
@@ -225,7 +225,7 @@ def _list_notices(form: Instruction, op: Operand) -> Iterator[str]:
         letter = lanes.format_panel_title(op.name)
         yield f"{letter} is stored compressed: the column counts what is stored, the metadata place it."
     if not form.family.specified:
-        yield form.family.note or "PTX does not say where these elements lie."
+        yield form.family.note or "PTX does not say where these elements are."
     if op.name == "a" and form.family.by_descriptor:
         place = "tensor memory" if is_tensor(op) else "registers"
         yield f"This is A in {place}; a descriptor can read it from shared memory instead."

@@ -51,7 +51,7 @@ class Meaning:
             " fragment (a formula of rows and columns, or the loop that moves a fragment): agree, begin (has"
             " fewer values than the formula tells apart), half (has the only coordinate of the text), exchanged (with"
             " rows and columns exchanged), each map with its operands, values and times (fragments in a row); part"
-            " (maps in which the text's one value, or the values that it names, lie: held has their numbers);"
+            " (maps in which the text's one value, or the values that it names, are: held has their numbers);"
             " order (of the memory of a loop); addresses (loads whose row addresses it gives); nearest, where none"
             " agrees; compared (maps), assumed (names taken as the same in all threads), named (the operand that the"
             " text names). topic: page. What the text leaves open is null and named in undetermined."
@@ -66,7 +66,7 @@ class BenchPiece:
 
     kind: Literal["tensor_map", "descriptor", "instruction", "layout"]
     title: str
-    spans: Annotated[tuple[tuple[int, ...], ...], Description("Where it stands: first and past last character.")]
+    spans: Annotated[tuple[tuple[int, ...], ...], Description("Where it is: first and past last character.")]
     operands: Annotated[tuple[str, ...], Description("The operands it belongs to.")]
     notices: tuple[str, ...]
     doubts: Annotated[tuple[str, ...], Description("What is unusual and may be right.")]

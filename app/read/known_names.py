@@ -63,7 +63,7 @@ MESSAGES = (
         r"\bTMA\b.*multicast|multicast.*\bTMA\b",
         "TMA multicast",
         "/guide/multicast",
-        "Multicast changes which CTAs of the cluster receive the box, not how it lies: each has it at the same offset"
+        "Multicast changes which CTAs of the cluster receive the box, not its layout: each has it at the same offset"
         " of its own shared memory, with the swizzle of the tensor map.",
     ),
     _message(
@@ -174,7 +174,7 @@ NAMES = (
     _name(
         r"CUtensorMap|CUtensorMap_st|cuTensorMapEncode\w*|make_tma_(?:copy|atom)\w*|TmaDescriptor|[Ii]m2[Cc]ol",
         "/guide/paste#tensor-maps",
-        "Paste the call of cuTensorMapEncodeTiled with its arguments to see how the box lies in shared memory.",
+        "Paste the call of cuTensorMapEncodeTiled with its arguments to see how the box is stored in shared memory.",
     ),
     _name(
         r"(?:ss|rs)_smem_selector|sm100_smem_selector|SMEM_SELECTOR",
@@ -243,7 +243,7 @@ _OUTSIDE = re.compile(
     re.I,
 )
 OUTSIDE = (
-    "Lanescope covers where operands of tensor cores lie: registers, shared memory, descriptors, tensor memory."
+    "Lanescope covers where operands of tensor cores are: registers, shared memory, descriptors, tensor memory."
     " Clusters, register counts and kernel schedules are not among them: see the PTX ISA and CUTLASS."
 )
 

@@ -89,7 +89,7 @@ def _build_meaning(instruction: bound.BoundMma, form_count: int) -> Meaning:
     title = f"{name_form(instruction).text}: M {size['m']}, N {size['n']}, K {size['k']}"
     link = links.link_instruction(instruction, query={"idesc": f"0x{instruction.word.word:08x}"})
     facts = {"ptx": instruction.listed_ptx, "candidates": [], "operand": None, "all": [instruction.listed_ptx]}
-    notices: tuple[str, ...] = ("M, N and the types stand in the instruction descriptor, not in the opcode.",)
+    notices: tuple[str, ...] = ("M, N and the types are in the instruction descriptor, not in the opcode.",)
     if form_count > MOST_LISTED:
         notices = (*notices, f"{form_count} forms take them; the first {MOST_LISTED} are listed.")
     return Meaning(kind="instruction", title=title, link=link, facts=facts, notices=notices)

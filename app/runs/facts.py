@@ -205,7 +205,7 @@ class DescriptorRan(RunResult):
     kind: Literal["descriptor"]
     request: DescriptorRequest
     descriptor: Word64
-    moved_bytes: Annotated[int, Description("How far the start was moved to lie in the kernel's shared memory.")]
+    moved_bytes: Annotated[int, Description("How far the start was moved into the kernel's shared memory.")]
     predicted: Annotated[Any, IntegerArray(2)]
     measured: Annotated[Any, IntegerArray(2)]
     mismatches: list[AddressMismatch]

@@ -37,7 +37,7 @@ class StepperStep:
     operand: str
     index: int
     at: Annotated[str, Description("Where in its phase, in a few words.")]
-    caption: Annotated[str, Description("Code stands between backticks.")]
+    caption: Annotated[str, Description("Code is enclosed in backticks.")]
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,8 @@ def _say_plain(product: Product) -> str:
     first, last = a.k_first, a.k_first + (a.operand.col_count) - 1
     stored = "stored columns" if a.operand.sparsity else "k"
     return (
-        f"Shared memory in lines of 128 bytes, 8 chunks of 16 bytes. A lies {_say_major(a)}, B {_say_major(b)}; this"
+        f"Shared memory in lines of 128 bytes, 8 chunks of 16 bytes. A is stored {_say_major(a)}, B"
+        f" {_say_major(b)}; this"
         f" product reads the coloured chunks, which hold {stored} {first}–{last} of A."
     )
 

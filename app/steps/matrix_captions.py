@@ -182,7 +182,9 @@ def _say_matrix(moved: MovedTile, number: int, slots: list[int]) -> str:
 def _make_end_step(moved: MovedTile) -> StepperStep:
     wrong = len(moved.wrong_slots)
     if not wrong and not moved.shared_addresses:
-        text = f"All {len(moved.holds)} elements lie where the storage has them: S can be read as it was declared."
+        text = (
+            f"All {len(moved.holds)} elements are at the addresses of the declared storage: S can be read as declared."
+        )
     else:
         text = f"✗ {wrong} of {len(moved.holds)} elements are not where the storage has them."
         if moved.shared_addresses:

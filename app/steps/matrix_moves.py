@@ -207,7 +207,7 @@ def _pack_rows(placed: BitPlacement, bits: int) -> BitPlacement:
     if not np.array_equal(placed.before(0, along, 0) - placed.before(0, 0, 0), 8 * along):
         raise LayoutError(
             "bad_storage",
-            "16 packed elements lie in 16 bytes that follow one another; this storage spreads them.",
+            "16 packed elements are in 16 bytes that follow one another; this storage spreads them.",
             "Choose one whose columns are contiguous.",
             "storage",
         )
@@ -233,7 +233,7 @@ def _place_elements(placed: BitPlacement, rows: int, cols: int) -> Ints:
         one, other = (divmod(int(n), cols) for n in sorted(order[same[0] : same[0] + 2].tolist()))
         raise LayoutError(
             "bad_storage",
-            f"S[{one[0]}][{one[1]}] and S[{other[0]}][{other[1]}] would lie at byte {int(at[order[same[0]]]) >> 3}.",
+            f"S[{one[0]}][{one[1]}] and S[{other[0]}][{other[1]}] would be at byte {int(at[order[same[0]]]) >> 3}.",
             "Choose a larger pitch: elements may not share bytes.",
             "storage",
         )

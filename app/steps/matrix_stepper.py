@@ -45,7 +45,7 @@ class MatrixStepperQuestion:
     matrices: str = word_field(
         ARRANGEMENTS,
         "Matrices",
-        "How the matrices lie in S; the usual way where it is left out.",
+        "Storage of the matrices in S; the usual one if omitted.",
         "",
         called=ARRANGEMENTS,
     )
@@ -58,7 +58,7 @@ class MatrixStepperQuestion:
     )
     no_xor: bool = flag_field("Lanes compute", "1: lanes compute their addresses as if nothing were swizzled.")
     storage: Json | None = storage_field(
-        "Where element (row, column) of S lies, as (mn, k); rows of 128 bytes with the 128B swizzle if it is left out.",
+        "Where element (row, column) of S is, as (mn, k); rows of 128 bytes with the 128B swizzle if it is left out.",
         default="",
     )
 
@@ -97,7 +97,7 @@ class MatrixStepper:
     title: str
     stores: bool
     arrangement: str
-    arrangements: Annotated[list[str], Description("How the matrices may lie in S.")]
+    arrangements: Annotated[list[str], Description("Possible storages of the matrices in S.")]
     first_cols: Annotated[list[int], Description("Where blocks of S begin.")]
     phases: list[StepperPhase]
     steps: list[StepperStep]

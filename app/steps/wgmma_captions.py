@@ -171,10 +171,11 @@ def _list_first_moves(product: DescribedProduct, name: str) -> list[WgmmaMove]:
 
 def _list_memory_steps(product: DescribedProduct) -> list[WgmmaStep]:
     swizzled = [one for one in product.operands.values() if one.placed.xor.bits]
-    stored = [f"{name.upper()} lies {_describe_storage(one)}" for name, one in product.operands.items()]
+    stored = [f"{name.upper()} is stored {_describe_storage(one)}" for name, one in product.operands.items()]
     first = next(iter(product.operands.values())).side.step
     text = (
-        f"Shared memory in lines of 128 bytes, 8 chunks of 16 bytes. {', '.join(stored).replace(', B lies', ', B')};"
+        "Shared memory in lines of 128 bytes, 8 chunks of 16 bytes."
+        f" {', '.join(stored).replace(', B is stored', ', B')};"
         f" the coloured chunks hold k {product.format_k(0, first - 1)}, the first of {product.k_steps} K steps."
     )
     if product.per > 1:
@@ -252,7 +253,7 @@ def _make_read_step(product: DescribedProduct, name: str, number: int, move: Wgm
     if move.line >= 0:
         begins = f"Line {line} of the core matrix of {rows} and k {span}: {where}{xored}."
         gives = (
-            f" There lie the 16 bytes of {what}, {takes}." if not wrong else f" The 16 bytes there are read {takes}."
+            f" These are the 16 bytes of {what}, {takes}." if not wrong else f" The 16 bytes there are read {takes}."
         )
         return _make_step("line", f"core matrix 1 · line {line}", begins + gives + wrong, name, number, warp=move.warp)
     fresh = name == "a" and (low == 0 and first % WARP_ROWS == 0)

@@ -28,7 +28,7 @@ def say_field(operand: DescribedOperand, word: Descriptor, field: BitField, unre
     if field.name == "start_address":
         return (
             f"{bits} of `{word}`: the start address is {encoded} × 16 = `{format_address(word.start_address)}`, where"
-            f" the first line of {letter} lies."
+            f" the first line of {letter} is."
         )
     if field.name == word.format.coded:
         return f"{bits}: {encoded} is {_say_mode(word.mode)}"
@@ -52,7 +52,7 @@ def _say_mode(mode: Mode) -> str:
         return "no swizzle: lines of 16 bytes, and nothing is XORed."
     terms = mode.swizzle().list_terms()
     return (
-        f"the {mode.name} swizzle: lines lie {mode.width_bytes} bytes apart, and address"
+        f"the {mode.name} swizzle: lines are {mode.width_bytes} bytes apart, and address"
         f" bit{'s' * (len(terms) > 1)} {format_range(terms[0][1], terms[-1][1])}"
         f" {'are' if len(terms) > 1 else 'is'} XORed into {format_range(terms[0][0], terms[-1][0])}."
     )

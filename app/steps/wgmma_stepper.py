@@ -142,7 +142,7 @@ class WgmmaStepper:
     b: WgmmaOperand
     d: WgmmaResult
     k_groups: Annotated[Any, IntegerArray(2, "[step of K]: its first k and the one after its last.")]
-    per_cell: Annotated[int, Description("Elements along K that a number stands for: of 1 bit the eight of a byte.")]
+    per_cell: Annotated[int, Description("Elements along K per number: 8 for 1-bit elements (a byte), else 1.")]
     wrong: Annotated[dict[str, int], Description("Elements of each operand that are read from another place.")]
     agrees: Annotated[bool, Description("Whether D is NumPy's product of the stored matrices.")]
 

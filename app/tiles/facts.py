@@ -177,7 +177,7 @@ def _list_map_notes(tiled_mma: TiledMMA) -> list[str]:
     if shared:
         out.append(
             f"{' and '.join(shared)} {'are' if len(shared) > 1 else 'is'} read from shared memory by matrix"
-            " descriptors: every thread of a warpgroup stands for the whole operand of its atom."
+            " descriptors: every thread of a warpgroup is listed with the complete operand of its atom."
         )
     if "a" in tiled_mma.atom.shared and "registers" in tiled_mma.atom.instruction.family.forms:
         out.append("The same instruction takes A from registers: CUTLASS calls that atom _RS.")

@@ -139,7 +139,7 @@ def _make_sheet(op: TileOperand, panel: FigurePanel) -> PinSheet:
     element = f"`{op.name.upper()}[{{at_row}}][{{at_col}}]`"
     numbers: dict[str, Longs] = {"at_row": rows, "at_col": cols}
     if op.shared:
-        line = f"{element} lies in shared memory"
+        line = f"{element} is in shared memory"
     else:
         numbers |= {"thread": holders.thread[down, across], "value": holders.value[down, across]}
         line = f"{element} is in thread {{thread}}, value {{value}}"

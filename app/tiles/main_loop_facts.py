@@ -69,7 +69,7 @@ class LoopOperand:
     place: Annotated[Literal["registers", "shared"], Description("shared: a descriptor reads it without a load.")]
     wrong: int
     uncovered: Annotated[int, Description("Elements of the tile that the store does not write.")]
-    overlaps: Annotated[int, Description("Elements that lie where another one lies.")]
+    overlaps: Annotated[int, Description("Elements with the same address as another element.")]
     fault: Annotated[str, Description("Why the load is not executed; empty if it is.")]
     swizzle: Annotated[
         str | None, Description("The smallest swizzle of byte addresses without bank conflicts in store and load.")

@@ -161,7 +161,8 @@ def format_cause(name: str, operand: LoopOperand) -> str:
         return f"{name}: {operand.fault}"
     if operand.overlaps:
         return (
-            f"{name}: {operand.overlaps} elements lie where another one lies: the rows are closer than they are long."
+            f"{name}: {operand.overlaps} elements share the address of another element: the rows are closer"
+            " than they are long."
         )
     if operand.uncovered:
         return f"{name}: the store leaves {operand.uncovered} elements of the tile unwritten."

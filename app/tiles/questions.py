@@ -67,7 +67,7 @@ class TiledMmaBody:
     atom: str = parsed_field(
         _parse_atom,
         "Atom",
-        "A PTX text, a CUTLASS name, or the text of a whole TiledMMA as print shows it. A of a wgmma lies in shared"
+        "A PTX text, a CUTLASS name, or the text of a whole TiledMMA as print shows it. A of a wgmma is in shared"
         " memory unless the name says _RS.",
         required=True,
         argument=True,
@@ -76,7 +76,7 @@ class TiledMmaBody:
     atom_layout: str | None = parsed_field(
         parse_layout_text,
         "Atom layout (M, N, K)",
-        "AtomLayoutMNK: how many atoms stand side by side, e.g. (2,2,1) or (2,2,1):(2,1,0); one where it is left out.",
+        "AtomLayoutMNK: how many atoms are side by side, e.g. (2,2,1) or (2,2,1):(2,1,0); one where it is left out.",
         type=CuteText | list[int] | None,
         examples=("(2,2,1)",),
     )

@@ -53,7 +53,7 @@ class UmmaStep:
     m: int
     n: int
     k: int
-    a: Annotated[str | None, Description("A's matrix descriptor; null where A lies in tensor memory.")]
+    a: Annotated[str | None, Description("A's matrix descriptor; null where A is in tensor memory.")]
     b: Annotated[str | None, Description("B's matrix descriptor; null where K = 96 leaves it open.")]
     idesc: Annotated[str, Description("The instruction descriptor: eight hex digits.")]
     tensor: Annotated[dict[str, str], Description("Operand → address in tensor memory.")]

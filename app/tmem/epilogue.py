@@ -31,7 +31,7 @@ class EpilogueQuestion:
     access: str = text_field("tcgen05.ld.16x256b.x4", "Load", "The load of every warp.", size=34)
     element: str = word_field(("bf16", "f16", "f32"), "Stored as", "The type that is stored.")
     stored: str = word_field(
-        STORED, "In shared memory", "How D lies in shared memory.", "128B", called={ROWS: "whole rows"}
+        STORED, "In shared memory", "Storage of D in shared memory.", "128B", called={ROWS: "whole rows"}
     )
     warp: int = number_field(0, "Warp", "The warp whose thread is looked at.", most=3, size=4)
     thread: int = number_field(5, "Thread", "The thread of that warp.", most=tmem.QUARTER - 1, size=4)

@@ -78,7 +78,7 @@ FEATURE = Feature(
             5,
             "Tensor memory",
             "/tmem",
-            "what lies in which lane and column, and which warp may read it",
+            "what is in which lane and column, and which warp may read it",
             badge="sm_100",
         ),
         Entry(

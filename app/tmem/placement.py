@@ -124,7 +124,7 @@ class PlacementQuestion(PlacedQuestion):
     warp: int | None = number_field(None, "By warp", "The warp; that of the lane where it is empty.", most=15, size=3)
     split: int = number_field(0, "Half split", "The constant of 16x32bx2.", most=tmem.COLUMNS)
     look: Place | None = parsed_field(
-        _parse_address, "Look at lane:column", "What lies there.", size=8, placeholder="37:5"
+        _parse_address, "Look at lane:column", "What is stored there.", size=8, placeholder="37:5"
     )
     find: str = text_field("", "Find an element or a row", "An element or a row, as D[70][3] or row 70 of D.")
     pin: str = text_field("", "Pinned cell", "A lane and a column, as cta0:70,3.")

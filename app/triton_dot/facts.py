@@ -79,7 +79,7 @@ class TritonOperand:
     type: Annotated[str, Description("Its element type there, by Triton's name.")]
     layout: Annotated[
         str | None,
-        Description("As Triton prints it; left out where it depends on how the operand lies in global memory."),
+        Description("As Triton prints it; left out where it depends on the operand's layout in global memory."),
     ] = make_optional_field()
 
 
@@ -90,7 +90,7 @@ class TritonDotFacts:
     instruction: Annotated[str, Description(examples=("tcgen05.mma", "wgmma.mma_async", "mma.sync", "fma"))]
     reason: Annotated[str, Description("The condition that decided.")]
     attempts: Annotated[list[TritonAttempt], Description("In Triton's order; the last one is taken.")]
-    ptx: Annotated[str, Description("The PTX instruction, with what stands in its opcode.")]
+    ptx: Annotated[str, Description("The PTX instruction with its modifiers.")]
     products: Annotated[int, Description("Products that one of fp32 becomes: 3 or 6 by input_precision.")]
     layout: Annotated[str, Description("Of D, as Triton prints it.")]
     shape: Annotated[tuple[int, ...], Description("Rows and columns of the product as it is computed.")]

@@ -34,7 +34,7 @@ from lanescope.shared.tiling import Tile
 
 READ = "`[{row}][{col}]` is read from byte `0x{value:x}`"
 UNREAD = "`Nothing` is read for [{row}][{col}]"
-WORDS = {"right": "read where it lies", "wrong": "read from another byte"}
+WORDS = {"right": "read where it is", "wrong": "read from another byte"}
 RECORDED = {"right": "the expected element", "wrong": "another element"}
 
 
@@ -95,7 +95,7 @@ def draw_verdict(verdict: Verdict, title: str = "") -> LivePicture:
     """Draw which elements a descriptor reads from the right place; `value` is the byte that is read."""
     read, expected = np.asarray(verdict.read, np.int64), np.asarray(verdict.expected, np.int64)
     right = read == expected
-    title = f"{title or 'The operand'}: {verdict.matched} of {verdict.total} elements are read from where they lie"
+    title = f"{title or 'The operand'}: {verdict.matched} of {verdict.total} elements are read from their own address"
     texts = [
         [f"{'' if byte == lies else '✗'}{byte:x}" if byte >= 0 else "✗?" for byte, lies in zip(*row, strict=True)]
         for row in zip(read.tolist(), expected.tolist(), strict=True)
@@ -117,8 +117,8 @@ def _compare_places(read: Longs, expected: Longs) -> tuple[SheetLayer, ...]:
         return {name: np.where(mask, numbers, -1) for name, numbers in facts.items()}
 
     return (
-        SheetLayer(f"{READ}, where it lies", keep(right, value=read)),
-        SheetLayer(f"{READ}, but lies at `0x{{lies:x}}`", keep(defined & ~right, value=read, lies=expected)),
+        SheetLayer(f"{READ}, where it is", keep(right, value=read)),
+        SheetLayer(f"{READ}, but is at `0x{{lies:x}}`", keep(defined & ~right, value=read, lies=expected)),
         SheetLayer("`[{row}][{col}]` is read from nowhere: nobody states what it reads", keep(~defined, lies=expected)),
         SheetLayer("0x{value:x} is the byte of [{at_row}][{at_col}]", keep(there, value=read, at_row=row, at_col=col)),
     )

@@ -228,7 +228,8 @@ def _diagnose_transposed(record: Record, load: Instruction, side: OperandCodes, 
     except LayoutError:
         fits = False
     message = (
-        f"{record.where}: {name} lies with {contiguous} contiguous, and {load.ptx} does not give the mma's registers"
+        f"{record.where}: {name} is stored with {contiguous} contiguous, and {load.ptx} does not give the"
+        " mma's registers"
     )
     message += f" from it. Use {other}." if fits else "."
     return Diagnosis("wrong_transpose", message)
@@ -344,6 +345,6 @@ def _other_pitch(addresses: Ints, where: Ints, pitch: int | None, name: str) -> 
     steps = np.diff(addresses[:8])
     if (steps == steps[0]).all() and 0 <= steps[0] != pitch and (np.diff(where[:8]) == pitch).all():
         return "pitch_wrong", (
-            f"The lanes' rows are {int(steps[0])} bytes apart; the rows of {name} lie {pitch} bytes apart."
+            f"The lanes' rows are {int(steps[0])} bytes apart; the rows of {name} are {pitch} bytes apart."
         )
     return None

@@ -171,7 +171,7 @@ def format_wrong_element(operand: OperandVerdict) -> str:
         None: "",
         NONE: "; that value is not in the recorded memory",
         SEVERAL: "; that value occurs there more than once",
-    }.get(w.lies, f", which lies at {w.lies:#x}" if w.lies is not None else "")
+    }.get(w.lies, f", which is at {w.lies:#x}" if w.lies is not None else "")
     inside = f"({w.row}, {w.k})" if operand.name == "a" else f"({w.k}, {w.row})"
     name = operand.name
     return (
@@ -190,7 +190,7 @@ def render_first_wrong(step: StepVerdict) -> Iterator[str]:
         letter = "m" if operand.name == "a" else "n"
         yield f"  the slice at {letter} = {operand.part.mn}, k = {operand.part.k} is {operand.part.by}"
         if operand.stored is not None:
-            yield f"  {operand.name.upper()} lies as {operand.stored_text}{format_origin(operand)}"
+            yield f"  {operand.name.upper()} is stored as {operand.stored_text}{format_origin(operand)}"
         for cause in operand.diagnoses[:MOST_CAUSES]:
             yield f"  {cause.code}: {cause.message}"
         fix = next((cause.fix for cause in operand.diagnoses if cause.fix is not None), None)

@@ -241,20 +241,20 @@ def _not_stored(side: OperandCodes, memory: RecordedMemory, part: OperandSlice, 
     recorded = _mask_recorded(memory, part, side.rows, side.depth)
     name, where = side.operand.upper(), f"the recorded shared memory, bytes {memory.base:#x} to {memory.end - 1:#x}"
     if recorded.all():
-        message = f"All of the slice of {name} lies in the recorded memory, in no layout that is known."
+        message = f"All of the slice of {name} is in the recorded memory, but in no known layout."
         return (Diagnosis("layout_not_found", message), *_diagnose_beyond(side))
     if brought:
         return (Diagnosis("other_slice", brought),)
     if not recorded.any():
         message = (
-            f"Nothing of this slice of {name} lies in {where}. Its copy had not arrived when the macro ran, or it"
+            f"Nothing of this slice of {name} is in {where}. Its copy had not arrived when the macro ran, or it"
             " went to another place."
         )
         return (Diagnosis("slice_not_in_memory", message), *_diagnose_beyond(side))
     missing, count = _missing(recorded, _letter(side), part)
     message = (
         f"{missing} of this slice of {name} {'is' if count == 1 else 'are'} not in {where}: the copy brought"
-        " fewer, they had not arrived, or they lie past the end of the matrix (give A and B as matrices"
+        " fewer, they had not arrived, or they are past the end of the matrix (give A and B as matrices"
         " then)."
     )
     return (Diagnosis("slice_incomplete", message), *_diagnose_beyond(side))

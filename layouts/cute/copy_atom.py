@@ -137,7 +137,7 @@ def cotile(atom_tv: CuteLayout, data: CuteLayout) -> tuple[CuteLayout, tuple[Cut
     if not np.array_equal(values.list_indices(), atom_tv.modes[1].list_indices()):
         raise LayoutError(
             "bad_layout",
-            f"The values of {atom_tv} do not lie in the data layout {data}.",
+            f"The values of {atom_tv} are not in the data layout {data}.",
             "make_cotiled_copy takes values whose addresses the data layout has.",
             "layout_tv",
         )

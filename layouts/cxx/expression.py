@@ -214,7 +214,7 @@ class _ConstantReader(PrecedenceClimber[_TypedNumber]):
             self.take_token()
             return self._parse_literal(token)
         if group == "op":
-            raise self.make_error(f"'{token}' stands where a value is expected")
+            raise self.make_error(f"'{token}' was found where a value is expected")
         self.take_token()
         if token in ("true", "false"):
             return _TypedNumber(int(token == "true"), BOOL, int(token == "true"))

@@ -129,7 +129,7 @@ class _FormulaReader(PrecedenceClimber[_ElementValues]):
         raise self.make_error(
             f"'{shorten_value(token, 20)}' has no value"
             if group == "name"
-            else f"'{token}' stands where a value is expected"
+            else f"'{token}' was found where a value is expected"
         )
 
     def _evaluate_call(self, name: str) -> _ElementValues:

@@ -105,7 +105,7 @@ def place_elements(space: Space, width: int, storage: Storage) -> Memory:
     if (bits_at % width).any() or int(bits_at.min()) < 0 or len(np.unique(bits_at)) != space.size:
         raise LayoutError(
             "bad_storage",
-            "Elements overlap, or lie before the start.",
+            "Elements overlap, or are before the start.",
             "Rows may not overlap; their distance is a multiple of an element.",
             "source",
         )

@@ -280,7 +280,7 @@ def _stride_left_over(case: DiagnosisCase, name: str) -> FieldSlip:
     code = "panel_stride_wrong" if panel and given and given % case.mode.pattern_bytes == 0 else "stride_wrong"
     way = "along K" if turned == (name == "sbo") else "along M/N"
     what = "atoms" if case.mode.chunks > 1 else "core matrices"
-    message = f"{NAMES[name]} is {format_bytes(given)}. The tile's {what} lie {format_bytes(needed)} apart {way}."
+    message = f"{NAMES[name]} is {format_bytes(given)}. The tile's {what} are {format_bytes(needed)} apart {way}."
     return FieldSlip(code, message, {name: given}, LEFT_OVER)
 
 

@@ -162,7 +162,7 @@ def encode_descriptor(form: DescriptorFormat, amounts: Mapping[str, int], swizzl
         if field.name == START.name and amount > field.mask:
             raise LayoutError(
                 "bad_field",
-                f"{field.amount} {amount:#x} lies outside the {field.mask.bit_length()}-bit shared window.",
+                f"{field.amount} {amount:#x} is outside the {field.mask.bit_length()}-bit shared window.",
                 "Give the shared-window address (__cvta_generic_to_shared), not a generic pointer."
                 + _name_wider_targets(form, amount),
                 field.amount,

@@ -193,7 +193,7 @@ def _lbo_of_other_panel(case: DiagnosisCase) -> FieldSlip:
     others = [m for m in wide if given * mode.chunks == needed * m.chunks]
     sizes = [f"{given // m.width_bytes} lines of {m.width_bytes} bytes" for m in (*others, mode)]
     message = (
-        f"LBO is {format_bytes(given)}, a panel of {' or of '.join(sizes)}. The tile's panels lie"
+        f"LBO is {format_bytes(given)}, a panel of {' or of '.join(sizes)}. The tile's panels are"
         f" {format_bytes(needed)} apart along M/N."
     )
     return FieldSlip("panel_stride_wrong", message, {"lbo": given}, 1.45 if others else 2.0, copied=True)
@@ -215,7 +215,7 @@ def _slip_side_by_side(case: DiagnosisCase) -> Iterator[FieldSlip]:
     way, lines = ("K", "rows") if case.view.major == "K" else ("M/N", "values of K")
     message = (
         f"SBO {given['sbo']} is right for {count} atoms side by side along {way}. Here the panels of"
-        f" {case.mode.width_bytes} bytes lie one after the other, {format_bytes(apart)} apart, and the next 8 {lines}"
+        f" {case.mode.width_bytes} bytes follow one another, {format_bytes(apart)} apart, and the next 8 {lines}"
         f" begin {format_bytes(atom_bytes)} further: SBO must be {format_bytes(atom_bytes)}"
     )
     yield FieldSlip("atom_order", f"{message}.", {"sbo": given["sbo"]}, 1.3 if case.view.bits > 8 else 1.6, copied=True)
@@ -305,7 +305,7 @@ def _slip_base_offset(case: DiagnosisCase) -> Iterator[FieldSlip]:
     )
     if needed & mask:
         message = (
-            f"The data is swizzled from the tile's start, which lies {rows} of 128 bytes past a"
+            f"The data is swizzled from the tile's start, which is {rows} of 128 bytes past a"
             f" {mode.pattern_bytes}-byte boundary. Base offset must be {needed}, not 0."
         )
         yield FieldSlip("base_offset_missing", message, {name: 0}, 1.0)

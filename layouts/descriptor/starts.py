@@ -48,7 +48,7 @@ def _slip_address(case: DiagnosisCase) -> Iterator[FieldSlip]:
         yield FieldSlip("start_wrong", message, {NAME: start & START.mask}, 1.0)
     first = int(case.expected[0, 0])
     message = (
-        f"The start is where the first element lies after the XOR, {first:#x}. The hardware applies the XOR itself:"
+        f"The start is where the first element is after the XOR, {first:#x}. The hardware applies the XOR itself:"
         f" give the address before it, {start:#x}."
     )
     yield FieldSlip("start_wrong", message, {NAME: first}, 1.35)

@@ -148,8 +148,8 @@ def _diagnose_storage(view: View, stored: Storage, expected: Addresses) -> Diagn
     pitch, width = stored.pitch_bytes, stored.mode.width_bytes
     if stored.mode.chunks > 1 and pitch and pitch != width:
         message = (
-            f"No descriptor reads this layout: rows swizzled with {stored.mode.name} must lie {width} bytes apart, and"
-            f" these lie {pitch}. Store {width}-byte rows without padding; the swizzle already avoids bank conflicts."
+            f"No descriptor reads this layout: rows swizzled with {stored.mode.name} must be {width} bytes apart, and"
+            f" these are {pitch}. Store {width}-byte rows without padding; the swizzle already avoids bank conflicts."
         )
         return Diagnosis("not_canonical", message)
     row, chunk, text, rows_apart = _find_broken_core(expected, view)
@@ -243,7 +243,7 @@ def _describe_xor_difference(
 
 def _describe_off_row(stored: Storage, mode: Mode) -> str:
     return (
-        f"The XOR was applied to the offset from the tile's start, which lies {stored.base % mode.pattern_bytes} bytes"
+        f"The XOR was applied to the offset from the tile's start, which is {stored.base % mode.pattern_bytes} bytes"
         f" past a {mode.pattern_bytes}-byte boundary. Base offset counts rows of 128 bytes and cannot say that. Align"
         f" the tile to {mode.pattern_bytes} bytes, or apply the XOR to the shared-memory address."
     )
@@ -301,7 +301,7 @@ def _find_broken_core(expected: Addresses, view: View) -> tuple[int, int, str, b
                     " or 128 with the XOR."
                 )
                 return row, chunk, message, True
-    return 0, 0, "each core matrix is legal by itself, but they do not lie at constant strides.", False
+    return 0, 0, "each core matrix is legal by itself, but their strides are not constant.", False
 
 
 def _is_legal_pitch(starts: Addresses, mode: Mode) -> bool:

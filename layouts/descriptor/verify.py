@@ -123,7 +123,7 @@ def require_inside(view: View, stored: Storage, mn: int, k: int) -> None:
         if at < 0 or (extent is not None and at + size > extent):
             raise LayoutError(
                 "bad_slice",
-                f"The slice {name} {at} … {at + size - 1} does not lie in the stored {extent}.",
+                f"The slice {name} {at} … {at + size - 1} exceeds the stored {extent}.",
                 f"The instruction takes {size} of {name}.",
                 f"slice.{name}",
             )

@@ -190,7 +190,7 @@ def _judge_dump(examination: Examined, tile: Tile, origin: tuple[int, int]) -> E
         if at + size > extent:
             raise LayoutError(
                 "bad_slice",
-                f"The slice {name} {at} … {at + size - 1} does not lie in the expected tile's {extent}.",
+                f"The slice {name} {at} … {at + size - 1} exceeds the expected tile's {extent}.",
                 f"The instruction takes {size} of {name}.",
                 f"slice.{name}",
             )
@@ -276,10 +276,10 @@ def _is_transposed(examination: Examined) -> bool:
 def summary(examination: Examined) -> str:
     """The verdict as a sentence."""
     if examination.right is None:
-        lost = f"; {examination.outside:,} of them lie outside the dump" if examination.outside else ""
+        lost = f"; {examination.outside:,} of them are outside the dump" if examination.outside else ""
         return f"{examination.total:,} elements of {examination.element.name} are read{lost}"
     wrong = int((examination.inside & ~examination.right).sum())
     parts = [f"{wrong:,} of {examination.total:,} elements are wrong"] if wrong else []
     if examination.outside:
-        parts.append(f"{examination.outside:,} of {examination.total:,} elements lie outside the dump")
+        parts.append(f"{examination.outside:,} of {examination.total:,} elements are outside the dump")
     return join_words(parts) or f"All {examination.total:,} elements are right"

@@ -47,7 +47,7 @@ def find_tensor_map(group: Group, address: int) -> TensorMap:
     if allocation is None or address + MAP_BYTES > allocation.base + allocation.size:
         raise FaultError(
             "not_a_tensor_map",
-            f"No tensor map can be at {address:#x}: it lies in global, constant or parameter memory.",
+            f"No tensor map can be at {address:#x}: it is in global, constant or parameter memory.",
         )
     first = address - allocation.base
     return read_tensor_map(allocation.data[first : first + MAP_BYTES].tobytes())

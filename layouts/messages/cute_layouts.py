@@ -16,7 +16,7 @@ LAYOUT_ROWS = (
         ("Divisibility Condition", "Static shape_div failure"),
         "cute/int_tuple.hpp",
         reason="shape_div(a, b) needs a % b = 0 or b % a = 0. Tiling, partitioning and tile_to_shape call it: a tile of"
-        " 96 in atoms of 64, or N = 136 in steps of 64. The two numbers stand in the instantiation, as IntTupleA and"
+        " 96 in atoms of 64, or N = 136 in steps of 64. The two numbers are in the instantiation, as IntTupleA and"
         " IntTupleB.",
         change="Choose tile and atom so that one divides the other: powers of two, or a smaller atom (64B in place of"
         " 128B).",

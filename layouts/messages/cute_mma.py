@@ -161,7 +161,7 @@ MMA_ROWS = (
         "A K-major tile that no descriptor of wgmma reads: strides",
         ("Not a canonical GMMA_K Layout: Expected stride failure.",),
         _GMMA,
-        reason="The rows of a core matrix lie one swizzle width apart (16 bytes without a swizzle), and here they do"
+        reason="The rows of a core matrix are one swizzle width apart (16 bytes without a swizzle), and here they do"
         " not: a row-major tile without a swizzle has rows that are too far apart.",
         change=_CANONICAL,
         wrong=_descriptor("Layout<Shape<_64, _16>, Stride<_64, _1>>{}"),

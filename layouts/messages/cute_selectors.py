@@ -91,7 +91,7 @@ SELECTOR_ROWS = (
         "No wgmma has these types",
         ("No eligible GMMA operator for request configuration.",),
         _SELECTOR,
-        reason="The types of A, B and C stand in no row of wgmma: A and B differ, or an f32 input is meant as tf32.",
+        reason="No wgmma takes these types of A, B and C: A and B differ, or an f32 input is meant as tf32.",
         change="Take one type for A and B; f32 data as tfloat32_t.",
         wrong=_select("half_t, float", "Shape<_64, _64, _16>"),
         right=_select(_HALVES, "Shape<_64, _64, _16>"),
@@ -103,7 +103,7 @@ SELECTOR_ROWS = (
         ("Register source A operand GMMAs must have K-major A layout.",),
         _SELECTOR,
         reason="A fragment in registers has no major to choose: the selector wants K.",
-        change="Leave the major of A at K, and load the fragment with ldmatrix.trans where A lies MN-major.",
+        change="Leave the major of A at K, and load the fragment with ldmatrix.trans where A is MN-major.",
         wrong=_select(_HALVES, "Shape<_64, _64, _16>", ", SM90::GMMA::Major::MN", "rs"),
         right=_select(_HALVES, "Shape<_64, _64, _16>", kind="rs"),
         links=(_WGMMA, ("ldmatrix", "/guide/ldmatrix")),
@@ -161,7 +161,7 @@ SELECTOR_ROWS = (
         "A K-major tile that no descriptor of tcgen05 reads",
         ("Not a canonical UMMA_K Layout: Expected stride failure.",),
         _SM100_TRAITS,
-        reason="The rows of a core matrix lie one swizzle width apart (16 bytes without a swizzle), and here they do"
+        reason="The rows of a core matrix are one swizzle width apart (16 bytes without a swizzle), and here they do"
         " not.",
         change="Use tile_to_shape(UMMA::Layout_K_SW128_Atom<T>{}, shape), or another of its family.",
         wrong="auto s = make_tensor(make_smem_ptr((half_t*)nullptr), Layout<Shape<_128, _16>, Stride<_64, _1>>{});\n"

@@ -10,7 +10,7 @@ from lanescope.emulate.tensor_maps import FILLS, make_tensor_map
 from lanescope.errors import LayoutError
 from lanescope.shared.map_enums import INTERLEAVES, MAP_TYPES, SWIZZLES
 
-BASE = 0x7F0000000000  # stands for an address that cudaMalloc returned
+BASE = 0x7F0000000000  # an address that cudaMalloc returned
 TYPE_CODES = {row.name: row.code for row in MAP_TYPES}
 _ENUM = "CU_TENSOR_MAP_"
 

@@ -18,7 +18,7 @@ from lanescope.shared import tma
 
 _TILED = "cuTensorMapEncodeTiled"
 _IM2COL = "cuTensorMapEncodeIm2col"
-_PAGE = ("How a box lies in shared memory", "/guide/paste#tensor-maps")
+_PAGE = ("How a box is stored in shared memory", "/guide/paste#tensor-maps")
 _SWIZZLE = ("Swizzles", "/guide/swizzle")
 _PLAIN = MapCall()
 _VOLUME = MapCall(dims=(64, 16, 16), strides=(128, 2048), box=(64, 4, 4))

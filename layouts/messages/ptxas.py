@@ -56,7 +56,7 @@ ORDER_ROWS = (
             f"{_SERIALIZED}wgmma pipeline crossing function boundary at a function call in the function '{{function}}'",
         ),
         codes=_number("C7510"),
-        reason="A kernel with wgmma calls a function that is not inlined. ptxas says so wherever the call stands, even"
+        reason="A kernel with wgmma calls a function that is not inlined. ptxas says so wherever the call is, even"
         f" behind wgmma.wait_group 0. printf and assert are such calls.{_SERIAL}",
         change="Inline the function: __forceinline__, also for lambdas and templates of the loop. Take printf and"
         " assert"
@@ -218,7 +218,7 @@ ORDER_ROWS = (
         ),
         codes=(("12.9", "C7520"), ("13.5", "C7519")),
         reason="A wgmma runs in a branch that depends on the thread, and the wgmma.fence that orders its registers"
-        " (WG.AR in machine code) stands outside of it, so that ptxas would have to insert one in the"
+        " (WG.AR in machine code) is outside of it, so that ptxas would have to insert one in the"
         f" branch.{_SERIAL}",
         change="Put wgmma.fence on the same path as the wgmmas it belongs to, and make the condition uniform for the"
         " warpgroup.",
@@ -243,7 +243,7 @@ ORDER_ROWS = (
             " function '{function}'",
         ),
         codes=_number("C7519", ("12.9",)),
-        reason="Registers of a wgmma, D or A, are written before it and no wgmma.fence stands between. ptxas 12.9"
+        reason="Registers of a wgmma, D or A, are written before it without a wgmma.fence in between. ptxas 12.9"
         " inserts one and says so. ptxas 13.5 has no such message: it assembles the same program in silence.",
         change="Put wgmma.fence (warpgroup_arrive in CUTLASS) after the last write to the registers and before the"
         " first"

@@ -189,7 +189,7 @@ FORM_ROWS = (
             "Illegal alayout '{word}' for instruction '{opcode}'",
             "Illegal blayout '{word}' for instruction '{opcode}'",
         ),
-        reason="The word exists and does not stand with this opcode, shape or type: mma takes .row.col in all shapes"
+        reason="The modifier exists, but not for this opcode, shape or type: mma takes .row.col in all shapes"
         " but"
         " m8n8k4 of f16.",
         change="Take the word off, or load the operand in the order that the instruction takes: .trans of ldmatrix"

@@ -13,7 +13,7 @@ from lanescope.reader.assembler import recognise_ptxas_message
 LONGEST = 1 << 16  # characters that are searched
 NEAREST = 3
 MOST_WORDS = 8  # blanks of a question about a number
-LEAST_FRAGMENT, LEAST_WORDS = 16, 3  # characters and words of a part of a message that stands for it
+LEAST_FRAGMENT, LEAST_WORDS = 16, 3  # characters and words of a part of a message by which it is found
 _ASSERTION = re.compile(r"static[ _]assert(?:ion)? failed", re.I)
 _QUOTES = str.maketrans({"‘": "'", "’": "'", "`": "'", "“": '"', "”": '"', "\u00a0": " "})
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
@@ -103,7 +103,7 @@ def _compile_rows() -> tuple[tuple[MessageRow, str, re.Pattern[str]], ...]:
 def _match_rows(cleaned: str) -> list[tuple[MessageRow, re.Match[str]]]:
     """Return every row that matches, with the first place of its text that is not part of a longer text."""
     asserted = [match.end() for match in _ASSERTION.finditer(cleaned)]
-    occupied = bytearray(len(cleaned))  # 1 where a text with a longer literal part stands
+    occupied = bytearray(len(cleaned))  # 1 if the text contains a longer literal part
     matches = []
     for row, literal, pattern in _compile_rows():
         is_matched = False

@@ -99,7 +99,7 @@ def _check_storage(reads: OptionReader, where: Storage, element: DType, rows: in
     address = np.asarray(where.address(mn, unit), np.int64)
     if len(np.unique(address)) < address.size or (np.diff(np.sort(address.ravel())) < max(1, element.bits // 8)).any():
         raise reads.make_error(
-            "bad_storage", field, "Two elements lie at the same byte.", "Give strides that keep every element apart."
+            "bad_storage", field, "Two elements share a byte.", "Give strides that keep every element apart."
         )
     if int(address.max()) >= MOST_SHARED:
         raise reads.make_error(

@@ -1,4 +1,4 @@
-"""Any text → what it is: recognisers, a row each, asked in order.
+"""Recognise what a text is, by a table of recognisers that are tried in order.
 
 A recogniser looks at a text and says what it may mean, or nothing. A refusal (LayoutError) says that the text is of its
 kind but wrong. Nothing is filled in by guess: what a text leaves open is a candidate, or named in `undetermined`.
@@ -51,10 +51,10 @@ LONGEST = 1 << 16  # characters of a text
 
 @dataclass(frozen=True, slots=True)
 class Recogniser:
-    """What one kind of text is called, an example of it, and what reads it.
+    """One kind of text: its name, an example, and the function that parses it.
 
-    words: in small letters, of which such a text has one whatever its case; none where that cannot be said. alone: it
-    is asked only for a text that no other recognises.
+    words: lower-case words of which such a text contains at least one; () if there are none. alone: tried only for a
+    text that no other recogniser accepts.
     """
 
     what: str
@@ -171,7 +171,7 @@ RECOGNISERS = (  # a text that two of them claim belongs to the first
 
 @dataclass(frozen=True, slots=True)
 class RecognisedText:
-    """What a text may mean, the likeliest first, and why recognisers refused it."""
+    """The possible meanings of a text, most likely first, and the errors of recognisers that rejected it."""
 
     found: tuple[TextMeaning, ...]
     refused: tuple[LayoutError, ...]
@@ -208,17 +208,23 @@ def recognise_text(text: str) -> RecognisedText:
 
 
 def _drop_weaker_maps(meanings: list[TextMeaning]) -> list[TextMeaning]:
-    """Drop a tensor map of which only the swizzle is known, if the text states another's box."""
-    boxed = any(one.kind == "tensor_map" and one.facts["box"] for one in meanings)
-    return [one for one in meanings if not (boxed and one.kind == "tensor_map" and not one.facts["box"])]
+    """Drop tensor maps of which only the swizzle is known if the text gives the box of another."""
+    boxed = any(meaning.kind == "tensor_map" and meaning.facts["box"] for meaning in meanings)
+    return [
+        meaning for meaning in meanings if not (boxed and meaning.kind == "tensor_map" and not meaning.facts["box"])
+    ]
 
 
 def _add_refusals(meanings: list[TextMeaning], text: str) -> list[TextMeaning]:
-    """Add what ptxas refuses of the text's lines to the first instruction."""
+    """Add ptxas's errors for lines of the text to the first instruction."""
     at = next((n for n, meaning in enumerate(meanings) if meaning.kind == "instruction"), None)
-    said = tuple(dict.fromkeys(line.message for line in statements.find_refused_lines(text))) if at is not None else ()
-    if at is None or not said:
+    messages = (
+        tuple(dict.fromkeys(line.message for line in statements.find_refused_lines(text))) if at is not None else ()
+    )
+    if at is None or not messages:
         return meanings
     first = meanings[at]
-    refused = replace(first, facts={**first.facts, "refused": list(said)}, notices=(*said, *first.notices), sure=False)
+    refused = replace(
+        first, facts={**first.facts, "refused": list(messages)}, notices=(*messages, *first.notices), sure=False
+    )
     return [*meanings[:at], refused, *meanings[at + 1 :]]

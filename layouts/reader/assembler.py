@@ -1,4 +1,4 @@
-"""Messages of ptxas about a matrix instruction: which instruction, and what the message means.
+"""Recognise a ptxas message about a matrix instruction: the instruction, and an explanation.
 
 ptxas 13.0 printed these of wrong PTX (layouts/ptx/differences.py, tests/ptxas); "Potential Performance Loss" is its
 advice of CUDA 12 and later on wgmma.
@@ -45,7 +45,7 @@ _NEAREST = 3  # shapes that are named beside a wrong one
 
 
 def recognise_ptxas_message(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise a message of ptxas: the instruction that it names, and what it means; () for other texts."""
+    """Recognise a ptxas message: the instruction that it names and an explanation; () for other texts."""
     if "ptxas" not in text and not re.search(r"\b(?:error|fatal|warning|Advisory)\b|'\.?\w", text):
         return ()
     means: list[str] = []
@@ -53,46 +53,46 @@ def recognise_ptxas_message(text: str) -> tuple[TextMeaning, ...]:
         if meaning := _explain_line(line):
             means.append(meaning)  # a message may go on in the next line
             if _names_instruction(line):
-                return _about(line, means)
+                return _make_meanings(line, means)
     return ()
 
 
-def _about(line: str, means: list[str]) -> tuple[TextMeaning, ...]:
-    """Return what a message means that names an instruction, a shape or a feature in this line."""
-    opcode, shape, feature = _opcode(line), _shape(line), _find_feature(line)
+def _make_meanings(line: str, means: list[str]) -> tuple[TextMeaning, ...]:
+    """Return the meaning of a message that names an instruction, a shape or a feature in this line."""
+    opcode, shape, feature = _find_opcode(line), _parse_named_shape(line), _find_feature(line)
     notices = list(dict.fromkeys(means))
-    legal = _shapes(opcode)
-    near = _nearest_shapes(shape, legal)
+    legal = _list_shapes(opcode)
+    near = _find_nearest_shapes(shape, legal)
     if near is not None:
         notices.append(f"No {opcode or 'matrix instruction'} has the shape {shape}. Nearest: {', '.join(near)}.")
-    if said := _list_targets(opcode, feature, line):
-        notices.append(said)
+    if targets := _list_targets(opcode, feature, line):
+        notices.append(targets)
     about = opcode or shape or feature
     name = about if opcode or feature or shape in legal else next(iter(near or ()), "")
     return (TextMeaning("topic", f"ptxas about {about}", {"topic": "ptxas", "name": name}, tuple(notices)),)
 
 
-def _shape(line: str) -> str:
+def _parse_named_shape(line: str) -> str:
     """Return the first shape that a message names, "" if it names none."""
     match = _SHAPE.search(line)
     return match[0] if match else ""
 
 
-def _shapes(opcode: str) -> list[str]:
+def _list_shapes(opcode: str) -> list[str]:
     """Return the shapes of an opcode's instructions; of all instructions for the opcode ""."""
     return [
         shape for shape in dict.fromkeys(i.shape for i in catalog.instructions() if _has_opcode(opcode, i.ptx)) if shape
     ]
 
 
-def _nearest_shapes(shape: str, legal: list[str]) -> list[str] | None:
+def _find_nearest_shapes(shape: str, legal: list[str]) -> list[str] | None:
     """Return the legal shapes nearest to one that is not legal; None if the shape is legal, or no shape."""
     if not shape or shape in legal or not parse_sizes(shape):
         return None
     return sorted(legal, key=lambda legal_shape: _measure_distance(legal_shape, shape))[:_NEAREST]
 
 
-def _opcode(line: str) -> str:
+def _find_opcode(line: str) -> str:
     """Return the opcode that a message names, "" if it names none."""
     named = _OPCODE.search(line)
     return named["name"].lower() + (".sp" if named["sparse"] else "") if named else ""
@@ -122,10 +122,10 @@ def _list_targets(opcode: str, feature: str, line: str) -> str:
         return ""
     words = line.replace("_", " ")
     scaled = "block scale" in words
-    common, some = _targets_of(opcode, feature, scaled)
+    common, some = _list_instruction_targets(opcode, feature, scaled)
     if not common or (" with " in words and not scaled and common != some):
         return ""
-    lacks = _lacking_suffix(target[1], common if all(common.values()) else some, some)
+    lacks = _find_lacking_suffix(target[1], common if all(common.values()) else some, some)
     if opcode and opcode not in common:
         return lacks  # its beginning alone is known, as of tcgen05.alloc
     kind = f" with .{feature}" if feature else " with block scale" if scaled else ""
@@ -141,7 +141,9 @@ def _list_targets(opcode: str, feature: str, line: str) -> str:
     return f"{lacks} Of the targets tried, {catalog.get_assembler_release()} takes {'; '.join(listed)}.".strip()
 
 
-def _targets_of(opcode: str, feature: str, scaled: bool) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+def _list_instruction_targets(
+    opcode: str, feature: str, scaled: bool
+) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
     """Return by opcode: the targets that take every form that a message may mean, and those that take some."""
     common: dict[str, set[str]] = {}
     some: dict[str, set[str]] = {}
@@ -154,10 +156,8 @@ def _targets_of(opcode: str, feature: str, scaled: bool) -> tuple[dict[str, set[
     return common, some
 
 
-def _lacking_suffix(target: str, common: dict[str, set[str]], some: dict[str, set[str]]) -> str:
-    """Say that a target needs its suffix `a`, where that target takes all (some, if no target does) and the one without
-    takes none.
-    """
+def _find_lacking_suffix(target: str, common: dict[str, set[str]], some: dict[str, set[str]]) -> str:
+    """Explain that a target needs its suffix `a`: forms exist with the suffix and none without it."""
     specific = f"{target}a"
     if not any(specific in each for each in common.values()) or any(target in each for each in some.values()):
         return ""
@@ -166,10 +166,10 @@ def _lacking_suffix(target: str, common: dict[str, set[str]], some: dict[str, se
 
 
 def _measure_distance(shape: str, other: str) -> tuple[int, int]:
-    """Return how many of m, n and k differ, and by how much in all."""
+    """Return how many of m, n and k differ, and the sum of the differences."""
     mine, theirs = parse_sizes(shape), parse_sizes(other)
-    apart = [abs(mine.get(name, 0) - theirs.get(name, 0)) for name in "mnk"]
-    return sum(map(bool, apart)), sum(apart)
+    distances = [abs(mine.get(name, 0) - theirs.get(name, 0)) for name in "mnk"]
+    return sum(map(bool, distances)), sum(distances)
 
 
 def _has_opcode(opcode: str, ptx: str) -> bool:

@@ -1,4 +1,4 @@
-"""What an atom of CuTe is: its instructions, their majors, the UMMA atom; and the values that its arguments are."""
+"""The meaning of a CuTe atom: its instructions, majors and UMMA atom, from the values of its arguments."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _K_MAJOR, _MN_MAJOR = re.compile(r"(?:^|::|\.|_)K$"), re.compile(r"(?:^|::|\.|_)
 
 @dataclass(frozen=True, slots=True)
 class AtomMeaning:
-    """What an atom is: its instructions (several where its text leaves them open), which way its operands lie, whether
-    it is one of tensor memory (tcgen05), whether a wgmma takes A from registers, the UMMA atom where its arguments are
-    known, what to know beside its instructions, and whether it is UniversalFMA, which one thread executes."""
+    """The meaning of an atom: its instructions (several if its text leaves them open), the majors of its operands, and
+    its properties.
+    """
 
     found: tuple[Instruction, ...]
     name: str
@@ -46,7 +46,7 @@ class AtomMeaning:
 
     @property
     def known(self) -> bool:
-        """Return whether the text says which instructions it is."""
+        """Whether the text determines the instructions."""
         return bool(self.found or self.scalar or (self.umma and self.umma.atom))
 
     @property
@@ -80,27 +80,29 @@ def parse_dtype(text: TermText, value: Any) -> str:
 
 def parse_majors(values: Iterable[Any]) -> dict[str, str]:
     """Return {"a", "b"}: K or MN, of the values that name a major, in order."""
-    said = []
+    majors = []
     for value in values:
         path = value.path if isinstance(value, SyntaxTerm) else ""
         if re.search(r"major|OperandMajorMode", path, re.I) or path in ("K", "MN"):
-            said.append("MN" if _MN_MAJOR.search(path) else "K" if _K_MAJOR.search(path) else "")
-    return dict(zip("ab", said, strict=False)) if len(said) == 2 and all(said) else {}
+            majors.append("MN" if _MN_MAJOR.search(path) else "K" if _K_MAJOR.search(path) else "")
+    return dict(zip("ab", majors, strict=False)) if len(majors) == 2 and all(majors) else {}
 
 
 def parse_umma(text: TermText, value: SyntaxTerm, words: str) -> AtomMeaning:
-    """Return an atom of tensor memory, with its arguments where they are known and defined names put in."""
+    """Parse an atom of tensor memory, with known arguments and defined names substituted."""
     try:
         spelled = umma.parse_umma_term(text, value)
     except LayoutError:
         spelled = None
-    said = umma.expand_names(text, value) if spelled and spelled.atom else " ".join(words.split())[:60]
+    atom_text = umma.expand_names(text, value) if spelled and spelled.atom else " ".join(words.split())[:60]
     majors = {name: spelled.atom.get_major(name) for name in "ab"} if spelled and spelled.atom else {}
-    return AtomMeaning((), said, majors, True, umma=spelled)
+    return AtomMeaning((), atom_text, majors, True, umma=spelled)
 
 
 def find_products(types: dict[str, str], sizes: dict[str, int], warpgroup: bool) -> list[Instruction]:
-    """Return the dense products with these types and sizes, without rounding and saturation; what is empty is open."""
+    """Return the dense products with these types and sizes, without rounding and saturation; empty fields match
+    anything.
+    """
     return [
         i
         for i in catalog.instructions()

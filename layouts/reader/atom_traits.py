@@ -47,8 +47,8 @@ def find_differences(text: str) -> dict[str, tuple[str, ...]]:
     differences: dict[str, tuple[str, ...]] = {}
     named = {code_layout.label: code_layout for code_layout in labelled_layouts.find_code_layouts(text)}
     for atom, body in _find_specialisations(text):
-        behind = [replace(named[name], label=label) for label, name in _ALIASED.findall(body) if name in named]
-        for code_layout in (*labelled_layouts.find_code_layouts(body), *behind):
+        aliased = [replace(named[name], label=label) for label, name in _ALIASED.findall(body) if name in named]
+        for code_layout in (*labelled_layouts.find_code_layouts(body), *aliased):
             if (label := _LABEL.fullmatch(code_layout.label)) and (
                 said := tuple(_check_layout(code_layout.layout, label[1], atom, body))
             ):
@@ -76,11 +76,11 @@ def describe_missing(layout: cute.CuteLayout, tile: tuple[int, int] | None) -> s
         return ""
     places = layout.list_indices()
     covered = len(np.unique(places))
-    whole = prod(tile) if tile else layout.size
-    of = f"the {whole:,} elements of its {tile[0]}×{tile[1]} tile" if tile else f"{whole:,} elements"
-    if tile and (places.max() >= whole or places.min() < 0):
+    total = prod(tile) if tile else layout.size
+    of = f"the {total:,} elements of its {tile[0]}×{tile[1]} tile" if tile else f"{total:,} elements"
+    if tile and (places.max() >= total or places.min() < 0):
         return f"reaches element {places.max():,}, outside {of}."
-    if covered == whole or (tile is None and 0 in cute.list_leaves(layout.stride)):
+    if covered == total or (tile is None and 0 in cute.list_leaves(layout.stride)):
         return ""
     return f"covers {covered:,} of {of}; {len(places) - covered:,} pairs of thread and value repeat one."
 
@@ -95,8 +95,8 @@ def _find_specialisations(text: str) -> Iterator[tuple[str, str]]:
 
 def _check_layout(layout: cute.CuteLayout, letter: str, atom: str, body: str) -> Iterator[str]:
     known, name = _find_instruction(atom), letter.lower()
-    if said := describe_missing(layout, _tile(body, known, name)):
-        yield f"{letter}Layout {said}"
+    if missing := describe_missing(layout, _compute_tile(body, known, name)):
+        yield f"{letter}Layout {missing}"
     operand = known.operands.get(name) or known.operands.get("d") if known else None
     if known is None or operand is None or (known.family.by_descriptor and name != "c"):
         return
@@ -108,7 +108,7 @@ def _check_layout(layout: cute.CuteLayout, letter: str, atom: str, body: str) ->
         yield f"{letter}Layout is not that of {atom.split('<')[0]}, which is {atom_layout}."
 
 
-def _tile(body: str, known: Instruction | None, name: str) -> tuple[int, int] | None:
+def _compute_tile(body: str, known: Instruction | None, name: str) -> tuple[int, int] | None:
     """Return the sizes of an operand's tile, by Shape_MNK or else by the instruction; None without either."""
     if shape := _SHAPE.search(body):
         sizes = [int(size) for size in shape.groups()]

@@ -1,4 +1,4 @@
-"""The atom that a term names, builds or selects, in C++ or in the Python DSL.
+"""Find the atom that a term names, builds or selects, in C++ or in the Python DSL.
 
 CUTLASS 4.7: cute/arch/mma_sm90.hpp (op selectors), python/CuTeDSL/cutlass/utils (make_trivial_tiled_mma).
 """
@@ -23,39 +23,39 @@ _CONTAINERS = frozenset(("MMA_Atom", "MMA_Traits", "Copy_Atom", "Copy_Traits", "
 _DEEPEST = 8  # atoms in one another
 
 
-def parse_atom(text: TermText, value: Any, deep: int = 0) -> AtomMeaning | None:
+def parse_atom(text: TermText, value: Any, depth: int = 0) -> AtomMeaning | None:
     """Return the atom that a value names, builds or selects; None where it is unknown."""
     value = text.resolve_value(value)
-    if not isinstance(value, SyntaxTerm) or deep > _DEEPEST:
+    if not isinstance(value, SyntaxTerm) or depth > _DEEPEST:
         return None
     if value.name in _CONTAINERS:
-        return parse_atom(text, next(iter(value.inside), None), deep + 1)
+        return parse_atom(text, next(iter(value.inside), None), depth + 1)
     if value.name in ("conditional_t", "conditional") and len(value.angle or ()) == 3:
-        return _merge_atoms(text, (value.angle or ())[1:], deep)
-    return _parse_alone(text, value, deep)
+        return _merge_atoms(text, (value.angle or ())[1:], depth)
+    return _parse_alone(text, value, depth)
 
 
-def _parse_alone(text: TermText, value: SyntaxTerm, deep: int) -> AtomMeaning | None:
-    """Return the atom of a term that is no class around another atom and no choice between two."""
+def _parse_alone(text: TermText, value: SyntaxTerm, depth: int) -> AtomMeaning | None:
+    """Return the atom of a term that neither wraps another atom nor chooses between two."""
     if value.name in ("ss_op_selector", "rs_op_selector") and value.angle:
-        return _selected_by_types(text, value)
+        return _select_by_types(text, value)
     if value.name == "make_trivial_tiled_mma":
         return _parse_trivial_mma(text, value)
     if value.name.endswith("Op") and value.args is not None:
         return parse_operation(text, value)
     if value.name in ("UniversalFMA", "MmaUniversalOp"):  # cute/arch/mma.hpp: 1×1×1, one thread
         return AtomMeaning((), value.name, {}, scalar=True)
-    if inner := _called_on(value):
-        return parse_atom(text, inner, deep + 1) if value.name in ("get", "declval") else None
-    return _named(text, value)
+    if inner := _parse_owner(value):
+        return parse_atom(text, inner, depth + 1) if value.name in ("get", "declval") else None
+    return _parse_named_atom(text, value)
 
 
-def _called_on(value: SyntaxTerm) -> SyntaxTerm | None:
-    """Return the term that a call is around."""
+def _parse_owner(value: SyntaxTerm) -> SyntaxTerm | None:
+    """Return the first argument of a call if it is a term: the atom inside get(…) or declval(…)."""
     return value.args[0] if value.args and isinstance(value.args[0], SyntaxTerm) and not value.angle else None
 
 
-def _named(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
+def _parse_named_atom(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
     """SM80_16x8x16_F32F16F16F32_TN, SM90_64x128x16_F32F16F16_SS<…>, SM100_MMA_F16BF16_SS<…>"""
     words = text.text[value.span[0] : value.span[1]]
     if re.search(r"SM1[01]\d\w*_MMA|SM103_MXF4|UMMA", words):
@@ -69,32 +69,32 @@ def _named(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
     return AtomMeaning(tuple(found), " ".join(words.split())[:60], majors, from_registers=registers) if found else None
 
 
-def _merge_atoms(text: TermText, branches: Sequence[Any], deep: int) -> AtomMeaning | None:
+def _merge_atoms(text: TermText, branches: Sequence[Any], depth: int) -> AtomMeaning | None:
     """Return the atom that one of several types is; None where none of them is known."""
-    known = [one for branch in branches if (one := parse_atom(text, branch, deep + 1))]
+    known = [atom for branch in branches if (atom := parse_atom(text, branch, depth + 1))]
     if not known:
         return None
-    found = tuple(dict.fromkeys(i for one in known for i in one.found))
+    found = tuple(dict.fromkeys(i for atom in known for i in atom.found))
     majors = known[0].majors if len(known) == 1 else {}
-    return AtomMeaning(found, known[0].name, majors, all(one.tensor_memory for one in known))
+    return AtomMeaning(found, known[0].name, majors, all(atom.tensor_memory for atom in known))
 
 
 def _parse_tile_n(text: TermText, value: SyntaxTerm) -> int | None:
-    """Return N of the tile that a selector is given."""
+    """Return the N of a selector's tile."""
     angle = value.angle or ()
     shape = text.resolve_value(angle[3]) if len(angle) > 3 else None
-    sizes = [text.parse_number(one) for one in shape.inside] if isinstance(shape, SyntaxTerm) else []
+    sizes = [text.parse_number(item) for item in shape.inside] if isinstance(shape, SyntaxTerm) else []
     return sizes[1] if len(sizes) > 1 else None
 
 
 def parse_extended_n(text: TermText, value: SyntaxTerm) -> int | None:
-    """Return N that a selector chooses where CUTLASS is built with its extended shapes: any multiple of 8 up to 256."""
+    """Return the N that a selector chooses with CUTLASS's extended shapes: any multiple of 8 up to 256."""
     n = _parse_tile_n(text, value)
     return next((each for each in range(256, 0, -8) if n % each == 0), None) if n else None
 
 
 def list_undefined(text: TermText, value: SyntaxTerm) -> tuple[str, ...]:
-    """Return what a selector is given that the text does not define: types, and N of the tile."""
+    """List the arguments of a selector that the text does not define: types, and N of the tile."""
     angle = [text.resolve_value(one) for one in value.angle or ()]
     out = [text.format_words(one) for one in angle[:3] if not parse_dtype(text, one)]
     if len(angle) > 3 and _parse_tile_n(text, value) is None:
@@ -104,14 +104,15 @@ def list_undefined(text: TermText, value: SyntaxTerm) -> tuple[str, ...]:
     return tuple(dict.fromkeys(out))
 
 
-def _selected_by_types(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
-    """Return what a selector chooses; None where the text leaves both types of A and B open."""
+def _select_by_types(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
+    """Return the atom that a selector chooses; None if the types of both A and B are open."""
     return parse_selector(text, value) if any(parse_dtype(text, one) for one in (value.angle or ())[:2]) else None
 
 
 def parse_selector(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
-    """GMMA::ss_op_selector<A, B, C, TileShape_MNK, MajorA, MajorB>: the largest N that divides the tile's; of types and
-    an N that the text leaves open all there are.
+    """Parse GMMA::ss_op_selector<A, B, C, TileShape_MNK, MajorA, MajorB>.
+
+    The result has the largest N that divides the tile's N; if N or a type is open, all candidates.
     """
     angle = [text.resolve_value(one) for one in value.angle or ()]
     if len(angle) < 4:
@@ -166,9 +167,9 @@ def _parse_trivial_umma(text: TermText, value: SyntaxTerm, paired: int) -> AtomM
 
 
 def _format_trivial_arguments(text: TermText, value: SyntaxTerm, paired: int) -> dict[str, str]:
-    """Return the arguments of make_trivial_tiled_mma as they are written, without those that are not given."""
+    """Return the arguments of make_trivial_tiled_mma as written, without omitted ones."""
     first = value.get_argument(0, "a_dtype", "ab_dtype")
-    given = {
+    types = {
         "a": first,
         "ab": first,
         "b": value.get_argument(1, "b_dtype") if paired else first,
@@ -178,7 +179,7 @@ def _format_trivial_arguments(text: TermText, value: SyntaxTerm, paired: int) ->
         "y": value.get_argument(2 + paired, "b_leading_mode"),
         "source": value.get_argument(6 + paired, "a_source"),
     }
-    return {name: text.format_words(text.resolve_value(one)) for name, one in given.items() if one is not None}
+    return {name: text.format_words(text.resolve_value(one)) for name, one in types.items() if one is not None}
 
 
 def _parse_trivial_mma(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:

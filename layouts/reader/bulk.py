@@ -1,4 +1,4 @@
-"""TMA instructions, in PTX, SASS and as CUTLASS's atoms: what they do, and that the tensor map says the rest.
+"""TMA instructions in PTX, SASS and as CUTLASS atoms; their boxes and swizzles are fields of the tensor map.
 
 PTX ISA 9.1, cp.async.bulk.tensor, cp.reduce.async.bulk.tensor and cp.async.bulk.prefetch.tensor; SASS of ptxas 13.0:
 UTMALDG loads, UTMASTG stores, UTMAREDG reduces, UTMAPF prefetches; CUTLASS 4, cute/arch/copy_sm90_tma.hpp.
@@ -28,10 +28,11 @@ _SASS = {"LDG": "load", "STG": "store", "REDG": "reduce", "PF": "prefetch"}
 _ATOM = {"LOAD": "load", "STORE": "store", "REDUCE_ADD": "reduce"}
 NEEDED = (
     "Its operands are the map's address, coordinates and a shared-memory address. The box, the element type and the"
-    " swizzle stand in the tensor map, 128 bytes that the host wrote."
+    " swizzle are fields of the tensor map, 128 bytes that the host wrote."
 )
 PASTE = (
-    "To see how the box lies in shared memory, paste the call that makes the map: cuTensorMapEncodeTiled(…) with its"
+    "To see how the box is stored in shared memory, paste the call that makes the map:"
+    " cuTensorMapEncodeTiled(…) with its"
     " arrays, make_tma_copy(…) with its layout, or Triton's make_tensor_descriptor(…)."
 )
 _MADE = re.compile(r"[tT]ensor_?[mM]ap_?[eE]ncode|make_(?:tiled_)?tma|make_tensor_desc|TensorDescriptor\b")

@@ -1,5 +1,4 @@
-"""What compilers call the instructions: MLIR's nvvm and nvgpu operations, LLVM's intrinsics, TVM's and TileLang's
-ptx_mma and T.ptx.
+"""Names of instructions in compilers: MLIR's nvvm and nvgpu, LLVM's intrinsics, TVM's and TileLang's ptx_mma and T.ptx.
 
 Sources: LLVM, IntrinsicsNVVM.td (which types a name holds), NVVMOps.td, NVGPUOps.td; TVM, tirx op ptx_mma. The majors
 of nvvm.wgmma are not told: its `row` of B changed its meaning between releases.
@@ -42,11 +41,11 @@ _SUMS = {"bf16": "f32", "tf32": "f32", "f64": "f64", **dict.fromkeys(("s8", "u8"
 
 
 def recognise_compiler_names(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise the instructions that a text names in a compiler's words.
+    """Recognise the instructions that a text names in a compiler's terms.
 
-    LayoutError if one of them does not exist and none does.
+    LayoutError if a name matches no instruction and no other name does.
     """
-    instructions, open_, wrong = _instructions(text)
+    instructions, open_, wrong = _list_instructions(text)
     if open_:
         return make_instruction_meaning([*instructions, *open_], "A compiler's operation")
     if not instructions:
@@ -69,8 +68,8 @@ def recognise_compiler_names(text: str) -> tuple[TextMeaning, ...]:
     return (TextMeaning("instruction", title, facts, sure=len(names) == 1),)
 
 
-def _instructions(text: str) -> tuple[list[Instruction], list[Instruction], str]:
-    """Return (instructions that are named, those that one name leaves open, the first spelling of none)."""
+def _list_instructions(text: str) -> tuple[list[Instruction], list[Instruction], str]:
+    """Return (instructions that are determined, candidates of an ambiguous name, the first name without any)."""
     instructions: list[Instruction] = []
     open_: list[Instruction] = []
     wrong = ""
@@ -88,7 +87,7 @@ def _instructions(text: str) -> tuple[list[Instruction], list[Instruction], str]
 
 
 def _list_spellings(text: str) -> Iterator[list[str]]:
-    """Yield of each name of a text, in order: the opcodes of PTX that it may be."""
+    """Yield the possible PTX opcodes of each name in a text, in order."""
     places = []
     for pattern, said in ((_INTRINSIC, _parse_intrinsic), (_CALL, _parse_call), (_SPELLED, _parse_python_ptx)):
         places += [(match.start(), said(match)) for match, _ in zip(pattern.finditer(text), range(_MOST), strict=False)]
@@ -139,9 +138,9 @@ def _parse_mma(words: list[str]) -> list[str]:
 
 
 def _parse_types(types: list[str]) -> str:
-    """Return D, A, B, C of the types in an intrinsic's name.
+    """Parse the types D, A, B, C in an intrinsic's name.
 
-    It has all of them, those of D and C for f16, of A and B if they differ, else that of both.
+    The name has all four; or those of D and C for f16; or those of A and B if they differ; or one type for both.
     """
     if len(types) == 4:
         return ".".join(types)
@@ -180,7 +179,7 @@ def _parse_element(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Product:
-    """A product of a warp as MLIR writes it: the shape and the layouts as PTX has them, the types of A, B and D."""
+    """A warp-level product in MLIR: shape and layouts as in PTX, and the types of A, B and D."""
 
     shape: str
     layouts: str
@@ -194,7 +193,7 @@ def _parse_operation(op: str, rest: str) -> list[str]:
         return _parse_wgmma(rest)
     if op == "nvgpu.warpgroup.mma":
         return _parse_warpgroup(rest)
-    product = _product_of_nvgpu(rest) if op.startswith(("nvgpu", "gpu")) else _product_of_nvvm(rest)
+    product = _parse_nvgpu_product(rest) if op.startswith(("nvgpu", "gpu")) else _parse_nvvm_product(rest)
     if product is None or len(product.types) != 3 or not all(product.types):
         return []
     a, b, c = product.types
@@ -208,7 +207,7 @@ def _parse_operation(op: str, rest: str) -> list[str]:
     ]
 
 
-def _product_of_nvgpu(rest: str) -> _Product | None:
+def _parse_nvgpu_product(rest: str) -> _Product | None:
     """Parse nvgpu.mma.sync (%a, %b, %c) {mmaShape = [16, 8, 16]} : (vector<4x2xf16>, vector<2x2xf16>, …)."""
     sizes = re.search(r"mmaShape ?= ?\[ ?(\d+), ?(\d+), ?(\d+) ?\]", rest)
     types = re.search(r": ?\(([^()]*)\)", rest)
@@ -218,7 +217,7 @@ def _product_of_nvgpu(rest: str) -> _Product | None:
     return _Product("m{}n{}k{}".format(*sizes.groups()), "row.col", tuple(_parse_element(vector) for vector in vectors))
 
 
-def _product_of_nvvm(rest: str) -> _Product | None:
+def _parse_nvvm_product(rest: str) -> _Product | None:
     """Parse nvvm.mma.sync A[…] B[…] C[…] {layoutA = …, shape = #nvvm.shape<…>} : (vector<2xf16>, …) -> …"""
     shape = _parse_shape(rest)
     match = re.search(r"\} ?: ?\(([^()]*)\) ?-> ?(.{0,80})", rest, re.S)
@@ -226,10 +225,10 @@ def _product_of_nvvm(rest: str) -> _Product | None:
     if not shape or len(parts) != 3:
         return None
     lays = dict(re.findall(r"layout([AB]) ?= ?#nvvm\.mma_layout<(row|col)>", rest))
-    said = dict(re.findall(r"multiplicand([AB])PtxType ?= ?#nvvm\.mma_type<(\w+)>", rest))
+    operand_types = dict(re.findall(r"multiplicand([AB])PtxType ?= ?#nvvm\.mma_type<(\w+)>", rest))
     types = (
-        said.get("A") or _parse_element(parts[0]),
-        said.get("B") or _parse_element(parts[1]),
+        operand_types.get("A") or _parse_element(parts[0]),
+        operand_types.get("B") or _parse_element(parts[1]),
         _parse_element(parts[2]),
     )
     return _Product(shape, f"{lays.get('A', 'row')}.{lays.get('B', 'col')}", types)

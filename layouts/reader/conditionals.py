@@ -1,4 +1,4 @@
-"""std::conditional_t: which atom each of its arms is."""
+"""Describe the atom in each arm of std::conditional_t."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CHOSEN = ("instruction", "tiled_mma", "tiled_copy", "layout")
 
 
 def add_conditionals(text: str, meanings: list[TextMeaning]) -> list[TextMeaning]:
-    """Return the meanings of a text, with what its conditionals choose beside those that they leave open."""
+    """Add to the meanings of a text the atoms that its open conditionals choose between."""
     if "conditional" not in text or not _CONDITIONAL.search(text):
         return meanings
     home = terms.make_term_text(text)
@@ -32,7 +32,7 @@ def add_conditionals(text: str, meanings: list[TextMeaning]) -> list[TextMeaning
             notices += _describe_arms(home, term, "")
     if not notices:
         return meanings
-    return [_add_notices(one, tuple(notices)) for one in meanings]
+    return [_add_notices(meaning, tuple(notices)) for meaning in meanings]
 
 
 def _add_notices(meaning: TextMeaning, notices: tuple[str, ...]) -> TextMeaning:
@@ -45,24 +45,24 @@ def _add_notices(meaning: TextMeaning, notices: tuple[str, ...]) -> TextMeaning:
     return replace(meaning, title=title, notices=(*meaning.notices, *notices)) if meaning.kind in _CHOSEN else meaning
 
 
-def _describe_arms(home: TermText, term: SyntaxTerm, before: str, deep: int = 0) -> Iterator[str]:
-    """Yield a sentence for each arm: the condition, the type, and its instruction where it is an atom."""
+def _describe_arms(home: TermText, term: SyntaxTerm, before: str, depth: int = 0) -> Iterator[str]:
+    """Yield a sentence for each arm: the condition, the type, and its instruction if it is an atom."""
     angle = term.angle or ()
     written = _split_arguments(home.text[slice(*term.span)])
-    if len(angle) != 3 or len(written) != 3 or deep > _DEEPEST:
+    if len(angle) != 3 or len(written) != 3 or depth > _DEEPEST:
         return
     condition, *names = (" ".join(words.split())[:_LONGEST] for words in written)
     for holds, value, name in zip(("", "not "), angle[1:], names, strict=True):
         where = f"{before}{holds}({condition})" if holds else f"{before}{condition}"
         meant = home.resolve_value(value)
         if isinstance(meant, SyntaxTerm) and meant.name in ("conditional_t", "conditional"):
-            yield from _describe_arms(home, meant, f"{where} and ", deep + 1)
+            yield from _describe_arms(home, meant, f"{where} and ", depth + 1)
         else:
-            yield f"If {where}, {name}{_instruction_of(home, value, name)}."
+            yield f"If {where}, {name}{_describe_arm_atom(home, value, name)}."
 
 
-def _instruction_of(home: TermText, value: Any, name: str) -> str:
-    """Return what stands behind an arm: the atom that its name means, and its instruction; "" for any other type."""
+def _describe_arm_atom(home: TermText, value: Any, name: str) -> str:
+    """Describe an arm of a conditional: the atom that its name means, and its instruction; "" for any other type."""
     atom = atoms.parse_atom(home, value)
     if atom is None or not atom.found:
         return ""

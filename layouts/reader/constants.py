@@ -1,8 +1,7 @@
-"""Constants that CuTe code computes: get, size, shape and select of tuples and layouts, members such as Shape_MNK,
-conditionals, comparisons, sizeof, and subscripts of Python. Each is computed where its arguments are known.
+"""Constants that CuTe code computes, if their arguments are known.
 
-CUTLASS 4.7: cute/int_tuple.hpp, cute/layout.hpp, cute/algorithm/tuple_algorithms.hpp, cute/numeric/math.hpp;
-cutlass/cutlass.h (NumThreadsPerWarp and its kin).
+get, size, shape and select of tuples and layouts, members such as Shape_MNK, conditionals, comparisons, sizeof, and
+subscripts of Python.
 """
 
 from __future__ import annotations
@@ -173,7 +172,7 @@ def _reduce_cosize(home: TermText, term: SyntaxTerm) -> Value:
 
 
 def _reduce_least(home: TermText, term: SyntaxTerm) -> Value:
-    numbers = [home.parse_number(one) for one in term.args or ()]
+    numbers = [home.parse_number(argument) for argument in term.args or ()]
     if len(numbers) < 2 or None in numbers:
         return None
     return (min if term.name == "min" else max)(number for number in numbers if number is not None)
@@ -183,7 +182,7 @@ def _reduce_division(home: TermText, term: SyntaxTerm) -> Value:
     """ceil_div(a, b), round_up(a, b), round_down(a, b) of positive numbers."""
     if len(term.args or ()) != 2:
         return None
-    a, b = (home.parse_number(one) for one in term.args or ())
+    a, b = (home.parse_number(argument) for argument in term.args or ())
     if a is None or not b or a < 0 or b < 0:
         return None
     return {"ceil_div": -(-a // b), "round_up": -(-a // b) * b, "round_down": a // b * b}[term.name]
@@ -205,21 +204,21 @@ def _choose(home: TermText, parts: tuple[Value, ...]) -> Value:
     return None if condition is None else parts[1] if condition else parts[2]
 
 
-def parse_condition(home: TermText, value: Value, deep: int = 0) -> bool | None:
-    """Return whether a condition holds; None where it is open."""
+def parse_condition(home: TermText, value: Value, depth: int = 0) -> bool | None:
+    """Return the truth of a condition; None if it is open."""
     value = home.resolve_value(value)
     if isinstance(value, SyntaxTerm) and value.name.lower() in ("true", "false"):
         return value.name.lower() == "true"
-    if isinstance(value, SyntaxTerm) and value.path == "!" and value.args and deep < 16:
-        inner = parse_condition(home, value.args[0], deep + 1)
+    if isinstance(value, SyntaxTerm) and value.path == "!" and value.args and depth < 16:
+        inner = parse_condition(home, value.args[0], depth + 1)
         return None if inner is None else not inner
     number = home.parse_number(value)
     return None if number is None else number != 0
 
 
 def _reduce_logic(home: TermText, term: SyntaxTerm) -> Value:
-    """a && b, a || b: known where one side decides."""
-    sides = [parse_condition(home, one) for one in term.args or ()]
+    """a && b, a || b: known if one side decides."""
+    sides = [parse_condition(home, argument) for argument in term.args or ()]
     decides = term.path == "||"
     if decides in sides:
         return int(decides)
@@ -227,7 +226,7 @@ def _reduce_logic(home: TermText, term: SyntaxTerm) -> Value:
 
 
 def _reduce_comparison(home: TermText, term: SyntaxTerm) -> Value:
-    numbers = [home.parse_number(one) for one in term.args or ()]
+    numbers = [home.parse_number(argument) for argument in term.args or ()]
     if len(numbers) != 2 or numbers[0] is None or numbers[1] is None:
         return None
     return int(_COMPARED[term.path](numbers[0], numbers[1]))

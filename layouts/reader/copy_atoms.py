@@ -18,9 +18,9 @@ _ASYNC = re.compile(r"SM80_CP_ASYNC_CACHE(?:ALWAYS|GLOBAL)(?:_ZFILL)?")
 
 @dataclass(frozen=True, slots=True)
 class CopyAtomMeaning:
-    """A copy atom: PTX or universal or cp.async, bits of one access, bits of an element; None for what is open.
+    """A copy atom: PTX, universal or cp.async; bits per access and per element; None for what is open.
 
-    vectorizes: whether bits are the most of one access, which takes what the layouts allow.
+    vectorizes: whether `bits` is a maximum, reduced to what the layouts allow.
     """
 
     atom: str | None
@@ -61,10 +61,10 @@ def _parse_copy_operation(home: TermText, value: Any, element: int | None) -> Co
     if value.name in ("UniversalCopy", "CopyUniversalOp"):
         return CopyAtomMeaning("universal", element if angle is None else _find_type_bits(home, angle), element)
     if value.name in ("DefaultCopy", "AutoVectorizingCopy") or _VECTOR.match(value.name):
-        return _vectorizing(home, value.name, angle, element)
+        return _parse_vectorizing_copy(home, value.name, angle, element)
     if _ASYNC.fullmatch(value.name) or value.name == "CopyG2SOp":
         return CopyAtomMeaning("cp.async", None if angle is None else _find_type_bits(home, angle), element)
-    return _instruction(home, value, element)
+    return _parse_instruction_copy(home, value, element)
 
 
 def _find_type_bits(home: TermText, value: Any) -> int | None:
@@ -78,7 +78,7 @@ def _find_type_bits(home: TermText, value: Any) -> int | None:
     return find_element_bits(name) or (8 * size.bytes if size else None)
 
 
-def _vectorizing(home: TermText, name: str, angle: Any, element: int | None) -> CopyAtomMeaning:
+def _parse_vectorizing_copy(home: TermText, name: str, angle: Any, element: int | None) -> CopyAtomMeaning:
     """Parse DefaultCopy, AutoVectorizingCopy and AutoVectorizingCopyWithAssumedAlignment<128>."""
     wide = 128 if name == "AutoVectorizingCopy" else element
     if angle is not None:
@@ -87,7 +87,7 @@ def _vectorizing(home: TermText, name: str, angle: Any, element: int | None) -> 
     return CopyAtomMeaning("universal", wide, element, vectorizes=name != "DefaultCopy")
 
 
-def _instruction(home: TermText, value: SyntaxTerm, element: int | None) -> CopyAtomMeaning | None:
+def _parse_instruction_copy(home: TermText, value: SyntaxTerm, element: int | None) -> CopyAtomMeaning | None:
     """Return the load or store of an atom: SM75_U32x4_LDSM_N, LdMatrix8x8x16bOp(…)."""
     atom = atoms.parse_atom(home, value)
     if atom is None or not atom.found or atom.found[0].family.multiplies:

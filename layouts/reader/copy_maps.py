@@ -1,6 +1,4 @@
-"""Maps from thread and value to a tile's elements, as layouts of threads and of values over the tile, where they are
-such a product.
-"""
+"""Split maps from (thread, value) to a tile's elements into thread and value layouts, if they are such a product."""
 
 from __future__ import annotations
 

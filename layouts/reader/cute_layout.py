@@ -1,4 +1,4 @@
-"""A CuTe layout as text: what it says of shape, stride, size and swizzle."""
+"""Recognise a CuTe layout in a text: its shape, strides, size and swizzle."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _WHOLE = 8  # hex digits of a half that is not a size
 
 
 def recognise_layouts(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise the layouts that a text spells or prints; LayoutError if it looks like one and is none."""
+    """Recognise the layouts that a text spells or prints; LayoutError if it resembles a layout but is not valid."""
     text = _KEYWORD.sub(r"\1", text)
     if len(text) <= cute.LONGEST:
         text = _VALUES.sub(r"\1", text, count=1)
@@ -55,14 +55,14 @@ def recognise_layouts(text: str) -> tuple[TextMeaning, ...]:
     looks = len(text) <= cute.LONGEST and _LOOKS.match(text) and ":" in text.replace("::", "")
     sentence = looks and len(_WORDS.findall(_KNOWN.sub(" ", text))) > 1
     if sentence and not lines:
-        return _begun(text)
+        return _parse_first_layout(text)
     if looks and not sentence:
         halves = _HALVES.fullmatch(text)
         if halves and max(map(len, halves.groups())) >= _WHOLE:
             return ()
-        if alone := _alone(text, not halves, any(line.worded for line in lines)):
+        if alone := _parse_single_layout(text, not halves, any(line.worded for line in lines)):
             return alone
-    return _several(text, lines or list(atom_traits.find_layouts(text)))
+    return _parse_several_layouts(text, lines or list(atom_traits.find_layouts(text)))
 
 
 def _refuse_coordinates(text: str) -> None:
@@ -75,7 +75,7 @@ def _refuse_coordinates(text: str) -> None:
         )
 
 
-def _begun(text: str) -> tuple[TextMeaning, ...]:
+def _parse_first_layout(text: str) -> tuple[TextMeaning, ...]:
     """Recognise the layout that a sentence begins with; () if it begins with a ratio or a parenthesis."""
     head = text[: labelled_layouts.find_pair_end(text) + 1]
     if not head or re.search("[A-Za-z]", _OF_POINTERS.sub("", _KNOWN.sub("", head))):
@@ -83,10 +83,10 @@ def _begun(text: str) -> tuple[TextMeaning, ...]:
     return _make_layout_meanings(parse_layout(head, "text"), False)
 
 
-def _alone(text: str, sure: bool, worded: bool) -> tuple[TextMeaning, ...]:
+def _parse_single_layout(text: str, sure: bool, worded: bool) -> tuple[TextMeaning, ...]:
     """Recognise a layout that is the whole text, or all before a comment.
 
-    LayoutError if it is not one, unless words behind one of its lines explain that.
+    LayoutError if it is not valid, unless words after one of its lines explain that.
     """
     first, _, rest = text.strip().partition("\n")
     if rest and ":" in first:
@@ -101,28 +101,31 @@ def _alone(text: str, sure: bool, worded: bool) -> tuple[TextMeaning, ...]:
         return ()
 
 
-def _several(text: str, layouts: list[labelled_layouts.LabelledLayout]) -> tuple[TextMeaning, ...]:
-    """Recognise the layouts of a text's lines or code: first those with a fault, last what says least of an atom."""
+def _parse_several_layouts(text: str, layouts: list[labelled_layouts.LabelledLayout]) -> tuple[TextMeaning, ...]:
+    """Recognise the layouts of a text's lines or code: faulty ones first, those least specific to an atom last."""
     if not layouts or _OF_OTHERS.search(text):
         return ()
     each = dict.fromkeys((entry.label, entry.layout) for entry in layouts)
     faults = atom_traits.find_differences(text) if "MMA_Traits" in text else {}
     result: list[tuple[int, TextMeaning]] = []
-    for label, laid in each:
-        meaning, *others = _make_layout_meanings(laid, len(each) == 1, label)
+    for label, layout in each:
+        meaning, *others = _make_layout_meanings(layout, len(each) == 1, label)
         if _OF_THREADS.search(label) or (label in _OF_COPIES and "Copy_Traits" in text):
             meaning = replace(meaning, facts={**meaning.facts, "storage": None})
-        said = faults.get(f"{label} {laid}", ())
-        if not said and not others:
-            said = _left_out(label, laid)
-        rank = 0 if said else 2 if _THREADS.fullmatch(label) else 1
-        result += [(rank, replace(meaning, notices=(*meaning.notices, *said))), *((3, entry) for entry in others)]
+        differences = faults.get(f"{label} {layout}", ())
+        if not differences and not others:
+            differences = _list_omitted_layouts(label, layout)
+        rank = 0 if differences else 2 if _THREADS.fullmatch(label) else 1
+        result += [
+            (rank, replace(meaning, notices=(*meaning.notices, *differences))),
+            *((3, entry) for entry in others),
+        ]
     return tuple(entry for _, entry in sorted(result, key=lambda ranked: ranked[0]))
 
 
-def _left_out(label: str, laid: cute.CuteLayout) -> tuple[str, ...]:
-    """Return what a thread-value layout, unless it is an instruction's, leaves out of its tile."""
-    left = atom_traits.describe_missing(laid, None) if _TV.search(label) else ""
+def _list_omitted_layouts(label: str, layout: cute.CuteLayout) -> tuple[str, ...]:
+    """List the elements of its tile that a thread-value layout omits, unless the layout is an instruction's."""
+    left = atom_traits.describe_missing(layout, None) if _TV.search(label) else ""
     return (f"{label} {left}",) if left else ()
 
 
@@ -130,11 +133,11 @@ def _make_layout_meanings(layout: cute.CuteLayout, sure: bool, label: str = "") 
     """Return what a layout is, and the fragments that match it as (thread, value)."""
     named = _TV.search(label)
     letter = next(filter(None, named.groups())).lower() if named else None
-    facts = _facts(layout, label)
+    facts = _make_facts(layout, label)
     notices: list[str] = []
     if facts["modes"] == 3 and not letter:
         facts |= _make_stage_facts(layout)
-        notices += _stage_notices(layout, facts)
+        notices += _list_stage_notices(layout, facts)
     fragments = _find_fragments(layout)
     if letter:
         facts["storage"] = None
@@ -152,7 +155,7 @@ def _make_layout_meanings(layout: cute.CuteLayout, sure: bool, label: str = "") 
     return (TextMeaning("layout", title, facts, tuple(notices), sure and not letter, undetermined), *fragments)
 
 
-def _facts(layout: cute.CuteLayout, label: str) -> dict[str, Any]:
+def _make_facts(layout: cute.CuteLayout, label: str) -> dict[str, Any]:
     """Return the facts of any layout: shape, strides, size and swizzle, and a storage if it has two modes."""
     modes = len(layout.shape) if isinstance(layout.shape, tuple) else 1
     swizzle = layout.swizzle
@@ -170,12 +173,12 @@ def _facts(layout: cute.CuteLayout, label: str) -> dict[str, Any]:
     }
 
 
-def _stage_notices(layout: cute.CuteLayout, facts: dict[str, Any]) -> list[str]:
+def _list_stage_notices(layout: cute.CuteLayout, facts: dict[str, Any]) -> list[str]:
     """Return notices about a layout with several stages."""
     if facts["stages"] == 1:
         return []
-    said = describe_stage_overlap(layout, facts["stage_stride"])
-    return ["The third mode is the pipeline's stage: the storage is that of stage 0.", *([said] if said else [])]
+    overlap = describe_stage_overlap(layout, facts["stage_stride"])
+    return ["The third mode is the pipeline's stage: the storage is that of stage 0.", *([overlap] if overlap else [])]
 
 
 def _find_tile(layout: cute.CuteLayout, fragments: tuple[TextMeaning, ...], letter: str | None) -> list[int] | None:
@@ -188,8 +191,8 @@ def _find_tile(layout: cute.CuteLayout, fragments: tuple[TextMeaning, ...], lett
         of = fragment.facts["operand"]
         names = [fragment.facts["ptx"]] if fragment.facts["ptx"] else fragment.facts["candidates"]
         for op in (catalog.find(ptx).operand(of) for ptx in names):
-            turned = of == "b" and letter == "b"
-            tiles.add((op.col_count, op.row_count) if turned else (op.row_count, op.col_count))
+            transposed = of == "b" and letter == "b"
+            tiles.add((op.col_count, op.row_count) if transposed else (op.row_count, op.col_count))
     sizes = tiles.pop() if len(tiles) == 1 else None
     return list(sizes) if sizes and layout.cosize <= sizes[0] * sizes[1] else None
 
@@ -207,23 +210,23 @@ def _make_stage_facts(layout: cute.CuteLayout) -> dict[str, Any]:
     }
 
 
-def describe_stage_overlap(layout: cute.CuteLayout, apart: int | None) -> str:
-    """Describe the overlap of stages that are `apart` elements apart.
+def describe_stage_overlap(layout: cute.CuteLayout, distance: int | None) -> str:
+    """Describe the overlap of consecutive stages at a distance in elements.
 
-    "" if no two share an element, also where they interleave, or if there are too many elements to list.
+    "" if no two share an element, also if they interleave, or if there are too many elements to list.
     """
     *tile, third = [mode.digits for mode in layout.modes]
     leaves = [leaf for mode in tile for leaf in mode]
     count, stages = (prod(size for size, _ in part) for part in (leaves, third))
     span = 1 + sum((size - 1) * step for size, step in leaves)
-    if apart is None or apart >= span or (count < span and not _shares_elements(leaves, span, apart, stages)):
+    if distance is None or distance >= span or (count < span and not _shares_elements(leaves, span, distance, stages)):
         return ""
-    return f"The stages overlap: each holds {count:,} elements and begins {apart:,} after the one before."
+    return f"The stages overlap: each holds {count:,} elements and begins {distance:,} after the one before."
 
 
-def _shares_elements(leaves: Iterable[tuple[int, int]], span: int, apart: int, stages: int) -> bool:
+def _shares_elements(leaves: Iterable[tuple[int, int]], span: int, distance: int, stages: int) -> bool:
     """Return whether a stage with these sizes and strides has an element of a later one. False if too many to list."""
-    shifts = range(apart, min(span, apart * stages), apart) if apart else (0,)
+    shifts = range(distance, min(span, distance * stages), distance) if distance else (0,)
     if span > _MOST_LISTED or len(shifts) > _MOST_SHIFTS:
         return False
     holds = np.ones(1, bool)
@@ -258,11 +261,13 @@ def _index_tv_layouts() -> dict[object, dict[str, list[Instruction]]]:
     spelled: dict[tuple[str, bool], object] = {}
     for i in catalog.instructions():
         for op in i.operands.values():
-            for turned in (False, True) if op.name == "b" and i.family.multiplies else (False,):
-                key = op.cute, turned
+            for transposed in (False, True) if op.name == "b" and i.family.multiplies else (False,):
+                key = op.cute, transposed
                 if key not in spelled:
                     layout = parse_layout(op.cute)
-                    stride = _transpose_strides(layout.stride, op.row_count, op.col_count) if turned else layout.stride
+                    stride = (
+                        _transpose_strides(layout.stride, op.row_count, op.col_count) if transposed else layout.stride
+                    )
                     spelled[key] = _coalesce_modes(layout.shape, stride)
                 layouts.setdefault(spelled[key], {}).setdefault(op.name, []).append(i)
     return layouts

@@ -1,7 +1,7 @@
-"""Names of CUTLASS's atoms, taken apart: shape, types and layout say which PTX instruction an atom is.
+"""Parse the names of CUTLASS's atoms: shape, types and layout determine the PTX instruction.
 
 CUTLASS 4, include/cute/arch/mma_sm*.hpp and copy_sm75, 90, 100.hpp. SM80_16x8x16_F32F16F16F32_TN is D, A, B, C; a GMMA
-atom has D, A and B. Behind stand A's and B's layouts, T for row and N for col.
+atom has D, A and B. Behind are A's and B's layouts, T for row and N for col.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _match_atoms(text: str) -> tuple[list[Instruction], list[str]]:
 
 @lru_cache(maxsize=256)
 def find_wgmma(name: str) -> Instruction | None:
-    """Find the wgmma that the name of an atom, without template arguments, means; None for another name."""
+    """Find the wgmma of an atom's name without template arguments; None for another name."""
     if not _WGMMA.fullmatch(name):
         return None
     try:
@@ -122,9 +122,10 @@ def recognise_cutlass_atoms(text: str) -> tuple[TextMeaning, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Name:
-    """What an atom's name and its template arguments say of a product. types: D, A, B and C, or the first of them;
-    spelled: whether they stand in the name; words: satfinite, xor, and; scales: types of scale factors; vector: how
-    many elements share a factor, 0 where that is open.
+    """The product that an atom's name and its template arguments describe.
+
+    types: D, A, B and C, or the first of them; spelled: whether the name contains them; words: satfinite, xor, and;
+    scales: types of scale factors; vector: elements per scale factor, 0 if open.
     """
 
     types: list[str]
@@ -179,7 +180,7 @@ def _parse_name(match: re.Match[str]) -> _Name:
     parts = [part.strip() for part in (arguments or "").split(",")]
     sides = next((part for part in ending if re.fullmatch("[TN]{2}", part)), "")
     return _Name(
-        types if types or arguments is None else _given_types(parts),
+        types if types or arguments is None else _list_given_types(parts),
         spelled=bool(match["types"]),
         layouts=tuple(_LAYOUTS[letter] for letter in sides),
         words={_WORDS[part] for part in ending if part in _WORDS},
@@ -190,8 +191,8 @@ def _parse_name(match: re.Match[str]) -> _Name:
     )
 
 
-def _given_types(parts: list[str]) -> list[str]:
-    """Return D, A and B of template arguments, [] if D is not among them."""
+def _list_given_types(parts: list[str]) -> list[str]:
+    """Return D, A and B from template arguments, [] if D is not among them."""
     d = next((_SUMS[part] for part in parts if part in _SUMS), "")
     known = (_GIVEN.fullmatch(part) for part in parts[:2])
     return [d, *(match[1] for match in known if match)] if d else []
@@ -199,7 +200,7 @@ def _given_types(parts: list[str]) -> list[str]:
 
 def _find_moves(match: re.Match[str]) -> list[Instruction]:
     """Find the load, store or move of a copy atom."""
-    opcode, turned = _OPCODES[match["what"]], match["way"] == "T"
+    opcode, transposed = _OPCODES[match["what"]], match["way"] == "T"
     if match["packed"]:
         word = {"4": "b4x16_p64", "6": "b6x16_p32"}[match["packed"]]
         words = {"x" + match["count"], word}
@@ -211,7 +212,7 @@ def _find_moves(match: re.Match[str]) -> list[Instruction]:
     bits, units = int(match["unit"][1:]), int(match["units"])
     moves = []
     for i in catalog.instructions():
-        if i.syntax.opcode != opcode or ("trans" in i.modifiers) != turned:
+        if i.syntax.opcode != opcode or ("trans" in i.modifiers) != transposed:
             continue
         op = next(iter(i.operands.values()))
         if i.family.unpacks or op.element.bits != (16 if bits == 32 else bits):

@@ -46,7 +46,7 @@ _ENUMERATOR = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)")
 
 
 def index_cxx_scopes(text: str) -> ScopeIndex:
-    """Index the scopes of a C++ text and what each defines.
+    """Index the scopes of a C++ text and their definitions.
 
     >>> [(one.kind, one.name) for one in index_cxx_scopes("struct A { void f(int n) { } };").scopes]
     [('text', ''), ('class', 'A'), ('function', 'f')]
@@ -62,8 +62,10 @@ def index_cxx_scopes(text: str) -> ScopeIndex:
 
 @dataclass(slots=True)
 class _Scanner:
-    """Walks over the braces, parentheses and semicolons of a text. boundary: behind the last statement; depth: of
-    parentheses in the scope; braces: for each open `{` what stood before it.
+    """Scan the braces, parentheses and semicolons of a text.
+
+    boundary: end of the last statement; depth: of parentheses in the scope; braces: for each open `{` the state before
+    it.
     """
 
     code: str
@@ -94,38 +96,38 @@ class _Scanner:
         self.scopes.sort(key=lambda one: (one.start, -one.end))
 
     def open_brace(self, scope: Scope, at: int) -> Scope:
-        """Open what begins at a brace: a scope, or the braces of a value, which are part of the statement."""
-        made = _make_scope(self.code, self.boundary, at, scope, self.depth)
-        self.braces.append((made, self.boundary, self.depth))
-        if made is None:
+        """Open a scope at a brace, or the braces of a value, which are part of the statement."""
+        new_scope = _make_scope(self.code, self.boundary, at, scope, self.depth)
+        self.braces.append((new_scope, self.boundary, self.depth))
+        if new_scope is None:
             return scope
-        self.scopes.append(made)
-        scope.inner.append(made)
+        self.scopes.append(new_scope)
+        scope.inner.append(new_scope)
         self.boundary, self.depth = at + 1, 0
-        return made
+        return new_scope
 
     def close_brace(self, scope: Scope, at: int) -> Scope:
         if not self.braces:
             self.boundary, self.depth = at + 1, 0
             return scope
-        made, boundary, depth = self.braces.pop()
-        if made is None:
+        closed_scope, boundary, depth = self.braces.pop()
+        if closed_scope is None:
             return scope
-        if made.kind == "enum":
-            _add_enumerators(made, self.code, at)
+        if closed_scope.kind == "enum":
+            _add_enumerators(closed_scope, self.code, at)
         else:
-            self.end_statement(made, at)
-        made.end = at + 1
+            self.end_statement(closed_scope, at)
+        closed_scope.end = at + 1
         self.depth = depth
         # a class and a lambda go on to the `;`; other bodies end their statement
-        self.boundary = boundary if depth or made.kind == "lambda" else at + 1
-        if made.kind in ("lambda", "enum"):
-            made.kind = "function" if made.kind == "lambda" else "block"
-        assert made.parent is not None
-        return made.parent
+        self.boundary = boundary if depth or closed_scope.kind == "lambda" else at + 1
+        if closed_scope.kind in ("lambda", "enum"):
+            closed_scope.kind = "function" if closed_scope.kind == "lambda" else "block"
+        assert closed_scope.parent is not None
+        return closed_scope.parent
 
     def end_statement(self, scope: Scope, at: int) -> None:
-        """Add what the statement that ends at a place defines."""
+        """Add the definitions of the statement that ends at a place."""
         start, self.boundary = self.boundary, at + 1
         for definition, parameters in _list_definitions(self.code, start, at):
             home = scope
@@ -145,7 +147,7 @@ def _add_enumerators(scope: Scope, code: str, at: int) -> None:
 
 
 def _list_definitions(code: str, start: int, at: int) -> Iterator[tuple[Definition, dict[str, Parameter]]]:
-    """Yield what a statement defines, with the parameters of a template that it is."""
+    """Yield the definitions of a statement, with a template's parameters."""
     while start < at and code[start] in " \t\r\n:":  # behind public:
         start += 1
     label = re.compile(r"(?:public|private|protected|default)\s*:(?!:)\s*").match(code, start, at)
@@ -166,7 +168,7 @@ def _list_definitions(code: str, start: int, at: int) -> Iterator[tuple[Definiti
 
 
 def _find_assigned(code: str, first: int, at: int) -> re.Match[str] | None:
-    """Match `type name = ` at the start of a statement; None where `=` stands in parentheses first."""
+    """Match `type name = ` at the start of a statement; None if `=` is inside parentheses."""
     equals = re.compile(r"(?<![=!<>])=(?!=)").search(code, first, at)
     if equals is None or code.count("(", first, equals.start()) != code.count(")", first, equals.start()):
         return None
@@ -174,7 +176,7 @@ def _find_assigned(code: str, first: int, at: int) -> re.Match[str] | None:
 
 
 def _parse_template_heads(code: str, first: int, at: int) -> tuple[dict[str, Parameter], int]:
-    """Parse `template <…>` in front of a declaration: (its parameters, where the declaration begins)."""
+    """Parse the `template <…>` before a declaration: (its parameters, where the declaration begins)."""
     parameters: dict[str, Parameter] = {}
     head = re.compile(r"\s*template\s*<")
     while match := head.match(code, first, at):
@@ -186,7 +188,7 @@ def _parse_template_heads(code: str, first: int, at: int) -> tuple[dict[str, Par
 
 
 def _split_brackets(code: str, first: int, at: int) -> tuple[list[tuple[int, int]], int]:
-    """Split what stands between angle brackets or parentheses at commas: (places, where it ends)."""
+    """Split the contents of angle brackets or parentheses at commas: (places, where it ends)."""
     items, end = split_list(code, first, at)
     return items if code[slice(*items[-1])].strip() else items[:-1], min(end + 1, at)
 
@@ -202,7 +204,7 @@ def _parse_parameter(code: str, begin: int, past: int, place: int, template: boo
 
 
 def _make_scope(code: str, boundary: int, at: int, parent: Scope, depth: int) -> Scope | None:
-    """Make the scope whose `{` stands at a place; None where the braces are a value's."""
+    """Make the scope of a `{`; None if the braces enclose a value."""
     label = re.compile(r"[\s:]*(?:(?:public|private|protected|default)\s*:(?!:))?\s*").match(code, boundary, at)
     first = label.end() if label else boundary
     if lambda_scope := _make_lambda_scope(code, first, at, parent):
@@ -223,7 +225,7 @@ def _make_scope(code: str, boundary: int, at: int, parent: Scope, depth: int) ->
 
 
 def _list_loop_names(code: str, first: int, at: int) -> dict[str, Parameter]:
-    """Return the variables that the head of a for or an if declares: what they are changes."""
+    """Return the variables that a for or if declares: their values change."""
     opened = code.find("(", first, at)
     if opened < 0:
         return {}
@@ -240,16 +242,16 @@ def _make_class_scope(
     rest = at - len(head)
     if "=" in re.sub(r"<.*>", "", head, flags=re.S):
         return None
-    made = Scope("class", match["name"].split("::")[-1], first, at + 1, at + 1, parent, parameters)
-    made.specialised = bool(match["special"])
-    behind = re.compile(r"[^:]:(?!:)").search(head, match.end() - 1)
-    if behind and not match["special"]:
-        first = rest + behind.end()
+    scope = Scope("class", match["name"].split("::")[-1], first, at + 1, at + 1, parent, parameters)
+    scope.specialised = bool(match["special"])
+    colon = re.compile(r"[^:]:(?!:)").search(head, match.end() - 1)
+    if colon and not match["special"]:
+        first = rest + colon.end()
         named = re.compile(r"\s*(?:(?:public|private|protected|virtual|typename)\s+)*")
         items, _ = _split_brackets(code, first, at)
         heads = ((named.match(code, begin), begin) for begin, _ in items)
-        made.bases = tuple(head_match.end() if head_match else begin for head_match, begin in heads)
-    return made
+        scope.bases = tuple(head_match.end() if head_match else begin for head_match, begin in heads)
+    return scope
 
 
 def _make_function_scope(
@@ -262,14 +264,14 @@ def _make_function_scope(
         name = _FUNCTION.search(before)
         if name and not _ATTRIBUTE.search(before) and before.count("<") == before.count(">"):
             items, _ = _split_brackets(code, opened + 1, at)
-            taken = dict(parameters)
+            all_parameters = dict(parameters)
             for place, (begin, past) in enumerate(items):
                 if found := _parse_parameter(code, begin, past, place, template=False):
-                    taken[found.name] = found
-            made = Scope("function", name[1], first, at + 1, at + 1, parent, taken)
+                    all_parameters[found.name] = found
+            scope = Scope("function", name[1], first, at + 1, at + 1, parent, all_parameters)
             outside = _MEMBER.search(before[: name.start()])
-            made.member_of = outside[1] if outside else ""
-            return made
+            scope.member_of = outside[1] if outside else ""
+            return scope
         opened = code.find("(", _skip_parentheses(code, opened, at), at)
     return None
 
@@ -283,11 +285,11 @@ def _make_lambda_scope(code: str, first: int, at: int, parent: Scope) -> Scope |
     bracket = code.rfind("]", first, at)
     if bracket < 0 or not (match := _LAMBDA.match(code, bracket, at)):
         return None
-    items, behind = _split_brackets(code, match.end(), at) if match["taken"] else ([], match.end())
-    if not _BEHIND_LAMBDA.match(code[behind:at]) or not re.search(
+    items, end = _split_brackets(code, match.end(), at) if match["taken"] else ([], match.end())
+    if not _BEHIND_LAMBDA.match(code[end:at]) or not re.search(
         r"(?:[=(,&|{]|\breturn)\s*\[[^\[\]]*\]", code[first : bracket + 1]
     ):
         return None
-    taken = (_parse_parameter(code, begin, past, n, template=False) for n, (begin, past) in enumerate(items))
+    parsed = (_parse_parameter(code, begin, past, n, template=False) for n, (begin, past) in enumerate(items))
     opened = code.rfind("[", first, bracket)
-    return Scope("lambda", "", opened, at + 1, at + 1, parent, {one.name: one for one in taken if one})
+    return Scope("lambda", "", opened, at + 1, at + 1, parent, {one.name: one for one in parsed if one})

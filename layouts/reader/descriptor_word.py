@@ -16,7 +16,7 @@ from lanescope.reader.code import recogniser
 from lanescope.reader.code.code_words import BuiltWord, build_words
 from lanescope.reader.code.symbolic_integers import find_runs
 from lanescope.reader.meaning import TextMeaning
-from lanescope.reader.word_spellings import is_address_number, marked
+from lanescope.reader.word_spellings import has_descriptor_marks, is_address_number
 
 _NUMBER = re.compile(
     r"\s*(?:0[xX][0-9a-fA-F]|0[bB][01]|0[dD][0-9]|[0-9a-fA-F]{1,8}\s*:\s*(?:0[xX])?[0-9a-fA-F]{1,8}\s*;?\s*$)"
@@ -61,7 +61,7 @@ _OTHER = re.compile(r"(?<![\w.])(?:wg|w)?mma\.|[A-Z]+MMA\b")
 
 
 def recognise_word(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise the word that a text spells or builds; LayoutError if it looks like one and is none."""
+    """Recognise the word that a text spells or builds; LayoutError if it resembles a word but is not valid."""
     return (
         _recognise_spelled_or_built(text)
         if not printed_words.recognise_bit_field_types(text)
@@ -70,7 +70,7 @@ def recognise_word(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _recognise_descriptor_type(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise what a text makes of a descriptor's type; if nothing, what the type is."""
+    """Recognise the values of a descriptor type that a text makes; if there are none, describe the type."""
     try:
         meanings = (
             _recognise_spelled_or_built(text)
@@ -126,13 +126,13 @@ def _recognise_spelled(text: str) -> tuple[TextMeaning, ...]:
         return ()
     small = read.word >> 32 == 0
     short = _SHORT.fullmatch(text) is not None
-    notices = tuple(note.text for note in read.warnings) or _doubts(read.word)
-    fits = number and (small or (len(plain.removeprefix("0x")) < _WHOLE and not marked(read.word)))
+    notices = tuple(note.text for note in read.warnings) or _list_doubts(read.word)
+    fits = number and (small or (len(plain.removeprefix("0x")) < _WHOLE and not has_descriptor_marks(read.word)))
     result = [printed_words.make_descriptor_meaning(read.word, notices, not (small or short or notices), fits=fits)]
-    meant = {note.word for note in read.warnings} - {read.word}
+    intended = {note.word for note in read.warnings} - {read.word}
     result += [
         printed_words.make_descriptor_meaning(word, ("The result in 64-bit arithmetic.",), False)
-        for word in sorted(meant)
+        for word in sorted(intended)
     ]
     return tuple(result)
 
@@ -156,8 +156,8 @@ def _has_32_bits(text: str, word: int) -> bool:
     return plain.isdecimal() and len(plain) < _WHOLE and int(plain) < 1 << 32
 
 
-def _doubts(word: int) -> tuple[str, ...]:
-    """Return what makes it unlikely that a word is a descriptor, or a complete one."""
+def _list_doubts(word: int) -> tuple[str, ...]:
+    """List reasons why a word may not be a complete descriptor."""
     count = _count_reserved_runs(word)
     if _is_strange(word) and count >= UNLIKELY:
         many = "All" if count == len(RESERVED) else f"{count} of its"
@@ -229,14 +229,12 @@ def _make_built_meaning(text: str, built: BuiltWord, name: str) -> tuple[TextMea
 
 
 def _summarize_built(built: BuiltWord, fields: dict[str, Any] | None, name: str) -> str:
-    """Say what is known of a word: its start address where code leaves it open, the fields (None for those that a text
-    leaves out), else the word.
-    """
-    behind = f" ({name})" if name else ""
+    """Summarize a word: its start address if code leaves it open, the fields (None for missing ones), else the word."""
+    suffix = f" ({name})" if name else ""
     if built.start:
-        return f"start address from '{built.start}'{behind}"
+        return f"start address from '{built.start}'{suffix}"
     if fields is None:
-        return format_word(built.word) + behind
+        return format_word(built.word) + suffix
     known = [_SAYS[amount].format(value) for amount, value in fields.items() if value is not None]
     start = Descriptor(built.word, get_format_of_word(built.word)).start_address
-    return (", ".join(known) or f"start address {start:#x}") + behind
+    return (", ".join(known) or f"start address {start:#x}") + suffix

@@ -19,7 +19,7 @@ from lanescope.reader import terms
 from lanescope.reader.atom_meaning import AtomMeaning, find_products, parse_dtype, parse_majors, parse_umma
 from lanescope.reader.terms import SyntaxTerm, TermText
 
-_ONE_TYPE = frozenset(("MmaMXF8Op", "MmaMXF4Op", "MmaMXF4NVF4Op"))  # of A and B; a scale's type stands behind
+_ONE_TYPE = frozenset(("MmaMXF8Op", "MmaMXF4Op", "MmaMXF4NVF4Op"))  # of A and B; a scale's type is behind
 # the types that an operation takes for A and B, as its name says
 _FLOAT8 = frozenset({"e4m3", "e5m2"})
 _TYPES: Mapping[str, frozenset[str]] = {
@@ -35,18 +35,20 @@ OPERATION = re.compile(
 )
 
 
-def _list_takeable(operation: str, found: Iterable[Instruction]) -> list[Instruction]:
+def _list_accepted_instructions(operation: str, found: Iterable[Instruction]) -> list[Instruction]:
     """Return those instructions whose A and B an operation can have; all for a name that says nothing of types."""
     types = _TYPES.get(operation)
     return [one for one in found if types is None or {one.types["a"], one.types["b"]} <= types]
 
 
 def _list_arguments(text: TermText, value: SyntaxTerm) -> list[Any]:
-    return [text.resolve_value(one) for one in (*(value.args or ()), *(one for _, one in value.named))]
+    return [text.resolve_value(argument) for argument in (*(value.args or ()), *(one for _, one in value.named))]
 
 
 def parse_operation(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
-    """An operation of cute.nvgpu: warp.MmaF16BF16Op(ab, acc, shape), warpgroup.MmaF8Op(a, b, acc, shape, …),
+    """Parse an operation of cute.nvgpu.
+
+    For example warp.MmaF16BF16Op(ab, acc, shape), warpgroup.MmaF8Op(a, b, acc, shape, …) or
     warp.LdMatrix8x8x16bOp(transpose, num_matrices).
     """
     if re.match(r"(?:Ld|St)Matrix", value.name):
@@ -54,33 +56,33 @@ def parse_operation(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
     if "tcgen05" in value.path:
         return parse_umma(text, value, text.text[value.span[0] : value.span[1]])
     args = _list_arguments(text, value)
-    kinds, shape = _types_and_shape(text, args)
+    kinds, shape = _parse_types_and_shape(text, args)
     warpgroup = "warpgroup" in value.path or shape[:1] == [64]
     if not warpgroup and "warp" not in value.path and not shape:
         return None
-    types = _operand_types(value, kinds)
+    types = _list_operand_types(value, kinds)
     if (row := OPERATIONS.get(value.name)) and row.factors:  # the warp's are named as tcgen05's of the same kind
-        found = _scaled_products(f"kind::{row.kind}", types["a"], types["b"])
+        found = _find_scaled_products(f"kind::{row.kind}", types["a"], types["b"])
     else:
         sizes = {dim: size for dim, size in zip("mnk", shape, strict=False) if size}
-        found = _list_takeable(value.name, find_products(types, sizes, warpgroup))
-    registers = any(isinstance(one, SyntaxTerm) and one.name == "RMEM" for one in args)
+        found = _list_accepted_instructions(value.name, find_products(types, sizes, warpgroup))
+    registers = any(isinstance(argument, SyntaxTerm) and argument.name == "RMEM" for argument in args)
     return AtomMeaning(tuple(found), value.path, parse_majors(args), from_registers=registers) if found else None
 
 
-def _types_and_shape(text: TermText, args: list[Any]) -> tuple[list[str], list[int | None]]:
-    """Return the types that stand before an operation's shape, and the shape; None for a size that is open."""
+def _parse_types_and_shape(text: TermText, args: list[Any]) -> tuple[list[str], list[int | None]]:
+    """Return the types before an operation's shape, and the shape; None for an open size."""
     kinds: list[str] = []
-    for one in args:
-        if isinstance(one, tuple) and one:
-            return kinds, [text.parse_number(each) for each in one]
-        if kind := parse_dtype(text, one):
+    for argument in args:
+        if isinstance(argument, tuple) and argument:
+            return kinds, [text.parse_number(each) for each in argument]
+        if kind := parse_dtype(text, argument):
             kinds.append(kind)
     return kinds, []
 
 
-def _operand_types(value: SyntaxTerm, kinds: list[str]) -> dict[str, str]:
-    """Return the types of A, B and D that an operation is given, "" for one that is open."""
+def _list_operand_types(value: SyntaxTerm, kinds: list[str]) -> dict[str, str]:
+    """Return the types of A, B and D in an operation, "" for an open one."""
     if "TF32" in value.name and len(kinds) < 2:
         kinds = ["tf32", "f32"]
     a = b = kinds[0] if kinds else ""
@@ -90,7 +92,7 @@ def _operand_types(value: SyntaxTerm, kinds: list[str]) -> dict[str, str]:
     return {"a": a, "b": b, "d": d}
 
 
-def _scaled_products(kind: str, a: str, b: str) -> list[Instruction]:
+def _find_scaled_products(kind: str, a: str, b: str) -> list[Instruction]:
     """Return the dense products with scale factors of a kind; the types are open where they are ""."""
     return [
         i
@@ -148,19 +150,19 @@ def _parse_move(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
     row = _MOVES.get(value.name)
     if row is None:
         return None
-    args = [text.resolve_value(one) for one in value.args or ()]
+    args = [text.resolve_value(argument) for argument in value.args or ()]
     older = row.older and _has_count_alone(value, args)
     names = ("num_matrices",) if older else ("transpose", "num_matrices", "unpack_bits")
-    given = {**dict(zip(names, args, strict=False)), **{name: text.resolve_value(one) for name, one in value.named}}
-    turned = True if older else given.get("transpose", False)
-    if isinstance(turned, SyntaxTerm):
-        turned = {"True": True, "False": False}.get(turned.name, turned)
-    count = text.parse_number(given.get("num_matrices", 1))
-    unpack = text.parse_number(given.get("unpack_bits"))
-    if why := _move_fault(row, turned, count, unpack):
+    values = {**dict(zip(names, args, strict=False)), **{name: text.resolve_value(one) for name, one in value.named}}
+    transposed = True if older else values.get("transpose", False)
+    if isinstance(transposed, SyntaxTerm):
+        transposed = {"True": True, "False": False}.get(transposed.name, transposed)
+    count = text.parse_number(values.get("num_matrices", 1))
+    unpack = text.parse_number(values.get("unpack_bits"))
+    if why := _explain_move_fault(row, transposed, count, unpack):
         raise _make_move_error(value.name, row, why)
     verb = InstructionVerb.LOAD if value.name.startswith("Ld") else InstructionVerb.STORE
-    found = _move_instructions(row, verb, turned if isinstance(turned, bool) else None, count, unpack)
+    found = _find_move_instructions(row, verb, transposed if isinstance(transposed, bool) else None, count, unpack)
     return AtomMeaning(tuple(found), value.path, {}, note=_OLDER if older else row.note) if found else None
 
 
@@ -168,18 +170,18 @@ _OLDER = "Written as before CUTLASS 4.4, with num_matrices alone; since then tra
 
 
 def _has_count_alone(value: SyntaxTerm, args: list[Any]) -> bool:
-    """Return whether an operation is given num_matrices and nothing else."""
+    """Return whether num_matrices is an operation's only argument."""
     if args:
         return len(args) == 1 and isinstance(args[0], int) and not value.named
     return [name for name, _ in value.named] == ["num_matrices"]
 
 
-def _move_fault(row: _MoveOperation, turned: Any, count: int | None, unpack: int | None) -> str:
-    """Say which argument no release takes; "" where all may be right."""
-    if isinstance(turned, bool) and row.turned is not None and turned is not row.turned:
-        return f"transpose is {turned}; it must be {row.turned}"
-    if not isinstance(turned, bool) and isinstance(turned, int):
-        return f"transpose is {turned}, which is not a bool"
+def _explain_move_fault(row: _MoveOperation, transposed: Any, count: int | None, unpack: int | None) -> str:
+    """Explain which argument no release accepts; "" if all may be valid."""
+    if isinstance(transposed, bool) and row.turned is not None and transposed is not row.turned:
+        return f"transpose is {transposed}; it must be {row.turned}"
+    if not isinstance(transposed, bool) and isinstance(transposed, int):
+        return f"transpose is {transposed}, which is not a bool"
     if count is not None and count not in row.counts:
         return f"num_matrices is {count}"
     if unpack is not None and unpack not in row.unpacks:
@@ -187,10 +189,10 @@ def _move_fault(row: _MoveOperation, turned: Any, count: int | None, unpack: int
     return ""
 
 
-def _move_instructions(
-    row: _MoveOperation, verb: InstructionVerb, turned: bool | None, count: int | None, unpack: int | None
+def _find_move_instructions(
+    row: _MoveOperation, verb: InstructionVerb, transposed: bool | None, count: int | None, unpack: int | None
 ) -> list[Instruction]:
-    """Return the instructions of an operation; None for an argument that is open."""
+    """Return the instructions of an operation; None for an open argument."""
     whole = row.shape == "m8n16" and unpack is None  # eight rows of 16 bytes
     shape, bits = ("m8n8", 16) if whole else (row.shape, row.bits)
     return [
@@ -200,29 +202,29 @@ def _move_instructions(
         and i.family.memory is OperandPlace.ROWS
         and i.shape == shape
         and (count is None or i.counts.get("x", 1) == count // row.each)
-        and (turned is None or ("trans" in i.modifiers) == turned)
+        and (transposed is None or ("trans" in i.modifiers) == transposed)
         and next(iter(i.operands.values())).container_bits == bits
         and (f"b{unpack}x16" in i.family.unpacks if unpack is not None else not i.family.unpacks)
     ]
 
 
 def list_moves(name: str) -> list[AtomMeaning]:
-    """Return what the class of an operation that moves matrices makes, with each of the arguments that it takes.
+    """List the instructions of a matrix-move class for each combination of its arguments.
 
-    The first is of its defaults where it takes these. [] for other names.
+    The defaults come first if they are valid. [] for other names.
     """
     row = _MOVES.get(name)
     if row is None:
         return []
-    turned = (False, True) if row.turned is None else (row.turned,)
-    given = [
+    transposes = (False, True) if row.turned is None else (row.turned,)
+    spellings = [
         f"transpose={way}, num_matrices={count}, unpack_bits={unpack}"
         for unpack in (None, *row.unpacks)
-        for way in turned
+        for way in transposes
         for count in row.counts
     ]
-    homes = [terms.make_term_text(f"{name}({one})") for one in given]
-    return [one for home in homes for term in terms.find_terms(home, OPERATION) if (one := _parse_move(home, term))]
+    homes = [terms.make_term_text(f"{name}({move})") for move in spellings]
+    return [move for home in homes for term in terms.find_terms(home, OPERATION) if (move := _parse_move(home, term))]
 
 
 def describe_defaults(name: str) -> str:
@@ -233,36 +235,36 @@ def describe_defaults(name: str) -> str:
     """
     home = terms.make_term_text(f"{name}()")
     try:
-        made = [one for term in terms.find_terms(home, OPERATION) if (one := _parse_move(home, term))]
+        moves = [move for term in terms.find_terms(home, OPERATION) if (move := _parse_move(home, term))]
     except LayoutError as error:
         return error.hint
-    return f"{name}() is {made[0].found[0].ptx}." if made else ""
+    return f"{name}() is {moves[0].found[0].ptx}." if moves else ""
 
 
 def _make_move_error(name: str, row: _MoveOperation, why: str) -> LayoutError:
     counts = "|".join(map(str, row.counts))
-    turned = "True|False" if row.turned is None else str(row.turned)
+    transpose = "True|False" if row.turned is None else str(row.turned)
     unpacks = f", unpack_bits=None|{'|'.join(map(str, row.unpacks))}" if row.unpacks else ""
     return LayoutError(
         "bad_operation",
         f"{name} does not take these arguments: {why}.",
-        f"Allowed: {name}(transpose={turned}, num_matrices={counts}{unpacks}).",
+        f"Allowed: {name}(transpose={transpose}, num_matrices={counts}{unpacks}).",
         "text",
     )
 
 
 def parse_operations(text: str) -> list[AtomMeaning]:
-    """Return every operation of cute.nvgpu that a text builds. LayoutError where it builds wrong ones alone."""
+    """List the operations of cute.nvgpu that a text builds; LayoutError if all of them are wrong."""
     home = terms.make_term_text(text)
     out: list[AtomMeaning] = []
     refused: list[LayoutError] = []
     for term in terms.find_terms(home, OPERATION):
         try:
-            one = parse_operation(home, term) if term.args is not None else None
+            operation = parse_operation(home, term) if term.args is not None else None
         except LayoutError as error:
             refused.append(error)
             continue
-        out += [one] if one else []
+        out += [operation] if operation else []
     if refused and not out:
         raise refused[0]
     return out

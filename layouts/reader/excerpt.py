@@ -1,4 +1,4 @@
-"""The code of an article: what stands in its blocks, and what it leaves out with `...` and gives further below.
+"""Extract the code of an article: its code blocks, and the statements that replace a `...` in a function.
 
 Every change keeps the length and the lines, as those of layouts/reader/pasted_text.py do.
 """
@@ -56,17 +56,17 @@ def _extract_blocks(text: str, legible: str) -> str:
     marks = find_fences(strip_quotes(text).split("\n"))
     if len(marks) != len(lines):
         return legible
-    kept = list(_lines_inside(marks))
-    kept = [block for block in kept if block[0] not in _OTHER] or kept
-    if any(language not in _PYTHON and _CODE.search(lines[n]) for language, n in kept):
-        kept = [block for block in kept if block[0] not in _PYTHON]
-    numbers = {n for _, n in kept}
+    code_lines = list(_list_lines_inside(marks))
+    code_lines = [block for block in code_lines if block[0] not in _OTHER] or code_lines
+    if any(language not in _PYTHON and _CODE.search(lines[n]) for language, n in code_lines):
+        code_lines = [block for block in code_lines if block[0] not in _PYTHON]
+    numbers = {n for _, n in code_lines}
     if not any(_CODE.search(lines[n]) for n in numbers):
         return legible
     return "\n".join(line if n in numbers else " " * len(line) for n, line in enumerate(lines))
 
 
-def _lines_inside(marks: list[tuple[re.Match[str] | None, bool]]) -> Iterator[tuple[str, int]]:
+def _list_lines_inside(marks: list[tuple[re.Match[str] | None, bool]]) -> Iterator[tuple[str, int]]:
     """Return the language and the number of each line inside a block."""
     language = ""
     for n, (mark, inside) in enumerate(marks):
@@ -78,7 +78,7 @@ def _lines_inside(marks: list[tuple[re.Match[str] | None, bool]]) -> Iterator[tu
 
 @dataclass(frozen=True, slots=True)
 class _FunctionEnd:
-    """Where a function that a `...` ends is closed: its braces, and the first character behind them."""
+    """The end of a function that contains `...`: its braces, and the first character after them."""
 
     braces: tuple[int, ...]
     past: int
@@ -87,29 +87,29 @@ class _FunctionEnd:
 def _find_function_ends(text: str) -> Iterator[_FunctionEnd]:
     """Yield the functions of a text that end in a `...` of their own."""
     dots = [match.end() for match in _DOTS.finditer(text)][:MOST_CUT]
-    deep, n = 0, 0
+    depth, n = 0, 0
     for token in _TOKEN.finditer(text):
         while n < len(dots) and dots[n] <= token.start():
-            if deep and (closed := _match_closing(text, dots[n], deep)):
+            if depth and (closed := _match_closing(text, dots[n], depth)):
                 yield closed
             n += 1
-        deep = max(deep + (token[0] == "{") - (token[0] == "}"), 0)
+        depth = max(depth + (token[0] == "{") - (token[0] == "}"), 0)
 
 
-def _match_closing(text: str, at: int, deep: int) -> _FunctionEnd | None:
-    """Match the closing of `deep` braces right behind a place; None if more code is there."""
+def _match_closing(text: str, at: int, depth: int) -> _FunctionEnd | None:
+    """Match a number of closing braces directly after a place; None if more code follows."""
     braces: list[int] = []
-    while len(braces) < deep:
-        behind = _CLOSED.match(text, at)
-        if behind is None:
+    while len(braces) < depth:
+        closing = _CLOSED.match(text, at)
+        if closing is None:
             return None
-        at = behind.end()
+        at = closing.end()
         braces.append(at - 1)
     return _FunctionEnd(tuple(braces), at)
 
 
 def _continue_function(text: str, end: _FunctionEnd) -> str:
-    """Continue a function with the statements behind it."""
+    """Continue a function with the statements after it."""
     past = end.past
     for first, last in _list_units(text, end.past):
         unit = text[first:last]
@@ -133,17 +133,17 @@ def _continue_function(text: str, end: _FunctionEnd) -> str:
 
 def _list_units(text: str, at: int) -> Iterator[tuple[int, int]]:
     """Yield (first, past last) of the outermost statements and definitions from a place on."""
-    first, deep, round_ = at, 0, 0
+    first, depth, round_ = at, 0, 0
     for token in _TOKEN.finditer(text, at):
         mark = token[0]
         if mark[0] in "/#":  # a comment or a line of the preprocessor before a unit is none of it
             if not text[first : token.start()].strip():
                 first = token.end()
             continue
-        deep += (mark == "{") - (mark == "}")
+        depth += (mark == "{") - (mark == "}")
         round_ += (mark == "(") - (mark == ")")
-        ends = (mark == ";" and not deep and round_ <= 0) or (mark == "}" and deep <= 0)
-        if deep < 0:
+        ends = (mark == ";" and not depth and round_ <= 0) or (mark == "}" and depth <= 0)
+        if depth < 0:
             return
         if ends:
             begin = first + len(text[first : token.end()]) - len(text[first : token.end()].lstrip())

@@ -66,10 +66,10 @@ def _find_fitting(key: str) -> list[wmma.WmmaFragment]:
 
 
 def _find_calls(text: str, fragments: list[wmma.WmmaFragment]) -> list[Instruction]:
-    """Find the product and the store that a text calls on its fragments, if they leave one choice."""
+    """Find the product and the store that a text calls on its fragments, if they are unambiguous."""
     by_use: dict[str, set[tuple[str, str, str]]] = {}
-    for one in fragments:
-        words = one.instruction.ptx.split(".")  # wmma.load.a.sync.aligned.row.m16n16k16.f16
+    for fragment in fragments:
+        words = fragment.instruction.ptx.split(".")  # wmma.load.a.sync.aligned.row.m16n16k16.f16
         by_use.setdefault(words[2], set()).add((words[5], words[6], words[-1]))
     if any(len(every) > 1 for every in by_use.values()) or "c" not in by_use:
         return []
@@ -81,10 +81,10 @@ def _find_calls(text: str, fragments: list[wmma.WmmaFragment]) -> list[Instructi
         calls.append(catalog.find_instruction(f"wmma.mma.sync.aligned.{a_layout}.{b_layout}.{shape}.{types}"))
     if (
         re.search(r"\bstore_matrix_sync\s*\(", text)
-        and len(said := set(re.findall(r"\bmem_(row|col)_major", text))) == 1
+        and len(majors := set(re.findall(r"\bmem_(row|col)_major", text))) == 1
     ):
-        calls.append(catalog.find_instruction(f"wmma.store.d.sync.aligned.{said.pop()}.{shape}.{total}"))
-    return [one for one in calls if one is not None]
+        calls.append(catalog.find_instruction(f"wmma.store.d.sync.aligned.{majors.pop()}.{shape}.{total}"))
+    return [call for call in calls if call is not None]
 
 
 def recognise_fragments(text: str) -> tuple[TextMeaning, ...]:
@@ -99,7 +99,7 @@ def recognise_fragments(text: str) -> tuple[TextMeaning, ...]:
     ]
     fragments = [_index_fragments()[key] for key in keys if key in _index_fragments()]
     if not fragments:
-        return _open_fragments(keys) or _refuse(spelled[0])
+        return _list_open_fragments(keys) or _make_refusal(spelled[0])
     if calls := _find_calls(text, fragments):
         return make_instruction_meaning(
             (*(arguments.instruction for arguments in fragments), *calls), "wmma fragments and calls"
@@ -111,8 +111,8 @@ def recognise_fragments(text: str) -> tuple[TextMeaning, ...]:
     )
 
 
-def _open_fragments(keys: list[str]) -> tuple[TextMeaning, ...]:
-    """Recognise the fragments that fit arguments some of which are names of the program."""
+def _list_open_fragments(keys: list[str]) -> tuple[TextMeaning, ...]:
+    """List the fragments that fit arguments of which some are names of the program."""
     fitting = [meaning.instruction for key in keys for meaning in _find_fitting(key)]
     if not fitting:
         return ()
@@ -121,7 +121,7 @@ def _open_fragments(keys: list[str]) -> tuple[TextMeaning, ...]:
     return (TextMeaning(meaning.kind, meaning.title, meaning.facts, meaning.notices, False, open_),)
 
 
-def _refuse(arguments: str) -> tuple[TextMeaning, ...]:
+def _make_refusal(arguments: str) -> tuple[TextMeaning, ...]:
     """Raise a LayoutError: no fragment has these arguments."""
     letter = _make_key(arguments).split(",")[0]
     near = [fragment.cpp for key, fragment in _index_fragments().items() if key.split(",")[0] == letter][:3]

@@ -1,6 +1,4 @@
-"""The rows of memory whose addresses the lanes give to the ldmatrix that fills an operand of mma, to compare a formula
-with.
-"""
+"""Row addresses that lanes pass to the ldmatrix of an mma operand, to compare formulas with."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from lanescope.shared import chain
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AddressMap:
-    """The row of memory whose address each lane gives to the one load that fills an operand: its first element."""
+    """The address that each lane passes to the one load of an operand, as the first element of a row."""
 
     load: Instruction
     mma: Instruction
@@ -31,14 +29,14 @@ class AddressMap:
 
 
 def is_constant(difference: NDArray[np.int64]) -> bool:
-    """Return whether a difference is the same for all threads and values, in each trial, and not negative."""
+    """Return whether a difference is non-negative and the same for all threads and values, in each trial."""
     first = difference[:, :1, :1]
     return bool((difference == first).all() and (first >= 0).all())
 
 
 @lru_cache(maxsize=1)
 def list_address_maps() -> tuple[AddressMap, ...]:
-    """List the row addresses of the loads that fill an operand of mma at once, from K- and MN-major storage."""
+    """List the row addresses of loads that fill an operand of mma at once, from K- and MN-major storage."""
     found: dict[tuple[Any, ...], AddressMap] = {}
     for instruction in catalog.instructions():
         if not _is_dense_product_of_a_warp(instruction.family):
@@ -47,8 +45,8 @@ def list_address_maps() -> tuple[AddressMap, ...]:
             operand = instruction.operand(letter)
             for major in ("K", "MN") if operand.container_bits == 16 else ("K",):
                 key = instruction.shape, operand.container_bits, letter, major
-                if key not in found and (one := _find_addresses(instruction, letter, major)) is not None:
-                    found[key] = one
+                if key not in found and (address_map := _find_addresses(instruction, letter, major)) is not None:
+                    found[key] = address_map
     return tuple(found.values())
 
 
@@ -71,11 +69,11 @@ def _find_addresses(instruction: Instruction, letter: str, major: str) -> Addres
     return AddressMap(chains[0].load.instruction, instruction, letter, major, rows, cols)
 
 
-def gives_addresses(rows: Values, cols: Values, one: AddressMap) -> bool:
-    """Return whether a formula gives the rows of a load to its lanes; other lanes' addresses are not used."""
-    lanes = len(one.rows)
+def matches_addresses(rows: Values, cols: Values, address_map: AddressMap) -> bool:
+    """Return whether a formula matches a load's row addresses in the lanes whose addresses are used."""
+    lanes = len(address_map.rows)
     if rows.shape[1] < lanes:
         return False
     mine = (np.broadcast_to(axis, (axis.shape[0], rows.shape[1], 1))[:, :lanes, 0] for axis in (rows, cols))
-    pairs = zip(mine, (one.rows, one.cols), strict=True)
-    return all(is_constant((axis - wanted)[:, :, None]) for axis, wanted in pairs)
+    pairs = zip(mine, (address_map.rows, address_map.cols), strict=True)
+    return all(is_constant((axis - expected)[:, :, None]) for axis, expected in pairs)

@@ -1,4 +1,4 @@
-"""The reading of a formula or a loop that was compared with every operand (fragment_code.py): its facts and words."""
+"""Facts and sentences about a formula or a loop that was compared with every operand (fragment_code.py)."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def recognise_fragment_code(text: str) -> tuple[TextMeaning, ...]:
         "begin": [describe_match(match, answer) for match in agree if match.map.values < answer.least],
         "half": [describe_match(match, answer) for match in answer.matches[:MOST_HALVES] if answer.half],
         "exchanged": [describe_match(match, answer) for match in answer.matches if match.swapped and not answer.moves],
-        "part": [describe_held(held, answer.letter) for held in answer.parts],
-        "addresses": [describe_address(one) for one in answer.addresses],
+        "part": [describe_part(held, answer.letter) for held in answer.parts],
+        "addresses": [describe_address(address) for address in answer.addresses],
         "nearest": _describe_nearest(answer),
         "compared": answer.compared,
         "assumed": list(answer.assumed),
@@ -37,13 +37,13 @@ def recognise_fragment_code(text: str) -> tuple[TextMeaning, ...]:
     return (TextMeaning("fragment", _make_title(answer), facts, tuple(_list_notices(answer)), sure=True),)
 
 
-def list_held(one: FragmentMap, letter: str) -> list[dict[str, Any]]:
-    """List the operands of a map, one of each opcode, shape and size of element: name, PTX, operand's letter.
+def list_held(fragment_map: FragmentMap, letter: str) -> list[dict[str, Any]]:
+    """List the operands with a map, one of each opcode, shape and element size: name, PTX, operand's letter.
 
     letter: the operand that the text names, which comes first.
     """
     groups: dict[tuple[str, str, int], list[tuple[str, str, str]]] = {}
-    for instruction, operand in one.operands:
+    for instruction, operand in fragment_map.operands:
         opcode = instruction.family.name.replace("_sp", ".sp").replace("_scaled", ".block_scale")
         trans = ".trans" * (".trans" in instruction.ptx)
         key = (
@@ -52,54 +52,52 @@ def list_held(one: FragmentMap, letter: str) -> list[dict[str, Any]]:
             operand.container_bits,
         )
         groups.setdefault(key, []).append((operand.name, operand.element.name, instruction.ptx))
-    held = []
+    indices = []
     for (head, _, _), parts in groups.items():
         letters = " and ".join(sorted({name.upper() for name, _, _ in parts})) if parts[0][0] != "data" else "a matrix"
         types = ", ".join(dict.fromkeys(kind for _, kind, _ in parts))
-        held.append({"name": f"{letters} of {head} {types}", "ptx": parts[0][2], "operand": parts[0][0]})
-    counts = Counter(_group_letters(part["operand"]) for part in held)
+        indices.append({"name": f"{letters} of {head} {types}", "ptx": parts[0][2], "operand": parts[0][0]})
+    counts = Counter(_group_letters(part["operand"]) for part in indices)
     letters = "cd" if letter in ("c", "d") else letter
 
     def rank(part: dict[str, Any]) -> tuple[bool, int]:
         return not letters or part["operand"] not in letters, -counts[_group_letters(part["operand"])]
 
-    return sorted(held, key=rank)
+    return sorted(indices, key=rank)
 
 
 def _group_letters(operand: str) -> str:
-    """Return an operand's letter; c and d are the same."""
+    """Return an operand's letter, the same for c and d."""
     return "cd" if operand in ("c", "d") else operand
 
 
-def name_map(one: FragmentMap, letter: str) -> str:
-    """Return what a map is of: its first operands of the letter, or of each letter if the text names none that it
-    has.
-    """
-    held = list_held(one, letter)
-    firsts = {_group_letters(part["operand"]): str(part["name"]) for part in reversed(held)}
-    names = [held[0]["name"]] if one.has_operand(letter) else list(firsts.values())[::-1]
-    more = len(held) - len(names)
+def name_map(fragment_map: FragmentMap, letter: str) -> str:
+    """Name the operands of a map: the first ones of the letter, else of each letter."""
+    indices = list_held(fragment_map, letter)
+    firsts = {_group_letters(part["operand"]): str(part["name"]) for part in reversed(indices)}
+    names = [indices[0]["name"]] if fragment_map.has_operand(letter) else list(firsts.values())[::-1]
+    more = len(indices) - len(names)
     return f"{join_words(names)} (and {more} more with the same map)" if more else join_words(names)
 
 
-def describe_held(held: HeldValues, letter: str) -> dict[str, Any]:
-    """Describe a map in which some values of a text lie."""
+def describe_part(part: HeldValues, letter: str) -> dict[str, Any]:
+    """Describe a map that contains a text's values."""
     return {
-        "name": name_map(held.map, letter),
-        "threads": held.map.threads,
-        "values": held.map.values,
-        "held": list(held.values),
-        "operands": list_held(held.map, letter),
+        "name": name_map(part.map, letter),
+        "threads": part.map.threads,
+        "values": part.map.values,
+        "held": list(part.values),
+        "operands": list_held(part.map, letter),
     }
 
 
-def name_values(held: Sequence[int]) -> str:
-    """Return how some values are called: `value 0`, `values 2 and 3`."""
-    return f"value{'s' * (len(held) > 1)} {join_words([str(n) for n in held])}"
+def name_values(indices: Sequence[int]) -> str:
+    """Name values by index: `value 0`, `values 2 and 3`."""
+    return f"value{'s' * (len(indices) > 1)} {join_words([str(n) for n in indices])}"
 
 
 def describe_match(match: FormulaMatch, answer: FormulaAnswer) -> dict[str, Any]:
-    """Describe a map that agrees."""
+    """Describe a matching map."""
     order = ("column-major" if match.swapped else "row-major") if answer.moves else None
     return {
         "name": name_map(match.map, answer.letter),
@@ -111,32 +109,40 @@ def describe_match(match: FormulaMatch, answer: FormulaAnswer) -> dict[str, Any]
     }
 
 
-def describe_address(one: AddressMap) -> dict[str, Any]:
+def describe_address(address_map: AddressMap) -> dict[str, Any]:
     """Describe the load whose row addresses a formula gives."""
-    major = "K" if one.major == "K" else "M" if one.operand == "a" else "N"
-    load = one.load.ptx.replace(".sync.aligned", "").replace(".shared.b16", "")
-    kind = f"{one.mma.operand(one.operand).container_bits}-bit"
-    name = f"Row addresses of {load} for {one.operand.upper()} of {one.mma.shape}, {kind}, {major}-major"
-    return {"name": name, "ptx": one.load.ptx, "mma": one.mma.ptx, "operand": one.operand, "major": one.major}
+    major = "K" if address_map.major == "K" else "M" if address_map.operand == "a" else "N"
+    load = address_map.load.ptx.replace(".sync.aligned", "").replace(".shared.b16", "")
+    kind = f"{address_map.mma.operand(address_map.operand).container_bits}-bit"
+    name = (
+        f"Row addresses of {load} for {address_map.operand.upper()} of {address_map.mma.shape}, {kind}, {major}-major"
+    )
+    return {
+        "name": name,
+        "ptx": address_map.load.ptx,
+        "mma": address_map.mma.ptx,
+        "operand": address_map.operand,
+        "major": address_map.major,
+    }
 
 
 def _describe_nearest(answer: FormulaAnswer) -> dict[str, Any] | None:
     nearest = answer.nearest
     if nearest is None:
         return None
-    thread, value, said, held = nearest.first
+    thread, value, computed, actual = nearest.first
     return {
         "name": name_map(nearest.map, answer.letter),
         "values": nearest.map.values,
         "agree": nearest.agree,
         "total": nearest.total,
-        "first_difference": {"thread": thread, "value": value, "formula": list(said), "operand": list(held)},
+        "first_difference": {"thread": thread, "value": value, "formula": list(computed), "operand": list(actual)},
         "operands": list_held(nearest.map, answer.letter),
     }
 
 
 def _name_match(answer: FormulaAnswer, match: FormulaMatch) -> str:
-    """Name the operand whose map a formula is, or begins with."""
+    """Name the operand whose map a formula equals or begins with."""
     name, count = name_map(match.map, answer.letter), match.map.values
     if count < answer.least:
         return f"The first {count} values are {name}" if count > 1 else f"The first value is {name}"
@@ -162,12 +168,12 @@ def _make_title(answer: FormulaAnswer) -> str:
 
 
 def _name_parts(answer: FormulaAnswer) -> str:
-    """Name the values of the first map that hold what the text computes, and say how many others do."""
-    held, more = answer.parts[0], len(answer.parts) - 1
-    how = "" if answer.said or len(held.values) == 1 else "Each of "
-    name = how + name_values(held.values)
+    """Name the values of the first map that contains the text's values, and count the other maps."""
+    first, more = answer.parts[0], len(answer.parts) - 1
+    how = "" if answer.said or len(first.values) == 1 else "Each of "
+    name = how + name_values(first.values)
     others = f", and values of {more} other map{'s' * (more > 1)}" if more else ""
-    return f"{name[0].upper()}{name[1:]} of {name_map(held.map, answer.letter)}{others}"
+    return f"{name[0].upper()}{name[1:]} of {name_map(first.map, answer.letter)}{others}"
 
 
 def _list_notices(answer: FormulaAnswer) -> Iterator[str]:
@@ -176,7 +182,7 @@ def _list_notices(answer: FormulaAnswer) -> Iterator[str]:
     if answer.half:
         yield from _describe_half(answer)
     if answer.parts and not answer.said:
-        yield "The text has no number of the value, i, so it is one value of each lane: those that lie there are named."
+        yield "The text has no number of the value, i, so it is one value of each lane: those that are there are named."
     if not answer.half:
         yield from _describe_range(answer)
     if answer.clash:
@@ -186,16 +192,17 @@ def _list_notices(answer: FormulaAnswer) -> Iterator[str]:
             f" lane {clash.other_lane} has at {name} = {clash.other_value}."
         )
     if answer.nearest:
-        thread, value, said, held = answer.nearest.first
+        thread, value, computed, actual = answer.nearest.first
         yield (
             f"Nearest with {answer.nearest.map.values} values: {name_map(answer.nearest.map, answer.letter)},"
             f" {answer.nearest.agree} of {answer.nearest.total} elements. First difference: lane {thread}, value"
-            f" {value}: the text has row {said[0]}, column {said[1]}; the operand has row {held[0]}, column {held[1]}."
+            f" {value}: the text has row {computed[0]}, column {computed[1]}; the operand has row {actual[0]},"
+            f" column {actual[1]}."
         )
 
 
 def _describe_range(answer: FormulaAnswer) -> Iterator[str]:
-    """Say which operand the text names, and how many values it was compared in, of the maps that agree."""
+    """State which operand the text names, and how many values were compared."""
     same = [match for match in answer.matches if answer.moves or not match.swapped]
     if answer.letter and same and not any(match.map.has_operand(answer.letter) for match in same):
         yield f"The text names operand {answer.letter.upper()}, and no {answer.letter.upper()} has this map."

@@ -1,5 +1,5 @@
-"""A pasted formula `row = …; col = …`, as PTX's pages print it or in C++, or the loop that stores or loads a fragment:
-compared with every operand of the catalogue that registers hold.
+"""Compare a pasted formula `row = …; col = …`, or a loop that stores or loads a fragment, with every register operand
+of the catalogue.
 
 It says which operands have exactly this map, with rows and columns exchanged, or none; what the text leaves open stays
 open. The text is never called wrong: it does not say what it is for.
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from lanescope.errors import LayoutError
 from lanescope.ptx.fragment_maps import FragmentMap, list_fragment_maps
 from lanescope.reader.code.tree import Statement
-from lanescope.reader.fragment_addresses import AddressMap, gives_addresses, is_constant, list_address_maps
+from lanescope.reader.fragment_addresses import AddressMap, is_constant, list_address_maps, matches_addresses
 from lanescope.reader.fragment_formula import INDEX, rewrite_formula
 from lanescope.reader.fragment_parts import HeldValues, list_holding
 from lanescope.reader.fragment_values import MOST_VALUES, ValueClash, count_distinguished, find_clash
@@ -53,8 +53,10 @@ MOST_NEAREST = 0.5  # least share of agreeing elements of a map that is named as
 
 @dataclass(frozen=True, slots=True)
 class FormulaMatch:
-    """A map that agrees. swapped: with rows and columns exchanged, of a loop: memory is column-major; times: how many
-    such fragments the text moves, one after the other.
+    """A matching map.
+
+    swapped: with rows and columns exchanged (for a loop: memory is column-major); times: number of consecutive
+    fragments that the text moves.
     """
 
     map: FragmentMap
@@ -105,7 +107,7 @@ def is_fragment_code(text: str) -> bool:
 
 
 def _find_half(text: str) -> str:
-    """Return the coordinate of a text that assigns a row and no column or the other way round; "" for any other."""
+    """Return the only coordinate that a text assigns, row or column; "" if both or none."""
     has_row, has_col = _HALF_ROW.search(text), _HALF_COL.search(text)
     parts = [part for part in re.split(r"[;\n]", text) if part.strip()]
     if bool(has_row) == bool(has_col) or not all(map(_ASSIGNMENT.fullmatch, parts)):
@@ -126,35 +128,35 @@ def compare_code(text: str) -> FormulaAnswer:
         return _compare_moves(run_lane_code(statements, {}))
     names = _find_coordinates(code)
     letter = letter or _find_named(names)
-    given = _find_index(source)
+    index_names = _find_index(source)
     if formula.values and not range_:
-        return _compare_some(statements, given, names, formula.values, letter)
-    least = range_ or _count_distinct_values(statements, given, names)
-    if not given:
+        return _compare_some(statements, index_names, names, formula.values, letter)
+    least = range_ or _count_distinct_values(statements, index_names, names)
+    if not index_names:
         return _compare_single(statements, names, letter, least, range_)
-    return _compare_values(statements, given, names, letter, least, range_)
+    return _compare_values(statements, index_names, names, letter, least, range_)
 
 
 def _compare_values(
     statements: Sequence[Statement],
-    given: tuple[str, ...],
+    index_names: tuple[str, ...],
     names: tuple[str, str],
     letter: str,
     least: int,
     range_: int,
 ) -> FormulaAnswer:
     """Compare a formula of lane and value with every map of its range."""
-    maps = [one for one in list_fragment_maps() if range_ in (0, one.values)]
-    runs = _run_each(statements, given, names, maps)
+    maps = [fragment_map for fragment_map in list_fragment_maps() if range_ in (0, fragment_map.values)]
+    runs = _run_each(statements, index_names, names, maps)
     matches = _list_matches(runs, maps, letter, least)
     loose = _list_loose(runs)
     if loose and not matches:
         raise make_open_error(f"no operand agrees if {', '.join(loose)} is the same in all threads")
     nearest = None if loose or _has_whole(matches, least) else _find_nearest(runs, maps, letter, least)
-    open_values = "" if range_ else given[0]
+    open_values = "" if range_ else index_names[0]
     clash = None
     if open_values and matches and matches[0].map.values < least:
-        clash = find_clash(*_run_formula(statements, given, names, least)[:2], matches[0].map.values)
+        clash = find_clash(*_run_formula(statements, index_names, names, least)[:2], matches[0].map.values)
     return FormulaAnswer(tuple(matches), (), nearest, loose, letter, len(maps), False, least, open_values, clash)
 
 
@@ -162,10 +164,10 @@ def _compare_single(
     statements: Sequence[Statement], names: tuple[str, str], letter: str, least: int, range_: int
 ) -> FormulaAnswer:
     """Compare a formula of the lane alone: a map of one value, one value of a map, or the rows that ldmatrix takes."""
-    maps = [one for one in list_fragment_maps() if one.values == 1 and range_ in (0, 1)]
+    maps = [fragment_map for fragment_map in list_fragment_maps() if fragment_map.values == 1 and range_ in (0, 1)]
     runs = _run_each(statements, (), names, maps)
     matches = _list_matches(runs, maps, letter, least)
-    fed = [one for one in list_address_maps() if gives_addresses(*runs[1][:2], one)]
+    fed = [address_map for address_map in list_address_maps() if matches_addresses(*runs[1][:2], address_map)]
     addresses = tuple(sorted(fed, key=lambda one: -len(one.rows)))
     loose = _list_loose(runs)
     parts = list_holding(*runs[1][:2], (0,), letter)
@@ -178,10 +180,10 @@ def _compare_single(
 
 
 def _run_each(
-    statements: Sequence[Statement], given: Sequence[str], names: tuple[str, str], maps: Sequence[FragmentMap]
+    statements: Sequence[Statement], index_names: Sequence[str], names: tuple[str, str], maps: Sequence[FragmentMap]
 ) -> FormulaRuns:
-    """Compute rows and columns of one value, and of as many as each map has."""
-    return {count: _run_formula(statements, given, names, count) for count in {one.values for one in maps} | {1}}
+    """Compute rows and columns for one value, and for as many values as each map has."""
+    return {count: _run_formula(statements, index_names, names, count) for count in {one.values for one in maps} | {1}}
 
 
 def _list_matches(runs: FormulaRuns, maps: Sequence[FragmentMap], letter: str, least: int) -> list[FormulaMatch]:
@@ -190,12 +192,12 @@ def _list_matches(runs: FormulaRuns, maps: Sequence[FragmentMap], letter: str, l
 
 
 def _has_whole(matches: Sequence[FormulaMatch], least: int) -> bool:
-    """Return whether a map has all values of a formula, its rows and columns not exchanged."""
+    """Return whether a map has all values of a formula with rows and columns in their places."""
     return any(match.map.values >= least and not match.swapped for match in matches)
 
 
 def _list_loose(runs: FormulaRuns) -> tuple[str, ...]:
-    """Return the names that were taken as the same in all threads, each once."""
+    """Return the names that were taken as uniform over the threads, each once."""
     return tuple(dict.fromkeys(name for *_, code in runs.values() for name in code.loose))
 
 
@@ -203,38 +205,42 @@ def _find_nearest(runs: FormulaRuns, maps: Sequence[FragmentMap], letter: str, l
     nearest = None
     for one in maps:
         if one.values >= least:
-            nearest = _choose_nearer(nearest, _measure(*runs[one.values][:2], one), letter)
+            nearest = _choose_nearer(nearest, _measure_distance(*runs[one.values][:2], one), letter)
     return nearest
 
 
 def _compare_some(
-    statements: Sequence[Statement], given: tuple[str, ...], names: tuple[str, str], said: tuple[int, ...], letter: str
+    statements: Sequence[Statement],
+    index_names: tuple[str, ...],
+    names: tuple[str, str],
+    values: tuple[int, ...],
+    letter: str,
 ) -> FormulaAnswer:
-    """Compare the values that a text is for, c2 and c3 alone, with those values of every map."""
-    rows, cols, code = _run_formula(statements, given, names, max(said) + 1)
-    parts = list_holding(rows, cols, said, letter)
+    """Compare a text for some values, such as c2 and c3, with those values of every map."""
+    rows, cols, code = _run_formula(statements, index_names, names, max(values) + 1)
+    parts = list_holding(rows, cols, values, letter)
     if code.loose and not parts:
         raise make_open_error(f"no operand agrees if {', '.join(code.loose)} is the same in all threads")
-    count = sum(one.values > max(said) for one in list_fragment_maps())
-    return FormulaAnswer((), (), None, tuple(code.loose), letter, count, False, parts=parts, said=said)
+    count = sum(fragment_map.values > max(values) for fragment_map in list_fragment_maps())
+    return FormulaAnswer((), (), None, tuple(code.loose), letter, count, False, parts=parts, said=values)
 
 
 def _compare_half(
-    statements: Sequence[Statement], half: str, letter: str, range_: int, given: tuple[str, ...]
+    statements: Sequence[Statement], half: str, letter: str, range_: int, index_names: tuple[str, ...]
 ) -> FormulaAnswer:
-    """Compare the rows or the columns that a text has with those of every map."""
-    maps = [one for one in list_fragment_maps() if range_ in (0, one.values)]
+    """Compare the rows or the columns of a text with those of every map."""
+    maps = [fragment_map for fragment_map in list_fragment_maps() if range_ in (0, fragment_map.values)]
     matches: list[FormulaMatch] = []
     loose: tuple[str, ...] = ()
     for one in maps:
-        index = {name: np.arange(one.values, dtype=np.int64)[None, None, :] for name in given}
+        index = {name: np.arange(one.values, dtype=np.int64)[None, None, :] for name in index_names}
         code = run_lane_code(statements, index)
         loose = tuple(code.loose)
-        mine = _spread(code.names[_find_coordinate(code, half)], one)
+        mine = _broadcast_values(code.names[_find_coordinate(code, half)], one)
         if is_constant(mine - (one.rows if half == "row" else one.cols)):
             matches.append(FormulaMatch(one))
     matches.sort(key=lambda match: not match.map.has_operand(letter))
-    open_values = given[0] if given and not range_ else ""
+    open_values = index_names[0] if index_names and not range_ else ""
     return FormulaAnswer(tuple(matches), (), None, loose, letter, len(maps), False, open_values=open_values, half=half)
 
 
@@ -244,19 +250,19 @@ def _rank_match(match: FormulaMatch, letter: str, least: int) -> tuple[bool, boo
     return short, match.swapped, not match.map.has_operand(letter), -match.map.values if short else match.map.values
 
 
-def _count_distinct_values(statements: Sequence[Statement], given: Sequence[str], names: tuple[str, str]) -> int:
-    """Return how many values a formula distinguishes at least, 1 if that cannot be said."""
+def _count_distinct_values(statements: Sequence[Statement], index_names: Sequence[str], names: tuple[str, str]) -> int:
+    """Return the least number of values that a formula distinguishes, 1 if unknown."""
     try:
-        return count_distinguished(*_run_formula(statements, given, names, MOST_VALUES)[:2])
+        return count_distinguished(*_run_formula(statements, index_names, names, MOST_VALUES)[:2])
     except LayoutError:
         return 1
 
 
 def _run_formula(
-    statements: Sequence[Statement], given: Sequence[str], names: tuple[str, str], count: int
+    statements: Sequence[Statement], index_names: Sequence[str], names: tuple[str, str], count: int
 ) -> tuple[Values, Values, LaneCode]:
-    """Compute rows and columns of so many values."""
-    index = {name: np.arange(count, dtype=np.int64)[None, None, :] for name in given}
+    """Compute rows and columns of a number of values."""
+    index = {name: np.arange(count, dtype=np.int64)[None, None, :] for name in index_names}
     code = run_lane_code(statements, index)
     return code.names[names[0]], code.names[names[1]], code
 
@@ -284,13 +290,13 @@ def _find_coordinate(code: LaneCode, word: str) -> str:
 
 
 def _find_named(names: tuple[str, str]) -> str:
-    """Return the operand after which row and column are named, c_row or colB; "" if they are of none."""
+    """Return the operand in names such as c_row or colB; "" if none."""
     found = {(match[1] or match[2]).lower() for match in map(_OF_OPERAND.fullmatch, names) if match}
     return found.pop() if len(found) == 1 else ""
 
 
 def _find_index(source: str) -> tuple[str, ...]:
-    """Return the name of the value's index, () if the text has none that it does not assign itself."""
+    """Return the name of the value's index, () if the text has none or assigns it."""
     used = tuple(
         name for name in INDEX if re.search(rf"\b{name}\b", source) and not re.search(rf"\b{name}\s*=(?!=)", source)
     )
@@ -302,38 +308,38 @@ def _find_index(source: str) -> tuple[str, ...]:
 # comparing ------------------------------------------------------------------------------------------------------------
 
 
-def _spread(values: Values, one: FragmentMap) -> NDArray[np.int64]:
+def _broadcast_values(values: Values, fragment_map: FragmentMap) -> NDArray[np.int64]:
     """Return coordinates as [trials, threads, values] of a map."""
-    part = values[:, : one.threads] if values.shape[1] > 1 else values
-    return np.broadcast_to(part, (values.shape[0], one.threads, one.values))
+    part = values[:, : fragment_map.threads] if values.shape[1] > 1 else values
+    return np.broadcast_to(part, (values.shape[0], fragment_map.threads, fragment_map.values))
 
 
-def _match_formula(rows: Values, cols: Values, one: FragmentMap) -> FormulaMatch | None:
-    """Return how a formula agrees with a map, None if it does not; a tile may begin at any row and column."""
-    mine = _spread(rows, one), _spread(cols, one)
+def _match_formula(rows: Values, cols: Values, fragment_map: FragmentMap) -> FormulaMatch | None:
+    """Return how a formula agrees with a map, None if it does not; a tile may be offset by any row and column."""
+    mine = _broadcast_values(rows, fragment_map), _broadcast_values(cols, fragment_map)
     for swapped in (False, True):
-        first, second = (one.cols, one.rows) if swapped else (one.rows, one.cols)
+        first, second = (fragment_map.cols, fragment_map.rows) if swapped else (fragment_map.rows, fragment_map.cols)
         if is_constant(mine[0] - first) and is_constant(mine[1] - second):
-            return FormulaMatch(one, swapped)
+            return FormulaMatch(fragment_map, swapped)
     return None
 
 
-def _measure(rows: Values, cols: Values, one: FragmentMap) -> NearestMap:
+def _measure_distance(rows: Values, cols: Values, fragment_map: FragmentMap) -> NearestMap:
     """Count the elements at which a formula equals a map."""
-    mine = _spread(rows, one)[0], _spread(cols, one)[0]
-    same = (mine[0] == one.rows) & (mine[1] == one.cols)
+    mine = _broadcast_values(rows, fragment_map)[0], _broadcast_values(cols, fragment_map)[0]
+    same = (mine[0] == fragment_map.rows) & (mine[1] == fragment_map.cols)
     thread, value = (int(n) for n in np.argwhere(~same)[0]) if not same.all() else (0, 0)
-    said = int(mine[0][thread, value]), int(mine[1][thread, value])
-    held = int(one.rows[thread, value]), int(one.cols[thread, value])
-    return NearestMap(one, int(same.sum()), same.size, (thread, value, said, held))
+    computed = int(mine[0][thread, value]), int(mine[1][thread, value])
+    actual = int(fragment_map.rows[thread, value]), int(fragment_map.cols[thread, value])
+    return NearestMap(fragment_map, int(same.sum()), same.size, (thread, value, computed, actual))
 
 
 def _choose_nearer(best: NearestMap | None, other: NearestMap, letter: str) -> NearestMap | None:
     """Return the map with the larger share of equal elements, those of the named operand first."""
 
-    def rank(one: NearestMap) -> tuple[bool, float, int]:
-        named = any(operand.name == letter for _, operand in one.map.operands)
-        return (not letter or named, one.agree / one.total, -one.map.values)
+    def rank(nearest: NearestMap) -> tuple[bool, float, int]:
+        named = any(operand.name == letter for _, operand in nearest.map.operands)
+        return (not letter or named, nearest.agree / nearest.total, -nearest.map.values)
 
     if other.agree < MOST_NEAREST * other.total:
         return best
@@ -357,13 +363,13 @@ def _compare_moves(code: LaneCode) -> FormulaAnswer:
 
 
 def _find_letter(name: str) -> str:
-    """Return the operand that an array is named after, "" if it is none."""
+    """Return the operand that an array's name contains, "" if none."""
     match = re.fullmatch(r"(?:s|g|smem|gmem|frag|reg|r)?_?([abcd])(?:_?(?:frag|reg|regs|ptr|tile))?", name, re.I)
     return match[1].lower() if match else "d" if re.fullmatch(r"acc\w*|accum\w*|out\w*", name, re.I) else ""
 
 
 def _group_moves(moves: Sequence[FragmentMove]) -> Iterator[list[FragmentMove]]:
-    """Yield the values of each register array of one dimension, in order; LayoutError where some are missing."""
+    """Yield the values of each one-dimensional register array, in order; LayoutError if some are missing."""
     ordered = sorted(moves, key=lambda move: move.value)
     if len({move.value for move in ordered}) < len(ordered):
         raise make_open_error("a value is moved twice")
@@ -374,17 +380,19 @@ def _group_moves(moves: Sequence[FragmentMove]) -> Iterator[list[FragmentMove]]:
         yield values
 
 
-def _match_moves(groups: Sequence[Sequence[FragmentMove]], one: FragmentMap, swapped: bool) -> int:
-    """Return how many fragments of a map the groups are, 0 if they are not."""
-    first, second = (one.cols, one.rows) if swapped else (one.rows, one.cols)
+def _match_moves(groups: Sequence[Sequence[FragmentMove]], fragment_map: FragmentMap, swapped: bool) -> int:
+    """Return how many fragments of a map the groups form, 0 if none."""
+    first, second = (fragment_map.cols, fragment_map.rows) if swapped else (fragment_map.rows, fragment_map.cols)
     steps: list[Any] = []
     times = 0
     for group in groups:
-        if len(group) % one.values:
+        if len(group) % fragment_map.values:
             return 0
-        for start in range(0, len(group), one.values):
-            part = group[start : start + one.values]
-            axes = [_stack([move.place[axis] for move in part], one) for axis in range(len(part[0].place))]
+        for start in range(0, len(group), fragment_map.values):
+            part = group[start : start + fragment_map.values]
+            axes = [
+                _stack_values([move.place[axis] for move in part], fragment_map) for axis in range(len(part[0].place))
+            ]
             if len(axes) == 2:
                 if not (is_constant(axes[0] - first) and is_constant(axes[1] - second)):
                     return 0
@@ -396,10 +404,10 @@ def _match_moves(groups: Sequence[Sequence[FragmentMove]], one: FragmentMap, swa
     return times if all((step == steps[0]).all() for step in steps) else 0
 
 
-def _stack(places: Sequence[Values], one: FragmentMap) -> NDArray[np.int64]:
+def _stack_values(places: Sequence[Values], fragment_map: FragmentMap) -> NDArray[np.int64]:
     trials = max(place.shape[0] for place in places)
-    parts = [place[:, : one.threads] if place.shape[1] > 1 else place for place in places]
-    return np.concatenate([np.broadcast_to(part, (trials, one.threads, 1)) for part in parts], axis=2)
+    parts = [place[:, : fragment_map.threads] if place.shape[1] > 1 else place for place in places]
+    return np.concatenate([np.broadcast_to(part, (trials, fragment_map.threads, 1)) for part in parts], axis=2)
 
 
 def _find_step(index: NDArray[np.int64], first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.int64] | None:

@@ -1,4 +1,4 @@
-"""A formula `row = …  col = …` as PTX's pages print it, as C++: its cases, and the values that they are for."""
+"""Rewrite a formula `row = …  col = …`, as printed in the PTX ISA, as C++ with its cases and values."""
 
 from __future__ import annotations
 
@@ -40,8 +40,9 @@ _MOST_VALUES = 512
 
 @dataclass(frozen=True, slots=True)
 class FormulaText:
-    """A formula as C++. letter: the operand that it names, "" if none; values: those that its cases are for, () if they
-    leave it open.
+    """A formula as C++.
+
+    letter: the operand that it names, "" if none; values: those that its cases cover, () if open.
     """
 
     source: str
@@ -50,13 +51,13 @@ class FormulaText:
 
     @property
     def count(self) -> int:
-        """How many values there are, 0 if that is open or they do not begin at 0."""
+        """The number of values, 0 if it is open or the values do not begin at 0."""
         return len(self.values) if self.values == tuple(range(len(self.values))) else 0
 
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """What a coordinate is, and the condition of it: "" for none."""
+    """The expression of a coordinate and its condition, "" for none."""
 
     where: str
     value: str
@@ -92,7 +93,7 @@ def _spell_named(match: re.Match[str]) -> str:
 
 
 def _rewrite_condition(text: str) -> str:
-    """Rewrite `0 <= i < 2 || i = {4,..,7}` as C++ has it; a set becomes a range."""
+    """Rewrite `0 <= i < 2 || i = {4,..,7}` in C++; a set becomes a range."""
     text = _SET.sub(lambda match: f"({match[2]} <= {match[1]} && {match[1]} <= {match[3]})", text)
     return _CHAIN.sub(lambda match: f"({match[1]} {match[2]} {match[3]} && {match[3]} {match[4]} {match[5]})", text)
 

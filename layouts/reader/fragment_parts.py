@@ -1,4 +1,4 @@
-"""Where a formula of one value holds, or of some values: which values of which operands lie there."""
+"""Find which values of which operands a formula describes that covers one or some values."""
 
 from __future__ import annotations
 
@@ -15,34 +15,36 @@ from lanescope.reader.lane_code import Values
 
 @dataclass(frozen=True, slots=True)
 class HeldValues:
-    """A map, and those of its values that lie where a text says, in every thread."""
+    """A map, and its values whose coordinates a text gives in every thread."""
 
     map: FragmentMap
     values: tuple[int, ...]
 
 
 def list_holding(rows: Values, cols: Values, said: Sequence[int], letter: str) -> tuple[HeldValues, ...]:
-    """List the maps of several values in which the values of a text lie: those of the named operand first, then those
+    """List the maps of several values in which the values of a text are: those of the named operand first, then those
     that most operands have.
 
-    said: the values that the text is for, each compared with that value of a map; (0,) for a text without a number of
+    values: the values that the text is for, each compared with that value of a map; (0,) for a text without a number of
     the value, whose one value may be any.
     """
     found = []
-    for one in list_fragment_maps():
-        if one.values == 1 or one.values <= max(said):
+    for fragment_map in list_fragment_maps():
+        if fragment_map.values == 1 or fragment_map.values <= max(said):
             continue
-        same = _is_same(rows, one.rows, one) & _is_same(cols, one.cols, one)  # [values of the text, of the map]
+        same = _is_same(rows, fragment_map.rows, fragment_map) & _is_same(
+            cols, fragment_map.cols, fragment_map
+        )  # [values of the text, of the map]
         if len(said) == 1 and same.shape[0] == 1:
             values = tuple(int(n) for n in np.flatnonzero(same[0]))
         else:
             values = tuple(said) if all(same[min(n, same.shape[0] - 1), n] for n in said) else ()
         if values:
-            found.append(HeldValues(one, values))
+            found.append(HeldValues(fragment_map, values))
     return tuple(sorted(found, key=lambda held: (not held.map.has_operand(letter), -len(held.map.operands))))
 
 
-def _is_same(mine: Values, held: NDArray[Any], one: FragmentMap) -> NDArray[np.bool_]:
+def _is_same(mine: Values, coordinates: NDArray[Any], fragment_map: FragmentMap) -> NDArray[np.bool_]:
     """Return whether a coordinate of each value of a text is that of each value of a map, in every thread."""
-    part = mine[:, : one.threads, :]
-    return np.asarray((part[..., :, None] == held[None, :, None, :]).all(axis=(0, 1)))
+    part = mine[:, : fragment_map.threads, :]
+    return np.asarray((part[..., :, None] == coordinates[None, :, None, :]).all(axis=(0, 1)))

@@ -1,4 +1,4 @@
-"""How many values a pasted formula distinguishes, and where it goes wrong past those that an operand has."""
+"""Count the values that a pasted formula distinguishes, and find clashes beyond an operand's values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WARP = 32
 
 @dataclass(frozen=True, slots=True)
 class ValueClash:
-    """A value of one lane whose place an earlier value of another lane has: value, lane and place; that other's."""
+    """A value (value, lane, place) whose place an earlier value of another lane also has, and that other value."""
 
     value: int
     lane: int
@@ -27,7 +27,7 @@ class ValueClash:
 
 
 def _count_digits(axes: Sequence[NDArray[np.int64]]) -> int:
-    """Return how many values the digits of a formula have, its last one two."""
+    """Return the number of values that the digits of a formula have; the last digit has two."""
     steps = [[int(axis[0, 1 << bit] - axis[0, 0]) for axis in axes] for bit in range(BITS + 1)]
     bit = BITS
     while bit and steps[bit] == [2 * step for step in steps[bit - 1]]:
@@ -59,7 +59,7 @@ def count_distinguished(rows: Values, cols: Values) -> int:
 
 
 def _find_period(axes: Sequence[NDArray[np.int64]]) -> int:
-    """Return after how many values a formula goes on as it began, at another place or the same; 0 if it never does."""
+    """Return the number of values after which a formula repeats, at the same or another place; 0 if it never does."""
     count = axes[0].shape[1]
     for period in range(1, count // 2 + 1):
         moved = [axis[:, period:] - axis[:, :-period] for axis in axes]

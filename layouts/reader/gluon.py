@@ -35,7 +35,7 @@ def make_layout_parameters(maker: str, arguments: dict[str, Any], text: str) -> 
 
 def _choose_default_swizzle(arguments: dict[str, Any], cga: Any, text: str) -> dict[str, Any]:
     """Return the widest swizzle that the shape has."""
-    shape, turned, packed = (
+    shape, transposed, packed = (
         arguments.get("block_shape"),
         arguments.get("transposed", False),
         arguments.get("fp4_padded", False),
@@ -45,12 +45,12 @@ def _choose_default_swizzle(arguments: dict[str, Any], cga: Any, text: str) -> d
     width: Any = text
     if _is_integers(shape) and shape and isinstance(bits, int):
         part = _get_block_shape(shape, cga)
-        if turned is True:
+        if transposed is True:
             part = part[1:] + part[:1]
         row = part[-1] * (2 if packed is True else 1) * bits // 8
         flat = len(part) < 2 or prod(part[:-1]) < 8
         width = 0 if flat else next((n for n in (128, 64, 32) if row >= n and row % n == 0), 0)
-    result = {"swizzlingByteWidth": width, "transposed": turned, "elementBitWidth": bits}
+    result = {"swizzlingByteWidth": width, "transposed": transposed, "elementBitWidth": bits}
     if packed is not False:
         result["fp4Padded"] = packed
     if _is_integers(shape) and len(shape) != 2:

@@ -1,4 +1,4 @@
-"""Tokens of a text, the terms that are made of them, and arithmetic of whole numbers in C++ and Python."""
+"""Tokens and terms of a text, and integer arithmetic of C++ and Python."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ MOST_SHIFT = 64  # of one of Python's
 
 @dataclass(frozen=True, slots=True)
 class SyntaxTerm:
-    """A name with what stands in its <…>, its (…) or {…}, and its keywords. symbol: whether its value is unknown;
-    owner: what stands in front of the last `::` or `.` of its path, None if nothing does.
+    """A name with the contents of its <…>, (…) or {…}, and its keywords.
+
+    symbol: whether its value is unknown; owner: the part before the last `::` or `.` of its path, None if there is
+    none.
     """
 
     path: str
@@ -43,7 +45,7 @@ class SyntaxTerm:
 
     @property
     def inside(self) -> tuple[Any, ...]:
-        """What stands in its <…> and its (…)."""
+        """The contents of its <…> and its (…)."""
         return (*(self.angle or ()), *(self.args or ()))
 
     @property
@@ -62,7 +64,7 @@ Value = Any  # int, str (a literal), tuple of values, Term
 
 
 class TypedInteger(int):
-    """A whole number of a C++ type that is not what its value alone would give: 3u."""
+    """An integer of a C++ type other than its value alone would have: 3u."""
 
     type: IntegerType
 
@@ -85,7 +87,7 @@ def get_integer_type(value: int) -> IntegerType:
 
 
 class UnreadableError(Exception):
-    """The text is not such a term."""
+    """The text cannot be parsed as a term."""
 
 
 def compute_integer(op: str, left: int, right: int, python: bool) -> int | None:

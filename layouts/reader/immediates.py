@@ -1,4 +1,4 @@
-"""The immediates of wgmma statements: which way A and B lie, as imm-trans-a and imm-trans-b say it.
+"""The immediates of wgmma statements: the majors of A and B, as imm-trans-a and imm-trans-b give them.
 
 PTX ISA 9.1, wgmma.mma_async: d, a (a descriptor or registers in braces), b, for .sp metadata and selector, scale-d,
 imm-scale-a, imm-scale-b, and for f16 and bf16 imm-trans-a (A by descriptor only) and imm-trans-b.
@@ -39,12 +39,12 @@ def _select_transposes(operands: Sequence[str], sparse: bool, registers: bool) -
 
 def _split_operands(text: str) -> list[str]:
     """Split an operand list into its items, braces kept whole."""
-    operands, deep, part = [], 0, ""
+    operands, depth, part = [], 0, ""
     for letter in text:
-        deep += {"{": 1, "[": 1, "(": 1, "}": -1, "]": -1, ")": -1}.get(letter, 0)
-        if deep < 0:
+        depth += {"{": 1, "[": 1, "(": 1, "}": -1, "]": -1, ")": -1}.get(letter, 0)
+        if depth < 0:
             break
-        if letter == "," and deep == 0:
+        if letter == "," and depth == 0:
             operands.append(part.strip())
             part = ""
         else:
@@ -57,14 +57,14 @@ def find_majors(text: str) -> dict[str, str]:
 
     A in registers has none.
     """
-    said: set[tuple[str | None, str | None]] = set()
+    majors: set[tuple[str | None, str | None]] = set()
     for match, _ in zip(_STATEMENT.finditer(text), range(_MOST), strict=False):
         parts = _split_operands(match["rest"])
         registers = len(parts) > 1 and parts[1].startswith("{")
         if transposes := _select_transposes(parts, match["sp"] is not None, registers):
-            majors = {name: MAJORS.get(text) for name, text in transposes.items()}
-            said.add((majors.get("a"), majors["b"]))
-    if len(said) != 1:
+            read = {name: MAJORS.get(text) for name, text in transposes.items()}
+            majors.add((read.get("a"), read["b"]))
+    if len(majors) != 1:
         return {}
-    a, b = said.pop()
+    a, b = majors.pop()
     return {**({"a": a} if a else {}), **({"b": b} if b else {})}

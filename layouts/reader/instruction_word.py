@@ -1,5 +1,4 @@
-"""A tcgen05 instruction descriptor: 32 bits that are legal under a kind, as a number, as code that names them so, or as
-CUTLASS's make_instr_desc.
+"""Recognise a tcgen05 instruction descriptor: a 32-bit word that is legal under a kind, as a number or as code.
 
 A word does not say its kind, so every kind under which it is legal is named. PTX ISA 9.1, 9.7.16.4.2; CUTLASS,
 cute/arch/mma_sm100_desc.hpp.
@@ -34,7 +33,7 @@ _LABEL = re.compile(
     r"|[iI]nst(?:r(?:uction)?)?[ _]?[dD]esc|INST(?:R(?:UCTION)?)?_DESC)"
 )
 _CALLED = re.compile(r"(?<![\w.])(?:\w+::){0,4}make_(?:runtime_)?instr_desc(?:_block_scaled)?\s*<")
-# what stands behind the sizes of make_instr_desc and of make_instr_desc_block_scaled
+# what is behind the sizes of make_instr_desc and of make_instr_desc_block_scaled
 _FLAGS = ("transpose_a", "transpose_b", "negate_a", "negate_b", "saturate", "sparse")
 _SCALED_FLAGS = ("transpose_a", "transpose_b", "negate_a", "negate_b", "sparse")
 _DIGITS = 10  # characters of 32 bits in hexadecimal
@@ -45,21 +44,21 @@ _MOST = 2000  # characters of code that spells one word
 def recognise_instruction_word(text: str) -> tuple[TextMeaning, ...]:
     """Recognise a text that is an instruction descriptor, under the kinds that take it; none if no kind does."""
     if moved := _MOVED.search(text):
-        named = _kinds(text)
+        named = _list_kinds(text)
         kinds = named if re.search(r"kind::\w", text) or "desc" not in moved[0] else list(KINDS)
         return _make_meanings(int(moved[1], 0), kinds, False)
     if "make_" in text and (instr_desc := _parse_make_instr_desc(text)):
         return _make_meanings(instr_desc.word, [instr_desc.kind], True)
-    return _find_labelled_word(text) or _number(text) or _statements(text)
+    return _find_labelled_word(text) or _parse_number(text) or _list_statements(text)
 
 
-def _kinds(text: str) -> list[MmaKind]:
+def _list_kinds(text: str) -> list[MmaKind]:
     """Return the kinds that a text names."""
     named = set(re.findall(r"kind::(\w+)", text))
     return [row for row in KINDS if row.name in named]
 
 
-def _number(text: str) -> tuple[TextMeaning, ...]:
+def _parse_number(text: str) -> tuple[TextMeaning, ...]:
     """Recognise a text that is one number, hexadecimal or decimal."""
     plain = text.strip()
     if _NUMBER.fullmatch(text):
@@ -74,7 +73,7 @@ def _number(text: str) -> tuple[TextMeaning, ...]:
     return ()
 
 
-def _statements(text: str) -> tuple[TextMeaning, ...]:
+def _list_statements(text: str) -> tuple[TextMeaning, ...]:
     """Recognise the word that code shifts together under an instruction descriptor's name."""
     if len(text) > _MOST or "<<" not in text or not NAMED.search(text):
         return ()
@@ -96,7 +95,7 @@ def _find_labelled_word(text: str) -> tuple[TextMeaning, ...]:
         word = word >> 32 if word > idesc.MOST and not word & idesc.MOST else word
         if not 0 <= word <= idesc.MOST:
             continue
-        if meanings := _make_meanings(word, _kinds(text), True) or _make_meanings(word, list(KINDS), True):
+        if meanings := _make_meanings(word, _list_kinds(text), True) or _make_meanings(word, list(KINDS), True):
             return meanings
         notice = f"No kind of tcgen05.mma takes the word {word:#010x}."
         return (TextMeaning("topic", "tcgen05 instruction descriptor", {"topic": "idesc"}, (notice,)),)
@@ -117,7 +116,7 @@ def _parse_make_instr_desc(text: str) -> IdescWord | None:
     home = terms.make_term_text(text)
     for value in terms.find_terms(home, _CALLED):
         scaled = "block_scaled" in value.name
-        wish = _wish(home, value, scaled)
+        wish = _parse_request(home, value, scaled)
         if wish is None:
             continue
         unpacked = any("unpack" in home.format_words(argument) for argument in (value.angle or ())[:4])
@@ -132,8 +131,8 @@ def _parse_make_instr_desc(text: str) -> IdescWord | None:
     return None
 
 
-def _wish(home: TermText, value: SyntaxTerm, scaled: bool) -> dict[str, object] | None:
-    """Return the fields that template arguments say; None if they leave a type or a size open."""
+def _parse_request(home: TermText, value: SyntaxTerm, scaled: bool) -> dict[str, object] | None:
+    """Return the fields of template arguments; None if a type or a size is open."""
     count = 4 if scaled else 3
     arguments = list(value.angle or ())
     types, rest = arguments[:count], arguments[count:]
@@ -149,7 +148,7 @@ def _wish(home: TermText, value: SyntaxTerm, scaled: bool) -> dict[str, object] 
 
 
 def _encode_word(row: MmaKind, wish: dict[str, object]) -> IdescWord | None:
-    """Encode a wish under a kind; flags that the kind does not have are left out if they are 0."""
+    """Encode the fields under a kind; flags that the kind lacks are omitted if they are 0."""
     try:
         return idesc.encode(row, {name: value for name, value in wish.items() if value or row.has_field(name)})
     except LayoutError:

@@ -1,4 +1,4 @@
-"""CuTe layouts that do not stand alone: behind a label, a print or a pointer, several lines of them, and in C++ or
+"""CuTe layouts inside other text: behind a label, a print or a pointer, several lines of them, and in C++ or
 Python as Layout<Shape<…>, Stride<…>>, make_layout(…) and ComposedLayout<Swizzle<…>, …>.
 
 CUTLASS 4: print of a Tensor is `ptr o layout`; of the DSL tensor<ptr<f16, smem, align<1024>, S<3,4,3>> o layout>, whose
@@ -53,9 +53,7 @@ LONGEST_VALUE = 600  # characters of what a print's field says
 
 @dataclass(frozen=True, slots=True)
 class LabelledLayout:
-    """A layout and what it is called, "" without a name; pointed: whether a pointer stands in front of it; worded:
-    whether words stand behind it.
-    """
+    """A layout and its label ("" if none); pointed: whether a pointer precedes it; worded: whether words follow it."""
 
     label: str
     layout: cute.CuteLayout
@@ -99,25 +97,25 @@ def _parse_line(line: str) -> LabelledLayout | None:
         head = before[: pointer.start()] if pointer else before
         if _RESULT.fullmatch(head) or (_OTHER_SCRIPT.fullmatch(head) and not match[0][0].isdigit()):
             head = ""
-        label = _label(head)
+        label = _match_label(head)
         if head.strip(" \t>*-") and label is None:
             continue
-        layout, worded = _layout_before_words(line[match.start() :])
+        layout, worded = _parse_layout_before_words(line[match.start() :])
         if layout is not None:
             name = _get_layout_name(label["label"]) if label else ""
-            return LabelledLayout(name, _put_behind_pointer(pointer, layout), pointer is not None, worded)
+            return LabelledLayout(name, _add_pointer(pointer, layout), pointer is not None, worded)
     return None
 
 
-def _label(head: str) -> re.Match[str] | None:
-    """Match the label that stands before a layout, or the last of two."""
+def _match_label(head: str) -> re.Match[str] | None:
+    """Match the label that is before a layout, or the last of two."""
     label = _LABEL.fullmatch(head) if head.strip() else None
     if label is None and ": " in head:  # a label in front of the label
         label = _LABEL.fullmatch(head[head[:-2].rfind(": ") + 2 :])
     return label
 
 
-def _layout_before_words(rest: str) -> tuple[cute.CuteLayout | None, bool]:
+def _parse_layout_before_words(rest: str) -> tuple[cute.CuteLayout | None, bool]:
     """Return the layout in the rest of a line, and whether words follow it."""
     close = max(rest.rfind(")"), max((m.end() - 1 for m in re.finditer(r":\s?_?\d+", rest)), default=-1))
     layout = _parse_layout(rest[: close + 1]) if _ENDING.fullmatch(rest, close + 1) else None
@@ -135,15 +133,15 @@ def _parse_layout(text: str) -> cute.CuteLayout | None:
 
 def find_pair_end(rest: str) -> int:
     """Find the end of a shape and its strides, both in parentheses; -1 if the line begins with no such layout."""
-    deep = 0
+    depth = 0
     colon = False
     for at, letter in enumerate(rest):
-        deep += (letter == "(") - (letter == ")")
-        if letter == ":" and not deep:
+        depth += (letter == "(") - (letter == ")")
+        if letter == ":" and not depth:
             if colon or not rest[:at].rstrip().endswith(")") or not rest[at + 1 :].lstrip().startswith("("):
                 return -1
             colon = True
-        elif letter == ")" and not deep and colon:
+        elif letter == ")" and not depth and colon:
             return at
     return -1
 
@@ -160,25 +158,25 @@ def _match_at_end(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
 
 
 def _get_layout_name(words: str) -> str:
-    """Return the name of a printed layout: sA of `print(sA.layout())`, tCrC of `tCrC layout`."""
+    """Return the name of a printed layout: sA in `print(sA.layout())`, tCrC in `tCrC layout`."""
     inner = re.sub(r"^(?:cute::)?print\w*\s*\(|\.layout\(?\)?|[()\"'&*]|\s+layout$", "", words.strip(), flags=re.I)
     return inner.strip()[:40]
 
 
-def _put_behind_pointer(pointer: re.Match[str] | None, layout: cute.CuteLayout) -> cute.CuteLayout:
-    """Return a layout behind a pointer: its swizzle and what it counts, as far as the pointer tells."""
+def _add_pointer(pointer: re.Match[str] | None, layout: cute.CuteLayout) -> cute.CuteLayout:
+    """Return a layout with the swizzle and the element size that its pointer gives."""
     if pointer is None or layout.unit_bits or layout.offset or layout.swizzle is not None:
         return layout
     shown = (pointer["shown"] or "").partition(": ")[2]  # 0x400: bf16, smem, align<1024>, S<3,4,3>
     inside = pointer["inside"] or pointer["memref"] or shown
     swizzle = re.search(r"\bSw?(?:izzle)?<[-\d, ]+>", inside)
-    bits = _pointed_bits(pointer, inside)
+    bits = _find_pointed_bits(pointer, inside)
     if swizzle is None or not bits:
         return layout
     return cute.CuteLayout(layout.shape, layout.stride, parse_swizzle(swizzle[0]), bits)
 
 
-def _pointed_bits(pointer: re.Match[str], inside: str) -> int | None:
+def _find_pointed_bits(pointer: re.Match[str], inside: str) -> int | None:
     """Return the element bits that a pointer names: ptr[16b], raw_ptr_16b, or the type inside its brackets."""
     flagged = _UNDERSCORED.search(pointer[0])
     if bits := int(pointer["bits"] or (flagged[1] if flagged else 0)):
@@ -204,15 +202,15 @@ def find_code_layouts(text: str) -> Iterator[LabelledLayout]:
 
 
 def _parse_plain_layout(home: TermText, term: SyntaxTerm) -> cute.CuteLayout | None:
-    laid = shapes.parse_layout(home, term)
-    if laid is None or not laid.known:
+    layout = shapes.parse_layout(home, term)
+    if layout is None or not layout.known:
         return None
-    return _parse_layout(str(laid))  # what cannot be a layout of CuTe is refused there
+    return _parse_layout(str(layout))  # what cannot be a layout of CuTe is refused there
 
 
 def _parse_composed_layout(home: TermText, term: SyntaxTerm) -> cute.CuteLayout | None:
     """Return the layout of ComposedLayout<Swizzle<3,4,3>, smem_ptr_flag_bits<16>, Layout<…>>, in whose middle an offset
-    in elements may stand; None if a number is open.
+    in elements may be; None if a number is open.
     """
     if term.name not in ("ComposedLayout", "make_composed_layout") or len(term.inside) != 3:
         return None

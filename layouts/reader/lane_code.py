@@ -1,5 +1,5 @@
-"""Code that says where each lane's values lie, run for all threads at once: `row = …; col = …;`, or the loop that moves
-a fragment between registers and memory.
+"""Run code that computes where each lane's values are, for all threads at once: `row = …; col = …;`, or a loop that
+moves a fragment between registers and memory.
 
 The parser is the reader's own for C++ (layouts/reader/code). What it gives is computed with NumPy, a value for each of
 128 threads; only what coordinates need is computed: integers, branches, loops of known length. A name that the text
@@ -69,7 +69,7 @@ _PAIRS = re.compile(
 
 
 def make_open_error(why: str) -> LayoutError:
-    """Return the error of code whose coordinates are not known."""
+    """Return the error for code with unknown coordinates."""
     return LayoutError(
         "open_formula",
         f"The coordinates are not known: {why}.",
@@ -90,7 +90,7 @@ class FragmentMove:
 
 @dataclass
 class LaneCode:
-    """What a text computes: its variables, in the order of their last assignment, and the values that it moves.
+    """The result of a text: its variables, in the order of their last assignment, and the values that it moves.
 
     loose: names that the text leaves open and that are taken as the same in all threads; unread: names whose values are
     not read, and why.
@@ -149,19 +149,19 @@ class _Runner:
                 if statement.value is not None:
                     self._assign_name(statement.name, statement.value)
             case ExpressionStatement(value=tree.Assignment() as assignment):
-                self._assign(assignment)
+                self._run_assignment(assignment)
             case ExpressionStatement(value=tree.Unary(value=tree.Assignment() as assignment)):
-                self._assign(assignment)
+                self._run_assignment(assignment)
             case ExpressionStatement():
                 return  # a call: __syncthreads() and the like move nothing that is looked at
             case If():
-                self._branch(statement)
+                self._run_branch(statement)
             case Loop(late=False):
-                self._loop(statement)
+                self._run_loop(statement)
             case _:
                 raise make_open_error("a statement is incomplete, or of a kind that is not followed")
 
-    def _branch(self, statement: If) -> None:
+    def _run_branch(self, statement: If) -> None:
         self.run(statement.start)
         condition = self.evaluate(statement.condition)
         truth = condition != 0
@@ -174,10 +174,10 @@ class _Runner:
         elif not truth.any():
             self.run(statement.no)
         else:
-            self._merge(truth, statement)
+            self._merge_branches(truth, statement)
 
-    def _merge(self, truth: NDArray[np.bool_], statement: If) -> None:
-        """Run both sides of a branch that threads take differently; each keeps what its own side assigned."""
+    def _merge_branches(self, truth: NDArray[np.bool_], statement: If) -> None:
+        """Run both sides of a branch that diverges; each keeps its own assignments."""
         before, moved = dict(self.code.names), len(self.code.moves)
         self.run(statement.yes)
         yes = self.code.names
@@ -192,7 +192,7 @@ class _Runner:
         for name in yes.keys() ^ no.keys():
             no.pop(name, None)
 
-    def _loop(self, statement: Loop) -> None:
+    def _run_loop(self, statement: Loop) -> None:
         self.run(statement.start)
         while True:
             if statement.condition is not None:
@@ -204,7 +204,7 @@ class _Runner:
             self.run(statement.body)
             step = statement.step.value if isinstance(statement.step, tree.Unary) else statement.step
             if isinstance(step, tree.Assignment):
-                self._assign(step)
+                self._run_assignment(step)
             self.code.steps += 1
             if self.code.steps > MOST_STEPS:
                 raise make_open_error("a loop does not end")
@@ -224,14 +224,14 @@ class _Runner:
 
     # assignments ------------------------------------------------------------------------------------------------------
 
-    def _assign(self, assignment: tree.Assignment) -> None:
+    def _run_assignment(self, assignment: tree.Assignment) -> None:
         target, value = assignment.target, assignment.value
         if isinstance(target, tree.Name):
             if assignment.op:
                 value = tree.Binary(assignment.op, target, value)
             self._assign_name(target.last, value)
         elif assignment.op in ("", "+"):
-            self._move(target, value)
+            self._run_move(target, value)
 
     def _assign_name(self, name: str, value: tree.Expression) -> None:
         try:
@@ -241,7 +241,7 @@ class _Runner:
             self.code.names.pop(name, None)
             self.code.unread[name] = error.message.partition(": ")[2].rstrip(".")
 
-    def _move(self, target: tree.Expression, value: tree.Expression) -> None:
+    def _run_move(self, target: tree.Expression, value: tree.Expression) -> None:
         """Note a value that moves between a register array and memory."""
         places = [place for place in (self._find_place(target), *self._find_values(value)) if place]
         if len(places) < 2:
@@ -272,7 +272,7 @@ class _Runner:
             case tree.Binary():
                 return [*self._find_values(expression.left), *self._find_values(expression.right)]
             case tree.Call(function=tree.Name() as function):
-                parts = [found for one in expression.arguments for found in self._find_values(one)]
+                parts = [found for argument in expression.arguments for found in self._find_values(argument)]
                 pairs = _PAIRS.fullmatch(function.last)
                 if len(parts) > 1 and not (pairs and int(next(filter(None, pairs.groups()))) == len(parts)):
                     raise make_open_error(f"{function.last} takes several values")
@@ -284,10 +284,10 @@ class _Runner:
         match expression:
             case tree.Index():
                 inner = self._find_place(expression.value)
-                own = tuple(map(self.evaluate, expression.indices))
+                indices = tuple(map(self.evaluate, expression.indices))
                 if inner is not None:
-                    return inner[0], (*inner[1], *own)
-                return (name, own) if (name := _spell_array(expression.value)) else None
+                    return inner[0], (*inner[1], *indices)
+                return (name, indices) if (name := _spell_array(expression.value)) else None
             case tree.Call(function=tree.Name() as function) if 1 <= len(expression.arguments) <= 2:
                 return function.last, tuple(map(self.evaluate, expression.arguments))
             case tree.Unary(op="*"):
@@ -362,13 +362,13 @@ class _Runner:
         return known if known is not None else self._give_value(name)
 
     def _give_value(self, name: str) -> Values:
-        """Give a name that the text leaves open two values, far from every size and from those of other names."""
+        """Assign two trial values to an open name, far from every size and from other names' values."""
         if _normalize_name(name) in _OF_THREADS:
             raise make_open_error(f"the text does not define '{name}'")
         if name not in self.code.loose:
             n = len(self.code.loose)
-            given = [first + step * n for first, step in zip(_FIRST, _STEP, strict=True)]
-            self.code.loose[name] = np.array(given, dtype=np.int64)[:, None, None]
+            values = [first + step * n for first, step in zip(_FIRST, _STEP, strict=True)]
+            self.code.loose[name] = np.array(values, dtype=np.int64)[:, None, None]
         return self.code.loose[name]
 
 
@@ -380,12 +380,12 @@ def _is_open(values: NDArray[Any]) -> bool:
 def _pair_registers(registers: Sequence[Place], indices: tuple[Values, ...]) -> list[FragmentMove]:
     """Return the moves of elements of one register array to consecutive places of memory."""
     moves = []
-    for n, (name, own) in enumerate(registers):
+    for n, (name, register) in enumerate(registers):
         if name != registers[0][0]:
             raise make_open_error("it stores several arrays as one")
-        if any(map(_is_open, own)):
+        if any(map(_is_open, register)):
             raise make_open_error("the index in the register array is open")
-        moves.append(FragmentMove(tuple(int(one.flat[0]) for one in own), (*indices[:-1], indices[-1] + n)))
+        moves.append(FragmentMove(tuple(int(one.flat[0]) for one in register), (*indices[:-1], indices[-1] + n)))
     return moves
 
 

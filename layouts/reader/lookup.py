@@ -1,5 +1,5 @@
-"""What a name of a text stands for where it is used: its definition in the scopes around it, a member of a class or a
-namespace, or the argument of the only instantiation of a template.
+"""Find the value of a name where it is used: a definition in the enclosing scopes, a member of a class or a namespace,
+or the argument of a template's only instantiation.
 
 Where several definitions may apply and differ, where a variable changes, and where a parameter has no single argument
 in the text, the name is open.
@@ -26,7 +26,7 @@ Value = Any
 
 
 def find_value(home: TermText, term: SyntaxTerm) -> Value:
-    """Find what a name stands for at its place; None where the text does not say it.
+    """Find the value of a name at its place; None if the text does not determine it.
 
     >>> from lanescope.reader import terms
     >>> text = terms.make_term_text("void f() { constexpr int n = 4; } template <int n> struct A { int m = n; };")
@@ -41,7 +41,7 @@ def find_value(home: TermText, term: SyntaxTerm) -> Value:
 
 
 def _find_alias(home: TermText, term: SyntaxTerm) -> Value:
-    """Find an alias of MLIR, which is known in the whole text."""
+    """Find an alias of MLIR, which is visible in the whole text."""
     places = [place for place in home.defined.get(term.name, ()) if not place[0] <= term.span[0] <= place[1]]
     before = [place for place in places if place[0] < term.span[0]]
     chosen = before[-1:] or places[:1]
@@ -51,13 +51,13 @@ def _find_alias(home: TermText, term: SyntaxTerm) -> Value:
 def _find_visible(home: TermText, name: str, place: int) -> Value:
     index = home.scopes
     if macros := [one for one in index.macros.get(name, ()) if one.place != place]:
-        return _agree(home, macros, index.outermost)
+        return _get_common_value(home, macros, index.outermost)
     for scope in index.find_scope(place).list_outward():
         found = visible_definitions(scope, name, place)
         if name in scope.parameters:
-            return None if found else _bind(home, scope, scope.parameters[name])
+            return None if found else _bind_parameters(home, scope, scope.parameters[name])
         if found:
-            return _agree(home, found, scope)
+            return _get_common_value(home, found, scope)
         if scope.member_of and any(name in one.definitions for one in index.list_named("class", scope.member_of)):
             return _find_in_class(home, SyntaxTerm(scope.member_of, span=(scope.start, scope.start)), name)
         if scope.kind == "class" and (value := _find_in_bases(home, scope, name)) is not None:
@@ -68,12 +68,12 @@ def _find_visible(home: TermText, name: str, place: int) -> Value:
 def _find_in_namespaces(home: TermText, name: str) -> Value:
     """Find a name of a namespace that the text may be using."""
     found = [(one, scope) for scope in home.scopes.list_namespaces() for one in scope.definitions.get(name, ())]
-    return _agree(home, [one for one, _ in found], found[0][1]) if found else None
+    return _get_common_value(home, [one for one, _ in found], found[0][1]) if found else None
 
 
-def _agree(home: TermText, found: list[Definition], scope: Scope) -> Value:
-    """Return the value of definitions, one of which applies; None where they differ or may change."""
-    if any(one.begin is None for one in found) or any(_may_change(home, one, scope) for one in found):
+def _get_common_value(home: TermText, found: list[Definition], scope: Scope) -> Value:
+    """Return the value that all definitions share; None if they differ or may change."""
+    if any(one.begin is None for one in found) or any(_can_change(home, one, scope) for one in found):
         return None
     values = [home.parse_term(one.begin, alone=one.typed) for one in found if one.begin is not None]
     first = values[0]
@@ -82,12 +82,12 @@ def _agree(home: TermText, found: list[Definition], scope: Scope) -> Value:
     return first
 
 
-def _may_change(home: TermText, definition: Definition, scope: Scope) -> bool:
-    """Return whether a variable of C++ is assigned again, counted, or handed on by its address."""
+def _can_change(home: TermText, definition: Definition, scope: Scope) -> bool:
+    """Return whether a C++ variable is assigned again, incremented, or passed by address."""
     if definition.fixed or definition.typed or home.python:
         return False
-    around = [one for one in scope.list_outward() if one.kind in ("function", "class")]
-    part = around[-1] if around else home.scopes.outermost
+    enclosing = [one for one in scope.list_outward() if one.kind in ("function", "class")]
+    part = enclosing[-1] if enclosing else home.scopes.outermost
     name = re.escape(definition.name)
     changed = re.compile(
         rf"(?<![\w.>]){name}\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))|(?:\+\+|--|>>\s*|[(,]\s*&\s*){name}\b"
@@ -99,9 +99,9 @@ def _may_change(home: TermText, definition: Definition, scope: Scope) -> bool:
 # templates ------------------------------------------------------------------------------------------------------------
 
 
-def _bind(home: TermText, scope: Scope, parameter: Parameter) -> Value:
-    """Return the argument that every instantiation of the text has for a parameter of a template, and every call for
-    one of a function of Python; None where they differ.
+def _bind_parameters(home: TermText, scope: Scope, parameter: Parameter) -> Value:
+    """Return the argument that all instantiations of a template, or all calls of a Python function, pass for a
+    parameter; None if they differ.
     """
     if parameter.pack or not (parameter.template or home.python):
         return None
@@ -116,16 +116,16 @@ def _get_argument(home: TermText, use: SyntaxTerm, parameter: Parameter) -> Valu
     if parameter.name in use.given:
         return use.given[parameter.name]
     method = home.python and isinstance(use.owner, SyntaxTerm) and use.owner.path in _SELF
-    given = (use.args if home.python else use.angle) or ()
+    arguments = (use.args if home.python else use.angle) or ()
     place = parameter.place - method
-    if 0 <= place < len(given):
-        return given[place]
+    if 0 <= place < len(arguments):
+        return arguments[place]
     return home.parse_term(parameter.default, angle=parameter.template) if parameter.default is not None else None
 
 
 def list_uses(home: TermText, scope: Scope) -> list[SyntaxTerm]:
-    """Return the places where a text instantiates a template with arguments, or calls a function of Python; [] where
-    others may, unseen.
+    """List the places where a text instantiates a template with arguments or calls a Python function; [] if unseen uses
+    are possible.
     """
     if id(scope) not in home.uses:
         home.uses[id(scope)] = []  # while they are listed
@@ -163,7 +163,7 @@ def _find_uses(home: TermText, scope: Scope) -> list[SyntaxTerm]:
 
 
 def _find_calls(home: TermText, scope: Scope) -> list[SyntaxTerm]:
-    """Find the calls of a function of Python; [] where its name is used otherwise."""
+    """Find the calls of a Python function; [] if its name is used in another way."""
     index = home.scopes
     if scope.kind != "function" or len(index.list_named(scope.kind, scope.name)) > 1:
         return []
@@ -185,31 +185,31 @@ def _find_calls(home: TermText, scope: Scope) -> list[SyntaxTerm]:
 
 
 def describe_instantiation(home: TermText, place: int) -> str:
-    """Describe the only instantiation of the templates around a place; "" where there is none."""
+    """Describe the only instantiation of the templates around a place; "" if there is none."""
     for scope in home.scopes.find_scope(place).list_outward():
         uses = list_uses(home, scope) if scope.kind in ("class", "function") and scope.templated else []
-        template = [one for one in scope.parameters.values() if one.template]
-        if uses and all(_bind(home, scope, one) is not None for one in template):
+        template = [parameter for parameter in scope.parameters.values() if parameter.template]
+        if uses and all(_bind_parameters(home, scope, one) is not None for one in template):
             return home.format_words(uses[0])
     return ""
 
 
-def _make_key(home: TermText, value: Value, deep: int = 0) -> object:
-    """Return what is equal for equal values; of an open value, something that equals nothing else."""
+def _make_key(home: TermText, value: Value, depth: int = 0) -> object:
+    """Return a key that equal values share; an open value equals nothing else."""
     number = home.parse_number(value) if not isinstance(value, str) else None
     if number is not None:
         return number
     value = home.resolve_value(value)
-    if deep > _MOST_BASES or value is None:
+    if depth > _MOST_BASES or value is None:
         return object()
     if isinstance(value, tuple):
-        return tuple(_make_key(home, item, deep + 1) for item in value)
+        return tuple(_make_key(home, item, depth + 1) for item in value)
     if not isinstance(value, SyntaxTerm):
         return value
     if value.symbol or is_open(home, value):
         return object()
-    parts = tuple(_make_key(home, item, deep + 1) for item in value.inside)
-    return value.path, parts, tuple((name, _make_key(home, item, deep + 1)) for name, item in value.named)
+    parts = tuple(_make_key(home, item, depth + 1) for item in value.inside)
+    return value.path, parts, tuple((name, _make_key(home, item, depth + 1)) for name, item in value.named)
 
 
 # members --------------------------------------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ def _find_member(home: TermText, term: SyntaxTerm) -> Value:
     namespaces = home.scopes.list_named("namespace", owner.name) if isinstance(owner, SyntaxTerm) else []
     found = [one for scope in namespaces for one in scope.definitions.get(term.name, ())]
     if found:
-        return _agree(home, found, namespaces[0])
+        return _get_common_value(home, found, namespaces[0])
     if isinstance(owner, SyntaxTerm) and owner.path in _SELF:
         return _find_visible(home, term.name, term.span[0])
     return _find_in_class(home, home.resolve_value(owner), term.name)
@@ -234,11 +234,11 @@ def _find_attribute(home: TermText, term: SyntaxTerm) -> Value:
     for scope in home.scopes.find_scope(term.span[0]).list_outward():
         if scope.kind == "class":
             found = [*scope.definitions.get(f"self.{term.name}", ()), *scope.definitions.get(term.name, ())]
-            return _agree(home, found, scope) if found else None
+            return _get_common_value(home, found, scope) if found else None
     return None
 
 
-def _find_in_class(home: TermText, owner: Value, name: str, deep: int = 0) -> Value:
+def _find_in_class(home: TermText, owner: Value, name: str, depth: int = 0) -> Value:
     if not isinstance(owner, SyntaxTerm) or (home.python and (owner.args or owner.named)):
         return None
     scopes = home.scopes.list_named("class", owner.name)
@@ -246,16 +246,16 @@ def _find_in_class(home: TermText, owner: Value, name: str, deep: int = 0) -> Va
         return None
     (scope,) = scopes
     if found := scope.definitions.get(name, []):
-        return _agree(home, found, scope)
-    return _find_in_bases(home, scope, name, deep)
+        return _get_common_value(home, found, scope)
+    return _find_in_bases(home, scope, name, depth)
 
 
-def _find_in_bases(home: TermText, scope: Scope, name: str, deep: int = 0) -> Value:
-    if deep > _MOST_BASES:
+def _find_in_bases(home: TermText, scope: Scope, name: str, depth: int = 0) -> Value:
+    if depth > _MOST_BASES:
         return None
     for begin in scope.bases:
         base = home.resolve_value(home.parse_type(begin))
-        if (value := _find_in_class(home, base, name, deep + 1)) is not None:
+        if (value := _find_in_class(home, base, name, depth + 1)) is not None:
             return value
     return None
 
@@ -264,7 +264,7 @@ def _find_in_bases(home: TermText, scope: Scope, name: str, deep: int = 0) -> Va
 
 
 def is_open(home: TermText, term: SyntaxTerm) -> bool:
-    """Return whether a name that stays itself is a parameter without a value, or a variable that changes."""
+    """Return whether an unresolved name is a parameter without a value, or a variable that changes."""
     owner = term
     while isinstance(owner.owner, SyntaxTerm):
         owner = owner.owner
@@ -279,19 +279,19 @@ def list_open_names(home: TermText, value: Value) -> list[str]:
     return list(dict.fromkeys(_walk_open_names(home, value, 0)))[:_MOST_NAMES]
 
 
-def _walk_open_names(home: TermText, value: Value, deep: int) -> Iterator[str]:
-    if deep > 2 * _MOST_NAMES or isinstance(value, int | str) or value is None or home.parse_number(value) is not None:
+def _walk_open_names(home: TermText, value: Value, depth: int) -> Iterator[str]:
+    if depth > 2 * _MOST_NAMES or isinstance(value, int | str) or value is None or home.parse_number(value) is not None:
         return
     if isinstance(value, tuple):
         for item in value:
-            yield from _walk_open_names(home, item, deep + 1)
+            yield from _walk_open_names(home, item, depth + 1)
         return
     value = home.resolve_value(value)
     if not isinstance(value, SyntaxTerm):
-        yield from _walk_open_names(home, value, deep + 1)
+        yield from _walk_open_names(home, value, depth + 1)
         return
     inner = (*value.inside, *(item for _, item in value.named))
-    names = list(dict.fromkeys(name for item in inner for name in _walk_open_names(home, item, deep + 1)))
+    names = list(dict.fromkeys(name for item in inner for name in _walk_open_names(home, item, depth + 1)))
     if names:
         yield from names
     elif value.symbol or inner:
@@ -301,5 +301,5 @@ def _walk_open_names(home: TermText, value: Value, deep: int) -> Iterator[str]:
 
 
 def _shorten_owner(home: TermText, term: SyntaxTerm) -> str:
-    """Return the words of a name; of a member of something open as well."""
+    """Return the words of a name, also of a member of an open value."""
     return term.path if not term.path.startswith("decltype") else home.format_words(term)

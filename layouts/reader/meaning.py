@@ -11,7 +11,7 @@ from lanescope.ptx.instruction import Instruction
 
 @dataclass(frozen=True, slots=True)
 class TextMeaning:
-    """What a text may mean: its kind, a title for people, what it says as the kind has it, what to look at.
+    """One possible meaning of a text: its kind, a title, facts as the kind defines them, and notices.
 
     sure: whether it can mean nothing else. fits: the text does not say that it is this, its number only may be.
     """
@@ -32,11 +32,11 @@ def make_instruction_meaning(
     operand: str | None = None,
     majors: Mapping[str, str] | None = None,
 ) -> tuple[TextMeaning, ...]:
-    """Make the meaning of a text that names these instructions: one is certain, several are candidates.
+    """Make the meaning of a text that names these instructions: a single one is certain, several are candidates.
 
     No meaning without an instruction.
 
-    majors: which way A and B lie in shared memory, where the text says so.
+    majors: the majors of A and B in shared memory, where the text gives them.
     """
     names = tuple(dict.fromkeys(i.ptx for i in instructions))
     if not names:
@@ -56,6 +56,6 @@ def make_instruction_meaning(
 def drop_repeats(meanings: Iterable[TextMeaning], most: int) -> tuple[TextMeaning, ...]:
     """Drop meanings that say the same as one before them."""
     seen: dict[str, TextMeaning] = {}
-    for one in meanings:
-        seen.setdefault(repr(one.facts), one)
+    for meaning in meanings:
+        seen.setdefault(repr(meaning.facts), meaning)
     return tuple(seen.values())[:most]

@@ -20,7 +20,7 @@ _MADE = frozenset(("TiledMMA", "TiledMma", "make_tiled_mma", "make_trivial_tiled
 
 
 def find_tiled_mma(home: TermText, value: Value) -> TextMeaning | None:
-    """Find the TiledMMA that a value is, is made by, or is a slice of; None for other values."""
+    """Find the TiledMMA of a value: itself, the call that makes it, or a slice of it; None for other values."""
     value = home.resolve_value(value)
     if not isinstance(value, SyntaxTerm) or value.name not in _MADE:
         return None
@@ -28,7 +28,7 @@ def find_tiled_mma(home: TermText, value: Value) -> TextMeaning | None:
 
 
 def compute_tile(meaning: TextMeaning) -> list[int] | None:
-    """Compute M, N and K of a TiledMMA as tile_size has them; None where the text leaves them open."""
+    """Compute M, N and K of a TiledMMA as tile_size does; None if the text leaves them open."""
     shape, body = meaning.facts["atom_mnk"], meaning.facts["body"]
     if shape is None or body["atom_layout"] is None or "permutation" in meaning.undetermined:
         return None

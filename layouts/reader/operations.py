@@ -35,7 +35,7 @@ def recognise_operations(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _recognise_bare_class(name: str) -> tuple[TextMeaning, ...]:
-    """Recognise what the class of an operation may make: its name alone leaves the arguments open."""
+    """List what the class of an operation may make without its arguments."""
     moves = dsl_operations.list_moves(name)
     notes = dict.fromkeys((dsl_operations.describe_defaults(name), *(move.note for move in moves if move.note)))
     meanings = make_instruction_meaning((i for move in moves for i in move.found), f"'{name}'", tuple(notes))

@@ -1,4 +1,4 @@
-"""A pasted text as it was meant: without what a terminal, a web page, a diff or a listing adds to it.
+"""Clean a pasted text of what a terminal, a web page, a diff or a listing adds to it.
 
 Every change keeps the length and the lines, so that a place in the result is that place in the text. What is taken out
 of a word is made up for by blanks behind it.
@@ -92,8 +92,8 @@ def make_place_map(text: str) -> Callable[[int, int], tuple[int, int]] | None:
         return None
     at = list(range(len(text)))
     for word in _WORD.finditer(text):
-        kept = list(_list_seen_places(word))
-        at[word.start() : word.end()] = kept + [word.end() - 1] * (len(word[0]) - len(kept))
+        places = list(_list_seen_places(word))
+        at[word.start() : word.end()] = places + [word.end() - 1] * (len(word[0]) - len(places))
     return lambda first, past: (at[first], at[past - 1] + 1) if first < past else (first, past)
 
 

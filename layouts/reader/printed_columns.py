@@ -1,4 +1,4 @@
-"""Descriptor words of a printout by what stands around them: a label before them, names on the left of an assignment,
+"""Descriptor words of a printout by what is around them: a label before them, names on the left of an assignment,
 a heading over a column, a line of their own; registers of a debugger that hold the two halves of a word.
 """
 
@@ -35,7 +35,7 @@ _POINTER = re.compile(  # the end of a label of an address
     r"(?:^|[\s_.\[\]\d])(?:ptrs?|pointers?|addr(?:ess(?:es)?)?|at|location|PTR|ADDR)$"
     r"|(?:^|[\s_.])[a-z]{1,5}(?:ptr|addr)$|[a-z\d](?:Ptr|Addr|Address|Pointer)$"
 )
-_OF_ADDRESS = re.compile(  # words before a number that say where something lies
+_OF_ADDRESS = re.compile(  # words before a number that say where something is
     r"&\s?(?:\w+(?:\.|->|::)){0,3}\w*(?:\[\w*\])?$|\*\s?\)$"
     r"|\b(?:addr(?:ess)?|ptr|pointer|location|lies|stored|located)\s+(?:of|to|at|in)\b[^=:;,\n]{0,40}$",
     re.I,
@@ -64,7 +64,7 @@ _HALVES = re.compile(r"(?P<stem>.*?)[\s._\[(]{0,8}(?P<half>lo|low|hi|high|x|y|0|
 
 @dataclass(frozen=True, slots=True)
 class LabelledWord:
-    """A number of up to 64 bits, the label that it stands under ("" without one), and its place in the text.
+    """A number of up to 64 bits, the label that it is under ("" without one), and its place in the text.
 
     named: whether the label says that it is a descriptor.
     """

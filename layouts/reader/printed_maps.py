@@ -57,7 +57,7 @@ _CODE = re.compile(  # a line of a program around a number, or a comment of it
 
 @dataclass(slots=True)
 class _PrintedFields:
-    """The fields of one print: numbers or the name of a constant, and the pointers that stand for an array."""
+    """The fields of one print: numbers or the name of a constant, and the pointers that represent an array."""
 
     start: int
     end: int

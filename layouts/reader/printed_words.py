@@ -18,10 +18,10 @@ from lanescope.reader.printed_columns import LabelledWord, Span
 from lanescope.reader.word_spellings import (
     WORD,
     find_words,
+    has_descriptor_marks,
     is_address_number,
     is_examined,
     is_likely_descriptor,
-    marked,
     parse_number,
 )
 
@@ -159,9 +159,9 @@ def _is_called_descriptor(word: LabelledWord, text: str) -> bool:
         return not is_address_number(word.word)
     if word.label and not printed_columns.is_matrix_descriptor_label(word.label) and not _PAIR.fullmatch(word.label):
         return False
-    apart = not word.label and text[: word.span[0]].endswith((" ", "\t"))
-    other = re.search(r"(?<![\w.%$])[A-Za-z_]{3,}$", _get_words_before(word, text)) if apart else None
-    return marked(word.word) and (other is None or printed_columns.is_matrix_descriptor_label(other[0]))
+    separated = not word.label and text[: word.span[0]].endswith((" ", "\t"))
+    other = re.search(r"(?<![\w.%$])[A-Za-z_]{3,}$", _get_words_before(word, text)) if separated else None
+    return has_descriptor_marks(word.word) and (other is None or printed_columns.is_matrix_descriptor_label(other[0]))
 
 
 def _recognise_folded_words(text: str) -> tuple[TextMeaning, ...]:
@@ -203,15 +203,15 @@ def find_descriptor_words(text: str) -> tuple[LabelledWord, ...]:
     text = _ENCODED.sub(lambda match: " " * len(match[0]), text)
     candidates = sorted(find_words(text), key=lambda candidate: (candidate.span[0] - candidate.span[1], candidate.span))
     words: list[LabelledWord] = []
-    taken: list[Span] = []
+    used: list[Span] = []
     for candidate in candidates:
         if len(words) >= MOST_WORDS:
             break
         if _is_called_otherwise(candidate, text):
             continue
-        if not any(a < candidate.span[1] and candidate.span[0] < b for a, b in taken):
+        if not any(a < candidate.span[1] and candidate.span[0] < b for a, b in used):
             words.append(candidate)
-            taken.append(candidate.span)
+            used.append(candidate.span)
     return tuple(sorted(words, key=lambda candidate: candidate.span))
 
 
@@ -225,8 +225,8 @@ def _is_called_otherwise(word: LabelledWord, text: str) -> bool:
 def _is_called_address(word: LabelledWord, text: str) -> bool:
     """Return whether the words before a number call it an address, and it may be one."""
     before = _get_words_before(word, text)
-    said = printed_columns.is_address_label(word.label or before, before)
-    return said and word.word >> 47 in (0, (1 << 17) - 1)
+    is_address = printed_columns.is_address_label(word.label or before, before)
+    return is_address and word.word >> 47 in (0, (1 << 17) - 1)
 
 
 def _get_words_before(word: LabelledWord, text: str) -> str:

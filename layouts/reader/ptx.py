@@ -39,26 +39,26 @@ def recognise_ptx(text: str) -> tuple[TextMeaning, ...]:
     joined = _JOINED.sub("", _LINE_END.sub("\n", _ESCAPED.sub(" ", text)))
     instructions, wrong, begun = _classify_opcodes(joined)
     if not instructions:
-        return _refused_alone(joined, wrong, begun)
+        return _explain_lone_refusal(joined, wrong, begun)
     names = list(dict.fromkeys(i.ptx for i in instructions))
-    notices = tuple(_explain_refusal(one) for one in wrong[:_MOST_WRONG])
+    notices = tuple(_explain_refusal(single) for single in wrong[:_MOST_WRONG])
     if len(names) > _MOST:
         notices = (*notices, f"{len(names)} instructions; the first {_MOST} are listed.")
         names = names[:_MOST]
-    one = len(names) == 1
+    single = len(names) == 1
     facts: dict[str, Any] = {
         "ptx": names[0],
         "candidates": [],
-        "operand": _operand(joined, instructions[0]) if one else None,
+        "operand": _find_operand(joined, instructions[0]) if single else None,
         "all": [i.ptx for i in instructions][:_MOST],
     }
     if majors := immediates.find_majors(joined):
         facts["majors"] = majors
-    title = names[0] if one else f"{len(names)} instructions"
-    return (TextMeaning("instruction", title, facts, notices, sure=one and not wrong),)
+    title = names[0] if single else f"{len(names)} instructions"
+    return (TextMeaning("instruction", title, facts, notices, sure=single and not wrong),)
 
 
-def _operand(joined: str, instruction: Instruction) -> str | None:
+def _find_operand(joined: str, instruction: Instruction) -> str | None:
     """Return the operand that a text names behind its instruction: `… / a`."""
     match = _OPERAND.search(joined.strip())
     return match[1] if match and match[1] in instruction.operands else None
@@ -84,18 +84,18 @@ def _classify_opcodes(joined: str) -> tuple[list[Instruction], list[str], list[s
             if seen[opcode] is None:
                 cut = _GOES_ON.match(joined, match.start() + len(opcode)) or not _has_shape_or_types(opcode)
                 (begun if cut else wrong).append(opcode)
-        if (said := seen[opcode]) is not None:
-            instructions.append(said)
+        if (instruction := seen[opcode]) is not None:
+            instructions.append(instruction)
     return instructions, wrong, begun
 
 
-def _refused_alone(joined: str, wrong: list[str], begun: list[str]) -> tuple[TextMeaning, ...]:
+def _explain_lone_refusal(joined: str, wrong: list[str], begun: list[str]) -> tuple[TextMeaning, ...]:
     """Raise why the first opcode of a text without instructions is none; () if none is meant."""
     alone = joined.strip().rstrip(";: ")
-    meant = wrong
-    if not meant and len(joined) <= _MOST_BEGUN:
-        meant = [one for one in begun if one == alone or (_is_ptx_word(one) and one not in catalog.OPCODES)]
-    return _raise_refusal(meant[0], joined) if meant else ()
+    opcode = wrong
+    if not opcode and len(joined) <= _MOST_BEGUN:
+        opcode = [one for one in begun if one == alone or (_is_ptx_word(one) and one not in catalog.OPCODES)]
+    return _raise_refusal(opcode[0], joined) if opcode else ()
 
 
 def _trim_opcode(match: re.Match[str], text: str) -> str:

@@ -42,9 +42,9 @@ class _Scanner:
     open: list[tuple[int, Scope, bool]] = field(default_factory=list)
 
     def scan(self) -> None:
-        whole = Scope("text", "", 0, 0, len(self.code))
-        self.scopes.append(whole)
-        self.open.append((-1, whole, False))
+        module = Scope("text", "", 0, 0, len(self.code))
+        self.scopes.append(module)
+        self.open.append((-1, module, False))
         at = 0
         while at < len(self.code):
             past = self.find_line_end(at)
@@ -57,21 +57,21 @@ class _Scanner:
 
     def find_line_end(self, at: int) -> int:
         """Find the end of a logical line, which goes on inside brackets and behind a backslash."""
-        deep = 0
+        depth = 0
         for place in range(at, len(self.code)):
             letter = self.code[place]
-            deep += (letter in "([{") - (letter in ")]}")
-            if letter == "\n" and deep <= 0 and self.code[place - 1 : place] != "\\":
+            depth += (letter in "([{") - (letter in ")]}")
+            if letter == "\n" and depth <= 0 and self.code[place - 1 : place] != "\\":
                 return place
         return len(self.code)
 
     def split_statements(self, at: int, past: int) -> list[tuple[int, int]]:
         """Split a logical line at semicolons outside brackets."""
-        parts, deep, first = [], 0, at
+        parts, depth, first = [], 0, at
         for place in range(at, past):
             letter = self.code[place]
-            deep += (letter in "([{") - (letter in ")]}")
-            if letter == ";" and deep <= 0:
+            depth += (letter in "([{") - (letter in ")]}")
+            if letter == ";" and depth <= 0:
                 parts.append((first, place))
                 first = place + 1
         return [*parts, (first, past)]
@@ -97,18 +97,18 @@ class _Scanner:
 
     def open_scope(self, indent: int, parent: Scope, head: re.Match[str], past: int) -> None:
         kind = "class" if head["kind"] == "class" else "function"
-        made = Scope(kind, head["name"], head.start(), past, past, parent)
+        new_scope = Scope(kind, head["name"], head.start(), past, past, parent)
         if kind == "function" and head["taken"]:
             for place, (begin, end) in enumerate(_split_items(self.code, head.end(), past)):
                 match = _PARAMETER.match(self.code, begin, end)
                 if match:
                     default = match.end() if match["default"] else None
-                    made.parameters[match["name"]] = Parameter(
+                    new_scope.parameters[match["name"]] = Parameter(
                         match["name"], False, place, default, bool(match["stars"])
                     )
-        parent.inner.append(made)
-        self.scopes.append(made)
-        self.open.append((indent, made, False))
+        parent.inner.append(new_scope)
+        self.scopes.append(new_scope)
+        self.open.append((indent, new_scope, False))
 
     def add_definitions(self, scope: Scope, first: int, past: int) -> None:
         alone = not any(branch for _, inner, branch in self.open if inner is scope)
@@ -130,11 +130,11 @@ def _list_targets(code: str, first: int, past: int) -> list[str]:
     """Return the names that a statement binds otherwise than by `name =`: several at once, x += 1, for and with."""
     if bound := _BOUND.match(code, first, past):
         return _NAMES.findall(bound["names"] or bound["one"])
-    deep = 0
+    depth = 0
     for place in range(first, past):
         letter = code[place]
-        deep += (letter in "([{") - (letter in ")]}")
-        if letter == "=" and deep == 0:
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "=" and depth == 0:
             if code[place + 1 : place + 2] == "=" or code[place - 1] in "!<>=:":
                 return []
             return _NAMES.findall(code[first:place].rstrip("+-*/%&|^<>@ "))
@@ -142,15 +142,15 @@ def _list_targets(code: str, first: int, past: int) -> list[str]:
 
 
 def _split_items(code: str, first: int, past: int) -> list[tuple[int, int]]:
-    """Split what stands in parentheses at its commas."""
-    items, deep, begin = [], 0, first
+    """Split what is in parentheses at its commas."""
+    items, depth, begin = [], 0, first
     for place in range(first, past):
         letter = code[place]
-        if letter == ")" and deep == 0:
+        if letter == ")" and depth == 0:
             items.append((begin, place))
             break
-        deep += (letter in "([{") - (letter in ")]}")
-        if letter == "," and deep == 0:
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "," and depth == 0:
             items.append((begin, place))
             begin = place + 1
     return [item for item in items if code[item[0] : item[1]].strip()]

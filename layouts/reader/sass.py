@@ -76,13 +76,13 @@ def recognise_sass(text: str) -> tuple[TextMeaning, ...]:
     lines = [match for match, _ in zip(MNEMONIC.finditer(text), range(_MOST_LINES), strict=False)]
     if not lines:
         return ()
-    seen = Counter(_split_line(match) for match in lines)
+    counts = Counter(_split_line(match) for match in lines)
     targets = tuple(dict.fromkeys(f"sm_{match[1].lower()}" for match in _TARGET.finditer(text)))
     each: list[tuple[str, int, list[str], dict[str, int]]] = []
     notices: list[str] = []
     wrong: list[str] = []
     newer: list[str] = []
-    for line in list(seen)[:_MOST]:
+    for line in list(counts)[:_MOST]:
         spelled, operands = line
         names, left_out = _expand_mnemonic(spelled)
         unmapped = list_unmapped(spelled, targets) if spelled.startswith(TENSOR_OPCODES) else {}
@@ -96,13 +96,13 @@ def recognise_sass(text: str) -> tuple[TextMeaning, ...]:
             notices.append(
                 f"'.{'.'.join(left_out)}' of {spelled} is not a suffix that {catalog.get_assembler_release()} writes."
             )
-        fit, more = _find_fitting(names, targets, seen[line], len(lines))
+        fit, more = _find_fitting(names, targets, counts[line], len(lines))
         notices += filter(None, [describe_tensor_line(spelled, operands)])
-        each.append((spelled, seen[line], fit_operands(fit, operands), more))
+        each.append((spelled, counts[line], fit_operands(fit, operands), more))
     if not each:
         return (_name_topic(newer, wrong, notices),)
     notices += [IS] * any(name.startswith(TENSOR_OPCODES) for name, *_ in each)
-    return (_found(each, _find_majors(lines), (*dict.fromkeys(notices), *_format_unknown(wrong))),)
+    return (_make_meanings(each, _find_majors(lines), (*dict.fromkeys(notices), *_format_unknown(wrong))),)
 
 
 def _split_line(match: re.Match[str]) -> tuple[str, MmaOperands | None]:
@@ -110,7 +110,7 @@ def _split_line(match: re.Match[str]) -> tuple[str, MmaOperands | None]:
     return match[1] + match[2], parse_mma_operands(match[3]) if match[1] in SASS_KINDS else None
 
 
-def _found(
+def _make_meanings(
     each: list[tuple[str, int, list[str], dict[str, int]]],
     majors: dict[str, str] | None,
     notices: tuple[str, ...],
@@ -137,8 +137,8 @@ def _found(
 
 
 def _format_notices(count: int, several: dict[str, int]) -> Iterable[str]:
-    alike = "; several of them compile to the same SASS" if count > 1 else ""
-    yield f"Found by compiling every PTX instruction with {catalog.get_assembler_release()}{alike}."
+    ambiguity = "; several of them compile to the same SASS" if count > 1 else ""
+    yield f"Found by compiling every PTX instruction with {catalog.get_assembler_release()}{ambiguity}."
     if several:
         ptx, times = next(iter(several.items()))
         yield f"It is also a part of larger instructions: {ptx} contains {times}."
@@ -205,14 +205,14 @@ def _find_sources(name: str) -> dict[str, list[SassListing]]:
 
 def _find_majors(lines: list[re.Match[str]]) -> dict[str, str] | None:
     """Find the majors of A and B of the warpgroup instructions, if all of them agree."""
-    said = set()
+    majors = set()
     for match in lines:
         descriptor = _DESCRIPTOR.search(match[3]) if match[1].endswith("GMMA") else None
         if descriptor:
             registers = re.match(r"\s*R\w+\s*,\s*R\w+", match[3]) is not None
             a = None if registers else "MN" if "tnspA" in descriptor[1] else "K"
-            said.add((a, "MN" if "tnspB" in descriptor[1] else "K"))
-    if len(said) != 1:
+            majors.add((a, "MN" if "tnspB" in descriptor[1] else "K"))
+    if len(majors) != 1:
         return None
-    a, b = said.pop()
+    a, b = majors.pop()
     return {**({"a": a} if a else {}), "b": b}

@@ -1,7 +1,7 @@
 """Where the names of a text are visible: its namespaces, classes, functions and blocks, what each defines, and which
 parameters it takes. C++ is scanned in `cxx_scopes.py`, Python in `python_scopes.py`.
 
-A parameter hides what stands outside under the same name: its default value is not its value. Nothing is executed.
+A parameter hides what is outside under the same name: its default value is not its value. Nothing is executed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """A parameter of a template or a function. place: its number; default: where its default value begins, None
-    without one; pack: whether it stands for several.
+    without one; pack: whether it represents several.
     """
 
     name: str

@@ -20,10 +20,10 @@ from lanescope.reader.terms import SyntaxTerm, TermText
 Nested = Any  # an int, the name of a symbol, or a tuple of Nested
 
 
-def parse_nested(text: TermText, value: Any, deep: int = 0) -> Nested:
+def parse_nested(text: TermText, value: Any, depth: int = 0) -> Nested:
     """Parse integers and symbols, nested as in a shape or stride; None for other values."""
     value = text.resolve_value(value)
-    if deep > cute.DEEPEST:
+    if depth > cute.DEEPEST:
         return None
     if isinstance(value, tuple):
         items: tuple[Any, ...] = value
@@ -31,7 +31,7 @@ def parse_nested(text: TermText, value: Any, deep: int = 0) -> Nested:
         items = value.inside
     else:
         return text.get_number_or_words(value) if value is not None else None
-    return tuple(parse_nested(text, item, deep + 1) for item in items)
+    return tuple(parse_nested(text, item, depth + 1) for item in items)
 
 
 def list_symbols(*values: Nested) -> list[str]:
@@ -44,7 +44,7 @@ def list_symbols(*values: Nested) -> list[str]:
 def compute_size(value: Nested) -> int | None:
     """Compute the product of a shape; None if it contains a symbol."""
     leaves = list_leaves(value)
-    return prod(leaves) if all(isinstance(one, int) for one in leaves) else None
+    return prod(leaves) if all(isinstance(leaf, int) for leaf in leaves) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class SymbolicLayout:
 
     @property
     def known(self) -> bool:
-        """Whether no symbol stands in it, and its stride is known."""
+        """Whether it contains no symbol and its stride is known."""
         return self.stride is not None and not list_symbols(self.shape, self.stride)
 
     def __str__(self) -> str:
@@ -82,11 +82,11 @@ def parse_layout(text: TermText, value: Any) -> SymbolicLayout | None:
         shape = parse_nested(text, arguments[0])
         stride = arguments[1] if len(arguments) > 1 else text.resolve_value(value.get_argument(9, "stride", "order"))
         if value.name == "make_ordered_layout" and not _is_direction(stride):
-            return SymbolicLayout(shape, _ordered(shape, parse_nested(text, stride)))
-        return SymbolicLayout(shape, _stride(text, shape, stride))
+            return SymbolicLayout(shape, _make_ordered_layout(shape, parse_nested(text, stride)))
+        return SymbolicLayout(shape, _parse_stride(text, shape, stride))
     if isinstance(value, tuple | int) or (isinstance(value, SyntaxTerm) and value.name in TUPLES):
         shape = parse_nested(text, value)
-        return SymbolicLayout(shape, _stride(text, shape, None))
+        return SymbolicLayout(shape, _parse_stride(text, shape, None))
     return None
 
 
@@ -95,7 +95,7 @@ def _is_direction(stride: Any) -> bool:
     return stride is None or (isinstance(stride, SyntaxTerm) and stride.name in _DIRECTIONS)
 
 
-def _stride(text: TermText, shape: Nested, stride: Any) -> Nested:
+def _parse_stride(text: TermText, shape: Nested, stride: Any) -> Nested:
     """Return the strides given for a layout, else compact ones; None if the shape leaves them open."""
     if not _is_direction(stride):
         return parse_nested(text, stride)
@@ -104,7 +104,7 @@ def _stride(text: TermText, shape: Nested, stride: Any) -> Nested:
     return make_compact_strides(shape) if stride is None else _DIRECTIONS[stride.name](shape)
 
 
-def _ordered(shape: Nested, order: Nested) -> Nested:
+def _make_ordered_layout(shape: Nested, order: Nested) -> Nested:
     """Return the compact strides of a shape in an order of its modes; None if either is open."""
     known = isinstance(order, tuple) and all(isinstance(mode, int) for mode in order) and not list_symbols(shape)
     if not known or not isinstance(shape, tuple) or len(shape) != len(order):
@@ -114,7 +114,7 @@ def _ordered(shape: Nested, order: Nested) -> Nested:
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """swizzle o middle o layout. numbers: of the swizzle, None for one that is open; middle: what stands between them,
+    """swizzle o middle o layout. numbers: of the swizzle, None for one that is open; middle: what is between them,
     None if nothing does; flagged: whether that is smem_ptr_flag_bits, and unit_bits its number; open: the words of
     the swizzle's numbers that are open.
     """
@@ -166,17 +166,17 @@ def _replace_numbers(words: str) -> str:
     return re.sub(r"_?\d+", "0", words)
 
 
-def compute_covered_size(laid: SymbolicLayout) -> int | None:
+def compute_covered_size(layout: SymbolicLayout) -> int | None:
     """Compute the least size of a tile's mode with this permutation, gaps included; None if it contains a symbol.
 
     A permutation that CuTe rejects counts its elements.
     """
-    if not laid.known or not tuples.is_congruent(laid.shape, laid.stride):
-        return compute_size(laid.shape)
+    if not layout.known or not tuples.is_congruent(layout.shape, layout.stride):
+        return compute_size(layout.shape)
     try:
-        return algebra.get_covered_size(cute.CuteLayout(laid.shape, laid.stride))
+        return algebra.get_covered_size(cute.CuteLayout(layout.shape, layout.stride))
     except LayoutError:
-        return compute_size(laid.shape)
+        return compute_size(layout.shape)
 
 
 def parse_tiler(text: TermText, value: Any) -> tuple[str | None, list[Any]]:
@@ -199,10 +199,10 @@ def parse_tiler(text: TermText, value: Any) -> tuple[str | None, list[Any]]:
             words.append("_")
             sizes.append(None)
             continue
-        laid = parse_layout(text, mode) if isinstance(mode, SyntaxTerm) and "ayout" in mode.name else None
-        if laid:
-            words.append(str(laid))
-            sizes.append(compute_covered_size(laid) or str(laid))
+        layout = parse_layout(text, mode) if isinstance(mode, SyntaxTerm) and "ayout" in mode.name else None
+        if layout:
+            words.append(str(layout))
+            sizes.append(compute_covered_size(layout) or str(layout))
         else:
             words.append(str(text.get_number_or_words(mode)))
             sizes.append(text.get_number_or_words(mode))
@@ -224,7 +224,7 @@ def parse_printed_tiler(words: str) -> tuple[str | None, list[Any]]:
             result.append(match[1])
             sizes.append(int(match[1]))
         else:
-            laid = parse_printed_layout(mode)
+            layout = parse_printed_layout(mode)
             result.append(mode)
-            sizes.append(compute_covered_size(laid) if laid else None)
+            sizes.append(compute_covered_size(layout) if layout else None)
     return (None, sizes) if set(result) <= {"_"} else (f"({','.join(result)})", sizes)

@@ -62,7 +62,7 @@ def recognise_smem_layouts(text: str) -> tuple[TextMeaning, ...]:
     if not (_MADE.search(text) or _ALONE.search(text)):
         return ()
     home = terms.make_term_text(text)
-    layouts = [one for term in terms.find_terms(home, _MADE) if (one := _parse_tile_to_shape(home, term))]
+    layouts = [meaning for term in terms.find_terms(home, _MADE) if (meaning := _parse_tile_to_shape(home, term))]
     if not layouts:
         layouts = [
             _make_meaning(swizzle_atom, None, None)
@@ -70,8 +70,8 @@ def recognise_smem_layouts(text: str) -> tuple[TextMeaning, ...]:
             if (swizzle_atom := parse_swizzle_atom(home, term))
         ]
     seen: dict[str, TextMeaning] = {}
-    for one in layouts:
-        seen.setdefault(repr(one.facts), one)
+    for meaning in layouts:
+        seen.setdefault(repr(meaning.facts), meaning)
     return tuple(seen.values())[:_MOST_MADE]
 
 
@@ -90,12 +90,12 @@ def parse_swizzle_atom(home: TermText, value: Any) -> SwizzleAtom | None:
     return read_atom(home, value) if read_atom else None
 
 
-def _declared(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
+def _parse_declared_atom(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
     """Parse decltype(…)."""
     return parse_swizzle_atom(home, value.args[0]) if value.args else None
 
 
-def _of_kind(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
+def _parse_atom_of_kind(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
     """Parse make_smem_layout_atom(SmemLayoutAtomKind.K_SW128, element_type)."""
     inner = parse_swizzle_atom(home, value.args[0]) if value.args else None
     if inner is None or inner.mode is None or not value.args:
@@ -105,29 +105,29 @@ def _of_kind(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
     return _make_canonical_atom(inner.major, inner.mode, bits, opened)
 
 
-def _unswizzled(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
+def _parse_unswizzled_atom(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
     """Parse Layout<…>, make_layout(…) and make_ordered_layout(…)."""
-    laid = shapes.parse_layout(home, value)
-    if laid is None:
+    layout = shapes.parse_layout(home, value)
+    if layout is None:
         return None
-    names = tuple(shapes.list_symbols(laid.shape))
-    return SwizzleAtom((0, 0, 0), None, laid if laid.known else None, by_element=True, opened=names)
+    names = tuple(shapes.list_symbols(layout.shape))
+    return SwizzleAtom((0, 0, 0), None, layout if layout.known else None, by_element=True, opened=names)
 
 
-def _set_element(one: SwizzleAtom, bits: int | None) -> SwizzleAtom:
+def _set_element(atom: SwizzleAtom, bits: int | None) -> SwizzleAtom:
     """A canonical atom whose element type is open, of elements of these bits; any other as it is."""
-    if one.bits is not None or one.mode is None or not bits:
-        return one
-    return _make_canonical_atom(one.major, one.mode, bits, ())
+    if atom.bits is not None or atom.mode is None or not bits:
+        return atom
+    return _make_canonical_atom(atom.major, atom.mode, bits, ())
 
 
 def _make_canonical_atom(major: str, mode: Mode, bits: int | None, opened: tuple[str, ...]) -> SwizzleAtom:
-    laid = None
+    layout = None
     if bits:
         mn, k = mode.get_atom_size(bits, major)
-        laid = shapes.SymbolicLayout((mn, k), (k, 1) if major == "K" else (1, mn))
+        layout = shapes.SymbolicLayout((mn, k), (k, 1) if major == "K" else (1, mn))
     xor = mode.swizzle()
-    return SwizzleAtom((xor.bits, xor.base, xor.shift), bits, laid, major=major, mode=mode, opened=opened)
+    return SwizzleAtom((xor.bits, xor.base, xor.shift), bits, layout, major=major, mode=mode, opened=opened)
 
 
 def _parse_composition(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
@@ -152,10 +152,10 @@ def _parse_composition(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
 
 
 _ATOM_READERS: Mapping[str, Callable[[TermText, SyntaxTerm], SwizzleAtom | None]] = {
-    "decltype": _declared,
-    **dict.fromkeys(("make_smem_layout_atom", "get_smem_layout_atom"), _of_kind),
+    "decltype": _parse_declared_atom,
+    **dict.fromkeys(("make_smem_layout_atom", "get_smem_layout_atom"), _parse_atom_of_kind),
     **dict.fromkeys(("composition", "ComposedLayout"), _parse_composition),
-    **dict.fromkeys(LAYOUTS, _unswizzled),
+    **dict.fromkeys(LAYOUTS, _parse_unswizzled_atom),
 }
 
 
@@ -186,17 +186,17 @@ def find_named_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str
     for name, places in home.defined.items():
         if len(name) > _LONGEST_NAME or not _OF_TILE.search(name) or _OF_OTHER.search(name):
             continue
-        value = _first_definition(home, places)
+        value = _find_first_definition(home, places)
         if isinstance(value, SyntaxTerm) and (value.name in _LAYS or parse_atom_name(value.name)):
             found = parse_layout_text(home, value, bits)
             if found:
                 yield name, value.span, found
 
 
-def _first_definition(home: TermText, places: list[tuple[int, int, bool]]) -> Any:
+def _find_first_definition(home: TermText, places: list[tuple[int, int, bool]]) -> Any:
     """Return the first value of a name, without decltype; None behind a typedef."""
-    _, begin, behind = places[0]
-    value = None if behind else home.parse_term(begin)
+    _, begin, end = places[0]
+    value = None if end else home.parse_term(begin)
     while isinstance(value, SyntaxTerm) and value.name == "decltype" and value.args:
         value = value.args[0]
     return value
@@ -210,9 +210,9 @@ def parse_layout_text(home: TermText, value: Any, bits: int | None = None) -> st
     if isinstance(value, SyntaxTerm) and value.name in ("tile_to_shape", "tile_to_mma_shape"):
         found = _parse_tile_to_shape(home, value, bits)
         return found.facts["cute"] if found else None
-    one = parse_swizzle_atom(home, value)
-    one = _set_element(one, bits) if one is not None else None
-    return _format_cute(one, one.laid) if one is not None and one.laid is not None else None
+    atom = parse_swizzle_atom(home, value)
+    atom = _set_element(atom, bits) if atom is not None else None
+    return _format_cute(atom, atom.laid) if atom is not None and atom.laid is not None else None
 
 
 def _parse_tile_to_shape(home: TermText, term: SyntaxTerm, bits: int | None = None) -> TextMeaning | None:
@@ -256,10 +256,10 @@ class _Tile:
 
     @cached_property
     def laid(self) -> shapes.SymbolicLayout | None:
-        laid, sizes = self.atom.laid, self.sizes
-        if laid is None or sizes is None:
-            return laid
-        return _tile_atom(laid, sizes, self.order) if all(isinstance(n, int) for n in sizes) else None
+        layout, sizes = self.atom.laid, self.sizes
+        if layout is None or sizes is None:
+            return layout
+        return _tile_atom(layout, sizes, self.order) if all(isinstance(n, int) for n in sizes) else None
 
     @cached_property
     def text(self) -> str | None:
@@ -306,17 +306,17 @@ class _Tile:
 
     @property
     def facts(self) -> dict[str, Any]:
-        laid = self.laid
-        flat = pair_leaves(laid.shape, laid.stride) if laid else []
+        layout = self.laid
+        flat = pair_leaves(layout.shape, layout.stride) if layout else []
         return {
             "cute": self.text,
             "swizzle": self.swizzle,
             "element_bits": self.atom.bits,
-            "shape": format_tuple(laid.shape) if laid else None,
-            "stride": format_tuple(laid.stride) if laid else None,
+            "shape": format_tuple(layout.shape) if layout else None,
+            "stride": format_tuple(layout.stride) if layout else None,
             "modes": self.modes,
-            "size": prod(n for n, _ in flat) if laid else None,
-            "cosize": 1 + sum((n - 1) * step for n, step in flat) if laid else None,
+            "size": prod(n for n, _ in flat) if layout else None,
+            "cosize": 1 + sum((n - 1) * step for n, step in flat) if layout else None,
             "storage": self.storage,
             **self.stage_facts,
         }
@@ -362,11 +362,11 @@ def _get_atom_sizes(atom: SwizzleAtom) -> tuple[Any, Any]:
 
 
 def _tile_atom(
-    laid: shapes.SymbolicLayout, sizes: list[int], order: tuple[int, ...] | None
+    layout: shapes.SymbolicLayout, sizes: list[int], order: tuple[int, ...] | None
 ) -> shapes.SymbolicLayout | None:
     """Copy the atom to fill a shape: each mode is (atom, copies); None if it does not divide the shape."""
-    modes = list(laid.shape) if isinstance(laid.shape, tuple) else [laid.shape]
-    steps = list(laid.stride) if isinstance(laid.stride, tuple) else [laid.stride]
+    modes = list(layout.shape) if isinstance(layout.shape, tuple) else [layout.shape]
+    steps = list(layout.stride) if isinstance(layout.stride, tuple) else [layout.stride]
     modes += [1] * (len(sizes) - len(modes))
     steps += [0] * (len(sizes) - len(steps))
     if len(modes) != len(sizes):
@@ -375,7 +375,7 @@ def _tile_atom(
     if any(size % covered for size, covered in zip(sizes, owned, strict=True)):
         return None
     copies = [size // covered for size, covered in zip(sizes, owned, strict=True)]
-    leaves = pair_leaves(laid.shape, laid.stride)
+    leaves = pair_leaves(layout.shape, layout.stride)
     step = 1 + sum((n - 1) * d for n, d in leaves)
     ranks = order if order and len(order) == len(sizes) else tuple(range(len(sizes)))
     strides = [0] * len(sizes)
@@ -386,8 +386,8 @@ def _tile_atom(
     return shapes.SymbolicLayout(shape, tuple(zip(steps, strides, strict=True)))
 
 
-def _format_cute(atom: SwizzleAtom, laid: shapes.SymbolicLayout) -> str:
+def _format_cute(atom: SwizzleAtom, layout: shapes.SymbolicLayout) -> str:
     bits, base, shift = atom.swizzle
     if atom.by_element:
-        return f"Sw<{bits},{base},{shift}> o {laid}" if bits else str(laid)
-    return f"Sw<{bits},{base},{shift}> o smem_ptr[{atom.bits}b](unset) o {laid}"
+        return f"Sw<{bits},{base},{shift}> o {layout}" if bits else str(layout)
+    return f"Sw<{bits},{base},{shift}> o smem_ptr[{atom.bits}b](unset) o {layout}"

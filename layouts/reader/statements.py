@@ -56,10 +56,10 @@ def find_refused_lines(text: str) -> Iterator[RefusedLine]:
             yield RefusedLine(instruction, wrong, at)
 
 
-def _list_statement_operands(behind: str) -> tuple[tuple[str, ...], bool]:
+def _list_statement_operands(rest: str) -> tuple[tuple[str, ...], bool]:
     """Return (the operands behind an opcode, whether the statement ends with them); prose has none."""
-    parts, last, ended = _split_operands(behind)
-    if not ended and (closed := _CLOSED.match(behind, last)):
+    parts, last, ended = _split_operands(rest)
+    if not ended and (closed := _CLOSED.match(rest, last)):
         parts.append(closed[1])
     operands = list(takewhile(_OPERAND.fullmatch, parts))
     if not ended and not any(part[0] in "{[%" for part in operands):
@@ -67,18 +67,18 @@ def _list_statement_operands(behind: str) -> tuple[tuple[str, ...], bool]:
     return tuple(operands), ended and len(operands) == len(parts) and not any(_LEFT_OUT.search(part) for part in parts)
 
 
-def _split_operands(behind: str) -> tuple[list[str], int, bool]:
+def _split_operands(rest: str) -> tuple[list[str], int, bool]:
     """Split at commas outside brackets: (the parts, the place behind the last of them, whether a `;` ends them)."""
-    parts, deep, last = [], 0, 0
-    for at, letter in enumerate(behind):
+    parts, depth, last = [], 0, 0
+    for at, letter in enumerate(rest):
         if letter in "{([":
-            deep += 1
+            depth += 1
         elif letter in "})]":
-            deep -= 1
-        if deep < 0 or letter == '"':
+            depth -= 1
+        if depth < 0 or letter == '"':
             break
-        if not deep and letter in ",;":
-            parts.append(" ".join(behind[last:at].split()))
+        if not depth and letter in ",;":
+            parts.append(" ".join(rest[last:at].split()))
             last = at + 1
             if letter == ";":
                 return parts, last, True

@@ -1,7 +1,7 @@
-"""SASS of tcgen05: what an opcode says, what its operands add, and what stands in a descriptor alone.
+"""SASS of tcgen05: what an opcode says, what its operands add, and what is in a descriptor alone.
 
 Opcodes and suffixes are those that nvdisasm 13.5 writes for sm_100a, sm_103a, sm_107a and sm_110a; the table of forms
-is layouts/ptx/table/sass.json (`make sass`). A collector stands at the operand: A_KEEP is fill, A_REUSE lastuse, both
+is layouts/ptx/table/sass.json (`make sass`). A collector is at the operand: A_KEEP is fill, A_REUSE lastuse, both
 use; B has the same, and BUFFER1 to 3 name the buffers of .ws.
 """
 
@@ -42,7 +42,7 @@ _IDESC = re.compile(r"idesc\[([^\]]*)\](\s*,\s*tmem\[)?")
 
 @dataclass(frozen=True, slots=True)
 class MmaOperands:
-    """What the operands of a UTC…MMA say: where A lies, the collectors of A and B, and whether it has scale factors.
+    """What the operands of a UTC…MMA say: where A is, the collectors of A and B, and whether it has scale factors.
 
     a: "gdesc" or "tmem"; idesc: the register of the instruction descriptor; buffer: that of B in .ws.
     """
@@ -80,10 +80,10 @@ def parse_mma_operands(text: str) -> MmaOperands | None:
     sources, idesc = _SOURCE.findall(text)[:2], _IDESC.search(text)
     if len(sources) < 2 or sources[1][0] != "gdesc" or idesc is None:
         return None
-    words = [{part for part in one[2].split(".") if part} for one in sources]
-    a, b = ({word[2:] for word in own if word[:2] in ("A_", "B_")} for own in words)
+    words = [{part for part in source[2].split(".") if part} for source in sources]
+    a, b = ({word[2:] for word in modifiers if word[:2] in ("A_", "B_")} for modifiers in words)
     buffer = next((int(word[-1]) for word in words[1] if word.startswith("BUFFER")), 0)
-    use_a, use_b = (_USES.get(tuple(sorted(own)), "") for own in (a, b))
+    use_a, use_b = (_USES.get(tuple(sorted(modifiers)), "") for modifiers in (a, b))
     return MmaOperands(sources[0][0], use_a, use_b, buffer, bool(idesc[2]), idesc[1])
 
 
@@ -120,13 +120,13 @@ def describe_tensor_line(name: str, operands: MmaOperands | None) -> str:
     opcode = name.partition(".")[0]
     if opcode in SASS_KINDS:
         where = f"idesc[{operands.idesc}]" if operands else "idesc[…]"
-        a = {"gdesc": "A comes from shared memory, by its matrix descriptor. ", "tmem": "A lies in tensor memory. "}
+        a = {"gdesc": "A comes from shared memory, by its matrix descriptor. ", "tmem": "A is in tensor memory. "}
         return (
             f"{describe_sass(name)} {a[operands.a] if operands else ''}M, N, K, the types and whether A is sparse"
-            f" stand in the instruction descriptor, {where}; the opcode does not say them."
+            f" are in the instruction descriptor, {where}; the opcode does not say them."
         )
     if opcode == "UTCCP":
-        return f"{name}: which bytes of shared memory it reads stands in the matrix descriptor, gdesc[…]."
+        return f"{name}: the bytes of shared memory that it reads are given by the matrix descriptor, gdesc[…]."
     if opcode in ("LDTM", "STTM"):
         return f"{name}: lane and column of tensor memory are those of its address, tmem[…]."
     return ""

@@ -1,4 +1,4 @@
-"""Tensor maps that stand in types of MLIR: nvgpu's `!nvgpu.tensormap.descriptor<tensor = memref<…>, swizzle = …>` and
+"""Tensor maps that are in types of MLIR: nvgpu's `!nvgpu.tensormap.descriptor<tensor = memref<…>, swizzle = …>` and
 Triton's `!tt.tensordesc<tensor<128x64xf16, #shared>>`.
 
 Sources: MLIR, NVGPU.td (TensorMapDescriptorType); Triton, TritonTypes.td and TritonGPUAttrDefs.td (nvmma_shared).
@@ -47,13 +47,13 @@ def _find_maps(text: str) -> Iterator[TensorMap]:
 
 def _find_swizzle(text: str, layout: str) -> str | None:
     """Find the swizzle of #ttg.nvmma_shared<{…}>, spelled there or behind an alias; None if none is named."""
-    said = _SHARED.search(layout)
-    if said is None and (name := re.match(r"#\w{1,40}", layout)):
+    match = _SHARED.search(layout)
+    if match is None and (name := re.match(r"#\w{1,40}", layout)):
         alias = re.search(rf"^\s*{re.escape(name[0])}\s*=\s*(#[^\n]{{1,400}})", text, re.M)
-        said = _SHARED.search(alias[1]) if alias else None
-    if said is None:
+        match = _SHARED.search(alias[1]) if alias else None
+    if match is None:
         return None
-    return "none" if said[1] == "0" else f"{said[1]}B"
+    return "none" if match[1] == "0" else f"{match[1]}B"
 
 
 def _make_map(name: str, match: re.Match[str], mode: str | None, interleave: int) -> Iterator[TensorMap]:
@@ -79,8 +79,8 @@ def _make_map(name: str, match: re.Match[str], mode: str | None, interleave: int
     )
     problems = find_broken_rules(parts, interleave)
     if mode != known:
-        said = (
+        message = (
             f"There is no swizzle of {mode}: the modes are {join_words([known_mode.name for known_mode in BY_WIDTH])}."
         )
-        problems.append(Pitfall("tma_swizzle", said, match.span()))
+        problems.append(Pitfall("tma_swizzle", message, match.span()))
     yield parts.make_tensor_map(problems)

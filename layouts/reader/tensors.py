@@ -55,42 +55,42 @@ class TensorShape:
         return all(isinstance(leaf, int) for leaf in list_leaves(self.shape))
 
 
-def parse_tensor(home: TermText, value: Value, deep: int = 0) -> TensorShape | None:
+def parse_tensor(home: TermText, value: Value, depth: int = 0) -> TensorShape | None:
     """Parse the shape of a tensor; None for a value that is none, or whose rank is open."""
-    if deep > _MOST_DEEP or not isinstance(value, SyntaxTerm):
+    if depth > _MOST_DEEP or not isinstance(value, SyntaxTerm):
         return None
-    sliced = _parse_slice(home, value, deep)
+    sliced = _parse_slice(home, value, depth)
     if sliced is not None:
         return sliced
     value = home.resolve_value(value)
     if not isinstance(value, SyntaxTerm) or not value.args:
-        return _parse_slice(home, value, deep) if isinstance(value, SyntaxTerm) else None
+        return _parse_slice(home, value, depth) if isinstance(value, SyntaxTerm) else None
     if value.name == "make_tensor":
         return _parse_made(home, value)
     if value.name in ("make_fragment_like", "make_tensor_like"):
-        return parse_tensor(home, value.args[0], deep + 1)
+        return parse_tensor(home, value.args[0], depth + 1)
     if value.name in ("make_identity_tensor", "make_counting_tensor"):
         return _make_shape(home, value.args[0])
     if value.name == "local_tile":
-        return _cut_tile(home, value, deep)
+        return _cut_tile(home, value, depth)
     if value.name == "local_partition":
-        return _cut_threads(home, value, deep)
+        return _cut_threads(home, value, depth)
     if match := _OF_MMA.fullmatch(value.name):
-        return _cut_fragment(home, value, match[1], deep)
+        return _cut_fragment(home, value, match[1], depth)
     if match := _OF_COPY.fullmatch(value.name):
-        return _cut_copy(home, value, match[1], deep)
-    return _parse_slice(home, value, deep)
+        return _cut_copy(home, value, match[1], depth)
+    return _parse_slice(home, value, depth)
 
 
 def _make_shape(home: TermText, value: Value) -> TensorShape | None:
-    shape = _open_symbols(constants.parse_own_shape(home, value))
+    shape = _list_open_symbols(constants.parse_own_shape(home, value))
     return TensorShape(shape) if isinstance(shape, tuple) else None
 
 
-def _open_symbols(shape: Any) -> Any:
+def _list_open_symbols(shape: Any) -> Any:
     """Return a shape with what is open marked so."""
     if isinstance(shape, tuple):
-        return tuple(_open_symbols(mode) for mode in shape)
+        return tuple(_list_open_symbols(mode) for mode in shape)
     return shape if isinstance(shape, int) else OPEN
 
 
@@ -100,10 +100,10 @@ def _parse_made(home: TermText, value: SyntaxTerm) -> TensorShape | None:
     at = 0 if value.angle else 1
     if len(args) <= at:
         return None
-    made = _make_shape(home, args[at])
-    if made is not None:
+    tensor = _make_shape(home, args[at])
+    if tensor is not None:
         layout = _parse_layout(home, args[at], 16) if len(args) == at + 1 else None
-        return replace(made, layout=layout if layout is not None and layout.shape == made.shape else None)
+        return replace(tensor, layout=layout if layout is not None and layout.shape == tensor.shape else None)
     # the element's bits do not change how many modes and sizes there are, but perhaps the strides
     layout, other = (_parse_layout(home, args[at], bits) for bits in (16, 8))
     if layout is None or not isinstance(layout.shape, tuple):
@@ -130,16 +130,21 @@ def _is_underscore(home: TermText, value: Value) -> bool:
     return value is None or (isinstance(value, SyntaxTerm) and value.name in UNDERSCORES and not value.args)
 
 
-def _parse_slice(home: TermText, value: SyntaxTerm, deep: int) -> TensorShape | None:
+def _parse_slice(home: TermText, value: SyntaxTerm, depth: int) -> TensorShape | None:
     """tensor(_, _, 0): the modes at the underscores."""
     args = value.args or ()
-    if len(args) < 2 or value.angle or value.owner is not None or not any(_is_underscore(home, one) for one in args):
+    if (
+        len(args) < 2
+        or value.angle
+        or value.owner is not None
+        or not any(_is_underscore(home, argument) for argument in args)
+    ):
         return None
-    tensor = parse_tensor(home, SyntaxTerm(value.path, span=value.span), deep + 1)
-    if tensor is None or len(tensor.shape) != len(args) or any(_is_nested(home, one) for one in args):
+    tensor = parse_tensor(home, SyntaxTerm(value.path, span=value.span), depth + 1)
+    if tensor is None or len(tensor.shape) != len(args) or any(_is_nested(home, argument) for argument in args):
         return None
-    kept = tuple(mode for mode, one in zip(tensor.shape, args, strict=True) if _is_underscore(home, one))
-    return TensorShape(kept, tensor.tile if len(kept) >= 3 else ())
+    modes = tuple(mode for mode, one in zip(tensor.shape, args, strict=True) if _is_underscore(home, one))
+    return TensorShape(modes, tensor.tile if len(modes) >= 3 else ())
 
 
 def _is_nested(home: TermText, value: Value) -> bool:
@@ -159,7 +164,7 @@ def _list_projected(home: TermText, value: Value, projection: Value) -> list[Val
     return [item for item, step in zip(items, steps, strict=True) if not _is_underscore(home, step)]
 
 
-def _cut_tile(home: TermText, value: SyntaxTerm, deep: int) -> TensorShape | None:
+def _cut_tile(home: TermText, value: SyntaxTerm, depth: int) -> TensorShape | None:
     """local_tile(tensor, tiler, coordinate, projection): the tile's modes, then the rest at the underscores."""
     args = value.args or ()
     if len(args) not in (3, 4):
@@ -170,13 +175,13 @@ def _cut_tile(home: TermText, value: SyntaxTerm, deep: int) -> TensorShape | Non
     if tiler is None or where is None or len(where) > len(tiler):
         return None
     tile = [home.parse_number(one) for one in tiler]
-    tensor = parse_tensor(home, args[0], deep + 1)
+    tensor = parse_tensor(home, args[0], depth + 1)
     sizes = _list_sizes(tensor.shape) if tensor is not None else [OPEN] * len(tile)
     if len(sizes) < len(tile) or (tensor is None and len(where) != len(tile)):
         return None
-    rest = [_divide(size, part) for size, part in zip(sizes, tile, strict=False)] + sizes[len(tile) :]
-    kept = _keep_sizes(home, rest, where)
-    return TensorShape((*_open_symbols(tuple(tile)), *kept)) if kept is not None else None
+    rest = [_divide_shape(size, part) for size, part in zip(sizes, tile, strict=False)] + sizes[len(tile) :]
+    kept_sizes = _keep_sizes(home, rest, where)
+    return TensorShape((*_list_open_symbols(tuple(tile)), *kept_sizes)) if kept_sizes is not None else None
 
 
 def _keep_sizes(home: TermText, sizes: list[Any], where: list[Value]) -> list[Any] | None:
@@ -186,19 +191,19 @@ def _keep_sizes(home: TermText, sizes: list[Any], where: list[Value]) -> list[An
     return [size for size, one in zip(sizes, where, strict=False) if _is_underscore(home, one)] + sizes[len(where) :]
 
 
-def _divide(size: Any, part: Any) -> Any:
+def _divide_shape(size: Any, part: Any) -> Any:
     """Return how many parts a mode has, the last one cut off."""
     return -(-size // part) if isinstance(size, int) and isinstance(part, int) and part > 0 else OPEN
 
 
-def _cut_threads(home: TermText, value: SyntaxTerm, deep: int) -> TensorShape | None:
+def _cut_threads(home: TermText, value: SyntaxTerm, depth: int) -> TensorShape | None:
     """local_partition(tensor, thread layout, index, projection): one element of each tile of the threads' shape."""
     args = value.args or ()
-    tensor = parse_tensor(home, args[0], deep + 1) if len(args) in (3, 4) else None
+    tensor = parse_tensor(home, args[0], depth + 1) if len(args) in (3, 4) else None
     shape = constants.parse_own_shape(home, args[1]) if tensor is not None else None
     if tensor is None or not isinstance(shape, tuple):
         return None
-    threads = _list_sizes(_open_symbols(shape))
+    threads = _list_sizes(_list_open_symbols(shape))
     if len(args) == 4:
         steps = constants.parse_items(home, args[3])
         if steps is None or len(steps) != len(threads):
@@ -207,12 +212,12 @@ def _cut_threads(home: TermText, value: SyntaxTerm, deep: int) -> TensorShape | 
     sizes = _list_sizes(tensor.shape)
     if len(threads) > len(sizes):
         return None
-    cut = [_divide(size, count) for size, count in zip(sizes, threads, strict=False)]
+    cut = [_divide_shape(size, count) for size, count in zip(sizes, threads, strict=False)]
     return TensorShape((*cut, *sizes[len(threads) :]))
 
 
 def _split_owner(value: SyntaxTerm) -> tuple[Value, tuple[Value, ...]]:
-    """Return (what a member is called on, its arguments); a slice that is made in place stands before them."""
+    """Return (what a member is called on, its arguments); a slice that is made in place is before them."""
     args = value.args or ()
     if value.owner is None and args and isinstance(args[0], SyntaxTerm) and args[0].name in _SLICES:
         return args[0], args[1:]
@@ -227,12 +232,12 @@ def _find_whole(home: TermText, owner: Value) -> Value:
     return value
 
 
-def _cut_fragment(home: TermText, value: SyntaxTerm, letter: str, deep: int) -> TensorShape | None:
+def _cut_fragment(home: TermText, value: SyntaxTerm, letter: str, depth: int) -> TensorShape | None:
     """partition_A and partition_fragment_A of a thread's slice, partition_fragment_C(mma, shape)."""
     owner, args = _split_owner(value)
     if owner is not None and len(args) == 1:
         mma = mma_constants.find_tiled_mma(home, _find_whole(home, owner))
-        whole = parse_tensor(home, args[0], deep + 1)
+        whole = parse_tensor(home, args[0], depth + 1)
     elif len(args) == 2:
         mma, whole = mma_constants.find_tiled_mma(home, args[0]), _make_shape(home, args[1])
     else:
@@ -251,14 +256,14 @@ def _cut_operand(mma: TextMeaning, sizes: list[Any], letter: str) -> TensorShape
     if not atom or not shape or "atom_layout" in mma.undetermined or len(mma.facts["candidates"]) != 1:
         return None
     try:
-        made = make_mma_atom(atom)
+        mma_atom = make_mma_atom(atom)
         counts = tiled_mma.parse_atoms(mma.facts["body"]["atom_layout"])
     except LayoutError:
         return None
-    if letter.lower() in made.shared:
+    if letter.lower() in mma_atom.shared:
         return None
-    rests = [_repeat(sizes[at], shape[n] * counts[n]) for at, n in enumerate(SIDES[letter.lower()])]
-    values = made.layouts[letter.lower()].modes[1].shape
+    rests = [_repeat_mode(sizes[at], shape[n] * counts[n]) for at, n in enumerate(SIDES[letter.lower()])]
+    values = mma_atom.layouts[letter.lower()].modes[1].shape
     return TensorShape((values, *rests, *sizes[2:]), tuple(sizes[:2]))
 
 
@@ -275,23 +280,23 @@ def _make_registers(mma: TextMeaning, letter: str, whole: TensorShape) -> CuteLa
     if tensor is None or "permutation" in mma.undetermined:
         return None
     try:
-        made = build_tiled_mma(body["atom"], body["atom_layout"], body["permutation"])
-        return make_fragment(made, letter, tensor).registers if isinstance(made, TiledMMA) else None
+        tiled = build_tiled_mma(body["atom"], body["atom_layout"], body["permutation"])
+        return make_fragment(tiled, letter, tensor).registers if isinstance(tiled, TiledMMA) else None
     except LayoutError:
         return None
 
 
-def _repeat(size: Any, step: int) -> Any:
+def _repeat_mode(size: Any, step: int) -> Any:
     return size // step if isinstance(size, int) and size % step == 0 else OPEN
 
 
-def _cut_copy(home: TermText, value: SyntaxTerm, way: str, deep: int) -> TensorShape | None:
+def _cut_copy(home: TermText, value: SyntaxTerm, way: str, depth: int) -> TensorShape | None:
     """partition_S, partition_D, retile_S and retile_D of a thread's slice of a TiledCopy."""
     owner, args = _split_owner(value)
     if owner is None or len(args) != 1:
         return None
     copy = _find_tiled_copy(home, _find_whole(home, owner))
-    tensor = parse_tensor(home, args[0], deep + 1)
+    tensor = parse_tensor(home, args[0], depth + 1)
     if copy is None or tensor is None or len(tensor.shape) < 2:
         return None
     tiler, values = copy.facts["tiler_mn"], copy.facts["values_per_thread"]
@@ -300,15 +305,17 @@ def _cut_copy(home: TermText, value: SyntaxTerm, way: str, deep: int) -> TensorS
         return None
     if way == "partition" and copy.facts["body"]["atom"] not in ("universal", "cp.async"):
         values = OPEN  # a lane of ldmatrix gives the address of a row: its values are not those it receives
-    rests = [_repeat(size, step) for size, step in zip(sizes[:2], tiler, strict=True)]
+    rests = [_repeat_mode(size, step) for size, step in zip(sizes[:2], tiler, strict=True)]
     more = tensor.shape[3:] if way == "retile" else tensor.shape[2:]
     return TensorShape((values, *rests, *more))
 
 
 def _find_tiled_copy(home: TermText, value: Value) -> TextMeaning | None:
-    made = home.resolve_value(value)
+    resolved = home.resolve_value(value)
     return (
-        tiled_copy.parse_tiled_copy(home, made) if isinstance(made, SyntaxTerm) and tiled_copy.is_made(made) else None
+        tiled_copy.parse_tiled_copy(home, resolved)
+        if isinstance(resolved, SyntaxTerm) and tiled_copy.is_made(resolved)
+        else None
     )
 
 
@@ -342,15 +349,15 @@ def _list_sentences(home: TermText) -> Iterator[str]:
         count = shapes.compute_size(tensor.shape)
         sizes = join_words([str(size) for size in _list_sizes(tensor.shape)])
         what = " of each thread" if "local_tile" not in term.name else ""
-        kept = f" Registers {tensor.layout}." if tensor.layout is not None and "fragment" in term.name else ""
-        yield f"{name}{term.name}: modes of {sizes}, {count:,} elements{what}.{kept}"
+        registers = f" Registers {tensor.layout}." if tensor.layout is not None and "fragment" in term.name else ""
+        yield f"{name}{term.name}: modes of {sizes}, {count:,} elements{what}.{registers}"
 
 
 def add_cuts(text: str, meanings: list[TextMeaning]) -> list[TextMeaning]:
     """Return the meanings of a text, with the shapes that it cuts beside the first TiledMMA or TiledCopy."""
     at = next((n for kind in ("tiled_mma", "tiled_copy") for n, one in enumerate(meanings) if one.kind == kind), None)
-    said = describe_cuts(text) if at is not None else ()
-    if at is None or not said:
+    sentences = describe_cuts(text) if at is not None else ()
+    if at is None or not sentences:
         return meanings
-    first = replace(meanings[at], notices=(*meanings[at].notices, *said))
+    first = replace(meanings[at], notices=(*meanings[at].notices, *sentences))
     return [*meanings[:at], first, *meanings[at + 1 :]]

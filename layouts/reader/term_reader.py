@@ -226,7 +226,7 @@ class TermReader:
         return int(digits, 16) if digits[:2] in ("0x", "0X") else int(digits)
 
     def parse_brackets(self) -> Value:
-        """Return what stands in (…), […] or {…}: one value in parentheses is itself, several are a tuple."""
+        """Parse (…), […] or {…}: a single value in parentheses is itself, several are a tuple."""
         first, opening = self.begin, self.word
         if opening == "::":  # ::name
             self.advance()
@@ -263,7 +263,7 @@ class TermReader:
         return parts.term(self.last)
 
     def parse_decltype(self) -> Value:
-        """Return what stands in decltype(…), or its member."""
+        """Parse decltype(…), or a member of it."""
         first = self.begin
         items, _, _ = self.parse_items(")")
         if not items:
@@ -291,7 +291,7 @@ class TermReader:
         return True
 
     def add_call(self, parts: _Parts) -> bool:
-        """Add (…) or {…} to a term; in X<…>(…)(…) the call of what a call gives. False for {…} behind a call."""
+        """Add (…) or {…} to a term; X<…>(…)(…) calls the result of a call. False for {…} after a call."""
         if self.word == "{" and parts.args is not None:
             return False
         items, named, _ = self.parse_items(CLOSING[self.word])
@@ -300,7 +300,7 @@ class TermReader:
         return True
 
     def add_member(self, parts: _Parts) -> bool:
-        """Add a member to a term's path, or make the term its first argument; False if no name stands there."""
+        """Add a member to a term's path, or make the term its first argument; False if no name is there."""
         joint = "::" if self.word == "::" else "."
         place = self.begin
         self.advance()
@@ -376,7 +376,7 @@ class TermReader:
         return result, named, comma
 
     def add_item(self, result: list[Any], named: list[tuple[str, Any]]) -> Value:
-        """Add one item of a list to its values or its keywords, and return what it begins with."""
+        """Add one item of a list to its values or its keywords; return its first value."""
         value = self.parse_expression()
         if self.on("=", ":") and isinstance(value, SyntaxTerm | str):
             key = value.path if isinstance(value, SyntaxTerm) else value
@@ -390,7 +390,7 @@ class TermReader:
         return value
 
 
-# what may stand behind a name, and adds to its term
+# what may be behind a name, and adds to its term
 _ADD_PART: Mapping[str, Callable[[TermReader, _Parts], bool]] = {
     "<": TermReader.add_angle,
     **dict.fromkeys(("(", "{"), TermReader.add_call),

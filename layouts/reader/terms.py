@@ -1,4 +1,4 @@
-"""Types, calls and attributes as one small tree: C++ templates, Python calls, MLIR attributes.
+"""Types, calls and attributes as one tree: C++ templates, Python calls, MLIR attributes.
 
     TiledMMA<MMA_Atom<X>, Layout<Shape<_2,_2,_1>>>      name, <…>
     cute.make_tiled_mma(op, (2,2,1), permutation_mnk=t) name, (…), keywords
@@ -60,8 +60,9 @@ REDUCERS: dict[str, Callable[[TermText, SyntaxTerm], Value]] = {}
 
 @dataclass(slots=True)
 class TermText:
-    """A text with the names it defines. Values that look names up do so in here. words: words of open values → the
-    names that they depend on.
+    """A text with its name definitions, in which values are looked up.
+
+    words: words of open values → the names that they depend on.
     """
 
     text: str
@@ -75,7 +76,7 @@ class TermText:
 
     @property
     def python(self) -> bool:
-        """Whether nothing in it says that it is C++."""
+        """Whether the text shows no sign of C++."""
         return self.token is PYTHON_TOKEN
 
     @property
@@ -85,18 +86,18 @@ class TermText:
 
     @property
     def scopes(self) -> ScopeIndex:
-        """Where its names are visible."""
+        """The scopes of its names."""
         return _index_scopes(self.text, self.python)
 
     def parse_term(self, start: int, alone: bool = False, angle: bool = False) -> Value:
         """Parse what begins at a place; None if it cannot be read.
 
-        alone: a name with its brackets, no arithmetic; angle: whether it stands in <…>, where > is no comparison.
+        alone: a name with its brackets, no arithmetic; angle: whether it is in <…>, where > is no comparison.
         """
         return self._parse(start, "term" if alone else "angle" if angle else "expression")
 
     def parse_type(self, start: int) -> Value:
-        """Parse the type that begins at a place, without the brackets behind it."""
+        """Parse the type at a place, without the brackets after it."""
         return self._parse(start, "type")
 
     def _parse(self, start: int, what: str) -> Value:
@@ -110,11 +111,11 @@ class TermText:
                 self.parsed[key] = None
         return self.parsed[key]
 
-    def resolve_value(self, value: Value, deep: int = 0) -> Value:
-        """Resolve the names that the text defines, and compute what is called; an unknown name stays itself."""
-        while isinstance(value, SyntaxTerm) and deep < DEEPEST:
-            deep += 1
-            reduced = self._reduce(value)
+    def resolve_value(self, value: Value, depth: int = 0) -> Value:
+        """Resolve names and compute calls; an unknown name is returned as it is."""
+        while isinstance(value, SyntaxTerm) and depth < DEEPEST:
+            depth += 1
+            reduced = self._reduce_term(value)
             if reduced is None and (value.named or value.symbol or value.args):
                 return value
             definition = reduced if reduced is not None else self._find_definition(value)
@@ -124,12 +125,12 @@ class TermText:
         return value
 
     def find_name(self, value: Value) -> str:
-        """Find the name that a value stands for, "" if it is not a name."""
+        """Find the name that a value represents, "" if it is not a name."""
         value = self.resolve_value(value)
         return value if isinstance(value, str) else value.name if isinstance(value, SyntaxTerm) else ""
 
-    def _reduce(self, term: SyntaxTerm) -> Value:
-        """Compute a call or a member; None where it is open, or while it is computed."""
+    def _reduce_term(self, term: SyntaxTerm) -> Value:
+        """Compute a call or a member; None if it is open or already being computed."""
         reducer = REDUCERS.get(term.path if term.symbol else term.name)
         if reducer is None or self.steps >= MOST_STEPS or self.scopes.list_named("function", term.name):
             return None  # a function of that name that the text defines is its own
@@ -149,13 +150,13 @@ class TermText:
                 self.looked[key] = None if inside or value == term else value
         return self.looked[key]
 
-    def parse_number(self, value: Value, deep: int = 0) -> int | None:
+    def parse_number(self, value: Value, depth: int = 0) -> int | None:
         """Parse a whole number: 64, _64, Int<64>, C<64>, Int<64>{}, a name defined as one, arithmetic of such.
 
         None if it is open, or if more than MOST_OPERATORS are nested.
         """
         value = self.resolve_value(value)
-        if deep > MOST_OPERATORS:
+        if depth > MOST_OPERATORS:
             return None
         if not isinstance(value, SyntaxTerm):
             return value if isinstance(value, int) else None
@@ -163,9 +164,9 @@ class TermText:
             return int(value.name[1:])
         if value.name in INTEGERS or value.name in _CASTS:
             inside = value.inside
-            return self.parse_number(inside[-1], deep + 1) if inside else None
+            return self.parse_number(inside[-1], depth + 1) if inside else None
         if value.symbol and value.args and len(value.args) == 2:
-            left, right = (self.parse_number(each, deep + 1) for each in value.args)
+            left, right = (self.parse_number(argument, depth + 1) for argument in value.args)
             return None if left is None or right is None else compute_integer(value.path, left, right, self.python)
         return None
 
@@ -208,7 +209,7 @@ def _index_definitions(text: str) -> dict[str, list[tuple[int, int, bool]]]:
 
 
 def make_term_text(text: str) -> TermText:
-    """Make a text that names can be looked up in, with its own count of steps."""
+    """Make a text for name lookup with its own step limit."""
     python = _PYTHON.search(text) and not _CXX.search(text)
     return TermText(text, token=PYTHON_TOKEN if python or not _NOT_PYTHON.search(text) else TOKEN)
 

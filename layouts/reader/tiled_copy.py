@@ -1,4 +1,4 @@
-"""CuTe's TiledCopy: make_tiled_copy and its kin in C++ and Python, TiledCopy<…>, and what print(tiled_copy) shows.
+"""CuTe's TiledCopy: make_tiled_copy and its variants in C++ and Python, TiledCopy<…>, and print(tiled_copy).
 
 CUTLASS 4.7, cute/atom/copy_atom.hpp. thr and val layouts map coordinates of the tile to ids; a printed TiledLayout_TV
 maps ids to the tile's elements, column-major. Which of the two a text has is told by the call, not by its shapes.
@@ -61,7 +61,7 @@ def recognise_tiled_copies(text: str) -> tuple[TextMeaning, ...]:
 
 
 def parse_tiled_copy(home: TermText, term: SyntaxTerm) -> TextMeaning | None:
-    """Parse a TiledCopy; None if the text does not say what it is made of."""
+    """Parse a TiledCopy; None if the text does not give its parts."""
     arguments = list((term.angle if term.name == "TiledCopy" else term.args) or ())
     if not arguments:
         return None
@@ -73,17 +73,17 @@ def parse_tiled_copy(home: TermText, term: SyntaxTerm) -> TextMeaning | None:
     if term.name == "make_cotiled_copy":
         return _make_cotiled_meaning(home, copied, arguments) if len(arguments) == 3 else None
     if letter := _OF_OPERAND.fullmatch(term.name):
-        mma = _tiled_mma(home, arguments[1]) if len(arguments) > 1 else None
+        mma = _parse_tiled_mma_argument(home, arguments[1]) if len(arguments) > 1 else None
         copied = copied or CopyAtomMeaning(None, None, None)
         if len(arguments) < 2:
             return None
         return _make_atom_meaning(copied, mma) if letter[2] else _make_operand_meaning(copied, letter[1], mma)
-    if _takes_map(term, arguments):
-        return _of_map_term(home, term, arguments, copied)
-    return _of_layouts(home, term, arguments, copied)
+    if _is_map_call(term, arguments):
+        return _parse_map_term(home, term, arguments, copied)
+    return _parse_layouts(home, term, arguments, copied)
 
 
-def _tiled_mma(home: TermText, value: Any) -> TextMeaning | None:
+def _parse_tiled_mma_argument(home: TermText, value: Any) -> TextMeaning | None:
     """Return the TiledMMA of make_tiled_copy_A(atom, tiled_mma)."""
     value = home.resolve_value(value)
     if not isinstance(value, SyntaxTerm) or not ("ake" in value.name or value.name in ("TiledMMA", "TiledMma")):
@@ -91,15 +91,15 @@ def _tiled_mma(home: TermText, value: Any) -> TextMeaning | None:
     return tiled_mma.parse_tiled_mma(home, value)
 
 
-def _takes_map(term: SyntaxTerm, arguments: list[Any]) -> bool:
-    """Return whether a call takes the map from thread and value, and the tile, as the DSL's make_tiled_copy does."""
+def _is_map_call(term: SyntaxTerm, arguments: list[Any]) -> bool:
+    """Return whether a call takes a thread-value map and a tile, as make_tiled_copy of the DSL does."""
     if term.name in ("TiledCopy", "make_tiled_copy_impl"):
         return True
     of_dsl = term.path.startswith(("cute.", "cutlass.")) and term.name == "make_tiled_copy"
     return of_dsl and len(arguments) < 4 and "thr_layout" not in term.given
 
 
-def _of_map_term(
+def _parse_map_term(
     home: TermText, term: SyntaxTerm, arguments: list[Any], copied: CopyAtomMeaning | None
 ) -> TextMeaning | None:
     """Parse TiledCopy<Copy_Atom, Layout_TV, Tiler> and cute.make_tiled_copy(atom, layout_tv, tiler_mn)."""
@@ -107,12 +107,12 @@ def _of_map_term(
     second = arguments[2] if len(arguments) > 2 else term.get_argument(9, "tiler_mn", "val_layout")
     tv = shapes.parse_layout(home, first) if first is not None else None
     if tv is None:
-        return _of_unknown(copied, None, term.args is not None and first is not None)
+        return _make_unknown_meaning(copied, None, term.args is not None and first is not None)
     _, sizes = shapes.parse_tiler(home, second) if second is not None else (None, [])
     return _make_map_meaning(copied, tv, sizes)
 
 
-def _of_layouts(
+def _parse_layouts(
     home: TermText, term: SyntaxTerm, arguments: list[Any], copied: CopyAtomMeaning | None
 ) -> TextMeaning | None:
     """Parse make_tiled_copy(atom, thread layout, value layout, tile); CuTe has no argument for the tile."""
@@ -121,7 +121,7 @@ def _of_layouts(
     thr = shapes.parse_layout(home, first) if first is not None else None
     val = shapes.parse_layout(home, second) if second is not None else None
     if thr is None:
-        return _of_unknown(copied, val, term.args is not None and first is not None)
+        return _make_unknown_meaning(copied, val, term.args is not None and first is not None)
     opened = ["val_layout"] if second is not None and val is None else []
     layout_meaning = _make_layout_meaning(
         copied, thr, val or (None if opened else shapes.SymbolicLayout((1, 1), (0, 0))), None, opened
@@ -130,7 +130,9 @@ def _of_layouts(
     return layout_meaning if fourth is None else _add_tile(home, layout_meaning, fourth)
 
 
-def _of_unknown(copied: CopyAtomMeaning | None, val: shapes.SymbolicLayout | None, called: bool) -> TextMeaning | None:
+def _make_unknown_meaning(
+    copied: CopyAtomMeaning | None, val: shapes.SymbolicLayout | None, called: bool
+) -> TextMeaning | None:
     """Return a TiledCopy whose first layout is open; None for a mere name."""
     return _make_layout_meaning(copied, None, val, None, ["thr_layout", "val_layout"]) if called else None
 
@@ -146,8 +148,8 @@ def _add_tile(home: TermText, meaning: TextMeaning, value: Any) -> TextMeaning:
     if known and covered and covered != sizes:
         by = "×".join(map(str, covered))
         known = len(covered) == len(sizes) and all(big % small == 0 for big, small in zip(sizes, covered, strict=True))
-        said = "of it at a time." if known else f"at a time, which does not divide {'×'.join(map(str, sizes))}."
-        notices.append(f"The thread and value layouts cover {by} {said}")
+        sentence = "of it at a time." if known else f"at a time, which does not divide {'×'.join(map(str, sizes))}."
+        notices.append(f"The thread and value layouts cover {by} {sentence}")
     tile = sizes if known else None
     facts = {**meaning.facts, "tiler_mn": tile, "body": {**meaning.facts["body"], "tile": tile}}
     title = f"TiledCopy: {facts['threads'] or '?'} threads, tile {'×'.join(map(str, tile)) if tile else '?'}"
@@ -166,22 +168,22 @@ def _make_layout_meaning(
     copied = copied or CopyAtomMeaning(None, None, None)
     threads, values = counts or tuple(shapes.compute_size(part.shape) if part else None for part in (thr, val))
     if tiler is None and thr and val:
-        tiler = _product(thr, val)
+        tiler = _multiply_layouts(thr, val)
     known = tiler if tiler is not None and all(isinstance(part, int) for part in tiler) else None
     body = {
-        "thr_layout": _written(thr),
-        "val_layout": _written(val),
+        "thr_layout": _format_call(thr),
+        "val_layout": _format_call(val),
         "tile": known if known is not None and len(known) == 2 else None,
     }
-    facts = _facts(copied, threads, values, known, body)
+    facts = _make_facts(copied, threads, values, known, body)
     return _make_meaning(facts, copied, opened, shapes.list_symbols(*(part.shape for part in (thr, val) if part)))
 
 
-def _written(laid: shapes.SymbolicLayout | None) -> str | None:
-    return str(laid) if laid else None
+def _format_call(layout: shapes.SymbolicLayout | None) -> str | None:
+    return str(layout) if layout else None
 
 
-def _facts(
+def _make_facts(
     copied: CopyAtomMeaning, threads: int | None, values: int | None, tile: list[Any] | None, body: dict[str, Any]
 ) -> dict[str, Any]:
     """Return the facts of a TiledCopy; body: what POST /tiles/copy takes beside the atom."""
@@ -195,7 +197,7 @@ def _facts(
     }
 
 
-def _product(thr: shapes.SymbolicLayout, val: shapes.SymbolicLayout) -> list[int | None]:
+def _multiply_layouts(thr: shapes.SymbolicLayout, val: shapes.SymbolicLayout) -> list[int | None]:
     """Return the tile that a thread and a value layout cover; None for an open mode."""
     rank = _get_rank(thr, val)
     both = zip(list_mode_sizes(thr.shape, rank), list_mode_sizes(val.shape, rank), strict=True)
@@ -229,10 +231,10 @@ def _make_operand_meaning(copied: CopyAtomMeaning, letter: str, mma: TextMeaning
     facts = mma.facts if mma else {}
     mma_body, tile = facts.get("body"), facts.get("tile_mnk") or ()
     sizes = [tile[n] for n in SIDES[letter.lower()]] if tile and all(isinstance(size, int) for size in tile) else None
-    values = _values_of_mma(letter, sizes, facts) if sizes else None
+    values = _count_mma_values(letter, sizes, facts) if sizes else None
     body = {"tiled_mma": dict(mma_body) if mma_body else None, "operand": letter.lower(), "tile": sizes}
     opened = list(mma.undetermined) if mma else ["tiled_mma"]
-    return _make_meaning(_facts(copied, facts.get("threads"), values, sizes, body), copied, opened, [])
+    return _make_meaning(_make_facts(copied, facts.get("threads"), values, sizes, body), copied, opened, [])
 
 
 def _make_atom_meaning(copied: CopyAtomMeaning, mma: TextMeaning | None) -> TextMeaning:
@@ -241,28 +243,28 @@ def _make_atom_meaning(copied: CopyAtomMeaning, mma: TextMeaning | None) -> Text
     body = {**meaning.facts["body"], "operand": "c_atom", "tile": None}
     facts = {**meaning.facts, "values_per_thread": None, "tiler_mn": None, "body": body}
     opened = [name for name in meaning.undetermined if name not in ("values_per_thread", "tiler_mn")]
-    made = _compute_copy(body) if not opened else None
-    if made is None:
+    result = _compute_copy(body) if not opened else None
+    if result is None:
         return _make_meaning(facts, copied, opened, [])
-    sizes = list(made.tiler)
-    facts |= {"values_per_thread": made.values, "tiler_mn": sizes, "body": {**body, "tile": sizes}}
+    sizes = list(result.tiler)
+    facts |= {"values_per_thread": result.values, "tiler_mn": sizes, "body": {**body, "tile": sizes}}
     return _make_meaning(facts, copied, opened, [])
 
 
 def _compute_copy(body: Mapping[str, Any]) -> TiledCopy | None:
-    """Compute a TiledCopy from the body of POST /tiles/copy; None where CuTe refuses it."""
+    """Compute a TiledCopy from the body of POST /tiles/copy; None if CuTe rejects it."""
     from lanescope.tiles.copy import tiled_copy  # the maps load when a TiledCopy is complete
     from lanescope.tiles.tiled_mma import tiled_mma as make_mma
 
-    given = {name: value for name, value in body.items() if value is not None and name != "atom"}
+    arguments = {name: value for name, value in body.items() if value is not None and name != "atom"}
     try:
-        if mma := given.pop("tiled_mma", None):
-            given["tiled_mma"] = make_mma(mma["atom"], mma["atom_layout"], mma["permutation"], mma["tile"])
-        if like := given.pop("like", None):
-            given["like"] = _compute_copy(like)
-            if given["like"] is None:
+        if mma := arguments.pop("tiled_mma", None):
+            arguments["tiled_mma"] = make_mma(mma["atom"], mma["atom_layout"], mma["permutation"], mma["tile"])
+        if like := arguments.pop("like", None):
+            arguments["like"] = _compute_copy(like)
+            if arguments["like"] is None:
                 return None
-        return tiled_copy(body["atom"], **given)
+        return tiled_copy(body["atom"], **arguments)
     except LayoutError:
         return None
 
@@ -276,7 +278,7 @@ def _make_like_meaning(home: TermText, term: SyntaxTerm, copied: CopyAtomMeaning
     opened = (
         [name for name in like.undetermined if name not in ("element_bits", "atom", "bits")] if like else ["tiled_copy"]
     )
-    shown = _facts(copied, facts.get("threads"), facts.get("values_per_thread"), facts.get("tiler_mn"), body)
+    shown = _make_facts(copied, facts.get("threads"), facts.get("values_per_thread"), facts.get("tiler_mn"), body)
     return _make_meaning(shown, copied, opened, [])
 
 
@@ -286,10 +288,10 @@ def is_made(value: SyntaxTerm) -> bool:
 
 def _make_cotiled_meaning(home: TermText, copied: CopyAtomMeaning | None, arguments: list[Any]) -> TextMeaning:
     """Make the meaning of make_cotiled_copy(atom, (thread, value) → address, coordinate → address)."""
-    tv, data = (shapes.parse_layout(home, one) for one in arguments[1:])
+    tv, data = (shapes.parse_layout(home, argument) for argument in arguments[1:])
     opened = [name for name, one in (("atom_tv_layout", tv), ("data_layout", data)) if one is None or not one.known]
     names = shapes.list_symbols(*(one.shape for one in (tv, data) if one))
-    counts = _counts(tv) if tv else (None, None)
+    counts = _count_elements(tv) if tv else (None, None)
     if opened or tv is None or data is None:
         return _make_layout_meaning(copied, None, None, None, [*opened, *names], counts)
     try:
@@ -302,7 +304,7 @@ def _make_cotiled_meaning(home: TermText, copied: CopyAtomMeaning | None, argume
     return _make_map_meaning(copied, laid, sizes, f"({','.join(modes)})")
 
 
-def _values_of_mma(letter: str, sizes: list[int], facts: Mapping[str, Any]) -> int | None:
+def _count_mma_values(letter: str, sizes: list[int], facts: Mapping[str, Any]) -> int | None:
     """Return how many elements of an operand's tile a thread of a TiledMMA holds.
 
     None if its atom is open, or reads the operand through a descriptor.
@@ -330,21 +332,21 @@ def _make_map_meaning(
     tiler: as written, if it is not sizes alone.
     """
     plain = len(sizes) == 2 and all(isinstance(size, int) for size in sizes)
-    counts = _counts(tv)
+    counts = _count_elements(tv)
     placed = plain and None not in counts and tv.stride is not None
-    turned = invert_map(tv, sizes) if placed and ":" not in (tiler or "") else None
-    thr, val = turned or (None, None)
+    inverse = invert_map(tv, sizes) if placed and ":" not in (tiler or "") else None
+    thr, val = inverse or (None, None)
     opened = [] if placed else ["thr_layout", "val_layout"]
     layout_meaning = _make_layout_meaning(copied, thr, val, sizes if plain else None, opened, counts)
-    if placed and turned is None:
+    if placed and inverse is None:
         body = layout_meaning.facts["body"]
         del body["thr_layout"], body["val_layout"]
         body |= {"layout_tv": str(tv), "tiler_mn": tiler or format_tuple(tuple(sizes))}
     return layout_meaning
 
 
-def _counts(tv: shapes.SymbolicLayout) -> tuple[int | None, int | None]:
-    """Return how many threads and values a map has; None for what is open."""
+def _count_elements(tv: shapes.SymbolicLayout) -> tuple[int | None, int | None]:
+    """Return the number of threads and values of a map; None for an open one."""
     if not isinstance(tv.shape, tuple) or len(tv.shape) != 2:
         return None, None
     return shapes.compute_size(tv.shape[0]), shapes.compute_size(tv.shape[1])
@@ -363,7 +365,7 @@ def _find_print_blocks(text: str) -> list[dict[str, str]]:
         if name == "tiler" or not blocks:
             blocks.append({})
         blocks[-1].setdefault(name, value)
-    return [one for one in blocks if "tiler" in one and "tv" in one][:_MOST_MADE]
+    return [block for block in blocks if "tiler" in block and "tv" in block][:_MOST_MADE]
 
 
 def _parse_print(block: dict[str, str]) -> TextMeaning | None:

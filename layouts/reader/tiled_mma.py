@@ -1,4 +1,4 @@
-"""CuTe's TiledMMA: types, make_tiled_mma in C++ and Python, and what print(tiled_mma) shows.
+"""CuTe's TiledMMA: types, make_tiled_mma in C++ and Python, and print(tiled_mma).
 
 CUTLASS 4.7, cute/atom/mma_atom.hpp: threads are V of the atom times AtomLayoutMNK; the tile of one TiledMMA is the
 larger of atoms × atom and the permutation, in each of M, N, K.
@@ -46,7 +46,7 @@ SCALAR = "UniversalFMA multiplies one element by one in each thread; it is not a
 
 
 def recognise_lone_atom(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise the UMMA atom of a text that makes no TiledMMA of it: the TiledMMA of that atom alone."""
+    """Recognise a text's UMMA atom outside a TiledMMA, as the TiledMMA of that atom alone."""
     if _MADE.search(text) or _HEAD.search(text) or not umma_atoms.is_atom(text) or umma_atoms.is_tcgen05_mma(text):
         return ()
     spelled = umma_atoms.parse_umma_text(text)
@@ -74,15 +74,15 @@ def recognise_tiled_mmas(text: str) -> tuple[TextMeaning, ...]:
 
 
 def finish_meaning(home: TermText, term: SyntaxTerm, meaning: TextMeaning) -> TextMeaning:
-    """Name what is missing by the names of the text, and the instantiation that it is read for."""
+    """Name what is missing by the text's names, and the instantiation that was used."""
     used = describe_instantiation(home, term.span[0])
-    said = (f"Read for {used}, the only instantiation in the text.",) if used else ()
-    return replace(meaning, undetermined=home.list_missing(meaning.undetermined), notices=(*meaning.notices, *said))
+    notice = (f"Read for {used}, the only instantiation in the text.",) if used else ()
+    return replace(meaning, undetermined=home.list_missing(meaning.undetermined), notices=(*meaning.notices, *notice))
 
 
 def parse_tiled_mma(home: TermText, term: SyntaxTerm) -> TextMeaning | None:
-    """Parse a TiledMMA; None if the text does not say what it is made of."""
-    parts = _trivial_parts(home, term) if term.name == "make_trivial_tiled_mma" else _parts(home, term)
+    """Parse a TiledMMA; None if the text does not give its parts."""
+    parts = _parse_trivial_parts(home, term) if term.name == "make_trivial_tiled_mma" else _parse_parts(home, term)
     if parts is None:
         return None
     atom, layout, third = parts
@@ -101,7 +101,7 @@ def parse_tiled_mma(home: TermText, term: SyntaxTerm) -> TextMeaning | None:
 _Parts = tuple[AtomMeaning | None, Any, Any]
 
 
-def _trivial_parts(home: TermText, term: SyntaxTerm) -> _Parts | None:
+def _parse_trivial_parts(home: TermText, term: SyntaxTerm) -> _Parts | None:
     """Return the parts of the DSL's make_trivial_tiled_mma(types, majors, …, atom_layout_mnk, …)."""
     if len(term.args or ()) < 4 and not term.named:
         return None
@@ -111,7 +111,7 @@ def _trivial_parts(home: TermText, term: SyntaxTerm) -> _Parts | None:
     return atom, None if atom and atom.umma else term.get_argument(5, "atom_layout_mnk"), None
 
 
-def _parts(home: TermText, term: SyntaxTerm) -> _Parts | None:
+def _parse_parts(home: TermText, term: SyntaxTerm) -> _Parts | None:
     """Return the parts of make_tiled_mma(atom, atom layout, permutation) and TiledMMA<…>."""
     arguments = (term.args if term.name == "make_tiled_mma" else term.angle) or ()
     if not arguments and not term.named:
@@ -123,8 +123,8 @@ def _parts(home: TermText, term: SyntaxTerm) -> _Parts | None:
     first = argument(0, "op_or_atom", "op", "atom")
     layout = argument(1, "atom_layout_mnk", "atom_layout")
     third = argument(2, "permutation_mnk", "permutation_tiler")
-    meant = home.resolve_value(first)
-    if term.name != "make_tiled_mma" and isinstance(meant, SyntaxTerm) and meant.name == "Atom":
+    resolved = home.resolve_value(first)
+    if term.name != "make_tiled_mma" and isinstance(resolved, SyntaxTerm) and resolved.name == "Atom":
         return None  # CuTe's own TiledMMA<Atom, TiledThr, TiledPerm>
     atom = atoms.parse_atom(home, first)
     if term.args is None and all(part is None for part in (atom, layout, third)):
@@ -133,7 +133,7 @@ def _parts(home: TermText, term: SyntaxTerm) -> _Parts | None:
 
 
 def _add_third(home: TermText, tiled: _Tiled, third: Any) -> None:
-    """Add the permutation of M, N and K, or the value layout that older CuTe takes in its place."""
+    """Add the third argument: the permutation of M, N and K, or the value layout of older CuTe."""
     value = home.resolve_value(third)
     if not isinstance(value, SyntaxTerm) or value.name not in ("Layout", "make_layout"):
         tiled.permutation, tiled.sizes = shapes.parse_tiler(home, third)
@@ -150,9 +150,7 @@ def _add_third(home: TermText, tiled: _Tiled, third: Any) -> None:
 
 @dataclass(slots=True)
 class _Tiled:
-    """A TiledMMA as far as a text says what it is. laid: the atom layout, None for one atom; sizes: those of the
-    permutation's modes; printed_threads: as a print says them.
-    """
+    """The parts of a TiledMMA that a text gives."""
 
     atom: AtomMeaning | None
     laid: shapes.SymbolicLayout | None
@@ -169,7 +167,7 @@ class _Tiled:
 
     @property
     def atoms_mnk(self) -> list[Any]:
-        """How many atoms stand in M, N and K."""
+        """The number of atoms along M, N and K."""
         return _list_three_sizes(self.laid.shape) if self.laid else [1, 1, 1]
 
     @property
@@ -252,7 +250,7 @@ class _Tiled:
 
     @property
     def umma_facts(self) -> dict[str, Any]:
-        """What is known of an UMMA atom whose arguments are known."""
+        """The facts of an UMMA atom with known arguments."""
         atom = self.umma.atom if self.umma else None
         if atom is None:
             return {}
@@ -261,7 +259,7 @@ class _Tiled:
 
     @property
     def atom_notices(self) -> list[str]:
-        """What to know of an atom of tensor memory."""
+        """Notices about an atom of tensor memory."""
         if self.umma and self.umma.atom:
             open_ = ", ".join(self.umma.open)
             return [UMMA, *([f"The text leaves {open_} open; the tile is the same for all."] if open_ else [])]
@@ -271,7 +269,7 @@ class _Tiled:
 
 
 def parse_atoms(layout: str) -> list[int]:
-    """Return how many atoms an atom layout has in M, N and K."""
+    """Return the number of atoms of an atom layout in M, N and K."""
     laid = shapes.parse_printed_layout(layout)
     sizes = _list_three_sizes(laid.shape) if laid else []
     if len(sizes) != 3 or not all(isinstance(size, int) for size in sizes):
@@ -288,13 +286,13 @@ def _list_three_sizes(shape: Any) -> list[Any]:
     return [*sizes, *[1] * (3 - len(sizes))]
 
 
-def _pad_to_rank_three(laid: shapes.SymbolicLayout) -> shapes.SymbolicLayout:
-    if isinstance(laid.shape, tuple) and len(laid.shape) >= 3:
-        return laid
-    shape = laid.shape if isinstance(laid.shape, tuple) else (laid.shape,)
-    stride = laid.stride if isinstance(laid.stride, tuple) else (laid.stride,)
+def _pad_to_rank_three(layout: shapes.SymbolicLayout) -> shapes.SymbolicLayout:
+    if isinstance(layout.shape, tuple) and len(layout.shape) >= 3:
+        return layout
+    shape = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
+    stride = layout.stride if isinstance(layout.stride, tuple) else (layout.stride,)
     more = 3 - len(shape)
-    return shapes.SymbolicLayout((*shape, *[1] * more), None if laid.stride is None else (*stride, *[0] * more))
+    return shapes.SymbolicLayout((*shape, *[1] * more), None if layout.stride is None else (*stride, *[0] * more))
 
 
 def _multiply_sizes(shape: list[Any] | None, by: list[Any]) -> list[Any] | None:
@@ -322,7 +320,7 @@ def _find_print_blocks(text: str) -> list[dict[str, str]]:
         if name == "thr" or not blocks or (name in blocks[-1] and name != "thr"):
             blocks.append({})
         blocks[-1][name] = value
-    return [one for one in blocks if "thr" in one or "shape" in one][:_MOST_MADE]
+    return [block for block in blocks if "thr" in block or "shape" in block][:_MOST_MADE]
 
 
 def _parse_print(block: dict[str, str]) -> TextMeaning | None:
@@ -330,11 +328,11 @@ def _parse_print(block: dict[str, str]) -> TextMeaning | None:
     if thr is None or not isinstance(thr.shape, tuple) or len(thr.shape) < 2:
         return None
     in_atom = shapes.compute_size(thr.shape[0]) or 1
-    sizes = _printed_sizes(block)
+    sizes = _parse_printed_sizes(block)
     fitting = [i for i in catalog.instructions() if _matches_print(i, sizes, in_atom, block)] if sizes else []
     memory = bool(sizes) and in_atom <= 2 and sizes["m"] >= 64
     atom = AtomMeaning(tuple(fitting), "", {}, memory, bool(fitting) and _holds_a(fitting[0], block))
-    tiled = _Tiled(atom, _printed_atoms(thr, in_atom), printed_threads=shapes.compute_size(thr.shape))
+    tiled = _Tiled(atom, _parse_printed_atoms(thr, in_atom), printed_threads=shapes.compute_size(thr.shape))
     if "permutation" in block:
         tiled.permutation, tiled.sizes = shapes.parse_printed_tiler(block["permutation"])
     if fitting:
@@ -345,18 +343,18 @@ def _parse_print(block: dict[str, str]) -> TextMeaning | None:
             )
         return tiled.meaning
     tiled.opened.append("atom")
-    return _of_sizes(tiled, sizes, in_atom) if sizes else tiled.meaning
+    return _make_sized_meaning(tiled, sizes, in_atom) if sizes else tiled.meaning
 
 
-def _printed_atoms(thr: shapes.SymbolicLayout, in_atom: int) -> shapes.SymbolicLayout:
+def _parse_printed_atoms(thr: shapes.SymbolicLayout, in_atom: int) -> shapes.SymbolicLayout:
     """Return the layout of the atoms, without the threads of one atom that come first in ThrLayoutVMNK."""
     steps = tuple(_divide_strides(step, in_atom) for step in thr.stride[1:])
     modes = thr.shape[1:]
     return shapes.SymbolicLayout(modes, steps if all(s is not None for s in steps) else make_compact_strides(modes))
 
 
-def _printed_sizes(block: dict[str, str]) -> dict[str, int]:
-    """Return M, N and K of the atom that a print names, {} if it names none."""
+def _parse_printed_sizes(block: dict[str, str]) -> dict[str, int]:
+    """Return M, N and K of a printed atom's name, {} if there is none."""
     shape = shapes.parse_printed_layout(block.get("shape", ""))
     modes = shape.shape if shape and isinstance(shape.shape, tuple) else ()
     return (
@@ -371,8 +369,8 @@ def _holds_a(i: Instruction, block: dict[str, str]) -> bool:
     return any(list_leaves(of_threads)) and i.family.by_descriptor
 
 
-def _of_sizes(tiled: _Tiled, sizes: dict[str, int], in_atom: int) -> TextMeaning:
-    """Return a TiledMMA whose atom is known by its shape alone; it may be a tcgen05.mma."""
+def _make_sized_meaning(tiled: _Tiled, sizes: dict[str, int], in_atom: int) -> TextMeaning:
+    """Return a TiledMMA of which only the atom's shape is known; it may be a tcgen05.mma."""
     issued = []
     if tiled.atom and tiled.atom.tensor_memory:
         issued = umma_atom.find_fitting_opcodes(in_atom, sizes["m"], sizes["n"], sizes["k"])
@@ -403,28 +401,28 @@ def _matches_print(i: Instruction, sizes: dict[str, int], threads: int, block: d
         return False
     if threads != count_atom_threads(i):
         return False
-    return threads == 8 or all(_fits(i, letter, block) for letter in "abc")
+    return threads == 8 or all(_can_print(i, letter, block) for letter in "abc")
 
 
-def _fits(i: Instruction, letter: str, block: dict[str, str]) -> bool:
+def _can_print(i: Instruction, letter: str, block: dict[str, str]) -> bool:
     """Return whether an operand's map agrees with a print.
 
     What the print does not show, or shows of shared memory, agrees.
     """
     op = i.operands.get(letter) or (i.operands.get("d") if letter == "c" else None)
-    laid = shapes.parse_printed_layout(block[letter]) if letter in block else None
-    if laid is None or op is None:
+    layout = shapes.parse_printed_layout(block[letter]) if letter in block else None
+    if layout is None or op is None:
         return True
     if letter == "a" and any(operand.sparsity for operand in i.operands.values()):
         return True
-    if i.family.by_descriptor and (letter == "b" or (letter == "a" and 0 in list_leaves(laid.stride[:1]))):
+    if i.family.by_descriptor and (letter == "b" or (letter == "a" and 0 in list_leaves(layout.stride[:1]))):
         return True
-    return is_same_map(op, laid, letter == "b")
+    return is_same_map(op, layout, letter == "b")
 
 
-def is_same_map(op: Operand, laid: shapes.SymbolicLayout, turned: bool) -> bool:
+def is_same_map(op: Operand, layout: shapes.SymbolicLayout, turned: bool) -> bool:
     """Return whether a TV layout (thread, value) → element is an operand's map; turned: CuTe's B, which is (n, k)."""
-    shape, stride = laid.shape, laid.stride
+    shape, stride = layout.shape, layout.stride
     if not isinstance(shape, tuple) or len(shape) != 2:
         return False
     if (shapes.compute_size(shape[0]), shapes.compute_size(shape[1])) != (op.threads, op.values):

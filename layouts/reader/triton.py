@@ -38,7 +38,7 @@ _MOST_MADE = 16
 
 @dataclass(frozen=True, slots=True)
 class GluonClass:
-    """A Gluon class: the attribute it becomes, its parameters in order with MLIR's names."""
+    """A Gluon class: its MLIR attribute and its parameters in order, by MLIR's names."""
 
     attribute: str
     names: tuple[tuple[str, str], ...]  # (Python's, MLIR's)
@@ -99,7 +99,7 @@ _NOTED = {
 }
 _OF_VERSIONS = (  # of nvidia_mma
     (1, "versionMajor 1 is Volta's layout, which Triton has dropped."),
-    (5, "versionMajor 5 is tcgen05: D lies in tensor memory, #ttng.tensor_memory_encoding lays it out."),
+    (5, "versionMajor 5 is tcgen05: D is in tensor memory, #ttng.tensor_memory_encoding lays it out."),
 )
 _SHARED = frozenset((*SHARED, "shared"))
 _KNOWN = frozenset(row.attribute for row in GLUON.values()) | {"generic_linear"} | _SHARED | frozenset(_REFUSED)
@@ -189,10 +189,10 @@ def _parse_gluon(home: TermText, term: SyntaxTerm) -> tuple[str | None, dict[str
     params |= {names.get(key, key): _parse_parameter(home, value) for key, value in term.named}
     if not params and row.names and name != "TensorMemoryScalesLayout":
         return None, None
-    return row.attribute, amd_layouts.upgrade_parameters(row.attribute, _as_mlir(name, params))
+    return row.attribute, amd_layouts.upgrade_parameters(row.attribute, _convert_to_mlir(name, params))
 
 
-def _as_mlir(name: str, params: dict[str, Any]) -> dict[str, Any]:
+def _convert_to_mlir(name: str, params: dict[str, Any]) -> dict[str, Any]:
     """Convert a Gluon class's parameters to those of MLIR's attribute: split, renamed or left out."""
     version = params.pop("version", None)
     if isinstance(version, list) and version:
@@ -213,7 +213,7 @@ def _as_mlir(name: str, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parse_parent(home: TermText, value: SyntaxTerm) -> dict[str, Any] | None:
-    """Parse a layout that is the parameter of another; None for what is no layout."""
+    """Parse a layout that is another's parameter; None for other values."""
     known = _parse_attribute if value.path.startswith("#") else _parse_gluon
     if not value.named and not value.args:
         return None
@@ -221,21 +221,21 @@ def _parse_parent(home: TermText, value: SyntaxTerm) -> dict[str, Any] | None:
     return {"attribute": attribute, "params": params} if attribute is not None and params is not None else None
 
 
-def _parse_parameter(home: TermText, value: Any, deep: int = 0) -> Any:
+def _parse_parameter(home: TermText, value: Any, depth: int = 0) -> Any:
     """Parse a parameter as JSON: numbers, lists, true and false, a parent; a symbol by its name."""
-    value = home.resolve_value(value) if deep < 8 else value
+    value = home.resolve_value(value) if depth < 8 else value
     if isinstance(value, tuple):
-        return [_parse_parameter(home, item, deep + 1) for item in value]
+        return [_parse_parameter(home, item, depth + 1) for item in value]
     if not isinstance(value, SyntaxTerm):
         return value
     if value.path in ("true", "True", "false", "False"):
         return value.path.lower() == "true"
-    if value.path == "{}" and deep < 8:  # ctaLayout = {warp = […]}
-        return {key: _parse_parameter(home, item, deep + 1) for key, item in value.named}
+    if value.path == "{}" and depth < 8:  # ctaLayout = {warp = […]}
+        return {key: _parse_parameter(home, item, depth + 1) for key, item in value.named}
     if parent := _parse_parent(home, value):
         return parent
     if value.name == "constexpr" and value.args:
-        return _parse_parameter(home, value.args[0], deep + 1)
+        return _parse_parameter(home, value.args[0], depth + 1)
     return home.get_number_or_words(value)
 
 
@@ -281,15 +281,15 @@ def _list_symbols(value: Any) -> list[str]:
 def _make_meaning(
     attribute: str, params: dict[str, Any], words: str, shape: tuple[list[int], int | None] | None
 ) -> TextMeaning:
-    letter = _operand(attribute, params)
-    sizes, bits = _tensor(attribute, params, shape)
+    letter = _find_operand(attribute, params)
+    sizes, bits = _find_tensor(attribute, params, shape)
     opened = [] if sizes else ["shape"]
     opened += [] if bits else ["element_bits"]
     opened += [name for name in dict.fromkeys(_list_symbols(list(params.values()))) if name]
     facts: dict[str, Any] = {
         "attribute": attribute,
         "params": {key: _format_parent(value) for key, value in params.items()},
-        "candidates": [i.ptx for i in _candidates(attribute, params, letter, bits)][:_MOST_LISTED],
+        "candidates": [i.ptx for i in _list_candidates(attribute, params, letter, bits)][:_MOST_LISTED],
         "operand": letter,
         "body": {"text": words, "shape": sizes, "element_bits": bits},
     }
@@ -305,7 +305,7 @@ def _make_meaning(
     )
 
 
-def _operand(attribute: str, params: dict[str, Any]) -> str | None:
+def _find_operand(attribute: str, params: dict[str, Any]) -> str | None:
     """Return the operand of an MMA that a layout belongs to."""
     if attribute == "nvidia_mma":
         return "d"
@@ -313,10 +313,10 @@ def _operand(attribute: str, params: dict[str, Any]) -> str | None:
     return "ab"[index] if attribute == "dot_op" and type(index) is int and index in (0, 1) else None
 
 
-def _tensor(
+def _find_tensor(
     attribute: str, params: dict[str, Any], shape: tuple[list[int], int | None] | None
 ) -> tuple[list[int] | None, int | None]:
-    """Return (sizes of the tensor, bits of an element), by the text or by the layout; None for what is open."""
+    """Return (sizes of the tensor, bits of an element) from the text or the layout; None for what is open."""
     own_shape = params.get("shape") if attribute in ("linear", "padded_shared") else None
     sizes, bits = shape or (own_shape, None)
     if bits is None and isinstance(params.get("elementBitWidth"), int):
@@ -325,7 +325,7 @@ def _tensor(
     return sizes if known else None, bits
 
 
-def _candidates(attribute: str, params: dict[str, Any], letter: str | None, bits: int | None) -> list[Instruction]:
+def _list_candidates(attribute: str, params: dict[str, Any], letter: str | None, bits: int | None) -> list[Instruction]:
     """Return the instructions of the MMA that a layout is based on.
 
     For A or B those with its bits, if there are any.

@@ -1,5 +1,4 @@
-"""Triton's and Gluon's products of a warpgroup by their operations: warp_group_dot of TritonNvidiaGPU, warpgroup_mma of
-Gluon. Their tensors' types say which wgmma they can become; N is Triton's choice.
+"""Triton's and Gluon's warpgroup products by operation: warp_group_dot of TritonNvidiaGPU, warpgroup_mma of Gluon.
 
 Triton 3.9: TritonNvidiaGPUOps.td; mmaVersionToInstrShape (lib/Dialect/TritonGPU/Transforms/Utility.cpp) takes an N that
 divides the tensor's, the greatest that the warps leave.

@@ -1,7 +1,7 @@
-"""A TTGIR module: its layouts, the tensors that have them, the operations that use them, and its conversions.
+"""The layouts of a TTGIR module, their tensors and operations, and its layout conversions.
 
 Only types and operation names are read: `tensor<…, #blocked>` and `!ttg.memdesc<…>` after an operation. An alias
-(`#blocked = #ttg.blocked<…>`) is written out, so that each layout's text stands alone. Triton 3.9's printed form.
+(`#blocked = #ttg.blocked<…>`) is written out, so that each layout's text is self-contained. Triton 3.9's printed form.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ModuleLayout:
 
 @dataclass(frozen=True, slots=True)
 class LayoutConversion:
-    """ttg.convert_layout operations of one source and destination; lines: where they stand, from 1."""
+    """ttg.convert_layout operations of one source and destination; lines: where they are, from 1."""
 
     source: TensorType
     target: TensorType
@@ -120,11 +120,11 @@ def parse_module(text: str) -> TtgirModule | None:
 def _find_aliases(text: str) -> Iterator[tuple[str, str]]:
     """Yield (name, attribute) of every alias; an attribute may span several lines."""
     for match in _ALIAS.finditer(text):
-        deep, end = 0, match.end()
+        depth, end = 0, match.end()
         for at in range(match.end(), min(len(text), match.end() + LONGEST_LAYOUT)):
             mark = text[at]
-            deep += (mark in "<[({") - (mark in "])}" or (mark == ">" and text[at - 1] != "-"))
-            if deep <= 0:
+            depth += (mark in "<[({") - (mark in "])}" or (mark == ">" and text[at - 1] != "-"))
+            if depth <= 0:
                 end = at + (mark in "])}>")
                 break
         yield match[1], text[match.start(2) : end].strip()

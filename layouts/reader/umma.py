@@ -1,5 +1,5 @@
-"""UMMA atoms as code spells them: CUTLASS's SM100_MMA_… with its template arguments, cute.nvgpu.tcgen05's operations,
-what printing those shows, and a tcgen05.mma in PTX.
+"""UMMA atoms: CUTLASS's SM100_MMA_… with template arguments, cute.nvgpu.tcgen05's operations and their prints, and
+tcgen05.mma in PTX.
 """
 
 from __future__ import annotations
@@ -36,8 +36,10 @@ _MAJOR = re.compile(r"(?:^|::|\.|_)(MN|K)$")
 
 @dataclass(frozen=True, slots=True)
 class SpelledAtom:
-    """An atom of a text. atom: None if the text leaves more than types open; open: what it leaves open, by its
-    words; where: the characters that spell it; text: the atom alone, with the names that the text defines put in.
+    """An atom of a text.
+
+    atom: None if more than types are open; open: the words of open values; where: the span of the atom; text: the atom
+    alone, with the text's definitions substituted.
     """
 
     atom: UmmaAtom | None
@@ -70,7 +72,7 @@ def parse_umma_term(home: TermText, value: SyntaxTerm) -> SpelledAtom | None:
 
 
 def expand_names(home: TermText, value: SyntaxTerm) -> str:
-    """Expand the names that a term's text defines, so that the bench takes it on its own."""
+    """Substitute a term's names by their definitions, so that it is complete on its own."""
 
     def one(part: Any) -> str:
         size = home.parse_number(part)
@@ -123,7 +125,7 @@ def _count_common_words(stem: str, name: str) -> int:
 
 def _parse_template(home: TermText, value: SyntaxTerm) -> SpelledAtom:
     row, ending, pair = find_atom_row(value.name)
-    said = _template_arguments(row, ending, value)
+    said = _list_template_arguments(row, ending, value)
     vs = home.parse_number(said["vs"]) if "vs" in said else 0
     if vs is None:
         return SpelledAtom(None, value.name, (home.format_words(said["vs"]),), value.span)
@@ -148,7 +150,7 @@ def _parse_template(home: TermText, value: SyntaxTerm) -> SpelledAtom:
     return SpelledAtom(atom, value.name, open_, value.span)
 
 
-def _template_arguments(row: AtomRow, ending: str, value: SyntaxTerm) -> dict[str, Any]:
+def _list_template_arguments(row: AtomRow, ending: str, value: SyntaxTerm) -> dict[str, Any]:
     """Return the template arguments of an atom by name. LayoutError if there are too few."""
     names = ["a", "b", "d"]
     names += ["scale_type"] if "MX" in row.stem else []
@@ -197,7 +199,7 @@ def _parse_wish(home: TermText, kind: MmaKind, said: Mapping[str, Any]) -> tuple
 
 
 def _parse_type(kind: MmaKind, field: str, value: Any, words: str, wish: dict[str, object], opened: list[str]) -> None:
-    """Parse one type of a wish; LayoutError if the kind does not take it."""
+    """Parse one type of the instruction descriptor; LayoutError if the kind does not take it."""
     name = parse_element_type(value)
     if not name:
         opened.append(words)
@@ -304,7 +306,7 @@ def _make_operation_atom(
 
 
 def _set_scale_type(kind: MmaKind, row: OperationRow, wish: dict[str, object]) -> None:
-    """Set the type of the factors if the operation states it, and K if that is 96."""
+    """Set the type of the scale factors from the operation, and K if it is 96."""
     if row.factors == "2X" and kind.has_field("scale_type"):
         wish["scale_type"] = "ue8m0"
     elif wish.get("scale_type") is None and row.factors == "4X":
@@ -319,7 +321,7 @@ def _get_last_word(value: Any) -> str:
 
 
 def _parse_print(text: str, printed: re.Match[str]) -> SpelledAtom:
-    """Parse what print shows of an operation: a title, and a line a field."""
+    """Parse a printed operation: a title, and a line per field."""
     name = next((name for name, row in OPERATIONS.items() if row.title == printed[0]), "")
     if not name:
         raise LayoutError(
@@ -351,7 +353,7 @@ def _parse_print(text: str, printed: re.Match[str]) -> SpelledAtom:
 # PTX ----------------------------------------------------------------------------------------------------------------
 
 
-def atom_from_instruction(instruction: Instruction, text: str, word: str, tensor: bool | None = None) -> UmmaAtom:
+def make_instruction_atom(instruction: Instruction, text: str, word: str, tensor: bool | None = None) -> UmmaAtom:
     """Return the atom of a tcgen05.mma.
 
     word: its instruction descriptor or a wish, the default one if empty; tensor: whether A is in tensor memory, None to
@@ -372,7 +374,7 @@ def atom_from_instruction(instruction: Instruction, text: str, word: str, tensor
 
 
 def find_tcgen05_mma(text: str) -> Instruction | None:
-    """Find the tcgen05.mma that a text begins with, None if it begins with none."""
+    """Find the tcgen05.mma at the beginning of a text, None if there is none."""
     match = _BEGINS.match(text)
     if not match:
         return None

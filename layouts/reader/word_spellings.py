@@ -1,4 +1,4 @@
-"""How programs, debuggers and compilers spell the words of descriptors: a reader for each spelling, in `_SPELLINGS`."""
+"""Spellings of descriptor words in programs, debuggers and compilers, with a parser for each in `_SPELLINGS`."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def is_address_number(word: int) -> bool:
     return word >> 47 == 0 and word >> 44 in (0x5, 0x7)
 
 
-def marked(word: int) -> bool:
-    """Return whether a number has what others seldom have: a swizzle mode, or Blackwell's version."""
+def has_descriptor_marks(word: int) -> bool:
+    """Return whether a number has a property that other numbers seldom have: a swizzle mode, or Blackwell's version."""
     return word >> 62 > 0 or not get_format_of_word(word).usual
 
 
@@ -78,7 +78,7 @@ def parse_number(spelled: str) -> int:
     return int(spelled, 16 if spelled[:2].lower() == "0x" else 10)
 
 
-def _value(spelled: str) -> int | None:
+def _join_value(spelled: str) -> int | None:
     value = parse_number(re.sub(r"[uUlL]+$", "", spelled))
     return value & WORD if -(1 << 63) <= value <= WORD else None
 
@@ -95,20 +95,20 @@ def find_words(text: str) -> Iterator[LabelledWord]:
 
 
 def _find_shown(text: str) -> Iterator[LabelledWord]:
-    """Find `$1 = …` of a debugger, labelled with what it was asked for."""
+    """Find `$1 = …` of a debugger, labelled by the printed expression."""
     expressions = printed_columns.find_debugger_questions(text) if "$" in text else {}
     for match in _SHOWN.finditer(text):
-        word = _value(match["word"])
+        word = _join_value(match["word"])
         if word is not None and is_likely_descriptor(word):
             yield LabelledWord(expressions.get(match.start("word"), ""), word, match.span("word"), False)
 
 
 def _find_listed(text: str) -> Iterator[LabelledWord]:
-    """Find the items of arrays, as a debugger, NumPy and PyTorch print them."""
+    """Find the items of arrays as printed by a debugger, NumPy or PyTorch."""
     for match in (*_ARRAY.finditer(text), *_LISTED.finditer(text)):
         start = match.start("items")
         for item in re.finditer(_LONG, match["items"]):
-            word = _value(item[0])
+            word = _join_value(item[0])
             if word is not None and is_likely_descriptor(word):
                 yield LabelledWord("", word, (start + item.start(), start + item.end()), False)
 
@@ -135,13 +135,13 @@ def _parse_halves(*halves: str) -> tuple[int, ...]:
 
 
 def _find_vectors(text: str) -> Iterator[LabelledWord]:
-    """Find {x = …, y = …}, a debugger's uint2; without a label it must have a swizzle, which a point has not."""
+    """Find {x = …, y = …}, a debugger's uint2; an unlabelled one must have a swizzle, unlike a point."""
     for match in _VECTOR.finditer(text):
         word = (parse_number(match["one"].rstrip("uU")) | parse_number(match["two"].rstrip("uU")) << 32) & WORD
         label = _get_label_before(text, match.start()) or _get_label_before(
             text, text.rfind("\n", 0, match.start()) + 1
         )
-        if is_likely_descriptor(word) and (label or marked(word)):
+        if is_likely_descriptor(word) and (label or has_descriptor_marks(word)):
             yield LabelledWord(label, word, match.span(), bool(label))
 
 
@@ -158,19 +158,23 @@ def _find_moved(text: str) -> Iterator[LabelledWord]:
     read = {name for match in _READS.finditer(text) for name in _REGISTERS.findall(match["given"])}
     if not read and _ATOM.search(text):
         return  # the text says by another name what is run, and nothing of it reads these registers
-    for register, word, span in (*_moved_words(text), *_joined_words(text)):
-        if is_likely_descriptor(word) and not is_address_number(word) and (marked(word) or register in read):
+    for register, word, span in (*_list_moved_words(text), *_list_joined_words(text)):
+        if (
+            is_likely_descriptor(word)
+            and not is_address_number(word)
+            and (has_descriptor_marks(word) or register in read)
+        ):
             yield LabelledWord("", word, span, False)
 
 
-def _moved_words(text: str) -> Iterator[tuple[str, int, Span]]:
+def _list_moved_words(text: str) -> Iterator[tuple[str, int, Span]]:
     """Return (register, constant, its place) of each mov of 64 bits."""
     for match in _MOVED.finditer(text):
         if match["bits"] == "64":
             yield match["to"], parse_number(match["word"]) & WORD, match.span("word")
 
 
-def _joined_words(text: str) -> Iterator[tuple[str, int, Span]]:
+def _list_joined_words(text: str) -> Iterator[tuple[str, int, Span]]:
     """Return (register, constant, place) of each mov.b64 of two registers that hold constants of 32 bits."""
     moves = (match for match in _MOVED.finditer(text) if match["bits"] == "32")
     constants = {match["to"]: parse_number(match["word"]) & 0xFFFFFFFF for match in moves}
@@ -214,16 +218,18 @@ def _find_labelled(text: str) -> Iterator[LabelledWord]:
 
 
 def _find_registers(text: str) -> Iterator[LabelledWord]:
-    """Find pairs of registers; of constants that SASS moves, those alone that look like a descriptor or are one."""
+    """Find pairs of registers; of constants in SASS, only those that resemble a descriptor."""
     for register_word in printed_columns.find_register_words(text):
         moved = "MOV" in text[slice(*register_word.span)]
         if is_likely_descriptor(register_word.word) and (
-            not moved or marked(register_word.word) or f"gdesc[{register_word.label.split(':')[0]}]" in text
+            not moved
+            or has_descriptor_marks(register_word.word)
+            or f"gdesc[{register_word.label.split(':')[0]}]" in text
         ):
             yield register_word
 
 
-# of two readings of one place that are equally long and begin alike the first stands
+# of two readings of one place that are equally long and have the same start, the first is taken
 _SPELLINGS: tuple[Callable[[str], Iterator[LabelledWord]], ...] = (
     _find_shown,
     _find_listed,

@@ -102,7 +102,7 @@ def _render_verdict(good: bool, head: str, *lines: str) -> str:
 def _paint_verdict(verdict: Verdict) -> str:
     lines = []
     if first := verdict.first_mismatch:
-        lines.append(f"First: [{first.row},{first.k}] lies at {first.expected:#x}, read from {first.read:#x}.")
+        lines.append(f"First: [{first.row},{first.k}] is at {first.expected:#x}, read from {first.read:#x}.")
     for cause in verdict.diagnoses:
         fix = f" Repair: <code>{cause.fix}</code>." if cause.fix else ""
         lines.append(f"{escape(cause.message)}{fix}")

@@ -29,7 +29,7 @@ class WmmaKernel:
     def text(self) -> str:
         body = "".join((self.declare, self.fill, self.load, self.round, self.multiply, self.elementwise, self.store))
         return (
-            f"{HEAD}\n// One warp, D = 2·A·B: the factor 2 stands for any element-wise epilogue.\n__global__ void"
+            f"{HEAD}\n// One warp, D = 2·A·B: the factor 2 represents any element-wise epilogue.\n__global__ void"
             f" {self.name}({self.parameters}) {{\n{body}}}\n"
         )
 

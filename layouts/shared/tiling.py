@@ -245,7 +245,7 @@ class Tile(NotebookObject):
             where = "inside an MN-major atom" if self.major == "MN" else "inside a group of 8 rows"
             raise LayoutError(
                 "illegal_step",
-                f"mn = {mn} lies {where if mn % self.atom[0] else 'outside the tile'}.",
+                f"mn = {mn} is {where if mn % self.atom[0] else 'outside the tile'}.",
                 f"Multiples of {self.atom[0]} below {self.mn}.",
                 "slice",
             )

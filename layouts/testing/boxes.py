@@ -186,7 +186,7 @@ def _place_box(encoded: EncodedMap, stored: Storage, axes: Sequence[str] | None)
     if encoded.interleave != "none" or encoded.type.code > _LARGEST_PACKED or "FLIP" in encoded.swizzle:
         kind = f"interleave {encoded.interleave}, {encoded.type.name} and swizzle {encoded.swizzle}"
         raise LayoutError(
-            "open_box", f"Where a box with {kind} lies is not followed.", "Interleave none.", "tensor_map"
+            "open_box", f"The address of a box with {kind} is not evaluated.", "Interleave none.", "tensor_map"
         )
     width_bits = counts[0] * encoded.type.bits
     if width_bits % bits:

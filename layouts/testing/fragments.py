@@ -170,10 +170,10 @@ def _assert_cute(layout: CuteLayout) -> None:
     repeated = np.flatnonzero(np.diff(indices[order]) == 0)
     if len(repeated):
         first, second = int(order[repeated[0]]), int(order[repeated[0] + 1])
-        fail(f"{layout} is not a bijection: elements {first} and {second} both lie at {int(indices[first])}")
+        fail(f"{layout} is not a bijection: elements {first} and {second} are both at {int(indices[first])}")
     if int(indices.min()) != 0 or int(indices.max()) != layout.size - 1:
         fail(
-            f"{layout} is not a bijection: {layout.size} elements lie at {int(indices.min())} … {int(indices.max())}",
+            f"{layout} is not a bijection: {layout.size} elements are at {int(indices.min())} … {int(indices.max())}",
             "the places between them are left empty",
         )
 
@@ -197,7 +197,7 @@ def assert_reusable_as_a(first: Instruction | str, second: Instruction | str, *,
         fail(f"{head}: {error.message}", error.hint)
     if reuse.verdict == "registers" or (reordered and reuse.verdict == "reordered"):
         return
-    moved = f"{int(reuse.stays.size - reuse.stays.sum())} of {reuse.stays.size} values lie in another lane"
+    moved = f"{int(reuse.stays.size - reuse.stays.sum())} of {reuse.stays.size} values are in another lane"
     step, lane, value = (int(n) for n in np.argwhere(reuse.stays == 0)[0])
     where = f"first: value {value} of lane {lane} in K step {step} is held by lane {int(reuse.lane[step, lane, value])}"
     names = reuse.source.element.name, reuse.target.element.name

@@ -171,7 +171,7 @@ def tma_copy(
     if odd := [at for at in np.unique(start).tolist() if at % tma.ALIGNED]:
         apart = int(lines[1, 0] - lines[0, 0]) // 8 if tall == 1 < len(lines) else 0
         pitch = tma.get_pitch_bytes(wide * bits // 8, where.mode.name)
-        remark = f" Lines lie {apart} bytes apart; one box would take them {pitch}"
+        remark = f" Lines are {apart} bytes apart; one box would take them {pitch}"
         rules.append(
             TmaRule(
                 "tma_destination",

@@ -107,7 +107,7 @@ def _choose_matrix_access(copy: TiledCopy, bits: int, why: str) -> str:
     if bits < copy.atom.bits:
         raise LayoutError(
             "bad_storage",
-            f"{copy.atom.name} moves rows of {copy.atom.bits} bits; here {bits} bits lie together: {why}",
+            f"{copy.atom.name} moves rows of {copy.atom.bits} bits; here {bits} bits are contiguous: {why}",
             "Store the rows of its matrices contiguously, 16 bytes aligned.",
             "storage",
         )
@@ -165,14 +165,14 @@ def find_vector_width(address: Longs, element_bits: int, access: int) -> tuple[i
             thread, group, value = (int(n) for n in apart[0])
             at, before = (int(grouped[thread, group, v]) for v in (value, value - 1))
             return best * element_bits, (
-                f"Thread {thread}'s value {group * count + value} lies at byte {at}, not next to value"
+                f"Thread {thread}'s value {group * count + value} is at byte {at}, not next to value"
                 f" {group * count + value - 1} at {before}."
             )
         misaligned = np.argwhere(grouped[:, :, 0] % (count * step))
         if misaligned.size:
             thread, group = (int(n) for n in misaligned[0])
             return best * element_bits, (
-                f"Thread {thread}'s value {group * count} lies at byte {int(grouped[thread, group, 0])}, not a multiple"
+                f"Thread {thread}'s value {group * count} is at byte {int(grouped[thread, group, 0])}, not a multiple"
                 f" of {count * step}."
             )
         best = count

@@ -55,7 +55,7 @@ def chain_mmas(first: TiledMMA, second: TiledMMA) -> MmaChain:
     if a.shared:
         raise LayoutError(
             "no_chain",
-            "A of the second TiledMMA lies in shared memory.",
+            "A of the second TiledMMA is in shared memory.",
             "Use an atom that reads A from registers (_RS).",
             "second",
         )

@@ -334,7 +334,7 @@ def parse_umma_atom(text: str, idesc: str = "", a_from: str = "") -> tuple[UmmaA
             raise LayoutError(
                 "bad_choice", f"a_from is '{shorten_value(a_from)}'.", "Allowed: shared, tensor.", "a_from"
             )
-        return spelled.atom_from_instruction(instruction, text, idesc, a_from == "tensor" if a_from else None), ()
+        return spelled.make_instruction_atom(instruction, text, idesc, a_from == "tensor" if a_from else None), ()
     for name, value in (("idesc", idesc), ("a_from", a_from)):
         if value:
             message = f"{name} is '{shorten_value(value)}', but the atom's own arguments say it."

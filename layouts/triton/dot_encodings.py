@@ -99,7 +99,7 @@ def make_scaled_tensor_memory(product: Product) -> DotChoice:
         _format_tensor_memory(128, min(product.n, shapes.WIDEST_N), 1, (1, 1)),
         DotOperand("shared memory", product.a),
         DotOperand("shared memory", product.b),
-        notes=("The scale factors lie in tensor memory: #ttng.tensor_memory_scales_encoding<>.",),
+        notes=("The scale factors are in tensor memory: #ttng.tensor_memory_scales_encoding<>.",),
     )
 
 

@@ -144,7 +144,7 @@ def _make_dot(parameters: LayoutParameters, shape: tuple[int, ...], element_bits
         )
     version, _ = _get_mma_shape(parent, rank)
     if version == 3 and operand:
-        raise make_error("dot_op: B of wgmma lies in shared memory.", "opIdx = 0, or a parent of versionMajor 2.")
+        raise make_error("dot_op: B of wgmma is in shared memory.", "opIdx = 0, or a parent of versionMajor 2.")
     width = log2(parameters.read_number("kWidth", 1, 32, max(1, 32 // element_bits)))
     tile = [1] * (rank - 2) + ([16, 8 << width] if operand == 0 else [8 << width, 8])
     warps, warp_order = parent.read_sizes("warpsPerCTA", rank), _get_warp_order(rank, version)

@@ -1,4 +1,4 @@
-"""The accumulators of a wgmma where a kernel declares them: whether they are set before it, and read after it."""
+"""Find where a kernel declares a wgmma's accumulators, and where it sets or reads them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ _CALL_NAME = re.compile(r"([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?$")
 
 @dataclass(frozen=True, slots=True)
 class Accumulator:
-    """A variable of a function that a wgmma accumulates into. at: where the function's lines hand it on; declared: its
-    declaration, past its name; set: whether it is set there; indexed: whether the wgmma writes one of several parts.
+    """A variable of a function that a wgmma accumulates into.
+
+    at: where the function's lines pass it on; declared: the end of its declaration; set: whether the declaration sets
+    it; indexed: whether the wgmma writes one of several parts.
     """
 
     name: str
@@ -40,9 +42,7 @@ class Accumulator:
 
 
 def find_accumulator(run: AsmRun, blank: str, functions: tuple[FunctionText, ...]) -> Accumulator | None:
-    """Find the variable whose registers a wgmma writes, followed through the parameters of functions; None if not
-    found.
-    """
+    """Find the variable whose registers a wgmma writes, through the parameters of functions; None if not found."""
     outputs = [span for kind, _, span in run.inputs if kind.startswith("+")]
     root = _OUTPUT.match(blank[slice(*outputs[0])]) if outputs else None
     if root is None:
@@ -101,9 +101,9 @@ def is_untouched(accumulator: Accumulator, blank: str) -> bool:
 
 
 def find_access(accumulator: Accumulator, blank: str, between: Span, products: Sequence[Span]) -> Span | None:
-    """Find where code reads or writes a value of the accumulators between two places, but for the products themselves.
+    """Find where code between two places reads or writes an accumulator, other than by wgmma.
 
-    What only hands them on, as to a function that keeps the compiler from moving them, is none.
+    Passing it to a function that only keeps the compiler from moving it does not count.
     """
     for match in re.compile(rf"\b{accumulator.name}\s*\[").finditer(blank, *between):
         inside = any(first <= match.start() < past for first, past in products)

@@ -1,8 +1,4 @@
-"""The start address of a descriptor as an expression of the text's names, and words for values of them.
-
-Everything that asks where a descriptor begins calls `address` or `names`; `verification.py` and `operands.py` put
-values in.
-"""
+"""Start addresses of descriptors as expressions in the text's names, and words for values of these names."""
 
 from __future__ import annotations
 
@@ -41,7 +37,7 @@ def get_start_address(value: SymbolicInt, field: BitField = START) -> tuple[Line
     return (None, True) if lost else (start.source, False)
 
 
-def start_names(value: SymbolicInt) -> tuple[str, ...]:
+def list_start_names(value: SymbolicInt) -> tuple[str, ...]:
     """Return the names in a descriptor's start address, those that look like a buffer first."""
     line, _ = get_start_address(value)
     return _order_names(line.terms) if line is not None else ("",)
@@ -49,12 +45,12 @@ def start_names(value: SymbolicInt) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _order_names(terms: tuple[tuple[str, int], ...]) -> tuple[str, ...]:
-    """The names of a sum, what is called like a buffer first."""
+    """Return the names of a sum, those that look like a buffer first."""
     ordered = sorted(terms, key=lambda term: (term[1] != 1, not _BUFFER.search(term[0])))
     return tuple(name for name, _ in ordered) or ("",)
 
 
-def word_of(value: SymbolicInt, symbols: Mapping[str, int]) -> int | None:
+def evaluate_word(value: SymbolicInt, symbols: Mapping[str, int]) -> int | None:
     """Return the word for values of its symbols; None if one is missing."""
     word = value.const
     for piece in value.pieces:

@@ -1,7 +1,6 @@
-"""Where buffers begin: the alignments that a text states, and begins that TMA or the swizzle's pattern do not allow.
+"""Alignments that a text declares for its buffers, and tile starts that TMA or the swizzle pattern does not allow.
 
-`symbols.py` takes an address with `choose_address`; `operands.py` and `bench_builder.py` ask what is doubtful in
-where tiles lie.
+`symbols.py` chooses an address with `choose_address`; `operands.py` and `bench_builder.py` list doubts about placement.
 """
 
 from __future__ import annotations
@@ -108,21 +107,21 @@ def list_placement_notices(
     steps: Sequence[OperandStep],
     stored: StoredTile,
     *,
-    seen: View,
+    view: View,
     names: Sequence[str],
     known: Mapping[str, int],
     several: bool,
     by_tma: bool,
 ) -> tuple[str, ...]:
-    """Return what is doubtful about the start of an operand's tiles, even if every byte may be read right.
+    """List doubts about the start of an operand's tiles, even if every byte may be read right.
 
-    names: of its address; several: whether it has several stages; by_tma: whether a tensor map stores it.
+    names: names in its address; several: whether it has several stages; by_tma: whether a tensor map stores it.
     """
     if not steps:
         return ()
     stated_ = [stated for name in names if (stated := find_stated_alignment(name, known))]
     declared_low = _declared_low(stated_) if by_tma else ""
-    off_pattern = _off_pattern(operand, steps, stored, seen, stated_, several)
+    off_pattern = _off_pattern(operand, steps, stored, view, stated_, several)
     return tuple(filter(None, (declared_low, off_pattern)))
 
 
@@ -141,12 +140,12 @@ def _off_pattern(
     operand: str,
     steps: Sequence[OperandStep],
     stored: StoredTile,
-    seen: View,
+    view: View,
     declared: Sequence[tuple[str, int]],
     several: bool,
 ) -> str:
     """Return a notice if a tile begins where TMA may store it, but inside the swizzle's pattern."""
-    mode = stored.make_storage(0, seen).mode
+    mode = stored.make_storage(0, view).mode
     pattern = mode.pattern_bytes
     if mode.chunks == 1 or any(step.base is None for step in steps):
         return ""
@@ -168,23 +167,23 @@ def _off_pattern(
 
 
 def explain_uneven_start(
-    operand: str, starts: Sequence[LinearExpression | None], seen: View, stored: StoredTile
+    operand: str, starts: Sequence[LinearExpression | None], view: View, stored: StoredTile
 ) -> str:
-    """Explain why the reads of other threads stay open: their starts are moved by a part of one instruction's tile.
+    """Explain why the reads of other threads stay open: their starts differ by a part of one instruction's tile.
 
     "" if they read tiles of their own. starts: of an operand's steps; the threads are those of threadIdx and blockIdx.
     """
-    mode = stored.make_storage(0, seen).mode
-    if seen.major != "K" or mode.chunks == 1 or any(line is None for line in starts):
+    mode = stored.make_storage(0, view).mode
+    if view.major != "K" or mode.chunks == 1 or any(line is None for line in starts):
         return ""
     factors = {term for line in starts if line is not None for term in line.terms if _THREAD.match(term[0])}
-    atom_bytes, step = seen.rows * mode.width_bytes, seen.k * seen.bits // 8
+    atom_bytes, step = view.rows * mode.width_bytes, view.k * view.bits // 8
     for name, factor in sorted(factors):
         inside = abs(factor) < mode.width_bytes and factor % step == 0  # a part of K
         if factor % atom_bytes and not inside:
             return (
                 f"{name} moves the start of {operand.upper()} by {factor} bytes, which is not a multiple of"
-                f" the {seen.rows} rows of {mode.width_bytes} bytes that one instruction reads: only"
+                f" the {view.rows} rows of {mode.width_bytes} bytes that one instruction reads: only"
                 f" {name} = 0 was followed."
             )
     return ""
@@ -201,14 +200,14 @@ def describe_overlap(operand: VerifiedOperand, other: VerifiedOperand, bits: Map
         (low, past), (first, last) = (_get_byte_range(which, stage, bits[which.name]) for which in (operand, other))
         if low != first and low < last and first < past:
             return (
-                f"The tiles lie over one another: {operand.name.upper()} takes {low:#x} to {past - 1:#x},"
+                f"The tiles overlap: {operand.name.upper()} takes {low:#x} to {past - 1:#x},"
                 f" {other.name.upper()} {first:#x} to {last - 1:#x}."
             )
     return ""
 
 
 def _get_byte_range(operand: VerifiedOperand, stage: int, bits: int) -> tuple[int, int]:
-    """Return (first byte, past last) of an operand's tiles in a stage; an empty range if it has no place."""
+    """Return (first byte, past last) of an operand's tiles in a stage; an empty range if its address is unknown."""
     steps = [step for step in operand.steps if step.stage == stage and step.base is not None]
     if not steps:
         return 0, 0

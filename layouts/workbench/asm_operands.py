@@ -1,4 +1,4 @@
-"""What the operands of an asm statement are given, by their numbers and names. `uses.py` asks for each descriptor."""
+"""Find the arguments of an asm statement by operand number or name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from lanescope.reader.code.findings import AsmRun
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
 
-_JOINT = re.compile(r'\\n|\\t|"\s*"|"')  # what stands between the words of PTX in C++'s strings
+_JOINT = re.compile(r'\\n|\\t|"\s*"|"')  # characters between the PTX words of C++ string literals
 
 
 def join_strings(text: str) -> str:
@@ -17,10 +17,7 @@ def join_strings(text: str) -> str:
 
 
 def find_operand_argument(run: AsmRun, argument: str, cut: int) -> tuple[SymbolicInt | None, Span, tuple[Span, ...]]:
-    """Find what %3 or %[name] of an asm statement is given: (value, place, the calls around it).
-
-    Or a literal number.
-    """
+    """Find the argument of %3 or %[name] in an asm statement: (value, place, the calls around it)."""
     if len(argument) < 20 and argument.isdecimal():
         return SymbolicInt(int(argument)), run.span, ()
     match = re.fullmatch(r"%(?:(\d{1,4})|\[(\w+)\])", argument)
@@ -40,7 +37,7 @@ def find_predicate_source(predicate: str, code: str) -> str | None:
 
 
 def find_operand_number(run: AsmRun, argument: str) -> int | None:
-    """Find the number that an operand of an asm statement is given, None if it is open."""
+    """Return the number passed for an operand of an asm statement, None if it is open."""
     value = find_operand_argument(run, argument, 0)[0]
     return None if value is None else value.known
 
@@ -48,8 +45,8 @@ def find_operand_number(run: AsmRun, argument: str) -> int | None:
 def count_left_out(run: AsmRun, descriptors: Iterable[str]) -> int:
     """Count the operands that a text omits from an asm statement before the descriptors, as pasted code often does.
 
-    %33 of three operands that are there is the last of 34. Where that makes no 64-bit operand ("l") of a descriptor,
-    the number that does: lines that name later operands may be missing, too.
+    If an asm statement has three operands and its text names %33, the last operand is number 33. If that gives a
+    descriptor no 64-bit operand ("l"), use the offset that does: lines with later operands may be missing, too.
     """
     most = max((int(n) for n in re.findall(r"%(\d{1,4})\b", run.text)), default=-1)
     plain = max(0, most + 1 - len(run.inputs))
@@ -66,5 +63,5 @@ def count_left_out(run: AsmRun, descriptors: Iterable[str]) -> int:
 
 
 def can_be_word(value: SymbolicInt) -> bool:
-    """Return whether a value is more than a parameter of which nothing is known."""
+    """Return whether a value is more than an unknown parameter."""
     return bool(value.const >> 16 & (1 << 46) - 1) or len(value.pieces) > 1 or any(p.shift == 4 for p in value.pieces)

@@ -1,6 +1,6 @@
-"""One text → its Bench: every use of a descriptor grouped by its instruction, each operand given a store and judged.
+"""Build the Bench of a text: group descriptor uses by instruction, find each operand's store, verify.
 
-`build_bench` is what the page, the command line and `check.py` call; it calls `contents.py`, `slice_order.py`,
+`build_bench` is called by the page, the command line and `check.py`; it calls `contents.py`, `slice_order.py`,
 `stores.py`, `operands.py` and, for the sentences, `messages.py`.
 """
 
@@ -19,7 +19,7 @@ from lanescope.reader.code.doubts import UNSEEN
 from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.reader.excerpt import extract_code
 from lanescope.workbench import alignment, exchanged_buffers, messages, repairs, uses, verification
-from lanescope.workbench.addresses import start_names
+from lanescope.workbench.addresses import list_start_names
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.contents import TextContents
 from lanescope.workbench.loads import FilledTile, TextLoads
@@ -70,7 +70,7 @@ def build_bench(
 
 
 class _BenchBuilder(TextContents):
-    """One text on its way to a Bench."""
+    """The state while the Bench of one text is built."""
 
     def __init__(self, text: str, source: str, choices: dict[str, str], patience: int, why: bool) -> None:
         super().__init__(text, source, choices, patience)
@@ -81,7 +81,7 @@ class _BenchBuilder(TextContents):
 
     def build(self) -> Bench:
         groups = self._group_uses(self.find_uses())
-        operands = verification.lay_blame([operand for group in groups for operand in self._verify_group(group)])
+        operands = verification.assign_blame([operand for group in groups for operand in self._verify_group(group)])
         pieces = self._describe_pieces(operands)
         if not operands:
             self.name_missing()
@@ -122,7 +122,7 @@ class _BenchBuilder(TextContents):
         return replace(bench, operands=tuple(operands))
 
     def _describe_pieces(self, operands: list[VerifiedOperand]) -> tuple[TextPiece, ...]:
-        """Return the pieces with the operands that they belong to, and what is unusual in them."""
+        """Return the pieces with the operands that they belong to and their doubts."""
         verified = {operand.descriptor for operand in operands if operand.verdict != "unknown"}
         described = []
         for n, piece in enumerate(self.pieces):
@@ -137,7 +137,7 @@ class _BenchBuilder(TextContents):
         return tuple(described)
 
     def _list_doubts(self, piece: int, verified: bool) -> tuple[str, ...]:
-        """Return what is unusual in a piece's code; if its reads were verified, only what verification cannot show."""
+        """List doubts about a piece's code; if its reads were verified, only those that verification cannot settle."""
         pitfalls = self.doubtful.get(piece, ())
         return tuple(dict.fromkeys(pitfall.message for pitfall in pitfalls if not verified or pitfall.code in UNSEEN))
 
@@ -173,7 +173,7 @@ class _BenchBuilder(TextContents):
         return mention.instruction
 
     def _count_readers(self, group: list[DescriptorUse]) -> int:
-        """Count the instructions of the text that may read a group's descriptors; 0 where the text says which does."""
+        """Count the instructions that may read a group's descriptors; 0 if the text determines the reader."""
         every = {m.instruction.ptx for m in self.mentions if m.instruction.family.by_descriptor}
         if len(every) < 2 or "instruction" in self.choices:
             return 0
@@ -223,10 +223,7 @@ class _BenchBuilder(TextContents):
     def _verify_case(
         self, case: OperandCase, other: exchanged_buffers.FollowedBuffer | None, turns: list[verification.OperandTurn]
     ) -> VerifiedOperand | None:
-        """Return an operand with its verdict.
-
-        None if an assumed value is refused, which is then reported as missing.
-        """
+        """Return an operand with its verdict; None if an assumed value is refused, then reported as missing."""
         try:
             operand = case.verify()
             return operand if other is None else self._make_exchanged_operand(operand, other, turns)
@@ -243,21 +240,21 @@ class _BenchBuilder(TextContents):
         crossed: exchanged_buffers.FollowedBuffer | None,
         filled: FilledTile | None,
     ) -> Clues:
-        """Return what the text says of an operand's place in memory."""
+        """Collect what the text tells about an operand's place in memory."""
         arguments = [use.arguments[name] for use in group if name in use.arguments]
         starts = (argument.address for argument in arguments)
         return Clues(
             operand=name,
             buffer=name if crossed is None else crossed.of,
             chosen=self.choices.get(f"storage.{name}"),
-            addresses=tuple(dict.fromkeys(part for argument in arguments for part in start_names(argument.value))),
+            addresses=tuple(dict.fromkeys(part for argument in arguments for part in list_start_names(argument.value))),
             start=next((line for line in starts if line is not None), None),
             function=group[0].of,
             loaded=frozenset() if filled is None else filled.maps,
         )
 
     def _find_filled(self, turns: Mapping[str, list[verification.OperandTurn]]) -> dict[str, FilledTile | None]:
-        """Map each operand to what the text's TMA loads fill of its first tile."""
+        """Map each operand to the part of its first tile that TMA loads fill."""
         begins: dict[str, dict[tuple[int, int], LinearExpression]] = {}
         for name, of_operand in turns.items():
             for turn in of_operand:
@@ -276,17 +273,19 @@ class _BenchBuilder(TextContents):
             return replace(
                 operand, notices=(*operand.notices, exchanged_buffers.format_exchange_note(operand.name, other))
             )
-        mine = [n for turn in turns for n in start_names(turn.argument.value) if find_operand_letter(n) == operand.name]
+        mine = [
+            n for turn in turns for n in list_start_names(turn.argument.value) if find_operand_letter(n) == operand.name
+        ]
         at = self.symbols.get(mine[0]) if mine else None
         steps = exchanged_buffers.mark_wrong_steps(operand.name, other, operand.steps, at)
-        if operand.stored is None:  # no verdict without a storage: said, not judged
+        if operand.stored is None:  # without a storage there is no verdict
             return replace(
                 operand, notices=(*operand.notices, *(c.message for c in steps[0].causes)) if steps else operand.notices
             )
         return replace(operand, steps=tuple(steps))
 
     def _name_operands(self, group: list[DescriptorUse]) -> list[DescriptorUse]:
-        """Return the uses with the requested operand, if the text does not say which it is."""
+        """Return the uses with the requested operand if the text does not determine it."""
         unsure = [use for use in group if use.assumed]
         if not unsure:
             return group
@@ -304,11 +303,11 @@ class _BenchBuilder(TextContents):
 
 
 def _note_overlap(operands: list[VerifiedOperand], bits: Mapping[str, int]) -> list[VerifiedOperand]:
-    """Return the operands of one instruction, without a verdict for all where A and B lie over one another."""
+    """Return the operands of one instruction, without verdicts if A and B overlap."""
     overlap = alignment.describe_overlap(operands[0], operands[1], bits) if len(operands) == 2 else ""
     if not overlap:
         return operands
-    return [replace(one, missing=(overlap, *one.missing), left=max(one.left, 1)) for one in operands]
+    return [replace(operand, missing=(overlap, *operand.missing), left=max(operand.left, 1)) for operand in operands]
 
 
 def _rename_operand(use: DescriptorUse, operand: str) -> DescriptorUse:

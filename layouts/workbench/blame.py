@@ -1,6 +1,6 @@
-"""Where a wrong read is reported: the line that has to be changed, as far as the cause says which that is.
+"""Find the line that must be changed for a wrong read.
 
-`bench_builder.py` asks for each operand's first wrong step, `check.py` for every place that is wrong.
+`bench_builder.py` uses it for each operand's first wrong step, `check.py` for every wrong place.
 """
 
 from __future__ import annotations
@@ -15,44 +15,45 @@ from lanescope.workbench.function_texts import blank_text
 from lanescope.workbench.results import Bench, OperandStep, VerifiedOperand
 
 Span = tuple[int, int]
-_SWIZZLE = 9  # which argument of cuTensorMapEncodeTiled it is
+_SWIZZLE = 9  # index of the swizzle among cuTensorMapEncodeTiled's arguments
 
 
 class BlameFinder:
-    """The places of one text's wrong reads.
+    """Find the places to blame for the wrong reads of one text.
 
-    Where a repair was found (`repairs.py`), its first edit is the place. Else a cause that one field mends, or LBO and
-    SBO together, stands where the code gives the first of them, if everything that reads it is wrong in the same way; a
-    wrong transpose immediate at the instruction; a start that does not move as its loop does at the call in that loop;
-    any other at the descriptor of the step.
+    If a repair was found (`repairs.py`), its first edit is the place. If one field, or LBO and SBO together, must
+    change, the place is where the code sets the first of them, provided that everything that reads it is wrong in the
+    same way. A wrong transpose immediate is reported at the instruction; a start that does not move with its loop at
+    the call in that loop; anything else at the descriptor of the step.
     """
 
     def __init__(self, text: str, bench: Bench, built: Iterable[DescriptorBuilder]) -> None:
         self.text = text
         self.blank = blank_text(text)
-        self.made = bench
+        self.bench = bench
         self.built = {builder.span: builder for builder in reversed(list(built))}
 
     def find_blamed_span(self, operand: VerifiedOperand, wrong: OperandStep) -> Span:
-        at = next((n for n, other in enumerate(self.made.operands) if other is operand), -1)
-        repaired = next((repair for repair in self.made.repairs if at in repair.operands), None)
+        """Return the span that must be changed for a wrong step."""
+        at = next((n for n, other in enumerate(self.bench.operands) if other is operand), -1)
+        repaired = next((repair for repair in self.bench.repairs if at in repair.operands), None)
         if repaired is not None:
             return min(edit.span for edit in repaired.edits)
         cause = wrong.causes[0] if wrong.causes else None
         if cause is None:
             return wrong.span
         if cause.code == "wrong_transpose" and len(operand.wrong) == len(operand.steps):
-            spans = (p.spans for p in self.made.pieces if p.facts.get("ptx") == operand.instruction)
+            spans = (p.spans for p in self.bench.pieces if p.facts.get("ptx") == operand.instruction)
             return next(spans, (wrong.span,))[0]
         if cause.code == "stored_swizzle" and (swizzle := self._find_map_swizzle(operand)) is not None:
             return swizzle
-        origins = self._origins(operand, wrong, cause.changes)
+        origins = self._find_origins(operand, wrong, cause.changes)
         places = {span for origin in origins.values() for span in origin}
         if not places or not self._are_all_wrong(cause.code, origins.keys(), places):
             return self._find_turned_span(wrong) if cause.changes.keys() == {"start_address"} else wrong.span
         return min(self._find_giving_place(origin, cause.changes, field) for field, origin in origins.items())
 
-    def _origins(
+    def _find_origins(
         self, operand: VerifiedOperand, wrong: OperandStep, changed: Collection[str]
     ) -> Mapping[str, tuple[Span, ...]]:
         """Map each field to the places of the code that set it: the wrong field, or LBO and SBO if they have to change.
@@ -71,8 +72,8 @@ class BlameFinder:
         return {} if inside or not all(origins.values()) else origins
 
     def _find_map_swizzle(self, operand: VerifiedOperand) -> Span | None:
-        """Find the swizzle that the tensor map of an operand is given."""
-        piece = self.made.pieces[operand.storage] if operand.storage is not None else None
+        """Find the swizzle argument of an operand's tensor map."""
+        piece = self.bench.pieces[operand.storage] if operand.storage is not None else None
         if piece is None or piece.kind != "tensor_map":
             return None
         at = find_argument_span(self.blank, piece.spans[0], _SWIZZLE)
@@ -89,7 +90,7 @@ class BlameFinder:
         return wrong.span
 
     def _find_body(self, opening: int) -> Span:
-        """Return the statement behind the head of a loop."""
+        """Return the span of the loop body that follows a loop head."""
         first = find_closing(self.blank, opening) + 1
         while self.blank[first : first + 1].isspace():
             first += 1
@@ -101,10 +102,10 @@ class BlameFinder:
 
     def find_builder(self, operand: VerifiedOperand, step: OperandStep) -> DescriptorBuilder | None:
         """Find the code that builds the descriptor of a step."""
-        return self.built.get(step.span) or self.built.get(self.made.pieces[operand.descriptor].spans[0])
+        return self.built.get(step.span) or self.built.get(self.bench.pieces[operand.descriptor].spans[0])
 
     def find_number(self, origin: tuple[Span, ...]) -> Span:
-        """Find the number among the places of a field that is no amount of a shift; the longest place if none is."""
+        """Return the number among the places of a field that is not a shift amount, else the longest place."""
         numbers = [
             span
             for span in origin
@@ -118,7 +119,7 @@ class BlameFinder:
         encoded = changes[field][0]
         for span in origin:
             if self.text[: span[0]].rstrip(" (").endswith(("<<", ">>")):
-                continue  # how far the field is shifted
+                continue  # the field's shift amount
             digits = self.text[slice(*span)].rstrip("uUlLzZ").replace("'", "")
             try:
                 value = int(digits, 0)
@@ -131,11 +132,11 @@ class BlameFinder:
     def _are_all_wrong(self, code: str, fields: Collection[str], places: Set[Span]) -> bool:
         """Return whether all operands with fields from these places are wrong from the first step on, for this cause.
 
-        An operand of which that is not known counts as wrong.
+        Operands without a verdict count as wrong.
         """
         seen = [
             operand
-            for operand in self.made.operands
+            for operand in self.bench.operands
             if operand.verdict != "unknown" and self._has_shared_fields(operand, fields, places)
         ]
         first = [operand.first_wrong for operand in seen]

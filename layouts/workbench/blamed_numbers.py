@@ -1,4 +1,4 @@
-"""Where a number of a text is written that a call gets: through parameters, arrays and constants to its own place."""
+"""Trace a number that a call receives to where it is written: through parameters, arrays and constants."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _CAST = re.compile(
     r"\s*(?:(?:static_cast\s*<[\w:\s]+>|u?int\d*_t|cuuint\d+_t|unsigned|int)\s*\(\s*(\w+)\s*\)"
     r"|\(\s*[\w:]+(?:\s\w+)?\s*\)\s*(\w+))\s*"
 )
-_MOST_NAMED = 2  # its declaration, and here
+_MOST_NAMED = 2  # the declaration and this use
 _MOST = 8  # places that are followed
 
 
 def find_argument_span(blank: str, call: Span, number: int) -> Span | None:
-    """Find an argument of a call as it is written."""
+    """Find the span of a call's argument."""
     opening = blank.find("(", *call)
     while opening >= 0 and find_closing(blank, opening) + 1 < call[1]:  # WRAPPER(function)(arguments)
         opening = blank.find("(", find_closing(blank, opening) + 1, call[1])
@@ -29,7 +29,7 @@ def find_argument_span(blank: str, call: Span, number: int) -> Span | None:
 
 
 def _find_template_span(blank: str, call: Span, number: int) -> Span | None:
-    """Find a template argument of a call as it is written; None if it is left to be deduced."""
+    """Find the span of a template argument of a call; None if it is deduced."""
     match = re.compile(r"[\w:]+\s*<([^<>;(){}]*)>\s*\(").match(blank, *call)
     parts = split_arguments(match[1]) if match else []
     if match is None or number >= len(parts):
@@ -39,13 +39,13 @@ def _find_template_span(blank: str, call: Span, number: int) -> Span | None:
 
 
 def _is_shared_constant(blank: str, name: str, given: Span) -> bool:
-    """Return whether a number is given to a constant that is named elsewhere, too: it is right there."""
+    """Return whether a constant is used elsewhere, too, where it is right."""
     literal = re.fullmatch(r"[\d'][\w']*", blank[slice(*given)])
     return literal is not None and len(re.findall(rf"\b{name}\b", blank)) > _MOST_NAMED
 
 
 def _skip_cast(blank: str, at: Span) -> Span:
-    """Return the place of what a cast converts; the place itself if there is none."""
+    """Return the operand of a cast; the place itself if there is no cast."""
     match = _CAST.fullmatch(blank[slice(*at)])
     if match is None:
         return at
@@ -54,7 +54,7 @@ def _skip_cast(blank: str, at: Span) -> Span:
 
 
 def _find_item_span(blank: str, at: Span, item: int) -> Span | None:
-    """Find an item of {…}, behind a cast or not."""
+    """Find an item of {…}, with or without a cast before it."""
     opening = blank.find("{", *at)
     return _find_part(blank, opening, item) if opening >= 0 else None
 
@@ -66,8 +66,8 @@ def follow_number(
     calls: Sequence[tuple[str, Span]],
     item: int | None = None,
 ) -> Span:
-    """Follow a name to where its number is written. calls: the functions around it, outermost first; item: which of an
-    array's items it is.
+    """Follow a name to where its number is written. calls: the enclosing calls, outermost first; item: index into an
+    array.
     """
     around = list(calls)
     for _ in range(_MOST):
@@ -92,9 +92,9 @@ def find_given_value(
     at: Span,
     calls: list[tuple[str, Span]] | None = None,
 ) -> Span | None:
-    """Find what a variable is set to: its declaration, its function's (template) argument, a constant of the text.
+    """Find the value of a variable: its declaration, its function's (template) argument, or a constant.
 
-    calls: the functions around it, outermost first; those that are left are taken away.
+    calls: the enclosing calls, outermost first; the calls that were used are removed.
     """
     around = calls if calls is not None else []
     function = find_function_at(functions, at[0])

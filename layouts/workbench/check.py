@@ -1,7 +1,7 @@
-"""Findings of a source text: what its descriptors, tensor maps and instructions do wrong, where, and what is open.
+"""Find the mistakes of a source text in its descriptors, tensor maps and instructions, and what it leaves open.
 
-layouts/workbench says what a text does; here only that is told which rests on no guess. A mismatch that another choice
-of an assumed value mends (`guesses.py`) is not a finding: it is counted as open, with what the text would have to say.
+The workbench evaluates the text; this module reports only what rests on no guess. If another choice of an assumed value
+removes a mismatch (`guesses.py`), the mismatch is an open point that names what the text would have to state.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from lanescope.workbench import (
 )
 from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
 from lanescope.workbench.blame import BlameFinder
-from lanescope.workbench.consequences import drop_consequences, drop_told_doubts, find_constant_place, follows
+from lanescope.workbench.consequences import drop_consequences, drop_explained_doubts, find_constant_place, follows
 from lanescope.workbench.contents import HEADERS_KEY, WORK_KEY, evaluate_with_choices, format_headers
 from lanescope.workbench.cute_reads import describe_assumed_type, describe_open_fragment, list_cute_fragments
 from lanescope.workbench.finding_codes import DOUBTS, WARNINGS
-from lanescope.workbench.fragment_blame import lay_fragment_blame
+from lanescope.workbench.fragment_blame import assign_fragment_blame
 from lanescope.workbench.gaps import CheckedDescriptor, find_library, find_multiplier, list_checked_descriptors
 from lanescope.workbench.guesses import PATIENCE, Guesses
 from lanescope.workbench.idesc_checks import check_tensor_code
@@ -63,10 +63,10 @@ LONGEST = PATIENCE * LONGEST_PASTE
 
 @dataclass(frozen=True, slots=True)
 class CheckFinding:
-    """One mistake: its code, a sentence, its place (first, past last character), the word that would be right. reads:
-    how many wrong reads follow from it; assumed: what it rests on and the text does not say, name → value; edits: what
-    has to stand at places of the text instead, tried: then every read that follows from it is right; follows: where
-    those reads stand.
+    """One mistake: its code, a sentence, its place, and the word that would be right.
+
+    reads: how many wrong reads follow from it; assumed: the assumptions it depends on, name → value; edits:
+    replacements that were tried and make all those reads right; follows: the places of those reads.
     """
 
     code: str
@@ -85,7 +85,7 @@ class CheckFinding:
 
 @dataclass(frozen=True, slots=True)
 class OpenPoint:
-    """Something that the text leaves undecided: a sentence, its place, and the names that -D takes for it."""
+    """A question that the text leaves open: a sentence, its place, and the names that -D accepts for it."""
 
     message: str
     span: Span
@@ -94,11 +94,12 @@ class OpenPoint:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What came of one text. doubts: what is unusual and may be right; descriptors, maps: how many it holds; steps: how
-    many reads take every element from where the text stores it; unverified: those that could not be compared;
-    checked: each descriptor; multiplier: tcgen05, wgmma, or a
-    library's tiles, which it multiplies with; kernels: those with mma;
-    placed: how many of `steps` are right only if their tiles start at multiples of the swizzle's pattern.
+    """The result of checking one text.
+
+    doubts: what is unusual but may be right; descriptors, maps: how many the text has; steps: reads that take every
+    element from its own address; unverified: reads that could not be compared; checked: each descriptor; multiplier:
+    the instruction (tcgen05, wgmma) or library that multiplies; kernels: those with an mma; placed: how many of `steps`
+    are right only if their tiles begin at multiples of the swizzle's pattern.
     """
 
     findings: tuple[CheckFinding, ...]
@@ -121,40 +122,42 @@ def _list_refused(text: str) -> list[CheckFinding]:
 
 
 def _list_doubts(bench: Bench, built: Iterable[DescriptorBuilder]) -> list[CheckFinding]:
-    """List what is unusual of the descriptors that the bench has."""
+    """List doubts about the descriptors of the bench."""
     doubted = {message for piece in bench.pieces for message in piece.doubts}
     every = (finding for builder in built for finding in builder.doubts)
     return [_make_pitfall_finding(finding) for finding in every if finding.message in doubted]
 
 
 def _close_proved(descriptor: CheckedDescriptor, proved: frozenset[tuple[str, str]]) -> CheckedDescriptor:
-    """Return a descriptor without a gap where running the threads proved all that read it."""
+    """Clear the gap of a descriptor if running the threads verified everything that reads it."""
     return replace(descriptor, gap="") if descriptor.readers and proved.issuperset(descriptor.readers) else descriptor
 
 
 @refuse_deep_recursion()
 def check_text(
-    text: str, given: Mapping[str, str] | None = None, headers: Iterable[Span] = (), target: str = ""
+    text: str, choices: Mapping[str, str] | None = None, headers: Iterable[Span] = (), target: str = ""
 ) -> CheckReport:
-    """Check a source text for mistakes. given: values for what it leaves open, by the keys of `Bench.assumed`; headers:
-    parts of it that are what its own part includes: their functions are run where that reaches them; target: what
-    ptxas compiles for, "" for any.
+    """Check a source text for mistakes.
+
+    choices: values that the text leaves open, by the keys of `Bench.assumed`; headers: parts of the text that come
+    from included files, whose functions run only if the main part calls them; target: the architecture that ptxas
+    compiles for, "" for any.
 
     LayoutError `bad_text` if it is longer than LONGEST characters, `too_deep` if it is nested too deeply.
 
     >>> check_text("uint64_t desc = (uint64_t)(smem & 0x3FFFF) | (uint64_t)64 << 32 | 1ull << 62;").findings[0].code
     'not_shifted'
     """
-    given = make_choices(given, headers, target)
-    bench = build_bench(text, given, PATIENCE, copied=False, repair=True)
-    code = evaluate_with_choices(extract_code(text, text), PATIENCE, given)
+    choices = make_choices(choices, headers, target)
+    bench = build_bench(text, choices, PATIENCE, copied=False, repair=True)
+    code = evaluate_with_choices(extract_code(text, text), PATIENCE, choices)
     built = builders.find_evaluation_builders(code, target) if code else ()
     maps = tensor_maps.find_evaluation_maps(code) if code else ()
     broken = (_make_pitfall_finding(problem) for tensor_map in maps for problem in tensor_map.problems)
-    findings = [*_repair_pitfalls(text, built, given), *broken]
+    findings = [*_repair_pitfalls(text, built, choices), *broken]
     refused = _list_refused(text)
     findings += _find_kernel_mistakes(code, bench, target) if code else []
-    guesses = Guesses(text, bench, given)
+    guesses = Guesses(text, bench, choices)
     blame = BlameFinder(text, bench, built)
     mismatches, open_ = _check_operands(guesses, bench, {finding.code for finding in findings}, blame)
     tiles = check_tensor_code(text, code.assembled if code else (), bench, target) + check_tiled_mmas(text)
@@ -163,7 +166,7 @@ def check_text(
     findings += map(_make_pitfall_finding, tile_starts.find_small_alignments(text, bench))
     placed, rests = _find_assumed_starts(bench, guesses)
     open_ += rests
-    lacking, unsure = find_missing_instructions(text, code, target, given)
+    lacking, unsure = find_missing_instructions(text, code, target, choices)
     findings += map(_make_pitfall_finding, lacking)
     open_ += (OpenPoint(message, span) for message, span in unsure)
     open_ += _find_unread(bench, built)
@@ -171,13 +174,15 @@ def check_text(
     doubts = _list_doubts(bench, built)
     checked = tuple(list_checked_descriptors(text, bench, guesses))
     findings = [_name_source_line(text, finding) for finding in findings]
-    steps, unverified = count_verified(bench, guesses, partial(_why_open, guesses))
-    needed = _leaves_threads(text, checked)
-    fragments, late = _check_fragments(text, given) if needed else (FragmentReport(), [])  # last: the time may be over
-    judged = lay_fragment_blame(fragments, tuple(built), blame, lambda text: _check_fragments(text, given)[0])
+    steps, unverified = count_verified(bench, guesses, partial(_explain_open, guesses))
+    needed = _needs_thread_run(text, checked)
+    fragments, late = (
+        _check_fragments(text, choices) if needed else (FragmentReport(), [])
+    )  # last, since time may run out
+    judged = assign_fragment_blame(fragments, tuple(built), blame, lambda text: _check_fragments(text, choices)[0])
     findings += [CheckFinding(f.code, f.message, f.span, "", f.reads, edits=f.edits) for f in judged]
     open_ = _drop_proved_points(open_, bench, fragments.proved) + late
-    open_ += (OpenPoint(one.message, one.span, one.needs) for one in fragments.kernels if one.gap)
+    open_ += (OpenPoint(kernel.message, kernel.span, kernel.needs) for kernel in fragments.kernels if kernel.gap)
     unverified = drop_proved(unverified, bench, fragments.proved)
     checked = tuple(_close_proved(one, fragments.proved) for one in checked)
     cute = list_cute_fragments(code) if code else ()
@@ -190,7 +195,7 @@ def check_text(
     return CheckReport(
         tuple(sorted(unique.values(), key=lambda finding: (finding.span, finding.code))),
         tuple(dict.fromkeys(open_)),
-        tuple(dict.fromkeys(drop_told_doubts(doubts, findings))),
+        tuple(dict.fromkeys(drop_explained_doubts(doubts, findings))),
         len(checked),
         len(maps),
         steps + fragments.verified + sum(one.reads for one in cute),
@@ -202,11 +207,11 @@ def check_text(
     )
 
 
-def make_choices(given: Mapping[str, str] | None, headers: Iterable[Span], target: str) -> dict[str, str]:
-    """Return what build_bench takes for a check; the arguments are those of check_text."""
+def make_choices(choices: Mapping[str, str] | None, headers: Iterable[Span], target: str) -> dict[str, str]:
+    """Return the choices that build_bench takes for a check; the arguments are those of check_text."""
     return {
         **make_target_macros(target),
-        **(given or {}),
+        **(choices or {}),
         TCGEN05_KEY: "verified",
         **({TARGET_KEY: target} if target else {WORK_KEY: "checked"}),
         HEADERS_KEY: format_headers(headers),
@@ -220,29 +225,33 @@ def _name_source_line(text: str, finding: CheckFinding) -> CheckFinding:
 
 
 def _find_kernel_mistakes(code: Evaluation, bench: Bench, target: str) -> list[CheckFinding]:
-    """Find what kernels do in the wrong order, and what their copies fill and announce wrongly."""
+    """Find instructions of kernels in a wrong order, and copies with wrong boxes, byte counts or addresses."""
     text = KernelText(code)
     filled = filled_tiles.find_fill_mistakes(text, bench)
     budget = shared_budget.find_budget_mistakes(text, target)
-    bytes_ = [] if filled else transfers.find_transfer_mistakes(text)  # that follow from a box which is too small
+    bytes_ = (
+        [] if filled else transfers.find_transfer_mistakes(text)
+    )  # with too small a box the byte counts are wrong as well
     overlaps = copy_overlaps.find_overlaps(text, bench)
     ordered = (*order.find_order_mistakes(text), *tensor_memory_order.find_tensor_memory_mistakes(text))
     every = (*ordered, *filled, *bytes_, *budget, *overlaps)
     return [_make_pitfall_finding(mistake) for mistake in every]
 
 
-def _leaves_threads(text: str, checked: Collection[CheckedDescriptor]) -> bool:
-    """Return whether running all threads could tell more: of fragments of registers, or of a descriptor that no
-    tensor map or layout has settled. What tcgen05.cp copies is followed by neither.
+def _needs_thread_run(text: str, checked: Collection[CheckedDescriptor]) -> bool:
+    """Return whether running all threads could decide more.
+
+    That is so for fragments in registers, and for descriptors that no tensor map or layout has settled; tcgen05.cp is
+    excluded.
     """
     left = any(one.gap and (one.readers or "tcgen05.cp" not in text) for one in checked)
     settled = any(one.readers and not one.gap for one in checked)
     return left or not settled or next(list_kernels_by_text(text), None) is not None
 
 
-def _check_fragments(text: str, given: Mapping[str, str]) -> tuple[FragmentReport, list[OpenPoint]]:
-    """Check the tiles that threads fill; return also that the time was over in it."""
-    values = {key.removeprefix("macro."): value for key, value in given.items() if key.startswith("macro.")}
+def _check_fragments(text: str, choices: Mapping[str, str]) -> tuple[FragmentReport, list[OpenPoint]]:
+    """Check the tiles that threads fill; also return an open point if time ran out."""
+    values = {key.removeprefix("macro."): value for key, value in choices.items() if key.startswith("macro.")}
     try:
         return check_thread_tiles(text, values), []
     except OverdueError as error:
@@ -254,7 +263,7 @@ def _check_fragments(text: str, given: Mapping[str, str]) -> tuple[FragmentRepor
 
 
 def _find_unfinished(code: Evaluation | None) -> Iterator[OpenPoint]:
-    """Yield the places at which evaluation ran out of steps."""
+    """Yield the places at which evaluation ran out of steps or could not parse."""
     for name, at in code.unfinished if code else ():
         what = f"{name} is" if name else "The lines outside all functions are"
         yield OpenPoint(f"{what} too long to be evaluated to the end: what comes later is not checked.", at)
@@ -269,12 +278,14 @@ def _make_pitfall_finding(pitfall: Pitfall) -> CheckFinding:
     return CheckFinding(pitfall.code, pitfall.message, pitfall.span)
 
 
-def _repair_pitfalls(text: str, built: Iterable[DescriptorBuilder], given: Mapping[str, str]) -> Iterator[CheckFinding]:
+def _repair_pitfalls(
+    text: str, built: Iterable[DescriptorBuilder], choices: Mapping[str, str]
+) -> Iterator[CheckFinding]:
     """Yield C pitfalls with the edits that remove them."""
 
     def find_codes(edited: str) -> Counter[str]:
-        code = evaluate_with_choices(extract_code(edited, edited), PATIENCE, given)
-        found = builders.find_evaluation_builders(code, given.get(TARGET_KEY, "")) if code else ()
+        code = evaluate_with_choices(extract_code(edited, edited), PATIENCE, choices)
+        found = builders.find_evaluation_builders(code, choices.get(TARGET_KEY, "")) if code else ()
         return Counter(finding.code for finding in find_pitfalls(edited, found))
 
     for finding, places in group_pitfalls(text, built):
@@ -289,25 +300,25 @@ def _repair_pitfalls(text: str, built: Iterable[DescriptorBuilder], given: Mappi
 def _check_operands(
     guesses: Guesses, bench: Bench, known: set[str], blame: BlameFinder
 ) -> tuple[list[CheckFinding], list[OpenPoint]]:
-    """Return (findings of wrong reads, open points); known: codes of the code's own mistakes."""
+    """Return (findings of wrong reads, open points). known: codes of mistakes that were already found in the code."""
     places: dict[tuple[str, Span], list[tuple[VerifiedOperand, OperandStep]]] = {}
     open_: list[OpenPoint] = []
     for operand in bench.operands:
         if operand.verdict == "unknown":
-            open_.append(_not_verified(bench, operand))
+            open_.append(_make_unverified_point(bench, operand))
         for step in list_first_wrong_steps(operand):
             code = step.causes[0].code if step.causes else ""
-            if code == "not_canonical" and _refused_map(bench, operand):
-                continue  # the map is at fault, and is found
-            if why := _why_open(guesses, operand, step):
+            if code == "not_canonical" and _is_map_refused(bench, operand):
+                continue  # the map is reported instead
+            if why := _explain_open(guesses, operand, step):
                 open_.append(OpenPoint(why, step.span))
             elif not follows(code, known):
                 places.setdefault((code, blame.find_blamed_span(operand, step)), []).append((operand, step))
     return [_make_mismatch_finding(bench, alike, span) for (_, span), alike in places.items()], open_
 
 
-def _not_verified(bench: Bench, operand: VerifiedOperand) -> OpenPoint:
-    """Return the open point that an operand has no verdict, and why."""
+def _make_unverified_point(bench: Bench, operand: VerifiedOperand) -> OpenPoint:
+    """Return the open point for an operand without a verdict, with the reason."""
     why = operand.missing[0] if operand.missing else "the file does not say enough."
     if operand.storage is None:
         why = "nothing in the file says how it is stored."
@@ -316,21 +327,21 @@ def _not_verified(bench: Bench, operand: VerifiedOperand) -> OpenPoint:
 
 
 def _drop_proved_points(points: list[OpenPoint], bench: Bench, proved: Collection[tuple[str, str]]) -> list[OpenPoint]:
-    """Return the open points without operands whose tiles threads fill, and were followed."""
+    """Drop the open points of operands that were verified by running the threads."""
     told = {
-        _not_verified(bench, operand)
+        _make_unverified_point(bench, operand)
         for operand in bench.operands
         if operand.verdict == "unknown" and (operand.instruction, operand.name) in proved
     }
     return [point for point in points if point not in told]
 
 
-def _refused_map(bench: Bench, operand: VerifiedOperand) -> bool:
+def _is_map_refused(bench: Bench, operand: VerifiedOperand) -> bool:
     """Return whether an operand is stored by a tensor map that breaks a rule of TMA."""
     return operand.storage is not None and bool(bench.pieces[operand.storage].notices)
 
 
-def _why_open(guesses: Guesses, operand: VerifiedOperand, step: OperandStep) -> str:
+def _explain_open(guesses: Guesses, operand: VerifiedOperand, step: OperandStep) -> str:
     """Explain why a wrong step is not a finding; "" if it is one."""
     crossed = next((cause.message for cause in step.causes if cause.code == "operands_exchanged"), "")
     if crossed:
@@ -348,20 +359,20 @@ def _make_mismatch_finding(bench: Bench, alike: list[tuple[VerifiedOperand, Oper
         (a.key, a.value) for a in bench.assumed if a.summary and (not a.operands or names & set(a.operands))
     )
     reads = sum(step.span == wrong.span for other, _ in alike for step in other.wrong)
-    head = _lost(alike)
+    head = _describe_wrong_elements(alike)
     follows = tuple(list_wrong_reads(bench, alike))
     if not wrong.causes:
         return CheckFinding("other_bytes", head, span, "", reads, assumed, follows=follows)
     repaired = next((r for r in bench.repairs if all(bench.operands.index(o) in r.operands for o, _ in alike)), None)
     edits = repaired.edits if repaired else ()
     cause = wrong.causes[0]
-    moved = any(a.key.startswith("at.") for a in bench.assumed)  # then a word would hold an address that was made up
+    moved = any(a.key.startswith("at.") for a in bench.assumed)  # the word would contain an assumed address
     fix = str(cause.fix) if cause.fix and not moved else ""
     return CheckFinding(cause.code, f"{head} {cause.message}", span, fix, reads, assumed, edits, follows)
 
 
-def _lost(alike: list[tuple[VerifiedOperand, OperandStep]]) -> str:
-    """Return how many elements the first operand reads from the wrong place, and which others do so."""
+def _describe_wrong_elements(alike: list[tuple[VerifiedOperand, OperandStep]]) -> str:
+    """Describe how many elements the first operand reads from wrong addresses, and which operands do the same."""
     operand, wrong = alike[0]
     turns = ", ".join(f"{name} = {value}" for name, value in wrong.loops.items())
     where = f"{operand.name.upper()} of {operand.instruction}" + (f" at {turns}" if turns else "")
@@ -390,12 +401,12 @@ def _find_wrong_versions(bench: Bench, blame: BlameFinder) -> Iterator[CheckFind
 
 
 def _find_assumed_starts(bench: Bench, guesses: Guesses) -> tuple[int, list[OpenPoint]]:
-    """Return how many verified reads rest on where their tiles start, and on which starts."""
+    """Return (number of verified reads that depend on an assumed tile start, the open points for these starts)."""
     count, open_ = 0, []
     for operand in bench.operands:
         starts = tile_starts.list_assumed_starts(bench, operand) if operand.verdict == "match" else []
         alone = replace(bench, operands=(operand,)) if starts else bench
-        if starts and (reads := count_verified(alone, guesses, partial(_why_open, guesses))[0]):
+        if starts and (reads := count_verified(alone, guesses, partial(_explain_open, guesses))[0]):
             count += reads
             at = bench.pieces[operand.descriptor].spans[0]
             open_ += [OpenPoint(tile_starts.describe_assumed_start(operand, start), at) for start in starts]
@@ -403,7 +414,7 @@ def _find_assumed_starts(bench: Bench, guesses: Guesses) -> tuple[int, list[Open
 
 
 def _find_unread(bench: Bench, built: Iterable[DescriptorBuilder]) -> list[OpenPoint]:
-    """Find descriptors that, as far as the text says, no instruction reads."""
+    """List descriptors that no known instruction reads."""
     read = {n for operand in bench.operands for n in (operand.descriptor, *operand.others)}
     same = [_make_build_key(bench.pieces[n]) for n in read]  # the same word under another name: desc = m.raw
     without = [
@@ -425,6 +436,6 @@ def _find_unread(bench: Bench, built: Iterable[DescriptorBuilder]) -> list[OpenP
 
 
 def _make_build_key(piece: TextPiece) -> tuple[object, ...]:
-    """Return a key of the code that a piece's descriptor is made of; the title of a piece without code."""
+    """Return a key that equal descriptor code has in common; the title for a piece without code."""
     facts = piece.facts
     return (facts["format"], dict(facts["fields"]), facts["start"]) if "fields" in facts else (piece.title,)

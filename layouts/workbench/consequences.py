@@ -1,4 +1,4 @@
-"""Findings that say the same of one number: only the one that names it stands."""
+"""Drop findings that repeat another one about the same number; the one that names the number is kept."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lanescope.workbench.results import OperandStep, Span, VerifiedOperand
 
 # the code's own mistake → causes of wrong reads that follow from it
 FOLLOWS = {"not_shifted": ("bytes_not_shifted", "not_shifted", "shifted_twice", "start_wrong", "start_outside")}
-KEPT = frozenset({"generic_pointer"})  # causes that are told once, at the code's own mistake
+KEPT = frozenset({"generic_pointer"})  # causes that are reported only once, at the mistake in the code
 _WORD = re.compile(r"0x[\da-f]{16}")
 _BIT_61 = 1 << 61
 
@@ -30,12 +30,12 @@ Finding = TypeVar("Finding", bound=_Finding)
 
 
 def follows(code: str, known: Collection[str]) -> bool:
-    """Return whether a cause of wrong reads is what a mistake of the code itself, which is found, leads to."""
+    """Return whether a mistake of the code that was already found explains a cause of wrong reads."""
     return code in KEPT & set(known) or any(code in causes for own, causes in FOLLOWS.items() if own in known)
 
 
 def drop_consequences(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the findings without reserved bits that another finding explains: a version or a mode one bit off."""
+    """Drop findings about reserved bits that another finding explains: a version or a mode one bit off."""
     told = list(findings)
     codes = {finding.code for finding in told}
     mask = (VERSION.mask << VERSION.low if "version_wrong" in codes else 0) | (
@@ -44,7 +44,7 @@ def drop_consequences(findings: Iterable[Finding]) -> list[Finding]:
     return [finding for finding in told if finding.code != "reserved_bits" or not _is_within(finding.message, mask)]
 
 
-def drop_told_doubts(doubts: Iterable[Finding], findings: Collection[Finding]) -> Iterator[Finding]:
+def drop_explained_doubts(doubts: Iterable[Finding], findings: Collection[Finding]) -> Iterator[Finding]:
     """Yield the doubts about numbers that no finding is about."""
     for doubt in doubts:
         first, past = doubt.span
@@ -58,8 +58,8 @@ def _is_within(message: str, mask: int) -> bool:
 
 
 def find_constant_place(blame: BlameFinder, operand: VerifiedOperand, step: OperandStep, field: str) -> Span:
-    """Return where the code puts a constant field into a descriptor: its number, if it has one, else the number of the
-    swizzle mode, beside which it is missing.
+    """Return where the code puts a constant field into a descriptor: its number, else the swizzle mode's number, next
+    to which it is missing.
     """
     builder = blame.find_builder(operand, step)
     origins = builder.origins if builder is not None else {}

@@ -1,6 +1,6 @@
-"""What a text holds: its pieces (maps, layouts, descriptors, instructions), and every use of a descriptor.
+"""The contents of a text: pieces (maps, layouts, descriptors, instructions) and every use of a descriptor.
 
-`bench_builder.py` builds on Contents; it evaluates the code once, and keeps what was assumed and what is missing.
+`bench_builder.py` builds on TextContents, which evaluates the code once and records what is assumed and missing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lanescope.reader.code.evaluation import Evaluation, evaluate_text
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.work_words import may_have_work
 from lanescope.workbench import alignment, helpers, named_wgmma, pieces, scan, sizes, verification
-from lanescope.workbench.addresses import start_names
+from lanescope.workbench.addresses import list_start_names
 from lanescope.workbench.descriptor_arguments import DescriptorArgument
 from lanescope.workbench.loaded_maps import find_loaded_maps
 from lanescope.workbench.results import Assumption, Span, TextPiece
@@ -31,9 +31,9 @@ from lanescope.workbench.uses import DescriptorUse, find_code_uses
 from lanescope.workbench.words import find_word_uses
 
 Pairs = tuple[tuple[str, str], ...]
-LONGEST_MACRO = 200  # characters of what is given for one
+LONGEST_MACRO = 200  # characters of a macro's value
 HEADERS_KEY = "headers"  # parts of a text that are not its own: "120-4000 5100-6000"
-WORK_KEY = "work"  # whether code is evaluated only where it may do what is checked
+WORK_KEY = "work"  # whether only code with relevant words is evaluated
 _GIVEN = re.compile(r"[A-Za-z_]\w*(?:(?:::|\.)[A-Za-z_]\w*)*")  # BK, Config::BK, p.pitch
 _MACRO = "macro."  # keys of macros that a text does not define
 _BLACKWELL = re.compile(r"\btcgen05\.mma\b|\bSM100_MMA_\w+|\bUMMA::", re.I)
@@ -48,9 +48,7 @@ def _parse_macros(choices: Mapping[str, str]) -> Pairs:
 
 
 def evaluate_with_choices(source: str, patience: int, choices: Mapping[str, str]) -> Evaluation | None:
-    """Evaluate a text's code with the values that are given for macros, and for names that it leaves open. None for a
-    checked text that has no word of what is checked.
-    """
+    """Evaluate a text's code with values for macros and open names; None if a checked text has no relevant word."""
     if WORK_KEY in choices and not may_have_work(source):
         return None
     return _evaluate(source, patience, (), _parse_macros(choices), parse_headers(choices))
@@ -62,7 +60,7 @@ def format_headers(spans: Iterable[Span]) -> str:
 
 
 def parse_headers(choices: Mapping[str, str]) -> tuple[Span, ...]:
-    """Parse the parts of a text that are not its own, but what it includes."""
+    """Parse the spans of a text that come from included files."""
     parts = re.findall(r"(\d{1,9})-(\d{1,9})", choices.get(HEADERS_KEY, ""))
     return tuple((int(first), int(past)) for first, past in parts)
 
@@ -70,8 +68,10 @@ def parse_headers(choices: Mapping[str, str]) -> tuple[Span, ...]:
 def _evaluate(
     source: str, patience: int, standard: Pairs, macros: Pairs, headers: tuple[Span, ...]
 ) -> Evaluation | None:
-    """Evaluate a text. Empty arguments at the end are left out: `evaluate_text` keeps its last answers by its
-    arguments, and the reader and `check` ask with the text and the patience alone.
+    """Evaluate a text.
+
+    Trailing empty arguments are left out: `evaluate_text` caches by its arguments, and the reader and `check` call it
+    with the text and the patience alone.
     """
     more: list[Any] = [standard, macros, headers]
     while more and not more[-1]:
@@ -80,8 +80,9 @@ def _evaluate(
 
 
 class TextContents:
-    """One text, its code evaluated with what is given: pieces, storages, assumptions, and what is missing. source: the
-    text's code, as excerpt.extract_code returns it; `find_uses` fills the pieces.
+    """One text whose code was evaluated with the choices: pieces, storages, assumptions, and what is missing.
+
+    source: the text's code as excerpt.extract_code returns it; `find_uses` fills the pieces.
     """
 
     def __init__(self, text: str, source: str, choices: dict[str, str], patience: int) -> None:
@@ -92,8 +93,8 @@ class TextContents:
         self.stores: list[TileStore] = []
         self.assumed: dict[str, Assumption] = {}
         self.missing: list[str] = []
-        self.symbols: dict[str, int] = {}  # values that were taken for names in the code
-        self.built: list[tuple[int, DescriptorBuilder]] = []  # what builds descriptors, and which piece it is
+        self.symbols: dict[str, int] = {}  # assumed values of names in the code
+        self.built: list[tuple[int, DescriptorBuilder]] = []  # builder → its piece
         self.printed_pieces: dict[str, int] = {}  # label of printed words → their piece
         self.doubtful: dict[int, list[Pitfall]] = {}
         self.aligned = alignment.find_declared_alignments(text)
@@ -109,7 +110,7 @@ class TextContents:
             self.code = sizes.substitute_sizes(self.code, self.size_values)
 
     def _evaluate_code(self, patience: int) -> Evaluation | None:
-        """Evaluate the code; functions and macros without a definition are what was given, or taken, for them."""
+        """Evaluate the code, with the given or assumed definitions of undefined functions and macros."""
         macros = _parse_macros(self.choices)
         headers = parse_headers(self.choices)
         code = evaluate_with_choices(self.source, patience, self.choices)
@@ -136,7 +137,7 @@ class TextContents:
         return self.assumed[f"builder.{head}"]
 
     def _assume_instruction(self) -> None:
-        """Take the instruction that a call names where the text has none."""
+        """Assume the instruction that a call's name implies if the text has none."""
         if self.code and not any(m.instruction.family.by_descriptor for m in self.mentions):
             maps = tensor_maps.find_named_maps(self.code)
             if (
@@ -182,12 +183,10 @@ class TextContents:
         loaded = find_loaded_maps(self.code, dict(_parse_macros(self.choices))) if self.code and not known else ()
         for tensor_map in (*known, *loaded):
             self.stores.append(TileStore(len(self.pieces), map=tensor_map))
-            self.pieces.append(pieces.piece_from_map(tensor_map))
+            self.pieces.append(pieces.make_map_piece(tensor_map))
 
     def _add_layouts(self, taken: list[DescriptorUse], open_bits: int | None) -> None:
-        """Add the tensors of shared memory, then the layouts of no tensor. open_bits: of an element whose
-        type is open.
-        """
+        """Add the tensors of shared memory, then the other layouts. open_bits: bits of an element of open type."""
         # a layout in a comment of a header is an example, not a tile of this text
         inside = [*(piece.spans[0] for piece in self.pieces), *parse_headers(self.choices)]
         spelled = [
@@ -197,22 +196,22 @@ class TextContents:
         ]
         known = {layout.span[0] for layout in spelled}
         for name, span, laid in find_named_layouts(self.code, open_bits) if self.code else ():
-            layout = None if span[0] in known else scan.layout_from_cute(laid, name, span)
+            layout = None if span[0] in known else scan.make_printed_layout(laid, name, span)
             if layout is not None and len(spelled) < scan.MOST:
                 spelled.append(layout)
                 known.add(span[0])
         for layout in self._add_tensors(taken, open_bits, spelled):
             self.stores.append(TileStore(len(self.pieces), layout=layout, name=layout.label))
-            self.pieces.append(pieces.piece_from_layout(layout, (layout.span,)))
+            self.pieces.append(pieces.make_layout_piece(layout, (layout.span,)))
 
     def _add_tensors(
         self, taken: list[DescriptorUse], bits: int | None, spelled: list[scan.PrintedLayout]
     ) -> list[scan.PrintedLayout]:
-        """Add the tensors that code makes of shared memory; return the layouts of no tensor."""
+        """Add the tensors that code makes in shared memory; return the other layouts."""
         starts = [line for use in taken for g in use.arguments.values() if (line := g.address) is not None]
         for tensor in find_shared_tensors(self.code, bits, starts) if self.code else ():
             layout = (
-                scan.layout_from_cute(tensor.layout, tensor.names[-1], tensor.span)
+                scan.make_printed_layout(tensor.layout, tensor.names[-1], tensor.span)
                 if tensor.layout is not None
                 else None
             )
@@ -231,18 +230,18 @@ class TextContents:
             )
             self.stores.append(store)
             spans = tuple(dict.fromkeys((*(s.span for s in alike), tensor.span)))
-            self.pieces.append(pieces.piece_from_layout(layout, spans, self.text))
+            self.pieces.append(pieces.make_layout_piece(layout, spans, self.text))
         return spelled
 
     def _add_builders(self) -> None:
-        """Add the code that builds descriptors, one piece for all that only begin at other places of one tile."""
+        """Add the code that builds descriptors, one piece for all that differ only in their place in one tile."""
         alike: dict[tuple[Any, ...], list[DescriptorBuilder]] = {}
         for builder in builders.find_evaluation_builders(self.code, self.target) if self.code else ():
             alike.setdefault(pieces.make_tile_key(builder), []).append(builder)
         for same in alike.values():
             self.built += [(len(self.pieces), builder) for builder in same]
             self.doubtful[len(self.pieces)] = [doubt for builder in same for doubt in builder.doubts]
-            self.pieces.append(pieces.piece_from_builders(same))
+            self.pieces.append(pieces.make_builder_piece(same))
 
     def _add_unknown_builders(self) -> None:
         """Add the calls of functions that build descriptors and have no code here, and were not chosen."""
@@ -264,7 +263,7 @@ class TextContents:
             labels.setdefault(scan.strip_label_number(word.label), []).append(word)
         for label, words in labels.items():
             self.printed_pieces[label] = len(self.pieces)
-            self.pieces.append(pieces.piece_from_words(label, words))
+            self.pieces.append(pieces.make_word_piece(label, words))
         return printed
 
     def _add_instructions(self) -> None:
@@ -273,10 +272,10 @@ class TextContents:
             first.setdefault(mention.instruction.ptx, mention)
         for mention in first.values():
             spans = tuple(m.span for m in self.mentions if m.instruction is mention.instruction)
-            self.pieces.append(pieces.piece_from_mention(mention, spans))
+            self.pieces.append(pieces.make_instruction_piece(mention, spans))
 
     def name_missing(self) -> None:
-        """Say what is missing where nothing could be verified."""
+        """Record what is missing if nothing could be verified."""
         kinds = {piece.kind for piece in self.pieces}
         if _BLACKWELL.search(self.text):
             self.missing.append("tcgen05.mma reads descriptors of another format; Lanescope verifies those of wgmma.")
@@ -299,7 +298,7 @@ class TextContents:
             return piece
         if self.built:
             return self._find_likeliest_builder(argument)
-        # no code here builds a descriptor: what is given for one, as it is spelled
+        # no code builds a descriptor: the descriptor arguments as spelled
         spelled = next((n for n, piece in enumerate(self.pieces) if piece.spans == (argument.span,)), None)
         if spelled is not None:
             return spelled
@@ -321,7 +320,7 @@ class TextContents:
     def _find_likeliest_builder(self, argument: DescriptorArgument) -> int:
         """Return the piece of the builder most like a descriptor, by its fields, start, buffer and name."""
         upper = argument.value.const >> 16
-        names = set(start_names(argument.value))
+        names = set(list_start_names(argument.value))
         line = argument.address
         start = "" if line is None else str(line) if line.terms else str(line.const)
 
@@ -335,7 +334,7 @@ class TextContents:
         return min(alike or self.built, key=unlike)[0]
 
     def assume(self, assumption: Assumption, operand: str = "") -> None:
-        """Keep what was taken; operand: the only one, so far, that it can change."""
+        """Record an assumption. operand: the only one, so far, whose verdict it can change."""
         old = self.assumed.get(assumption.key)
         if old is None:
             self.assumed[assumption.key] = replace(assumption, operands=(operand,)) if operand else assumption

@@ -1,7 +1,7 @@
-"""TMA copies that fill the same bytes: of two operands, or of two stages of one. `check.py` tells them.
+"""Find TMA copies that fill the same bytes: of two operands, or of two stages of one operand.
 
-Only starts whose distance is a number are compared, of boxes whose sizes the text says. Copies that wait for one
-another may share bytes: two of different calls have to follow one another with nothing between that waits.
+Only starts at a known distance are compared, and only boxes of known size. Copies that wait for one another may share
+bytes: two copies of different calls must follow one another without a wait in between.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class _PlacedCopy:
 
 
 def find_overlaps(text: KernelText, bench: Bench) -> list[Pitfall]:
-    """Find copies that write into the box of another, each place once."""
+    """Find copies that write into the box of another; each place once."""
     if "__global__" not in text.code.text or not text.maps:
         return []
     found: dict[Span, Pitfall] = {}
@@ -75,7 +75,7 @@ def _check_neighbours(text: KernelText, events: Sequence[KernelEvent]) -> Iterat
         *text.code.made,
         *text.code.skipped,
     )
-    waits = [one.order for one in records if _may_wait(one)]
+    waits = [record.order for record in records if _may_wait(record)]
     for before, after in pairwise(_list_placed(text, events)):
         together = before.event.loops == after.event.loops and before.event.arms == after.event.arms
         waited = any(before.event.order < order < after.event.order for order in waits)
@@ -85,7 +85,7 @@ def _check_neighbours(text: KernelText, events: Sequence[KernelEvent]) -> Iterat
 
 
 def _check_turns(text: KernelText, events: Sequence[KernelEvent], bench: Bench) -> Iterator[Pitfall]:
-    """Yield copies of one call that begin inside the box of an earlier turn, where no descriptor begins."""
+    """Yield copies of one call that begin inside the box of an earlier iteration, where no descriptor begins."""
     symbols = {a.key.removeprefix("at."): a.value for a in bench.assumed if a.key.startswith("at.") and a.value}
     known = {name: int(value, 0) for name, value in symbols.items() if re.fullmatch(r"0x[\da-f]+|\d+", value)}
     reads = frozenset[int]().union(*(operand.starts for operand in bench.operands))
@@ -102,7 +102,7 @@ def _check_turns(text: KernelText, events: Sequence[KernelEvent], bench: Bench) 
 
 
 def _is_next_turn(first: KernelEvent, later: KernelEvent) -> bool:
-    """Return whether two runs of a call differ in one loop's turn, and are in the same arms of its conditions."""
+    """Return whether two runs of a call differ by one iteration of one loop and take the same branches."""
     if [arm for _, arm in first.arms] != [arm for _, arm in later.arms]:
         return False
     pairs = list(zip(first.loops, later.loops, strict=False))

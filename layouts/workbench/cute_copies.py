@@ -1,4 +1,4 @@
-"""TMA copies of CuTe: the layout that the tensor map is made for, compared with that of the tensor which is filled.
+"""Compare the layout that a CuTe TMA copy's tensor map is made for with that of the tensor it fills.
 
 CUTLASS 4.7, cute/atom/copy_traits_sm90_tma.hpp: make_tma_atom takes the swizzle and the order of a tile from the layout
 it is given; tma_partition and partition_D only take addresses from the tensor.
@@ -26,7 +26,7 @@ _DEEPEST = 8
 
 
 def find_copy_mistakes(code: Evaluation) -> list[Pitfall]:
-    """Find TMA copies whose map is made for another layout than that of the tensor which they fill."""
+    """Find TMA copies whose map has another layout than the tensor they fill."""
     found: dict[object, Pitfall] = {}
     for call in code.made:
         term = call.term
@@ -36,12 +36,12 @@ def find_copy_mistakes(code: Evaluation) -> list[Pitfall]:
             pair = dict(term.named).get("self"), term.arguments[0]
         else:
             continue
-        for mistake in _compare(*pair, code.text):
+        for mistake in _compare_layouts(*pair, code.text):
             found.setdefault((mistake.span, mistake.message), mistake)
     return list(found.values())
 
 
-def _compare(copy: Any, tensor: Any, text: str) -> Iterator[Pitfall]:
+def _compare_layouts(copy: Any, tensor: Any, text: str) -> Iterator[Pitfall]:
     made = _find_maker(copy)
     if made is None:
         return
@@ -53,7 +53,7 @@ def _compare(copy: Any, tensor: Any, text: str) -> Iterator[Pitfall]:
         return
     modes = min(stored.rank, filled.rank)
     one, other = (_take_modes(layout, modes) for layout in (stored, filled))
-    if one.size == other.size and (one.swizzle != other.swizzle or _differs(one, other)):
+    if one.size == other.size and (one.swizzle != other.swizzle or _find_difference(one, other)):
         message = (
             f"The tensor map is made for {one}, and the tensor that the copy fills has {other}: what reads the tensor"
             " gets other elements. Give both the same layout."
@@ -61,41 +61,41 @@ def _compare(copy: Any, tensor: Any, text: str) -> Iterator[Pitfall]:
         yield Pitfall("cute_copy_layout", message, made.span)
 
 
-def _differs(one: CuteLayout, other: CuteLayout) -> bool:
-    """Return whether two layouts of one shape, compared before their swizzle, give an element different indices."""
+def _find_difference(one: CuteLayout, other: CuteLayout) -> bool:
+    """Return whether two layouts of one shape differ before their swizzle."""
     first, second = (strip_swizzle(layout).list_indices() for layout in (one, other))
     return one.shape == other.shape and bool((first != second).any())
 
 
 def _take_modes(layout: CuteLayout, count: int) -> CuteLayout:
-    """Return the first modes of a layout, without the stages behind them."""
+    """Return the first modes of a layout, without its stages."""
     if not isinstance(layout.shape, tuple) or not isinstance(layout.stride, tuple):
         return layout
     return replace(layout, shape=layout.shape[:count], stride=layout.stride[:count])
 
 
-def _find_maker(value: Any, deep: int = 0) -> OpaqueValue | None:
-    """Return the call that makes a TMA copy, of the copy or of a slice of it."""
-    if not isinstance(value, OpaqueValue) or deep > _DEEPEST:
+def _find_maker(value: Any, depth: int = 0) -> OpaqueValue | None:
+    """Return the call that makes a TMA copy or the copy that it is a slice of."""
+    if not isinstance(value, OpaqueValue) or depth > _DEEPEST:
         return None
     if _MAKES.match(value.head) and len(value.arguments) > 2:
         return value
     inner = dict(value.named).get("self") if value.head in ("get_slice", "get_thread_slice", "with") else None
-    return _find_maker(inner, deep + 1)
+    return _find_maker(inner, depth + 1)
 
 
-def _find_map_layout(made: OpaqueValue, text: str) -> CuteLayout:
-    layout = CuteEvaluator(text, None).evaluate_value(made.arguments[2])
+def _find_map_layout(copy: OpaqueValue, text: str) -> CuteLayout:
+    layout = CuteEvaluator(text, None).evaluate_value(copy.arguments[2])
     if not isinstance(layout, CuteLayout):
-        raise OpenCuteValueError(made.text)
+        raise OpenCuteValueError(copy.text)
     return layout
 
 
-def _find_tensor_layout(value: Any, text: str, deep: int = 0) -> CuteLayout:
-    if not isinstance(value, OpaqueValue) or deep > _DEEPEST:
+def _find_tensor_layout(value: Any, text: str, depth: int = 0) -> CuteLayout:
+    if not isinstance(value, OpaqueValue) or depth > _DEEPEST:
         raise OpenCuteValueError(str(value))
     if value.head == "make_tensor":
         return make_tensor_layout(value, text)
     if CALLED in dict(value.named) or value.head != "group_modes" or not value.arguments:
         raise OpenCuteValueError(value.text)
-    return _find_tensor_layout(value.arguments[0], text, deep + 1)
+    return _find_tensor_layout(value.arguments[0], text, depth + 1)

@@ -1,5 +1,4 @@
-"""Descriptors that CuTe makes: of every fragment of A or B in shared memory, read as the instruction reads it and
-compared with the layout of its tensor.
+"""Verify the descriptors of CuTe's fragments of A or B in shared memory against the layout of their tensors.
 
 CUTLASS 4.7, cute/atom/mma_atom.hpp: partition_A and partition_B tile a tensor by the atom; make_fragment_A gives the
 first tile's descriptor (layouts/descriptor/cute_descriptors.py), and adds the other tiles' distances to its start.
@@ -75,7 +74,9 @@ def list_cute_fragments(code: Evaluation) -> tuple[CuteFragment, ...]:
         if call.term.head in _FRAGMENTS and len(found) < MOST_FRAGMENTS:
             fragment = _read_fragment(call.term, code.text)
             found.setdefault(fragment, fragment)
-    known = {one.span for one in found.values() if not one.gap}  # by a launch: the kernel alone tells no more
+    known = {
+        one.span for one in found.values() if not one.gap
+    }  # evaluated from a launch: the kernel alone gives no more
     descriptors = bool(find_multiplier(code.text))  # else an open TiledMMA is one of mma.sync
     return tuple(
         one
@@ -85,7 +86,7 @@ def list_cute_fragments(code: Evaluation) -> tuple[CuteFragment, ...]:
 
 
 def describe_open_fragment(fragment: CuteFragment) -> str:
-    """Return what a text leaves open of a fragment, in a sentence."""
+    """Describe in a sentence what a text leaves open about a fragment."""
     what = f"The descriptors that CuTe makes of {fragment.operand.upper()}"
     where = f" for {fragment.name}" if fragment.name else ""
     part = {OPEN_MMA: "which TiledMMA it is", OPEN_LAYOUT: "how the tile is laid out"}.get(fragment.gap, "its parts")
@@ -94,7 +95,7 @@ def describe_open_fragment(fragment: CuteFragment) -> str:
 
 
 def describe_assumed_type(fragment: CuteFragment) -> str:
-    """Return that the type of a fragment's elements is the atom's because the text gives none, in a sentence."""
+    """State that a fragment's element type is assumed to be the atom's."""
     return (
         f"The elements of {fragment.operand.upper()} are taken to have {fragment.assumed_bits} bits, as those of"
         f" {fragment.name}: their type is not known."
@@ -102,7 +103,7 @@ def describe_assumed_type(fragment: CuteFragment) -> str:
 
 
 def _read_fragment(term: OpaqueValue, text: str) -> CuteFragment:
-    """Read a fragment."""
+    """Return the CuteFragment of a fragment."""
     operand, partitioned = _FRAGMENTS[term.head]
     owner = dict(term.named).get("self")
     try:
@@ -149,28 +150,28 @@ class _Values:
     def evaluate(self, value: Any) -> Any:
         return CuteEvaluator(self.text, self.bits).evaluate_value(value)
 
-    def find_tile(self, value: Any, mma: CuteMma, operand: str, whole: bool, deep: int = 0) -> _Tile:
-        """Find the tile that a tensor is. whole: whether a plain tensor is taken as divided already."""
-        if not isinstance(value, OpaqueValue) or deep > _DEEPEST:
+    def find_tile(self, value: Any, mma: CuteMma, operand: str, whole: bool, depth: int = 0) -> _Tile:
+        """Find the tile of a tensor. whole: whether a plain tensor counts as divided already."""
+        if not isinstance(value, OpaqueValue) or depth > _DEEPEST:
             raise OpenCuteValueError(shorten_name(value))
         named = dict(value.named)
         if value.head in _PARTITIONS and value.arguments:
             if _PARTITIONS[value.head] != operand:
                 raise OpenCuteValueError(value.text)
-            return replace(self.find_tile(value.arguments[0], mma, operand, False, deep + 1), divided=False)
+            return replace(self.find_tile(value.arguments[0], mma, operand, False, depth + 1), divided=False)
         if value.head == "make_tensor":
             if "smem" not in self.text[slice(*value.span)] and "__shared__" not in self.text:
                 raise OpenCuteValueError(value.text)
             return _Tile(make_tensor_layout(value, self.text, self.bits), whole)
         if CALLED in named:
-            inner = self.find_tile(named[CALLED], mma, operand, whole, deep + 1)
-            return replace(inner, layout=self._slice(inner.layout, value))
+            inner = self.find_tile(named[CALLED], mma, operand, whole, depth + 1)
+            return replace(inner, layout=self._slice_operand(inner.layout, value))
         if value.head in _SAME and value.arguments:
-            return self.find_tile(value.arguments[0], mma, operand, whole, deep + 1)
+            return self.find_tile(value.arguments[0], mma, operand, whole, depth + 1)
         raise OpenCuteValueError(value.text)
 
-    def _slice(self, layout: CuteLayout, call: OpaqueValue) -> CuteLayout:
-        """Return tensor(_, _, 0): what an open number chooses is taken as its first."""
+    def _slice_operand(self, layout: CuteLayout, call: OpaqueValue) -> CuteLayout:
+        """Return tensor(_, _, 0): an open index is taken as 0."""
         modes = []
         for given in call.arguments:
             try:
@@ -181,52 +182,52 @@ class _Values:
         return replace(sliced, swizzle=layout.swizzle, unit_bits=layout.unit_bits, offset=0)
 
 
-def _verify_fragment(made: CuteFragment, tile: _Tile, mma: CuteMma) -> CuteFragment:
+def _verify_fragment(fragment: CuteFragment, tile: _Tile, mma: CuteMma) -> CuteFragment:
     """Compare what each descriptor of a fragment reads with its tensor's layout."""
-    atom, operand = mma.atom, made.operand
+    atom, operand = mma.atom, fragment.operand
     assert atom.form is not None
     layout, expected = tile.layout, atom.get_tile(operand)
     if layout.unit_bits not in (None, atom.bits):
-        return replace(made, gap=OTHER_TILE, words=f"elements of {layout.unit_bits} bits")
+        return replace(fragment, gap=OTHER_TILE, words=f"elements of {layout.unit_bits} bits")
     if layout.offset or not mma.ordered or (atom.ctas > 1 and not tile.divided):
-        return replace(made, gap=OTHER_TILE, words="its order")
+        return replace(fragment, gap=OTHER_TILE, words="its order")
     plain = algebra.strip_swizzle(layout)
     if not tile.divided:
         counts = tuple(mode.size for mode in plain.modes[:2])
         if len(counts) < 2 or any(size % part for size, part in zip(counts, expected, strict=True)):
-            return _refuse_tile(made, counts, expected)
+            return _refuse_tile(fragment, counts, expected)
         plain = algebra.tiled_divide(plain, expected)
     one, *rest = plain.modes
     if one.rank != 2 or tuple(mode.size for mode in one.modes) != expected:
-        return replace(made, gap=OTHER_TILE, words=f"its first mode, {one}")
+        return replace(fragment, gap=OTHER_TILE, words=f"its first mode, {one}")
     first = CuteLayout(one.shape, one.stride, layout.swizzle, layout.unit_bits)
     try:
         word = make_cute_descriptor(first, atom.get_major(operand), atom.bits, atom.form)
     except LayoutError as error:
-        return replace(made, problem=_make_problem(made, first, atom, error), name=atom.name)
+        return replace(fragment, problem=_make_problem(fragment, first, atom, error), name=atom.name)
     seen = View(*expected, atom.bits, atom.get_major(operand), atom.form)
     steps = list(_list_offsets(rest))
     if len(steps) > MOST_STEPS:
-        return replace(made, gap=OTHER_TILE, words=f"its {len(steps)} parts")
+        return replace(fragment, gap=OTHER_TILE, words=f"its {len(steps)} parts")
     right = sum(_is_right(word, seen, first, offset) for offset in steps)
     if right < len(steps):
-        return replace(made, gap=OTHER_TILE, words=str(first))
-    return replace(made, reads=right, swizzled=bool(layout.swizzle))
+        return replace(fragment, gap=OTHER_TILE, words=str(first))
+    return replace(fragment, reads=right, swizzled=bool(layout.swizzle))
 
 
-def _refuse_tile(made: CuteFragment, sizes: Nested, expected: tuple[int, int]) -> CuteFragment:
-    side = "M" if made.operand == "a" else "N"
+def _refuse_tile(fragment: CuteFragment, sizes: Nested, expected: tuple[int, int]) -> CuteFragment:
+    side = "M" if fragment.operand == "a" else "N"
     said = "×".join(map(str, sizes)) if isinstance(sizes, tuple) else str(sizes)
     message = (
-        f"{made.operand.upper()} of {made.name}: the tile has {said} elements ({side}×K), which the atom's"
+        f"{fragment.operand.upper()} of {fragment.name}: the tile has {said} elements ({side}×K), which the atom's"
         f" {expected[0]}×{expected[1]} do not divide. Give a multiple of these."
     )
-    return replace(made, problem=Pitfall("cute_tile_indivisible", message, made.span))
+    return replace(fragment, problem=Pitfall("cute_tile_indivisible", message, fragment.span))
 
 
-def _make_problem(made: CuteFragment, tile: CuteLayout, atom: CuteAtom, error: LayoutError) -> Pitfall:
-    """Return why CuTe refuses the tile of an instruction; where it is canonical for the other major, that."""
-    major = atom.get_major(made.operand)
+def _make_problem(fragment: CuteFragment, tile: CuteLayout, atom: CuteAtom, error: LayoutError) -> Pitfall:
+    """Explain why CuTe rejects an instruction's tile, or that it is canonical for the other major."""
+    major = atom.get_major(fragment.operand)
     other = "MN" if major == "K" else "K"
     why = f"{error.message} {error.hint}"
     with suppress(LayoutError):
@@ -234,7 +235,9 @@ def _make_problem(made: CuteFragment, tile: CuteLayout, atom: CuteAtom, error: L
         make_cute_descriptor(tile, other, atom.bits, atom.form)
         why = f"The layout of the tensor is {other}-major. Give the atom the major {other}, or a {major}-major layout."
     return Pitfall(
-        "cute_not_canonical", f"{made.operand.upper()} of {made.name} is {major}-major. {why}".strip(), made.span
+        "cute_not_canonical",
+        f"{fragment.operand.upper()} of {fragment.name} is {major}-major. {why}".strip(),
+        fragment.span,
     )
 
 
@@ -248,17 +251,17 @@ def _list_offsets(modes: Iterable[CuteLayout]) -> Iterator[int]:
     yield from (int(offset) for offset in offsets)
 
 
-def _is_right(word: Descriptor, seen: View, first: CuteLayout, offset: int) -> bool:
+def _is_right(word: Descriptor, view: View, first: CuteLayout, offset: int) -> bool:
     """Return whether the descriptor of the tile at an offset reads all elements where the layout has them."""
-    bits = seen.bits
+    bits = view.bits
     if offset * bits % 128:
         return False
     start = offset * bits // 8
-    linear = start * 8 + algebra.strip_swizzle(first).list_indices().reshape(seen.k, seen.rows).T * bits
+    linear = start * 8 + algebra.strip_swizzle(first).list_indices().reshape(view.k, view.rows).T * bits
     expected = linear // 8
     if first.swizzle:
         expected = first.swizzle(expected)
     try:
-        return bool(np.array_equal(reads(word.replace(start_address_encoded=start >> 4), seen), expected))
+        return bool(np.array_equal(reads(word.replace(start_address_encoded=start >> 4), view), expected))
     except LayoutError:
         return False

@@ -1,4 +1,4 @@
-"""A descriptor as an instruction is given it, and where the text gave a variable its value.
+"""Trace a descriptor argument to the statement that gave the variable its value.
 
 `uses.py` puts every descriptor of a variable to the statement that built it: there a mistake is shown.
 """
@@ -21,9 +21,7 @@ _BRACE = re.compile(r"[{}]")
 
 @dataclass(frozen=True, slots=True)
 class DescriptorArgument:
-    """A descriptor as one use has it: its value, where it was written, what it is called; around: the calls in which it
-    was written there, innermost first; start: the field of its start address.
-    """
+    """A descriptor argument: its value, where it was written, and its name."""
 
     value: SymbolicInt
     span: Span
@@ -38,7 +36,7 @@ class DescriptorArgument:
 
 
 class ArgumentSources:
-    """Where variables that are given to an instruction were given their descriptors."""
+    """Find where variables that are passed to an instruction got their descriptors."""
 
     def __init__(self, evaluation: Evaluation) -> None:
         self.text = evaluation.text
@@ -69,9 +67,9 @@ class ArgumentSources:
 
     def _is_enclosing_block(self, first: int, past: int) -> bool:
         """Return whether no block that is open at `first` ends before `past`."""
-        deep = 0
+        depth = 0
         for brace in _BRACE.finditer(self.text, first, past):
-            deep += 1 if brace[0] == "{" else -1
-            if deep < 0:
+            depth += 1 if brace[0] == "{" else -1
+            if depth < 0:
                 return False
         return True

@@ -1,7 +1,7 @@
-"""Operands that are given the other one's buffer, as the names of the buffers say.
+"""Find operands that read each other's buffer, by the names of the buffers.
 
-`bench_builder.py` asks `find_exchanged_buffers` before stores are paired, and lets `mark_wrong_steps` turn the steps
-of such an operand into mismatches.
+`bench_builder.py` asks `find_exchanged_buffers` before stores are paired, and lets `mark_wrong_steps` turn the steps of
+such an operand into mismatches.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from math import prod
 
 from lanescope.descriptor.case import Diagnosis
 from lanescope.reader.code.evaluation import Evaluation
-from lanescope.workbench.addresses import start_names
+from lanescope.workbench.addresses import list_start_names
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.results import OperandStep
 from lanescope.workbench.stores import TileStore
@@ -52,7 +52,7 @@ def find_exchanged_buffers(
     seen: dict[str, set[str]] = {}
     for use in uses:
         for operand, argument in use.arguments.items():
-            names = start_names(argument.value)
+            names = list_start_names(argument.value)
             if find_operand_letter(*names) is None and use.computed:
                 first = called.get((argument.value.const, argument.value.pieces), "")
                 names = (first,) if find_operand_letter(first) else tuple(_WORD.findall(text[slice(*argument.span)]))
@@ -77,7 +77,7 @@ def _fits_only_exchanged(stores: Sequence[TileStore], rows: Mapping[str, int]) -
 
 
 def format_exchange_note(operand: str, buffer: FollowedBuffer) -> str:
-    """Return the note that the operands are exchanged on purpose."""
+    """Return the note that the operands are exchanged deliberately."""
     return (
         f"{operand.upper()} is read from {buffer.name}, {buffer.of.upper()}’s buffer by its name; the boxes fit only"
         " that way, so D is taken to be the transposed product."

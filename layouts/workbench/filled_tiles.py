@@ -1,6 +1,5 @@
-"""Tiles that TMA copies fill and that wgmma or tcgen05.mma reads: boxes that are too small, slices that are copied and
-never read, maps that are given to each other's tiles. `check.py` tells them; what a call without code may do makes them
-open.
+"""Check tiles that TMA copies fill and wgmma or tcgen05.mma reads: boxes that are too small, slices that are copied and
+never read, and exchanged maps.
 """
 
 from __future__ import annotations
@@ -27,20 +26,20 @@ TITLES = {
     "tma_tile_part": "The TMA copies fill a part of the tile",
 }
 _SHAPE = re.compile(r"m64n\d+k\d+")
-_GATHERED = re.compile(r"im2col")  # whose boxes are no rows of the tensor
+_GATHERED = re.compile(r"im2col")  # sources whose boxes are not rows of the tensor
 _PAIRED = re.compile(r"im2col|cta_group::2")  # a pair of CTAs shares the tile
 
 
 def find_fill_mistakes(text: KernelText, bench: Bench) -> list[Pitfall]:
-    """Find tiles that are filled in part, read in part or filled with the other operand, each place once."""
+    """Find tiles that are filled or read only in part, or filled with the other operand; each place once."""
     if "__global__" not in text.code.text or not bench.operands:
         return []
     finder = _FillFinder(text, bench)
-    return list({(one.code, one.span): one for one in finder.find_mistakes()}.values())
+    return list({(mistake.code, mistake.span): mistake for mistake in finder.find_mistakes()}.values())
 
 
 class _FillFinder:
-    """One text on its way to its mistakes."""
+    """The state of the search in one text."""
 
     def __init__(self, text: KernelText, bench: Bench) -> None:
         self.bench, self.text = bench, text
@@ -76,7 +75,7 @@ class _FillFinder:
         return (event.at for run in self.kernels for event in run.events if event.kind in PRODUCTS)
 
     def _find_product(self, variable: str) -> Span:
-        """Find the first instruction that a loop over a variable runs; the first of all if none is named."""
+        """Find the first instruction inside a loop over a variable; the first of all if no variable is named."""
         events = [event for run in self.kernels for event in run.events if event.kind in PRODUCTS]
         inside = (
             event
@@ -142,7 +141,7 @@ class _FillFinder:
         piece = self.bench.pieces[operand.storage] if operand.storage is not None else None
         if piece is None or piece.kind != "tensor_map":
             return None
-        number = sum(one.kind == "tensor_map" for one in self.bench.pieces[: operand.storage])
+        number = sum(piece.kind == "tensor_map" for piece in self.bench.pieces[: operand.storage])
         return self.maps[number] if number < len(self.maps) else None
 
     def _find_box(self, tensor_map: TensorMap, alike: bool) -> Span | None:
@@ -164,8 +163,8 @@ class _FillFinder:
         (reached, last) = ends.pop() if len(ends) == 1 else (None, -1)
         if reached is None:
             return
-        # a start without the thread in it is every warpgroup's: its K steps are all that there are
-        sure = [one for one in operands if len(one.symbols) == 1 and _is_along_k(one)]
+        # a start that does not depend on the thread is the same for every warpgroup, so these are all K steps
+        sure = [operand for operand in operands if len(operand.symbols) == 1 and _is_along_k(operand)]
         maps = [self._find_operand_map(operand) for operand in sure]
         copied = {self._find_advance(one) if one is not None else None for one in maps}
         whole = copied.pop() if len(copied) == 1 else None
@@ -190,10 +189,14 @@ class _FillFinder:
             if event.kind == "wgmma" and (match := _SHAPE.search(getattr(event.run, "text", "")))
         }
         described = self._name_reader() != "wgmma"  # tcgen05.mma has its shape in its instruction descriptor
-        return [one for one in self.bench.operands if described or any(shape in one.instruction for shape in shapes)]
+        return [
+            operand
+            for operand in self.bench.operands
+            if described or any(shape in operand.instruction for shape in shapes)
+        ]
 
     def _list_turns(self, tensor_map: TensorMap) -> dict[tuple[object, str], set[int]]:
-        """Return where along its inner dimension a map is copied in each turn of the loop; nothing if one is open."""
+        """Return the inner coordinates at which a map is copied in each iteration; [] if one is open."""
         turns: dict[tuple[object, str], set[int]] = {}
         for copy in self.copies:
             if find_map(copy, self.maps) is not tensor_map:
@@ -206,7 +209,7 @@ class _FillFinder:
         return turns
 
     def _find_advance(self, tensor_map: TensorMap) -> int | None:
-        """Return how far along its inner dimension a map is copied from turn to turn, K of its tile; None if open."""
+        """Return by how much the inner coordinate of a map advances per iteration, the K of its tile; None if open."""
         width = _count_inner(tensor_map)
         turns = self._list_turns(tensor_map)
         counts = {len(places) for places in turns.values()}
@@ -214,9 +217,9 @@ class _FillFinder:
         if width is None or len(turns) < 3 or len(counts) != 1 or len({calls for calls, _ in turns}) > 1:
             return None
         count = counts.pop()
-        # the boxes of a turn lie side by side along K, and those of the next turn follow
-        apart = {later - earlier for earlier, later in pairwise(every)} == {width}
-        return width * count if apart and len(every) == count * len(turns) else None
+        # the boxes of a turn are side by side along K, and those of the next turn follow
+        contiguous = {later - earlier for earlier, later in pairwise(every)} == {width}
+        return width * count if contiguous and len(every) == count * len(turns) else None
 
     def _find_bound(self, at: Span, variable: str) -> Span | None:
         """Find the condition of the innermost loop over a variable around a place."""
@@ -252,13 +255,13 @@ class _FillFinder:
         if tensor_map is None or len(buffers) != 1:
             return None
         words = set(re.findall(r"[A-Za-z_]\w*", self.blank[slice(*copy.event.at)])) - copy.maps
-        said = {letter for word in words if (letter := find_operand_letter(word)) is not None}
+        letters = {letter for word in words if (letter := find_operand_letter(word)) is not None}
         of_map = find_operand_letter(*tensor_map.names[:1])
         if of_map is None and find_operand_letter(*copy.maps) == find_operand_letter(*tensor_map.names):
             of_map = find_operand_letter(*tensor_map.names)
-        if of_map is None or len(said) != 1:
+        if of_map is None or len(letters) != 1:
             return None
-        return of_map, buffers.pop(), said.pop()
+        return of_map, buffers.pop(), letters.pop()
 
     def _find_buffers(self, copy: TileCopy) -> set[str]:
         """Return the operands whose tile a copy fills: by where the descriptors of the instruction begin."""
@@ -270,7 +273,7 @@ class _FillFinder:
             if copy.to.terms and set(operand.symbols) >= {name for name, factor in copy.to.terms if factor == 1}
         }
         symbols: Mapping[str, int] = {
-            a.key.removeprefix("at."): _parse(a.value)
+            a.key.removeprefix("at."): _parse_expression(a.value)
             for a in self.bench.assumed
             if a.key.startswith("at.") and a.value
         }
@@ -283,7 +286,7 @@ class _FillFinder:
 
 
 def _has_panels(tensor_map: TensorMap) -> bool:
-    """Return whether the third dimension of a map goes on along the innermost."""
+    """Return whether the third dimension of a map continues the innermost."""
     box, bits = tensor_map.box, tensor_map.element_bits
     return (
         bool(bits)
@@ -305,7 +308,7 @@ def _count_inner(tensor_map: TensorMap) -> int | None:
 
 
 def _find_inner_place(copy: TileCopy, tensor_map: TensorMap) -> int | None:
-    """Return where a copy begins along the inner dimension, in elements; None if that is open."""
+    """Return the start of a copy along the inner dimension, in elements; None if open."""
     places = [copy.at[n] for n in ((0, 2) if _has_panels(tensor_map) else (0,)) if n < len(copy.at)]
     known = [place.known if place is not None else None for place in places]
     if not known or known[0] is None or known[-1] is None:
@@ -343,7 +346,7 @@ def _find_reached(operand: VerifiedOperand, steps: Sequence[OperandStep], cut: C
 
 
 def _is_along_k(operand: VerifiedOperand) -> bool:
-    """Return whether the first two K steps of an operand lie 32 bytes apart: in a box whose inner dimension is K."""
+    """Return whether the first two K steps of an operand are 32 bytes apart: in a box whose inner dimension is K."""
     first = {step.k: step.read for step in reversed(operand.steps)}
     depth = operand.steps[0].depth
     return 0 in first and first.get(depth, -1) - first[0] == 32
@@ -353,7 +356,7 @@ def _are_joined(slices: Sequence[tuple[int, int]]) -> bool:
     return all(end == start for (_, end), (start, _) in pairwise(slices))
 
 
-def _parse(value: str) -> int:
+def _parse_expression(value: str) -> int:
     try:
         return int(value, 0)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Codes of what `check.py` finds: their titles, how serious they are, and names that stand for several."""
+"""Codes of what `check.py` finds: their titles, how serious they are, and names that represent several."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from lanescope.workbench import (
 DOUBTS = frozenset(
     "comment_contradicts core_matrices_overlap lbo_unusual mask_cuts_address mask_too_wide sbo_unusual"
     " strides_unusual".split()
-)  # never a failure
+)  # codes that never fail a check
 WARNINGS = frozenset(
     "reserved_bits version_wrong idesc_reserved_bits idesc_type tiled_mma_permutation tile_alignment"
     " cute_tile_indivisible".split()
-)  # no other bytes are read for it
-TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
+)  # codes that do not change which bytes are read
+TITLES = {  # mistakes of the code itself; the verifier has titles for its causes
     **thread_tiles.TITLES,
     **idesc_checks.TITLES,
     **cute_reads.TITLES,
@@ -70,7 +70,7 @@ TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
 }
 FAMILIES = {
     "order": frozenset((*order.TITLES, *tensor_memory_order.TITLES, "k_slices_unread"))
-}  # names that stand for several codes
+}  # names that represent several codes
 
 
 def get_finding_title(code: str) -> str:

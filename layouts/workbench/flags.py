@@ -1,4 +1,4 @@
-"""Flags that calls give a helper as template arguments: the edits that flip them. `repairs.py` tries each."""
+"""Edits that flip flags in template arguments of calls; `repairs.py` tries each."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ def flip_template_flags(text: str, at: int) -> Iterator[tuple[TextEdit, ...]]:
     if function is None:
         return
     calls = [list(_list_arguments(blank, match.span(1))) for match in _find_calls(blank, function.name)][:MOST_CALLS]
-    edits = [{n: edit for n, span in enumerate(call) if (edit := _flip(blank, span)) is not None} for call in calls]
-    numbers = sorted({n for own in edits for n in own}, reverse=True)  # the transposes stand last
+    edits = [
+        {n: edit for n, span in enumerate(call) if (edit := _flip_flag(blank, span)) is not None} for call in calls
+    ]
+    numbers = sorted({n for own in edits for n in own}, reverse=True)  # transposes are the last template arguments
     for number in numbers:
         yield from ((own[number],) for own in edits if number in own)
     for number in numbers:
@@ -44,12 +46,12 @@ def _list_arguments(blank: str, span: Span) -> Iterator[Span]:
         at += len(part) + 1
 
 
-def _flip(blank: str, span: Span) -> TextEdit | None:
-    """Return the edit of a flag, or of the constant that gives it; None for another argument."""
-    said = blank[slice(*span)]
-    if said in _OTHER:
-        return TextEdit(span, _OTHER[said])
-    if not said.isidentifier():
+def _flip_flag(blank: str, span: Span) -> TextEdit | None:
+    """Return the edit that flips a flag or the constant that defines it; None for another argument."""
+    flag = blank[slice(*span)]
+    if flag in _OTHER:
+        return TextEdit(span, _OTHER[flag])
+    if not flag.isidentifier():
         return None
-    values = list(re.finditer(rf"\bconst\w*\s+\w+\s+{said}\s*=\s*(0|1|false|true)\s*;", blank))
+    values = list(re.finditer(rf"\bconst\w*\s+\w+\s+{flag}\s*=\s*(0|1|false|true)\s*;", blank))
     return TextEdit(values[0].span(1), _OTHER[values[0][1]]) if len(values) == 1 else None

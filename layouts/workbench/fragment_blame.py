@@ -23,12 +23,10 @@ _CODES = ("fragment_mismatch", "rows_repeated")
 Recheck = Callable[[str], FragmentReport]
 
 
-def lay_fragment_blame(
+def assign_fragment_blame(
     report: FragmentReport, built: Sequence[DescriptorBuilder], blame: BlameFinder, recheck: Recheck
 ) -> list[FragmentFinding]:
-    """Return the findings, those of one wrong field as one at the place that gives it. recheck: what comes of another
-    text.
-    """
+    """Merge the findings of one wrong field into one at the place that sets it. recheck: checks another text."""
     every = list(report.findings)
     wrong = [one for one in every if one.code in _CODES]
     kinds = frozenset.intersection(*(one.changes for one in wrong)) if wrong else frozenset()
@@ -44,11 +42,11 @@ def lay_fragment_blame(
         (
             edits
             for edits in islice(chain(exact, scale_amounts(blame.text, places, had, needed)), MOST_TRIED)
-            if _mends(report, recheck(apply_edits(blame.text, edits)))
+            if _is_repair(report, recheck(apply_edits(blame.text, edits)))
         ),
         (),
     )
-    if not edits:  # the place of the read is as much as is known
+    if not edits:  # only the place of the read is known
         return every
     unit = 1 if field == "swizzle" else 16
     message = f"{first.message} {_SAID[field]} is {unit * had:,} and has to be {unit * needed:,}."
@@ -63,8 +61,8 @@ def _find_places(built: Sequence[DescriptorBuilder], read: Span, field: str) -> 
     return tuple(dict.fromkeys(span for builder in near for span in builder.origins.get(field, ())))
 
 
-def _mends(before: FragmentReport, after: FragmentReport) -> bool:
-    """Return whether every wrong read is right, and every right one still is."""
+def _is_repair(before: FragmentReport, after: FragmentReport) -> bool:
+    """Return whether every wrong read becomes right and every right one stays right."""
     check_deadline()
-    wrong = any(one.code in _CODES for one in after.findings)
+    wrong = any(finding.code in _CODES for finding in after.findings)
     return not wrong and 0 < after.verified >= before.verified and before.proved <= after.proved

@@ -1,4 +1,4 @@
-"""What is said of a wrong fragment of an mma, by its code. `thread_tiles.py` finds it."""
+"""Sentences about wrong fragments of an mma, by code; `thread_tiles.py` finds them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _SAYS = {
 }
 
 
-def describe_fragment(one: ArrivedOperand, code: str) -> str:
+def describe_fragment(arrived: ArrivedOperand, code: str) -> str:
     """Describe what is wrong with a fragment."""
-    assert one.warps is not None
-    warp = next((w for w in one.warps if not w.separable or w.empty), one.warps[0])
-    head = f"{one.name.upper()} of {one.instruction.ptx}: "
+    assert arrived.warps is not None
+    warp = next((w for w in arrived.warps if not w.separable or w.empty), arrived.warps[0])
+    head = f"{arrived.name.upper()} of {arrived.instruction.ptx}: "
     if code in _SAYS:
         return head + _SAYS[code]
     if code == "tile_not_filled":

@@ -1,4 +1,4 @@
-"""Functions of a C++ text by the places of their names, parameters and bodies, without evaluating them."""
+"""Locate the functions of a C++ text with their names, parameters and bodies, without evaluating them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _list_functions(blank: str) -> Iterator[FunctionText]:
 
 
 def _take_head(blank: str, at: int) -> str:
-    """Return what stands before a function's name, from the end of the statement before it."""
+    """Return the text before a function's name, from the end of the previous statement."""
     return blank[max(blank.rfind(letter, 0, at) for letter in ";}{") + 1 : at]
 
 
@@ -73,7 +73,7 @@ def _list_templates(head: str) -> tuple[str, ...]:
 
 
 def _begins_declaration(blank: str, at: int) -> bool:
-    """Return whether a type or a specifier stands before a name."""
+    """Return whether a type or a specifier precedes a name."""
     before = _take_head(blank, at).rstrip()
     return bool(before) and (before[-1].isalnum() or before[-1] in "_*&>)")
 

@@ -1,4 +1,4 @@
-"""Which descriptors of a source text have a verdict, and in a few words why the others have none.
+"""List which descriptors of a source text have a verdict, and briefly why the others have none.
 
 `check.py` tells it at the end of every file: a report in which nothing was verified does not look like a good one.
 """
@@ -17,14 +17,14 @@ from lanescope.workbench.open_names import NAME, SPOKEN, find_open_name
 from lanescope.workbench.results import Bench, Span, TextPiece, VerifiedOperand
 
 TCGEN05, NO_STORAGE, NO_READER, UNSAID = "tcgen05", "without a storage", "read by no instruction", "open otherwise"
-_UNSPECIFIC = (TCGEN05, NO_READER, UNSAID)  # which do not say what is missing
+_UNSPECIFIC = (TCGEN05, NO_READER, UNSAID)  # these do not name what is missing
 _BLACKWELL = re.compile(r"tcgen05\.mma(?![\w])|\bSM100_MMA_\w+|\bUMMA::|\btc_gen5_mma\b|\bUTC\w*MMA\b", re.I)
 _HOPPER = re.compile(
     r"wgmma\.mma_async(?!\w)|\b(?:SM90|MMA)_\d+x\d+x\d+_\w+|\bGMMA::|\b[HIQB]GMMA\.\d|\bwarp_group_dot\b"
 )
 _MULTIPLIERS = ("tcgen05.mma", "mma::", "wgmma.", "gmma.", "mma_", "tc_gen5", "utc", "sm90_", "warp_group_dot")
 TILED_MMA, KITTENS = "CuTe's TiledMMA", "ThunderKittens' tiles"
-_LIBRARIES = {  # what multiplies by names that say no instruction
+_LIBRARIES = {  # libraries that multiply without naming an instruction
     "wgmma": re.compile(r"\bwgmma\b|\bwarpgroup_(?:arrive|commit_batch|wait)\b"),
     TCGEN05: re.compile(r"\btcgen05\b"),
     KITTENS: re.compile(r"\b(?:st|tt)_(?:bf|hf|fl|tf32|fp\w{1,12})\s*<|\bmma?2?_At?Bt?\s*[<(]|\bkittens::(?:st|tt)\b"),
@@ -36,8 +36,10 @@ _NO_CODE = re.compile(r"(\S+)\(…\): its code is not in the text")
 
 @dataclass(frozen=True, slots=True)
 class CheckedDescriptor:
-    """A descriptor of a text: where it and what it is made of stand, and why it has no verdict, "" if it has one.
-    readers: (instruction, operand) of what reads it.
+    """A descriptor of a text.
+
+    spans: its place and those of its parts; gap: why it has no verdict, "" if it has one; readers: (instruction,
+    operand) pairs that read it.
     """
 
     spans: tuple[Span, ...]
@@ -52,22 +54,26 @@ def list_checked_descriptors(text: str, bench: Bench, guesses: Guesses) -> Itera
         for n in dict.fromkeys((operand.descriptor, *operand.others)):
             readers.setdefault(n, []).append(operand)
     machine = find_multiplier(text)
-    given = {assumption.label.removeprefix("Macro ") for assumption in bench.assumed if assumption.why == "as given"}
-    open_ = find_open_parameters(text, given)
+    macros_given = {
+        assumption.label.removeprefix("Macro ") for assumption in bench.assumed if assumption.why == "as given"
+    }
+    open_ = find_open_parameters(text, macros_given)
     needs = f"depends on {', '.join(open_)}" if open_ else ""
     for n, piece in enumerate(bench.pieces):
         named = "words" not in piece.facts or "desc" in str(piece.facts.get("name", "")).lower()
         if piece.kind == "descriptor" and (n in readers or named):
-            own = readers.get(n, [])
-            gaps = [_find_operand_gap(bench, operand, guesses) for operand in own] or [_find_piece_gap(piece, machine)]
+            operands = readers.get(n, [])
+            gaps = [_find_operand_gap(bench, operand, guesses) for operand in operands] or [
+                _find_piece_gap(piece, machine)
+            ]
             gaps = [needs if gap in _UNSPECIFIC and needs else gap for gap in gaps]
-            reading = tuple((operand.instruction, operand.name) for operand in own)
+            reading = tuple((operand.instruction, operand.name) for operand in operands)
             yield CheckedDescriptor(piece.spans, next(filter(None, gaps), ""), reading)
 
 
 @lru_cache(maxsize=4)
 def find_multiplier(text: str) -> str:
-    """Return tcgen05 or wgmma, which a text's code multiplies with; "" for neither."""
+    """Return the instruction that a text's code multiplies with, tcgen05 or wgmma; "" for neither."""
     lower = text.lower()
     if not any(word in lower for word in _MULTIPLIERS) or not (_BLACKWELL.search(text) or _HOPPER.search(text)):
         return ""
@@ -77,8 +83,8 @@ def find_multiplier(text: str) -> str:
 
 @lru_cache(maxsize=4)
 def find_library(text: str) -> str:
-    """Return what a text's code multiplies with that names no instruction: instructions of a library, its tiles or its
-    TiledMMA; "" for nothing.
+    """Return the library's instructions, tiles or TiledMMA that a text multiplies with, if it names no instruction; ""
+    for none.
     """
     if not any(pattern.search(text) for pattern in _LIBRARIES.values()):
         return ""
@@ -100,14 +106,14 @@ def _find_operand_gap(bench: Bench, operand: VerifiedOperand, guesses: Guesses) 
             if operand.storage is not None
             else []
         )
-        own = [a for a in others if a.key.split(".")[:2][-1] == str(operand.storage)] or others
-        named = [said for a in own if (said := find_open_name(a))]
+        own_assumptions = [a for a in others if a.key.split(".")[:2][-1] == str(operand.storage)] or others
+        named = [open_name for a in own_assumptions if (open_name := find_open_name(a))]
         return "depends on " + _join_names(named) if named else f"open: {others[0].label}" if others else NO_STORAGE
     return UNSAID
 
 
 def _find_condition(operand: VerifiedOperand, guesses: Guesses) -> str:
-    """Return what a verdict depends on that the text does not say, "" if nothing."""
+    """Return the open value that a verdict depends on, "" if none."""
     if operand.one_of and operand.verdict == "match":
         return f"one of {operand.one_of} instructions"
     if guessed := next((assumed.label for assumed in operand.assumed if assumed.summary), ""):
@@ -116,7 +122,7 @@ def _find_condition(operand: VerifiedOperand, guesses: Guesses) -> str:
 
 
 def _find_piece_gap(piece: TextPiece, machine: str) -> str:
-    """Return why a descriptor that no operand has is not verified."""
+    """Return why a descriptor that belongs to no operand is not verified."""
     if match := _NO_CODE.match(piece.title):
         return f"built by {match[1]}, whose code is not in the text"
     return TCGEN05 if TCGEN05 in (machine, piece.facts.get("format")) else NO_READER
@@ -130,5 +136,5 @@ def _join_names(terms: Iterable[str], most: int = 4) -> str:
         for match in NAME.finditer(term)
         if match[0] not in SPOKEN
     )
-    told = list(names) or ["a value that has no name"]
-    return ", ".join(told[:most]) + (", …" if len(told) > most else "")
+    listed = list(names) or ["a value that has no name"]
+    return ", ".join(listed[:most]) + (", …" if len(listed) > most else "")

@@ -1,4 +1,4 @@
-"""Whether a mismatch rests on a guess: other choices of what the text leaves open are tried, each once.
+"""Decide whether a mismatch depends on an assumption, by trying other choices.
 
 `check.py` asks for every wrong step, and calls one open that another choice mends.
 """
@@ -16,54 +16,54 @@ from lanescope.workbench import Bench, OperandStep, VerifiedOperand, build_bench
 from lanescope.workbench.contents import evaluate_with_choices
 from lanescope.workbench.results import Assumption
 
-PATIENCE = 20  # a file is checked once and nobody waits for a page: so many times as many characters and steps
+PATIENCE = 20  # factor on the limits of characters and steps: a file is checked once, and no page waits for it
 MOST_VARIED = 16  # other choices of assumed values that are tried for one mismatch; with more it is open
 MOST_PAIRS = 24  # pairs of them that are tried together
 APART = 4096  # bytes that an assumed address or stride is moved by, to see whether a mismatch depends on it
 
 
 class Guesses:
-    """What mismatches rest on that the text does not say: other choices are tried, each once."""
+    """The assumptions that mismatches depend on, found by trying other choices, each once."""
 
     def __init__(self, text: str, bench: Bench, given: Mapping[str, str]) -> None:
         self.text = text
-        self.made = bench
+        self.bench = bench
         self.given = given
         code = evaluate_with_choices(extract_code(text, text), PATIENCE, given)
         self.maps = sum(1 + tensor_map.alike for tensor_map in tensor_maps.find_named_maps(code)) if code else 0
         self.tried: dict[frozenset[tuple[str, str]], Bench | None] = {}
 
     def find_guess(self, operand: VerifiedOperand, wrong: OperandStep) -> str:
-        """Return the assumption that a mismatch may rest on, "" if it stands whatever the text leaves open."""
-        bench = self.made
+        """Return the assumption that a mismatch depends on, "" if it is wrong for every choice."""
+        bench = self.bench
         if stored := self.find_guessed_storage(operand):
             return stored
         assumed = list(_list_assumed_values(self, operand))
         tried = assumed[:MOST_VARIED]
         for key, value, why in (*tried, *_list_assumed_stores(bench, operand)):
-            if _is_mended(self, {key: value}, operand, wrong):
+            if _is_repaired(self, {key: value}, operand, wrong):
                 return f"that rests on {why}."
         if len(assumed) > MOST_VARIED:
             return f"{len(assumed)} other choices of assumed values would have to be tried, more than {MOST_VARIED}."
         pairs = [(left, right) for left, right in combinations(tried, 2) if left[0] != right[0]]
         for left, right in pairs[:MOST_PAIRS]:
-            if _is_mended(self, {left[0]: left[1], right[0]: right[1]}, operand, wrong):
+            if _is_repaired(self, {left[0]: left[1], right[0]: right[1]}, operand, wrong):
                 return f"that rests on {left[2]} and {right[2]}."
         if len(pairs) > MOST_PAIRS:
             return f"{len(pairs)} pairs of assumed values would have to be tried, more than {MOST_PAIRS}."
         return ""
 
     def find_guessed_storage(self, operand: VerifiedOperand) -> str:
-        """Say that nothing in the text names an operand's storage; "" where something does."""
-        bench = self.made
+        """Return a sentence part if nothing in the text names an operand's storage, else ""."""
+        bench = self.bench
         if not operand.guessed or len(bench.operands) < 2:
             return ""
-        laid = sum(piece.kind == "layout" for piece in bench.pieces)
-        if laid + self.maps >= len({(o.name, o.instruction) for o in bench.operands}):
+        layouts = sum(piece.kind == "layout" for piece in bench.pieces)
+        if layouts + self.maps >= len({(o.name, o.instruction) for o in bench.operands}):
             return ""
         return f"nothing says that {operand.name.upper()} is stored as {operand.stored_why}."
 
-    def again(self, chosen: dict[str, str]) -> Bench | None:
+    def rebuild(self, chosen: dict[str, str]) -> Bench | None:
         """Return the bench of the text with other choices; None if they are refused."""
         check_deadline()
         key = frozenset(chosen.items())
@@ -75,20 +75,20 @@ class Guesses:
         return self.tried[key]
 
 
-def _is_mended(guesses: Guesses, chosen: dict[str, str], operand: VerifiedOperand, wrong: OperandStep) -> bool:
+def _is_repaired(guesses: Guesses, chosen: dict[str, str], operand: VerifiedOperand, wrong: OperandStep) -> bool:
     """Return whether other choices of assumed values remove a mismatch; for a panel, also whether they change it."""
-    again = guesses.again(chosen)
+    again = guesses.rebuild(chosen)
     if again is None:
         return False
-    same = _find_same_operand(guesses.made, again, operand)
+    same = _find_same_operand(guesses.bench, again, operand)
     left = _find_remaining_wrong(same, operand, wrong) if same else None
-    moved = any(name.startswith(("at.", "base.")) for name in chosen)  # that changes every word by itself
+    moved = any(name.startswith(("at.", "base.")) for name in chosen)  # moving an address changes every word anyway
     panel = not moved and any(name.startswith("panel.") for name in chosen)
     return left is None or (panel and (left.word, left.expected) != (wrong.word, wrong.expected))
 
 
 def _find_remaining_wrong(same: VerifiedOperand, operand: VerifiedOperand, wrong: OperandStep) -> OperandStep | None:
-    """Find what is still wrong in the operand of another bench: a step of the same place, or one that was right.
+    """Find a step that is still wrong in the operand of another bench: of the same place, or right before.
 
     None if the other choices mend the place and break nothing.
     """
@@ -109,10 +109,10 @@ def _find_same_operand(bench: Bench, again: Bench, operand: VerifiedOperand) -> 
 
 def _list_assumed_values(guesses: Guesses, operand: VerifiedOperand) -> Iterator[tuple[str, str, str]]:
     """Yield (key, another value, what is assumed) of every assumed value that a mismatch could rest on."""
-    for assumed in guesses.made.assumed:
+    for assumed in guesses.bench.assumed:
         about = assumed.key.partition(".")[2]
         if assumed.key in guesses.given:
-            continue  # whoever gave it vouches for it
+            continue  # given by the user, hence not an assumption
         if assumed.key.partition(".")[0] in ("major", "inner", "panel", "base") and about != operand.name:
             continue
         if assumed.key.startswith("at.") and about not in operand.symbols:
@@ -132,8 +132,8 @@ def _list_assumed_stores(bench: Bench, operand: VerifiedOperand) -> Iterator[tup
 
 
 def _list_other_values(assumed: Assumption) -> tuple[str, ...]:
-    """Return other values that an assumed one might have as well."""
-    if assumed.key.startswith("size."):  # of elements that an operand or memory may have
+    """Return other values that an assumed one might have."""
+    if assumed.key.startswith("size."):  # element sizes in bytes
         return tuple(choice for choice in ("1", "2", "4") if choice != assumed.value)
     if assumed.choices:
         return tuple(choice for choice in assumed.choices if choice != assumed.value)

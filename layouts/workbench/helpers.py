@@ -1,5 +1,5 @@
-"""Functions that a text calls and whose code is not in it: those that build descriptors, and PTX's own
-matrix-descriptor-encode, which is taken as PTX defines it. `contents.py` asks what each of them is taken to give.
+"""Assumptions about called functions that build descriptors and have no code in the text, including PTX's
+matrix-descriptor-encode.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lanescope.reader.code.header_names import STANDARD
 from lanescope.workbench.results import Assumption, TextPiece
 from lanescope.workbench.scan import InstructionMention
 
-MOST = 4  # functions of one text that are asked for
+MOST = 4  # functions of one text whose results are requested
 ENCODED = f"(x & 0x{WINDOW_MASK:X}) >> 4"
 _BUILDS = re.compile(
     r"(?:make|get|create|build|construct|init|new|to|gen(?:erate)?|compute|encode|smem|shared|gmma|wgmma|matrix|mat)"

@@ -1,8 +1,8 @@
-"""Instruction descriptors and tensor memory of tcgen05 in a source text: what the 32 bits say against the kind, the
-form and the tiles of the instruction that takes them, and whether its D lies in the columns that are allocated.
+"""Check tcgen05's instruction descriptors against the kind, the form and the operand tiles, and D against its
+allocation.
 
 Sources: PTX ISA 9.1, 9.7.16.4.2 (fields), 9.7.16.2.1 (sizes), 9.7.16.7.1 (tcgen05.alloc), 9.7.16.10.7 (ids of scale
-factors). The rules of a word stand in lanescope.blackwell.idesc.
+factors). The rules of a word are in lanescope.blackwell.idesc.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class _MmaWord:
     d: SymbolicInt | None
 
     def find_place(self, text: str, name: str) -> Span:
-        """Return the part of the descriptor's expression that sets a field, else where it is given."""
+        """Return the part of the descriptor's expression that sets a field, else where the descriptor is passed."""
         field = self.word.kind.get_field(name).field if self.word.kind.has_field(name) else None
         parts = [m.span for m in self.value.marks if field is not None and field.low <= m.bit <= field.high]
         parts += [m.span for m in self.value.marks if field is not None and _find_bit(text, m.span) == field.low]
@@ -70,23 +70,23 @@ def _find_bit(text: str, span: Span) -> int | None:
     return int(found[1]) if found else None
 
 
-def check_tensor_code(text: str, ran: Sequence[AsmRun], bench: Bench, target: str = "") -> list[Pitfall]:
+def check_tensor_code(text: str, asm_runs: Sequence[AsmRun], bench: Bench, target: str = "") -> list[Pitfall]:
     """Check instruction descriptors, allocations and CTA groups of a text's tcgen05 instructions for a target, for any
     where it is "".
     """
     if "tcgen05." not in text:
         return []
-    uses = list(_find_words(ran, target))
+    uses = list(_find_words(asm_runs, target))
     found = [one for use in uses for one in _check_word(text, use)]
     plain = [use for use in uses if not any(_check_terms(text, use))]
     found += _check_operands(text, plain, bench)
-    found += _check_columns(ran, uses, target)
+    found += _check_columns(asm_runs, uses, target)
     unique = {(one.code, one.span): one for one in reversed(found)}
     return sorted(unique.values(), key=lambda one: one.span)
 
 
-def _find_words(ran: Iterable[AsmRun], target: str) -> Iterator[_MmaWord]:
-    for run in ran:
+def _find_words(asm_runs: Iterable[AsmRun], target: str) -> Iterator[_MmaWord]:
+    for run in asm_runs:
         found = find_tensor_instruction(run, "mma")
         words = fill_opcode(found.qualifiers, run) if found is not None else None
         if found is None or words is None or len(found.operands) < 4:
@@ -109,31 +109,35 @@ def _find_words(ran: Iterable[AsmRun], target: str) -> Iterator[_MmaWord]:
 
 
 def _check_word(text: str, use: _MmaWord) -> list[Pitfall]:
-    """Return what the word says wrong for its instruction: shifts first, from which the rest follows."""
+    """List the mistakes of a word for its instruction: wrong shifts first, since others follow from them."""
     moved = list(_check_terms(text, use))
     if moved:
         return moved
     problems = idesc.find_problems(use.word)
-    problems += [one for one in idesc.find_form_problems(use.word, use.form) if one.code not in _FOLLOWS]
+    problems += [
+        form_problem
+        for form_problem in idesc.find_form_problems(use.word, use.form)
+        if form_problem.code not in _FOLLOWS
+    ]
     found = []
-    for one in problems:
-        if one.code == "not_on_target" and one.field == "kind":
-            continue  # so is the instruction: target_checks.py tells it
-        code = "idesc_reserved_bits" if one.code == "reserved_bits" else "idesc_illegal"
-        place = use.find_place(text, one.field)
-        found.append(Pitfall(code, f"Instruction descriptor {use.word}: {one.message}", place))
+    for problem in problems:
+        if problem.code == "not_on_target" and problem.field == "kind":
+            continue  # the instruction is missing, too: target_checks.py reports it
+        code = "idesc_reserved_bits" if problem.code == "reserved_bits" else "idesc_illegal"
+        place = use.find_place(text, problem.field)
+        found.append(Pitfall(code, f"Instruction descriptor {use.word}: {problem.message}", place))
     return found or list(_check_ids(text, use))
 
 
 def _check_terms(text: str, use: _MmaWord) -> Iterator[Pitfall]:
-    """Yield terms such as (N >> 3) << 16: a size in steps of 8 that stands one bit low."""
+    """Yield terms such as (N >> 3) << 16 whose size in steps of 8 is placed one bit too low."""
     spans = {m.span for m in use.value.marks} | {use.span}
     sizes = [use.word.kind.get_field(name).field for name in _SIZES]
     for span in sorted(spans):
         for match in _TERM.finditer(text, *span):
             unit = 1 << int(match[1]) if match[1] else int(match[2])
             bit = int(match[3])
-            meant = next((size for size in sizes if size.unit == unit), None)
+            intended = next((size for size in sizes if size.unit == unit), None)
             there = next((size for size in sizes if size.low == bit), None)
             if there is not None and unit in _UNITS - {there.unit}:
                 message = (
@@ -141,16 +145,16 @@ def _check_terms(text: str, use: _MmaWord) -> Iterator[Pitfall]:
                     f" {there.unit.bit_length() - 1}, not >> {unit.bit_length() - 1}."
                 )
                 yield Pitfall("idesc_unit", message, match.span(1) if match[1] else match.span(2))
-            elif there is None and meant is not None and 13 <= bit <= 31:
+            elif there is None and intended is not None and 13 <= bit <= 31:
                 message = (
-                    f"A size in steps of {unit} is {meant.title}, which begins at bit {meant.low}, not {bit}: the word"
-                    f" says M {use.word.m}, N {use.word.n}."
+                    f"A size in steps of {unit} is {intended.title}, which begins at bit {intended.low}, not {bit}: the"
+                    f" word says M {use.word.m}, N {use.word.n}."
                 )
                 yield Pitfall("idesc_shift", message, match.span(3))
 
 
 def _check_ids(text: str, use: _MmaWord) -> Iterator[Pitfall]:
-    """Yield ids of scale factors that a scale vector does not have."""
+    """Yield ids of scale factors that the scale vector does not have."""
     vector = _VECTOR.search(use.words)
     row = use.word.kind
     if vector is None or not row.scaled:
@@ -172,14 +176,16 @@ _MAP_TYPES = {"FLOAT16": "f16", "BFLOAT16": "bf16"}  # others are also taken to 
 def _check_operands(text: str, uses: Sequence[_MmaWord], bench: Bench) -> Iterator[Pitfall]:
     """Yield types and sizes that differ from those of the tiles that the operands are stored in."""
     for operand in bench.operands:
-        own = [use for use in uses if _is_of(use, operand)]
-        if operand.storage is None or operand.guessed or not own or operand.assumed:
+        operand_uses = [use for use in uses if _is_of(use, operand)]
+        if operand.storage is None or operand.guessed or not operand_uses or operand.assumed:
             continue
-        use = own[0]
+        use = operand_uses[0]
         data = _find_map_type(text, bench, operand)
-        said = use.word.types[operand.name]
-        if data and said != data:
-            message = f"{operand.name.upper()} is {said} by the instruction descriptor; its tensor map holds {data}."
+        operand_type = use.word.types[operand.name]
+        if data and operand_type != data:
+            message = (
+                f"{operand.name.upper()} is {operand_type} by the instruction descriptor; its tensor map holds {data}."
+            )
             yield Pitfall("idesc_type", message, use.find_place(text, operand.name))
         yield from _check_size(text, use, bench, operand)
 
@@ -225,11 +231,11 @@ def _find_map_type(text: str, bench: Bench, operand: VerifiedOperand) -> str:
 # tensor memory --------------------------------------------------------------------------------------------------------
 
 
-def _check_columns(ran: Sequence[AsmRun], uses: Sequence[_MmaWord], target: str) -> Iterator[Pitfall]:
-    """Yield allocations that are refused, and one that D does not fit."""
+def _check_columns(asm_runs: Sequence[AsmRun], uses: Sequence[_MmaWord], target: str) -> Iterator[Pitfall]:
+    """Yield allocations that PTX rejects, and allocations too small for D."""
     allocations: list[tuple[AsmRun, int, Span]] = []
     opened = False
-    for run in ran:
+    for run in asm_runs:
         found = find_tensor_instruction(run, "alloc")
         if found is None:
             continue
@@ -243,7 +249,7 @@ def _check_columns(ran: Sequence[AsmRun], uses: Sequence[_MmaWord], target: str)
         if "exclusive" in found.qualifiers:
             faults = list(filter(None, [explain_exclusive_allocation(count, target)]))
         else:
-            faults = [one.message for one in find_allocation_faults(Allocation(count))]
+            faults = [allocation_fault.message for allocation_fault in find_allocation_faults(Allocation(count))]
         if faults:
             yield Pitfall("tmem_allocation", faults[0], span)
     if len({(count, span) for _, count, span in allocations}) == 1 and not opened:

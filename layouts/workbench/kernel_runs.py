@@ -1,4 +1,4 @@
-"""What a kernel does, in the order in which it is run: fences, products, groups, waits and copies of the async proxy.
+"""The events of a kernel in execution order: fences, products, groups, waits and copies of the async proxy.
 
 `order.py` and `transfers.py` judge it. Calls of which it is not known what they do are events, too: nothing that they
 could do is called missing.
@@ -37,7 +37,7 @@ _KINDS = {
 }
 PRODUCTS = frozenset(kind for opcode, kind in _KINDS.items() if ".mma" in opcode)  # kinds of events that multiply
 _PARTS = {"bulk": "bulk", "expect": "expect_tx"}
-# what CUTLASS and libcu++ call them, where their code is not in the text
+# names in CUTLASS and libcu++, whose code is not in the text
 _NAMED = {
     "warpgroup_arrive": "fence",
     "warpgroup_commit_batch": "commit",
@@ -50,7 +50,7 @@ _NAMED = {
     "barrier_expect_tx": "expect",
     "mbarrier_arrive_expect_tx": "expect",
 }
-_HARMLESS = re.compile(  # that are no fence, no product and no wait for one
+_HARMLESS = re.compile(  # calls that are neither a fence, a product nor a wait
     r"__\w+|(?:atomic|make_)\w*|printf|assert|(?:exp2?|log2?|r?sqrt|f?max|f?min|f?abs|pow|tanh|floor|ceil|fma)f?"
     r"|u?int\d*_t|(?:u?int|float|double|u?short|u?char|half)\d|half|bf16|dim3|clock(?:64)?|(?i:ceil_?div|cdiv|div_?up|round_?up|align_?up)|warpgroup_fence_operand|size|swap"
 )
@@ -60,9 +60,11 @@ _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"")
 
 @dataclass(frozen=True, slots=True)
 class KernelEvent:
-    """One thing that a kernel does. kind: fence, wgmma, commit, wait, tcgen05, proxy, bulk (a copy of the async proxy),
-    expect, store (to memory, by threads) or unknown; at: where the kernel's own lines do it; count: of a wait, the
-    groups that may stay pending, None if that is open.
+    """One event of a kernel.
+
+    kind: fence, wgmma, commit, wait, tcgen05, proxy, bulk (a copy of the async proxy), expect, store (to memory, by
+    threads) or unknown; at: its place in the kernel's own lines; count: for a wait, the groups that may stay pending,
+    None if open.
     """
 
     kind: str
@@ -85,7 +87,7 @@ class KernelEvent:
 
 @dataclass(frozen=True, slots=True)
 class KernelRun:
-    """A kernel as it is run. complete: whether all that it does is among the events."""
+    """One run of a kernel. complete: whether all its actions are among the events."""
 
     name: str
     events: tuple[KernelEvent, ...]
@@ -94,7 +96,7 @@ class KernelRun:
 
 @dataclass(frozen=True)
 class KernelText:
-    """A text with kernels, as far as the checks of kernels need it. blank: without comments and literals."""
+    """A text with kernels as the kernel checks need it. blank: without comments and literals."""
 
     code: Evaluation
 
@@ -116,7 +118,7 @@ class KernelText:
 
 
 def _list_kernel_runs(code: Evaluation, functions: Sequence[FunctionText]) -> list[KernelRun]:
-    """List the kernels of a text that are run, each instance that is launched on its own."""
+    """List the kernels of a text that are run, each launched instance separately."""
     if code.merged or code.python:
         return []
     kernels = {function.name for function in functions if function.kernel}
@@ -128,9 +130,9 @@ def _list_kernel_runs(code: Evaluation, functions: Sequence[FunctionText]) -> li
         depth = next((n for n, (name, _) in enumerate(record.calls) if name in kernels), None)
         if depth is not None:
             inner = record.calls[depth + 1 :]
-            own = groups.setdefault(record.calls[: depth + 1], [])
+            group = groups.setdefault(record.calls[: depth + 1], [])
             reached[record.calls[: depth + 1]] = record.order
-            own += _list_events(record, inner[0][1] if inner else _get_span(record), code.text)
+            group += _list_events(record, inner[0][1] if inner else _get_span(record), code.text)
     return [
         KernelRun(calls[-1][0], tuple(events), _is_complete(code, calls, events, reached[calls]))
         for calls, events in groups.items()
@@ -188,7 +190,7 @@ def _find_template_count(call: BodilessCall) -> int | None:
 
 
 def _classify_call(call: BodilessCall, text: str) -> str:
-    """Return the kind of a call without a body; "" for one that does nothing of all this."""
+    """Return the kind of a call without a body; "" if it is none of these."""
     head, spelled = call.term.head, call.term.text
     if head in _NAMED:
         return _NAMED[head]

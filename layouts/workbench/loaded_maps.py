@@ -1,4 +1,4 @@
-"""Tensor maps that a kernel loads through and whose encoding is elsewhere: a parameter, or a member of one.
+"""Tensor maps that a kernel uses and the text does not encode: parameters, or members of parameters.
 
 What such a map fills is open: -D gives its box and its swizzle, by names made of the map's (`map.box_0`, innermost
 first, and `map.swizzle`). `contents.py` makes stores of them where the text encodes no map.
@@ -35,8 +35,8 @@ class _LoadedMap:
     span: Span
 
 
-def find_loaded_maps(code: Evaluation, given: Mapping[str, str]) -> list[TensorMap]:
-    """Find the maps of the TMA loads of a text, each once. given: values by name, as -D gives them; LayoutError for
+def find_loaded_maps(code: Evaluation, choices: Mapping[str, str]) -> list[TensorMap]:
+    """Find the maps of the TMA loads of a text, each once. choices: values by name, as -D gives them; LayoutError for
     one that is wrong.
     """
     found: dict[str, _LoadedMap] = {}
@@ -44,7 +44,7 @@ def find_loaded_maps(code: Evaluation, given: Mapping[str, str]) -> list[TensorM
         known = found.get(loaded.name)
         if known is None or known.rank < loaded.rank:
             found[loaded.name] = loaded
-    return [_make_map(loaded, given) for loaded in list(found.values())[:MOST]]
+    return [_make_map(loaded, choices) for loaded in list(found.values())[:MOST]]
 
 
 def _list_loaded(code: Evaluation) -> Iterator[_LoadedMap]:
@@ -60,8 +60,8 @@ def _list_loaded(code: Evaluation) -> Iterator[_LoadedMap]:
 
 
 def _find_rank(run: BodilessCall | AsmRun) -> int:
-    said = join_strings(run.text) if isinstance(run, AsmRun) else run.term.text
-    match = _RANK.search(re.sub(r"[_.]", " ", said))
+    code = join_strings(run.text) if isinstance(run, AsmRun) else run.term.text
+    match = _RANK.search(re.sub(r"[_.]", " ", code))
     return int(match[1]) if match else PLAIN_RANK
 
 
@@ -84,9 +84,9 @@ def _is_map_type(kind: ResolvedType | None) -> bool:
     return kind is not None and _KIND.search(kind.name) is not None
 
 
-def _make_map(loaded: _LoadedMap, given: Mapping[str, str]) -> TensorMap:
+def _make_map(loaded: _LoadedMap, choices: Mapping[str, str]) -> TensorMap:
     sizes = [f"{loaded.name}.box_{n}" for n in range(MOST_RANK)]
-    count = max([loaded.rank, *(n + 1 for n, size in enumerate(sizes) if size in given)])
+    count = max([loaded.rank, *(n + 1 for n, size in enumerate(sizes) if size in choices)])
     swizzle = f"{loaded.name}.swizzle"
     open_ = {f"box[{n}]": sizes[n] for n in range(count)} | {"swizzle": swizzle}
     return TensorMap(
@@ -96,8 +96,8 @@ def _make_map(loaded: _LoadedMap, given: Mapping[str, str]) -> TensorMap:
         data_type=None,
         dims=(),
         strides=(),
-        box=tuple(parse_value(given[size]) if size in given else None for size in sizes[:count]),
-        swizzle=parse_swizzle(given[swizzle]) if swizzle in given else None,
+        box=tuple(parse_value(choices[size]) if size in choices else None for size in sizes[:count]),
+        swizzle=parse_swizzle(choices[swizzle]) if swizzle in choices else None,
         storage=None,
         undetermined=("box", "swizzle"),
         symbols=open_,

@@ -1,6 +1,6 @@
-"""Which parts of a tile the TMA loads of a text fill: a box lies where a call of the text puts it, and nowhere else.
+"""Find which parts of a tile the TMA loads of a text fill.
 
-`bench_builder.py` asks for each operand; `stores.py` takes the map that is loaded from, `tiles.py` where its boxes lie.
+`bench_builder.py` asks for each operand; `stores.py` takes the map that is loaded from, `tiles.py` where its boxes are.
 """
 
 from __future__ import annotations
@@ -82,21 +82,21 @@ class TextLoads:
         if base is None or not base.terms:
             return None
         base, others = _drop_threads(base), [_drop_threads(other) for other in others]
-        behind = [
+        following = [
             other.const - base.const for other in others if other.terms == base.terms and other.const > base.const
         ]
-        end = min(behind, default=1 << 40)
-        loads = _keep_first_turn(self._into(base, end))
+        end = min(following, default=1 << 40)
+        loads = _keep_first_turn(self._is_into_operand(base, end))
         if not loads:
             return None
         first = frozenset(name for off, load in loads if not off for name in load.maps)
         own_map = [(off, load) for off, load in loads if not first or not load.maps or first & load.maps]
-        unclear = any(_is_part(load.to, base, end) for load in self.all) or _moves(own_map)
+        unclear = any(_is_part(load.to, base, end) for load in self.all) or _list_moves(own_map)
         barriers = {load.barriers for off, load in own_map if not off}
         offsets = frozenset(off for off, load in own_map if not barriers or load.barriers in barriers)
         return FilledTile(offsets, first, unclear, frozenset(off for off, _ in own_map) - offsets)
 
-    def _into(self, base: LinearExpression, end: int) -> list[tuple[int, BoxLoad]]:
+    def _is_into_operand(self, base: LinearExpression, end: int) -> list[tuple[int, BoxLoad]]:
         """Return (offset, load) of the loads into the tile that begins at `base` and ends at `end`."""
         into = [(load.to.const - base.const, load) for load in self.all if load.to.terms == base.terms]
         return [(off, load) for off, load in into if 0 <= off < end]
@@ -117,8 +117,9 @@ def _drop_threads(start: LinearExpression) -> LinearExpression:
 
 
 def _is_part(to: LinearExpression, base: LinearExpression, end: int) -> bool:
-    """Return whether an address has more terms than a tile's first byte, since each warp or block fills a part. end:
-    bytes to the next tile: what moves by multiples of them is another stage.
+    """Return whether an address has more terms than a tile's first byte, so that each warp or block fills a part.
+
+    end: bytes to the next tile; multiples of it are other stages.
     """
     own_terms, terms = dict(to.terms), dict(base.terms)
     if own_terms == terms or not own_terms.items() >= terms.items():
@@ -126,7 +127,7 @@ def _is_part(to: LinearExpression, base: LinearExpression, end: int) -> bool:
     return any(factor % end for name, factor in own_terms.items() if name not in terms)
 
 
-def _moves(loads: Iterable[tuple[int, BoxLoad]]) -> bool:
+def _list_moves(loads: Iterable[tuple[int, BoxLoad]]) -> bool:
     """Return whether a loop without a known end moves the destination of a call."""
     of_call: dict[object, set[int]] = {}
     for off, load in loads:
@@ -136,7 +137,7 @@ def _moves(loads: Iterable[tuple[int, BoxLoad]]) -> bool:
 
 
 def is_load_name(head: str) -> bool:
-    """Return whether a function is called as one that loads by TMA."""
+    """Return whether a function's name suggests a TMA load."""
     return bool(_CALL.search(head)) and not _OTHER.search(head)
 
 
@@ -146,9 +147,9 @@ def is_load(call: BodilessCall) -> bool:
     if head != "copy":
         return is_load_name(head)
     owner = dict(call.term.named).get("::")
-    said = owner.name if isinstance(owner, ResolvedType) else call.term.text.partition("(")[0]
-    if re.search(r"load|store|reduce", said, re.I):
-        return is_load_name(f"{said}::{head}")
+    name = owner.name if isinstance(owner, ResolvedType) else call.term.text.partition("(")[0]
+    if re.search(r"load|store|reduce", name, re.I):
+        return is_load_name(f"{name}::{head}")
     places = [value for value in call.term.arguments if isinstance(value, Address | Pointer)]
     return len(places) > 2  # a map, a barrier and the destination
 
@@ -189,42 +190,44 @@ def _list_other_addresses(call: BodilessCall, to: LinearExpression) -> Iterator[
                 yield str(line)
 
 
-def _find_assembly_load(ran: AsmRun, endless: Collection[str]) -> BoxLoad | None:
+def _find_assembly_load(asm_run: AsmRun, endless: Collection[str]) -> BoxLoad | None:
     """Find PTX's cp.async.bulk.tensor into shared memory: its first operand is the destination."""
-    match = _ASM.search(join_strings(ran.text))
-    if match is None or int(match[1]) >= len(ran.inputs):
+    match = _ASM.search(join_strings(asm_run.text))
+    if match is None or int(match[1]) >= len(asm_run.inputs):
         return None
-    value = ran.inputs[int(match[1])][1]
+    value = asm_run.inputs[int(match[1])][1]
     line = value.plain if value is not None else None
     if line is None or not line.terms:
         return None
-    words = (word.plain for kind, word, _ in ran.inputs if "l" in kind and word is not None)
+    words = (word.plain for kind, word, _ in asm_run.inputs if "l" in kind and word is not None)
     symbols = {name for word in words if word is not None for name, _ in word.terms}
-    maps = {name for symbol in symbols for name in _list_symbol_names(ran, symbol)}
-    load = _make_load(line, maps, (ran.calls[-1][1] if ran.calls else ran.span), ran.loops, endless)
-    barrier = _BARRIER.search(join_strings(ran.text), match.end())
-    address = ran.inputs[int(barrier[1])][1] if barrier is not None and int(barrier[1]) < len(ran.inputs) else None
+    maps = {name for symbol in symbols for name in _list_symbol_names(asm_run, symbol)}
+    load = _make_load(line, maps, (asm_run.calls[-1][1] if asm_run.calls else asm_run.span), asm_run.loops, endless)
+    barrier = _BARRIER.search(join_strings(asm_run.text), match.end())
+    address = (
+        asm_run.inputs[int(barrier[1])][1] if barrier is not None and int(barrier[1]) < len(asm_run.inputs) else None
+    )
     return replace(load, barriers=frozenset((str(address.plain),))) if address is not None else load
 
 
-def find_assembly_map(ran: AsmRun) -> str:
+def find_assembly_map(asm_run: AsmRun) -> str:
     """Return the name of the tensor map that a cp.async.bulk.tensor into shared memory loads through, "" if it has
     none.
     """
-    match = _ASM.search(join_strings(ran.text))
-    if match is None or not match[2] or int(match[2]) >= len(ran.inputs):
+    match = _ASM.search(join_strings(asm_run.text))
+    if match is None or not match[2] or int(match[2]) >= len(asm_run.inputs):
         return ""
-    value = ran.inputs[int(match[2])][1]
+    value = asm_run.inputs[int(match[2])][1]
     line = value.plain if value is not None else None
     if line is None or len(line.terms) != 1 or line.const:
         return ""
-    names = [name.lstrip("&") for name in _list_symbol_names(ran, line.terms[0][0])]
+    names = [name.lstrip("&") for name in _list_symbol_names(asm_run, line.terms[0][0])]
     return next((name for name in reversed(names) if MAP_NAME.fullmatch(name)), "")
 
 
-def _list_symbol_names(ran: AsmRun, symbol: str) -> tuple[str, ...]:
+def _list_symbol_names(asm_run: AsmRun, symbol: str) -> tuple[str, ...]:
     """Return a symbol of an asm statement, and what its place is called."""
-    return (symbol, *dict(ran.places).get(symbol, ()))
+    return (symbol, *dict(asm_run.places).get(symbol, ()))
 
 
 def _make_load(
@@ -241,7 +244,7 @@ def _make_load(
 
 
 def list_map_names(value: object) -> Iterator[str]:
-    """Yield the names of an argument that may be a tensor map."""
+    """Yield the possible tensor-map names of an argument."""
     if isinstance(value, Address) and isinstance(value.place, Cell):
         yield value.place.name
         if isinstance(value.place.value, OpaqueValue):

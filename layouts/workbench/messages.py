@@ -1,4 +1,4 @@
-"""The workbench's sentences: what a text holds, what is wrong with it, and what a verdict rests on.
+"""Sentences of the workbench: what a text contains, what is wrong, and what a verdict depends on.
 
 `bench_builder.py` calls `build_message` when all operands are judged; the page of a paste calls `describe_contents`.
 """
@@ -32,7 +32,7 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What is told of a text: one sentence, why, and what speaks against calling right operands right."""
+    """The message about a text: a headline, its reason, and reservations about operands that are right."""
 
     headline: str
     detail: str
@@ -41,16 +41,16 @@ class Message:
 
 def decide_verdict(operands: Sequence[VerifiedOperand], pieces: Sequence[TextPiece]) -> str:
     """Return mismatch if a step is wrong or a map breaks a TMA rule, match if all operands are right, else unknown."""
-    if any(operand.wrong for operand in operands) or _broken_rules(pieces):
+    if any(operand.wrong for operand in operands) or _build_rules_message(pieces):
         return "mismatch"
-    return "match" if _all_right(operands) else "unknown"
+    return "match" if _build_match_message(operands) else "unknown"
 
 
-def _all_right(operands: Sequence[VerifiedOperand]) -> bool:
+def _build_match_message(operands: Sequence[VerifiedOperand]) -> bool:
     return bool(operands) and all(operand.verdict == "match" for operand in operands)
 
 
-def _broken_rules(pieces: Sequence[TextPiece]) -> list[str]:
+def _build_rules_message(pieces: Sequence[TextPiece]) -> list[str]:
     """Return the rules of TMA that tensor maps break."""
     return [notice for piece in pieces for notice in piece.notices if piece.kind == "tensor_map"]
 
@@ -64,7 +64,7 @@ def build_message(
     """Build the headline and its reason: the cause, or what a verdict rests on."""
     line, why = render_headline(operands, pieces, missing)
     caution = () if decide_verdict(operands, pieces) == "mismatch" else list_cautions(operands, assumed)
-    right = _all_right(operands)
+    right = _build_match_message(operands)
     rests = list_grounds([assumption for assumption in assumed if right or assumption.detailed]) if operands else []
     if not right:
         return Message(line, _join_sentences(why, *rests), caution)
@@ -83,7 +83,7 @@ def _join_sentences(*sentences: str) -> str:
 def _qualify_headline(
     line: str, operands: Sequence[VerifiedOperand], assumed: Sequence[Assumption], caution: Sequence[str]
 ) -> str:
-    """Return the headline of right operands, with what it cannot confirm."""
+    """Return the headline of right operands with the reservations."""
     reserved = [sentence for sentence in caution if sentence.startswith("Reserved")]
     rests = describe_first_bytes(operands, assumed)
     if not reserved:
@@ -98,7 +98,7 @@ def format_wrong_steps(operand: VerifiedOperand) -> str:
     if len(wrong) == len(operand.steps):
         return f"every K step{alone}" if operand.k_steps > 1 else f"the descriptor{alone}"
     ks = sorted({step.k // step.depth for step in wrong})
-    where = _where(operand)
+    where = _describe_place(operand)
     if where and len(ks) == len({s.k for s in operand.steps}):
         return f"every K step{alone}{where}"
     if len(ks) == 1:
@@ -108,7 +108,7 @@ def format_wrong_steps(operand: VerifiedOperand) -> str:
     return f"K steps {numbers}{alone}{where}"
 
 
-def _where(operand: VerifiedOperand) -> str:
+def _describe_place(operand: VerifiedOperand) -> str:
     """Return the stages and rows of an operand's wrong steps, if others are right."""
     stages, tiles = sorted({s.stage for s in operand.wrong}), sorted({(s.mn, s.rows) for s in operand.wrong})
     where = ""
@@ -123,47 +123,47 @@ def _where(operand: VerifiedOperand) -> str:
 def render_headline(
     operands: Sequence[VerifiedOperand], pieces: Sequence[TextPiece], missing: Sequence[str]
 ) -> tuple[str, str]:
-    """Return the headline (one sentence, why)."""
-    if broken := _broken_rules(pieces):
-        return _of_broken_map(pieces), broken[0]
+    """Return (headline, reason)."""
+    if broken := _build_rules_message(pieces):
+        return _describe_broken_map(pieces), broken[0]
     if any(operand.wrong for operand in operands):
-        return _of_wrong(operands)
+        return _describe_wrong_operand(operands)
     if any(operand.verdict == "match" for operand in operands):
-        return _of_right(operands)
+        return _describe_right_operand(operands)
     return "No verdict yet", missing[0] if missing else ""
 
 
-def _of_broken_map(pieces: Sequence[TextPiece]) -> str:
+def _describe_broken_map(pieces: Sequence[TextPiece]) -> str:
     maps = [piece for piece in pieces if piece.kind == "tensor_map"]
     letters = dict.fromkeys(name.upper() for piece in maps if piece.notices for name in piece.operands)
     of = f" of {join_words(list(letters))}" if letters and len(maps) > 1 else ""
     return f"The tensor map{of} breaks a rule of TMA"
 
 
-def _of_wrong(operands: Sequence[VerifiedOperand]) -> tuple[str, str]:
+def _describe_wrong_operand(operands: Sequence[VerifiedOperand]) -> tuple[str, str]:
     """Return (headline, cause) of the first wrong operand, with those that are wrong in the same way."""
     operand, first = next((operand, first) for operand in operands if (first := operand.first_wrong))
     cause = first.causes[0] if first.causes else None
     code, why = (cause.code, cause.message) if cause else ("", "")
-    which = _which_steps(operand, code, operands)
+    which = _describe_wrong_steps(operand, code, operands)
     if any(other.instruction != operand.instruction and not other.wrong for other in operands):
         which += f" of {operand.instruction if operand.form.by_idesc else catalog.find(operand.instruction).shape}"
     verb = "read" if which.startswith(("K steps", "the descriptors")) else "reads"
-    said = f"{which[0].upper()}{which[1:]} {verb}"
+    subject = f"{which[0].upper()}{which[1:]} {verb}"
     where = _PAST.get((code, operand.major))
     if where:
-        return f"{said} {'past the end of a row' if 'edge of a row' in why else where}", why
+        return f"{subject} {'past the end of a row' if 'edge of a row' in why else where}", why
     title = f": {_lower_title(causes.get_cause_title(code))}" if code else ""
-    return f"{said} the wrong bytes{title}", why
+    return f"{subject} the wrong bytes{title}", why
 
 
-def _which_steps(operand: VerifiedOperand, code: str, operands: Sequence[VerifiedOperand]) -> str:
+def _describe_wrong_steps(operand: VerifiedOperand, code: str, operands: Sequence[VerifiedOperand]) -> str:
     """Return the wrong steps of an operand, and of those whose same steps are wrong for the same cause."""
     which, same = format_wrong_steps(operand), []
     for other in operands:
         step, name = other.first_wrong, other.name.upper()
-        alike = step is not None and step.causes and step.causes[0].code == code
-        if alike and format_wrong_steps(other).replace(f"of {name}", "") == which.replace(
+        same_cause = step is not None and step.causes and step.causes[0].code == code
+        if same_cause and format_wrong_steps(other).replace(f"of {name}", "") == which.replace(
             f"of {operand.name.upper()}", ""
         ):
             same.append(name)
@@ -173,19 +173,19 @@ def _which_steps(operand: VerifiedOperand, code: str, operands: Sequence[Verifie
     return which.replace("the descriptor of", "the descriptors of")
 
 
-def _of_right(operands: Sequence[VerifiedOperand]) -> tuple[str, str]:
+def _describe_right_operand(operands: Sequence[VerifiedOperand]) -> tuple[str, str]:
     """Return (headline, reason) of right operands, with what is missing for those without a verdict."""
     right = [operand for operand in operands if operand.verdict == "match"]
     names = join_words(list(dict.fromkeys(operand.name.upper() for operand in right)))
     if max(operand.k_steps for operand in right) > 1:
-        said = f"Every K step of {names} reads what is stored"
+        sentence = f"Every K step of {names} reads what is stored"
     elif "and" in names:
-        said = f"The descriptors of {names} read what is stored"
+        sentence = f"The descriptors of {names} read what is stored"
     else:
-        said = f"The descriptor of {names} reads what is stored"
+        sentence = f"The descriptor of {names} reads what is stored"
     unsaid = [operand for operand in operands if operand.verdict == "unknown"]
     rest = next((m for operand in unsaid for m in operand.missing), "")
-    return said, f"No verdict for {unsaid[0].name.upper()}. {rest}" if rest else ""
+    return sentence, f"No verdict for {unsaid[0].name.upper()}. {rest}" if rest else ""
 
 
 def list_cautions(operands: Sequence[VerifiedOperand], assumed: Sequence[Assumption]) -> tuple[str, ...]:
@@ -195,12 +195,14 @@ def list_cautions(operands: Sequence[VerifiedOperand], assumed: Sequence[Assumpt
     for operand in right:
         seen = operand.seen or view(catalog.find(operand.instruction), operand.name, operand.major)
         for step in operand.steps:
-            for said in notices.list_cautions(Descriptor(step.word, seen.form), seen):
-                names = bits.setdefault(said, [])
+            for caution in notices.list_cautions(Descriptor(step.word, seen.form), seen):
+                names = bits.setdefault(caution, [])
                 names += [operand.name.upper()] if operand.name.upper() not in names else []
     reserved = [
-        said.replace(" set", f" set in {_format_descriptors(names)}", 1) if said.startswith("Reserved") else said
-        for said, names in bits.items()
+        caution.replace(" set", f" set in {_format_descriptors(names)}", 1)
+        if caution.startswith("Reserved")
+        else caution
+        for caution, names in bits.items()
     ]
     own_names = {operand.name for operand in right}
     relevant = [
@@ -216,7 +218,7 @@ def _format_descriptors(names: Sequence[str]) -> str:
 
 
 def _list_assumed_operands(assumption: Assumption) -> set[str]:
-    """Return the operands that an assumption is about; empty if it is about all."""
+    """Return the operands that an assumption concerns; empty if it concerns all."""
     name = assumption.key.partition(".")[2]
     return {name} if name in ("a", "b") else set(assumption.operands)
 
@@ -238,19 +240,19 @@ def describe_first_bytes(operands: Sequence[VerifiedOperand], assumed: Sequence[
 
 
 def list_grounds(assumed: Sequence[Assumption]) -> list[str]:
-    """Return the grounds of a verdict, a sentence each; names assumed to be equal share one sentence."""
+    """Return the assumptions behind a verdict, a sentence each; names assumed to be equal share one sentence."""
     names: dict[str, list[str]] = {}
     for assumption in assumed:
         name = assumption.key.removeprefix("size.") if assumption.key.startswith("size.") else ""
         if assumption.summary:
-            alike = (
+            summary = (
                 assumption.summary.replace(f"{name} is", "they are").replace(name, "{}") if name else assumption.summary
             )
-            names.setdefault(alike, []).append(name or assumption.summary)
+            names.setdefault(summary, []).append(name or assumption.summary)
     single = {assumption.key.removeprefix("size."): assumption.summary for assumption in assumed}
     return [
-        single.get(same[0], same[0]) if len(same) == 1 else alike.replace("{}", join_words(same), 1)
-        for alike, same in names.items()
+        single.get(same[0], same[0]) if len(same) == 1 else summary.replace("{}", join_words(same), 1)
+        for summary, same in names.items()
     ]
 
 

@@ -1,4 +1,4 @@
-"""The runs of tcgen05.mma in a text's asm statements, each with the instruction that its descriptor says."""
+"""The tcgen05.mma in a text's executed asm statements, with the instruction that the descriptor encodes."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ class TensorInstruction:
 
 @dataclass(frozen=True, slots=True)
 class MmaRun:
-    """One run of a tcgen05.mma: the instruction, and what stands for the descriptors of A and B; a_in_memory: whether A
-    comes from tensor memory.
+    """One execution of a tcgen05.mma: the instruction and the descriptor operands of A and B.
+
+    a_in_memory: whether A comes from tensor memory.
     """
 
     run: AsmRun
@@ -39,9 +40,9 @@ class MmaRun:
     a_in_memory: bool
 
 
-def find_mma_runs(ran: Iterable[AsmRun], target: str = "") -> Iterator[MmaRun]:
+def find_mma_runs(asm_runs: Iterable[AsmRun], target: str = "") -> Iterator[MmaRun]:
     """Find the runs of tcgen05.mma whose instruction descriptor is known, as a target has them."""
-    for run in ran:
+    for run in asm_runs:
         found = find_tensor_instruction(run, "mma")
         if found is None or ".sp" in found.qualifiers or len(found.operands) < 4:
             continue

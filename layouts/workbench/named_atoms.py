@@ -1,5 +1,5 @@
 """The wgmma of a call `Atom::fma(…)`: CUTLASS's atoms are known by their names, which an alias or a template parameter
-may stand for (cute/arch/mma_sm90_gmma.hpp: the template arguments that begin an atom of 16-bit elements are the majors
+may represent (cute/arch/mma_sm90_gmma.hpp: the template arguments that begin an atom of 16-bit elements are the majors
 of A and B).
 """
 

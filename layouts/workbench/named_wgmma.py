@@ -30,22 +30,24 @@ def find_named_wgmma(code: Evaluation, stored: Iterable[str | None]) -> tuple[In
     for call in code.made:
         shape = _SHAPE.search(call.term.head) if _CALLED.search(call.term.head) else None
         if shape is not None and call.term.arguments and call.term.span != (0, 0):
-            named = _instruction(call.term.head, shape, kinds)
+            named = _find_instruction(call.term.head, shape, kinds)
             if named is not None:
                 return InstructionMention(named[0], call.term.span), named[1]
     return None
 
 
-def _instruction(head: str, shape: re.Match[str], kinds: Collection[str]) -> tuple[Instruction, Assumption] | None:
-    """The instruction that a function's name says, and what was assumed. kinds: element types of the tensor maps."""
+def _find_instruction(head: str, shape: re.Match[str], kinds: Collection[str]) -> tuple[Instruction, Assumption] | None:
+    """Return the instruction that a function's name denotes, and what was assumed. kinds: element types of the tensor
+    maps.
+    """
     every = find_products({}, {dim: int(shape[dim]) for dim in "mnk"}, warpgroup=True)
-    said = _parse_type_names(head, shape.span(), every)
-    fitting = [i for i in every if _has_types(i, said)]
+    types = _parse_type_names(head, shape.span(), every)
+    fitting = [i for i in every if _has_types(i, types)]
     likely = [i for i in fitting if i.types["a"] in kinds] or fitting
     if not likely:
         return None
     chosen = next((i for i in likely if i.types["d"] in ("f32", "s32")), likely[0])
-    typed = "; the tensor map holds that type" if not said and chosen.types["a"] in kinds else ""
+    typed = "; the tensor map holds that type" if not types and chosen.types["a"] in kinds else ""
     why = f"{head} has no code in the text: taken as its name says{typed}"
     choices = tuple(dict.fromkeys([chosen.ptx, *(i.ptx for i in every)]))[:MOST]
     return chosen, Assumption("instruction", "Instruction", chosen.ptx, why, choices)
@@ -64,5 +66,5 @@ def _parse_type_names(head: str, shape: tuple[int, int], every: list[Instruction
     return {}
 
 
-def _has_types(instruction: Instruction, said: dict[str, str]) -> bool:
-    return all(instruction.types.get(name) == kind for name, kind in said.items())
+def _has_types(instruction: Instruction, types: dict[str, str]) -> bool:
+    return all(instruction.types.get(name) == kind for name, kind in types.items())

@@ -1,4 +1,4 @@
-"""What names say: the words of a name, and the operand that it names.
+"""Split names into words, and find the operand that a name denotes.
 
 `stores.py`, `uses.py`, `exchanged_buffers.py` and `tiles.py` tell by them whose buffer, tensor map or descriptor it is.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-CUT = re.compile(r"…[0-9a-f]{8}")  # what stands for the rest of a long name
+CUT = re.compile(r"…[0-9a-f]{8}")  # abbreviates the rest of a long name
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _LETTERS = {"a": "a", "sa": "a", "as": "a", "lhs": "a", "b": "b", "sb": "b", "bs": "b", "rhs": "b"}
 
@@ -34,5 +34,5 @@ def find_operand_letter(*names: str) -> str | None:
     True
     """
     words = (word.lower() for name in names for word in split_name(CUT.sub("", name)))
-    said = {_LETTERS[word] for word in words if word in _LETTERS}
-    return said.pop() if len(said) == 1 else None
+    letters = {_LETTERS[word] for word in words if word in _LETTERS}
+    return letters.pop() if len(letters) == 1 else None

@@ -18,11 +18,11 @@ _KERNEL = re.compile(
 _PARAMETER = re.compile(r"(\w+)\s*(=.*)?$", re.S)
 
 
-def find_open_parameters(text: str, given: Collection[str]) -> tuple[str, ...]:
+def find_open_parameters(text: str, given_names: Collection[str]) -> tuple[str, ...]:
     """Find the parameters, without a default and not among those that are given, of the kernel templates of a text that
     nothing instantiates.
     """
-    names = dict.fromkeys(name for name in _list_parameters(text) if name not in given)
+    names = dict.fromkeys(name for name in _list_parameters(text) if name not in given_names)
     return tuple(names)[:MOST]
 
 

@@ -1,4 +1,4 @@
-"""Names that a value which has to be given is made of: `-D` takes them, and the page has a field for each."""
+"""Names within open values: `-D` takes them, and the page has a field for each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SPOKEN = frozenset("int uint unsigned long char short bool sizeof decltype typen
 
 
 def add_open_names(assumed: dict[str, Assumption]) -> None:
-    """Add, for each open value that is a term, the names that it is made of: each can be given as -D takes it."""
+    """Add the names within each open value that is a term; each can be given by -D."""
     for assumption in [one for one in assumed.values() if one.missing]:
         term = assumption.label if assumption.key.startswith("at.") else find_open_name(assumption)
         if "…" in term or "another value" in term:  # not the whole term

@@ -1,4 +1,4 @@
-"""One operand of one instruction on its way to a verdict: its tile laid, its steps verified, what is missing named.
+"""Verify one operand of one instruction: lay out its tile, verify its steps, name what is missing.
 
 `bench_builder.py` makes one OperandCase for each operand of a group of uses and keeps the VerifiedOperand that it
 returns.
@@ -17,7 +17,7 @@ from lanescope.ptx.instruction import Instruction
 from lanescope.reader.code.findings import Pitfall
 from lanescope.shared.swizzle import Mode
 from lanescope.workbench import alignment, verification
-from lanescope.workbench.addresses import evaluate_linear, get_start_address, start_names, word_of
+from lanescope.workbench.addresses import evaluate_linear, evaluate_word, get_start_address, list_start_names
 from lanescope.workbench.contents import TextContents
 from lanescope.workbench.loads import FilledTile
 from lanescope.workbench.presets import lay_preset
@@ -31,8 +31,10 @@ from lanescope.workbench.verification import OperandTurn
 
 @dataclass(slots=True)
 class OperandCase:
-    """One operand, all its turns. store: the tensor map or layout that holds it, why: what says so; filled: what the
-    text's TMA loads fill of its tile; causes: whether the causes of a mismatch are looked for.
+    """One operand with all its executions.
+
+    store: the tensor map or layout that holds it, why: the reason for that choice; filled: the part of the tile that
+    the text's TMA loads fill; causes: whether to look for the causes of a mismatch.
     """
 
     contents: TextContents
@@ -49,33 +51,34 @@ class OperandCase:
     uneven: str = ""  # why it is open what other threads read
 
     def verify(self) -> VerifiedOperand:
-        """Return the operand with every step verified. LayoutError if a given value is wrong, or the word's slice
-        does not lie in the tile.
+        """Return the operand with every step verified.
+
+        LayoutError if a given value is wrong, or the word's slice exceeds the tile.
         """
-        seen = make_view(self.instruction, self.name, self._major())
+        seen = make_view(self.instruction, self.name, self._choose_major())
         self._assume_sizes()
         self._assume_symbols(seen)
-        self._lay(seen)
+        self._lay_stored_tile(seen)
         self._assume_order()
-        start = self._tile_start(seen, self.tile)
-        steps = self._verified(seen, start)
+        start = self._find_tile_start(seen, self.tile)
+        steps = self._verify_turns(seen, start)
         self._name_gaps(seen, steps)
-        return self._operand(seen, start, steps)
+        return self._make_operand(seen, start, steps)
 
     # what is assumed --------------------------------------------------------------------------------------------------
 
     @property
-    def _by_idesc(self) -> bool:
-        """Whether an instruction descriptor says the majors."""
+    def _has_instruction_descriptor(self) -> bool:
+        """Whether an instruction descriptor holds the majors."""
         return isinstance(self.instruction, Tcgen05Mma)
 
-    def _major(self) -> str:
-        """Return K or MN: what the transpose immediates say, what was given, or K."""
+    def _choose_major(self) -> str:
+        """Return K or MN: from the transpose immediates, else as given, else K."""
         stated = [turn.use.majors[self.name] for turn in self.turns if self.name in turn.use.majors]
         key, choices = f"major.{self.name}", self.contents.choices
-        if self.instruction.operand("a").element.bits != 16 and not self._by_idesc:
+        if self.instruction.operand("a").element.bits != 16 and not self._has_instruction_descriptor:
             return "K"
-        if stated and key not in choices:  # one that is set for a few instructions alone is wrong there
+        if stated and key not in choices:  # the majority decides: an immediate of few instructions is a mistake
             return "MN" if 2 * stated.count("MN") > len(stated) else "K"
         value = choices.get(key, "K").upper()
         if value not in ("K", "MN"):
@@ -85,15 +88,15 @@ class OperandCase:
         return value
 
     def _assume_sizes(self) -> None:
-        """Keep the sizes of elements that this operand's addresses count in, and those of types."""
-        names = self._address_names()
+        """Record assumed sizes of the elements that this operand's addresses count, and of types."""
+        names = self._list_address_names()
         for size in self.contents.sizes:
             if size.key.removeprefix("size.") in names or not size.label.startswith("Bytes that"):
                 self.contents.assume(size, self.name)
 
-    def _assume_symbols(self, seen: View) -> None:
+    def _assume_symbols(self, view: View) -> None:
         contents = self.contents
-        for assumption in take_symbols(self.turns, contents.choices, contents.symbols, seen, contents.aligned):
+        for assumption in take_symbols(self.turns, contents.choices, contents.symbols, view, contents.aligned):
             contents.assume(assumption, self.name)
             if assumption.missing:
                 self.missing.append(
@@ -104,7 +107,7 @@ class OperandCase:
                 contents.assume(contents.assumed[f"at.{symbol}"], self.name)
 
     def _assume_order(self) -> None:
-        """Keep that a tile lies as this map or layout says, where the text has others unlike it and names none."""
+        """Record that the store was chosen by order, if the text has other stores and names none."""
         store = self.store
         if store is None or self.tile is None or self.why not in BY_ORDER:
             return
@@ -117,51 +120,51 @@ class OperandCase:
             choices = tuple(str(other.piece) for other in (store, *others))
             self.contents.assume(Assumption(f"storage.{self.name}", label, str(store.piece), message, choices))
 
-    def _address_names(self) -> set[str]:
-        """Return what the start addresses of the descriptors are made of."""
-        return {name for turn in self.turns for name in start_names(turn.argument.value)}
+    def _list_address_names(self) -> set[str]:
+        """Return the names in the descriptors' start addresses."""
+        return {name for turn in self.turns for name in list_start_names(turn.argument.value)}
 
-    # where the tile lies ----------------------------------------------------------------------------------------------
+    # where the tile is ----------------------------------------------------------------------------------------------
 
-    def _request(self, seen: View) -> TileRequest:
-        rows, depth = verification.get_extents(self.turns, seen)
-        return TileRequest(self.name, seen, rows, depth, self.contents.choices)
+    def _make_request(self, view: View) -> TileRequest:
+        rows, depth = verification.get_extents(self.turns, view)
+        return TileRequest(self.name, view, rows, depth, self.contents.choices)
 
-    def _lay(self, seen: View) -> None:
-        """Find the operand's tile, or say what is missing for it."""
+    def _lay_stored_tile(self, view: View) -> None:
+        """Lay out the operand's tile, or record what is missing for it."""
         name = self.name.upper()
-        if self._lay_preset(seen):
+        if self._lay_preset(view):
             return
         if self.store is None:
-            rest = self.why or "paste its tensor map or its layout"
-            self.missing.append(f"The text does not say how {name} is stored: {rest}.")
+            hint = self.why or "paste its tensor map or its layout"
+            self.missing.append(f"The text does not say how {name} is stored: {hint}.")
             return
         if self.store.open:
             self.missing.append(f"The layout of {self.store.name}, which holds {name}, {self.store.open}.")
             self.store = None
             return
-        laid = lay_tile(self.store, replace(self._request(seen), filled=self.filled))
-        if isinstance(laid, StoredTile):
-            self.tile = laid
-            for assumption in laid.assumed:
+        layout = lay_tile(self.store, replace(self._make_request(view), filled=self.filled))
+        if isinstance(layout, StoredTile):
+            self.tile = layout
+            for assumption in layout.assumed:
                 self.contents.assume(assumption)
         else:
-            self._ask_for(laid, self.store)
+            self._request_values(layout, self.store)
 
-    def _lay_preset(self, seen: View) -> bool:
-        """Take the common way of storing that was given for the operand; return whether one was."""
+    def _lay_preset(self, view: View) -> bool:
+        """Use the standard storage that was given for the operand; return whether one was."""
         chosen = self.contents.choices.get(f"stored.{self.name}")
-        words = (word_of(turn.argument.value, self.contents.symbols) for turn in self.turns)
+        words = (evaluate_word(turn.argument.value, self.contents.symbols) for turn in self.turns)
         word = next((word for word in words if word is not None), None)
         if chosen is None or word is None:
             return False
-        self.tile, self.store, self.why = lay_preset(chosen, self._request(seen), word), None, "as given"
+        self.tile, self.store, self.why = lay_preset(chosen, self._make_request(view), word), None, "as given"
         for assumption in self.tile.assumed:
             self.contents.assume(assumption)
         return True
 
-    def _ask_for(self, open_values: Iterable[Assumption], store: TileStore) -> None:
-        """Say which values of a tensor map or a layout have to be given, and of which map where there are several."""
+    def _request_values(self, open_values: Iterable[Assumption], store: TileStore) -> None:
+        """Record which values of a tensor map or layout must be given, with the map's name if there are several."""
         several = sum(other.map is not None for other in self.contents.stores) > 1
         for assumption in open_values:
             if several and store.map and store.map.names:
@@ -171,22 +174,22 @@ class OperandCase:
             verb = "are" if assumption.label.startswith(("Boxes", "Bytes")) else "is"
             self.missing.append(f"{assumption.label} {verb} open: {assumption.why}.")
 
-    def _first_address(self) -> int:
-        """Return where the first step begins."""
+    def _get_first_address(self) -> int:
+        """Return the start address of the first step."""
         return verification.find_bases(self.turns, self.contents.symbols, False).get((0, 0), 0)
 
-    def _tile_start(self, seen: View, tile: StoredTile | None) -> verification.Start:
-        """Return where the tile begins, and the K of the first step."""
+    def _find_tile_start(self, view: View, tile: StoredTile | None) -> verification.Start:
+        """Return the start of the tile and the K of the first step."""
         key = f"base.{self.name}"
         choices = self.contents.choices
         base = inputs.parse_integer(choices[key], key, 0, WINDOW_BYTES) if key in choices else None
         if self.turns[0].use.computed or tile is None:
-            return self._start_of_code(tile, base)
-        return self._start_of_word(seen, tile, base)
+            return self._find_code_start(tile, base)
+        return self._find_word_start(view, tile, base)
 
-    def _start_of_code(self, tile: StoredTile | None, base: int | None) -> verification.Start:
-        """Return where a tile begins whose descriptors code builds: where it was given, where a tensor says it, or at
-        the first step.
+    def _find_code_start(self, tile: StoredTile | None, base: int | None) -> verification.Start:
+        """Return the start of a tile whose descriptors are built by code: as given, else from its tensor, else the
+        first step's address.
         """
         key, label = f"base.{self.name}", f"{self.name.upper()}’s tile begins at"
         if base is not None:
@@ -200,17 +203,18 @@ class OperandCase:
             return verification.Start(evaluate_linear(begins, self.contents.symbols))
         if tile is not None and begins is None and not line.terms:
             why = "the code spells the start out as a number"
-            self.contents.assume(Assumption(key, label, hex(self._first_address()), why))
+            self.contents.assume(Assumption(key, label, hex(self._get_first_address()), why))
         return verification.Start()
 
-    def _start_of_word(self, seen: View, tile: StoredTile, chosen_base: int | None) -> verification.Start:
-        """Return where a printed word's tile begins. The word may be of any step: what its start lies past the
-        pattern's boundary is taken for K.
+    def _find_word_start(self, view: View, tile: StoredTile, chosen_base: int | None) -> verification.Start:
+        """Return the start of a printed word's tile.
+
+        The word may be of any step: its distance from the pattern's boundary is taken as a step along K.
         """
-        start, mode = self._first_address(), tile.make_storage(0, seen).mode
+        start, mode = self._get_first_address(), tile.make_storage(0, view).mode
         pattern = mode.pattern_bytes if mode.chunks > 1 else 16
         base = start // pattern * pattern if chosen_base is None else chosen_base
-        start_of_tile = verification.Start(base, _first_k(start - base, seen, mode))
+        start_of_tile = verification.Start(base, _compute_first_k(start - base, view, mode))
         why = "as given"
         if chosen_base is None:
             why = f"the first start, {start:#x}, taken back to {pattern} bytes"
@@ -226,13 +230,13 @@ class OperandCase:
     # its steps --------------------------------------------------------------------------------------------------------
 
     @property
-    def _by_tma(self) -> bool:
+    def _is_loaded_by_tma(self) -> bool:
         return self.store is not None and self.store.map is not None
 
-    def _steps(self, seen: View, start: verification.Start) -> list[OperandStep]:
+    def _verify_steps(self, view: View, start: verification.Start) -> list[OperandStep]:
         code = self.contents.code
         ground = verification.Ground(
-            seen=seen, tile=self.tile, symbols=self.contents.symbols, start=start, by_tma=self._by_tma
+            seen=view, tile=self.tile, symbols=self.contents.symbols, start=start, by_tma=self._is_loaded_by_tma
         )
         return verification.verify_steps(
             self.turns,
@@ -242,85 +246,87 @@ class OperandCase:
             why=self.causes,
         )
 
-    def _verified(self, seen: View, start: verification.Start) -> list[OperandStep]:
-        """Return every turn as a step; the tile is read in the other major where that alone makes all of them right."""
-        steps = self._steps(seen, start)
+    def _verify_turns(self, view: View, start: verification.Start) -> list[OperandStep]:
+        """Return every execution as a step; use the other major if that alone makes all steps right."""
+        steps = self._verify_steps(view, start)
         if self.tile is not None and self.store is not None and any(step.verdict == "mismatch" for step in steps):
-            turned = self._turned(self.store, seen)
-            if turned is not None:
-                self._take_turned(self.tile, turned)
-                steps = self._steps(seen, start)
-        warnings = (warning for turn in self.turns for warning in self._warnings(turn))
+            other_tile = self._lay_other_major(self.store, view)
+            if other_tile is not None:
+                self._use_other_major(self.tile, other_tile)
+                steps = self._verify_steps(view, start)
+        warnings = (warning for turn in self.turns for warning in self._list_warnings(turn))
         pitfall = next((warning for warning in warnings if warning.code == "generic_pointer"), None)
         return steps if self.tile is None or pitfall is None else verification.mark_spoilt_steps(steps, pitfall)
 
-    def _turned(self, store: TileStore, seen: View) -> StoredTile | None:
-        """Return the tile as the other major has it, where that alone makes every step right: then the transpose
-        immediate, or the atom's major, is what is wrong.
+    def _lay_other_major(self, store: TileStore, view: View) -> StoredTile | None:
+        """Return the tile in the other major if that alone makes every step right; then the transpose immediate or the
+        atom's major is wrong.
         """
         stated = any(self.name in turn.use.majors for turn in self.turns)
-        if seen.bits != 16 or not stated or f"major.{self.name}" in self.contents.choices:
+        if view.bits != 16 or not stated or f"major.{self.name}" in self.contents.choices:
             return None
-        other = make_view(self.instruction, self.name, "MN" if seen.major == "K" else "K")
+        other = make_view(self.instruction, self.name, "MN" if view.major == "K" else "K")
         try:
-            turned = lay_tile(store, self._request(other))
-            if not isinstance(turned, StoredTile):
+            other_tile = lay_tile(store, self._make_request(other))
+            if not isinstance(other_tile, StoredTile):
                 return None
-            start = self._tile_start(other, turned)
-            ground = verification.Ground(seen=other, tile=turned, symbols=self.contents.symbols, start=start)
+            start = self._find_tile_start(other, other_tile)
+            ground = verification.Ground(seen=other, tile=other_tile, symbols=self.contents.symbols, start=start)
             steps = verification.verify_steps(self.turns, ground, pitfalls=(), why=False)
         except LayoutError:
             return None
-        return turned if steps and all(step.verdict == "match" for step in steps) else None
+        return other_tile if steps and all(step.verdict == "match" for step in steps) else None
 
-    def _take_turned(self, before: StoredTile, turned: StoredTile) -> None:
-        """Put the other major's tile, and what it assumes, in place of the one before."""
+    def _use_other_major(self, before: StoredTile, other_tile: StoredTile) -> None:
+        """Replace the tile and its assumptions by those of the other major."""
         self.contents.assumed = {
             key: assumption for key, assumption in self.contents.assumed.items() if assumption not in before.assumed
         }
-        self.tile = turned
-        if turned.assumed:
-            said = "the transpose bit of" if self._by_idesc else "imm-trans-"
-            self.turned = f"then every step is right but for {said}{' ' * self._by_idesc}{self.name}"
-        for assumption in turned.assumed:
+        self.tile = other_tile
+        if other_tile.assumed:
+            bit_name = "the transpose bit of" if self._has_instruction_descriptor else "imm-trans-"
+            self.turned = (
+                f"then every step is right but for {bit_name}{' ' * self._has_instruction_descriptor}{self.name}"
+            )
+        for assumption in other_tile.assumed:
             self.contents.assume(
                 replace(assumption, why=self.turned) if assumption.key.startswith("inner.") else assumption
             )
 
-    def _warnings(self, turn: OperandTurn) -> list[Pitfall]:
+    def _list_warnings(self, turn: OperandTurn) -> list[Pitfall]:
         """Return C's pitfalls in what a turn's descriptor is made of."""
         piece = self.contents.find_piece([turn])
         return [warning for n, builder in self.contents.built if n == piece for warning in builder.warnings]
 
     # what is told -----------------------------------------------------------------------------------------------------
 
-    def _name_gaps(self, seen: View, steps: list[OperandStep]) -> None:
+    def _name_gaps(self, view: View, steps: list[OperandStep]) -> None:
         """Say which steps have no verdict though their tile is known, and which threads were not followed."""
         tile = self.tile
         if tile is None:
             return
         if any(step.verdict == "unknown" for step in steps):
-            rows, depth = verification.get_extents(self.turns, seen)
-            lies, side = tile.make_storage(0, seen), "m" if self.name == "a" else "n"
+            rows, depth = verification.get_extents(self.turns, view)
+            lies, side = tile.make_storage(0, view), "m" if self.name == "a" else "n"
             self.missing.append(
                 f"The steps of {self.name.upper()} take {rows} × {depth} elements ({side} × k); {tile.why} has"
                 f" {lies.mn or 'any'} × {lies.k or 'any'}."
             )
         starts = [get_start_address(turn.argument.value)[0] for turn in self.turns]
-        self.uneven = alignment.explain_uneven_start(self.name, starts, seen, tile)
+        self.uneven = alignment.explain_uneven_start(self.name, starts, view, tile)
         if self.uneven:
             self.missing.append(self.uneven)
 
-    def _operand(self, seen: View, start: verification.Start, steps: list[OperandStep]) -> VerifiedOperand:
+    def _make_operand(self, view: View, start: verification.Start, steps: list[OperandStep]) -> VerifiedOperand:
         contents, first = self.contents, self.turns[0]
-        taken = self.turns[: verification.MOST_STEPS]
+        verified_turns = self.turns[: verification.MOST_STEPS]
         stages = 1 + max(turn.place.stage for turn in self.turns)
-        stored, stored_why = self._stored(start)
+        stored, stored_why = self._describe_storage(start)
         return VerifiedOperand(
             name=self.name,
             instruction=self.instruction.ptx,
-            major=seen.major,
-            seen=seen,
+            major=view.major,
+            seen=view,
             why=first.use.why[self.name],
             descriptor=contents.find_piece(self.turns),
             storage=self.store.piece if self.store else None,
@@ -328,50 +334,50 @@ class OperandCase:
             stored_why=stored_why,
             guessed=self.store is not None and self.why in GUESSED,
             steps=tuple(steps),
-            fits=verification.list_fitting_tiles(first, seen, contents.symbols) if self.tile is None else (),
+            fits=verification.list_fitting_tiles(first, view, contents.symbols) if self.tile is None else (),
             missing=tuple(dict.fromkeys(self.missing)),
-            notices=self._notices(seen, steps, stages > 1),
-            k_steps=verification.get_extents(self.turns, seen)[1] // seen.k,
+            notices=self._list_notices(view, steps, stages > 1),
+            k_steps=verification.get_extents(self.turns, view)[1] // view.k,
             stages=stages,
-            left=max(len(taken) - len(steps), int(bool(self.uneven))),
+            left=max(len(verified_turns) - len(steps), int(bool(self.uneven))),
             symbols=tuple(dict.fromkeys(list_symbols(self.turns))),
-            others=tuple(dict.fromkeys(contents.find_piece([turn]) for turn in taken)),
-            assumed=self._storage_rests_on(),
+            others=tuple(dict.fromkeys(contents.find_piece([turn]) for turn in verified_turns)),
+            assumed=self._list_storage_assumptions(),
         )
 
-    def _notices(self, seen: View, steps: list[OperandStep], several_stages: bool) -> tuple[str, ...]:
+    def _list_notices(self, view: View, steps: list[OperandStep], several_stages: bool) -> tuple[str, ...]:
         if self.tile is None:
             return ()
-        names = sorted(self._address_names())
-        by_tma, aligned = self._by_tma, self.contents.aligned
+        names = sorted(self._list_address_names())
+        by_tma, aligned = self._is_loaded_by_tma, self.contents.aligned
         return alignment.list_placement_notices(
             self.name,
             steps,
             self.tile,
-            seen=seen,
+            view=view,
             names=names,
             known=aligned,
             several=several_stages,
             by_tma=by_tma,
         )
 
-    def _stored(self, start: verification.Start) -> tuple[Mapping[str, Any] | None, str]:
+    def _describe_storage(self, start: verification.Start) -> tuple[Mapping[str, Any] | None, str]:
         """Return the storage that was verified against, and where it comes from."""
         if self.tile is None:
             return None, ""
-        base = self._first_address() if start.base is None else start.base
+        base = self._get_first_address() if start.base is None else start.base
         why = self.turned or self.why
         return {**self.tile.spec, "base": base}, f"{self.tile.why} ({why})" if why else self.tile.why
 
-    def _storage_rests_on(self) -> tuple[Assumption, ...]:
+    def _list_storage_assumptions(self) -> tuple[Assumption, ...]:
         """Return what the operand's storage rests on and the text does not say."""
         base = self.contents.assumed.get(f"base.{self.name}")
         assumptions = [*(self.tile.assumed if self.tile is not None else ()), *([base] if base else [])]
         return tuple(assumption for assumption in assumptions if assumption.of_storage)
 
 
-def _first_k(past: int, seen: View, mode: Mode) -> int:
-    """Return the K of a word whose start lies so many bytes past the tile's first one."""
-    step = seen.k * seen.bits // 8
-    inside = seen.major == "K" and not past % step and past < mode.width_bytes
-    return past // step * seen.k if inside else 0
+def _compute_first_k(past: int, view: View, mode: Mode) -> int:
+    """Return the K of a word whose start is so many bytes past the tile's first one."""
+    step = view.k * view.bits // 8
+    inside = view.major == "K" and not past % step and past < mode.width_bytes
+    return past // step * view.k if inside else 0

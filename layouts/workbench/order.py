@@ -1,5 +1,4 @@
-"""Mistakes of order in kernels with wgmma or bulk copies: what is missing of fences, groups and waits, and registers
-that nothing sets.
+"""Find missing fences, groups and waits in kernels with wgmma or bulk copies, and registers that nothing sets.
 
 Only what holds on every path is told: anything between two events that could be what is missing, also a call of which
 the code is not there, makes it open. Rules: PTX ISA 9.1, 9.7.15.4 and 9.7.15.7.
@@ -33,7 +32,7 @@ _BULK_STORE = re.compile(r"cp(?:\.reduce)?\.async\.bulk(?:\.tensor)?(?:\.[1-5]d)
 
 
 def find_order_mistakes(text: KernelText) -> list[Pitfall]:
-    """Find what kernels do in the wrong order, each mistake once."""
+    """Find operations of kernels in a wrong order, each mistake once."""
     if "__global__" not in text.code.text or not re.search(r"mma|async.bulk|async_bulk", text.code.text):
         return []
     found: dict[tuple[str, Span], Pitfall] = {}
@@ -45,7 +44,7 @@ def find_order_mistakes(text: KernelText) -> list[Pitfall]:
 
 @dataclass(slots=True)
 class _KernelOrder:
-    """One kernel on its way to its mistakes."""
+    """The state of the search in one kernel."""
 
     kernel: KernelRun
     blank: str
@@ -88,7 +87,7 @@ class _KernelOrder:
         return self.holders[key]
 
     def _check_unset(self, products: Sequence[KernelEvent]) -> Iterator[Pitfall]:
-        """Yield accumulators whose first wgmma adds to what nothing has set."""
+        """Yield accumulators that are not initialized before the first wgmma that adds to them."""
         seen: set[tuple[str, int]] = set()
         for event in products:
             holder = self._find_holder(event)
@@ -198,7 +197,7 @@ class _KernelOrder:
     # fence.proxy.async ----------------------------------------------------------------------------------------------
 
     def _is_unfenced(self, store: KernelEvent, reader: KernelEvent) -> bool:
-        """Return whether a reader comes after a store for sure with nothing between that is, or may be, a fence."""
+        """Return whether a reader certainly follows a store without a (possible) fence in between."""
         fences = [event for event in self.kernel.events if event.kind in ("proxy", "unknown")]
         between = any(store.order < event.order < reader.order for event in fences)
         return not between and (store.leads_to(reader) or not fences)
@@ -210,15 +209,15 @@ class _KernelOrder:
         copied = {name for event in copies if not _is_bulk_store(event) for name in _list_names(event)}
         if not all(map(_list_names, copies)):
             return
-        told: set[str] = set()
+        reported: set[str] = set()
         for reader in events:
             if reader.kind != "wgmma" and not _is_bulk_store(reader):
                 continue
-            for name in _list_names(reader) - copied - told:
+            for name in _list_names(reader) - copied - reported:
                 stores = [e for e in events if e.kind == "store" and e.order < reader.order and name in _list_names(e)]
                 if not stores:
                     continue
-                told.add(name)
+                reported.add(name)
                 if self._is_unfenced(stores[0], reader):
                     yield Pitfall(
                         "proxy_fence_missing",
@@ -230,7 +229,7 @@ class _KernelOrder:
 
 
 def _is_sketch(events: Sequence[KernelEvent], first: KernelEvent) -> bool:
-    """Return whether a kernel is an excerpt: none of fence, commit and wait, or registers that are left out."""
+    """Return whether a kernel is an excerpt: without fence, commit and wait, or with registers left out."""
     shape = re.search(r"mma_async\.sync\.aligned\.m64n(\d+)k\d+\.(f16|f32|s32)", getattr(first.run, "text", ""))
     if shape is None or not isinstance(first.run, AsmRun) or not {e.kind for e in events} & {"fence", "commit", "wait"}:
         return True
@@ -284,9 +283,9 @@ def _find_scale(run: object) -> int | None:
     if scale in ("true", "false"):
         return int(scale == "true")
     if re.fullmatch(r"[a-zA-Z_]\w*", scale):
-        given = find_predicate_source(scale, run.text)
-        if given is None:
+        source = find_predicate_source(scale, run.text)
+        if source is None:
             return None
-        scale = given
+        scale = source
     value = find_operand_argument(run, scale, count_left_out(run, mention.arguments[1:3]))[0]
     return value.known if value is not None else None

@@ -1,4 +1,4 @@
-"""The pieces of a text: what a map, a layout, a builder, a word or an instruction is called, and its facts.
+"""Titles and facts of the pieces of a text: maps, layouts, builders, words and instructions.
 
 `contents.py` makes a piece with it of everything that it finds.
 """
@@ -16,7 +16,7 @@ from lanescope.workbench.results import TextPiece
 from lanescope.workbench.scan import InstructionMention
 
 
-def piece_from_map(tensor_map: TensorMap) -> TextPiece:
+def make_map_piece(tensor_map: TensorMap) -> TextPiece:
     sizes = " × ".join("?" if size is None else str(size) for size in tensor_map.box) or "unknown"
     kind = (tensor_map.data_type or "").lower().replace("bfloat16", "bf16").replace("float", "f")
     mode = "no" if tensor_map.swizzle == "none" else tensor_map.swizzle or "unknown"
@@ -31,7 +31,7 @@ def piece_from_map(tensor_map: TensorMap) -> TextPiece:
     return TextPiece("tensor_map", title, (tensor_map.span,), facts, tuple(p.message for p in tensor_map.problems))
 
 
-def piece_from_layout(
+def make_layout_piece(
     layout: scan.PrintedLayout | None, spans: tuple[tuple[int, int], ...], text: str = ""
 ) -> TextPiece:
     """Return the piece of a CuTe layout; its title is its source text if the text leaves it open."""
@@ -63,7 +63,7 @@ def make_tile_key(builder: DescriptorBuilder) -> tuple[Any, ...]:
     )
 
 
-def piece_from_builders(same: list[DescriptorBuilder]) -> TextPiece:
+def make_builder_piece(same: list[DescriptorBuilder]) -> TextPiece:
     """Return the piece of descriptors that differ only in their start within one tile."""
     first = same[0]
     swizzle = first.swizzle or first.free.get("swizzle", "?")
@@ -85,13 +85,13 @@ def piece_from_builders(same: list[DescriptorBuilder]) -> TextPiece:
     return TextPiece("descriptor", title, tuple(spans), facts, notices, origins=dict(first.origins))
 
 
-def piece_from_words(label: str, words: list[scan.PrintedWord]) -> TextPiece:
+def make_word_piece(label: str, words: list[scan.PrintedWord]) -> TextPiece:
     shown = ", ".join(format_word(word.word) for word in words[:2]) + (", …" if len(words) > 2 else "")
     facts = {"words": [format_word(word.word) for word in words], "name": label}
     return TextPiece("descriptor", f"{label}: {shown}" if label else shown, tuple(word.span for word in words), facts)
 
 
-def piece_from_mention(mention: InstructionMention, spans: tuple[tuple[int, int], ...]) -> TextPiece:
+def make_instruction_piece(mention: InstructionMention, spans: tuple[tuple[int, int], ...]) -> TextPiece:
     instruction = mention.instruction
     facts = {"ptx": instruction.ptx, "majors": dict(mention.majors), "a_in_registers": mention.registers}
     return TextPiece("instruction", instruction.ptx, spans, facts)

@@ -1,5 +1,4 @@
-"""Mistakes of the code itself in what makes a descriptor, and edits that remove them: the number of a shift, and a cast
-before it.
+"""C mistakes in expressions that make a descriptor, and edits that remove them: a shift amount, or a cast before it.
 
 `check.py` asks for each. As in `repairs.py`, nothing is offered that was not tried: the edited text is evaluated, and
 an edit counts only where that mistake is gone and no other has come.
@@ -25,8 +24,8 @@ Span = tuple[int, int]
 
 
 def group_pitfalls(text: str, built: Iterable[DescriptorBuilder]) -> Iterator[tuple[Pitfall, tuple[Span, ...]]]:
-    """Yield C pitfalls in the expressions that make descriptors, each once, with the other places at which a descriptor
-    gets it: calls of the helper that has the number.
+    """Yield C pitfalls in descriptor expressions, each once, with the other places that they affect: calls of the
+    helper with the number.
     """
     found: dict[tuple[str, Span], tuple[Pitfall, dict[Span, None]]] = {}
     for builder in built:
@@ -55,7 +54,7 @@ def find_pitfalls(text: str, built: Iterable[DescriptorBuilder]) -> Iterator[Pit
         for pitfall in builder.warnings:
             first, past = pitfall.span
             if pitfall.span in start and not text[slice(*pitfall.span)].isdigit():
-                # of several places that make the start, the one that says most
+                # of several places that make the start, the most specific
                 named = [span for span in start if not _NUMBER.search(text[slice(*span)])] or start
                 yield replace(pitfall, span=max(named, key=lambda span: span[1] - span[0]))
             elif pitfall.code == "reserved_bits" or any(low < past and first < high for low, high in lines):

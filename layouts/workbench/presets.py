@@ -1,4 +1,4 @@
-"""Common ways to store a tile, for a text that does not say how an operand is stored: the reader chooses one by name.
+"""Common storages of a tile, for a text that does not give an operand's; the user chooses one by name.
 
 Sizes and order are those of CUTLASS's sm90 collectives (lanescope.shared.tiling.DEFAULT_ORDER); the swizzle is the
 word's, and the tile begins where the operand's first step does.
@@ -19,7 +19,7 @@ from lanescope.shared.tma import make_panel_storage
 from lanescope.workbench.results import Assumption
 from lanescope.workbench.tiles import StoredTile, TileRequest
 
-PRESETS = {  # name → what it is called, with its swizzle
+PRESETS = {  # name → title, completed by the swizzle
     "box": "TMA box, {mode}",
     "atoms": "CuTe atom, {mode}",
     "cores": "Core matrices",
@@ -27,9 +27,9 @@ PRESETS = {  # name → what it is called, with its swizzle
 }
 
 
-def get_preset_title(name: str, seen: View, word: int) -> str:
-    """Return what a preset is called beside a word: `TMA box, 128B`."""
-    return PRESETS[name].format(mode=seen.choose_mode(Descriptor(word).mode_code).name)
+def get_preset_title(name: str, view: View, word: int) -> str:
+    """Return the short title of a preset: `TMA box, 128B`."""
+    return PRESETS[name].format(mode=view.choose_mode(Descriptor(word).mode_code).name)
 
 
 def lay_preset(name: str, request: TileRequest, word: int) -> StoredTile:

@@ -1,4 +1,4 @@
-"""Edits of a text that make its wrong reads right: the literal that is guilty, and what has to stand there.
+"""Find edits of a text that make its wrong reads right: which literal is wrong, and what it must be.
 
 `bench_builder.py` calls `find_repairs` where it is asked to. A cause (layouts/descriptor/verify.py) names the fields
 that are wrong and what they need; here are the places of the text that such a field came from. Nothing is offered that
@@ -20,8 +20,8 @@ from lanescope.reader.code.builders import DescriptorBuilder
 from lanescope.workbench import flags
 from lanescope.workbench.results import Bench, OperandStep, Repair, Span, TextEdit, VerifiedOperand
 
-MOST_TRIED = 24  # edits that are tried for one operand
-MOST_CHARACTERS = 1 << 20  # of all texts that are tried for one operand
+MOST_TRIED = 24  # edits tried per operand
+MOST_CHARACTERS = 1 << 20  # total characters of the texts tried per operand
 MOST_OFFERED = 4
 _NUMBER = re.compile(r"(?<![\w.])(0[xX][\da-fA-F']+|0[bB][01']+|\d[\d']*)([uUlLzZ]*)(?![\w.])")
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -49,18 +49,21 @@ def find_repairs(
         tried: dict[Edits, Repair | None] = {}
         limit = min(MOST_TRIED, MOST_CHARACTERS // (len(text) + 1))
         found = 0
-        own = built.get(operand.descriptor, ())
+        own_builders = built.get(operand.descriptor, ())
         updates = [
-            b for group in built.values() for b in group if b not in own and _is_same_variable(text, b.span, wrong)
+            b
+            for group in built.values()
+            for b in group
+            if b not in own_builders and _is_same_variable(text, b.span, wrong)
         ]
-        for group in _list_candidates(text, bench, own, updates, operand, wrong):
+        for group in _list_candidates(text, bench, own_builders, updates, operand, wrong):
             for edits in group:
                 if len(tried) >= limit or found >= MOST_OFFERED:
                     break
                 if edits in tried:
                     continue
                 check_deadline()
-                tried[edits] = repair = _try(text, bench, operand, edits, retry)
+                tried[edits] = repair = _try_edits(text, bench, operand, edits, retry)
                 if repair is not None:
                     repairs[edits] = repair
                     found += 1
@@ -74,8 +77,8 @@ def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
     return text
 
 
-def _try(text: str, bench: Bench, operand: VerifiedOperand, edits: Edits, retry: Retry) -> Repair | None:
-    """Return the repair that edits are, None if they leave a step of the operand wrong or make anything else worse."""
+def _try_edits(text: str, bench: Bench, operand: VerifiedOperand, edits: Edits, retry: Retry) -> Repair | None:
+    """Return the repair for edits, None if a step of the operand stays wrong or anything else gets worse."""
     try:
         after = retry(apply_edits(text, edits))
     except LayoutError:
@@ -100,7 +103,7 @@ def _try(text: str, bench: Bench, operand: VerifiedOperand, edits: Edits, retry:
 
 
 def _count_problems(bench: Bench) -> int:
-    """Count what speaks against a bench beside its steps: broken rules of TMA, values that have to be given."""
+    """Count the problems of a bench apart from its steps: broken TMA rules, values that must be given."""
     broken = sum(len(piece.notices) for piece in bench.pieces if piece.kind == "tensor_map")
     return broken + sum(assumption.missing for assumption in bench.assumed)
 
@@ -142,7 +145,7 @@ def _list_candidates(
     operand: VerifiedOperand,
     wrong: OperandStep,
 ) -> Iterator[Iterable[Edits]]:
-    """Yield groups of edits that may be right, the likeliest first. updates: places that change the descriptor."""
+    """Yield groups of candidate edits, the likeliest first. updates: places that change the descriptor."""
     if not wrong.causes:
         return
     cause = wrong.causes[0]
@@ -160,7 +163,7 @@ def _list_candidates(
     if "start_address" in changes:
         yield from _list_starts(text, operand, wrong, [b.span for b in updates], places)
         return
-    yield _move_mode(text, cause.code, [place for own in places.values() for place in own])
+    yield _move_mode(text, cause.code, [place for spans in places.values() for place in spans])
     exact = (replace_amounts(text, places[name], *pair, name) for name, pair in changes.items())
     yield combine_edits(exact)
     yield _change_map(text, bench, operand, wrong)
@@ -178,7 +181,7 @@ def combine_edits(choices: Iterable[Iterable[Edits]]) -> Iterator[Edits]:
 
 
 def _find_places(text: str, builders: Sequence[DescriptorBuilder], wrong: OperandStep, field: str) -> tuple[Span, ...]:
-    """Find the places of the text that may give a field: where its value came from, and the macros that stand there."""
+    """Find the places of the text that may give a field: where its value came from, and the macros that are there."""
     spans = [span for builder in builders for span in builder.origins.get(field, ())]
     if field == "start_address":
         spans += [wrong.span, *wrong.around]
@@ -200,7 +203,7 @@ def _find_defines(text: str) -> Iterator[re.Match[str]]:
 
 
 def _find_numbers(text: str, places: Iterable[Span]) -> Iterator[tuple[Span, int]]:
-    """Yield the whole numbers that stand in these places, each once, but no amounts of shifts."""
+    """Yield the whole numbers that are in these places, each once, but no amounts of shifts."""
     seen: set[Span] = set()
     for first, past in places:
         for match in _NUMBER.finditer(text, first, past):
@@ -219,7 +222,7 @@ def _parse_literal(digits: str) -> int:
 
 
 def _write_like(text: str, span: Span, value: int) -> TextEdit:
-    """Return the edit that puts another number in place of one, in its base and with its suffix."""
+    """Return the edit that replaces a number by another one in the same base and with the same suffix."""
     match = _NUMBER.fullmatch(text[slice(*span)])
     digits, suffix = (match[1], match[2]) if match else ("", "")
     if digits[:2] in ("0x", "0X"):
@@ -242,14 +245,14 @@ def replace_amounts(text: str, places: Iterable[Span], encoded: int, needed: int
 
 
 def scale_amounts(text: str, places: Iterable[Span], encoded: int, needed: int) -> Iterator[Edits]:
-    """Yield the edits of factors: with one of them the amount becomes what is needed."""
+    """Yield edits of factors that give the required amount."""
     for span, value in _find_numbers(text, places):
         if encoded and value > 1 and not value * needed % encoded:
             yield (_write_like(text, span, value * needed // encoded),)
 
 
 def _scale_start(text: str, operand: VerifiedOperand, wrong: OperandStep, places: Iterable[Span]) -> Iterator[Edits]:
-    """Yield the edits of factors of a K step: with one of them this step begins where it should."""
+    """Yield edits of factors of a K step that give this step's required start."""
     first = next((s for s in operand.steps if (s.stage, s.mn) == (wrong.stage, wrong.mn)), wrong)
     fix = wrong.causes[0].fix
     if fix is None or first is wrong:

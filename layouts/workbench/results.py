@@ -1,4 +1,4 @@
-"""What the workbench says of one text: the classes of its answer, which all its modules and the pages share.
+"""Result classes of the workbench, shared by its modules and the pages.
 
 Spans are (first, past last) characters of the text; amounts are bytes.
 """
@@ -16,28 +16,28 @@ from lanescope.descriptor.matrix import View
 from lanescope.ptx.table.descriptors import WGMMA
 
 Span = tuple[int, int]
-K_OF_INSTRUCTION = "the K of the instruction"  # why a symbol that is named after it has a value
-_OF_STORAGE = ("base", "boxes", "panel", "swizzle")
-_TAKEN = "{label} is taken as {value}: {why}."
-_SAID = {  # kind of an assumed value → what a verdict rests on
+K_OF_INSTRUCTION = "the K of the instruction"  # reason for the value of a symbol that is named after it
+_STORAGE_KEYS = ("base", "boxes", "panel", "swizzle")
+_ASSUMED = "{label} is taken as {value}: {why}."
+_SUMMARIES = {  # kind of an assumption → sentence that names it
     "at": "{label} is taken as {value}, {why}.",
     "base": "That {label} {value} is taken from the word: {why}.",
-    "boxes": "{label} are taken to lie as one tile: {why}.",
+    "boxes": "{label} are assumed to form one tile: {why}.",
     "panel": "{label} are taken as {value}: {why}.",
     "swizzle": "Swizzle {value} is {why}.",
     "type": "{name} is taken for CUTLASS’s {value}: {why}.",
-    **dict.fromkeys(("encode", "inner", "instruction", "macro", "major", "operand", "storage"), _TAKEN),
+    **dict.fromkeys(("encode", "inner", "instruction", "macro", "major", "operand", "storage"), _ASSUMED),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class TextPiece:
-    """One thing that a text holds.
+    """One item that a text contains.
 
-    kind: tensor_map, descriptor (code or a printed word), instruction or layout; title: what it says, short; spans:
-    where it stands; facts: as POST /read has them; notices: rules it breaks, C's pitfalls; doubts: what is unusual and
-    may be right; operands: which operands of the instruction it belongs to; origins: of a descriptor, field → the
-    places of the text that it came from; suspects: (code, place) of each doubt.
+    kind: tensor_map, descriptor (code or a printed word), instruction or layout; title: a short description; spans: its
+    places; facts: as POST /read has them; notices: rules it breaks and C pitfalls; doubts: what is unusual but may be
+    right; operands: the operands of the instruction that it belongs to; origins: for a descriptor, field → the places
+    of the text that set it; suspects: (code, place) of each doubt.
     """
 
     kind: str
@@ -53,10 +53,10 @@ class TextPiece:
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """A value that the text leaves open and that was taken, or that has to be given (value "").
+    """A value that the text leaves open: assumed, or required from the user (value "").
 
-    key: its name among the overrides; choices: the words it may be, () for a number; why: what it rests on; operands:
-    those whose verdict it can change, () for all.
+    key: its name among the overrides; choices: the allowed words, () for a number; why: the reason for the value;
+    operands: those whose verdict it can change, () for all.
     """
 
     key: str
@@ -72,26 +72,24 @@ class Assumption:
 
     @property
     def of_storage(self) -> bool:
-        """Whether it says where an operand is stored, which the text does not."""
-        return bool(self.value) and self.why != "as given" and self.key.partition(".")[0] in _OF_STORAGE
+        """Whether it decides where an operand is stored although the text does not give that."""
+        return bool(self.value) and self.why != "as given" and self.key.partition(".")[0] in _STORAGE_KEYS
 
     @property
     def summary(self) -> str:
-        """What a verdict rests on, in a sentence; "" if it rests on nothing here: the value was given, or moves a
-        whole tile only.
-        """
+        """A sentence that names the assumption; "" if the value was given or only moves a whole tile."""
         kind, _, name = self.key.partition(".")
         if not self.value or self.why == "as given":
             return ""
         if kind == "size":
-            return self._size_said(name)
+            return self._describe_size(name)
         if kind == "at" and self.why != K_OF_INSTRUCTION:
             return ""
         if kind == "instruction" and "no code in the text" in self.why:
             return f"{self.why.split(' has no code')[0]} is taken as {self.value}: its code is not in the text."
-        return _SAID.get(kind, "").format(label=self.label, value=self.value, why=self.why, name=name)
+        return _SUMMARIES.get(kind, "").format(label=self.label, value=self.value, why=self.why, name=name)
 
-    def _size_said(self, name: str) -> str:
+    def _describe_size(self, name: str) -> str:
         size = f"{self.value} byte{'' if self.value == '1' else 's'}"
         counts = self.label.startswith("Bytes that")
         what = f"{name} to count in elements of {size}" if counts else f"{name} as {size}"
@@ -99,23 +97,23 @@ class Assumption:
 
     @property
     def placed(self) -> bool:
-        """Whether it is an address whose alignment the text does not promise: at another one the word may be wrong."""
+        """Whether it is an address of assumed alignment: the word may be wrong at another address."""
         return self.key.startswith("at.") and bool(self.value) and "taken 1024-byte aligned" in self.why
 
     @property
     def deciding(self) -> bool:
-        """Whether the verdict could be another one with another value."""
+        """Whether another value could change the verdict."""
         return bool(self.summary) or self.placed
 
     @property
     def detailed(self) -> bool:
-        """Whether it is told of a mismatch, too: what may well be other than it was taken for."""
+        """Whether messages about a mismatch mention it, too, because other values are likely."""
         return self.key.partition(".")[0] in ("size", "swizzle", "boxes", "instruction", "type")
 
 
 @dataclass(frozen=True, slots=True)
 class TextEdit:
-    """What stands at a place of the text instead."""
+    """Replacement text for one span."""
 
     span: Span
     text: str
@@ -123,9 +121,10 @@ class TextEdit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """Edits of a text that were tried and make operands right, all of their steps.
+    """Edits of a text that make all steps of some operands right; they were tried.
 
-    before: what stands at each edit's place; operands: which of the bench's; words: their steps, all right then.
+    before: the text that each edit replaces; operands: indices of the bench's operands; words: the number of their
+    steps.
     """
 
     edits: tuple[TextEdit, ...]
@@ -136,11 +135,11 @@ class Repair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperandStep:
-    """One descriptor that one instruction reads: the slice (mn, k) of `rows` × `depth` elements that it should read.
+    """One descriptor that one instruction reads, for the slice of `rows` × `depth` elements at (mn, k).
 
-    expected, read: address of the slice's first element where it lies and where it is read from, None without a
-    verdict; matched: elements that are read from where they lie, of `total`; causes: why not, the true one first, of
-    the first wrong step of a place; span: the expression that gives the descriptor, or the call that makes it wrong.
+    expected, read: address of the slice's first element as stored and as read, None without a verdict; matched:
+    elements, of `total`, that are read from their own address; causes: of the first wrong step of a place, the most
+    likely first; span: the expression that gives the descriptor, or the call that makes it wrong.
     """
 
     loops: Mapping[str, int]
@@ -157,7 +156,7 @@ class OperandStep:
     total: int
     causes: tuple[Diagnosis, ...]
     span: Span
-    base: int | None = None  # first byte of the tile that the slice lies in
+    base: int | None = None  # first byte of the tile that the slice is in
     around: tuple[Span, ...] = ()  # the calls around the expression, innermost first
 
     @property
@@ -167,12 +166,12 @@ class OperandStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifiedOperand:
-    """One operand of one instruction, every step that reads it.
+    """One operand of one instruction with every step that reads it.
 
-    why: what says that these descriptors are this operand's; stored: the storage of the contract that was verified
-    against, None where the text has none; stored_why: where it comes from; guessed: whether nothing says that the
-    operand is stored there; fits: standard tiles that the first step reads, where there is no storage; missing: what is
-    needed for a verdict.
+    why: how the descriptors were assigned to this operand; stored: the storage (as in the HTTP API) that was verified
+    against, None if the text has none; stored_why: where the storage comes from; guessed: whether nothing in the text
+    assigns that storage to the operand; fits: standard tiles that the first step reads if there is no storage; missing:
+    what is needed for a verdict.
     """
 
     name: str
@@ -191,16 +190,16 @@ class VerifiedOperand:
     k_steps: int = 0
     stages: int = 1
     left: int = 0  # steps whose descriptor depends on a value that the text leaves open
-    symbols: tuple[str, ...] = ()  # what its descriptors are made of
+    symbols: tuple[str, ...] = ()  # the symbols in its descriptors
     others: tuple[int, ...] = ()  # pieces of its later steps
-    assumed: tuple[Assumption, ...] = ()  # what its storage rests on and the text does not say
-    one_of: int = 0  # how many instructions of the text may read it, 0 where the text says which
-    place: Span | None = None  # what has to be changed for the first wrong step
-    seen: View | None = None  # how the instruction reads it
+    assumed: tuple[Assumption, ...] = ()  # assumptions about its storage
+    one_of: int = 0  # number of instructions that may read it, 0 if the text determines the reader
+    place: Span | None = None  # the place to change for the first wrong step
+    seen: View | None = None  # the instruction's view of it
 
     @property
     def form(self) -> DescriptorFormat:
-        """The format that the instruction takes its descriptors in."""
+        """The descriptor format of the instruction."""
         return WGMMA if self.seen is None else self.seen.form
 
     @property
@@ -209,7 +208,7 @@ class VerifiedOperand:
 
     @property
     def starts(self) -> frozenset[int]:
-        """Where tiles of its right steps begin, and where each of these reads."""
+        """Addresses at which the tiles of right steps begin, and at which these steps start reading."""
         right = [step for step in self.steps if step.verdict == "match"]
         return frozenset((*(step.read for step in right), *(step.base for step in right if step.base is not None)))
 
@@ -219,7 +218,7 @@ class VerifiedOperand:
 
     @property
     def verdict(self) -> str:
-        """mismatch, match or unknown, of all its steps."""
+        """mismatch, match or unknown, over all steps."""
         if self.wrong:
             return "mismatch"
         right = self.steps and not self.left and all(s.verdict == "match" for s in self.steps)
@@ -228,12 +227,12 @@ class VerifiedOperand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """What a text holds and whether its descriptors read what is stored.
+    """What a text contains, and whether its descriptors read what is stored.
 
-    verdict: mismatch where any step reads other bytes or a rule is broken, match where every operand with a descriptor
-    was verified and is right, else unknown. headline: one sentence; detail: why, and where. missing: what would be
-    needed for a verdict, in sentences. caution: beside operands that are right, what speaks against calling them so:
-    reserved bits and what was assumed.
+    verdict: mismatch if any step reads other bytes or a rule is broken; match if every operand with a descriptor was
+    verified and is right; else unknown. headline: one sentence; detail: why, and where; missing: sentences that name
+    what a verdict would need; caution: reservations about operands that are right, such as reserved bits and
+    assumptions.
     """
 
     pieces: tuple[TextPiece, ...]

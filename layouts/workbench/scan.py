@@ -1,4 +1,4 @@
-"""What stands in a text as it is written: instructions with their operands, printed descriptor words, CuTe layouts.
+"""Find instructions with their operands, printed descriptor words and CuTe layouts as written in a text.
 
 `contents.py` makes pieces of what is found here; `uses.py` reads the operands of asm statements with it.
 """
@@ -40,8 +40,11 @@ _NAME = re.compile(r"[A-Za-z_][\w.]*(?=\W{0,4}$)")
 
 @dataclass(frozen=True, slots=True)
 class InstructionMention:
-    """An instruction where it is written. arguments: its operands as text; majors: operand → K or MN, as far as the
-    text fixes them; registers: whether A comes from registers, None if the text does not say."""
+    """An instruction as written.
+
+    arguments: its operands as text; majors: operand → K or MN, as far as the text fixes them; registers: whether A
+    comes from registers, None if the text does not say.
+    """
 
     instruction: Instruction
     span: Span
@@ -64,7 +67,7 @@ class PrintedLayout:
     """A CuTe layout of a printout: its label, and its first two modes as a storage has them.
 
     stages: of a third mode; stage_stride: their distance in the layout's unit, None if it is not constant; start:
-    the address in its smem_ptr; overlap: that they do not lie apart, "" if they do.
+    the address in its smem_ptr; overlap: a note if they overlap, else "".
     """
 
     label: str
@@ -80,10 +83,10 @@ class PrintedLayout:
 
 def find_mentions(text: str) -> Iterator[InstructionMention]:
     """Find the multiplying instructions of a text, in source order."""
-    return islice(chain(_of_ptx(text), _find_sass_mentions(text), _of_atoms(text)), MOST)
+    return islice(chain(_find_ptx_mentions(text), _find_sass_mentions(text), _find_atom_mentions(text)), MOST)
 
 
-def _of_ptx(text: str) -> Iterator[InstructionMention]:
+def _find_ptx_mentions(text: str) -> Iterator[InstructionMention]:
     """Yield the instructions that are spelled as PTX."""
     joined, places = join_strings(text)
     known: dict[str, Instruction | None] = {}
@@ -100,7 +103,7 @@ def _of_ptx(text: str) -> Iterator[InstructionMention]:
             yield InstructionMention(instruction, span, operands, *_find_majors(instruction, operands))
 
 
-def _of_atoms(text: str) -> Iterator[InstructionMention]:
+def _find_atom_mentions(text: str) -> Iterator[InstructionMention]:
     """Yield the instructions of CUTLASS's atoms, with the majors of their arguments and whether A is in registers."""
     wrong = 0
     for match in _ATOM.finditer(text):
@@ -137,18 +140,18 @@ def _find_sass_mentions(text: str) -> Iterator[InstructionMention]:
             yield InstructionMention(instruction, match.span("name"), (), majors, "a" not in majors if majors else None)
 
 
-def split_operands(behind: str) -> tuple[str, ...]:
+def split_operands(rest: str) -> tuple[str, ...]:
     """Split the operands after an opcode, up to the semicolon; {…} and (…) stay whole."""
-    operands, deep, last = [], 0, 0
-    for at, letter in enumerate(behind):
+    operands, depth, last = [], 0, 0
+    for at, letter in enumerate(rest):
         if letter in "{([":
-            deep += 1
+            depth += 1
         elif letter in "})]":
-            deep -= 1
-            if deep < 0:
+            depth -= 1
+            if depth < 0:
                 return ()
-        elif deep == 0 and letter in ",;":
-            operands.append(_clean_operand(behind[last:at]))
+        elif depth == 0 and letter in ",;":
+            operands.append(_clean_operand(rest[last:at]))
             last = at + 1
             if letter == ";":
                 return tuple(operands)
@@ -210,8 +213,8 @@ def find_tiled_layouts(text: str, bits: int | None) -> Iterator[PrintedLayout]:
             yield _make_layout(layout, spelled, label, span)
 
 
-def layout_from_cute(layout: cute.CuteLayout, label: str, span: Span) -> PrintedLayout | None:
-    """Return a layout that code makes; None if it has not two modes, or two and stages."""
+def make_printed_layout(layout: cute.CuteLayout, label: str, span: Span) -> PrintedLayout | None:
+    """Return a layout made by code; None unless it has two modes, or two and stages."""
     return _make_layout(layout, str(layout), label, span) if _is_tile(layout) else None
 
 
@@ -231,8 +234,8 @@ def _make_layout(layout: cute.CuteLayout, spelled: str, label: str, span: Span) 
         start = None  # a generic address, or an index into shared memory as the host sees it
     steps = [(size, step) for mode in layout.modes[2:] for size, step in mode.digits if size > 1]
     stages = prod(size for size, _ in steps)
-    apart = steps[0][1] if len(steps) == 1 else None
-    over = describe_stage_overlap(layout, apart) if stages > 1 else ""
+    distance = steps[0][1] if len(steps) == 1 else None
+    over = describe_stage_overlap(layout, distance) if stages > 1 else ""
     return PrintedLayout(
         label,
         head + shape + ":" + stride,
@@ -241,7 +244,7 @@ def _make_layout(layout: cute.CuteLayout, spelled: str, label: str, span: Span) 
         start=start,
         stages=stages,
         whole=spelled,
-        stage_stride=apart,
+        stage_stride=distance,
         overlap=over,
     )
 

@@ -1,5 +1,4 @@
-"""Shared memory of kernels against what a block of the target may have, 227 KB for any target, and 48 KB in a launch
-whose limit is not raised.
+"""Check the shared memory of kernels against the target's limit per block, and 48 KB if a launch does not raise it.
 
 Source: CUDA C++ Programming Guide 13.0, "Technical Specifications per Compute Capability" and cudaFuncSetAttribute.
 Arrays have at most 48 KB, for a target with `a` as many bytes as a block may have (ptxas 13.5, tests/test_targets.py).
@@ -38,7 +37,7 @@ _DEEP = 8
 
 @dataclass(frozen=True, slots=True)
 class _SharedLimit:
-    """Bytes that a block may have, and where."""
+    """The limit of bytes per block, and its target."""
 
     bytes: int
     where: str
@@ -49,7 +48,7 @@ class _SharedLimit:
 
 
 def _get_limit(target: str, static: bool) -> _SharedLimit | None:
-    """Return the limit of a target, of any where it is ""; None where nobody documents it. static: of its arrays."""
+    """Return the limit of a target, "" for any; None if undocumented. static: of its arrays."""
     if not target:
         return _SharedLimit(MOST_SHARED, "on sm_90 and sm_100")
     most = get_architecture(target).block_shared_memory
@@ -59,7 +58,7 @@ def _get_limit(target: str, static: bool) -> _SharedLimit | None:
 
 
 def find_budget_mistakes(text: KernelText, target: str = "") -> list[Pitfall]:
-    """Find kernels and launches that take more shared memory than a target has, any target where it is ""."""
+    """Find kernels and launches that exceed a target's shared memory; "" for any target."""
     if text.code.python or "__global__" not in text.code.text:
         return []
     arrays, limit = _get_limit(target, True), _get_limit(target, False)
@@ -106,19 +105,23 @@ def _count_array_bytes(blank: str, functions: tuple[FunctionText, ...], match: r
 def _check_limits(
     code: Evaluation, blank: str, functions: tuple[FunctionText, ...], limit: _SharedLimit
 ) -> Iterator[Pitfall]:
-    """Yield limits that are raised further than a block may have."""
-    told: set[Span] = set()
+    """Yield limits that are raised beyond what a block may have."""
+    reported: set[Span] = set()
     for call in code.made:
-        given = call.term.arguments
-        if call.term.head != "cudaFuncSetAttribute" or len(given) != 3 or "MaxDynamicShared" not in str(given[1]):
+        arguments = call.term.arguments
+        if (
+            call.term.head != "cudaFuncSetAttribute"
+            or len(arguments) != 3
+            or "MaxDynamicShared" not in str(arguments[1])
+        ):
             continue
-        value = get_integer(given[2])
+        value = get_integer(arguments[2])
         at = find_argument_span(blank, call.term.span, 2)
         if value is None or value.known is None or value.known <= limit.bytes or at is None:
             continue
         place = follow_number(blank, functions, at, call.calls)
-        if place not in told:
-            told.add(place)
+        if place not in reported:
+            reported.add(place)
             yield Pitfall(
                 "shared_memory_over",
                 f"{value.known:,} bytes of dynamic shared memory; a block has at most {limit}. The call fails, and so"
@@ -128,16 +131,20 @@ def _check_limits(
 
 
 def _check_launches(blank: str, functions: tuple[FunctionText, ...]) -> Iterator[Pitfall]:
-    """Yield launches that ask for more than 48 KB of a kernel that nothing else names."""
+    """Yield launches that request more than 48 KB for a kernel that nothing else names."""
     if _RAISED.search(blank):
         return
     for match in _LAUNCH.finditer(blank):
-        given = split_arguments(match[2])
+        arguments = split_arguments(match[2])
         names = len(re.findall(rf"\b{match[1]}\b", blank))
-        if len(given) < 3 or names != 2 or not any(one.kernel and one.name == match[1] for one in functions):
+        if (
+            len(arguments) < 3
+            or names != 2
+            or not any(function.kernel and function.name == match[1] for function in functions)
+        ):
             continue
-        at = match.start(2) + sum(len(one) + 1 for one in given[:2])
-        span = at + len(given[2]) - len(given[2].lstrip()), at + len(given[2].rstrip())
+        at = match.start(2) + sum(len(one) + 1 for one in arguments[:2])
+        span = at + len(arguments[2]) - len(arguments[2].lstrip()), at + len(arguments[2].rstrip())
         count = compute_number(blank, functions, span)
         if count is not None and count > STATIC_SHARED_MEMORY:
             yield Pitfall(
@@ -149,7 +156,7 @@ def _check_launches(blank: str, functions: tuple[FunctionText, ...]) -> Iterator
             )
 
 
-def compute_number(blank: str, functions: tuple[FunctionText, ...], at: Span, deep: int = 0) -> int | None:
+def compute_number(blank: str, functions: tuple[FunctionText, ...], at: Span, depth: int = 0) -> int | None:
     """Compute an expression of a text from its constants; None if it depends on anything else."""
     known: dict[str, str] = {}
     text = blank[slice(*at)]
@@ -157,10 +164,10 @@ def compute_number(blank: str, functions: tuple[FunctionText, ...], at: Span, de
         if find_size(name) is not None:
             continue  # a cast
         function = find_function_at(functions, at[0])
-        further = find_given_value(blank, functions, name, at) if deep < _DEEP else None
+        further = find_given_value(blank, functions, name, at) if depth < _DEEP else None
         if further is None or (function is not None and name in function.parameters):
             return None
-        value = compute_number(blank, functions, further, deep + 1)
+        value = compute_number(blank, functions, further, depth + 1)
         if value is None:
             return None
         known[name] = str(value)

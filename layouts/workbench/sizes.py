@@ -1,4 +1,4 @@
-"""Sizes of elements that a text leaves open: of what an undeclared pointer points to, of a template's type.
+"""Element sizes that a text leaves open: of an undeclared pointer's target, or of a template type.
 
 `contents.py` takes them once, and puts them into the evaluated code before anything else is read from it.
 """
@@ -22,8 +22,8 @@ CHOICES = ("1", "2", "4", "8", "16")
 MOST = 16  # sizes of one text that are assumed
 _SIZE = re.compile(r"sizeof\((\*[^()]+(?:\([^()]*\)[^()]*)*|\w+)\)")
 _PRODUCT = re.compile(rf"\((?:(?P<one>[^*]+) \* )?(?P<size>{_SIZE.pattern})(?: \* (?P<other>[^*]+))?\)")
-_POINTER = re.compile(r"(?<![a-z])[sp]_?[A-Z]|ptr|smem|shared|buf|tile|^[sp][a-z]$")  # what pointers are called
-# what types of elements are called: T, TA, InT, scalar_t, ElementA, DType
+_POINTER = re.compile(r"(?<![a-z])[sp]_?[A-Z]|ptr|smem|shared|buf|tile|^[sp][a-z]$")  # usual names of pointers
+# usual names of element types: T, TA, InT, scalar_t, ElementA, DType
 _ELEMENT = re.compile(
     r"^T\w?$|(?:[a-z_]|^[A-Z])T$|[a-z]_t$|^T_?(?:[A-Z]|in$)|(?i:elem|type|scalar|half|float|bf16|fp\d|^(?:AB?|B|In)$)"
 )
@@ -66,29 +66,31 @@ def assume_sizes(
     An element of the operand is what a pointer into its tile points to; memory whose pointer is cast to another type is
     taken in bytes.
     """
-    taken: list[tuple[str, Assumption]] = []
+    assumptions: list[tuple[str, Assumption]] = []
     for size, of in find_open_sizes(evaluation).items():
         name = of.removeprefix("*")
         key = f"size.{name}"
         label = f"Bytes that {name} counts in" if of.startswith("*") else f"Bytes of {of}"
         known = "is not declared" if of.startswith("*") else "is not defined"
         if key in choices:
-            taken.append((size, Assumption(key, label, str(read(choices[key], key, 1, 256)), "as given", CHOICES)))
+            assumptions.append(
+                (size, Assumption(key, label, str(read(choices[key], key, 1, 256)), "as given", CHOICES))
+            )
         elif name in evaluation.recast:
             why = f"{name} {known} and is cast to another pointer: taken as bytes"
-            taken.append((size, Assumption(key, label, "1", why, CHOICES)))
+            assumptions.append((size, Assumption(key, label, "1", why, CHOICES)))
         elif name in evaluation.widened and not _POINTER.search(name):
             why = f"{name} is not declared, and its cast to 64 bits suits an address and a pointer: taken in bytes"
-            taken.append((size, Assumption(key, label, "1", why, CHOICES)))
+            assumptions.append((size, Assumption(key, label, "1", why, CHOICES)))
         elif name in evaluation.widened and instruction is not None:
             element = instruction.operand("a").element
             why = f"{name} is not declared; the name is a pointer’s, and the instruction reads {element.name}"
-            taken.append((size, Assumption(key, label, str(max(element.bits // 8, 1)), why, CHOICES)))
+            assumptions.append((size, Assumption(key, label, str(max(element.bits // 8, 1)), why, CHOICES)))
         elif instruction is not None:
             element = instruction.operand("a").element
             why = f"{name} {known}; the instruction reads {element.name}"
-            taken.append((size, Assumption(key, label, str(max(element.bits // 8, 1)), why, CHOICES)))
-    return taken
+            assumptions.append((size, Assumption(key, label, str(max(element.bits // 8, 1)), why, CHOICES)))
+    return assumptions
 
 
 def substitute_sizes(evaluation: Evaluation, sizes: Mapping[str, int]) -> Evaluation:

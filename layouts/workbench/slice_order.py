@@ -1,8 +1,8 @@
-"""Which slice each run of an instruction is about: the loops around it told apart into K steps, M and N tiles and
+"""Determine the slice of each execution of an instruction: its loops are classified as K steps, M and N tiles or
 stages, by what they move and how they are named.
 
-`bench_builder.py` calls `find_places` once for each instruction; `statements.py` says which calls follow one another
-as K steps.
+`bench_builder.py` calls `find_places` once for each instruction; `statements.py` says which calls follow one another as
+K steps.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def find_places(
 
 
 class _Order:
-    """The uses of one instruction, placed one after the other. roles: what each loop variable moves."""
+    """The uses of one instruction, placed in sequence. roles: what each loop variable moves."""
 
     def __init__(self, uses: list[DescriptorUse], roles: dict[str, str], k_bytes: int) -> None:
         self.uses = uses
@@ -76,13 +76,13 @@ class _Order:
         )  # the steps of a lone operand are counted by themselves
         before = self.seen.setdefault((stage, whose), [])
         step = (stage, whose, site, turn)
-        if at and run_of in self.first:  # one of several calls, each a K step further than the one before
+        if at and run_of in self.first:  # one of several calls, each one K step after the previous
             begun = self.first[run_of]
             placed = SlicePlace(stage, begun.m, begun.n, begun.k + at)
         else:
             again = None if use.again or (turn and step not in self.steps) else _find_repeat(before, addresses)
-            tiles = self._tiles(values)
-            k, m, n = (again.k, again.m, again.n) if again else self._next(step, before, addresses, tiles)
+            tiles = self._list_tiles(values)
+            k, m, n = (again.k, again.m, again.n) if again else self._find_next(step, before, addresses, tiles)
             placed = SlicePlace(stage, m, n, k)
             if run_of is not None:
                 self.first[run_of] = placed
@@ -90,19 +90,19 @@ class _Order:
         before.append((addresses, placed))
         return placed
 
-    def _tiles(self, values: Mapping[str, int]) -> dict[str, int]:
-        """Return m and n, as far as loops count them."""
+    def _list_tiles(self, values: Mapping[str, int]) -> dict[str, int]:
+        """Return m and n as far as loops count them."""
         tiled = [name for name in values if self.roles.get(name) in ("m", "n")]
         return {self.roles[name]: _get_rank(self.uses, name, values[name]) for name in tiled}
 
-    def _next(
+    def _find_next(
         self,
         step: tuple[object, ...],
         before: list[tuple[Lines, SlicePlace]],
         addresses: Lines,
         tiles: Mapping[str, int],
     ) -> tuple[int, int, int]:
-        """Return (k, m, n) of a use that reads what no earlier one did."""
+        """Return (k, m, n) of a use with new addresses."""
         if step in self.steps:
             return self.steps[step], tiles.get("m", 0), tiles.get("n", 0)
         if not before:
@@ -114,9 +114,7 @@ class _Order:
 
 
 class _LoopRuns:
-    """Loops of K that a function runs each time that it is called: each call with other addresses reads a tile of its
-    own.
-    """
+    """K loops that run at each call of a function: each call with other addresses reads another tile."""
 
     def __init__(self) -> None:
         self.turns: dict[object, dict[tuple[object, ...], set[tuple[int, ...]]]] = {}  # of each call of a site
@@ -129,20 +127,20 @@ class _LoopRuns:
 
         The run is 0 for the first and if calls form no runs. The site is that of a run that begins where another did.
         """
-        around = use.site[1:]
+        enclosing = use.site[1:]
         site = use.site[0], tuple(sorted(addresses))
         others = self.turns.setdefault(site, {})
-        if around not in others:
-            self.first[site, around] = addresses
-            self.like[site, around] = around
+        if enclosing not in others:
+            self.first[site, enclosing] = addresses
+            self.like[site, enclosing] = enclosing
             run = 0
-            if turn and any(len(turns) > 1 for turns in others.values()):  # they had theirs before this one began
+            if turn and any(len(turns) > 1 for turns in others.values()):  # their steps came before this call
                 same = next((c for c in others if self.first[site, c] == addresses), None)
                 run = 1 + max(self.number[site, c] for c in others) if same is None else self.number[site, same]
-                self.like[site, around] = self.like[site, same] if same is not None else around
-            self.number[site, around] = run
-        others.setdefault(around, set()).add(turn)
-        return self.number[site, around], (use.site[0], *self.like[site, around])
+                self.like[site, enclosing] = self.like[site, same] if same is not None else enclosing
+            self.number[site, enclosing] = run
+        others.setdefault(enclosing, set()).add(turn)
+        return self.number[site, enclosing], (use.site[0], *self.like[site, enclosing])
 
 
 def _get_rank(uses: list[DescriptorUse], name: str, value: int) -> int:
@@ -166,7 +164,7 @@ def _place_unrolled(
             continue
         moved = _get_difference(addresses[name], last.get(name))
         if moved == k_bytes and last.get(other) == addresses.get(other):
-            return k, m, n  # one K step further, and the other operand is not
+            return k, m, n  # one K step further, unlike the other operand
         place = same[0][1]
         known = [lines.get(name) for lines, p in same]
         count = len(set(map(str, known)))
@@ -210,7 +208,7 @@ def _find_loop_roles(uses: list[DescriptorUse], lines: list[Lines], endless: set
     for name in order:
         if len(turns[name]) > 1:
             counts = name == order[-1] and name.rstrip("'") not in endless
-            roles[name] = _role(name.rstrip("'"), moves.get(name, set()), operands, counts)
+            roles[name] = _find_role(name.rstrip("'"), moves.get(name, set()), operands, counts)
     steps = {name for name in order if roles.get(name) == "k" and moves.get(name)}
     for use in uses:  # of several, the innermost steps along K; one around it goes from tile to tile
         nested = [name for name, _ in use.loops if name in steps]
@@ -219,7 +217,7 @@ def _find_loop_roles(uses: list[DescriptorUse], lines: list[Lines], endless: set
 
 
 def _moves(uses: list[DescriptorUse], lines: list[Lines]) -> dict[str, set[str]]:
-    """Map each loop variable to the operands whose descriptors it moves while the other loops stand still."""
+    """Map each loop variable to the operands whose descriptors it moves while the other loops do not change."""
     moves: dict[str, set[str]] = {}
     first: dict[tuple[object, ...], tuple[int, Lines]] = {}
     for use, of_use in zip(uses, lines, strict=True):
@@ -231,7 +229,7 @@ def _moves(uses: list[DescriptorUse], lines: list[Lines]) -> dict[str, set[str]]
     return moves
 
 
-def _role(name: str, moved: set[str], operands: set[str], counts: bool) -> str:
+def _find_role(name: str, moved: set[str], operands: set[str], counts: bool) -> str:
     """Return the role of a loop, by its name and the operands that it moves.
 
     counts: whether a loop that moves nothing may count K steps: it is the innermost, and ends.

@@ -1,4 +1,4 @@
-"""What the code of a source text makes, and where: descriptors and tensor maps, for editors."""
+"""Descriptors and tensor maps that the code of a source text makes, with their places, for editors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lanescope.workbench.guesses import PATIENCE
 
 @dataclass(frozen=True, slots=True)
 class SourceObjects:
-    """The descriptors and tensor maps that a text's code makes, each time that it makes one."""
+    """The descriptors and tensor maps that a text's code makes, once per execution."""
 
     builders: tuple[DescriptorBuilder, ...] = ()
     maps: tuple[TensorMap, ...] = ()
@@ -25,10 +25,10 @@ class SourceObjects:
 
 @refuse_deep_recursion()
 def find_source_objects(
-    text: str, given: Mapping[str, str] | None = None, headers: Iterable[Span] = (), target: str = ""
+    text: str, choices: Mapping[str, str] | None = None, headers: Iterable[Span] = (), target: str = ""
 ) -> SourceObjects:
     """Find what a source text makes; the arguments are those of check_text, which finds the text evaluated then."""
-    code = evaluate_with_choices(extract_code(text, text), PATIENCE, make_choices(given, headers, target))
+    code = evaluate_with_choices(extract_code(text, text), PATIENCE, make_choices(choices, headers, target))
     if code is None:
         return SourceObjects()
     return SourceObjects(tuple(builders.build_descriptors(code)), tensor_maps.find_named_maps(code))

@@ -1,4 +1,4 @@
-"""Stages of a pipeline that share bytes: what one stage reads is written over while the next is filled.
+"""Pipeline stages that share bytes: filling one overwrites what another reads.
 
 `verification.py` calls `mark_shared_stages` when all steps of an operand have a verdict.
 """
@@ -18,7 +18,7 @@ from lanescope.workbench.uses import DescriptorUse
 
 
 def mark_shared_stages(
-    operand: str, steps: Sequence[OperandStep], used: Sequence[DescriptorUse], seen: View, endless: Collection[str]
+    operand: str, steps: Sequence[OperandStep], used: Sequence[DescriptorUse], view: View, endless: Collection[str]
 ) -> list[OperandStep]:
     """Mark the steps of a stage as wrong if it shares some of an earlier stage's bytes, but not all.
 
@@ -27,33 +27,33 @@ def mark_shared_stages(
     another.
     """
     marked = list(steps)
-    if any(step.verdict == "mismatch" for step in steps):  # what is read may lie anywhere
+    if any(step.verdict == "mismatch" for step in steps):  # the bytes that are read are unknown
         return marked
-    chunks_of = _chunks(steps, used, seen, endless)
+    chunks_of = _list_chunks(steps, used, view, endless)
     first = min(chunks_of, default=0)
     for stage in chunks_of:
-        if stage != first and (message := _overlap(operand, chunks_of, first, stage)):
+        if stage != first and (message := _do_overlap(operand, chunks_of, first, stage)):
             for n, step in enumerate(marked):
                 if step.stage == stage and step.verdict == "match":
                     marked[n] = replace(step, verdict="mismatch", causes=(Diagnosis("stages_overlap", message),))
     return marked
 
 
-def _chunks(
-    steps: Sequence[OperandStep], used: Sequence[DescriptorUse], seen: View, endless: Collection[str]
+def _list_chunks(
+    steps: Sequence[OperandStep], used: Sequence[DescriptorUse], view: View, endless: Collection[str]
 ) -> dict[int, set[int]]:
     """Map each stage to the 16-byte chunks that its steps read."""
     chunks_of: dict[int, set[int]] = {}
     for step, use in zip(steps, used, strict=True):
         if is_staged(use) or any(name.rstrip("'") in endless for name, _ in use.loops):
             chunks_of.setdefault(step.stage, set()).update(
-                np.unique(reads(Descriptor(step.word, seen.form), seen) // 16).tolist()
+                np.unique(reads(Descriptor(step.word, view.form), view) // 16).tolist()
             )
     return chunks_of
 
 
-def _overlap(operand: str, chunks_of: Mapping[int, set[int]], first: int, stage: int) -> str:
-    """Describe what a stage shares with the first one; "" if nothing, or if it is the same stage."""
+def _do_overlap(operand: str, chunks_of: Mapping[int, set[int]], first: int, stage: int) -> str:
+    """Describe the bytes that a stage shares with the first one; "" if none, or if it is the same stage."""
     earlier, later = chunks_of[first], chunks_of[stage]
     shared = len(earlier & later)
     again = min(earlier) == min(later) and later <= earlier  # of the last some steps may be left out

@@ -1,4 +1,4 @@
-"""Calls that are written one after the other: one call is one K step of both operands.
+"""Consecutive calls, each of which is one K step of both operands.
 
 `slice_order.py` asks `find_k_runs` before it places the uses of an instruction by their loops and addresses.
 """
@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from lanescope.cxx.source_text import find_closing, split_arguments, strip_comments
-from lanescope.workbench.addresses import start_names
+from lanescope.workbench.addresses import list_start_names
 from lanescope.workbench.uses import DescriptorUse
 
 Span = tuple[int, int]
 Run = tuple[object, ...]  # which calls belong together: the loops' turn, the calls around, and the first of them
-# what stands between two calls that do not follow one another in every case, or not in one sum
+# statements between two calls that do not always follow one another, or belong to different sums
 _BREAKS = re.compile(
     r"[{}#?]|\b(?:else|if|for|while|do|switch|case|goto|return)\b|wait|sync|commit|barrier|fence", re.I
 )
@@ -55,15 +55,15 @@ def _find_runs(uses: Sequence[DescriptorUse], text: str) -> Iterator[list[int]]:
 def _is_next(use: DescriptorUse, two: DescriptorUse, text: str) -> bool:
     if use.loops != two.loops or not use.computed or not two.computed or set(use.arguments) != set(two.arguments):
         return False
-    apart = _find_parting_statements(use, two)
-    if apart is None:
+    parting = _find_parting_statements(use, two)
+    if parting is None:
         return False
-    (_, end), (first, _) = apart
+    (_, end), (first, _) = parting
     return end <= first and not _BREAKS.search(strip_comments(text[end:first]))
 
 
 def _find_parting_statements(use: DescriptorUse, two: DescriptorUse) -> tuple[Span, Span] | None:
-    """Find the statements in which the ways to two uses part; None if they do not, or at different depths."""
+    """Find the statements at which the paths to two uses diverge; None if they do not, or at different depths."""
     if len(use.site) != len(two.site):
         return None
     ways = (*use.site[1:], use.site[0]), (*two.site[1:], two.site[0])  # outermost first
@@ -74,14 +74,14 @@ def _find_parting_statements(use: DescriptorUse, two: DescriptorUse) -> tuple[Sp
 
 
 def _has_one_accumulator(run: Sequence[DescriptorUse], text: str) -> bool:
-    """Return whether the calls add to one accumulator, a K step each.
+    """Return whether the calls accumulate into one accumulator, a K step each.
 
-    They are given the same one or, if the text does not show it, repeat addresses as no tiles of M and N would.
+    They get the same accumulator or, if the text does not show it, repeat addresses as tiles of M and N would not.
     """
     addresses = [tuple(sorted((name, str(argument.value)) for name, argument in use.arguments.items())) for use in run]
     each = [Counter(str(use.arguments[name].value) for use in run) for name in run[0].arguments]  # of A, of B
     often = [set(counts.values()) for counts in each]
-    if _repeated(addresses) or (len(set(addresses)) == len(addresses) and _crossed(often)):
+    if _count_repeats(addresses) or (len(set(addresses)) == len(addresses) and _is_crossed(often)):
         return False
     same = _is_given_same_accumulator(run, text)
     if same is not None:
@@ -90,14 +90,14 @@ def _has_one_accumulator(run: Sequence[DescriptorUse], text: str) -> bool:
     return len(set(addresses)) < len(addresses) or any(len(values) > 1 for values in often)
 
 
-def _repeated(addresses: Sequence[object]) -> bool:
+def _count_repeats(addresses: Sequence[object]) -> bool:
     """Return whether the second half repeats the first."""
     counts, half = Counter(addresses), len(addresses) // 2
-    alike = len(set(counts.values())) == 1 and counts[addresses[0]] > 1
-    return alike and half > 1 and addresses[:half] == addresses[half:]
+    equal = len(set(counts.values())) == 1 and counts[addresses[0]] > 1
+    return equal and half > 1 and addresses[:half] == addresses[half:]
 
 
-def _crossed(often: Sequence[set[int]]) -> bool:
+def _is_crossed(often: Sequence[set[int]]) -> bool:
     """Return whether each address of A occurs with each of B, as for tiles of both.
 
     often: for each operand, how often its addresses occur.
@@ -108,7 +108,7 @@ def _crossed(often: Sequence[set[int]]) -> bool:
 def _is_given_same_accumulator(run: Sequence[DescriptorUse], text: str) -> bool | None:
     """Return whether the text shows that the calls are given one accumulator; None if it does not show it."""
     first, *rest = run
-    spans = [apart for use in rest if (apart := _find_parting_statements(first, use)) is not None]
+    spans = [parting for use in rest if (parting := _find_parting_statements(first, use)) is not None]
     if len(spans) < len(rest):
         return None
     said = [text[slice(*span)] for span in (spans[0][0], *(two for _, two in spans))]
@@ -118,14 +118,14 @@ def _is_given_same_accumulator(run: Sequence[DescriptorUse], text: str) -> bool 
     arguments = [_split_arguments(call) for call in said]
     if len({len(call) for call in arguments}) != 1:
         return None
-    kept = [texts for texts in zip(*arguments, strict=True) if not _no_sums(texts, run, text)]
-    return all(len(set(texts)) == 1 for texts in kept) if kept else None
+    columns = [texts for texts in zip(*arguments, strict=True) if not _has_no_sums(texts, run, text)]
+    return all(len(set(texts)) == 1 for texts in columns) if columns else None
 
 
-def _no_sums(texts: Iterable[str], run: Sequence[DescriptorUse], text: str) -> bool:
+def _has_no_sums(texts: Iterable[str], run: Sequence[DescriptorUse], text: str) -> bool:
     """Return whether an argument of the calls cannot be their accumulator: a number, a buffer or a descriptor."""
     arguments = [argument for use in run for argument in use.arguments.values()]
-    buffers = {name for argument in arguments for name in start_names(argument.value)}
+    buffers = {name for argument in arguments for name in list_start_names(argument.value)}
     written = {text[slice(*argument.span)] for argument in arguments}
     return any(
         _NO_SUM.search(written_text) or written_text in written or _list_names(written_text) & buffers
@@ -138,7 +138,7 @@ def _list_names(text: str) -> set[str]:
 
 
 def _split_arguments(call: str) -> list[str]:
-    """Return the arguments of a call as they are written."""
+    """Return the arguments of a call as written."""
     match = _CALL.match(call.lstrip())
     if match is None:
         return []

@@ -1,4 +1,4 @@
-"""Which tensor map or CuTe layout of a text holds which operand's tile, and what says so.
+"""Find which tensor map or CuTe layout of a text holds which operand's tile, and why.
 
 `contents.py` collects the stores, `bench_builder.py` calls `pair_stores` once for each instruction; `tiles.py` makes a
 storage of what was chosen.
@@ -20,7 +20,7 @@ _COMMON = frozenset(
     " params param load copy layout sh shm start data uint h d global tensors dev device host x y p the".split()
 )
 _OUTPUTS = frozenset("c d o out output outputs acc accum epi epilogue result".split())
-# why a store is an operand's where nothing in the text says so
+# reasons for a store that nothing in the text assigns
 ONLY, FIRST, SECOND, NO_OTHER = "it is the only one", "A’s comes first", "B’s second", "the text has no other"
 BY_ORDER = (FIRST, SECOND, NO_OTHER)
 GUESSED = (ONLY, *BY_ORDER)
@@ -63,8 +63,8 @@ class TileStore:
             return self.layout.text == other.layout.text
         return False
 
-    def named(self, names: Collection[str]) -> bool:
-        """Return whether one of its names, as an address or not, is among these."""
+    def has_name_in(self, names: Collection[str]) -> bool:
+        """Return whether one of its names, also as an address, is among these."""
         return any(name.lstrip("&") in names for name in self.names)
 
     @property
@@ -81,7 +81,7 @@ class TileStore:
 
 @dataclass(frozen=True, slots=True)
 class Clues:
-    """What a text says of where one operand's tile lies.
+    """What a text says of where one operand's tile is.
 
     buffer: the operand whose buffer it is given, itself unless the names say otherwise; chosen: the number of a store
     that was given; addresses: names that its descriptors are made of; start: the first start of its descriptors;
@@ -97,7 +97,7 @@ class Clues:
     loaded: frozenset[str] = frozenset()
 
 
-Choice = tuple[TileStore | None, str]  # an operand's store, and why that is its
+Choice = tuple[TileStore | None, str]  # an operand's store, and the reason
 
 
 def pair_stores(stores: Sequence[TileStore], clues: Sequence[Clues], used: Collection[int] = ()) -> dict[str, Choice]:
@@ -111,31 +111,35 @@ def pair_stores(stores: Sequence[TileStore], clues: Sequence[Clues], used: Colle
     chosen: dict[str, Choice] = {}
     free = []
     for clue in clues:
-        choice = _chosen(stores, clue) or _laid_over(inputs, clue) or _named(inputs, clue, used)
+        choice = (
+            _find_chosen_store(stores, clue)
+            or _find_store_over_buffer(inputs, clue)
+            or _find_named_store(inputs, clue, used)
+        )
         if choice is not None:
             chosen[clue.operand] = choice
         else:
             free.append(clue.operand)
-    taken = [store for store, _ in chosen.values()]
+    assigned = [store for store, _ in chosen.values()]
     rest = [
         store
         for store in inputs
         if store.operand is None
         and store.begins is None
-        and not (store.map is not None and store.map.source == LOADED)  # only its loads say whose it is
-        and not any(store is one for one in taken)
+        and not (store.map is not None and store.map.source == LOADED)  # only its loads determine its operand
+        and not any(store is one for one in assigned)
     ]
-    return {**chosen, **_in_order(rest, free, used)}
+    return {**chosen, **_assign_in_order(rest, free, used)}
 
 
-def _chosen(stores: Iterable[TileStore], clues: Clues) -> Choice | None:
+def _find_chosen_store(stores: Iterable[TileStore], clues: Clues) -> Choice | None:
     """Return the store that was requested by its number."""
     if clues.chosen is None:
         return None
     return next((store for store in stores if str(store.piece) == clues.chosen), None), "chosen"
 
 
-def _laid_over(stores: Iterable[TileStore], clues: Clues) -> Choice | None:
+def _find_store_over_buffer(stores: Iterable[TileStore], clues: Clues) -> Choice | None:
     """Return the tensor over the operand's buffer."""
     tensors = find_tensors_over(stores, clues.start, clues.operand, clues.function)
     if not tensors:
@@ -143,21 +147,21 @@ def _laid_over(stores: Iterable[TileStore], clues: Clues) -> Choice | None:
     return (tensors[0], f"it is named {tensors[0].name}") if len(tensors) == 1 else (None, _describe_several(tensors))
 
 
-def _named(stores: Sequence[TileStore], clues: Clues, used: Collection[int]) -> Choice | None:
+def _find_named_store(stores: Sequence[TileStore], clues: Clues, used: Collection[int]) -> Choice | None:
     """Return the store named by TMA's loads, the names of the addresses or the operand's letter."""
     named_stores = [store for store in stores if store.operand == clues.buffer]
-    loaded = [store for store in stores if store.map is not None and store.named(clues.loaded)]
+    loaded = [store for store in stores if store.map is not None and store.has_name_in(clues.loaded)]
     if len(loaded) == 1:
         return loaded[0], f"TMA loads it from {loaded[0].names[0].lstrip('&')}"
     words = {word for address in clues.addresses for word in _split_name(address)}
-    alike = {
+    candidates = {
         store.piece: (store, name)
         for store in stores
         for name in reversed(store.names)
         if words & set(_split_name(name))
     }
-    if len(alike) == 1:
-        store, name = next(iter(alike.values()))
+    if len(candidates) == 1:
+        store, name = next(iter(candidates.values()))
         return store, f"it is named {name}"
     if not named_stores:
         return None
@@ -168,7 +172,7 @@ def _named(stores: Sequence[TileStore], clues: Clues, used: Collection[int]) -> 
     return named_stores[0], f"it is named {_format_store_name(named_stores[0], clues.buffer)}"
 
 
-def _in_order(rest: Sequence[TileStore], free: Sequence[str], used: Collection[int]) -> dict[str, Choice]:
+def _assign_in_order(rest: Sequence[TileStore], free: Sequence[str], used: Collection[int]) -> dict[str, Choice]:
     """Return stores for operands without one, in order: the first unclaimed store is A's, the second B's."""
     unused = [store for store in rest if store.piece not in used]
     if len(unused) < min(len(rest), len(free)):

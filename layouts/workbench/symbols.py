@@ -1,4 +1,5 @@
-"""Values for the symbols of descriptors: what `smem_A` or `tid` in a start is taken to be, or that it is missing.
+"""Values assumed for the symbols in descriptors, such as `smem_A` or `tid` in a start, or the note that they are
+missing.
 
 `operands.py` calls `take_symbols` for each operand before its steps are verified.
 """
@@ -14,15 +15,15 @@ from lanescope.workbench import alignment
 from lanescope.workbench.results import K_OF_INSTRUCTION, Assumption
 from lanescope.workbench.verification import OperandTurn
 
-FIRST_ADDRESS, NEXT_ADDRESS, PAST_ADDRESSES = 0x400, 0x8000, 0x38000  # where the tiles of a text are taken to begin
-# what programs call the elements of K that one instruction takes: WGMMA_K, WGMMA::K, kWgmmaK, INST_K
+FIRST_ADDRESS, NEXT_ADDRESS, PAST_ADDRESSES = 0x400, 0x8000, 0x38000  # assumed start of a text's tiles
+# usual names of the K of one instruction: WGMMA_K, WGMMA::K, kWgmmaK, INST_K
 _INSTRUCTION_K = re.compile(r"(?:mma|inst(?:r|ruction)?)(?:<[^<>]*>)?(?:_|::)?k(?:_?dim)?$", re.I)
 _BRANCH = re.compile(r"\(.* \? (\d+) : (\d+)\)")
-_ADDRESS = ("smem", "shared", "ptr", "addr", "base", "tile", "buf", "&", "s")  # in what addresses are called
+_ADDRESS = ("smem", "shared", "ptr", "addr", "base", "tile", "buf", "&", "s")  # words in names of addresses
 
 
 def list_symbols(turns: Sequence[OperandTurn]) -> Iterator[str]:
-    """Yield every symbol of the turns' descriptors, each as often as it stands there."""
+    """Yield every symbol of the turns' descriptors, each as often as it is there."""
     return (name for turn in turns for piece in turn.argument.value.pieces for name, _ in piece.source.terms)
 
 
@@ -30,7 +31,7 @@ def take_symbols(
     turns: Sequence[OperandTurn],
     choices: Mapping[str, str],
     known: dict[str, int],
-    seen: View,
+    view: View,
     aligned: Mapping[str, int],
 ) -> list[Assumption]:
     """Return what was taken for the symbols of the turns' descriptors, or is missing; the values are put into `known`.
@@ -40,8 +41,8 @@ def take_symbols(
     of two turns depends on has to be given.
     """
     symbols = _Symbols(turns, known, aligned)
-    taken = (symbols.take(name, choices, seen) for name in dict.fromkeys(list_symbols(turns)))
-    return [assumption for assumption in taken if assumption is not None]
+    assumptions = (symbols.take(name, choices, view) for name in dict.fromkeys(list_symbols(turns)))
+    return [assumption for assumption in assumptions if assumption is not None]
 
 
 class _Symbols:
@@ -68,8 +69,8 @@ class _Symbols:
         }
         self.least = min((line.const for line in lines if line is not None), default=0)
 
-    def take(self, name: str, choices: Mapping[str, str], seen: View) -> Assumption | None:
-        """Return what a symbol is taken for, with the value "" if it has to be given; None if it is known."""
+    def take(self, name: str, choices: Mapping[str, str], view: View) -> Assumption | None:
+        """Return the assumption for a symbol, with value "" if it must be given; None if it is known."""
         key = f"at.{name}"
         if key in choices:
             self.known[name] = inputs.parse_integer(choices[key], key, 0, 1 << 40)
@@ -79,13 +80,13 @@ class _Symbols:
         if name in self.shared and name not in self.in_fields:
             return self._take_address(key, name) if name == self.address else self._take_move(key, name)
         if _INSTRUCTION_K.search(name):
-            self.known[name] = seen.k
-            return Assumption(key, name, str(seen.k), K_OF_INSTRUCTION)
+            self.known[name] = view.k
+            return Assumption(key, name, str(view.k), K_OF_INSTRUCTION)
         either = _BRANCH.fullmatch(name)
         return Assumption(key, name, "", "descriptors depend on it", (either[1], either[2]) if either else ())
 
     def _take_address(self, key: str, name: str) -> Assumption:
-        """Take an address behind those that are taken."""
+        """Assume an address after those already assumed."""
         at = FIRST_ADDRESS + NEXT_ADDRESS * sum(value >= FIRST_ADDRESS for value in self.known.values())
         self.known[name], why = alignment.choose_address(
             name, at if at < PAST_ADDRESSES else FIRST_ADDRESS, self.aligned
@@ -93,7 +94,7 @@ class _Symbols:
         return Assumption(key, name, hex(self.known[name]), why)
 
     def _take_move(self, key: str, name: str) -> Assumption:
-        """Take 0 for what moves the whole tile, or the least number that leaves no start below 0."""
+        """Assume 0 for what moves the whole tile, or the least number that leaves no start below 0."""
         at, factor = 0, self.shared[name]
         if self.least < 0 < factor:  # (threadIdx.x / 128 - 1) * 8192 of the second group
             at = -(self.least // factor)

@@ -1,4 +1,4 @@
-"""Which reads of a text are verified, and what the others rest on: a right read as a wrong one."""
+"""Count verified reads, and list the reasons why others could not be verified."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from lanescope.workbench.guesses import Guesses
 from lanescope.workbench.results import Bench, OperandStep, Span, VerifiedOperand
 
-MOST_PLACES = 8  # of one operand that are told
+MOST_PLACES = 8  # reported places per operand
 _SAYS_TOO_LITTLE = "The text does not say enough."
 
 
 @dataclass(frozen=True, slots=True)
 class UnverifiedReads:
-    """Reads that could not be compared, for one reason. span: where the first of them stands."""
+    """Reads that could not be compared for one reason. span: the first of them."""
 
     reason: str
     count: int
@@ -24,10 +24,10 @@ class UnverifiedReads:
 def count_verified(
     bench: Bench, guesses: Guesses, why_open: Callable[[VerifiedOperand, OperandStep], str]
 ) -> tuple[int, tuple[UnverifiedReads, ...]]:
-    """Return (reads that match, those that could not be compared).
+    """Return (number of reads that match, reads that could not be compared).
 
-    A read whose storage nothing in the text names is not compared, whether it fits that storage or not; nor is a wrong
-    one that is no finding: why_open says why not, "" for a finding.
+    Reads of an operand whose storage the text does not name are not compared. Neither are wrong reads that are no
+    findings; why_open returns the reason, "" for a finding.
     """
     verified = 0
     rest: dict[str, UnverifiedReads] = {}
@@ -57,9 +57,7 @@ def count_verified(
 def drop_proved(
     unverified: tuple[UnverifiedReads, ...], bench: Bench, proved: Collection[tuple[str, str]]
 ) -> tuple[UnverifiedReads, ...]:
-    """Return the reasons without the steps of operands whose reads were verified otherwise. proved: (instruction,
-    operand).
-    """
+    """Subtract the steps of operands that were verified otherwise. proved: (instruction, operand)."""
     rest = {one.reason: one.count for one in unverified}
     for operand in bench.operands:
         if (operand.instruction, operand.name) in proved and operand.verdict == "unknown":
@@ -69,7 +67,7 @@ def drop_proved(
 
 
 def list_first_wrong_steps(operand: VerifiedOperand) -> list[OperandStep]:
-    """List the first wrong step of each place of the text that is at fault."""
+    """List the first wrong step of each place of the text."""
     steps: dict[Span, OperandStep] = {}
     for step in operand.wrong:
         steps.setdefault(step.span, step)
@@ -77,7 +75,7 @@ def list_first_wrong_steps(operand: VerifiedOperand) -> list[OperandStep]:
 
 
 def _find_assumed_storage(operand: VerifiedOperand, guesses: Guesses) -> str:
-    """Return what is assumed of an operand's storage and its reader; "" where the text names both."""
+    """Describe what is assumed about an operand's storage and reader; "" if the text names both."""
     if operand.one_of:
         return f"The text has {operand.one_of} instructions, and does not say which of them reads the descriptor."
     assumed = next((assumption.summary for assumption in operand.assumed), "")
@@ -86,5 +84,5 @@ def _find_assumed_storage(operand: VerifiedOperand, guesses: Guesses) -> str:
 
 
 def _find_doubts(operand: VerifiedOperand, why_open: Callable[[VerifiedOperand, OperandStep], str]) -> dict[Span, str]:
-    """Return why the wrong steps of each place are no finding, "" where they are one."""
+    """Map each place with wrong steps to the reason why they are no finding, "" if they are one."""
     return {step.span: why_open(operand, step) for step in list_first_wrong_steps(operand)}

@@ -1,11 +1,11 @@
-"""What a source text asks of the target it is checked for: instructions that the target does not have.
+"""Find instructions of a source text that the target does not have.
 
-An instruction that a kernel runs, or that stands in PTX, is a finding. Where it is not known whether a kernel for the
+An instruction that a kernel runs, or that is in PTX, is a finding. Where it is not known whether a kernel for the
 target reaches it, as in a wrapper that nothing calls or an atom of CUTLASS, it is an open point. What an `#if` leaves
 out for the target is not looked at.
 
-Sources: which forms ptxas assembles for a target (layouts/ptx/table/targets.json); nvcc's documentation
-(__CUDA_ARCH__, __CUDA_ARCH_FEAT_SM90_ALL, __CUDA_ARCH_SPECIFIC__, __CUDA_ARCH_FAMILY_SPECIFIC__).
+Sources: which forms ptxas assembles for a target (layouts/ptx/table/targets.json); nvcc's documentation (__CUDA_ARCH__,
+__CUDA_ARCH_FEAT_SM90_ALL, __CUDA_ARCH_SPECIFIC__, __CUDA_ARCH_FAMILY_SPECIFIC__).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MOST_PLACES = 400  # of instructions in one text
 
 @dataclass(frozen=True, slots=True)
 class _Missing:
-    """An instruction that the target lacks: its spelling, why, and where it stands."""
+    """An instruction that the target lacks: its spelling, the reason, and its place."""
 
     said: str
     span: Span
@@ -61,8 +61,8 @@ def make_target_macros(target: str) -> dict[str, str]:
         "__CUDA_ARCH_FAMILY_SPECIFIC__": value if suffix else NOT_DEFINED,
     }
     for number in dict.fromkeys(_get_number(one) for one in TARGETS):
-        own = suffix == "a" and number == match[1]
-        defined[f"__CUDA_ARCH_FEAT_SM{number}_ALL"] = "1" if own else NOT_DEFINED
+        specific = suffix == "a" and number == match[1]
+        defined[f"__CUDA_ARCH_FEAT_SM{number}_ALL"] = "1" if specific else NOT_DEFINED
     return {f"macro.{name}": given for name, given in defined.items()}
 
 
@@ -71,36 +71,36 @@ def _get_number(target: str) -> str:
 
 
 def find_missing_instructions(
-    text: str, code: Evaluation | None, target: str, given: Mapping[str, str]
+    text: str, code: Evaluation | None, target: str, choices: Mapping[str, str]
 ) -> tuple[list[Pitfall], list[tuple[str, Span]]]:
     """Find the instructions of a text that a target does not have: (findings, open points), each opcode once.
 
-    given: values for macros, by the keys of `Bench.assumed`.
+    choices: values for macros, by the keys of `Bench.assumed`.
     """
     if not target:
         return [], []
     in_module = is_ptx_module(text)
-    live = _find_live_places(text, given) if not in_module else None
+    live = _find_live_places(text, choices) if not in_module else None
     runs = _list_kernel_runs(text, code)
-    ran = tuple(dict.fromkeys(run.span for run in runs))
+    spans = tuple(dict.fromkeys(run.span for run in runs))
     findings: dict[str, Pitfall] = {}
     open_: dict[str, tuple[str, Span]] = {}
     for missing in _find_missing(text, target):
         if live is not None and not live(missing.span[0]):
             continue
-        if in_module or any(first <= missing.span[0] < past for first, past in ran):
+        if in_module or any(first <= missing.span[0] < past for first, past in spans):
             findings.setdefault(missing.said, Pitfall("instruction_not_on_target", missing.said, missing.span))
         else:
             open_.setdefault(missing.said, (f"{missing.said} Whether a kernel reaches it is not known.", missing.span))
-    for run in runs:  # of macros, whose instructions stand elsewhere than they run
+    for run in runs:  # of macros, whose instructions are elsewhere than they run
         for said in _explain_opcodes(run.text, target):
             findings.setdefault(said, Pitfall("instruction_not_on_target", said, run.span))
     return list(findings.values()), [one for said, one in open_.items() if said not in findings]
 
 
-def _find_live_places(text: str, given: Mapping[str, str]) -> Callable[[int], bool]:
-    """Return whether a place of a text is read under some choice of what its #if leave open."""
-    macros = {key.removeprefix("macro."): value for key, value in given.items() if key.startswith("macro.")}
+def _find_live_places(text: str, choices: Mapping[str, str]) -> Callable[[int], bool]:
+    """Return whether a place of a text is compiled under some choice of its open #if conditions."""
+    macros = {key.removeprefix("macro."): value for key, value in choices.items() if key.startswith("macro.")}
     names = {name: value for name, value in macros.items() if name.isidentifier()}
     leaves = tuple(list_leaves(make_variants(Preprocessor(blank_printed(text), 1, names))))
     return lambda at: any(leaf.source.has_place(at) for leaf in leaves)
@@ -128,36 +128,39 @@ def _find_missing(text: str, target: str) -> Iterator[_Missing]:
     for match in islice((one for one in catalog.OPCODE.finditer(joined) if one[2]), _MOST_PLACES):
         span = places(match.start()), places(match.end() - 1) + 1
         spelled.append(span)
-        if said := _explain_opcode("".join(match[0].split()), target):
-            yield _Missing(said, span)
+        if missing := _explain_opcode("".join(match[0].split()), target):
+            yield _Missing(missing, span)
     for mention in find_mentions(text):
         if not mention.arguments and all(not first <= mention.span[0] < past for first, past in spelled):
             name = text[slice(*mention.span)]
-            if said := _explain(name, catalog.get_target_support(mention.instruction).targets, target, ""):
-                yield _Missing(said, mention.span)
+            if missing := _explain_missing(name, catalog.get_target_support(mention.instruction).targets, target, ""):
+                yield _Missing(missing, mention.span)
 
 
 @lru_cache(maxsize=512)
 def _explain_opcode(opcode: str, target: str) -> str:
-    """Explain why a target lacks an opcode, "" where it has it or the opcode is not known. Of one that is completed
-    by code only the family is asked.
+    """Explain why a target lacks an opcode, "" if it has it or the opcode is unknown.
+
+    For an opcode that code completes, only the family is checked.
     """
     instruction = short_names.find_instruction(opcode)
     if instruction is not None:
         targets = catalog.get_target_support(instruction).targets
-        return _explain(opcode, targets, target, instruction.family.name)
+        return _explain_missing(opcode, targets, target, instruction.family.name)
     head = ".".join(opcode.split(".")[:2])
-    alike = [family for family in catalog.families() if family.opcode.text.startswith(head)]
-    every = {one for family in alike for one in list_targets_with(family.name)}
-    short = head if head in {family.opcode.text for family in alike} else opcode.split(".")[0]
-    return _explain(short, [one for one in TARGETS if one in every], target, alike[0].name) if alike else ""
+    families = [family for family in catalog.families() if family.opcode.text.startswith(head)]
+    every = {one for family in families for one in list_targets_with(family.name)}
+    short = head if head in {family.opcode.text for family in families} else opcode.split(".")[0]
+    return (
+        _explain_missing(short, [one for one in TARGETS if one in every], target, families[0].name) if families else ""
+    )
 
 
-def _explain(name: str, targets: Sequence[str], target: str, family: str) -> str:
+def _explain_missing(name: str, targets: Sequence[str], target: str, family: str) -> str:
     why = explain_missing(name, targets, target) if targets else None
     if why is None:
         return ""
-    same = any(strip_suffix(one) == strip_suffix(target) for one in targets)  # then the GPU has it
+    same = any(strip_suffix(one) == strip_suffix(target) for one in targets)  # the GPU has it then
     instead = find_substitutes(target, family) if family and not same else ()
     does = f" {target} has {join_words([word.replace('_', '.') for word in instead])} for it." if instead else ""
     return " ".join(why) + does

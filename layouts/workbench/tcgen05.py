@@ -1,4 +1,4 @@
-"""tcgen05.mma as a reader of descriptors, beside wgmma.
+"""tcgen05.mma as a reader of descriptors, next to wgmma.
 
 `uses.py` asks for the uses of a text's asm statements; `bench_builder.py`, `operands.py` and `verification.py` take how
 such an instruction reads its operands from `make_view`.

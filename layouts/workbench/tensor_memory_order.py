@@ -1,8 +1,8 @@
-"""Mistakes of order in kernels with tcgen05: an accumulator that nothing sets, a product that nothing commits, and
-registers of tcgen05.ld that nothing waits for. `check.py` tells them.
+"""Find mistakes of order in kernels with tcgen05: an accumulator that nothing sets, a product without commit, and
+registers of tcgen05.ld without a wait.
 
-Only kernels are judged of which every call is known. Rules: PTX ISA 9.1, 9.7.16.6.4 (asynchronous operations),
-9.7.16.8 (tcgen05.ld, tcgen05.wait) and 9.7.16.10.9 (enable-input-d).
+Only kernels are judged of which every call is known. Rules: PTX ISA 9.1, 9.7.16.6.4 (asynchronous operations), 9.7.16.8
+(tcgen05.ld, tcgen05.wait) and 9.7.16.10.9 (enable-input-d).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TITLES = {
 
 
 def find_tensor_memory_mistakes(text: KernelText) -> list[Pitfall]:
-    """Find what kernels with tcgen05 leave out, each mistake once."""
+    """Find missing operations in kernels with tcgen05, each mistake once."""
     if "tcgen05." not in text.code.text or "__global__" not in text.code.text:
         return []
     if len(text.code.assembled) >= MOST_ASSEMBLED:
@@ -39,24 +39,24 @@ def find_tensor_memory_mistakes(text: KernelText) -> list[Pitfall]:
     return list(found.values())
 
 
-def _find_mistakes(kernel: KernelRun, ran: Sequence[AsmRun]) -> Iterator[Pitfall]:
-    products, loads = _list_runs(ran, "tcgen05.mma"), _list_runs(ran, "tcgen05.ld")
-    if not _list_runs(ran, "tcgen05.alloc") or not loads:
+def _find_mistakes(kernel: KernelRun, asm_runs: Sequence[AsmRun]) -> Iterator[Pitfall]:
+    products, loads = _list_runs(asm_runs, "tcgen05.mma"), _list_runs(asm_runs, "tcgen05.ld")
+    if not _list_runs(asm_runs, "tcgen05.alloc") or not loads:
         return  # an excerpt
-    if products and not _list_runs(ran, "tcgen05.commit"):
+    if products and not _list_runs(asm_runs, "tcgen05.commit"):
         message = (
             "No tcgen05.commit follows this tcgen05.mma: no mbarrier tells when it has ended, and tcgen05.ld reads its"
             " accumulator."
         )
         yield Pitfall("tcgen05_commit_missing", message, _find_own_place(kernel, products[-1]))
     inputs = [_find_input(run) for run in products]
-    if products and all(known for known, _ in inputs) and not _list_runs(ran, "tcgen05.st"):
+    if products and all(known for known, _ in inputs) and not _list_runs(asm_runs, "tcgen05.st"):
         message = (
             "enable-input-d is never false: D = A·B + D adds to tensor memory that nothing has written. Make it false"
             " for the first product of a tile."
         )
         yield Pitfall("tcgen05_accumulator_unset", message, inputs[0][1])
-    waits = _list_runs(ran, "tcgen05.wait::ld")
+    waits = _list_runs(asm_runs, "tcgen05.wait::ld")
     last = max((wait.order for wait in waits), default=-1)
     waited = {(load.span, load.calls) for load in loads if load.order < last or _waits_itself(load)}
     late = [load for load in loads if (load.span, load.calls) not in waited]
@@ -68,13 +68,13 @@ def _find_mistakes(kernel: KernelRun, ran: Sequence[AsmRun]) -> Iterator[Pitfall
         yield Pitfall("tcgen05_wait_missing", message, _find_own_place(kernel, late[0]))
 
 
-def _list_runs(ran: Sequence[AsmRun], opcode: str) -> list[AsmRun]:
+def _list_runs(asm_runs: Sequence[AsmRun], opcode: str) -> list[AsmRun]:
     form = re.compile(rf"{re.escape(opcode)}(?!\w)")
-    return [run for run in ran if form.search(run.text)]
+    return [run for run in asm_runs if form.search(run.text)]
 
 
 def _waits_itself(load: AsmRun) -> bool:
-    """Return whether an asm statement waits behind its last tcgen05.ld."""
+    """Return whether an asm statement waits after its last tcgen05.ld."""
     return load.text.rfind("tcgen05.wait::ld") > load.text.rfind("tcgen05.ld")
 
 
@@ -91,7 +91,7 @@ def _find_input(run: AsmRun) -> tuple[bool, Span]:
     if found is None or re.search(r"\.sp|\.ws", found.qualifiers) or len(found.operands) <= at:
         return False, run.span
     flag = found.operands[at].strip()
-    if flag.startswith("{"):  # disable-output-lane stands before it
+    if flag.startswith("{"):  # disable-output-lane is before it
         return False, run.span
     if not flag.startswith("%") and not flag.isdecimal():
         given = find_predicate_source(flag, found.code)

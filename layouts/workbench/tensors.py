@@ -1,6 +1,4 @@
-"""The tensors that code makes of shared memory: make_tensor(make_smem_ptr(p), layout). The pointer says which
-descriptors' tile it is, the layout how it is stored. `contents.py` makes stores of them.
-"""
+"""Tensors that code makes in shared memory: make_tensor(make_smem_ptr(p), layout)."""
 
 from __future__ import annotations
 
@@ -74,8 +72,8 @@ def find_shared_tensors(
         tensor = _make_tensor(call, evaluation.text, element_bits)
         if tensor is None:
             continue
-        said = evaluation.text[slice(*tensor.span)]
-        if frozenset(tensor.begins.terms) in known or _SHARED.search(said):
+        code = evaluation.text[slice(*tensor.span)]
+        if frozenset(tensor.begins.terms) in known or _SHARED.search(code):
             tensors.setdefault((tensor.begins, str(tensor.layout), tensor.open, tensor.names, tensor.of), tensor)
         if len(tensors) >= MOST:
             break
@@ -83,7 +81,7 @@ def find_shared_tensors(
 
 
 def _make_tensor(call: BodilessCall, text: str, element_bits: int | None) -> SharedTensor | None:
-    pointer, *laid = call.term.arguments
+    pointer, *layout_arguments = call.term.arguments
     begins, bits = _find_begin(pointer)
     if begins is None:
         return None
@@ -93,7 +91,9 @@ def _make_tensor(call: BodilessCall, text: str, element_bits: int | None) -> Sha
         names.append(called[1])
     if called := _WORD.search(text[max(call.term.span[0], call.term.span[1] - LONGEST_NAME) : call.term.span[1]]):
         names.append(called[0].split("::")[-1])
-    span = next((v.span for v in laid if isinstance(v, OpaqueValue) and v.head and v.span != (0, 0)), call.term.span)
+    span = next(
+        (v.span for v in layout_arguments if isinstance(v, OpaqueValue) and v.head and v.span != (0, 0)), call.term.span
+    )
     layout, open_ = None, ""
     try:
         layout = make_tensor_layout(call.term, text, element_bits)

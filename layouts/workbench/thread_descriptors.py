@@ -1,4 +1,4 @@
-"""Tiles that threads fill and wgmma reads through descriptors: whether each read is rows and columns of one array."""
+"""Check tiles that threads fill and wgmma reads through descriptors: rows and columns of one array."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class FragmentFinding:
 
 
 def judge_descriptors(run: KernelRunner, complete: bool, good: set[object]) -> Iterator[FragmentFinding]:
-    """Yield what descriptors read wrong of the tiles that a kernel's threads fill; good: right reads are added."""
+    """Yield wrong descriptor reads of the tiles that a kernel's threads fill; good: right reads are added."""
     before: dict[object, list[FragmentOrigin]] = {}
     other: tuple[DescriptorUse, FragmentOrigin] | None = None  # A of the product whose B comes next
     for use, origin in _locate_stored(run) if complete else ():
@@ -44,10 +44,10 @@ def judge_descriptors(run: KernelRunner, complete: bool, good: set[object]) -> I
         if not origin.separable and is_packed_descriptor(run, use):
             continue
         if not (origin.separable and same):
-            yield replace(_describe(use, origin), changes=find_right_fields(run, use))
+            yield replace(_describe_finding(use, origin), changes=find_right_fields(run, use))
         elif origin.has_rows_twice:
             if _leaves_bytes_unread(run, use):  # else few rows are repeated on purpose
-                yield FragmentFinding("rows_repeated", _say_twice(use), use.site, 1, find_right_fields(run, use))
+                yield FragmentFinding("rows_repeated", _append_repeat(use), use.site, 1, find_right_fields(run, use))
         elif origin.k_order == tuple(range(origin.places[0].shape[1])):
             good.add(key)
         elif use.name == "b" and other is not None and _is_like_order(other, (use, origin)):
@@ -56,7 +56,7 @@ def judge_descriptors(run: KernelRunner, complete: bool, good: set[object]) -> I
 
 
 def _locate_stored(run: KernelRunner) -> Iterator[tuple[DescriptorUse, FragmentOrigin]]:
-    """Yield reads of tiles that the threads fill, with what they read: the first MOST_ALIKE of each place."""
+    """Yield reads of thread-filled tiles with their origins: the first MOST_ALIKE of each place."""
     count: dict[object, int] = {}
     for use in run.descriptors:
         key = use.span, use.calls, use.name
@@ -69,8 +69,8 @@ def _locate_stored(run: KernelRunner) -> Iterator[tuple[DescriptorUse, FragmentO
 
 
 def find_right_fields(run: KernelRunner, use: DescriptorUse) -> frozenset[tuple[str, int, int]]:
-    """Find the changes of one field of a wrong descriptor with which it reads rows and columns in plain order: (field,
-    encoded, needed).
+    """Find single-field changes that make a wrong descriptor read rows and columns in plain order: (field, encoded,
+    needed).
     """
     word, form = Descriptor(use.word, use.seen.form), use.seen.form
     names = {"lbo": "lbo_encoded", "sbo": "sbo_encoded"}
@@ -84,7 +84,7 @@ def find_right_fields(run: KernelRunner, use: DescriptorUse) -> frozenset[tuple[
 
 
 def _reads_plainly(run: KernelRunner, use: DescriptorUse, word: Descriptor) -> bool:
-    """Return whether another word reads rows and columns of one array, each once and in plain order."""
+    """Return whether another word reads rows and columns of one array once each, in plain order."""
     try:
         data = read_described_bytes(run, word.word, use.seen)
     except LayoutError:
@@ -99,31 +99,31 @@ def _leaves_bytes_unread(run: KernelRunner, use: DescriptorUse) -> bool:
     """Return whether the stores that fill what a descriptor reads fill bytes, too, that no descriptor reads."""
     shared = run.shared
     read = np.zeros(shared.writer.shape, np.bool_)
-    for word, seen in {(one.word, one.seen) for one in run.descriptors}:
-        read[find_described_places(word, seen).clip(0, len(read) - 1)] = True
+    for word, read_words in {(descriptor.word, descriptor.seen) for descriptor in run.descriptors}:
+        read[find_described_places(word, read_words).clip(0, len(read) - 1)] = True
     writers = np.unique(shared.writer[find_described_places(use.word, use.seen).clip(0, len(read) - 1)])
     return bool((np.isin(shared.writer, writers[writers > 0]) & ~read).any())
 
 
 def _is_like_earlier(origin: FragmentOrigin, earlier: list[FragmentOrigin]) -> bool:
-    """Return whether the same rows of the operand are the same rows of the array for every slice of K before."""
+    """Return whether the operand's rows are the same rows of the array for every earlier slice of K."""
     return all(not one.is_same_rows(origin) or one.rows == origin.rows for one in earlier)
 
 
 def _is_like_order(a: tuple[DescriptorUse, FragmentOrigin], b: tuple[DescriptorUse, FragmentOrigin]) -> bool:
     """Return whether A and B of one product have K in the same order, and each row and column once: global memory
-    holds them as the core matrices lie.
+    holds them as the core matrices are.
     """
     if (a[0].span, a[0].calls) != (b[0].span, b[0].calls) or a[1].k_order is None or a[1].k_order != b[1].k_order:
         return False
     return not any(one.has_rows_twice or one.repeated_k for one in (a[1], b[1]))
 
 
-def _say_twice(use: DescriptorUse) -> str:
+def _append_repeat(use: DescriptorUse) -> str:
     return f"{use.name.upper()} of {use.opcode}: descriptor {use.word:#018x} reads rows of the tile twice, not others."
 
 
-def _describe(use: DescriptorUse, origin: FragmentOrigin) -> FragmentFinding:
+def _describe_finding(use: DescriptorUse, origin: FragmentOrigin) -> FragmentFinding:
     name = f"{use.name.upper()} of {use.opcode}"
     wrong = int(origin.find_misplaced().sum())
     if origin.empty and not wrong:

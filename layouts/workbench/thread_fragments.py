@@ -1,5 +1,4 @@
-"""Which fragment arrives at an mma: the origin of each element as a function of its row and column, and whether a
-product can be made of it.
+"""Trace the fragment that arrives at an mma: the origin of each element as a function of row and column.
 
 Elements of A come from `a(m) + p(k)` of one array, those of B from `b(n) + q(k)`, and the K that p and q count is the
 same: else no matrix product comes of it, in whichever order rows and columns are taken. What is stored in another order
@@ -53,7 +52,7 @@ class FragmentOrigin:
 
     @property
     def separable(self) -> bool:
-        """Whether every offset is a part of the row plus a part of K."""
+        """Whether every offset is the sum of a row term and a K term."""
         if not self.array or self.empty:
             return False
         return all(bool((g - g[:, :1] - g[:1] + g[0, 0] == 0).all()) for g in self.places)
@@ -71,10 +70,10 @@ class FragmentOrigin:
 
     @property
     def k_order(self) -> tuple[int, ...] | None:
-        """The K that each column counts, from 0 and without a common factor; None if there is no single one."""
+        """The K that each column counts, from 0 and without a common factor; None if ambiguous."""
         steps = [g[0] - g[0, 0] for g in self.places if (g[0] != g[0, 0]).any()]
-        made = {_fix_sign(tuple((step // gcd(*map(int, step))).tolist())) for step in steps}
-        return made.pop() if len(made) == 1 else None
+        directions = {_fix_sign(tuple((step // gcd(*map(int, step))).tolist())) for step in steps}
+        return directions.pop() if len(directions) == 1 else None
 
     @property
     def repeated_rows(self) -> bool:
@@ -86,54 +85,56 @@ class FragmentOrigin:
 
     @property
     def has_rows_twice(self) -> bool:
-        """Whether some rows come twice, but not one row only."""
+        """Whether some rows occur twice, but not only one."""
         rows = np.stack([g[:, 0] for g in self.places])
         return bool(1 < len(np.unique(rows, axis=1).T) < rows.shape[1])
 
     @property
     def repeated_k(self) -> bool:
-        """Whether a position along K comes twice."""
+        """Whether a position along K occurs twice."""
         columns = np.stack([g[0] for g in self.places])
         return bool(len(np.unique(columns, axis=1).T) < columns.shape[1])
 
     @cached_property
     def base(self) -> tuple[int, ...]:
-        """The place of the first element."""
+        """The offset of the first element."""
         return tuple(int(g[0, 0]) for g in self.places)
 
     @cached_property
     def k_step(self) -> tuple[int, ...]:
-        """The way from the first element to the next along K."""
+        """The offset from the first element to the next along K."""
         return tuple(int(g[0, 1] - g[0, 0]) for g in self.places)
 
     @cached_property
     def rows(self) -> tuple[tuple[int, ...], ...]:
-        """The way from the first row to every other."""
+        """The offset from the first row to every other."""
         return tuple(tuple((g[:, 0] - g[0, 0]).tolist()) for g in self.places)
 
     def is_same_rows(self, other: FragmentOrigin) -> bool:
-        """Return whether another fragment lies some whole fragments further along K."""
+        """Return whether another fragment is some whole fragments further along K."""
         if self.names != other.names or self.array != other.array or self.base == other.base:
             return False
         width = self.places[0].shape[1]
         step = [width * n for n in self.k_step]
-        away = [b - a for a, b in zip(self.base, other.base, strict=True)]
-        count = next((b // a for a, b in zip(step, away, strict=True) if a), 0)
-        return 0 < abs(count) <= 16 and all(b == count * a for a, b in zip(step, away, strict=True))
+        difference = [b - a for a, b in zip(self.base, other.base, strict=True)]
+        count = next((b // a for a, b in zip(step, difference, strict=True) if a), 0)
+        return 0 < abs(count) <= 16 and all(b == count * a for a, b in zip(step, difference, strict=True))
 
-    def follows_along_k(self, away: Sequence[int]) -> bool:
-        """Return whether a way leads along K."""
+    def follows_along_k(self, difference: Sequence[int]) -> bool:
+        """Return whether an offset leads along K."""
         step = self.k_step
-        return all(a * y == b * x for a, x in zip(step, away, strict=True) for b, y in zip(step, away, strict=True))
+        return all(
+            a * y == b * x for a, x in zip(step, difference, strict=True) for b, y in zip(step, difference, strict=True)
+        )
 
     def count_k(self, later: FragmentOrigin) -> int | None:
-        """Return how many elements along K another fragment begins behind this one; None if it lies elsewhere."""
+        """Return by how many elements along K another fragment starts later; None if it is elsewhere."""
         if self.names != later.names or self.array != later.array or self.k_step != later.k_step:
             return None
-        away = tuple(b - a for a, b in zip(self.base, later.base, strict=True))
-        counts = {b / a for a, b in zip(self.k_step, away, strict=True) if a}
+        difference = tuple(b - a for a, b in zip(self.base, later.base, strict=True))
+        counts = {b / a for a, b in zip(self.k_step, difference, strict=True) if a}
         count = counts.pop() if len(counts) == 1 else 0.5
-        along = all(b == count * a for a, b in zip(self.k_step, away, strict=True))
+        along = all(b == count * a for a, b in zip(self.k_step, difference, strict=True))
         return int(count) if along and count == int(count) else None
 
     def find_misplaced(self) -> NDArray[np.bool_]:
@@ -160,7 +161,7 @@ def _find_usual(steps: Ints) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArrivedOperand:
-    """An operand of one mma: its registers, and its origin in each warp; None where it is not known."""
+    """An operand of one mma: its registers, and its origin in each warp; None if unknown."""
 
     name: str
     instruction: Instruction
@@ -170,27 +171,27 @@ class ArrivedOperand:
     @property
     def loads(self) -> tuple[MatrixLoad, ...]:
         """The ldmatrix that filled it, each once; empty if another load filled a register."""
-        found = [one.load for one in self.registers]
+        found = [register.load for register in self.registers]
         known = [load for load in found if load is not None]
         return tuple({id(load): load for load in known}.values()) if len(known) == len(found) else ()
 
 
-def find_wrong_register(one: ArrivedOperand) -> int:
+def find_wrong_register(arrived: ArrivedOperand) -> int:
     """Return the number of the register with the most elements from wrong places."""
-    operand = one.instruction.operand(one.name)
+    operand = arrived.instruction.operand(arrived.name)
     row, col = (np.asarray(operand.coords[axis], np.int64) for axis in ("row", "col"))
     i, k = (row, col) if operand.dims[0] != "k" else (col, row)
-    wrong = sum(warp.find_misplaced()[i, k].astype(np.int64) for warp in one.warps or ())
+    wrong = sum(warp.find_misplaced()[i, k].astype(np.int64) for warp in arrived.warps or ())
     per_register = np.asarray(wrong).reshape(len(i), operand.registers, -1).sum(axis=(0, 2))
     return int(per_register.argmax())
 
 
-def find_misordered_registers(text: str, use: MmaUse, one: ArrivedOperand) -> Span | None:
+def find_misordered_registers(text: str, use: MmaUse, arrived: ArrivedOperand) -> Span | None:
     """Return where an operand's registers of one ldmatrix are given in another order than it fills them; None if they
     are in its order. That is in the asm statement of the product, else in the call around it.
     """
-    numbers = [register.number for register in one.registers]
-    if len(one.loads) != 1 or numbers == sorted(numbers):
+    numbers = [register.number for register in arrived.registers]
+    if len(arrived.loads) != 1 or numbers == sorted(numbers):
         return None
     last: dict[str, int] = {}
     for match in _REGISTER.finditer(text, *use.span):
@@ -214,15 +215,15 @@ def find_mma(opcode: str) -> Instruction | None:
 
 
 def _fills_bytes(operand: Operand) -> bool:
-    """Return whether an operand's elements fill whole bytes, each in one register."""
+    """Return whether an operand's elements occupy whole bytes, each within one register."""
     row, col = operand.coords["row"], operand.coords["col"]
     return operand.container_bits in (8, 16, 32) and row.size == (row.max() + 1) * (col.max() + 1)
 
 
 def locate_operand(run: KernelRunner, use: MmaUse, instruction: Instruction, name: str) -> ArrivedOperand:
-    """Return where an operand of an mma comes from."""
+    """Return the origin of an operand of an mma."""
     registers = use.a if name == "a" else use.b
-    data = [one.data for one in registers]
+    data = [register.data for register in registers]
     operand = instruction.operand(name)
     known = len(data) == operand.registers and all(one is not None for one in data)
     warps = locate_warps(run, [one for one in data if one is not None], operand, use) if known else None
@@ -241,7 +242,7 @@ def locate_warps(
     offsets = dict(list_offsets(run.records, first, run.threads))
     row, col = (np.asarray(operand.coords[axis], np.int64) for axis in ("row", "col"))
     i, k = (row, col) if operand.dims[0] != "k" else (col, row)
-    made = []
+    located = []
     for warp in range(run.threads // 32):
         lanes = slice(32 * warp, 32 * warp + 32)
         if not use.active[lanes].all():
@@ -255,22 +256,22 @@ def locate_warps(
         arrays = {run.records[int(n)].array for n in np.unique(records) if n != EMPTY}
         filled = np.zeros(places[0].shape, np.bool_)
         filled[i, k] = records != EMPTY
-        made.append(FragmentOrigin(arrays.pop() if len(arrays) == 1 else "", tuple(offsets), tuple(places), filled))
-    return tuple(made) or None
+        located.append(FragmentOrigin(arrays.pop() if len(arrays) == 1 else "", tuple(offsets), tuple(places), filled))
+    return tuple(located) or None
 
 
 def reload_operand(
     run: KernelRunner, use: MmaUse, operand: ArrivedOperand, toggle: bool, exchange: bool
 ) -> tuple[FragmentOrigin, ...] | None:
-    """Return what would arrive if its ldmatrix had .trans where it has none, or its matrices 1 and 2 were exchanged."""
+    """Return what would arrive if its ldmatrix had .trans, or matrices 1 and 2 exchanged."""
     data = []
-    for one in operand.registers:
-        if one.load is None:
+    for register in operand.registers:
+        if register.load is None:
             return None
-        number = {1: 2, 2: 1}.get(one.number, one.number) if exchange else one.number
-        if number >= (4 if ".x4" in one.load.opcode else 2 if ".x2" in one.load.opcode else 1):
+        number = {1: 2, 2: 1}.get(register.number, register.number) if exchange else register.number
+        if number >= (4 if ".x4" in register.load.opcode else 2 if ".x2" in register.load.opcode else 1):
             return None
-        data.append(gather_register(one.load.rows, number, (".trans" in one.load.opcode) != toggle))
+        data.append(gather_register(register.load.rows, number, (".trans" in register.load.opcode) != toggle))
     return locate_warps(run, data, operand.instruction.operand(operand.name), use)
 
 
@@ -305,11 +306,11 @@ def is_packed_load(run: KernelRunner, load: MatrixLoad) -> bool:
 
 
 def _keeps_order(run: KernelRunner, data: DataBytes, places: Ints, groups: Ints) -> bool:
-    """Return whether the bytes of each group are as far from one another in shared as in global memory."""
+    """Return whether the bytes of each group have the same distances in shared and in global memory."""
     if (data.record <= OPEN).any() or len({run.records[int(n)].array for n in np.unique(data.record)}) > 1:
         return False
     for name, grid in list_offsets(run.records, data, run.threads):
-        away = grid if name else grid - places
-        if any(np.ptp(away[groups == group]) for group in np.unique(groups)):
+        offsets = grid if name else grid - places
+        if any(np.ptp(offsets[groups == group]) for group in np.unique(groups)):
             return False
     return True

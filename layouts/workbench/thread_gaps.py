@@ -1,4 +1,4 @@
-"""Kernels with mma or ldmatrix whose fragments have no verdict, and in a few words why: each of them is told."""
+"""Find kernels with mma or ldmatrix whose fragments have no verdict, with the reason."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ NO_KERNEL_LOADS = "with ldmatrix in functions that no kernel of the file calls"
 UNKNOWN, OTHER_FORM = "with fragments of unknown origin", "with sparse, scaled or narrow mma"
 BY_CUTE, BY_WMMA, IN_PTX = "with fragments that CuTe loads", "with fragments of wmma", "in PTX"
 LOADS_ALONE = "without an mma that takes what it loads"
-LOADING = frozenset((LOADS_ALONE, NO_KERNEL_LOADS))  # gaps of what has ldmatrix and no mma
-BLOCK_NAME = "blockDim.x"  # what -D takes for the number of threads
+LOADING = frozenset((LOADS_ALONE, NO_KERNEL_LOADS))  # gaps of kernels with ldmatrix and no mma
+BLOCK_NAME = "blockDim.x"  # names for -D that give the number of threads
 _MMA = re.compile(r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync")
 _LDMATRIX = re.compile(r"\bldmatrix\s*\.")
 _WGMMA = re.compile(r"\bwgmma\s*\.\s*mma_async")  # takes A from registers, too
@@ -31,8 +31,9 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 @dataclass(frozen=True, slots=True)
 class CheckedKernel:
-    """A kernel that multiplies by mma or loads by ldmatrix: its place, and why its fragments have no verdict, "" if all
-    have one; needs: names that -D takes for what is open.
+    """A kernel that multiplies by mma or loads by ldmatrix.
+
+    gap: why its fragments have no verdict, "" if all have one; needs: names that -D accepts for what is open.
     """
 
     name: str
@@ -138,7 +139,7 @@ def _find_gap(bodies: list[str], has_atoms: bool) -> str | None:
 
 
 def _find_name(blank: str, function: FunctionText) -> Span:
-    """Return where a function's name stands before its body."""
+    """Return where a function's name is before its body."""
     at = blank.rfind(function.name, 0, function.body[0])
     return at, at + len(function.name)
 

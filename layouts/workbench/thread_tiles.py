@@ -1,8 +1,8 @@
-"""Tiles that threads fill and mma reads: wrong fragments, each with its place, of a source text.
+"""Check fragments of tiles that threads fill and mma reads.
 
-`lanescope.reader.threads` runs every kernel for all threads of its block; `thread_fragments.py` says where the elements
-of each operand come from. Only what cannot be a product is reported: a fragment whose elements are not rows and
-columns, and one whose cause is proved by what would be right.
+`lanescope.reader.threads` runs every kernel for all threads of its block; `thread_fragments.py` traces the elements of
+each operand. Only fragments that cannot belong to a product are reported: elements that do not form rows and columns,
+or a mistake whose correction was verified.
 """
 
 from __future__ import annotations
@@ -50,8 +50,9 @@ TITLES = {  # matrices_exchanged has its title among the causes of a capture
 
 @dataclass(slots=True)
 class FragmentReport:
-    """What came of a text's kernels: mistakes, how many fragments were verified, and the kernels with mma. proved:
-    (instruction, operand) of which every descriptor that was read is right.
+    """The result for a text's kernels: mistakes, number of verified fragments, and the kernels with mma.
+
+    proved: (instruction, operand) pairs of which every descriptor that was read is right.
     """
 
     findings: list[FragmentFinding] = field(default_factory=list)
@@ -62,8 +63,9 @@ class FragmentReport:
 
 @dataclass(slots=True)
 class _Verdicts:
-    """What the operands of one kernel are: by the ldmatrix and the calls around it whether it is right. uses: each
-    operand by its product, and whether its form is followed; judged: those with a verdict.
+    """The verdicts on one kernel's operands, keyed by the ldmatrix and the calls around it.
+
+    uses: each operand by its product, and whether it could be traced; judged: those with a verdict.
     """
 
     good: set[tuple[Span, tuple[Span, ...], str]] = field(default_factory=set)
@@ -78,28 +80,30 @@ def check_thread_tiles(text: str, macros: Mapping[str, str]) -> FragmentReport:
     """Check the tiles that a text's kernels fill by threads and multiply by mma."""
     kernels = {kernel.name: kernel for kernel in list_kernels_by_text(text)}
     if not _USES.search(text) or "__global__" not in text:
-        return FragmentReport(kernels=[_close(kernel, NOT_REACHED) for kernel in kernels.values()])
+        return FragmentReport(kernels=[_close_report(kernel, NOT_REACHED) for kernel in kernels.values()])
     try:
         reports = [_merge_runs(text, runs) for runs in run_kernels(text, macros)]
     except LayoutError as error:
-        return FragmentReport(kernels=[_close(kernel, f"not followed: {error.message}") for kernel in kernels.values()])
+        return FragmentReport(
+            kernels=[_close_report(kernel, f"not followed: {error.message}") for kernel in kernels.values()]
+        )
     if not reports:
         left = "with more choices of #if than are followed"
-        return FragmentReport(kernels=[_close(kernel, left) for kernel in kernels.values()])
+        return FragmentReport(kernels=[_close_report(kernel, left) for kernel in kernels.values()])
     return _intersect_reports(reports, kernels.values())
 
 
 def _intersect_reports(reports: Sequence[FragmentReport], kernels: Iterable[CheckedKernel]) -> FragmentReport:
-    """Return what holds for every choice of #if that was followed."""
+    """Return the findings that hold for every choice of #if that was followed."""
     gaps = {kernel.name: kernel for report in reversed(reports) for kernel in report.kernels if kernel.gap}
-    told = [_take_gap(kernel, gaps, reports) for kernel in kernels]
+    kernel_gaps = [_take_gap(kernel, gaps, reports) for kernel in kernels]
     found = [{(f.code, f.span) for f in report.findings} for report in reports]
-    kept = [f for f in reports[0].findings if all((f.code, f.span) in one for one in found)]
+    common = [f for f in reports[0].findings if all((f.code, f.span) in one for one in found)]
     proved = frozenset.intersection(*(report.proved for report in reports))
-    return FragmentReport(kept, min(report.verified for report in reports), told, proved)
+    return FragmentReport(common, min(report.verified for report in reports), kernel_gaps, proved)
 
 
-def _close(kernel: CheckedKernel, gap: str) -> CheckedKernel:
+def _close_report(kernel: CheckedKernel, gap: str) -> CheckedKernel:
     return replace(kernel, gap=kernel.gap or gap)
 
 
@@ -111,8 +115,8 @@ def _take_gap(
         return kernel
     if kernel.name in gaps:
         return replace(kernel, gap=gaps[kernel.name].gap, needs=gaps[kernel.name].needs)
-    ran = any(one.name == kernel.name for report in reports for one in report.kernels)
-    return kernel if ran else replace(kernel, gap=NOT_REACHED)
+    was_run = any(one.name == kernel.name for report in reports for one in report.kernels)
+    return kernel if was_run else replace(kernel, gap=NOT_REACHED)
 
 
 def _merge_runs(text: str, runs: Iterable[KernelRun]) -> FragmentReport:
@@ -137,13 +141,13 @@ def _merge_runs(text: str, runs: Iterable[KernelRun]) -> FragmentReport:
 
 
 def _keep_first(findings: Iterable[FragmentFinding]) -> list[FragmentFinding]:
-    """Return one finding for each place: the one that says more than that bytes are not filled."""
-    made: dict[Span, FragmentFinding] = {}
+    """Keep one finding for each place, preferring any cause over unfilled bytes."""
+    first_findings: dict[Span, FragmentFinding] = {}
     for finding in findings:
-        before = made.get(finding.span)
+        before = first_findings.get(finding.span)
         if before is None or before.code == "tile_not_filled":
-            made[finding.span] = finding
-    return list(made.values())
+            first_findings[finding.span] = finding
+    return list(first_findings.values())
 
 
 def _find_clashes(run: KernelRunner) -> Iterable[FragmentFinding]:
@@ -157,15 +161,15 @@ def _find_clashes(run: KernelRunner) -> Iterable[FragmentFinding]:
 
 def _judge_kernel(run: KernelRun) -> _Verdicts:
     """Judge the products of a kernel, each fragment once."""
-    made = _Verdicts()
+    verdicts = _Verdicts()
     seen: set[object] = set()
     count: dict[object, int] = {}
     history: dict[object, list[tuple[tuple[int, ...], tuple[FragmentOrigin, ...]]]] = {}
     waiting: list[tuple[_Judge, ArrivedOperand, ArrivedOperand]] = []
     for use in run.runner.products:
         key = use.span, use.calls
-        if (*key, "a") not in made.uses:
-            made.uses |= dict.fromkeys(((*key, "a"), (*key, "b")), find_mma(use.opcode) is not None)
+        if (*key, "a") not in verdicts.uses:
+            verdicts.uses |= dict.fromkeys(((*key, "a"), (*key, "b")), find_mma(use.opcode) is not None)
         which = {
             (key, name, tuple(id(one.load or one.data) for one in of)) for name, of in (("a", use.a), ("b", use.b))
         }
@@ -181,13 +185,13 @@ def _judge_kernel(run: KernelRun) -> _Verdicts:
                     history.setdefault((key, one.name), []).append((use.turns, one.warps))
             waiting.append((_Judge(run, use, history), a, b))
     for judge, a, b in waiting:
-        _judge_product(judge, a, b, made)
-    return made
+        _judge_product(judge, a, b, verdicts)
+    return verdicts
 
 
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    """A product that is judged; history: what was there before, by its place and operand."""
+    """One product under judgement; history: earlier fragments by place and operand."""
 
     run: KernelRun
     use: MmaUse
@@ -196,18 +200,18 @@ class _Judge:
     def list_earlier(self, name: str) -> list[tuple[tuple[int, ...], tuple[FragmentOrigin, ...]]]:
         return self.history.get(((self.use.span, self.use.calls), name), [])
 
-    def find_way(self, name: str) -> tuple[tuple[str, ...], tuple[int, ...]] | None:
-        """Return the way that an operand goes from one turn of the outermost loop to the next that moves it."""
+    def find_turn_offset(self, name: str) -> tuple[tuple[str, ...], tuple[int, ...]] | None:
+        """Return the distance that an operand moves per iteration of the outermost loop that moves it."""
         for turns, warps in reversed(self.list_earlier(name)):
             for other, before in self.list_earlier(name):
                 if len(turns) == len(other) and turns and turns[0] == other[0] + 1 and turns[1:] == other[1:]:
-                    away = tuple(b - a for a, b in zip(before[0].base, warps[0].base, strict=False))
-                    if before[0].names == warps[0].names and any(away):
-                        return warps[0].names, away
+                    difference = tuple(b - a for a, b in zip(before[0].base, warps[0].base, strict=False))
+                    if before[0].names == warps[0].names and any(difference):
+                        return warps[0].names, difference
         return None
 
 
-def _judge_product(judge: _Judge, a: ArrivedOperand, b: ArrivedOperand, made: _Verdicts) -> None:
+def _judge_product(judge: _Judge, a: ArrivedOperand, b: ArrivedOperand, verdicts: _Verdicts) -> None:
     stuck = _find_other_step(judge, a, b)
     orders = {one.name: _find_order(one) for one in (a, b)}
     plain = {name for name, order in orders.items() if order == tuple(range(len(order or ())))}
@@ -225,20 +229,20 @@ def _judge_product(judge: _Judge, a: ArrivedOperand, b: ArrivedOperand, made: _V
             code = "k_step_differs"
         if code is None:
             continue
-        made.judged.add((judge.use.span, judge.use.calls, one.name))
-        _note(made, judge.run.runner.text, judge.use, one, code)
+        verdicts.judged.add((judge.use.span, judge.use.calls, one.name))
+        _add_finding(verdicts, judge.run.runner.text, judge.use, one, code)
 
 
 def _find_other_step(judge: _Judge, a: ArrivedOperand, b: ArrivedOperand) -> str:
-    """Return the operand that moves along K by other than its own width from one turn to the next, where the other one
-    moves by its width; "" if neither does.
+    """Return the operand whose step along K from one iteration to the next is not its own width while the other's is;
+    "" if neither.
     """
     if a.warps is None or b.warps is None:
         return ""
     turns = judge.use.turns
     before = {name: dict(judge.list_earlier(name)) for name in "ab"}
-    for deep in range(len(turns)):
-        last = (*turns[:deep], turns[deep] - 1, *turns[deep + 1 :])
+    for depth in range(len(turns)):
+        last = (*turns[:depth], turns[depth] - 1, *turns[depth + 1 :])
         if last not in before["a"] or last not in before["b"]:
             continue
         moved = {one.name: before[one.name][last][0].count_k((one.warps or ())[0]) for one in (a, b)}
@@ -250,11 +254,11 @@ def _find_other_step(judge: _Judge, a: ArrivedOperand, b: ArrivedOperand) -> str
     return ""
 
 
-def _find_order(one: ArrivedOperand) -> tuple[int, ...] | None:
-    """Return the order along K that all warps get; None if it is none, or not known."""
-    if one.warps is None or not all(warp.separable for warp in one.warps):
+def _find_order(arrived: ArrivedOperand) -> tuple[int, ...] | None:
+    """Return the order along K that all warps get; None if they differ or it is unknown."""
+    if arrived.warps is None or not all(warp.separable for warp in arrived.warps):
         return None
-    orders = {warp.k_order for warp in one.warps}
+    orders = {warp.k_order for warp in arrived.warps}
     return orders.pop() if len(orders) == 1 else None
 
 
@@ -262,7 +266,7 @@ def _is_right(judge: _Judge, name: str, warps: tuple[FragmentOrigin, ...] | None
     """Return whether fragments are rows and columns in plain order, and go on along K as the loop does."""
     if warps is None:
         return False
-    way = judge.find_way(name)
+    way = judge.find_turn_offset(name)
     for warp in warps:
         if not warp.separable or warp.k_order != tuple(range(warp.places[0].shape[1])) or warp.repeated_rows:
             return False
@@ -271,17 +275,19 @@ def _is_right(judge: _Judge, name: str, warps: tuple[FragmentOrigin, ...] | None
     return True
 
 
-def _find_cause(judge: _Judge, one: ArrivedOperand, separable: bool) -> str | None:
-    """Return the code of what is wrong with a fragment that is not in plain order; None if that is not certain."""
-    assert one.warps is not None
+def _find_cause(judge: _Judge, arrived: ArrivedOperand, separable: bool) -> str | None:
+    """Return the code of the mistake in a fragment that is not in plain order; None if that is not certain."""
+    assert arrived.warps is not None
     runner = judge.run.runner
-    if cause := _find_load_cause(judge, one):
+    if cause := _find_load_cause(judge, arrived):
         return cause
-    if runner.shared.broken or not judge.run.complete or all(warp.empty == warp.total for warp in one.warps):
-        return None  # code that is not here may fill what nothing stores
-    if any(warp.padded for warp in one.warps) or (one.loads and all(is_packed_load(runner, n) for n in one.loads)):
+    if runner.shared.broken or not judge.run.complete or all(warp.empty == warp.total for warp in arrived.warps):
+        return None  # code outside the text may fill it
+    if any(warp.padded for warp in arrived.warps) or (
+        arrived.loads and all(is_packed_load(runner, n) for n in arrived.loads)
+    ):
         return None  # rows of padding, or global memory may hold the tile in the order in which it is read
-    return _find_warp_cause(one.warps, separable)
+    return _find_warp_cause(arrived.warps, separable)
 
 
 def _find_warp_cause(warps: Sequence[FragmentOrigin], separable: bool) -> str | None:
@@ -292,39 +298,41 @@ def _find_warp_cause(warps: Sequence[FragmentOrigin], separable: bool) -> str | 
     return "tile_not_filled" if unfilled else "fragment_mismatch"
 
 
-def _find_load_cause(judge: _Judge, one: ArrivedOperand) -> str:
+def _find_load_cause(judge: _Judge, arrived: ArrivedOperand) -> str:
     """Return the code of what is wrong with the ldmatrix alone, with which the fragment would be right; "" if nothing
     is.
     """
-    if not one.loads:
+    if not arrived.loads:
         return ""
     runner, use = judge.run.runner, judge.use
-    wide = one.instruction.operand(one.name).container_bits == 16
-    turned = wide and _is_right(judge, one.name, reload_operand(runner, use, one, True, False))
-    exchanged = _is_right(judge, one.name, reload_operand(runner, use, one, False, True))
-    extra = ".trans" in one.loads[0].opcode
+    wide = arrived.instruction.operand(arrived.name).container_bits == 16
+    transposed = wide and _is_right(judge, arrived.name, reload_operand(runner, use, arrived, True, False))
+    exchanged = _is_right(judge, arrived.name, reload_operand(runner, use, arrived, False, True))
+    extra = ".trans" in arrived.loads[0].opcode
     codes = {
         (True, True): "trans_or_exchanged",
         (True, False): "trans_extra" if extra else "trans_missing",
         (False, True): "matrices_exchanged",
     }
-    return codes.get((turned, exchanged), "")
+    return codes.get((transposed, exchanged), "")
 
 
-def _find_repeats(judge: _Judge, one: ArrivedOperand) -> str | None:
-    """Return "" for a right fragment; the code of one that has rows twice while parts of the tile are never read, and
-    of one whose rows are others than those of the same rows elsewhere along K.
+def _find_repeats(judge: _Judge, arrived: ArrivedOperand) -> str | None:
+    """Return the code of a repeated-rows mistake, "" for a right fragment.
+
+    It is a mistake if rows come twice while parts of the tile are never read, or if the rows differ from those at other
+    positions along K.
     """
-    assert one.warps is not None
+    assert arrived.warps is not None
     run = judge.run
     certain = run.complete and not run.runner.shared.broken
-    for _, before in judge.list_earlier(one.name):
-        pairs = zip(before, one.warps, strict=False)
+    for _, before in judge.list_earlier(arrived.name):
+        pairs = zip(before, arrived.warps, strict=False)
         if any(old.is_same_rows(new) and old.rows != new.rows for old, new in pairs):
             return "fragment_mismatch" if certain else None
-    if not one.loads or not any(warp.repeated_rows or warp.has_rows_twice for warp in one.warps):
+    if not arrived.loads or not any(warp.repeated_rows or warp.has_rows_twice for warp in arrived.warps):
         return ""
-    return "rows_repeated" if certain and _leaves_stores_unread(run.runner, one.loads) else None
+    return "rows_repeated" if certain and _leaves_stores_unread(run.runner, arrived.loads) else None
 
 
 def _leaves_stores_unread(runner: KernelRunner, loads: Iterable[MatrixLoad]) -> bool:
@@ -334,32 +342,32 @@ def _leaves_stores_unread(runner: KernelRunner, loads: Iterable[MatrixLoad]) -> 
     return any(bool(((shared.writer == n) & ~shared.was_read).any()) for n in writers)
 
 
-def _note(made: _Verdicts, text: str, use: MmaUse, one: ArrivedOperand, code: str) -> None:
-    loads: tuple[MatrixLoad | None, ...] = one.loads or (None,)
-    if not code and not all(load.aligned for load in one.loads):
+def _add_finding(verdicts: _Verdicts, text: str, use: MmaUse, arrived: ArrivedOperand, code: str) -> None:
+    loads: tuple[MatrixLoad | None, ...] = arrived.loads or (None,)
+    if not code and not all(load.aligned for load in arrived.loads):
         code = "rows_misaligned"
     for load in loads:
         site, calls = (load.span, load.calls) if load is not None else (use.span, use.calls)
         if not code:
-            made.good.add((site, calls, one.name))
+            verdicts.good.add((site, calls, arrived.name))
             continue
-        direct = _find_direct_site(use, one)
-        if code in _EXCHANGED and (ordered := find_misordered_registers(text, use, one)) is not None:
+        direct = _find_direct_site(use, arrived)
+        if code in _EXCHANGED and (ordered := find_misordered_registers(text, use, arrived)) is not None:
             load, code, direct = None, "registers_exchanged", ordered
         if code == "k_step_differs" and load is not None:
             direct = load.step
             load = None
-        key = code, site, calls, one.name
-        if key in made.bad:
-            before = made.bad[key]
-            made.bad[key] = (*before[:3], before[3] + 1)
+        key = code, site, calls, arrived.name
+        if key in verdicts.bad:
+            before = verdicts.bad[key]
+            verdicts.bad[key] = (*before[:3], before[3] + 1)
         else:
-            made.bad[key] = describe_fragment(one, code), load, direct, 1
+            verdicts.bad[key] = describe_fragment(arrived, code), load, direct, 1
 
 
-def _find_direct_site(use: MmaUse, one: ArrivedOperand) -> Span:
+def _find_direct_site(use: MmaUse, arrived: ArrivedOperand) -> Span:
     """Return where the wrong register was loaded that no ldmatrix filled; else the product's call."""
-    data = one.registers[find_wrong_register(one)].data if one.warps else None
+    data = arrived.registers[find_wrong_register(arrived)].data if arrived.warps else None
     if isinstance(data, ReadBytes) and data.site != (0, 0):
         return data.site
     return use.calls[0] if use.calls else use.span
@@ -373,26 +381,26 @@ _EXCHANGED = ("matrices_exchanged", "trans_or_exchanged")
 _OWN_ASM = re.compile(r"trans|_t$|load_?[ab]\b|ldsm_?[ab]|frag", re.I)
 
 
-def _make_findings(text: str, made: _Verdicts) -> Iterable[FragmentFinding]:
-    for (code, site, calls, _), (message, load, direct, reads) in made.bad.items():
+def _make_findings(text: str, verdicts: _Verdicts) -> Iterable[FragmentFinding]:
+    for (code, site, calls, _), (message, load, direct, reads) in verdicts.bad.items():
         if load is None:
             yield FragmentFinding(code, message, direct, reads)
         elif code in ("trans_missing", "trans_extra"):
-            yield FragmentFinding(code, message, _blame_opcode(text, made, code, site, calls), reads)
+            yield FragmentFinding(code, message, _blame_opcode(text, verdicts, code, site, calls), reads)
         else:
             yield FragmentFinding(code, message, load.site, reads)
 
 
-def _blame_opcode(text: str, made: _Verdicts, code: str, site: Span, calls: tuple[Span, ...]) -> Span:
-    """Return the asm statement whose opcode is wrong, or the call that chose the wrong helper."""
+def _blame_opcode(text: str, verdicts: _Verdicts, code: str, site: Span, calls: tuple[Span, ...]) -> Span:
+    """Return the asm statement whose opcode is wrong, or the call that selects the wrong helper."""
     if not calls:
         return site
-    right = [where for at, where, _ in made.good if at == site]
+    right = [where for at, where, _ in verdicts.good if at == site]
     for depth in range(len(calls), 0, -1):
         shared = any(where[:depth] == calls[:depth] for where in right)
         if not shared:
             name = re.match(r"[\w:]+", text[calls[depth - 1][0] :])
             helper = name[0] if name else ""
-            own = depth == len(calls) and not right and bool(_OWN_ASM.search(helper)) == (code == "trans_missing")
-            return site if own else calls[depth - 1]
+            in_helper = depth == len(calls) and not right and bool(_OWN_ASM.search(helper)) == (code == "trans_missing")
+            return site if in_helper else calls[depth - 1]
     return calls[0]

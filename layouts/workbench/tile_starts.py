@@ -1,4 +1,4 @@
-"""Verified reads that rest on where a swizzled tile starts, and buffers whose declared alignment is too small for it.
+"""Verified reads that depend on an assumed tile start, and buffers declared with too small an alignment.
 
 TMA and the descriptors take the XOR of a swizzle from the address (PTX ISA 9.1, 9.7.16.5): a tile that starts at a
 multiple of the pattern has no offset in it. TMA stores to multiples of 128 bytes.
@@ -20,7 +20,7 @@ _ALIGNED = r"(?:alignas|__align__|aligned(?:__)?)\s*\([^()]*\)"
 
 
 def list_assumed_starts(bench: Bench, operand: VerifiedOperand) -> list[Assumption]:
-    """List the addresses that a swizzled operand's tiles start at and whose alignment the text does not promise."""
+    """List the start addresses of a swizzled operand's tiles whose alignment the text does not guarantee."""
     if _get_pattern(operand) is None:
         return []
     return [one for one in bench.assumed if one.placed and one.key.removeprefix("at.") in operand.symbols]
@@ -36,8 +36,8 @@ def describe_assumed_start(operand: VerifiedOperand, start: Assumption) -> str:
 
 
 def find_small_alignments(text: str, bench: Bench) -> Iterator[Pitfall]:
-    """Yield declarations that promise less than the tiles in their buffers need: of tiles that TMA stores 128 bytes,
-    of those that threads store the swizzle's pattern.
+    """Yield declarations that guarantee less than their tiles need: 128 bytes if TMA stores them, the swizzle pattern
+    if threads do.
     """
     known = find_declared_alignments(text)
     for operand in bench.operands:
@@ -66,7 +66,7 @@ def _get_pattern(operand: VerifiedOperand) -> int | None:
 
 
 def _is_rounded(name: str, symbols: Iterable[str]) -> bool:
-    """Return whether an address is a buffer's plus a part of the same address: (1024 - smem % 1024) % 1024 bytes."""
+    """Return whether an address is rounded up from a buffer, e.g. smem + (1024 - smem % 1024) % 1024."""
     return any(re.search(r"[&%~]", symbol) and name in re.findall(r"[A-Za-z_]\w*", symbol) for symbol in symbols)
 
 

@@ -1,4 +1,4 @@
-"""TiledMMAs of a source text whose permutation the atoms do not divide: what `lanescope tiles mma` says of them."""
+"""Check TiledMMAs of a source text for permutations that the atoms do not divide, as `lanescope tiles mma` does."""
 
 from __future__ import annotations
 
@@ -43,15 +43,17 @@ def _check_body(body: dict[str, Any], term: SyntaxTerm) -> Iterator[Pitfall]:
     third = _find_permutation(term)
     span = third.span if isinstance(third, SyntaxTerm) else term.span
     try:
-        made = tiled_mma(body["atom"], body["atom_layout"], body["permutation"])
+        tiled = tiled_mma(body["atom"], body["atom_layout"], body["permutation"])
     except LayoutError as error:
         if error.code in _REFUSED:
             yield Pitfall("tiled_mma_refused", f"{error.message} {error.hint}", span)
         return
-    for note in list_closing_notes(made):
+    for note in list_closing_notes(tiled):
         modes = third.angle if isinstance(third, SyntaxTerm) and third.angle else third.args if third else ()
         wrong = [
-            n for n, (own, whole) in enumerate(zip(made.shape, get_closing_size(made), strict=True)) if own != whole
+            n
+            for n, (mode_size, closing_size) in enumerate(zip(tiled.shape, get_closing_size(tiled), strict=True))
+            if mode_size != closing_size
         ]
         mode = modes[wrong[0]] if modes and wrong and wrong[0] < len(modes) else None
         place = mode.span if isinstance(mode, SyntaxTerm) and mode.span != (0, 0) else span

@@ -1,6 +1,6 @@
-"""The storage that a tensor map or a CuTe layout leaves of an operand's tile, or what has to be given for one.
+"""Derive the storage of an operand's tile from a tensor map or a CuTe layout, or list the values that must be given.
 
-`operands.py` calls `lay_tile` with the store that `stores.py` chose; it asks again for the other major.
+`operands.py` calls `lay_tile` with the store that `stores.py` chose, and again for the other major.
 """
 
 from __future__ import annotations
@@ -25,34 +25,35 @@ from lanescope.workbench.results import Assumption
 from lanescope.workbench.scan import PrintedLayout
 from lanescope.workbench.stores import TileStore
 
-UNFILLED = "the TMA calls of the text fill"  # how an open value says that the loads are too few
+UNFILLED = "the TMA calls of the text fill"  # begins the reason of an open value whose loads are too few
 
 
 @dataclass(frozen=True, slots=True)
 class StoredTile:
-    """A storage that an operand's steps can be verified against: its first byte is put in by `make_storage`."""
+    """A storage that an operand's steps can be verified against; `make_storage` sets its first byte."""
 
     spec: Mapping[str, Any]
     assumed: tuple[Assumption, ...]
     why: str
     mn: int | None = None  # rows that one box or layout holds
-    stage_bytes: int = 0  # from one stage to the next, 0 where the text does not say
-    start: int | None = None  # its first byte, where the text says it
+    stage_bytes: int = 0  # from stage to stage, 0 if unknown
+    start: int | None = None  # its first byte, if the text gives it
 
-    def make_storage(self, base: int, seen: View) -> Storage:
-        return _make_storage(tuple({**self.spec, "base": base}.items()), seen.bits, seen.major)
+    def make_storage(self, base: int, view: View) -> Storage:
+        return _make_storage(tuple({**self.spec, "base": base}.items()), view.bits, view.major)
 
 
 @lru_cache(maxsize=256)
 def _make_storage(spec: tuple[tuple[str, Any], ...], bits: int, major: str) -> Storage:
-    """The storage of a description; every step of an operand and every other choice of what is assumed asks for it."""
+    """Return the storage of a description; cached, since every step and every varied assumption asks for it."""
     return storage(dict(spec), bits, major)
 
 
 @dataclass(frozen=True, slots=True)
 class TileRequest:
-    """The part of an operand that has to be stored: rows × depth elements of A or B. choices: values for what the text
-    leaves open, by key; filled: what the text's TMA loads fill of it.
+    """The part of an operand that must be stored: rows × depth elements of A or B.
+
+    choices: values for what the text leaves open, by key; filled: the part that the text's TMA loads fill.
     """
 
     operand: str
@@ -68,16 +69,17 @@ class TileRequest:
 
     @property
     def mn(self) -> str:
-        """What its rows are of."""
+        """The dimension of its rows, M or N."""
         return "M" if self.operand == "a" else "N"
 
 
-OpenValues = tuple[Assumption, ...]  # what has to be given first
+OpenValues = tuple[Assumption, ...]  # values that must be given first
 
 
 def lay_tile(store: TileStore, request: TileRequest) -> StoredTile | OpenValues:
-    """Return the storage that holds rows × depth elements of an operand, or what has to be given first. LayoutError
-    where a given value is wrong.
+    """Return the storage of rows × depth elements of an operand, or the values that must be given first.
+
+    LayoutError if a given value is wrong.
     """
     if store.map is not None:
         return _lay_map(store.piece, store.map, request)
@@ -85,26 +87,26 @@ def lay_tile(store: TileStore, request: TileRequest) -> StoredTile | OpenValues:
     return _lay_layout(store, store.layout, request.seen)
 
 
-def _lay_layout(store: TileStore, layout: PrintedLayout, seen: View) -> StoredTile | OpenValues:
-    counted = {None: "elements", seen.bits: "elements", 8: "bytes", 128: "chunks"}
+def _lay_layout(store: TileStore, layout: PrintedLayout, view: View) -> StoredTile | OpenValues:
+    counted = {None: "elements", view.bits: "elements", 8: "bytes", 128: "chunks"}
     unit = {} if layout.unit_bits else {"unit": counted.get(store.bits, "")}
     if not layout.unit_bits and not unit["unit"]:
-        why = f"its pointer counts {store.bits} bits, the instruction reads elements of {seen.bits}"
+        why = f"its pointer counts {store.bits} bits, the instruction reads elements of {view.bits}"
         return (Assumption(f"unit.{store.piece}", f"What {store.name} counts", "", why),)
     spec = {"kind": "cute", "layout": layout.text, **unit}
-    where = storage(spec, seen.bits, seen.major)
-    apart = (layout.stage_stride or 0) * (layout.unit_bits or seen.bits) // 8
-    return StoredTile(spec, (), f"the CuTe layout {layout.whole}", where.mn, apart, layout.start)
+    where = storage(spec, view.bits, view.major)
+    stage_bytes = (layout.stage_stride or 0) * (layout.unit_bits or view.bits) // 8
+    return StoredTile(spec, (), f"the CuTe layout {layout.whole}", where.mn, stage_bytes, layout.start)
 
 
 # tensor maps ----------------------------------------------------------------------------------------------------------
 
 
 def _lay_map(piece: int, tensor_map: TensorMap, request: TileRequest) -> StoredTile | OpenValues:
-    sizes, open_values = _box(piece, tensor_map, request.choices)
+    sizes, open_values = _find_box_sizes(piece, tensor_map, request.choices)
     if not sizes:
         return (Assumption(f"box.{piece}.0", "boxDim[0] of the tensor map", "", "the text does not give it"),)
-    swizzle, assumed = _swizzle(piece, tensor_map, sizes, request)
+    swizzle, assumed = _find_swizzle(piece, tensor_map, sizes, request)
     if swizzle is None:
         open_values += assumed
     if open_values:
@@ -118,7 +120,9 @@ def _lay_map(piece: int, tensor_map: TensorMap, request: TileRequest) -> StoredT
     return replace(where, assumed=(*assumed, *where.assumed)) if isinstance(where, StoredTile) else where
 
 
-def _box(piece: int, tensor_map: TensorMap, choices: Mapping[str, str]) -> tuple[list[int | None], list[Assumption]]:
+def _find_box_sizes(
+    piece: int, tensor_map: TensorMap, choices: Mapping[str, str]
+) -> tuple[list[int | None], list[Assumption]]:
     """Return the sizes of a box, and those that have to be given."""
     sizes, missing = list(tensor_map.box), []
     for n, size in enumerate(tensor_map.box):
@@ -131,7 +135,7 @@ def _box(piece: int, tensor_map: TensorMap, choices: Mapping[str, str]) -> tuple
     return sizes, missing
 
 
-def _swizzle(
+def _find_swizzle(
     piece: int, tensor_map: TensorMap, sizes: list[int | None], request: TileRequest
 ) -> tuple[str | None, list[Assumption]]:
     """Return the swizzle of a tensor map, None if it has to be given; and what was assumed or has to be given."""
@@ -148,21 +152,21 @@ def _swizzle(
 
 
 def _explain_open(tensor_map: TensorMap, field: str) -> str:
-    """Return what the text says of a field that it leaves open; a map that is encoded elsewhere has names for -D."""
-    said = tensor_map.symbols.get(field, "")
+    """Explain why a field is open; for a map that is encoded elsewhere, with the names for -D."""
+    name = tensor_map.symbols.get(field, "")
     if tensor_map.source == LOADED:
-        return f"no code here encodes the map; {GIVEN_AS} {said}"
-    return f"{SAID_AS} {said}" if said else "the text does not give it"
+        return f"no code here encodes the map; {GIVEN_AS} {name}"
+    return f"{SAID_AS} {name}" if name else "the text does not give it"
 
 
 @dataclass(frozen=True, slots=True)
 class _Cover:
-    """How boxes of a tensor map cover a tile: `boxes` one after the other along the lines make a panel,
-    `panels` one after the other along the inner dimension the tile.
+    """How boxes of a tensor map cover a tile.
 
-    width: bytes of a box's line; pitch: bytes from one line to the next; lines: of one box; total: of one panel; along:
-    elements that the steps reach along the inner dimension; reached: lines that have to lie in one panel; deep: panels
-    that lie in one box, so that no other box goes on behind its lines.
+    `boxes` in sequence along the lines form a panel, `panels` in sequence along the inner dimension the tile. width:
+    bytes of a box's line; pitch: bytes from line to line; lines: of one box; total: of one panel; along: elements that
+    the steps reach along the inner dimension; reached: lines that one panel must have; deep: panels within one box,
+    after which no other box can continue the lines.
     """
 
     width: int
@@ -188,22 +192,24 @@ class _Cover:
 
 
 def _lay_boxes(tensor_map: TensorMap, sizes: list[int], swizzle: str, request: TileRequest) -> StoredTile | OpenValues:
-    """Return boxes where the text's loads put them; where none is seen, one after the other: along the lines first,
-    then along the inner dimension. That is K where wgmma reads elements of this size K-major only.
+    """Place boxes where the text's loads put them, else in sequence: along the lines first, then along the inner
+    dimension.
+
+    The inner dimension is K if wgmma reads elements of this size K-major only.
     """
-    inner, assumed = _inner(tensor_map, request)
-    cover = _cover(tensor_map, sizes, swizzle, inner, request)
+    inner, assumed = _find_inner(tensor_map, request)
+    cover = _cover_tile(tensor_map, sizes, swizzle, inner, request)
     boxes_key, panel_key = f"boxes.{request.operand}", f"panel.{request.operand}"
     filled = None if {boxes_key, panel_key} & request.choices.keys() else request.filled
-    stride, sure, lost = _placed_by_loads(cover, filled)
+    stride, sure, gap = _place_by_loads(cover, filled)
     if cover.boxes > 1 and cover.deep > 1:
-        sure, lost = False, lost or "a box has its further panels there, and where another box lies is not followed"
+        sure, gap = False, gap or "a box has its further panels there; the position of another box is not evaluated"
     if cover.boxes > 1 and not sure:
-        assumed.append(_assume_boxes(cover, inner, lost, request))
+        assumed.append(_assume_boxes(cover, inner, gap, request))
     if cover.panels > 1 and not sure and not any(value.missing for value in assumed):
         if panel_key in request.choices:
             stride = _parse_number(request.choices[panel_key], panel_key)
-        assumed.append(_assume_panel(cover, inner, lost, sizes[0], stride, request))
+        assumed.append(_assume_panel(cover, inner, gap, sizes[0], stride, request))
     if open_values := tuple(value for value in assumed if value.missing):
         return open_values
     spec = {**make_panel_storage(cover.width, cover.total, swizzle, inner=inner), "inner_stride": stride}
@@ -215,7 +221,7 @@ def _lay_boxes(tensor_map: TensorMap, sizes: list[int], swizzle: str, request: T
     )
 
 
-def _cover(tensor_map: TensorMap, sizes: list[int], swizzle: str, inner: str, request: TileRequest) -> _Cover:
+def _cover_tile(tensor_map: TensorMap, sizes: list[int], swizzle: str, inner: str, request: TileRequest) -> _Cover:
     seen, base = request.seen, tensor_map.storage or {}
     cut = base.get("kind") == "atoms"  # by the map itself, into panels
     width = int(base["width_bytes"]) if cut else sizes[0] * (tensor_map.element_bits or seen.bits) // 8
@@ -238,7 +244,7 @@ def _cover(tensor_map: TensorMap, sizes: list[int], swizzle: str, inner: str, re
     )
 
 
-def _inner(tensor_map: TensorMap, request: TileRequest) -> tuple[str, list[Assumption]]:
+def _find_inner(tensor_map: TensorMap, request: TileRequest) -> tuple[str, list[Assumption]]:
     """Return the dimension along a box's inner side, K or MN, and what was assumed for it."""
     key, seen, choices = f"inner.{request.operand}", request.seen, request.choices
     named = find_inner_dimension(tensor_map, request.operand) or (
@@ -254,33 +260,31 @@ def _inner(tensor_map: TensorMap, request: TileRequest) -> tuple[str, list[Assum
     return chosen, [Assumption(key, f"Inner dimension of {request.name}’s tensor map", chosen, why, ("K", "MN"))]
 
 
-def _placed_by_loads(cover: _Cover, filled: FilledTile | None) -> tuple[int, bool, str]:
-    """Return the bytes from one panel to the next, whether the text's loads say where every box lies and, where they
-    fill too few, how many.
-    """
+def _place_by_loads(cover: _Cover, filled: FilledTile | None) -> tuple[int, bool, str]:
+    """Return (bytes from panel to panel, whether the loads determine every box, a message if they are too few)."""
     if filled is None:
         return cover.stride, False, ""
     if filled.has_all(cover.offsets):
         return cover.stride, True, ""
     if filled.may_have_all(cover.offsets):
         return cover.stride, False, ""
-    apart = filled.find_distance(cover.panels)
-    if cover.boxes == 1 and apart >= cover.pitch * cover.lines:
-        return apart, True, ""
+    distance = filled.find_distance(cover.panels)
+    if cover.boxes == 1 and distance >= cover.pitch * cover.lines:
+        return distance, True, ""
     there = len(filled.offsets.intersection(cover.offsets))
     return cover.stride, False, f"{UNFILLED} {there} of the tile’s {len(cover.offsets)} boxes"
 
 
-def _assume_boxes(cover: _Cover, inner: str, lost: str, request: TileRequest) -> Assumption:
-    """Return that the boxes of a panel lie one after the other, without a value where that has to be given."""
+def _assume_boxes(cover: _Cover, inner: str, gap: str, request: TileRequest) -> Assumption:
+    """Return the assumption that the boxes of a panel are in sequence, without a value if it must be given."""
     key, boxes, choices = f"boxes.{request.operand}", str(cover.boxes), request.choices
     side = request.mn if inner == "K" else "K"
     whose = "one instruction takes" if inner == "K" or request.seen.k > cover.lines else "the steps take"
     value, why = boxes, f"the box has {cover.lines} of {side} and {whose} {cover.reached}"
-    if lost:
-        value, why = "", f"{why}; {lost}"
+    if gap:
+        value, why = "", f"{why}; {gap}"
     elif choices.get(key, boxes) != boxes:
-        value, why = "", f"{why}: the text does not say where the rest lies"
+        value, why = "", f"{why}: the text does not give the address of the rest"
     elif key in choices:
         why = "as given"
     else:
@@ -288,13 +292,13 @@ def _assume_boxes(cover: _Cover, inner: str, lost: str, request: TileRequest) ->
     return Assumption(key, f"Boxes of {request.name}’s tensor map along {side}", value, why, (boxes, "1"))
 
 
-def _assume_panel(cover: _Cover, inner: str, lost: str, width: int, stride: int, request: TileRequest) -> Assumption:
-    """Return the bytes from one panel to the next, without a value where they have to be given."""
+def _assume_panel(cover: _Cover, inner: str, gap: str, width: int, stride: int, request: TileRequest) -> Assumption:
+    """Return the assumed bytes from panel to panel, without a value if they must be given."""
     key, way = f"panel.{request.operand}", "K" if inner == "K" else request.mn
     label = f"Bytes from one panel of {request.name} along {way} to the next"
     why = f"the box is {width} elements wide, and the steps reach {cover.along}"
-    if lost:
-        return Assumption(key, label, "", f"{why}; {lost}")
+    if gap:
+        return Assumption(key, label, "", f"{why}; {gap}")
     if key in request.choices:
         return Assumption(key, label, str(stride), "as given")
     why += f": {cover.panels} panels of {width} along {way}, {cover.total} lines each"
@@ -305,14 +309,14 @@ def find_inner_dimension(tensor_map: TensorMap, operand: str) -> str | None:
     """Return the dimension along a box's inner side, K or MN, where the names of the tensor's dimensions say so."""
     first, second = (set(map(str.lower, split_name(tensor_map.symbols.get(f"dims[{n}]", "")))) for n in range(2))
     mn = {"a": "m", "b": "n"}[operand]
-    if _only_in(first, second, "k") or _only_in(second, first, mn):
+    if _list_only_in(first, second, "k") or _list_only_in(second, first, mn):
         return "K"
-    if _only_in(second, first, "k") or _only_in(first, second, mn):
+    if _list_only_in(second, first, "k") or _list_only_in(first, second, mn):
         return "MN"
     return None
 
 
-def _only_in(names: Collection[str], others: Collection[str], name: str) -> bool:
+def _list_only_in(names: Collection[str], others: Collection[str], name: str) -> bool:
     return name in names and name not in others
 
 

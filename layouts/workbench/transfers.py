@@ -1,4 +1,4 @@
-"""TMA copies of kernels: which map fills which buffer, and whether a barrier expects the bytes that they bring.
+"""TMA copies of kernels: which map fills which buffer, and whether a barrier expects the bytes that they transfer.
 
 Rules: PTX ISA 9.1, 9.7.13.15.5 (expect-tx, complete-tx) and 9.7.9.27 (cp.async.bulk, cp.async.bulk.tensor).
 """
@@ -42,16 +42,17 @@ _QUALIFIER = re.compile(r"::(%\w+|%\[\w+\])")
 _ELSEWHERE = re.compile(r"multicast|cta_group::2|mapa|shared::cluster\.b64|im2col")  # bytes of, or for, other CTAs
 _NAMED_LOAD = re.compile(r"cp_async_bulk_tensor_[1-5]d_global_to_shared")
 _LONGEST = 80  # characters of an argument that names a map
-CUT_TURNS = frozenset(MOST_ITERATIONS)  # after so many a loop may have been left
+CUT_TURNS = frozenset(MOST_ITERATIONS)  # a loop with this many iterations may have been cut
 Loops = tuple[tuple[str, SymbolicInt], ...]
 _Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True)
 class TileCopy:
-    """A copy into shared memory. to: its byte address, None if that is open; barrier: what names the barrier that
-    counts its bytes; maps: what its map may be called; at: its coordinates, innermost first; count: its bytes, None
-    where the map says them.
+    """A copy into shared memory.
+
+    to: its byte address, None if open; barrier: the key of the barrier that counts its bytes; maps: possible names of
+    its map; at: its coordinates, innermost first; count: its bytes, None if the map determines them.
     """
 
     event: KernelEvent
@@ -73,7 +74,7 @@ class ExpectedBytes:
 
 
 def find_transfer_mistakes(text: KernelText) -> list[Pitfall]:
-    """Find barriers that expect other bytes than the copies bring, each line once."""
+    """Find barriers whose expected bytes differ from those that the copies transfer; each line once."""
     if "expect_tx" not in text.code.text and "arrive_tx" not in text.code.text:
         return []
     found: dict[Span, Pitfall] = {}
@@ -86,29 +87,29 @@ def find_transfer_mistakes(text: KernelText) -> list[Pitfall]:
 def _check_bytes(
     kernel: KernelRun, maps: Sequence[TensorMap], endless: frozenset[str], blank: str
 ) -> Iterator[Pitfall]:
-    """Yield the first expect-tx of each barrier that is not the bytes of its copies in any turn of the loops."""
+    """Yield the first expect-tx of each barrier that never equals the bytes of its copies."""
     expected, copies = _read_transfers(kernel, blank)
     groups: dict[tuple[str, str], list[ExpectedBytes]] = {}
     for one in expected:
         groups.setdefault((one.barrier, _key_loops(one.event.loops)), []).append(one)
-    told: set[Span] = set()
-    for own in groups.values():
-        first = own[0]
+    reported: set[Span] = set()
+    for group in groups.values():
+        first = group[0]
         brought = _find_brought(first, expected, copies)
-        arms = {one.event.arms for one in own} | {copy.event.arms for copy in brought}
+        arms = {one.event.arms for one in group} | {copy.event.arms for copy in brought}
         depth = len(first.event.loops)
-        if not brought or len(arms) > 1 or _may_be_cut(brought, depth, endless) or first.span in told:
+        if not brought or len(arms) > 1 or _may_be_cut(brought, depth, endless) or first.span in reported:
             continue
         sizes = _require_known(_count_bytes(copy, maps) for copy in brought)
-        counts = _require_known(one.count for one in own)
+        counts = _require_known(one.count for one in group)
         if sizes is None or counts is None or sum(sizes) == sum(counts):
             continue
-        told.add(first.span)
-        yield Pitfall("expect_tx_bytes", _describe(sum(counts), sizes, sum(sizes)), first.span)
+        reported.add(first.span)
+        yield Pitfall("expect_tx_bytes", _describe_transfer(sum(counts), sizes, sum(sizes)), first.span)
 
 
 def _read_transfers(kernel: KernelRun, blank: str) -> tuple[list[ExpectedBytes], list[TileCopy]]:
-    """Return every expect-tx and every copy of a kernel; none where one of them is not read, or anything is open."""
+    """Return every expect-tx and every copy of a kernel; none if one of them could not be parsed or is open."""
     if not is_known(kernel):
         return [], []
     expected = [read_expected(event) for event in kernel.events if event.kind == "expect"]
@@ -119,7 +120,7 @@ def _read_transfers(kernel: KernelRun, blank: str) -> tuple[list[ExpectedBytes],
 def _find_brought(
     expected: ExpectedBytes, every: Sequence[ExpectedBytes], copies: Sequence[TileCopy]
 ) -> list[TileCopy]:
-    """Return the copies of a barrier in the loops around an expect-tx, without those of an expect-tx further inside."""
+    """Return the copies of a barrier in the loops around an expect-tx, except those of a nested expect-tx."""
     around = expected.event.loops
     nested = [one.event.loops for one in every if one.barrier == expected.barrier]
     inner = [loops for loops in nested if len(loops) > len(around)]  # whose copies are their own
@@ -133,7 +134,7 @@ def _find_brought(
 
 
 def _require_known(values: Iterable[_Value | None]) -> list[_Value] | None:
-    """Return values of which none is open; None if one is."""
+    """Return the values; None if one is open."""
     every = list(values)
     known = [value for value in every if value is not None]
     return known if len(known) == len(every) else None
@@ -149,7 +150,9 @@ def is_known(kernel: KernelRun, open_forms: re.Pattern[str] = _ELSEWHERE) -> boo
 
 
 def _read_form(run: object) -> str:
-    """Return the PTX of an asm statement with the numbers in its opcodes: cta_group::%5. Else ""."""
+    """Return the PTX of an asm statement with numbers substituted in its opcodes (cta_group::%5); "" for other
+    statements.
+    """
     if not isinstance(run, AsmRun):
         return ""
 
@@ -160,11 +163,11 @@ def _read_form(run: object) -> str:
     return _QUALIFIER.sub(fill, join_strings(run.text))
 
 
-def _describe(wanted: int, sizes: Sequence[int], brought: int) -> str:
+def _describe_transfer(expected: int, sizes: Sequence[int], brought: int) -> str:
     parts = f" ({' + '.join(f'{size:,}' for size in sizes)})" if 1 < len(sizes) <= 4 else ""
-    late = "the wait never ends" if wanted > brought else "the phase may end before all has arrived, or never"
+    late = "the wait never ends" if expected > brought else "the phase may end before all has arrived, or never"
     return (
-        f"The barrier expects {wanted:,} bytes, and the {'boxes' if len(sizes) > 1 else 'box'} loaded on it"
+        f"The barrier expects {expected:,} bytes, and the {'boxes' if len(sizes) > 1 else 'box'} loaded on it"
         f" bring{'s' if len(sizes) == 1 else ''} {brought:,}{parts}: {late}."
     )
 
@@ -183,18 +186,19 @@ def read_expected(event: KernelEvent) -> ExpectedBytes | None:
             return None
         barrier, _, _ = find_operand_argument(run, match[1], 0)
         value, span, _ = find_operand_argument(run, match[2], 0)
-        return ExpectedBytes(event, _name(barrier), value.known if value is not None else None, span)
+        return ExpectedBytes(event, _get_name(barrier), value.known if value is not None else None, span)
     if isinstance(run, BodilessCall) and len(run.term.arguments) > 1:
         barrier_at = 0 if run.term.head != "mbarrier_arrive_expect_tx" else -2
         value = get_integer(run.term.arguments[-1])
         known = value.known if value is not None else None
-        return ExpectedBytes(event, _name(run.term.arguments[barrier_at]), known, run.term.span)
+        return ExpectedBytes(event, _get_name(run.term.arguments[barrier_at]), known, run.term.span)
     return None
 
 
 def read_copy(event: KernelEvent, blank: str) -> TileCopy | None:
-    """Read a copy into shared memory: of PTX, or of libcu++; None for one that is not read, or another. blank: the text
-    without comments, whose words name the map, too.
+    """Parse a copy into shared memory in PTX or libcu++; None for anything else.
+
+    blank: the text without comments, whose words may name the map.
     """
     run = event.run
     if isinstance(run, AsmRun):
@@ -204,31 +208,35 @@ def read_copy(event: KernelEvent, blank: str) -> TileCopy | None:
             to, barrier = (find_operand_argument(run, tensor[n], 0)[0] for n in (1, 4))
             at = tuple(find_operand_argument(run, one.strip(), 0)[0] for one in tensor[3].split(","))
             names = _list_names(run, tensor[2]) | _list_words(blank, find_operand_argument(run, tensor[2], 0)[1])
-            return TileCopy(event, _plain(to), _name(barrier), names, at)
+            return TileCopy(event, _strip_address(to), _get_name(barrier), names, at)
         if plain is not None:
             to, barrier = (find_operand_argument(run, plain[n], 0)[0] for n in (1, 4))
             count = find_operand_number(run, plain[3])
-            return TileCopy(event, _plain(to), _name(barrier), frozenset(), (), -1 if count is None else count)
+            return TileCopy(
+                event, _strip_address(to), _get_name(barrier), frozenset(), (), -1 if count is None else count
+            )
         return None
     if isinstance(run, BodilessCall) and _NAMED_LOAD.fullmatch(run.term.head) and len(run.term.arguments) >= 4:
         to, tensor_map, *places, barrier = run.term.arguments
         known = get_integer(to) if isinstance(to, Pointer | SymbolicInt) else None
         written = find_argument_span(blank, run.term.span, 1)
         names = _list_value_names(tensor_map) | (_list_words(blank, written) if written is not None else set())
-        return TileCopy(event, _plain(known), _name(barrier), names, tuple(get_integer(one) for one in places))
+        return TileCopy(
+            event, _strip_address(known), _get_name(barrier), names, tuple(get_integer(place) for place in places)
+        )
     return None
 
 
 def find_map(copy: TileCopy, maps: Sequence[TensorMap]) -> TensorMap | None:
-    """Find the tensor map of a copy, by its name, else by the operand that it is named for; None if that fits none, or
-    several of other boxes.
+    """Find the tensor map of a copy by its name, else by the operand in the name; None if none or several different
+    ones fit.
     """
     named = [one for one in maps if any(name.lstrip("&") in copy.maps for name in one.names)]
     letter = find_operand_letter(*copy.maps)
     if len(named) != 1 and letter is not None:
         same = len({(one.box, one.element_bits, one.swizzle) for one in named}) == 1
-        own = [one for one in named or maps if find_operand_letter(*one.names) == letter]
-        named = own or (named if same else [])
+        lettered = [one for one in named or maps if find_operand_letter(*one.names) == letter]
+        named = lettered or (named if same else [])
     kinds = {(one.box, one.element_bits, one.swizzle) for one in named}
     return named[0] if len(kinds) == 1 else None
 
@@ -264,12 +272,12 @@ def _list_value_names(value: object) -> frozenset[str]:
     return frozenset(filter(None, names))
 
 
-def _plain(value: SymbolicInt | None) -> LinearExpression | None:
+def _strip_address(value: SymbolicInt | None) -> LinearExpression | None:
     return value.plain if value is not None else None
 
 
-def _name(value: object) -> str:
-    """Return what tells a barrier from others."""
+def _get_name(value: object) -> str:
+    """Return a key that identifies a barrier."""
     integer = get_integer(value) if value is not None and not isinstance(value, str) else None
     return str(integer.plain) if integer is not None and integer.plain is not None else str(value)
 
@@ -278,12 +286,12 @@ def _key_loops(loops: Loops) -> str:
     return ", ".join(f"{name} = {value}" for name, value in loops)
 
 
-def _is_inside(copy: TileCopy, around: Loops) -> bool:
-    return _key_loops(copy.event.loops[: len(around)]) == _key_loops(around)
+def _is_inside(copy: TileCopy, outer: Loops) -> bool:
+    return _key_loops(copy.event.loops[: len(outer)]) == _key_loops(outer)
 
 
 def _may_be_cut(copies: Sequence[TileCopy], depth: int, endless: frozenset[str]) -> bool:
-    """Return whether a loop of the copies alone has, or may have, more turns than were followed."""
+    """Return whether a loop around the copies may have more iterations than were followed."""
     turns: dict[str, set[str]] = {}
     for copy in copies:
         for name, value in copy.event.loops[depth:]:

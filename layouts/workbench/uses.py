@@ -1,7 +1,7 @@
-"""Which descriptor is given to which operand of which instruction, each time that a text's loops run it.
+"""Find which descriptor each instruction gets for each operand, for every iteration of the text's loops.
 
-`contents.py` calls `find_code_uses` for asm statements, calls and bare descriptors (`words.py` has printed words);
-`bench_builder.py` calls `group_by_tile` to tell apart the uses that read different tiles.
+`contents.py` calls `find_code_uses` for asm statements, calls and bare descriptors; `words.py` handles printed words.
+`bench_builder.py` calls `group_by_tile` to separate uses that read different tiles.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
 from lanescope.reader.immediates import find_transposes
-from lanescope.workbench.addresses import start_names
+from lanescope.workbench.addresses import list_start_names
 from lanescope.workbench.asm_operands import can_be_word, count_left_out, find_operand_argument
 from lanescope.workbench.descriptor_arguments import ArgumentSources, DescriptorArgument
 from lanescope.workbench.mma_runs import find_mma_runs
@@ -31,13 +31,15 @@ if TYPE_CHECKING:
     from lanescope.ptx.instruction import Instruction
 
 MOST = 256  # uses of one text
-_CALL = re.compile(r"mma|gemm", re.I)  # what a call that takes descriptors is called
+_CALL = re.compile(r"mma|gemm", re.I)  # name of a call that takes descriptors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescriptorUse:
-    """One run of an instruction. arguments: operand → its descriptor; why: what says so; site: where it stands, with
-    the calls around it; loops: (variable, value), outermost first; of: the function it runs in.
+    """One execution of an instruction with its descriptors.
+
+    arguments: operand → descriptor; why: how each was identified; site: the instruction's place and the calls around
+    it; loops: (variable, value), outermost first; of: the function it runs in.
     """
 
     mention: InstructionMention | None
@@ -47,36 +49,38 @@ class DescriptorUse:
     loops: tuple[tuple[str, int], ...]
     of: str
     order: int
-    assumed: bool = False  # which operand it is
-    computed: bool = True  # by code, whose shifts were seen
+    assumed: bool = False  # whether the operand is assumed
+    computed: bool = True  # by code, so that its shifts are known
     sure: bool = True  # whether the text says which instruction it is, not only that it has some
     registers: bool | None = None
-    again: bool = False  # a printed word that its forerunner has, too, and that stands for a step of its own
+    again: bool = False  # a printed word that repeats the previous one but is a step of its own
     majors: Mapping[str, str] = field(default_factory=dict)
 
 
 def find_code_uses(
     evaluation: Evaluation, mentions: tuple[InstructionMention, ...], tcgen05: bool = False, target: str = ""
 ) -> list[DescriptorUse]:
-    """Find the uses of a text's code: executed asm statements, else calls given descriptors, else the descriptors.
+    """List the uses in code: executed asm statements, else calls with descriptors, else the descriptors alone.
 
-    tcgen05: whether those of tcgen05.mma are among them, as a target has them; as any where it is "".
+    tcgen05: whether uses of tcgen05.mma are included, decoded for `target` ("" for any).
     """
     sources = ArgumentSources(evaluation)
-    ran = find_asm_uses(evaluation.assembled, mentions)
+    asm_uses = find_asm_uses(evaluation.assembled, mentions)
     if tcgen05:
-        ran += find_tcgen05_uses(evaluation.assembled, target)
-    loose = [replace(use, arguments=sources.find_arguments(use.arguments)) for use in ran]
-    seen = {g.value for use in loose for g in use.arguments.values()}
+        asm_uses += find_tcgen05_uses(evaluation.assembled, target)
+    loose = [replace(use, arguments=sources.find_arguments(use.arguments)) for use in asm_uses]
+    descriptor_values = {g.value for use in loose for g in use.arguments.values()}
     calls = [
-        use for use in find_call_uses(evaluation, mentions) if not seen & {g.value for g in use.arguments.values()}
+        use
+        for use in find_call_uses(evaluation, mentions)
+        if not descriptor_values & {g.value for g in use.arguments.values()}
     ]
     uses = sorted([*loose, *calls], key=lambda use: use.order)
     if uses:
         return uses[:MOST]
     fed = any(
         "mma" in run.text for run in evaluation.assembled
-    )  # whose descriptors are open: which of these is whose is too
+    )  # their descriptors are open, hence also which of these they read
     return [use for use in find_unread_descriptors(evaluation, mentions) if not (fed and use.assumed)][:MOST]
 
 
@@ -85,7 +89,7 @@ def find_code_uses(
 
 @dataclass(frozen=True, slots=True)
 class _Wgmma:
-    """An asm statement with a wgmma. cut: operands that the text leaves out before the descriptors."""
+    """An asm statement with a wgmma. cut: operands that the text omits before the descriptors."""
 
     ran: AsmRun
     mention: InstructionMention
@@ -100,9 +104,9 @@ class _Wgmma:
         """Map each operand to its descriptor."""
         arguments: dict[str, DescriptorArgument] = {}
         for name, argument in zip("ab", self.mention.arguments[1:3], strict=True):
-            value, span, around = find_operand_argument(self.ran, argument, self.cut)
+            value, span, enclosing = find_operand_argument(self.ran, argument, self.cut)
             if value is not None and not (name == "a" and self.registers) and can_be_word(value):
-                arguments[name] = DescriptorArgument(value, span, argument, around)
+                arguments[name] = DescriptorArgument(value, span, argument, enclosing)
         return arguments
 
     def immediates(self) -> dict[str, int | None]:
@@ -112,13 +116,13 @@ class _Wgmma:
         return {name: None if value is None else value.known for name, value in values.items()}
 
 
-_MAJORS: dict[int | None, str] = {0: "K", 1: "MN"}  # transpose immediate → the major that it says
+_MAJORS: dict[int | None, str] = {0: "K", 1: "MN"}  # transpose immediate → major
 
 
-def _wgmmas(ran: Iterable[AsmRun]) -> Iterator[tuple[AsmRun, InstructionMention]]:
-    """Yield asm statements with a wgmma that names D, A and B."""
+def _find_wgmmas(asm_runs: Iterable[AsmRun]) -> Iterator[tuple[AsmRun, InstructionMention]]:
+    """Yield (asm statement, wgmma that names D, A and B)."""
     parsed: dict[str, InstructionMention | None] = {}
-    for run in ran:
+    for run in asm_runs:
         if "mma" not in run.text:
             continue
         if run.text not in parsed:
@@ -128,27 +132,27 @@ def _wgmmas(ran: Iterable[AsmRun]) -> Iterator[tuple[AsmRun, InstructionMention]
             yield run, mention
 
 
-def _find_stated_majors(ran: Iterable[AsmRun]) -> dict[str, str]:
+def _find_stated_majors(asm_runs: Iterable[AsmRun]) -> dict[str, str]:
     """Map each operand to the major that every asm statement with a transpose immediate states."""
-    said: dict[str, set[str]] = {}
-    for run, mention in _wgmmas({each.text: each for each in ran}.values()):
+    stated: dict[str, set[str]] = {}
+    for run, mention in _find_wgmmas({each.text: each for each in asm_runs}.values()):
         wgmma = _Wgmma(run, mention, count_left_out(run, mention.arguments[1:3]))
         for name, immediate in wgmma.immediates().items():
-            said.setdefault(name, set()).add(_MAJORS.get(immediate, ""))
-    return {name: next(iter(each)) for name, each in said.items() if len(each) == 1 and each != {""}}
+            stated.setdefault(name, set()).add(_MAJORS.get(immediate, ""))
+    return {name: next(iter(each)) for name, each in stated.items() if len(each) == 1 and each != {""}}
 
 
-def find_asm_uses(ran: Iterable[AsmRun], mentions: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
-    """Find the uses of asm statements with a wgmma, whose operands are numbered."""
+def find_asm_uses(asm_runs: Iterable[AsmRun], mentions: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
+    """List the uses of asm statements with a wgmma and numbered operands."""
     uses = []
-    for run, mention in _wgmmas(ran):
+    for run, mention in _find_wgmmas(asm_runs):
         descriptors = mention.arguments[2:3] if mention.registers else mention.arguments[1:3]
-        use = _of_wgmma(_Wgmma(run, mention, count_left_out(run, descriptors)), mentions)
+        use = _make_wgmma_use(_Wgmma(run, mention, count_left_out(run, descriptors)), mentions)
         uses += [use] if use is not None else []
     return uses
 
 
-def _of_wgmma(wgmma: _Wgmma, mentions: tuple[InstructionMention, ...]) -> DescriptorUse | None:
+def _make_wgmma_use(wgmma: _Wgmma, mentions: tuple[InstructionMention, ...]) -> DescriptorUse | None:
     """Return the use of an asm statement; None if none of its descriptors is known."""
     arguments, run = wgmma.find_arguments(), wgmma.ran
     if not arguments:
@@ -163,27 +167,27 @@ def _of_wgmma(wgmma: _Wgmma, mentions: tuple[InstructionMention, ...]) -> Descri
         of=_format_call_names(run.calls),
         order=run.order,
         registers=wgmma.registers,
-        majors={name: _MAJORS[said] for name, said in wgmma.immediates().items() if said in _MAJORS},
+        majors={name: _MAJORS[immediate] for name, immediate in wgmma.immediates().items() if immediate in _MAJORS},
     )
 
 
-def find_tcgen05_uses(ran: Iterable[AsmRun], target: str = "") -> list[DescriptorUse]:
+def find_tcgen05_uses(asm_runs: Iterable[AsmRun], target: str = "") -> list[DescriptorUse]:
     """Find the uses of asm statements with a tcgen05.mma whose instruction descriptor is known."""
     uses = []
     start = fit_format(TCGEN05, target).get_field(START.name)
-    for mma in find_mma_runs(ran, target):
+    for mma in find_mma_runs(asm_runs, target):
         run = mma.run
         arguments: dict[str, DescriptorArgument] = {}
         cut = count_left_out(run, [argument for _, argument in mma.descriptors])
         for name, argument in mma.descriptors:
-            value, span, around = find_operand_argument(run, argument, cut)
+            value, span, enclosing = find_operand_argument(run, argument, cut)
             if value is not None and can_be_word(value):
-                arguments[name] = DescriptorArgument(value, span, argument, around, start)
+                arguments[name] = DescriptorArgument(value, span, argument, enclosing, start)
         if not arguments:
             continue
         uses.append(
             DescriptorUse(
-                # a stand-in: it has of an instruction what the workbench asks for
+                # a stand-in: it has the attributes of an instruction that the workbench uses
                 mention=InstructionMention(cast("Instruction", mma.instruction), run.span),
                 arguments=arguments,
                 why={n: f"operand {n} of the asm statement is {g.name}" for n, g in arguments.items()},
@@ -206,32 +210,32 @@ def find_call_uses(evaluation: Evaluation, mentions: tuple[InstructionMention, .
     known: dict[tuple[int, Any], list[FoundDescriptor]] = {}
     for bodiless in evaluation.found:
         known.setdefault((bodiless.value.const, bodiless.value.pieces), []).append(bodiless)
-    uses = (_of_call(call, known, mentions, evaluation.text) for call in _list_bodiless_calls(evaluation))
+    uses = (_make_call_use(call, known, mentions, evaluation.text) for call in _list_bodiless_calls(evaluation))
     return [use for use in uses if use is not None]
 
 
-def _of_call(
+def _make_call_use(
     call: BodilessCall,
     known: Mapping[tuple[int, Any], Sequence[FoundDescriptor]],
     mentions: tuple[InstructionMention, ...],
     text: str,
 ) -> DescriptorUse | None:
     """Return the use of a call; None if it takes no descriptors, or its name does not suggest a multiplication."""
-    words = _descriptors(call, known)
+    words = _list_descriptors(call, known)
     atom = find_atom_mention(call) if words else None
     if not words or (len(words) == 1 and atom is None and not _CALL.search(call.term.head)):
         return None
-    mention = atom or _mention_of(call.term.span, mentions)
+    mention = atom or _find_mention(call.term.span, mentions)
     registers = in_registers(mention)
-    named = [find_operand_letter(*start_names(value)) for value in words]
-    which = _operands_of(named, registers)
+    named = [find_operand_letter(*list_start_names(value)) for value in words]
+    which = _name_operands(named, registers)
     if not which:
         return None
     descriptors = {name: words[n] for name, n in which.items()}
     return DescriptorUse(
         mention=mention,
         arguments={
-            name: _given_by(call.term.span, known[v.const, v.pieces], v, text) for name, v in descriptors.items()
+            name: _find_arguments(call.term.span, known[v.const, v.pieces], v, text) for name, v in descriptors.items()
         },
         why={n: _explain_operand(n, at, words[at], call.term.head, registers) for n, at in which.items()},
         site=(call.term.span, *(span for _, span in call.calls)),
@@ -245,7 +249,7 @@ def _of_call(
     )
 
 
-def _descriptors(call: BodilessCall, known: Collection[tuple[int, Any]]) -> list[SymbolicInt]:
+def _list_descriptors(call: BodilessCall, known: Collection[tuple[int, Any]]) -> list[SymbolicInt]:
     """Return the arguments of a call that are descriptors built by the text."""
     values = (get_integer(value) for value in call.term.arguments if not isinstance(value, str))
     return [v for v in values if v is not None and (v.const, v.pieces) in known and can_be_word(v)]
@@ -262,7 +266,7 @@ def _list_bodiless_calls(evaluation: Evaluation) -> Iterator[BodilessCall]:
     return (call for call in evaluation.made if not any(low <= call.term.span[0] < high for low, high in inside))
 
 
-def _mention_of(call: Span, mentions: Iterable[InstructionMention]) -> InstructionMention | None:
+def _find_mention(call: Span, mentions: Iterable[InstructionMention]) -> InstructionMention | None:
     """Return the instruction inside a call, else the text's first that reads descriptors, as last mentioned."""
     inside = next((m for m in mentions if call[0] <= m.span[0] < call[1]), None)
     if inside is not None:
@@ -272,7 +276,7 @@ def _mention_of(call: Span, mentions: Iterable[InstructionMention]) -> Instructi
     return next((m for m in reversed(by_descriptor) if m.instruction.ptx == first), None)
 
 
-def _operands_of(named: Sequence[str | None], registers: bool) -> dict[str, int]:
+def _name_operands(named: Sequence[str | None], registers: bool) -> dict[str, int]:
     """Map each operand to the index of its descriptor in a call; named: what the names of their addresses suggest."""
     letters = list(named)
     if letters == ["b", "a"]:  # every such function takes A's first: these two are exchanged
@@ -288,28 +292,28 @@ def _operands_of(named: Sequence[str | None], registers: bool) -> dict[str, int]
     return operands
 
 
-def _given_by(call: Span, same: Sequence[FoundDescriptor], value: SymbolicInt, text: str) -> DescriptorArgument:
+def _find_arguments(call: Span, same: Sequence[FoundDescriptor], value: SymbolicInt, text: str) -> DescriptorArgument:
     """Return a call's descriptor.
 
     Of the places with this value (`same`) the one in the call is taken, else the first.
     """
     low, past = call
     written = next((place for place in same if low <= place.span[0] and place.span[1] <= past), same[0])
-    span, around = _find_argument_place(written, call, text)
-    return DescriptorArgument(value, span, written.name, around)
+    span, enclosing = _find_argument_place(written, call, text)
+    return DescriptorArgument(value, span, written.name, enclosing)
 
 
-def _by_address(value: SymbolicInt) -> str:
-    return f"its address comes from {start_names(value)[0]}"
+def _assign_by_address(value: SymbolicInt) -> str:
+    return f"its address comes from {list_start_names(value)[0]}"
 
 
 def _explain_operand(operand: str, n: int, value: SymbolicInt, head: str, registers: bool) -> str:
     """Explain why the n-th descriptor of a call is an operand's."""
-    named = find_operand_letter(*start_names(value))
-    return _by_address(value) if named == operand else _by_place(n, head, registers)
+    named = find_operand_letter(*list_start_names(value))
+    return _assign_by_address(value) if named == operand else _assign_by_place(n, head, registers)
 
 
-def _by_place(n: int, head: str, registers: bool) -> str:
+def _assign_by_place(n: int, head: str, registers: bool) -> str:
     """Explain why the n-th descriptor of a call is an operand's, if its address does not say."""
     place = ("first", "second")[n] if n < 2 else f"{n + 1}th"
     return "A is in registers" if registers else f"it is the {place} descriptor that {head} is given"
@@ -346,7 +350,7 @@ def find_unread_descriptors(evaluation: Evaluation, mentions: tuple[InstructionM
     mention = next((m for m in mentions if m.instruction.family.by_descriptor), None)
     registers = in_registers(mention)
     majors = {**_find_stated_majors(evaluation.assembled), **(mention.majors if mention else {})}
-    groups = _groups(evaluation)
+    groups = _group_descriptors(evaluation)
     uses: list[DescriptorUse] = []
     for name, of_name in groups.items():
         for n, group in enumerate(of_name):
@@ -361,7 +365,7 @@ def find_unread_descriptors(evaluation: Evaluation, mentions: tuple[InstructionM
                                 descriptor.value, descriptor.span, descriptor.name, _list_enclosing_calls(descriptor)
                             )
                         },
-                        why={letter: _why_alone(group[0].name, name, descriptor.value, registers)},
+                        why={letter: _explain_lone_descriptor(group[0].name, name, descriptor.value, registers)},
                         site=(descriptor.span, *descriptor.calls),
                         loops=_list_known_loops(descriptor.loops),
                         of=group[0].name,
@@ -375,22 +379,22 @@ def find_unread_descriptors(evaluation: Evaluation, mentions: tuple[InstructionM
     return uses
 
 
-def _groups(evaluation: Evaluation) -> dict[str, list[list[FoundDescriptor]]]:
+def _group_descriptors(evaluation: Evaluation) -> dict[str, list[list[FoundDescriptor]]]:
     """Map each operand, "" if names do not tell, to groups of descriptors of which something is known."""
     groups: dict[str, list[list[FoundDescriptor]]] = {}
     for group in builders.group_values(evaluation):
         if any(descriptor.value.plain is None or descriptor.value.known is not None for descriptor in group):
-            named = builders.find_operand_name(group[0].name) or find_operand_letter(*start_names(group[0].value))
+            named = builders.find_operand_name(group[0].name) or find_operand_letter(*list_start_names(group[0].value))
             groups.setdefault(named or "", []).append(group)
     return groups
 
 
-def _why_alone(group: str, operand: str, value: SymbolicInt, registers: bool) -> str:
+def _explain_lone_descriptor(group: str, operand: str, value: SymbolicInt, registers: bool) -> str:
     """Explain to which operand an unused descriptor belongs; group: its name; operand: what names suggest."""
     if builders.find_operand_name(group):
         return f"its name is {group}"
     if operand:
-        return _by_address(value)
+        return _assign_by_address(value)
     return "A is in registers" if registers else "the text does not say which operand it is"
 
 
@@ -425,7 +429,7 @@ def group_by_tile(uses: list[DescriptorUse]) -> list[list[DescriptorUse]]:
     for use in uses:
         key = []
         for name in sorted(use.arguments):
-            names_of = [f"{name}:{n}" for n in start_names(use.arguments[name].value)]
+            names_of = [f"{name}:{n}" for n in list_start_names(use.arguments[name].value)]
             known = sorted({root(owner[n]) for n in names_of if n in owner})
             at = known[0] if known else len(groups)
             if not known:
@@ -438,8 +442,8 @@ def group_by_tile(uses: list[DescriptorUse]) -> list[list[DescriptorUse]]:
     by_root: dict[tuple[str, tuple[int, ...]], list[DescriptorUse]] = {}
     for use, roots in zip(uses, keys, strict=True):
         by_root.setdefault(("".join(sorted(use.arguments)), tuple(map(root, roots))), []).append(use)
-    alone = {name: [group for (given, _), group in by_root.items() if given == name] for name in "ab"}
-    both = [group for (given, _), group in by_root.items() if given == "ab"]
+    alone = {name: [group for (letters, _), group in by_root.items() if letters == name] for name in "ab"}
+    both = [group for (letters, _), group in by_root.items() if letters == "ab"]
     none: list[DescriptorUse] = []
     return [*both, *(first_group + two for first_group, two in zip_longest(alone["a"], alone["b"], fillvalue=none))]
 

@@ -1,7 +1,6 @@
-"""One operand's steps, each verified element for element against where the tile lies.
+"""Verify each step of one operand, element by element, against its stored tile.
 
-`operands.py` calls `verify_steps` with the tile that was laid; `bench_builder.py` lets `lay_blame` find the place of
-every wrong step.
+`operands.py` calls `verify_steps` with the tile; `bench_builder.py` locates wrong steps by `assign_blame`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from lanescope.shared import tma
 from lanescope.shared.storage import Storage, storage
 from lanescope.shared.swizzle import WIDEST_PATTERN
 from lanescope.workbench import stages
-from lanescope.workbench.addresses import evaluate_linear, word_of
+from lanescope.workbench.addresses import evaluate_linear, evaluate_word
 from lanescope.workbench.descriptor_arguments import DescriptorArgument
 from lanescope.workbench.results import OperandStep, Span, VerifiedOperand
 from lanescope.workbench.slice_order import SlicePlace, is_staged
@@ -32,13 +31,13 @@ from lanescope.workbench.tiles import StoredTile
 from lanescope.workbench.uses import DescriptorUse
 
 MOST_STEPS = 64  # of one operand
-MOST_CAUSES = 8  # chains of calls of one operand whose causes are looked for
+MOST_CAUSES = 8  # call chains of one operand whose causes are sought
 _OF_CODE = ("shifts_of_32_bits", "sign_extended", "high_word_missing", "generic_pointer")
 
 
 @dataclass(frozen=True, slots=True)
 class OperandTurn:
-    """A use of one operand: its descriptor, and which slice it is about."""
+    """One execution that reads one operand: its descriptor and its slice."""
 
     use: DescriptorUse
     argument: DescriptorArgument
@@ -47,9 +46,9 @@ class OperandTurn:
 
 
 def list_turns(uses: Sequence[DescriptorUse], where: Sequence[SlicePlace], operand: str) -> list[OperandTurn]:
-    """List the distinct turns of one operand, in order.
+    """List the distinct executions that read one operand, in order.
 
-    A turn that another operand's tiles repeat, or another call with the same descriptor, is listed once.
+    An execution is listed once if another operand's tiles, or another call with the same descriptor, repeat it.
     """
     turns: dict[tuple[Any, ...], OperandTurn] = {}
     sites: dict[tuple[int, int, int], OperandTurn] = {}
@@ -65,19 +64,19 @@ def list_turns(uses: Sequence[DescriptorUse], where: Sequence[SlicePlace], opera
     return list(turns.values())
 
 
-def get_extents(turns: Sequence[OperandTurn], seen: View) -> tuple[int, int]:
-    """Return the rows and elements of K that the turns reach."""
-    return (1 + max(t.tile for t in turns)) * seen.rows, (1 + max(t.place.k for t in turns)) * seen.k
+def get_extents(turns: Sequence[OperandTurn], view: View) -> tuple[int, int]:
+    """Return the rows and the elements of K that the executions cover."""
+    return (1 + max(t.tile for t in turns)) * view.rows, (1 + max(t.place.k for t in turns)) * view.k
 
 
-def find_bases(turns: Sequence[OperandTurn], symbols: Mapping[str, int], apart: bool) -> dict[tuple[int, int], int]:
+def find_bases(turns: Sequence[OperandTurn], symbols: Mapping[str, int], separate: bool) -> dict[tuple[int, int], int]:
     """Map (stage, tile) to the tile's first byte, where its first step begins.
 
-    apart: every tile of M or N is stored separately; else the tiles of a stage are in one.
+    separate: every tile of M or N is stored separately; else the tiles of a stage are in one.
     """
     bases: dict[tuple[int, int], int] = {}
     for turn in turns:
-        key = (turn.place.stage, turn.tile if apart else 0)
+        key = (turn.place.stage, turn.tile if separate else 0)
         line = turn.argument.address
         at = evaluate_linear(line, symbols) if line is not None else None
         if key not in bases and at is not None:
@@ -87,7 +86,7 @@ def find_bases(turns: Sequence[OperandTurn], symbols: Mapping[str, int], apart: 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where an operand's tile begins: its first byte, None for where the first step begins; the first step's K."""
+    """The start of an operand's tile: its first byte, None for the first step's address; and the first step's K."""
 
     base: int | None = None
     first_k: int = 0
@@ -95,7 +94,8 @@ class Start:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """What the steps of an operand are verified against: the tile, None if none is known, and where it begins.
+    """The tile that an operand's steps are verified against, None if unknown, and its start.
+
     by_tma: a tensor map stores it, so it begins where TMA may write.
     """
 
@@ -121,21 +121,21 @@ class _Tiles:
     @classmethod
     def from_turns(cls, turns: Sequence[OperandTurn], ground: Ground) -> _Tiles:
         tile = ground.tile
-        apart = tile is not None and tile.mn is not None and tile.mn < get_extents(turns, ground.seen)[0]
+        separate = tile is not None and tile.mn is not None and tile.mn < get_extents(turns, ground.seen)[0]
         several = len({_get_stated_major(turn) for turn in turns} - {""}) > 1
-        return cls(ground, find_bases(turns, ground.symbols, apart), turns[0].place.stage, apart, several)
+        return cls(ground, find_bases(turns, ground.symbols, separate), turns[0].place.stage, separate, several)
 
     def view(self, turn: OperandTurn) -> View:
-        """Return how a turn's instruction reads its operand."""
+        """Return the view of the operand in a turn's instruction."""
         seen = self.ground.seen
         return replace(seen, major=_get_stated_major(turn) or seen.major) if self.several else seen
 
     def storage(self, turn: OperandTurn) -> Storage | None:
         """Return the tile that a turn should read."""
         tile = self.ground.tile
-        return None if tile is None else tile.make_storage(max(self._begin(turn, tile), 0), self.ground.seen)
+        return None if tile is None else tile.make_storage(max(self._find_begin(turn, tile), 0), self.ground.seen)
 
-    def _begin(self, turn: OperandTurn, tile: StoredTile) -> int:
+    def _find_begin(self, turn: OperandTurn, tile: StoredTile) -> int:
         stage, number, base = turn.place.stage, turn.tile if self.apart else 0, self.ground.start.base
         begin = self.begins.get((stage, number), 0)
         if base is not None:
@@ -169,34 +169,34 @@ def verify_steps(
     endless: Collection[str] = (),
     why: bool = True,
 ) -> list[OperandStep]:
-    """Verify every turn as a step; without a tile none has a verdict.
+    """Verify every execution as a step; without a tile none has a verdict.
 
-    endless: variables of loops with an open end; why: whether to look for the causes of a mismatch. LayoutError for a
-    turn whose slice is not in the tile.
+    endless: variables of loops with an open end; why: whether to look for the causes of a mismatch. LayoutError if a
+    slice exceeds the tile.
     """
     tiles = _Tiles.from_turns(turns, ground)
-    ran: list[OperandTurn] = []
+    executed: list[OperandTurn] = []
     steps: list[OperandStep] = []
     for turn in turns[:MOST_STEPS]:
         check_deadline()
-        word = word_of(turn.argument.value, ground.symbols)
+        word = evaluate_word(turn.argument.value, ground.symbols)
         if word is not None:
-            ran.append(turn)
+            executed.append(turn)
             steps.append(tiles.step(turn, word))
-    if ground.tile is not None and ran:
-        operand = next(name for name, argument in ran[0].use.arguments.items() if argument is ran[0].argument)
-        steps = stages.mark_shared_stages(operand, steps, [turn.use for turn in ran], ground.seen, endless)
-    return _explained(ran, steps, tiles, pitfalls, why)
+    if ground.tile is not None and executed:
+        operand = next(name for name, argument in executed[0].use.arguments.items() if argument is executed[0].argument)
+        steps = stages.mark_shared_stages(operand, steps, [turn.use for turn in executed], ground.seen, endless)
+    return _explain_steps(executed, steps, tiles, pitfalls, why)
 
 
-def _explained(
-    ran: Sequence[OperandTurn], steps: Sequence[OperandStep], tiles: _Tiles, pitfalls: Sequence[Pitfall], why: bool
+def _explain_steps(
+    executed: Sequence[OperandTurn], steps: Sequence[OperandStep], tiles: _Tiles, pitfalls: Sequence[Pitfall], why: bool
 ) -> list[OperandStep]:
     """Return the steps with the causes of a mismatch, sought once for each chain of calls."""
     explained: set[tuple[Span, ...]] = set()
     words: dict[tuple[int, int, int], tuple[OperandTurn, OperandStep]] = {}  # the first turn with each word of a tile
     explained_steps = list(steps)
-    for n, (turn, step) in enumerate(zip(ran, steps, strict=True)):
+    for n, (turn, step) in enumerate(zip(executed, steps, strict=True)):
         check_deadline()
         before = words.setdefault((step.stage, step.mn, step.word), (turn, step))
         chain, stored = (turn.argument.span, *turn.argument.around), tiles.storage(turn)
@@ -206,23 +206,25 @@ def _explained(
         if step.causes:
             continue
         if why:
-            explained_steps[n] = replace(step, causes=_causes(turn, step, stored, tiles.view(turn), before, pitfalls))
+            explained_steps[n] = replace(
+                step, causes=_find_causes(turn, step, stored, tiles.view(turn), before, pitfalls)
+            )
         else:
-            require_inside(tiles.view(turn), stored, step.mn, step.k)  # what looking for causes would refuse
+            require_inside(tiles.view(turn), stored, step.mn, step.k)  # slices that the diagnosis rejects
     return explained_steps
 
 
-def _causes(
+def _find_causes(
     turn: OperandTurn,
     step: OperandStep,
     stored: Storage,
-    seen: View,
+    view: View,
     before: tuple[OperandTurn, OperandStep],
     pitfalls: Sequence[Pitfall],
 ) -> tuple[Diagnosis, ...]:
     """Return the causes of a wrong step; before: the first turn with this word, and its step."""
-    word = Descriptor(step.word, seen.form)
-    diagnoses = diagnose_step(word, seen, stored, mn=step.mn, k=step.k, computed=turn.use.computed, pitfalls=pitfalls)
+    word = Descriptor(step.word, view.form)
+    diagnoses = diagnose_step(word, view, stored, mn=step.mn, k=step.k, computed=turn.use.computed, pitfalls=pitfalls)
     first, earlier = before
     again = turn.use.again or (first.use.site != turn.use.site and 0 < earlier.k != step.k)
     return (_make_repeat_diagnosis(step, earlier, diagnoses[0]), *diagnoses) if again and diagnoses else diagnoses
@@ -241,11 +243,11 @@ def _make_repeat_diagnosis(step: OperandStep, earlier: OperandStep, other: Diagn
     before = earlier.k // step.depth
     moved = "the start did not move for this step"
     why = moved if earlier.k + step.depth == step.k else "this step needs a start of its own"
-    message = f"The descriptor of K step {before} stands here again: {why}."
+    message = f"The descriptor of K step {before} is repeated here: {why}."
     return Diagnosis("other_slice", message, other.fix, other.changes)
 
 
-def lay_blame(operands: Sequence[VerifiedOperand]) -> list[VerifiedOperand]:
+def assign_blame(operands: Sequence[VerifiedOperand]) -> list[VerifiedOperand]:
     """Assign every wrong step to a place in the code.
 
     The place is where its descriptor is written or, if other calls run the same place and are right, the innermost call
@@ -297,16 +299,16 @@ def mark_spoilt_steps(steps: Sequence[OperandStep], pitfall: Pitfall) -> list[Op
 
 
 def _verify_step(
-    turn: OperandTurn, word: Descriptor, seen: View, stored: Storage | None, mn: int, k: int
+    turn: OperandTurn, word: Descriptor, view: View, stored: Storage | None, mn: int, k: int
 ) -> OperandStep:
-    address_of = reads(word, seen)
-    total = seen.rows * seen.k
+    address_of = reads(word, view)
+    total = view.rows * view.k
     expected, matched, verdict = None, 0, "unknown"
     outside = stored is not None and (
-        (stored.mn is not None and mn + seen.rows > stored.mn) or (stored.k is not None and k + seen.k > stored.k)
+        (stored.mn is not None and mn + view.rows > stored.mn) or (stored.k is not None and k + view.k > stored.k)
     )
     if stored is not None and not outside:
-        expected_reads = compute_expected_reads(stored, seen, mn, k)
+        expected_reads = compute_expected_reads(stored, view, mn, k)
         matched = int(np.count_nonzero(address_of == expected_reads))
         expected, verdict = int(expected_reads[0, 0]), "match" if matched == total else "mismatch"
     return OperandStep(
@@ -315,8 +317,8 @@ def _verify_step(
         word=word.word,
         mn=mn,
         k=k,
-        rows=seen.rows,
-        depth=seen.k,
+        rows=view.rows,
+        depth=view.k,
         verdict=verdict,
         expected=expected,
         read=int(address_of[0, 0]),
@@ -329,26 +331,26 @@ def _verify_step(
 
 
 def diagnose_step(
-    word: Descriptor, seen: View, stored: Storage, *, mn: int, k: int, computed: bool, pitfalls: Sequence[Pitfall]
+    word: Descriptor, view: View, stored: Storage, *, mn: int, k: int, computed: bool, pitfalls: Sequence[Pitfall]
 ) -> tuple[Diagnosis, ...]:
     """Diagnose why a step reads other bytes; a pitfall of C in the code comes first."""
-    diagnoses = list(verify(word, seen, stored, mn=mn, k=k, computed=computed).diagnoses)
+    diagnoses = list(verify(word, view, stored, mn=mn, k=k, computed=computed).diagnoses)
     of_code = [p for p in pitfalls if p.code in _OF_CODE]
     if of_code and all(diagnosis.code != of_code[0].code for diagnosis in diagnoses):
-        rest = diagnoses[0] if diagnoses else Diagnosis("", "")
-        diagnoses.insert(0, Diagnosis(of_code[0].code, of_code[0].message, rest.fix, rest.changes))
+        leftover = diagnoses[0] if diagnoses else Diagnosis("", "")
+        diagnoses.insert(0, Diagnosis(of_code[0].code, of_code[0].message, leftover.fix, leftover.changes))
     return tuple(diagnoses)
 
 
-def list_fitting_tiles(turn: OperandTurn, seen: View, symbols: Mapping[str, int]) -> tuple[str, ...]:
+def list_fitting_tiles(turn: OperandTurn, view: View, symbols: Mapping[str, int]) -> tuple[str, ...]:
     """List standard tiles that a step reads, if nothing is known of the storage."""
-    word = word_of(turn.argument.value, symbols)
+    word = evaluate_word(turn.argument.value, symbols)
     if word is None:
         return ()
     try:
         return tuple(
-            storage(spec, seen.bits, seen.major).text
-            for spec, _ in find_fitting_tiles(Descriptor(word, seen.form), seen)[:2]
+            storage(spec, view.bits, view.major).text
+            for spec, _ in find_fitting_tiles(Descriptor(word, view.form), view)[:2]
         )
     except LayoutError:
         return ()

@@ -1,7 +1,4 @@
-"""Which operand each printed word is of, by its label and its place: the words of one operand are its steps.
-
-`contents.py` calls `of_words` where no code of the text uses descriptors.
-"""
+"""Assign printed descriptor words to operands by label and place; the words of one operand are its steps."""
 
 from __future__ import annotations
 
@@ -18,16 +15,16 @@ from lanescope.workbench.uses import DescriptorUse, in_registers
 
 
 def find_word_uses(printed: Iterable[PrintedWord], mentions: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
-    """Find uses of printed words: those of one operand are its steps, in their order."""
+    """List the uses of printed words; the words of one operand are its steps, in order."""
     mention = next((m for m in mentions if m.instruction.family.by_descriptor), None)
     registers = in_registers(mention)
     words = list(printed)
     named = [find_operand_letter(word.label) for word in words]
     two = not registers and len(words) == 2 and named == [None, None] and _are_far_apart(*words)
-    again = _repeated(words, named)
+    again = _find_repeated(words, named)
     uses = []
     for n, (word, name) in enumerate(zip(words, named, strict=True)):
-        letter, why = _operand_of_word(word, name, registers, n if two else None)
+        letter, why = _find_operand(word, name, registers, n if two else None)
         uses.append(
             DescriptorUse(
                 mention=mention,
@@ -47,8 +44,8 @@ def find_word_uses(printed: Iterable[PrintedWord], mentions: tuple[InstructionMe
     return uses
 
 
-def _operand_of_word(word: PrintedWord, named: str | None, registers: bool, of_two: int | None) -> tuple[str, str]:
-    """Return (operand of a printed word, reason); of_two: the operand if there are two words, A's and B's."""
+def _find_operand(word: PrintedWord, named: str | None, registers: bool, of_two: int | None) -> tuple[str, str]:
+    """Return (operand of a printed word, reason). of_two: the operand if there are exactly two words, for A and B."""
     if named:
         return named, f"its label is {word.label}"
     if registers:
@@ -58,23 +55,23 @@ def _operand_of_word(word: PrintedWord, named: str | None, registers: bool, of_t
     return "a", "its label does not say" if word.label else "the text does not say"
 
 
-def _repeated(words: Sequence[PrintedWord], named: Sequence[str | None]) -> set[int]:
-    """Return the words that repeat the one before them and yet stand for a step.
+def _find_repeated(words: Sequence[PrintedWord], named: Sequence[str | None]) -> set[int]:
+    """Return the indices of words that repeat the word before them but are steps of their own.
 
-    A later word is as far from the first as its index says. Words that several threads print are repeated, too.
+    Later words continue at the distance that their index gives; words printed by several threads repeat as well.
     """
     repeated: set[int] = set()
     for name in set(named):
         numbers = [n for n, one in enumerate(named) if one == name]
         values = [words[n].word for n in numbers]
-        apart = min((two - one for one, two in pairwise(values) if two > one), default=0)
+        distance = min((two - one for one, two in pairwise(values) if two > one), default=0)
         for n, (one, two) in enumerate(pairwise(values), 1):
-            if one == two and any(word == values[0] + at * apart for at, word in enumerate(values) if at > n):
+            if one == two and any(word == values[0] + at * distance for at, word in enumerate(values) if at > n):
                 repeated.add(numbers[n])
     return repeated
 
 
 def _are_far_apart(first: PrintedWord, second: PrintedWord) -> bool:
-    """Return whether two words with one label are further apart than a step along K, thus in two tiles."""
-    apart = abs(START.get(first.word) - START.get(second.word)) * START.unit
-    return first.label == second.label == "" and (apart >= WIDEST_PATTERN or first.word >> 16 != second.word >> 16)
+    """Return whether two words with one label are more than a step along K apart, thus in two tiles."""
+    distance = abs(START.get(first.word) - START.get(second.word)) * START.unit
+    return first.label == second.label == "" and (distance >= WIDEST_PATTERN or first.word >> 16 != second.word >> 16)

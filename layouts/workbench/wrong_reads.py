@@ -1,4 +1,4 @@
-"""Where the wrong reads that follow from a mistake stand."""
+"""List the wrong reads that follow from a mistake."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from lanescope.workbench.results import Bench, OperandStep, Span, VerifiedOperan
 
 @dataclass(frozen=True, slots=True)
 class WrongRead:
-    """Where reads that follow from a mistake stand: a sentence, and the place."""
+    """A place with reads that follow from a mistake, and a sentence."""
 
     message: str
     span: Span
 
 
-def list_wrong_reads(bench: Bench, alike: list[tuple[VerifiedOperand, OperandStep]]) -> Iterator[WrongRead]:
-    """List where operands get wrong descriptors, and the instructions that read them where a text has them once."""
+def list_wrong_reads(bench: Bench, wrong_steps: list[tuple[VerifiedOperand, OperandStep]]) -> Iterator[WrongRead]:
+    """List where operands get wrong descriptors, and the instructions that read them if the text has each once."""
     counts = Counter(
-        (operand.name.upper(), operand.instruction, step.span) for operand, _ in alike for step in operand.wrong
+        (operand.name.upper(), operand.instruction, step.span) for operand, _ in wrong_steps for step in operand.wrong
     )
     for (name, instruction, span), count in counts.items():
         yield WrongRead(f"{name} of {instruction}: {format_count(count, 'read')} from the wrong place.", span)
@@ -32,7 +32,7 @@ def list_wrong_reads(bench: Bench, alike: list[tuple[VerifiedOperand, OperandSte
 
 
 def _group_names(counts: Iterable[tuple[str, str, Span]]) -> dict[str, list[str]]:
-    """Return the operands that are read wrong, by their instructions."""
+    """Return the names of the wrong operands, by instruction."""
     names: dict[str, dict[str, None]] = {}
     for name, instruction, _ in counts:
         names.setdefault(instruction, {})[name] = None

@@ -272,7 +272,7 @@ def test_a_wrong_byte_is_said_in_hexadecimal(lab: Lab) -> None:
     """
     lab.run("word.element = 9, 0")
     said = lab.page.locator(".lanescope-view .said").nth(3)
-    expect(said).to_have_text("[9][0] is read from byte 0x1480, but lies at 0x1490. 0x1480 is the byte of [9][8]")
+    expect(said).to_have_text("[9][0] is read from byte 0x1480, but is at 0x1490. 0x1480 is the byte of [9][8]")
     lab.expect_selected(3, "", str(0x1480), "9,0")
 
 

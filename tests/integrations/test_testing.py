@@ -127,7 +127,7 @@ def test_tiles_in_every_form() -> None:
         (0, 7, WGMMA_TEXT, "tile is int"),
         (0, A, M16N8K16, "reads no descriptor"),
         (0, A, "wgmma.nothing", "wgmma.nothing"),
-        (0, "32x64 bf16 K 128B", WGMMA_TEXT, "does not lie in the stored 32"),
+        (0, "32x64 bf16 K 128B", WGMMA_TEXT, "exceeds the stored 32"),
     ],
 )
 def test_wrong_arguments_are_no_failures(word: Any, tile: Any, instruction: str, said: str) -> None:
@@ -235,7 +235,7 @@ def test_bijections() -> None:
         assert_bijection, find(M16N8K16).operand("a"), (16, 8)
     )
     assert "held by no thread" in get_failure(assert_bijection, [[[0, 0]], [[0, 1]]], (2, 2))
-    assert "elements 1 and 504 both lie at 63" in get_failure(assert_bijection, "(8,64):(63,1)")
+    assert "elements 1 and 504 are both at 63" in get_failure(assert_bijection, "(8,64):(63,1)")
     assert "0 … 518" in get_failure(assert_bijection, "(8,64):(65,1)")
     assert "is not a layout" in get_refusal(assert_bijection, 5)
     assert "(8,4):(4,1) has 32 elements, the shape 40" in get_failure(assert_bijection, "(8,4):(4,1)", (8, 5))

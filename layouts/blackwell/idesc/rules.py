@@ -299,7 +299,7 @@ def _find_rubin_warnings(word: IdescWord) -> Iterator[FieldNotice]:
         message = "PTX demands sparsity version v1 on sm_107a. Whether a dense product heeds it is not documented."
         yield FieldNotice("sparsity_version", "sparsity_version", message, row.source)
     if word.get_code("sfa_layout"):
-        message = "A's factors lie in 128 lanes, once each; PTX shows that layout in Figures 238 to 256 alone."
+        message = "A's factors are in 128 lanes, once each; PTX shows that layout in Figures 238 to 256 alone."
         yield FieldNotice("sfa_layout", "sfa_layout", message, "PTX ISA 9.4, 9.7.18.10.7.2")
 
 
@@ -320,5 +320,6 @@ def describe_narrow(word: IdescWord) -> str:
     return (
         f"{join_words(names)} {'is' if len(names) == 1 else 'are'} MN-major: PTX's Table 54 lists 8 and 16 bits."
         f" In kind::"
-        f"{word.kind.name} these elements lie in bytes, and CUTLASS builds and tests both majors. Not run on hardware."
+        f"{word.kind.name} each of these elements occupies a byte, and CUTLASS builds and tests both majors."
+        " Not run on hardware."
     )

@@ -64,9 +64,8 @@ def find_allocation_faults(allocation: Allocation) -> list[PlacementFault]:
         message = f"tcgen05.alloc takes a power of two from {LEAST_ALLOCATION} to {COLUMNS} columns, not {columns}."
         faults.append(PlacementFault("allocation_granularity_invalid", "alloc", message))
     if allocation.first + columns > COLUMNS:
-        message = (
-            f"Columns {allocation.first} to {allocation.first + columns - 1} do not lie in the {COLUMNS} there are."
-        )
+        last = allocation.first + columns - 1
+        message = f"Columns {allocation.first} to {last} exceed the {COLUMNS} columns of tensor memory."
         faults.append(PlacementFault("out_of_physical_bounds", "alloc", message))
     return faults
 

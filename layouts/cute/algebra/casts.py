@@ -108,7 +108,7 @@ def slice_and_offset(layout: CuteLayout, coord: Nested) -> tuple[CuteLayout, int
                 raise make_refusal(
                     (
                         f"The coordinate {format_coordinate(coord)} does not fit {layout}: {format_coordinate(c)}"
-                        f" stands for {format_tuple(nested)}."
+                        f" represents {format_tuple(nested)}."
                     ),
                     f"Give a coordinate nested as {format_tuple(layout.shape)}, or an int for a whole mode.",
                 )

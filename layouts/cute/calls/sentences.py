@@ -69,7 +69,7 @@ def describe_product(a: CuteLayout, tiler: Any, result: CuteLayout) -> str:
 
 
 def describe_blocked(a: CuteLayout, tiler: Any, result: CuteLayout) -> str:
-    return "Mode by mode (block, copies): each block stays together, the copies lie side by side."
+    return "Mode by mode (block, copies): each block stays together, the copies are side by side."
 
 
 def describe_raked(a: CuteLayout, tiler: Any, result: CuteLayout) -> str:

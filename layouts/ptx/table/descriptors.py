@@ -129,7 +129,7 @@ TCGEN05 = DescriptorFormat(
     agrees=_AGREES,
     open={LBO_MODE.name: "LBO is an absolute address"},
     kept_clear=_LOW,
-    notice="Bits 46 to 48 hold version 1: this is a tcgen05 descriptor of Blackwell, whose swizzle stands at bit 61.",
+    notice="Bits 46 to 48 hold version 1: this is a tcgen05 descriptor of Blackwell, whose swizzle is at bit 61.",
 )
 RUBIN_START = replace(START, high=14, meaning="bytes of the shared window, low 19 bits")
 RUBIN_LBO = replace(LBO, high=30)

@@ -40,7 +40,7 @@ MODIFIERS = {
     "kind::i8": "A and B are 8-bit integers, signed or not as the instruction descriptor says",
     "block16": "one scale factor for 16 elements along K",
     "block32": "one scale factor for 32 elements along K",
-    "ashift": "the rows of A move by one lane before they are read; A lies in tensor memory",
+    "ashift": "the rows of A move by one lane before they are read; A is in tensor memory",
     **{
         f"collector::{buffer}::{use}": meaning.format(buffer[0].upper(), buffer)
         for buffer in ("a", "b", "b0", "b1", "b2", "b3")

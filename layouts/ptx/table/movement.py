@@ -23,7 +23,7 @@ LOAD = OpcodeWords(
 STORE = OpcodeWords(
     "stmatrix", "store fragments to shared memory as matrices, a row an address", cite_ptx("9.7.14.5.16")
 )
-MOVE = OpcodeWords("movmatrix", "transpose an 8×8 matrix that lies in registers", cite_ptx("9.7.14.5.17"))
+MOVE = OpcodeWords("movmatrix", "transpose an 8×8 matrix that is in registers", cite_ptx("9.7.14.5.17"))
 
 
 def _make_family(

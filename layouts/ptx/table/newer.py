@@ -58,7 +58,7 @@ _RUBIN = ("sm_107f", "sm_107a")
 _NO_MAP = "Which element a register holds depends on the data, so no map shows it."
 _MMA = "PTX ISA 9.4, 9.7.18.10.10.1"
 _COPY = "PTX ISA 9.4, 9.7.10.28"
-_BULK = "It changes which blocks get the data or how the tensor map is read, not how a box lies in shared memory."
+_BULK = "It changes which blocks get the data or how the tensor map is read, not the layout of a box in shared memory."
 _LOAD = "[r1], [d1, {r2, r3}], [r4]"
 _TENSOR_LOAD = "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
 NEWER_FORMS = (
@@ -82,7 +82,7 @@ NEWER_FORMS = (
         "B in shared memory holds an index of 3 bits an element; it selects one of the 8 e4m3 values that every 8"
         " columns of B share, in a table in tensor memory. B is K-major; kinds f8f6f4 and mxf8f6f4, dense.",
         _MMA,
-        "PTX shows how indices and table lie in figures alone, so no map shows them.",
+        "PTX shows the layout of indices and table in figures only, so no map shows them.",
     ),
     NewerForm(
         re.compile(r"tcgen05\.ld(?:\.red)?\.spcompress"),
@@ -167,7 +167,7 @@ NEWER_FORMS = (
         " [r1], [d1], r2, [r3], r4;",
         "Its mask of blocks has 32 bits instead of 16.",
         _COPY,
-        "Bytes are copied as they lie.",
+        "Bytes are copied unchanged.",
     ),
     NewerForm(
         re.compile(r"cp\.(?:reduce\.)?async\.bulk\.tensor[\w.:]*\.im2col_no_offs::w"),
@@ -221,7 +221,7 @@ NEWER_FORMS = (
         " [r1], [d1], r2, [r3];",
         "The mbarrier reports whether the copied data hold a pattern, in each 16 bytes or element.",
         _COPY,
-        "Bytes are copied as they lie.",
+        "Bytes are copied unchanged.",
     ),
     NewerForm(
         re.compile(r"applypriority\.async\.bulk"),

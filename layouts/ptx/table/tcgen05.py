@@ -116,7 +116,7 @@ def _make_reduction_families() -> Iterator[Family]:
             )
 
 
-_DESCRIPTOR = {"source": "The source lies in shared memory, where a K-major matrix descriptor of tcgen05 reads it."}
+_DESCRIPTOR = {"source": "The source is in shared memory, where a K-major matrix descriptor of tcgen05 reads it."}
 _PEER = " With .cta_group::2 each CTA of the pair copies its own shared memory into its own tensor memory."
 _WORDS = {
     "b6x16_p32": "In shared memory 16 elements of 6 bits and 32 bits of padding take 16 bytes",
@@ -136,7 +136,7 @@ def _make_copy_families() -> Iterator[Family]:
         for packed in ("", *_WORDS):
             unpacked = (
                 f" {_WORDS[packed]}; in tensor memory each is a byte: a word holds 4 elements. Where the bits"
-                " of an element stand in its byte is not documented in text."
+                "of an element are in its byte is not documented in text."
                 if packed
                 else ""
             )

@@ -1,4 +1,4 @@
-"""PTX in threads' code: what moves data to shared memory and to registers, and the products that read it."""
+"""PTX in device code: moves to shared memory and registers, and products that read it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class _AsmCode:
         return self.names.get(found[1]) if found else None
 
     def get_value(self, token: str) -> Any:
-        """Return what an operand holds."""
+        """Return the value of an operand."""
         token = token.strip()
         n = self.find_number(token)
         if n is not None:
@@ -98,7 +98,7 @@ class _AsmCode:
         self.written.add(n)
 
     def get_site(self, token: str, first: bool = False) -> tuple[int, int]:
-        """Return where an operand's expression stands, in the function that the kernel's text gives it in."""
+        """Return the place of an operand's expression in the kernel's own function."""
         inner = token.strip().strip("[]").partition("+")[0]
         n = self.find_number(inner)
         if n is None:
@@ -109,7 +109,7 @@ class _AsmCode:
         return self.run.sites[key]
 
     def write_outputs(self) -> None:
-        """Write the outputs; what nothing computed is unknown."""
+        """Write the outputs; those that nothing computed become unknown."""
         for n, (kind, expression) in enumerate(self.assembly.operands):
             if kind.startswith(("=", "+")) and isinstance(self.places[n], Pointer):
                 value = self.values[n] if n in self.written else None
@@ -132,7 +132,7 @@ def _run_instruction(code: _AsmCode, instruction: PtxInstruction) -> None:
     operands = list(instruction.operands)
     opcode = re.sub(r"%(\d+)", lambda m: _format_known(code, int(m[1])), instruction.opcode)
     if instruction.guard:
-        _leave_open(code, opcode.split(".")[0], operands)
+        _forget_outputs(code, opcode.split(".")[0], operands)
         return
     for pattern, least, execute in _INSTRUCTIONS:
         if pattern.match(opcode) and len(operands) >= least:
@@ -140,8 +140,8 @@ def _run_instruction(code: _AsmCode, instruction: PtxInstruction) -> None:
             return
 
 
-def _leave_open(code: _AsmCode, head: str, operands: list[str]) -> None:
-    """Leave open what an instruction under a predicate writes: which threads execute it is not known."""
+def _forget_outputs(code: _AsmCode, head: str, operands: list[str]) -> None:
+    """Make the outputs of a predicated instruction unknown: it is open which threads execute it."""
     if head in ("st", "cp", "red", "stmatrix"):
         code.run.shared.broken = code.run.shared.broken or "a store under a predicate"
     else:
@@ -149,8 +149,8 @@ def _leave_open(code: _AsmCode, head: str, operands: list[str]) -> None:
             code.put_value(one, None)
 
 
-def _lose_shared(code: _AsmCode, opcode: str, operands: list[str]) -> None:
-    """Note that an instruction which is not followed writes shared memory."""
+def _forget_shared_memory(code: _AsmCode, opcode: str, operands: list[str]) -> None:
+    """Mark shared memory as incomplete: an instruction that is not evaluated writes it."""
     code.run.shared.broken = code.run.shared.broken or f"{opcode.split('.shared')[0]} writes it"
 
 
@@ -168,26 +168,26 @@ def _format_known(code: _AsmCode, n: int) -> str:
     return f"%{n}" if known is None else str(known)
 
 
-def _compute(code: _AsmCode, opcode: str, operands: list[str]) -> None:
+def _run_arithmetic(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     head = opcode.split(".")[0]
     kind = ULONG if "64" in opcode else UINT
-    values = [code.get_value(one) for one in operands[1:]]
-    made: Any = None
+    values = [code.get_value(operand) for operand in operands[1:]]
+    result: Any = None
     if head in ("mov", "cvt", "cvta") and len(values) == 1:
-        made = values[0]
-        if isinstance(made, Pointer) and made.space == "shared":
-            made = made.offset
-        if isinstance(made, ThreadNumber):
-            made = convert_number(made, kind if head != "cvt" else ULONG)
-    elif len(values) == 2 and all(isinstance(one, ThreadNumber) for one in values):
+        result = values[0]
+        if isinstance(result, Pointer) and result.space == "shared":
+            result = result.offset
+        if isinstance(result, ThreadNumber):
+            result = convert_number(result, kind if head != "cvt" else ULONG)
+    elif len(values) == 2 and all(isinstance(value, ThreadNumber) for value in values):
         op = {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>"}.get(head)
-        made = apply_operator(op, convert_number(values[0], kind), convert_number(values[1], kind)) if op else None
-    for one in operands[:1]:
-        code.put_value(one, made)
+        result = apply_operator(op, convert_number(values[0], kind), convert_number(values[1], kind)) if op else None
+    for operand in operands[:1]:
+        code.put_value(operand, result)
 
 
-def _as_places(code: _AsmCode, address: Any) -> Any:
-    """Return the shared addresses of all threads, None if they are not known."""
+def _convert_to_places(code: _AsmCode, address: Any) -> Any:
+    """Return the shared addresses of all threads, None if unknown."""
     if isinstance(address, Pointer):
         address = address.offset if address.space == "shared" else None
     value = address.const if isinstance(address, ThreadNumber) else None
@@ -197,15 +197,20 @@ def _as_places(code: _AsmCode, address: Any) -> Any:
 def _load_matrices(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     run = code.run
     outputs = split_operands(operands[0].strip().strip("{}"))
-    address = _as_places(code, code.get_address(operands[1])) if len(operands) > 1 else None
-    if address is None or "m8n8" not in opcode or "b16" not in opcode or (not run.mask.all() and not _whole_warps(run)):
+    address = _convert_to_places(code, code.get_address(operands[1])) if len(operands) > 1 else None
+    if (
+        address is None
+        or "m8n8" not in opcode
+        or "b16" not in opcode
+        or (not run.mask.all() and not _has_complete_warps(run))
+    ):
         for one in outputs:
             code.put_value(one, make_open_data(run.threads, 4))
         return
-    given = run.mask & _gives_address(run, len(outputs))
-    rows = run.shared.load_bytes(address, 16, given)
+    arguments = run.mask & _gives_address(run, len(outputs))
+    rows = run.shared.load_bytes(address, 16, arguments)
     writers = tuple(int(n) for n in np.unique(run.shared.writer[np.clip(address, 0, len(run.shared.writer) - 1)]))
-    places = np.asarray(address)[given]
+    places = np.asarray(address)[arguments]
     aligned = not ((places - places[:1]) % 16).any()  # wherever the array begins
     site, calls = code.get_site(operands[1]), tuple(run.calls)
     step = code.get_site(operands[1], first=True)
@@ -219,13 +224,13 @@ def _gives_address(run: KernelRunner, count: int) -> Any:
     return np.arange(run.threads) % 32 < 8 * count
 
 
-def _whole_warps(run: KernelRunner) -> bool:
+def _has_complete_warps(run: KernelRunner) -> bool:
     warps = np.array_split(run.mask, max(run.threads // 32, 1))
     return all(bool(warp.all()) or not warp.any() for warp in warps)
 
 
 def gather_register(rows: DataBytes, number: int, turned: bool) -> DataBytes:
-    """Return what register `number` of ldmatrix.b16 gets of the 16 bytes at every lane's address.
+    """Return the contents of register `number` of ldmatrix.b16, given the 16 bytes at every lane's address.
 
     Matrix `number` has its rows at the addresses of lanes 8·number to 8·number + 7 of the warp; lane l gets elements
     2(l mod 4) and + 1 of row l div 4, with .trans of column l div 4 (PTX ISA 9.1, 9.7.14.5.15).
@@ -244,7 +249,7 @@ def gather_register(rows: DataBytes, number: int, turned: bool) -> DataBytes:
     return join_data(parts)
 
 
-def _multiply(code: _AsmCode, opcode: str, operands: list[str]) -> None:
+def _run_mma(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     run = code.run
     if len(run.products) < MOST_PRODUCTS:
         a, b = (tuple(_make_use(code, one) for one in split_operands(text.strip("{} "))) for text in operands[1:3])
@@ -262,7 +267,7 @@ def _make_use(code: _AsmCode, token: str) -> Any:
     return RegisterUse(value if isinstance(value, DataBytes) and value.size == 4 else None)
 
 
-def _copy_async(code: _AsmCode, opcode: str, operands: list[str]) -> None:
+def _run_async_copy(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     run = code.run
     source = code.get_address(operands[1])
     size = code.get_value(operands[2])
@@ -278,16 +283,16 @@ def _copy_async(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     run.store_shared(target, data, code.get_site(operands[0]))
 
 
-def _read_shape(opcode: str) -> tuple[int, int]:
-    """Return how many registers a load or store has, and their bytes."""
+def _parse_shape(opcode: str) -> tuple[int, int]:
+    """Return the number of registers of a load or store, and their bytes."""
     found = _WIDTH.findall(opcode)
     vector = re.search(r"\.v(\d)", opcode)
     return int(vector[1]) if vector else 1, int(found[-1]) // 8 if found else 4
 
 
-def _store(code: _AsmCode, opcode: str, operands: list[str]) -> None:
+def _run_store(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     run = code.run
-    count, size = _read_shape(opcode)
+    count, size = _parse_shape(opcode)
     kind = SizedType("", size)
     registers = split_operands(operands[1].strip("{} ")) if len(operands) > 1 else []
     address = code.get_address(operands[0])
@@ -296,20 +301,20 @@ def _store(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     if len(registers) != count:
         run.shared.broken = run.shared.broken or "a store that is not read"
         return
-    data = join_data([fit_data(run, code.get_value(one), kind) for one in registers])
+    data = join_data([fit_data(run, code.get_value(register), kind) for register in registers])
     run.store_shared(address, data, code.get_site(operands[0]))
 
 
-def _load(code: _AsmCode, opcode: str, operands: list[str]) -> None:
+def _run_load(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     run = code.run
-    count, size = _read_shape(opcode)
+    count, size = _parse_shape(opcode)
     registers = split_operands(operands[0].strip("{} "))
     address = code.get_address(operands[1]) if len(operands) > 1 else None
     data: DataBytes | None = None
     if isinstance(address, Pointer) and address.space == "global" and "global" in opcode:
         data = run.load_global(address.array, address.offset, count * size)
     else:
-        places = _as_places(code, address)
+        places = _convert_to_places(code, address)
         if places is not None and "shared" in opcode:
             data = run.shared.load_bytes(places, count * size, run.mask)
     for n, one in enumerate(registers):
@@ -319,12 +324,12 @@ def _load(code: _AsmCode, opcode: str, operands: list[str]) -> None:
 # what an opcode is like, and the operands that it has at least
 _INSTRUCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[_AsmCode, str, list[str]], None]], ...] = (
     (re.compile(r"ldmatrix\."), 0, _load_matrices),
-    (re.compile(r"mma\."), 4, _multiply),
+    (re.compile(r"mma\."), 4, _run_mma),
     (re.compile(r"wgmma\.mma_async\."), 0, _read_matrices),
     (re.compile(r"tcgen05\.mma\."), 0, _read_tensor_matrices),
-    (re.compile(r"cp\.async\.c"), 3, _copy_async),
-    (re.compile(r"st(?=\.|$)(?=.*shared)(?!.*async)"), 0, _store),
-    (re.compile(r"ld(?=\.|$)(?=.*(?:shared|global))"), 0, _load),
-    (re.compile(r"(?:mov|cvta?|add|sub|mul|mad|and|x?or|sh[lr]|setp)(?=\.|$)"), 0, _compute),
-    (re.compile(r".*(?:bulk|st\.async|stmatrix|red\.|atom\.|multimem|ld_matrix)"), 0, _lose_shared),
+    (re.compile(r"cp\.async\.c"), 3, _run_async_copy),
+    (re.compile(r"st(?=\.|$)(?=.*shared)(?!.*async)"), 0, _run_store),
+    (re.compile(r"ld(?=\.|$)(?=.*(?:shared|global))"), 0, _run_load),
+    (re.compile(r"(?:mov|cvta?|add|sub|mul|mad|and|x?or|sh[lr]|setp)(?=\.|$)"), 0, _run_arithmetic),
+    (re.compile(r".*(?:bulk|st\.async|stmatrix|red\.|atom\.|multimem|ld_matrix)"), 0, _forget_shared_memory),
 )

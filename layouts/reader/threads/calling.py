@@ -1,4 +1,4 @@
-"""Declarations and calls of threads' code."""
+"""Declarations and calls of device code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_DEEP = 24
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Closure:
-    """A lambda with the scope that it stands in."""
+    """A lambda and its enclosing scope."""
 
     function: tree.Function
     scope: Scope
@@ -36,7 +36,7 @@ class Closure:
 
 
 def define_local(run: KernelRunner, statement: Any, scope: Scope) -> None:
-    """Enter an alias, a struct or a function that a body defines."""
+    """Define an alias, a struct or a function of a body."""
     if isinstance(statement, tree.StructDefinition):
         scope.names[statement.name] = StructSet(statement.name, (statement,))
     elif isinstance(statement, tree.Alias):
@@ -62,7 +62,7 @@ def declare_variable(run: KernelRunner, declaration: tree.Declaration, scope: Sc
 
 
 def _find_referenced(run: KernelRunner, initial: tree.Expression | None, scope: Scope) -> Any:
-    """Return the place that a reference is initialized with, else the value that it holds."""
+    """Return the place that a reference is bound to, else the value."""
     if initial is None:
         return None
     place = find_place(run, initial, scope)
@@ -73,12 +73,12 @@ def _find_referenced(run: KernelRunner, initial: tree.Expression | None, scope: 
 
 
 def _evaluate_initial(run: KernelRunner, declaration: tree.Declaration, scope: Scope) -> Any:
-    """Return the value that a declaration gives by = or by one argument."""
+    """Return the initial value of a declaration, given by = or by one argument."""
     value = run.evaluate(declaration.value, scope) if declaration.value is not None else None
     if declaration.arguments is None:
         return value
-    given = [run.evaluate(one, scope) for one in declaration.arguments]
-    return given[0] if len(given) == 1 else None
+    arguments = [run.evaluate(argument, scope) for argument in declaration.arguments]
+    return arguments[0] if len(arguments) == 1 else None
 
 
 def _allocate_local(
@@ -87,10 +87,10 @@ def _allocate_local(
     """Make a variable of a known type with its value, items or constructor."""
     initial = declaration.value
     memory = LocalMemory(given=(initial, scope))
-    dims, own = kind.dims if not kind.pointer else (), replace(kind, dims=()) if not kind.pointer else kind
-    place = Pointer("local", memory, make_number(0, LONG), own, dims)
+    dims, item_type = kind.dims if not kind.pointer else (), replace(kind, dims=()) if not kind.pointer else kind
+    place = Pointer("local", memory, make_number(0, LONG), item_type, dims)
     scope.names[declaration.name] = place
-    if own.scope is not None and not dims and construct_object(run, place, declaration, scope):
+    if item_type.scope is not None and not dims and construct_object(run, place, declaration, scope):
         return
     if dims and isinstance(initial, tree.ItemList):
         fill_list(run, place, initial, scope)
@@ -102,20 +102,20 @@ def _allocate_local(
 
 
 def construct_object(run: KernelRunner, place: Pointer, declaration: tree.Declaration, scope: Scope) -> bool:
-    """Make an object by its constructor, or from the items of its members; return whether that is known."""
-    given = _list_constructor_arguments(run, place.type.name, declaration, scope)
-    if given is None:
+    """Construct an object by its constructor or from its members' items; return whether that was possible."""
+    arguments = _list_constructor_arguments(run, place.type.name, declaration, scope)
+    if arguments is None:
         return False
     functions = place.type.scope.names.get(place.type.name)
-    chosen = _choose(functions.functions, len(given), 0) if isinstance(functions, FunctionSet) else None
+    chosen = _choose_overload(functions.functions, len(arguments), 0) if isinstance(functions, FunctionSet) else None
     home = _make_member_scope(place)
     if chosen is not None and len(run.frames) < MOST_DEEP:
-        call = tree.Call(tree.Name(((place.type.name, None),)), tuple(given), span=declaration.span)
+        call = tree.Call(tree.Name(((place.type.name, None),)), tuple(arguments), span=declaration.span)
         _run_constructor(run, chosen, call, scope, home)
         return True
-    if isinstance(functions, FunctionSet) or len(given) > len(place.type.members):
+    if isinstance(functions, FunctionSet) or len(arguments) > len(place.type.members):
         return False
-    for member, expression in zip(place.type.members, given, strict=False):
+    for member, expression in zip(place.type.members, arguments, strict=False):
         target = home.names[member.name]
         if isinstance(expression, tree.ItemList) and member.dims:
             fill_list(run, target, expression, scope)
@@ -127,7 +127,7 @@ def construct_object(run: KernelRunner, place: Pointer, declaration: tree.Declar
 def _list_constructor_arguments(
     run: KernelRunner, name: str, declaration: tree.Declaration, scope: Scope
 ) -> Sequence[tree.Expression] | None:
-    """Return what a declaration gives to the constructor of its type; None if its value is something else."""
+    """Return the constructor arguments of a declaration; None for another kind of initializer."""
     initial = declaration.value
     if declaration.arguments is not None:
         return declaration.arguments
@@ -151,7 +151,7 @@ def _run_constructor(run: KernelRunner, constructor: tree.Function, call: tree.C
 
 
 def _make_member_scope(base: Pointer) -> Scope:
-    """Return the scope of an object's functions: its members are places of it."""
+    """Return the scope of an object's functions, with its members as places of the object."""
     home = Scope(base.type.scope)
     for member in base.type.members:
         moved = add_numbers(base.offset, make_number(member.offset, LONG))
@@ -171,10 +171,10 @@ def fill_list(run: KernelRunner, place: Pointer, initial: tree.ItemList, scope: 
             store_place(run, at, run.evaluate(expression, scope), expression.span)
 
 
-def _hold_value(value: Any, given: Any = None) -> Any:
-    """Return a place with a value whose type its value says; numbers too are held, since they may be written."""
+def _hold_value(value: Any, arguments: Any = None) -> Any:
+    """Return a place that holds a value, typed by the value; numbers too, since they may be written."""
     if isinstance(value, Pointer | ThreadNumber | DataBytes):
-        memory = LocalMemory(given=given)
+        memory = LocalMemory(given=arguments)
         if isinstance(value, Pointer) and value.type.scope is not None and not value.dims and value.space == "local":
             return value
         if isinstance(value, Pointer):
@@ -196,25 +196,25 @@ def _read_line_head(text: str, at: int) -> str:
 def _allocate_shared(
     run: KernelRunner, declaration: tree.Declaration, kind: SizedType | None, head: str, scope: Scope
 ) -> Any:
-    """Return the place of an array in shared memory; names of dynamic shared memory begin at one address."""
+    """Return the place of an array in shared memory; all names of dynamic shared memory share one address."""
     if kind is None:
         run.shared.broken = "shared memory of a type that is not known"
         return None
-    dims, own = kind.dims, replace(kind, dims=())
+    dims, item_type = kind.dims, replace(kind, dims=())
     if "extern" in head or declaration.external:
         known = run.dynamic.get("")
         address = known.offset if known is not None else make_number(128 * 1024, LONG)
-        made = Pointer("shared", None, address, own, (0, *dims[1:]))
-        run.dynamic.setdefault("", made)
-        return made
+        result = Pointer("shared", None, address, item_type, (0, *dims[1:]))
+        run.dynamic.setdefault("", result)
+        return result
     key = f"{declaration.span}"
     if key in run.dynamic:
         return run.dynamic[key]
-    size = own.size * prod(dims)
+    size = item_type.size * prod(dims)
     if not size or size > 100 * 1024:
         run.shared.broken = "shared memory of a size that is not known"
         return None
-    run.dynamic[key] = Pointer("shared", None, make_number(run.shared.allocate_array(size), LONG), own, dims)
+    run.dynamic[key] = Pointer("shared", None, make_number(run.shared.allocate_array(size), LONG), item_type, dims)
     return run.dynamic[key]
 
 
@@ -230,12 +230,12 @@ def _find_called(run: KernelRunner, function: tree.Expression, scope: Scope) -> 
 
 
 def _call_overload(run: KernelRunner, name: tree.Name, found: FunctionSet, node: tree.Call, scope: Scope) -> Any:
-    """Call the function of a name that takes these arguments; one that is not followed may write what it is given."""
+    """Call the overload with these arguments; one without a body may write its arguments."""
     templates = name.path[-1][1] or ()
-    chosen = _choose(found.functions, len(node.arguments), len(templates))
+    chosen = _choose_overload(found.functions, len(node.arguments), len(templates))
     if chosen is not None and len(run.frames) < MOST_DEEP:
         return call_function(run, chosen, node, templates, scope, _find_home(run, name.last, found, scope))
-    return library.lose_arguments(run, node, scope)
+    return library.forget_arguments(run, node, scope)
 
 
 def evaluate_call(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
@@ -250,24 +250,24 @@ def evaluate_call(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
     if isinstance(found, FunctionSet) and isinstance(function, tree.Name):
         return _call_overload(run, function, found, node, scope)
     if found is None and name and not isinstance(function, tree.Type):
-        made = library.call_library(run, name, node, scope)
-        if made is not library.NOT_HERE:
-            return made
+        result = library.call_library(run, name, node, scope)
+        if result is not library.NOT_HERE:
+            return result
         found = find_builtin(name)
     if isinstance(found, SizedType) and found.scope is None:
-        values = [run.evaluate(one, scope) for one in node.arguments]
+        values = [run.evaluate(argument, scope) for argument in node.arguments]
         return cast_value(run, values[0], found) if len(values) == 1 else None
-    return library.lose_arguments(run, node, scope)
+    return library.forget_arguments(run, node, scope)
 
 
 def _find_home(run: KernelRunner, name: str, found: FunctionSet, scope: Scope) -> Scope:
-    """Return the scope that a function runs in: of a member that another calls, that of the same object."""
+    """Return the scope that a function runs in; a member called by another member shares its object."""
     inner: Scope = scope
-    around = scope.parent
-    while around is not None:
-        if around.names.get(name) is found and around is not run.globals:
+    enclosing = scope.parent
+    while enclosing is not None:
+        if enclosing.names.get(name) is found and enclosing is not run.globals:
             return inner
-        inner, around = around, around.parent
+        inner, enclosing = enclosing, enclosing.parent
     return run.globals
 
 
@@ -276,14 +276,14 @@ def _call_member(run: KernelRunner, node: tree.Call, function: tree.Member, scop
     if isinstance(base, Pointer) and base.type.scope is not None:
         found = base.type.scope.names.get(function.name)
         if isinstance(found, FunctionSet):
-            chosen = _choose(found.functions, len(node.arguments), 0)
+            chosen = _choose_overload(found.functions, len(node.arguments), 0)
             if chosen is not None and len(run.frames) < MOST_DEEP:
                 return call_function(run, chosen, node, (), scope, _make_member_scope(base))
-    return library.lose_arguments(run, node, scope)
+    return library.forget_arguments(run, node, scope)
 
 
-def _choose(functions: Sequence[tree.Function], count: int, templates: int) -> tree.Function | None:
-    """Return the one function that takes so many arguments."""
+def _choose_overload(functions: Sequence[tree.Function], count: int, templates: int) -> tree.Function | None:
+    """Return the only function with this number of parameters."""
     fits = [
         f
         for f in functions
@@ -325,24 +325,24 @@ def call_function(
 def _bind_parameters(run: KernelRunner, function: tree.Function, node: tree.Call, scope: Scope, inner: Scope) -> None:
     for n, parameter in enumerate(function.parameters):
         expression = node.arguments[n] if n < len(node.arguments) else parameter.default
-        around = scope if n < len(node.arguments) else inner
+        enclosing = scope if n < len(node.arguments) else inner
         type_ = parameter.type
         if type_ is not None and type_.reference and expression is not None:
-            place = find_place(run, expression, around)
+            place = find_place(run, expression, enclosing)
             if isinstance(place, Pointer):
-                _deduce(inner, type_, SizedType("", 0) if place.dims else place.type)
+                _deduce_template_arguments(inner, type_, SizedType("", 0) if place.dims else place.type)
                 inner.names[parameter.name] = place
                 continue
-        value = run.evaluate(expression, around)
+        value = run.evaluate(expression, enclosing)
         if isinstance(value, Pointer) and type_ is not None:
-            _deduce(inner, type_, value.type)
+            _deduce_template_arguments(inner, type_, value.type)
         kind = find_type(run, type_, inner) if type_ is not None and type_.name != "auto" else None
         converted = value if kind is None else _convert_argument(run, value, kind)
-        inner.names[parameter.name] = _hold_value(converted, (expression, around))
+        inner.names[parameter.name] = _hold_value(converted, (expression, enclosing))
 
 
 def _convert_argument(run: KernelRunner, value: Any, kind: SizedType) -> Any:
-    """Return a value as a parameter of this type has it: an array is given as a pointer to its first item."""
+    """Convert a value to a parameter's type: an array decays to a pointer to its first item."""
     if kind.dims and not kind.pointer:
         kind = make_pointer_type(replace(kind, dims=()), kind.dims[1:])
     if not kind.pointer or kind.target is None or not isinstance(value, Pointer):
@@ -351,15 +351,15 @@ def _convert_argument(run: KernelRunner, value: Any, kind: SizedType) -> Any:
     return replace(value, type=kind.target, dims=kind.dims) if known else value
 
 
-def _deduce(inner: Scope, type_: tree.Type, kind: SizedType) -> None:
-    """Give a type parameter the type of its argument."""
+def _deduce_template_arguments(inner: Scope, type_: tree.Type, kind: SizedType) -> None:
+    """Bind a type parameter to the type of its argument."""
     name = type_.name
     if name in inner.names and inner.names[name] is None and len(type_.path) == 1 and kind.size:
         inner.names[name] = kind
 
 
 def make_argument(run: KernelRunner, parameter: tree.Parameter, scope: Scope) -> Any:
-    """Return what a kernel's parameter holds: an array in global memory, or a number that the text leaves open."""
+    """Return the value of a kernel's parameter: an array in global memory, or an open number."""
     kind = find_type(run, parameter.type, scope)
     if kind is None:
         return None

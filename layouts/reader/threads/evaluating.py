@@ -1,4 +1,4 @@
-"""Expressions of threads' code: values, places in registers and memory, and what is assigned."""
+"""Expressions of device code: values, places in registers and memory, and assignments."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SPECIAL = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 
 
 def evaluate_expression(run: KernelRunner, node: tree.Expression | None, scope: Scope) -> Any:
-    """Return the value of an expression, None if it is not known."""
+    """Return the value of an expression, None if unknown."""
     handler = _EVALUATE.get(type(node))
     return handler(run, node, scope) if handler is not None else None
 
@@ -78,8 +78,8 @@ def _evaluate_logical(run: KernelRunner, node: tree.Binary, scope: Scope, left: 
     if a is None or b is None:
         return None
     one, two = np.asarray(as_array(a)) != 0, np.asarray(as_array(b)) != 0
-    made = (one & two) if node.op == "&&" else (one | two)
-    return make_number(int(made) if made.ndim == 0 else made.astype(np.int64))
+    result = (one & two) if node.op == "&&" else (one | two)
+    return make_number(int(result) if result.ndim == 0 else result.astype(np.int64))
 
 
 def _move_pointer(op: str, left: Any, right: Any) -> Any:
@@ -129,9 +129,9 @@ def _evaluate_conditional(run: KernelRunner, node: tree.ConditionalExpression, s
         return yes  # in range, or a padding value
     if condition is not None and isinstance(yes, ThreadNumber) and isinstance(no, ThreadNumber):
         parts = (condition, yes, no)
-        key = "?".join(one.format_key() for one in parts) if all(one.uniform for one in parts) else ""
+        key = "?".join(part.format_key() for part in parts) if all(part.uniform for part in parts) else ""
         return make_name(key, find_common_kind(yes.kind, no.kind)) if key else None
-    return yes if yes is no or (isinstance(yes, ThreadNumber) and _equal(yes, get_number(no))) else None
+    return yes if yes is no or (isinstance(yes, ThreadNumber) and _are_equal(yes, get_number(no))) else None
 
 
 def _choose_values(mask: Any, yes: Any, no: Any) -> Any:
@@ -145,7 +145,7 @@ def _choose_values(mask: Any, yes: Any, no: Any) -> Any:
     return merge_values(mask, yes, no)
 
 
-def _equal(one: ThreadNumber, two: ThreadNumber | None) -> bool:
+def _are_equal(one: ThreadNumber, two: ThreadNumber | None) -> bool:
     same = apply_operator("==", one, two)
     return same is not None and same.known == 1
 
@@ -193,7 +193,7 @@ def _evaluate_member(run: KernelRunner, node: tree.Member, scope: Scope) -> Any:
 
 
 def _make_special(run: KernelRunner, name: str, dim: str) -> ThreadNumber:
-    """Return threadIdx.x and its kin."""
+    """Return threadIdx.x, blockIdx.x and similar variables."""
     x, y, _ = run.block
     at = DIMS[dim]
     kind = (32, False)

@@ -32,8 +32,10 @@ _BLOCK = ("blockDim.x", "blockDim.y", "blockDim.z")  # names of what may be give
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelRun:
-    """A kernel that was run. complete: whether it ended within its steps; why: why it was not run, "" if it was; open:
-    its template parameters that nothing gives.
+    """A kernel that was run.
+
+    complete: whether it ended within its steps; why: why it was not run, "" if it was; open: its template parameters
+    without an argument.
     """
 
     function: tree.Function
@@ -44,8 +46,9 @@ class KernelRun:
 
 
 def run_kernels(text: str, macros: Mapping[str, str]) -> Iterator[list[KernelRun]]:
-    """Yield, for each choice of what the text's #if leave open, its kernels run for all threads of a block. macros:
-    also blockDim.x, .y and .z of kernels that nothing in the text launches.
+    """Run the kernels of a text for all threads of a block; yield a list for each choice of open #if conditions.
+
+    macros: values, also of blockDim.x, .y and .z for kernels that the text does not launch.
     """
     values = {name: value for name, value in macros.items() if name.isidentifier()}
     block = ",".join(macros.get(name, "1") for name in _BLOCK) if _BLOCK[0] in macros else ""
@@ -54,10 +57,10 @@ def run_kernels(text: str, macros: Mapping[str, str]) -> Iterator[list[KernelRun
 
 
 def _run_program(
-    text: str, body: Sequence[tree.Statement], given: Mapping[str, str], block: str
+    text: str, body: Sequence[tree.Statement], choices: Mapping[str, str], block: str
 ) -> Iterator[KernelRun]:
     scope = Scope()
-    for name, value in given.items():
+    for name, value in choices.items():
         expression = parse_expression(value)
         if expression is not None:
             scope.names[name] = LaterValue(tree.Declaration(name=name, type=None, value=expression, const=True))
@@ -72,30 +75,30 @@ def _run_program(
                 launches = list_launches(text, body, function.name) or [KernelLaunch((), "", None)]
                 seen: set[Any] = set()
                 for launch in launches:
-                    made = _run_launch(text, scope, function, launch, seen, block)
-                    if made is not None:
+                    result = _run_launch(text, scope, function, launch, seen, block)
+                    if result is not None:
                         count += 1
-                        yield made
+                        yield result
 
 
 def _run_launch(
-    text: str, globals_: Scope, function: tree.Function, launch: KernelLaunch, seen: set[Any], given: str
+    text: str, globals_: Scope, function: tree.Function, launch: KernelLaunch, seen: set[Any], arguments: str
 ) -> KernelRun | None:
     host = KernelRunner(text, 32, (32, 1, 1), globals_)
-    around = Scope(globals_)
+    enclosing = Scope(globals_)
     for statement in list_local_constants(launch.around):
-        around.names[statement.name] = LaterValue(statement, home=around)
+        enclosing.names[statement.name] = LaterValue(statement, home=enclosing)
     inner = Scope(globals_)
     for n, parameter in enumerate(function.templates):
         value: Any = None
         if n < len(launch.templates):
-            value = evaluate_template(host, launch.templates[n], around)
+            value = evaluate_template(host, launch.templates[n], enclosing)
         elif parameter.default is not None:
             value = evaluate_template(host, parameter.default, inner)
         elif parameter.name in globals_.names:
             value = resolve_path(host, ((parameter.name, None),), globals_)
         inner.names[parameter.name] = value
-    block = _find_block(host, function, launch, around, inner) or _find_given_block(host, given, globals_)
+    block = _find_block(host, function, launch, enclosing, inner) or _find_given_block(host, arguments, globals_)
     key = (block, *(_make_key(inner.names.get(p.name)) for p in function.templates))
     if key in seen:
         return None
@@ -118,23 +121,23 @@ def _make_key(value: Any) -> Any:
 
 
 def _find_block(
-    host: KernelRunner, function: tree.Function, launch: KernelLaunch, around: Scope, inner: Scope
+    host: KernelRunner, function: tree.Function, launch: KernelLaunch, enclosing: Scope, inner: Scope
 ) -> tuple[int, int, int] | None:
-    """Return the size of a block: of the launch, or the bound that the kernel says."""
+    """Return the block size of the launch, else that of the kernel's launch bounds."""
     expression = parse_expression(launch.block)
-    sizes = _read_sizes(host, expression, around)
+    sizes = _read_sizes(host, expression, enclosing)
     if sizes is None:
         bound = parse_expression(find_launch_bounds(host.text, function))
         sizes = _read_sizes(host, bound, inner)
     return _make_block(sizes)
 
 
-def _find_given_block(host: KernelRunner, given: str, scope: Scope) -> tuple[int, int, int] | None:
-    return _make_block(_read_sizes(host, parse_expression(given), scope)) if given else None
+def _find_given_block(host: KernelRunner, arguments: str, scope: Scope) -> tuple[int, int, int] | None:
+    return _make_block(_read_sizes(host, parse_expression(arguments), scope)) if arguments else None
 
 
 def _make_block(sizes: tuple[int, ...] | None) -> tuple[int, int, int] | None:
-    """Return the size of a block of whole warps; None if it is none."""
+    """Return a block size that is a multiple of a warp; None for any other."""
     if sizes is None:
         return None
     x, y, z = (*sizes, 1, 1)[:3]
@@ -164,8 +167,8 @@ def _find_dim3(expression: tree.Expression | None, scope: Scope) -> tree.Declara
 
 
 def _read_sizes(host: KernelRunner, expression: tree.Expression | None, scope: Scope) -> tuple[int, ...] | None:
-    values = [host.evaluate(one, scope) for one in _list_sizes(expression, scope)]
-    known = [one.known for one in values if isinstance(one, ThreadNumber)]
+    values = [host.evaluate(size, scope) for size in _list_sizes(expression, scope)]
+    known = [value.known for value in values if isinstance(value, ThreadNumber)]
     if not values or len(known) < len(values) or not all(known):
         return None
     return tuple(int(one or 0) for one in known)

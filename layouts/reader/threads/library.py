@@ -1,4 +1,4 @@
-"""Functions of CUDA that threads' code calls: address conversions, loads, conversions of elements, shuffles."""
+"""CUDA functions that device code calls: address conversions, loads, element conversions, shuffles."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ _LOAD = re.compile(r"__ld(?:g|cg|ca|cs|lu|cv)|__stg")
 
 
 def call_library(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
-    """Return what a function of CUDA or of the standard library makes; NOT_HERE for any other."""
+    """Return the result of a CUDA or standard library function; NOT_HERE for any other."""
     for names, least, call in _FUNCTIONS:
         if names.fullmatch(name) and len(node.arguments) >= least:
             return call(run, name, node, scope)
     return NOT_HERE
 
 
-def _ignore(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> None:
-    """A function that writes nothing which the threads' code reads."""
+def _ignore_call(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> None:
+    """Ignore a function without effect on values of the code."""
 
 
 def _get_address(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
@@ -53,8 +53,8 @@ def _get_address(run: KernelRunner, name: str, node: tree.Call, scope: Scope) ->
     return value if isinstance(value, ThreadNumber) else None
 
 
-def _select(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
-    """Return the least or the greatest of two numbers."""
+def _call_select(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+    """Return the minimum or the maximum of two numbers."""
     if len(node.arguments) != 2:
         return NOT_HERE
     one, two = (run.evaluate(argument, scope) for argument in node.arguments)
@@ -62,17 +62,17 @@ def _select(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     return apply_operator(name, one, two) if known else None
 
 
-def _load(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+def _call_load(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     pointer = run.evaluate(node.arguments[0], scope)
     return load_place(run, pointer, node.span) if isinstance(pointer, Pointer) else None
 
 
-def _resize(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+def _convert_bits(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     value, size = run.evaluate(node.arguments[0], scope), 4 if name.endswith("2float") else 2
     return value.resize_element(size) if isinstance(value, DataBytes) and value.size in (2, 4, 8) else None
 
 
-def _join(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+def _join_halves(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     parts = [run.evaluate(argument, scope) for argument in node.arguments]
     if not parts or not all(isinstance(part, DataBytes) for part in parts):
         return None
@@ -81,15 +81,15 @@ def _join(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     return join_data(parts) if len({part.size for part in parts}) == 1 else None
 
 
-def _halve(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+def _split_halves(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     value = run.evaluate(node.arguments[0], scope)
     if not isinstance(value, DataBytes) or value.size != 8:
         return None
     return join_data([value.cut_bytes(0, 4).resize_element(2), value.cut_bytes(4, 4).resize_element(2)])
 
 
-def _shuffle(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
-    """Return a value of one lane in all of its warp."""
+def _call_shuffle(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+    """Broadcast the value of one lane to its warp."""
     value, lane = (run.evaluate(argument, scope) for argument in node.arguments[1:3])
     if not isinstance(value, ThreadNumber) or not isinstance(lane, ThreadNumber):
         return None
@@ -102,12 +102,12 @@ def _shuffle(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any
     return make_number(np.asarray(as_array(value.const))[source], value.kind)
 
 
-def _copy(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+def _call_memcpy(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     """Copy bytes from global to shared memory."""
     target, source, size = (run.evaluate(argument, scope) for argument in node.arguments[:3])
     bytes_ = size.known if isinstance(size, ThreadNumber) else None
     if not isinstance(target, Pointer) or target.space != "shared":
-        return lose_values(run, [target])
+        return forget_targets(run, [target])
     if not isinstance(source, Pointer) or source.space != "global" or not bytes_ or bytes_ > 64:
         run.shared.broken = run.shared.broken or "a copy of a size that is not known"
         return None
@@ -118,30 +118,30 @@ def _copy(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
 
 _FUNCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[KernelRunner, str, tree.Call, Scope], Any]], ...] = (
     # names, the arguments that a call has at least
-    (_SILENT, 0, _ignore),
+    (_SILENT, 0, _ignore_call),
     (_TO_SHARED, 0, _get_address),
-    (re.compile("min|max"), 2, _select),
-    (_LOAD, 0, _load),
-    (_TO_TWO, 0, _resize),
-    (_PAIR, 0, _join),
-    (re.compile("__float22half2_rn|__float22bfloat162_rn"), 0, _halve),
-    (re.compile(r"__shfl_sync\w*"), 3, _shuffle),
-    (re.compile("__pipeline_memcpy_async|memcpy"), 3, _copy),
+    (re.compile("min|max"), 2, _call_select),
+    (_LOAD, 0, _call_load),
+    (_TO_TWO, 0, _convert_bits),
+    (_PAIR, 0, _join_halves),
+    (re.compile("__float22half2_rn|__float22bfloat162_rn"), 0, _split_halves),
+    (re.compile(r"__shfl_sync\w*"), 3, _call_shuffle),
+    (re.compile("__pipeline_memcpy_async|memcpy"), 3, _call_memcpy),
 )
 _HARMLESS = re.compile(r"mbar|barrier|fence|wait|commit|prefetch|elect|arrive|setmaxnreg|reg_|tensormap", re.I)
 
 
-def lose_arguments(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
-    """Make unknown what a function without a body may write."""
+def forget_arguments(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
+    """Make unknown everything that a function without a body may write."""
     name = node.function.last if isinstance(node.function, tree.Name) else getattr(node.function, "name", "")
     values = [run.evaluate(argument, scope) for argument in node.arguments]
     if not _HARMLESS.search(str(name)):
-        lose_values(run, values, str(name))
+        forget_targets(run, values, str(name))
     return None
 
 
-def lose_values(run: KernelRunner, values: list[Any], name: str = "") -> None:
-    """Make unknown what is behind pointers."""
+def forget_targets(run: KernelRunner, values: list[Any], name: str = "") -> None:
+    """Make the targets of pointers unknown."""
     for value in values:
         if isinstance(value, Pointer) and value.space == "local" and isinstance(value.array, LocalMemory):
             value.array.forget_values()

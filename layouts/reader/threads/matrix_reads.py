@@ -1,4 +1,4 @@
-"""What wgmma and tcgen05.mma read through descriptors: the bytes of shared memory at the addresses of the words."""
+"""Record the bytes of shared memory that wgmma and tcgen05.mma read through descriptors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ALL = (1 << 64) - 1
 
 
 def _list_words(run: KernelRunner, value: Coefficient) -> Iterator[int]:
-    """Yield the word of each warpgroup of which all threads execute the instruction with the same."""
+    """Yield the word of each warpgroup whose threads all execute the instruction with the same word."""
     words = spread_coefficient(value, run.threads)
     for group in range(run.threads // 128):
         lanes = slice(128 * group, 128 * group + 128)
@@ -41,7 +41,7 @@ def read_descriptors(
     get: Callable[[str], Any],
     get_site: Callable[[str], tuple[int, int]],
 ) -> None:
-    """Keep what each warpgroup's descriptors of A and B read. operands: from D on, as PTX writes them."""
+    """Record the bytes that each warpgroup's descriptors of A and B read. operands: in PTX's order, from D on."""
     if len(operands) < 4 or len(run.descriptors) >= MOST:
         return
     in_registers = operands[1].startswith("{")
@@ -75,8 +75,9 @@ def read_tensor_descriptors(
     get: Callable[[str], Any],
     get_site: Callable[[str], tuple[int, int]],
 ) -> None:
-    """Keep what the descriptors of a tcgen05.mma read, where its instruction descriptor is known. One thread issues it;
-    of a pair of CTAs each holds a half, and neither is run beside the other.
+    """Record the bytes that the descriptors of a tcgen05.mma read, if its instruction descriptor is known.
+
+    One thread issues it. In a pair of CTAs each holds a half; the other CTA is not run.
     """
     word = _get_known(get(operands[3])) if len(operands) > 3 else None
     if word is None or len(run.descriptors) >= MOST or ".sp" in opcode or ".ws" in opcode:
@@ -118,15 +119,15 @@ def _get_known(value: Any) -> int | None:
     return value.known if isinstance(value, ThreadNumber) else None
 
 
-def find_described_places(word: int, seen: View) -> Ints:
+def find_described_places(word: int, view: View) -> Ints:
     """Return the address of each byte that a descriptor reads: [rows, K · bytes an element]."""
-    address = np.asarray(reads(Descriptor(word, seen.form), seen), np.int64)
-    return (address[:, :, None] + np.arange(seen.bits // 8)).reshape(address.shape[0], -1)
+    address = np.asarray(reads(Descriptor(word, view.form), view), np.int64)
+    return (address[:, :, None] + np.arange(view.bits // 8)).reshape(address.shape[0], -1)
 
 
-def read_described_bytes(run: KernelRunner, word: int, seen: View) -> DataBytes:
+def read_described_bytes(run: KernelRunner, word: int, view: View) -> DataBytes:
     """Return the bytes of each element that a descriptor reads: [rows, K · bytes an element]."""
-    places = find_described_places(word, seen)
+    places = find_described_places(word, view)
     legal = (places >= 0) & (places < SHARED_BYTES)
     places = np.where(legal, places, 0)
     shared = run.shared

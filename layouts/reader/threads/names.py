@@ -1,4 +1,4 @@
-"""What names of threads' code mean: values, types, structs with the places of their members."""
+"""Resolve names of device code: values, types, and structs with their members."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ALIGN = re.compile(r"(?:alignas|__align__|aligned)\s*\(\s*\(?\s*(\w+)")
 
 
 def resolve_path(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
-    """Return what a name means: a place, a value, functions, a struct or a type; None if nothing declares it."""
+    """Return the place, value, functions, struct or type of a name; None if nothing declares it."""
     parts = [part for part in path if part[0] not in ("", "std", "cute", "cutlass", "cuda")]
     found: Any = None
     for n, (name, arguments) in enumerate(parts):
@@ -96,7 +96,7 @@ def evaluate_template(run: KernelRunner, argument: tree.Expression, scope: Scope
 
 
 def find_type(run: KernelRunner, type_: tree.Type | None, scope: Scope) -> SizedType | None:
-    """Return a type with its size, None if it is not known."""
+    """Return a type with its size, None if unknown."""
     if type_ is None or not type_.path:
         return None
     found: Any = resolve_path(run, type_.path, scope) if type_.name != "auto" else None
@@ -113,18 +113,18 @@ def find_type(run: KernelRunner, type_: tree.Type | None, scope: Scope) -> Sized
 
 
 def find_dims(run: KernelRunner, dims: Sequence[tree.Expression | None], scope: Scope) -> tuple[int, ...]:
-    """Return the sizes of an array; 0 for one that is not known."""
-    made = []
-    for one in dims:
-        value = run.evaluate(one, scope) if one is not None else None
-        made.append((value.known or 0) if isinstance(value, ThreadNumber) else 0)
-    return tuple(made)
+    """Return the sizes of an array; 0 for an unknown one."""
+    result = []
+    for dim in dims:
+        value = run.evaluate(dim, scope) if dim is not None else None
+        result.append((value.known or 0) if isinstance(value, ThreadNumber) else 0)
+    return tuple(result)
 
 
 def _bind_templates(
     run: KernelRunner, definition: tree.StructDefinition, arguments: Sequence[tree.Expression], scope: Scope
 ) -> Scope:
-    """Return the scope of a struct with its template parameters: as given, else their defaults."""
+    """Return the scope of a struct with its template arguments, given or default."""
     inner = Scope(run.globals)
     for n, parameter in enumerate(definition.templates):
         if n < len(arguments):

@@ -1,6 +1,6 @@
-"""Integers with a value for each thread: polynomials in names that the text leaves open, such as K or blockIdx.x.
+"""Integers with a value per thread: polynomials in names that the text leaves open, such as K or blockIdx.x.
 
-A coefficient is an int where all threads have the same, else an array [threads]. None is a value that is not known.
+A coefficient is an int if it is uniform, else an array [threads]. None is an unknown value.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ _ALL = (1 << 64) - 1
 
 @value_class(frozen=True, slots=True)
 class ThreadNumber:
-    """An integer of every thread. terms: names that are multiplied → their coefficient; kind: bits, and whether it is
-    signed.
+    """An integer of every thread.
+
+    terms: product of names → coefficient; kind: bits, and whether it is signed.
     """
 
     terms: dict[Monomial, Coefficient]
@@ -33,14 +34,14 @@ class ThreadNumber:
 
     @property
     def const(self) -> Coefficient | None:
-        """The value, None if it has a name in it."""
+        """The value, None if it contains a name."""
         if not self.terms:
             return 0
         return self.terms[()] if len(self.terms) == 1 and () in self.terms else None
 
     @property
     def known(self) -> int | None:
-        """The one value of all threads, None if there is none."""
+        """The uniform value of all threads, None if there is none."""
         value = self.const
         if value is None or isinstance(value, int):
             return value
@@ -48,39 +49,39 @@ class ThreadNumber:
 
     @property
     def uniform(self) -> bool:
-        """Whether all threads have the same."""
-        return all(isinstance(one, int) or bool((one == one[0]).all()) for one in self.terms.values())
+        """Whether the value is the same in all threads."""
+        return all(isinstance(term, int) or bool((term == term[0]).all()) for term in self.terms.values())
 
     def format_key(self) -> str:
-        """Return a text that equal numbers have in common, of one that is the same in all threads."""
-        parts = ("*".join((str(_first(one)), *names)) for names, one in sorted(self.terms.items()))
+        """Return a text that equal uniform numbers share."""
+        parts = ("*".join((str(_get_first(one)), *names)) for names, one in sorted(self.terms.items()))
         return "(" + "+".join(parts) + ")"
 
 
 Number = ThreadNumber | None
 
 
-def _first(one: Coefficient) -> int:
+def _get_first(one: Coefficient) -> int:
     return one if isinstance(one, int) else int(one[0])
 
 
 def make_number(value: Coefficient, kind: tuple[int, bool] = INT) -> ThreadNumber:
-    """Return a number without names."""
+    """Return a constant number."""
     return ThreadNumber({(): value}, kind)
 
 
 def make_name(name: str, kind: tuple[int, bool] = INT) -> ThreadNumber:
-    """Return the value of a name that the text leaves open."""
+    """Return the value of an open name."""
     return ThreadNumber({(name,): 1}, kind)
 
 
 def get_number(value: Any) -> ThreadNumber | None:
-    """Return a value that is an integer; None for any other."""
+    """Return an integer value; None for any other value."""
     return value if isinstance(value, ThreadNumber) else None
 
 
 def wrap_value(value: Coefficient, kind: tuple[int, bool]) -> Coefficient:
-    """Return a value as an integer type holds it; an array of 64 unsigned bits stays as its bits are."""
+    """Wrap a value to an integer type; an array of unsigned 64-bit values keeps its bits."""
     bits, signed = kind
     if isinstance(value, int):
         value &= (1 << bits) - 1
@@ -92,7 +93,7 @@ def wrap_value(value: Coefficient, kind: tuple[int, bool]) -> Coefficient:
 
 
 def as_array(value: Coefficient) -> Any:
-    """Return a coefficient that NumPy computes with: 64 bits, signed."""
+    """Return a coefficient as signed 64-bit integers for NumPy."""
     if not isinstance(value, int):
         return value
     value &= _ALL
@@ -100,7 +101,7 @@ def as_array(value: Coefficient) -> Any:
 
 
 def convert_number(number: Number, kind: tuple[int, bool]) -> Number:
-    """Return a number as another integer type has it."""
+    """Convert a number to another integer type."""
     if number is None:
         return None
     value = number.const
@@ -113,23 +114,23 @@ def convert_number(number: Number, kind: tuple[int, bool]) -> Number:
 
 @cache
 def find_common_kind(one: tuple[int, bool], two: tuple[int, bool]) -> tuple[int, bool]:
-    """Return the type that C computes in."""
+    """Return the type of C's usual arithmetic conversions."""
     a, b = (kind if kind[0] >= 32 else INT for kind in (one, two))
     if a[0] != b[0]:
         return max(a, b)
     return a[0], a[1] and b[1]
 
 
-def _combine(one: ThreadNumber, two: ThreadNumber, sign: int) -> dict[Monomial, Coefficient]:
+def _combine_values(one: ThreadNumber, two: ThreadNumber, sign: int) -> dict[Monomial, Coefficient]:
     terms = dict(one.terms)
     for names, factor in two.terms.items():
-        terms[names] = _add(terms.get(names, 0), factor, sign)
+        terms[names] = _add_terms(terms.get(names, 0), factor, sign)
         if names and isinstance(terms[names], int) and terms[names] == 0:
             del terms[names]
     return terms
 
 
-def _add(one: Coefficient, two: Coefficient, sign: int) -> Coefficient:
+def _add_terms(one: Coefficient, two: Coefficient, sign: int) -> Coefficient:
     if isinstance(one, int) and isinstance(two, int):
         return one + sign * two
     with np.errstate(over="ignore"):
@@ -137,7 +138,7 @@ def _add(one: Coefficient, two: Coefficient, sign: int) -> Coefficient:
 
 
 def multiply_coefficients(one: Coefficient, two: Coefficient) -> Coefficient:
-    """Multiply two coefficients, modulo 2⁶⁴ where they are arrays."""
+    """Multiply two coefficients, modulo 2⁶⁴ if they are arrays."""
     if isinstance(one, int) and isinstance(two, int):
         return one * two
     with np.errstate(over="ignore"):
@@ -152,10 +153,10 @@ def add_numbers(one: Number, two: Number, sign: int = 1) -> Number:
     a, b = one.const, two.const
     if isinstance(a, int) and isinstance(b, int):
         return make_number(wrap_value(a + sign * b, kind), kind)
-    made = ThreadNumber(_combine(one, two, sign), kind)
-    if len(made.terms) > MOST_TERMS:
+    result = ThreadNumber(_combine_values(one, two, sign), kind)
+    if len(result.terms) > MOST_TERMS:
         return None
-    return convert_number(made, kind) if made.const is not None else made
+    return convert_number(result, kind) if result.const is not None else result
 
 
 def multiply_numbers(one: Number, two: Number) -> Number:
@@ -170,9 +171,9 @@ def multiply_numbers(one: Number, two: Number) -> Number:
     for a, x in one.terms.items():
         for b, y in two.terms.items():
             names = tuple(sorted((*a, *b)))
-            terms[names] = _add(terms.get(names, 0), multiply_coefficients(x, y), 1)
-    made = ThreadNumber(terms, kind)
-    return convert_number(made, kind) if made.const is not None else made
+            terms[names] = _add_terms(terms.get(names, 0), multiply_coefficients(x, y), 1)
+    result = ThreadNumber(terms, kind)
+    return convert_number(result, kind) if result.const is not None else result
 
 
 _WHOLE: dict[str, Callable[[Any, Any], Any]] = {
@@ -187,7 +188,7 @@ _WHOLE: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def apply_operator(op: str, one: Number, two: Number) -> Number:
-    """Return what a binary operator of C makes of two numbers."""
+    """Apply a binary operator of C to two numbers."""
     if one is None or two is None:
         return None
     if op in "+-":
@@ -195,20 +196,20 @@ def apply_operator(op: str, one: Number, two: Number) -> Number:
     if op == "*":
         return multiply_numbers(one, two)
     if op in ("<<", ">>"):
-        return _shift(op, one, two)
+        return _shift_number(op, one, two)
     if op in COMPARED:
-        return _compare(op, one, two)
+        return _compare_numbers(op, one, two)
     a, b = one.const, two.const
     kind = find_common_kind(one.kind, two.kind)
     if op not in _WHOLE:
         return None
     if a is None or b is None:
         return _name_result(op, one, two, kind)
-    return _apply_whole(op, a, b, kind)
+    return _apply_to_values(op, a, b, kind)
 
 
-def _apply_whole(op: str, a: Coefficient, b: Coefficient, kind: tuple[int, bool]) -> Number:
-    """Return what an operator makes of whole numbers; None where a divisor is 0, or a division would have a sign."""
+def _apply_to_values(op: str, a: Coefficient, b: Coefficient, kind: tuple[int, bool]) -> Number:
+    """Apply an operator to integers; None for division by 0 or with a negative operand."""
     if op in "/%" and (not np.all(as_array(b)) or (kind == ULONG and (np.any(as_array(a) < 0)))):
         return None
     if isinstance(a, int) and isinstance(b, int):
@@ -218,19 +219,19 @@ def _apply_whole(op: str, a: Coefficient, b: Coefficient, kind: tuple[int, bool]
 
 
 def _name_result(op: str, one: ThreadNumber, two: ThreadNumber, kind: tuple[int, bool]) -> Number:
-    """Return a name for what an operator makes of open values that are the same in all threads."""
+    """Return a name for the result of an operator on open uniform values."""
     if op == "/" and two.known == 1:
         return one
     key = f"{one.format_key()}{op}{two.format_key()}"
     return make_name(key, kind) if one.uniform and two.uniform and len(key) < 400 else None
 
 
-def _shift(op: str, one: ThreadNumber, two: ThreadNumber) -> Number:
+def _shift_number(op: str, one: ThreadNumber, two: ThreadNumber) -> Number:
     kind = one.kind if one.kind[0] >= 32 else INT
     by, value = two.const, one.const
     if op == "<<" and isinstance(two.known, int) and 0 <= two.known < kind[0]:
-        made = multiply_numbers(ThreadNumber(one.terms, kind), make_number(1 << two.known, kind))
-        return made if made is None else convert_number(made, kind) if made.const is not None else made
+        result = multiply_numbers(ThreadNumber(one.terms, kind), make_number(1 << two.known, kind))
+        return result if result is None else convert_number(result, kind) if result.const is not None else result
     if value is None or by is None:
         return _name_result(op, one, two, kind)
     if np.any(as_array(by) < 0) or np.any(as_array(by) >= kind[0]):
@@ -239,7 +240,7 @@ def _shift(op: str, one: ThreadNumber, two: ThreadNumber) -> Number:
 
 
 def _shift_values(op: str, value: Coefficient, by: Coefficient, kind: tuple[int, bool]) -> Number:
-    """Return whole numbers shifted by less than their bits."""
+    """Shift integers by less than their width."""
     if isinstance(value, int) and isinstance(by, int):
         return make_number(wrap_value(value << by if op == "<<" else value >> by, kind), kind)
     x, y = np.asarray(as_array(value)), np.asarray(as_array(by))
@@ -252,11 +253,11 @@ def _shift_values(op: str, value: Coefficient, by: Coefficient, kind: tuple[int,
     return make_number(wrap_value(made_value, kind), kind)
 
 
-def _compare(op: str, one: ThreadNumber, two: ThreadNumber) -> Number:
+def _compare_numbers(op: str, one: ThreadNumber, two: ThreadNumber) -> Number:
     kind = find_common_kind(one.kind, two.kind)
     a, b = one.const, two.const
     if a is None or b is None:
-        rest = ThreadNumber({n: c for n, c in _combine(one, two, -1).items() if not n or np.any(as_array(c))})
+        rest = ThreadNumber({n: c for n, c in _combine_values(one, two, -1).items() if not n or np.any(as_array(c))})
         a, b = rest.const, 0
         if a is None:
             return None
@@ -268,7 +269,7 @@ def _compare(op: str, one: ThreadNumber, two: ThreadNumber) -> Number:
 
 
 def select_numbers(mask: NDArray[np.bool_], yes: Number, no: Number) -> Number:
-    """Return one number where the mask is set, the other elsewhere."""
+    """Return one number where the mask is set, else the other."""
     if yes is None or no is None:
         return None
     terms: dict[Monomial, Coefficient] = {}

@@ -1,4 +1,4 @@
-"""Places that expressions of threads' code mean: variables, items of arrays, what pointers point to, members."""
+"""Places that expressions of device code denote: variables, array items, pointer targets, members."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def get_item_size(pointer: Pointer) -> int:
 
 
 def widen_number(number: ThreadNumber | None) -> ThreadNumber | None:
-    """Return an index as 64 bits."""
+    """Convert an index to 64 bits."""
     return convert_number(number, LONG) if number is not None else None
 
 
 def find_place(run: KernelRunner, node: tree.Expression, scope: Scope) -> Any:
-    """Return the place that an expression means, None if it means none."""
+    """Return the place that an expression denotes, None if it denotes none."""
     match node:
         case tree.Name():
             return resolve_path(run, node.path, scope)

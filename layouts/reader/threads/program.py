@@ -1,4 +1,4 @@
-"""What a text defines for its kernels: functions, structs and constants by name, and the kernels it launches."""
+"""Definitions of a text for its kernels (functions, structs and constants by name), and its kernel launches."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Span = tuple[int, int]
 
 @dataclass(slots=True)
 class Scope:
-    """Names of a block; parent: the scope around it."""
+    """Names of a block; parent: the enclosing scope."""
 
     parent: Scope | None = None
     names: dict[str, Any] = field(default_factory=dict)
 
     def find(self, name: str) -> Any:
-        """Return what a name means; KeyError if nothing declares it."""
+        """Return the meaning of a name; KeyError if nothing declares it."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.names:
@@ -53,7 +53,7 @@ class StructSet:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LaterValue:
-    """A constant or alias that is evaluated when its name is used."""
+    """A constant or alias that is evaluated on first use."""
 
     statement: tree.Declaration | tree.Alias | tree.Enum
     member: str = ""
@@ -62,7 +62,7 @@ class LaterValue:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelLaunch:
-    """A launch: template arguments, the expression of the block's size, the scope of its function's statements."""
+    """A launch: template arguments, the block-size expression, and the scope of the launching function."""
 
     templates: tuple[tree.Expression, ...]
     block: str
@@ -70,7 +70,7 @@ class KernelLaunch:
 
 
 def parse_program(text: str, macros: dict[str, str]) -> list[tuple[tree.Statement, ...]]:
-    """Parse a text, once for each choice of what its #if leave open."""
+    """Parse a text once for each choice of its open #if conditions."""
     leaves = list(list_leaves(make_variants(Preprocessor(text, 20, macros))))
     if len(leaves) > 4:
         return []
@@ -79,7 +79,7 @@ def parse_program(text: str, macros: dict[str, str]) -> list[tuple[tree.Statemen
 
 def enter_definitions(scope: Scope, body: Sequence[tree.Statement]) -> None:
     """Enter what statements outside functions define, those of namespaces too."""
-    for statement in _flatten(body):
+    for statement in _flatten_declarations(body):
         match statement:
             case tree.Function(body=inner, name=name) if inner is not None:
                 known = scope.names.get(name)
@@ -97,10 +97,10 @@ def enter_definitions(scope: Scope, body: Sequence[tree.Statement]) -> None:
                 scope.names.update({member: LaterValue(statement, member) for member, _, _ in statement.members})
 
 
-def _flatten(body: Sequence[tree.Statement]) -> Iterator[tree.Statement]:
+def _flatten_declarations(body: Sequence[tree.Statement]) -> Iterator[tree.Statement]:
     for statement in body:
         if isinstance(statement, tree.Namespace) or (isinstance(statement, Block) and not statement.scoped):
-            yield from _flatten(statement.body)
+            yield from _flatten_declarations(statement.body)
         else:
             yield statement
 
@@ -114,7 +114,7 @@ def is_kernel(text: str, function: tree.Function) -> bool:
 
 
 def read_head(text: str, function: tree.Function) -> str:
-    """Return the words in front of a function's parameters."""
+    """Return the words before a function's parameters."""
     first = max(text.rfind(mark, 0, function.span[0]) for mark in (";", "}"))
     return text[first + 1 : text.find("(", function.span[0] + 1) if function.body is None else function.body.span[0]]
 
@@ -130,12 +130,12 @@ def find_launch_bounds(text: str, function: tree.Function) -> str:
 
 
 def list_launches(text: str, body: Sequence[tree.Statement], kernel: str) -> list[KernelLaunch]:
-    """List how a text launches a kernel: launches, and names of instances that it takes the address of."""
+    """List the launches of a kernel, and the instances whose address is taken."""
     found: list[KernelLaunch] = []
-    functions = [f for f in _flatten(body) if isinstance(f, tree.Function) and f.body is not None]
+    functions = [f for f in _flatten_declarations(body) if isinstance(f, tree.Function) and f.body is not None]
     for match in re.finditer(rf"\b{re.escape(kernel)}\b", text):
-        around = next((f for f in functions if f.span[0] <= match.start() < f.span[1]), None)
-        if around is not None and around.name == kernel:
+        enclosing = next((f for f in functions if f.span[0] <= match.start() < f.span[1]), None)
+        if enclosing is not None and enclosing.name == kernel:
             continue
         templates, past = _read_templates(text, match.end())
         opened = re.match(r"\s*<<<", text[past:])
@@ -145,7 +145,7 @@ def list_launches(text: str, body: Sequence[tree.Statement], kernel: str) -> lis
         if opened:
             parts = split_operands(text[past + opened.end() :].split(">>>", 1)[0])
             block = parts[1] if len(parts) > 1 else ""
-        found.append(KernelLaunch(_parse_arguments(templates), block, around))
+        found.append(KernelLaunch(_parse_arguments(templates), block, enclosing))
     return found[:MOST_LAUNCHES]
 
 

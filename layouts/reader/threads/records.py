@@ -1,4 +1,4 @@
-"""What a run of a kernel keeps of its matrix loads and of its products."""
+"""Records of the matrix loads and products of a kernel's run."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatrixLoad:
-    """One ldmatrix: its opcode, what lies in the 16 bytes at the address of every lane; site: the expression that
-    gave the address, in the kernel; calls: of the functions around it, outermost first. aligned: whether its rows are
-    multiples of 16 bytes apart, without which it traps. address: of every lane.
+    """One ldmatrix.
+
+    rows: the 16 bytes at every lane's address; site: the expression of the address in the kernel; calls: the enclosing
+    calls, outermost first; aligned: whether its rows are multiples of 16 bytes apart, else it traps; address: of every
+    lane.
     """
 
     opcode: str
@@ -30,7 +32,7 @@ class MatrixLoad:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RegisterUse:
-    """A register of an mma: what its bytes come from, and the ldmatrix and the register of it that filled it."""
+    """A register of an mma: the origin of its bytes, and the ldmatrix and register number that filled it."""
 
     data: DataBytes | None
     load: MatrixLoad | None = None
@@ -52,8 +54,9 @@ class MmaUse:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DescriptorUse:
-    """An operand that wgmma or tcgen05.mma reads through a descriptor. data: the bytes that it reads,
-    [rows, K · bytes an element]; seen: how it reads it.
+    """An operand that wgmma or tcgen05.mma reads through a descriptor.
+
+    data: the bytes that it reads, [rows, K · bytes per element]; seen: the view of the instruction.
     """
 
     opcode: str

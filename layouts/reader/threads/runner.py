@@ -1,5 +1,6 @@
-"""One kernel run for all threads of a block: its statements. Loops whose end the text leaves open run a few times, and
-conditions that it leaves open are taken as met, as in the inner tiles of a grid.
+"""Run the statements of one kernel for all threads of a block.
+
+Loops with an open end run a few iterations; open conditions are assumed true, as in the inner tiles of a grid.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ Span = tuple[int, int]
 
 
 class StepsOverError(Exception):
-    """A kernel that takes too many steps."""
+    """A kernel exceeds the limit of steps."""
 
 
 @dataclass(slots=True)
 class FrameState:
-    """A function that is being run: what it has returned; loops: the lanes that broke and continued in each loop."""
+    """A running function: its return value; loops: the lanes that broke and continued in each loop."""
 
     result: Any = None
     has_result: bool = False
@@ -84,7 +85,7 @@ class KernelRunner:
         return evaluating.evaluate_expression(self, expression, scope)
 
     def store_shared(self, address: Any, data: DataBytes, site: Span) -> None:
-        """Store data at addresses of shared memory, as far as they are known."""
+        """Store data at addresses of shared memory, as far as these are known."""
         if address is None or address.const is None:
             self.shared.broken = self.shared.broken or "a store has an address that is not known"
             return
@@ -95,7 +96,7 @@ class KernelRunner:
         self.shared.store_bytes(places, data, self.mask, self.stores.index(site))
 
     def _find_clash(self, places: NDArray[np.int64], data: DataBytes, site: Span) -> None:
-        """Note two threads that store different elements in the same bytes."""
+        """Record two threads that store different elements in the same bytes."""
         mine = places[self.mask]
         if len(mine) < 2 or len(self.clashes) >= 8 or self.assumed:
             return
@@ -111,7 +112,7 @@ class KernelRunner:
             self.clashes.append((site, one, two))
 
     def find_origin(self, data: DataBytes, thread: int, byte: int) -> tuple[Any, ...]:
-        """Return the origin of a byte, as values that can be compared."""
+        """Return the origin of a byte as comparable values."""
         record = self.records[int(data.record[thread, byte])]
         lane, at = int(data.thread[thread, byte]), int(data.byte[thread, byte])
         terms = {n: int(spread_coefficient(c, self.threads)[lane]) for n, c in record.offset.terms.items()}
@@ -130,7 +131,7 @@ class KernelRunner:
     # statements
 
     def run(self, statement: tree.Statement | None, scope: Scope, mask: Mask) -> Mask:
-        """Run a statement; return the threads that go on behind it."""
+        """Run a statement; return the threads that continue after it."""
         if statement is None or not mask.any():
             return mask
         self.steps += 1
@@ -183,7 +184,7 @@ class KernelRunner:
         return mask
 
     def decide_condition(self, condition: tree.Expression | None, scope: Scope, mask: Mask) -> Mask | None:
-        """Return the threads whose condition holds, None if that is not known."""
+        """Return the threads whose condition is true, None if unknown."""
         if condition is None:
             return mask
         self.mask = mask
@@ -201,7 +202,7 @@ class KernelRunner:
         met = self.decide_condition(statement.condition, scope, mask)
         if met is not None:
             return self._run_arms(statement, scope, met, mask & ~met)
-        if statement.no is None and _leaves(statement.yes):
+        if statement.no is None and _can_leave(statement.yes):
             return mask  # a bound that the inner tiles do not meet
         self.assumed += 1
         mask = self.run(statement.yes, scope, mask)
@@ -216,10 +217,12 @@ class KernelRunner:
         return left | other
 
     def _run_otherwise(self, statement: tree.Statement, scope: Scope, mask: Mask) -> None:
-        """Run what an open condition leaves out: padding with zeros. Other stores make the tile unknown."""
+        """Handle the branch that an open condition excludes: padding with zeros is ignored, other stores make the tile
+        unknown.
+        """
         kept = self.shared.record.copy(), self.shared.thread.copy(), self.shared.byte.copy()
         products, broken = len(self.products), self.shared.broken
-        if not _only_pads(self.text[slice(*statement.span)]):
+        if not _is_padding(self.text[slice(*statement.span)]):
             self.run(statement, scope, mask)
             changed = (self.shared.record != kept[0]) | (self.shared.thread != kept[1])
             self.shared.record[changed] = 1
@@ -289,20 +292,20 @@ def _is_forever(condition: tree.Expression) -> bool:
     return isinstance(condition, tree.NumberLiteral)
 
 
-def _leaves(statement: tree.Statement | None) -> bool:
-    """Return whether a statement ends in a jump out of what is around it."""
+def _can_leave(statement: tree.Statement | None) -> bool:
+    """Return whether a statement ends in a jump out of its block."""
     if isinstance(statement, tree.DeferredBody):
-        return _leaves(statement.make())
+        return _can_leave(statement.make())
     if isinstance(statement, statements.Block):
-        return bool(statement.body) and _leaves(statement.body[-1])
+        return bool(statement.body) and _can_leave(statement.body[-1])
     return isinstance(statement, statements.Return | statements.Jump | statements.Throw)
 
 
-def _only_pads(text: str) -> bool:
-    """Return whether an arm stores zeros and nothing else."""
+def _is_padding(text: str) -> bool:
+    """Return whether a branch only stores zeros."""
     values = re.findall(r"(?<![=!<>])=\s*([^=;]+);", text)
     zero = r"(?:(?:\w+::)?\w+\s*\(\s*)*\s*\{?\s*(?:0(?:\.0*)?f?u?\s*,?\s*)+\}?\)*"
-    return bool(values) and all(re.fullmatch(zero, one.strip()) for one in values)
+    return bool(values) and all(re.fullmatch(zero, value.strip()) for value in values)
 
 
 _HANDLERS: dict[type, Any] = {

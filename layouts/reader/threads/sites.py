@@ -1,4 +1,4 @@
-"""Where the text computes an address: the expression behind the names that hand it on."""
+"""Find where the text computes an address: the expression behind the names that pass it on."""
 
 from __future__ import annotations
 
@@ -18,35 +18,36 @@ MOST_DEEP = 12
 
 
 def trace_site(
-    run: KernelRunner, node: tree.Expression, scope: Scope, deep: int = 0, first: bool = False
+    run: KernelRunner, node: tree.Expression, scope: Scope, depth: int = 0, first: bool = False
 ) -> tuple[int, int]:
-    """Return the place of the expression that makes an address differ from lane to lane; the first sum behind the names
-    that hand it on if `first`: what a loop adds.
+    """Return the place of the expression that makes an address differ between lanes.
+
+    first: return the first sum behind the names instead, which a loop advances.
     """
-    if deep > MOST_DEEP:
+    if depth > MOST_DEEP:
         return node.span
     match node:
         case tree.Name():
-            given = _find_given(run, node, scope)
-            if given is not None and given[0] is not None:
-                return trace_site(run, given[0], given[1], deep + 1, first)
+            arguments = _find_argument(run, node, scope)
+            if arguments is not None and arguments[0] is not None:
+                return trace_site(run, arguments[0], arguments[1], depth + 1, first)
         case tree.Cast():
-            return trace_site(run, node.value, scope, deep + 1, first)
-        case tree.Call() if len(node.arguments) == 1 and _hands_on(node):
-            return trace_site(run, node.arguments[0], scope, deep + 1, first)
+            return trace_site(run, node.value, scope, depth + 1, first)
+        case tree.Call() if len(node.arguments) == 1 and _is_forwarding(node):
+            return trace_site(run, node.arguments[0], scope, depth + 1, first)
         case tree.Binary() if node.op in "+-^|" and not first:
             varying = [side for side in (node.left, node.right) if _varies(run.evaluate(side, scope))]
             if len(varying) == 1 and isinstance(varying[0], tree.Name | tree.Cast | tree.Binary):
-                return trace_site(run, varying[0], scope, deep + 1, first)
+                return trace_site(run, varying[0], scope, depth + 1, first)
     return node.span
 
 
-def _hands_on(node: tree.Call) -> bool:
+def _is_forwarding(node: tree.Call) -> bool:
     name = node.function.last if isinstance(node.function, tree.Name) else ""
     return any(word in name.lower() for word in ("cvta", "smem", "shared", "uint32_t", "to_u"))
 
 
-def _find_given(run: KernelRunner, node: tree.Name, scope: Scope) -> Any:
+def _find_argument(run: KernelRunner, node: tree.Name, scope: Scope) -> Any:
     place = resolve_path(run, node.path, scope)
     if isinstance(place, Pointer) and place.space == "local" and isinstance(place.array, LocalMemory):
         return place.array.given if not place.dims else None
@@ -59,4 +60,4 @@ def _varies(value: Any) -> bool:
     terms = getattr(number, "terms", None)
     if terms is None:
         return number is None
-    return any(not isinstance(one, int) and bool(np.any(one[:32] != one[0])) for one in terms.values())
+    return any(not isinstance(term, int) and bool(np.any(term[:32] != term[0])) for term in terms.values())

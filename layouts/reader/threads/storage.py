@@ -1,4 +1,4 @@
-"""What bytes come from: those of registers, of local variables and of shared memory, for every thread.
+"""Origins of bytes in registers, local variables and shared memory, for every thread.
 
 A load of global memory is a record: the array's name and the byte offset of every thread. A byte of a register or of
 shared memory is (record, thread, byte), so that a value keeps its origin through registers, conversions and tiles.
@@ -44,24 +44,24 @@ class DataBytes:
         return int(self.record.shape[1])
 
     def cut_bytes(self, first: int, size: int) -> DataBytes:
-        """Return some of the bytes."""
+        """Return a range of the bytes."""
         part = slice(first, first + size)
         return DataBytes(self.record[:, part], self.thread[:, part], self.byte[:, part])
 
     def resize_element(self, size: int) -> DataBytes:
-        """Return one element converted to another size: its bytes count from the same first one."""
+        """Return one element converted to another size, its bytes counted from the same first byte."""
         first = self.byte[:, :1] + np.arange(size)
         wide = np.ones((1, size), np.int64)
         return DataBytes(self.record[:, :1] * wide, self.thread[:, :1] * wide, first)
 
 
 def join_data(parts: list[DataBytes]) -> DataBytes:
-    """Return several values one after the other."""
+    """Concatenate several values."""
     return DataBytes(*(np.concatenate([getattr(p, n) for p in parts], axis=1) for n in ("record", "thread", "byte")))
 
 
 def make_open_data(threads: int, size: int) -> DataBytes:
-    """Return bytes of which it is not known where they come from."""
+    """Return bytes of unknown origin."""
     nothing = np.zeros((threads, size), np.int64)
     return DataBytes(nothing + OPEN, nothing, nothing)
 
@@ -112,11 +112,11 @@ class LocalMemory:
         old = self.cells.get(offset)
         if mask is not None and old is not None and old[1] == size:
             value = merge_values(mask, value, old[0])
-        for start in self._overlap(offset, size):
+        for start in self._find_overlap(offset, size):
             del self.cells[start]
         self.cells[offset] = (value, size)
 
-    def _overlap(self, offset: int, size: int) -> list[int]:
+    def _find_overlap(self, offset: int, size: int) -> list[int]:
         near = range(max(offset - 16, 0), offset + size) if size <= 64 else list(self.cells)
         hit = [s for s in near if s in self.cells and s < offset + size and offset < s + self.cells[s][1]]
         for start in hit:  # what is left of a larger value stays
@@ -135,7 +135,7 @@ class LocalMemory:
 
 
 def merge_values(mask: Mask, new: Value, old: Value) -> Value:
-    """Return the new value where the mask is set, the old elsewhere; None if that is not known."""
+    """Return the new value where the mask is set, else the old one; None if unknown."""
     if isinstance(new, ThreadNumber) and isinstance(old, ThreadNumber):
         return select_numbers(mask, new, old)
     if isinstance(new, DataBytes) and isinstance(old, DataBytes) and new.size == old.size:
@@ -148,7 +148,7 @@ def merge_values(mask: Mask, new: Value, old: Value) -> Value:
 
 @dataclass(slots=True, eq=False)
 class SharedMemory:
-    """Shared memory of the block: of each byte its origin. broken: why what it holds may be incomplete."""
+    """Shared memory of the block: the origin of each byte. broken: why its contents may be incomplete."""
 
     record: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
     thread: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
@@ -190,8 +190,10 @@ class SharedMemory:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pointer:
-    """A pointer. space: global, shared or local; array: a global array's name, or the local memory; offset in bytes;
-    type: of what it points to, with the sizes of an array's dimensions.
+    """A pointer.
+
+    space: global, shared or local; array: a global array's name, or the local memory; offset in bytes; type: of the
+    target, with the dimensions of an array.
     """
 
     space: str
@@ -210,14 +212,14 @@ def spread_coefficient(value: Any, threads: int) -> Ints:
 
 
 def list_offsets(records: list[LoadRecord], data: DataBytes, threads: int) -> Iterator[tuple[str, Ints]]:
-    """Yield for each product of open names its coefficient in the byte offsets of data that are all known."""
+    """Yield the coefficients of each product of open names in the byte offsets of data that is all known."""
     used = [int(n) for n in np.unique(data.record)]
     names = dict.fromkeys(name for n in used for name in records[n].offset.terms)
     for name in names:
-        made = np.zeros(data.record.shape, np.int64)
+        result = np.zeros(data.record.shape, np.int64)
         for n in used:
             of_record = spread_coefficient(records[n].offset.terms.get(name, 0), threads)
-            made = np.where(data.record == n, of_record[data.thread], made)
-        yield "*".join(name), made + (data.byte if not name else 0)
+            result = np.where(data.record == n, of_record[data.thread], result)
+        yield "*".join(name), result + (data.byte if not name else 0)
     if () not in names:
         yield "", data.byte

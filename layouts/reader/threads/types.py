@@ -1,4 +1,4 @@
-"""Types as threads' code needs them: sizes, signs, the members of structs."""
+"""Types of device code: sizes, signs, members of structs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lanescope.cxx.sizes import find_size
 
 @dataclass(frozen=True, slots=True)
 class StructMember:
-    """A member of a struct: where it begins, its type, and the sizes of an array."""
+    """A member of a struct: its offset, its type, and the dimensions of an array."""
 
     name: str
     offset: int
@@ -22,8 +22,9 @@ class StructMember:
 
 @dataclass(frozen=True, slots=True)
 class SizedType:
-    """A type: its size in bytes; integer: whether C computes with it; vector: the size of a float4's member; target: of
-    a pointer.
+    """A type and its size in bytes.
+
+    integer: whether it is an integer of C; vector: the member size of a vector such as float4; target: of a pointer.
     """
 
     name: str
@@ -40,12 +41,12 @@ class SizedType:
 
     @property
     def kind(self) -> tuple[int, bool]:
-        """Bits and sign of an integer."""
+        """Width and sign of an integer."""
         return 8 * self.size, self.signed
 
     @property
     def alignment(self) -> int:
-        """The alignment that the type asks for."""
+        """The alignment of the type."""
         return self.align or (max((m.type.alignment for m in self.members), default=1) if self.scope else self.size)
 
 

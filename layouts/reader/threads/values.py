@@ -1,4 +1,4 @@
-"""Values of threads' code: what places hold, what is stored in them, and conversions between types."""
+"""Values of device code: loads and stores of places, and conversions between types."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def load_place(run: KernelRunner, place: Pointer, span: tuple[int, int]) -> Any:
-    """Return what a place holds; an array is a pointer to its first item, a struct stays a place."""
+    """Return the value of a place; an array is a pointer to its first item, a struct stays a place."""
     if place.dims:
         return Pointer(place.space, place.array, place.offset, place.type, place.dims[1:])
     kind: SizedType = place.type
@@ -43,7 +43,7 @@ def load_place(run: KernelRunner, place: Pointer, span: tuple[int, int]) -> Any:
 
 
 def store_place(run: KernelRunner, place: Any, value: Any, site: tuple[int, int]) -> None:
-    """Write a value to a place. site: of the place's expression."""
+    """Write a value to a place. site: the span of the place's expression."""
     if not isinstance(place, Pointer):
         return
     kind: SizedType = place.type
@@ -87,7 +87,7 @@ def fit_data(run: KernelRunner, value: Any, kind: SizedType) -> DataBytes:
 
 
 def convert_data(run: KernelRunner, value: DataBytes, kind: SizedType) -> DataBytes:
-    """Return data converted to another type: each element keeps its origin."""
+    """Convert data to another type; each element keeps its origin."""
     if value.size == kind.size:
         return value
     if max(value.size, kind.size) <= 8 and not kind.vector:
@@ -96,7 +96,7 @@ def convert_data(run: KernelRunner, value: DataBytes, kind: SizedType) -> DataBy
 
 
 def convert_value(run: KernelRunner, value: Any, kind: SizedType) -> Any:
-    """Return a value as a type holds it."""
+    """Convert a value to a type implicitly."""
     if isinstance(value, ThreadNumber):
         if kind.integer:
             return convert_number(value, (1, False) if kind.name == "bool" and value.known in (0, 1) else kind.kind)
@@ -107,7 +107,7 @@ def convert_value(run: KernelRunner, value: Any, kind: SizedType) -> Any:
 
 
 def cast_value(run: KernelRunner, value: Any, kind: SizedType | None) -> Any:
-    """Return what a cast makes of a value."""
+    """Convert a value by an explicit cast."""
     if kind is None:
         return None
     if kind.pointer:
