@@ -7,7 +7,7 @@ from typing import Annotated
 from lanescope.app.kit.enumerations import PTX, PtxText, Verdict
 from lanescope.app.kit.fact import Description, Json, fact
 from lanescope.app.kit.memory_words import Major
-from lanescope.app.kit.question import options_of, question, text_field, word_field
+from lanescope.app.kit.question import declare_question, options_of, text_field, word_field
 from lanescope.app.memory.storage import storage_field
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_choice, require_object
@@ -22,7 +22,7 @@ from lanescope.shared.storage import Storage
 from lanescope.shared.tiling import DEFAULT_ORDER
 
 
-@question
+@declare_question
 class LoadChainBody:
     """A load or store, the MMA whose operand it moves, and where the operand is stored."""
 

@@ -22,11 +22,11 @@ from lanescope.app.kit.fact import (
     make_optional_field,
 )
 from lanescope.app.kit.question import (
+    declare_question,
     given_field,
     number_field,
     options_of,
     parsed_field,
-    question,
     question_field,
     read_question,
     word_field,
@@ -137,7 +137,7 @@ MOST_WRONG = 16
 # what is asked --------------------------------------------------------------------------------------------------------
 
 
-@question
+@declare_question
 class DumpSlice:
     """Where the instruction's slice begins in the expected tile, in elements."""
 
@@ -145,7 +145,7 @@ class DumpSlice:
     k: int = number_field(0, "First k", "The slice's first K in the expected tile.", most=MOST_BYTES)
 
 
-@question
+@declare_question
 class DumpQuestion:
     """The word and the instruction that read a dump, and the dump's address; dump and expected tile are files."""
 
@@ -188,7 +188,7 @@ class DumpQuestion:
     )
 
 
-@question
+@declare_question
 class DumpBody(ReadsBody):
     """A dump of shared memory, the word and instruction that read it, and the expected tile."""
 

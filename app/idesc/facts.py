@@ -8,11 +8,11 @@ from typing import Annotated, Any
 from lanescope.app.kit.enumerations import KindName, Number, Word32, Word64
 from lanescope.app.kit.fact import Description, Json, fact
 from lanescope.app.kit.question import (
+    declare_question,
     flag_field,
     make_question,
     number_field,
     parsed_field,
-    question,
     text_field,
     word_field,
 )
@@ -48,7 +48,7 @@ def _parse_kind(value: Any, field: str) -> MmaKind:
     return idesc.get_kind(value)
 
 
-@question
+@declare_question
 class IdescQuestion:
     """A word, and the kind under which it is read."""
 
@@ -65,7 +65,7 @@ class IdescQuestion:
     target: str = target_field()
 
 
-@question
+@declare_question
 class DecodeQuestion(IdescQuestion):
     """A word, and the kind under which it is read: f16 by default."""
 
@@ -237,7 +237,7 @@ def build_problems(notices: Iterable[FieldNotice]) -> list[Problem]:
 # the zero-column mask -------------------------------------------------------------------------------------------------
 
 
-@question
+@declare_question
 class MaskProduct:
     """The product whose B the mask applies to."""
 
@@ -245,7 +245,7 @@ class MaskProduct:
     n: int = number_field(128, "N", "N of the product: 64, 128 or 256.")
 
 
-@question
+@declare_question
 class MaskQuestion(MaskProduct):
     """A mask word and its product."""
 

@@ -1,6 +1,6 @@
 """Questions: what a page, a route of the API and a command ask, declared once.
 
-    @question
+    @declare_question
     class ScaleQuestion:
         m: int = number_field(128, "M", "Rows of D; of both CTAs with cta_group 2.")
 
@@ -84,7 +84,7 @@ class Option:
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
-def question(cls: type[QuestionT]) -> type[QuestionT]:
+def declare_question(cls: type[QuestionT]) -> type[QuestionT]:
     """Make a frozen dataclass whose fields are Options. A field's trailing `_` is not part of its name: `from_` is
     "from".
     """
@@ -101,7 +101,7 @@ def _build_schema(cls: type, source: Any, handler: Any) -> Json:
 def make_question(name: str, says: str, fields: Mapping[str, Any], base: type = object) -> Any:
     """Make a question whose fields a table lists, after those of the base."""
     own = {"__doc__": says, "__annotations__": dict.fromkeys(fields, Any), **fields}
-    return question(type(name, (base,), own))
+    return declare_question(type(name, (base,), own))
 
 
 def _declared(option: Option, name: str = "") -> Any:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from lanescope.app.kit.enumerations import Number
 from lanescope.app.kit.fact import Description, IntegerArray, Numbers, RealArray, fact, make_optional_field
-from lanescope.app.kit.question import parsed_field, question
+from lanescope.app.kit.question import declare_question, parsed_field
 from lanescope.app.layouts.linear_layouts import split_sizes
 from lanescope.errors import LayoutError
 from lanescope.inputs import require_text, shorten_value
@@ -31,7 +31,7 @@ def _parse_shape(value: Any, field: str) -> list[Any] | None:
     return None if value == "" else value
 
 
-@question
+@declare_question
 class TritonBody:
     """A layout of Triton or Gluon over a tensor."""
 
@@ -65,7 +65,7 @@ class TritonBody:
         return triton_layout(self.text, self.shape, self.element_bits)
 
 
-@question
+@declare_question
 class ConvertBody(TritonBody):
     """Two layouts of threads over one tensor."""
 

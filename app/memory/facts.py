@@ -7,7 +7,7 @@ from typing import Annotated
 from lanescope.app.kit.enumerations import Word64
 from lanescope.app.kit.fact import Description, IntegerArray, Json, Numbers, fact
 from lanescope.app.kit.memory_words import Major, Order, SwizzleMode
-from lanescope.app.kit.question import number_field, options_of, question, read_question, word_field
+from lanescope.app.kit.question import declare_question, number_field, options_of, read_question, word_field
 from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.descriptor.matrix import View
@@ -19,7 +19,7 @@ from lanescope.shared.swizzle import NAMES, Mode
 from lanescope.shared.tiling import DEFAULT_ORDER
 
 
-@question
+@declare_question
 class TileQuestion:
     """A tile in shared memory."""
 

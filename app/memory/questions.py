@@ -12,10 +12,10 @@ from lanescope.app.kit.enumerations import WGMMA, PtxText, name_type
 from lanescope.app.kit.fact import Description, Json
 from lanescope.app.kit.memory_words import FormatName, Major, SwizzleMode
 from lanescope.app.kit.question import (
+    declare_question,
     labels_of,
     make_question,
     number_field,
-    question,
     question_field,
     text_field,
     word_field,
@@ -48,7 +48,7 @@ DescriptorText = name_type(
 )
 
 
-@question
+@declare_question
 class DecodeQuestion:
     """A descriptor word, its format and target."""
 
@@ -89,7 +89,7 @@ EncodeBody = make_question(
 )
 
 
-@question
+@declare_question
 class ReadsBody:
     """A descriptor, and the instruction that reads through it."""
 
@@ -114,7 +114,7 @@ class ReadsBody:
     target: str = target_field()
 
 
-@question
+@declare_question
 class Slice:
     """Where the instruction's slice begins in the stored tile, in elements."""
 
@@ -122,7 +122,7 @@ class Slice:
     k: int = number_field(0, "First k", "")
 
 
-@question
+@declare_question
 class VerifyBody(ReadsBody):
     """A descriptor, the instruction that reads through it, and where the program stored the tile."""
 

@@ -15,11 +15,11 @@ from lanescope.app.kit.memory_words import CuteText, Major, Order, SwizzledBy, S
 from lanescope.app.kit.question import (
     Control,
     Option,
+    declare_question,
     form_of,
     kind_field,
     number_field,
     options_of,
-    question,
     question_field,
     text_field,
     word_field,
@@ -45,14 +45,14 @@ def _kind(kind: str) -> Any:
     return kind_field(kind, KEYS, "Stored as", called=KINDS)
 
 
-@question
+@declare_question
 class _Swizzled:
     swizzle: str = word_field(WGMMA_MODES, "Stored with swizzle", "The swizzle mode.", "none", type=SwizzleMode)
     swizzle_by: str = word_field(SWIZZLED_BY, "XOR applied to", "What the XOR takes its bits from.", type=SwizzledBy)
     base: int = number_field(0, "First byte", "The byte address of the tile.", size=8)
 
 
-@question
+@declare_question
 class CanonicalStorage(_Swizzled):
     """The tile of GET /smem/tile."""
 
@@ -71,7 +71,7 @@ class CanonicalStorage(_Swizzled):
     )
 
 
-@question
+@declare_question
 class _Lines(_Swizzled):
     inner: str = word_field(
         DEFAULT_ORDER,
@@ -81,7 +81,7 @@ class _Lines(_Swizzled):
     )
 
 
-@question
+@declare_question
 class AtomsStorage(_Lines):
     """Panels: line n and inner byte b are stored at base + (n div 8)·outer8_stride + (n mod 8)·line_stride + (b div
     width_bytes)·inner_stride + b mod width_bytes, then the XOR.
@@ -96,7 +96,7 @@ class AtomsStorage(_Lines):
     line_stride: int = number_field(128, "Row stride, bytes", "width_bytes, where it is left out.", size=8)
 
 
-@question
+@declare_question
 class RowsStorage(_Lines):
     """Line n and inner byte b are stored at base + n·pitch_bytes + b, then the XOR."""
 
@@ -104,7 +104,7 @@ class RowsStorage(_Lines):
     pitch_bytes: int = number_field(128, "Row pitch, bytes", "Bytes from one line to the next.", required=True, size=8)
 
 
-@question
+@declare_question
 class CuteStorage:
     """A CuTe layout of (mn, k)."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lanescope.app.kit.feature import Entry, Feature, Tool
-from lanescope.app.kit.question import number_field, parsed_field, question, text_field
+from lanescope.app.kit.question import declare_question, number_field, parsed_field, text_field
 from lanescope.app.metadata import order
 from lanescope.app.metadata.facts import Metadata, build_metadata
 from lanescope.app.metadata.order import OrderQuestion
@@ -11,7 +11,7 @@ from lanescope.names import lookup
 from lanescope.ptx.instruction import Instruction
 
 
-@question
+@declare_question
 class MetadataQuestion:
     """A sparse instruction, and the metadata of its lanes."""
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from lanescope import inputs
 from lanescope.app.kit.fact import ByThread, Description, Json, fact
-from lanescope.app.kit.question import number_field, parsed_field, question
+from lanescope.app.kit.question import declare_question, number_field, parsed_field
 from lanescope.app.kit.requests import parse_instruction_field
 from lanescope.ptx.instruction import Instruction
 from lanescope.render.reuse import find_conversion, render_code
@@ -18,7 +18,7 @@ FLASH = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 INSTRUCTION_FIELD: Json = {"required": True, "examples": (FLASH,), "size": 58, "wide": True, "suggest": "known"}
 
 
-@question
+@declare_question
 class ReuseQuestion:
     """Two instructions; the second takes D of the first as A."""
 

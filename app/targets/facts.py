@@ -6,7 +6,7 @@ from typing import Annotated
 
 from lanescope.app.kit.enumerations import Target
 from lanescope.app.kit.fact import Description, fact
-from lanescope.app.kit.question import question, word_field
+from lanescope.app.kit.question import declare_question, word_field
 from lanescope.app.kit.target import parse_optional_target
 from lanescope.blackwell.tmem import COLUMNS
 from lanescope.blackwell.tmem.placement import count_exclusive_columns
@@ -29,7 +29,7 @@ from lanescope.ptx.targets import TARGETS, list_least, strip_suffix
 CALLED = {name: " · ".join([name, *get_architecture(name).gpus[:1]]) for name in TARGETS}
 
 
-@question
+@declare_question
 class TargetQuestion:
     """One target, or all of them."""
 

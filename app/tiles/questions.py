@@ -13,10 +13,10 @@ from lanescope.app.kit.enumerations import Number
 from lanescope.app.kit.fact import Description
 from lanescope.app.kit.memory_words import CuteText, Major, Order, SwizzleMode
 from lanescope.app.kit.question import (
+    declare_question,
     given_field,
     options_of,
     parsed_field,
-    question,
     question_field,
     read_question,
     word_field,
@@ -60,7 +60,7 @@ def _parse_tile(value: Any, field: str) -> list[Any] | None:
     return None if value == "" else value
 
 
-@question
+@declare_question
 class TiledMmaBody:
     """make_tiled_mma(atom, atom_layout, permutation) over a tile."""
 
@@ -97,7 +97,7 @@ class TiledMmaBody:
     target: str = target_field()
 
 
-@question
+@declare_question
 class TiledUmmaBody(TiledMmaBody):
     """make_tiled_mma(atom, atom_layout, permutation) over a tile, with the options of a tcgen05.mma."""
 
@@ -179,7 +179,7 @@ def parse_mma(value: Any, field: str = "") -> TiledMMA:
         raise error.move_to_field(f"{field}.{error.field}".strip(".")) from None
 
 
-@question
+@declare_question
 class TiledChainBody:
     """Two products: C of the first is A of the second."""
 
@@ -204,7 +204,7 @@ def _val_layout() -> Any:
     return _layout("Layout of values", "Coordinates → value.", "(1,8)")
 
 
-@question
+@declare_question
 class TiledCopyBody:
     """make_tiled_copy(atom, thr_layout, val_layout), or make_tiled_copy_A, _B, _C of a TiledMMA's operand."""
 
@@ -262,7 +262,7 @@ class TiledCopyBody:
     )
 
 
-@question
+@declare_question
 class StoreOfLoop:
     """The TiledCopy that fills shared memory; its tile is that of the operand."""
 
@@ -275,7 +275,7 @@ class StoreOfLoop:
     val_layout: Any = _val_layout()
 
 
-@question
+@declare_question
 class OperandOfLoop:
     """How A or B is stored in shared memory and loaded from it; rows are M or N."""
 
@@ -297,7 +297,7 @@ class OperandOfLoop:
     )
 
 
-@question
+@declare_question
 class LoopBody:
     """A TiledMMA over a tile, and the way of its operands."""
 
