@@ -30,8 +30,13 @@ class LoadChainBody:
     load: str = text_field(
         "", "Load or store", "", type=PtxText, required=True, examples=("ldmatrix.m8n8.x4.shared.b16",)
     )
-    mma: str = text_field(PTX, "Instruction", "", type=PtxText, required=True)
-    operand: str = word_field(("a", "b", "c", "d"), "Operand", "a or b of a load, c or d of a store.")
+    mma: str = text_field(PTX, "Instruction", "", type=PtxText, required=True, size=60, wide=True)
+    operand: str = word_field(
+        ("a", "b", "c", "d"),
+        "Operand",
+        "a or b of a load, c or d of a store.",
+        called={"a": "A", "b": "B", "c": "C (store)", "d": "D (store)"},
+    )
     major: str = word_field(DEFAULT_ORDER, "Contiguous dimension", "The storage's, where it is left out.", type=Major)
 
 

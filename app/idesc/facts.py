@@ -260,12 +260,18 @@ class MaskQuestion(MaskProduct):
     )
 
 
+def _format_mask_label(field: BitField) -> str:
+    """Return a field's name with its bits."""
+    place = f"{field.high}:{field.low}" if field.high > field.low else str(field.low)
+    return f"{field.name.replace('_', ' ').capitalize()} [{place}]"
+
+
 MaskBody = make_question(
     "MaskBody",
     "The fields of a zero-column mask descriptor, and M and N of the product.",
     {
-        one.name: number_field(0, one.name.replace("_", " ").capitalize(), one.meaning, most=one.most)
-        for one in zeromask.FIELDS
+        field.name: number_field(0, _format_mask_label(field), field.meaning, most=field.most)
+        for field in zeromask.FIELDS
     },
     MaskProduct,
 )

@@ -66,6 +66,12 @@ class Option:
     type: Any = None  # type in the document, if not a number, a switch, a word or text
     parts: tuple[type, ...] = ()  # the questions it may be; `kind` chooses among several
     prefix: str = ""  # of their fields in an address
+    covers: tuple[str, ...] = ()  # further paths in a body whose errors stand beside this control
+
+    @property
+    def needs_text(self) -> bool:
+        """Return whether a form's field must not be emptied: free text that has a default."""
+        return bool(self.default) and not (self.words or self.numeric or self.parts or self.derived)
 
     @property
     def command_help(self) -> str:
@@ -283,8 +289,23 @@ def read_question(
         left_out = name not in request or (blank and isinstance(value, str) and not value.strip())
         if option.required or not left_out or not option.derived:
             value = option.default if left_out and not option.required else value
-            values[to_python_name(name)] = option.parse(value, f"{field}.{name}".lstrip("."))
+            values[to_python_name(name)] = _parse_option(option, value, f"{field}.{name}".lstrip("."))
     return question(**values)
+
+
+def _parse_option(option: Option, value: Any, path: str) -> Any:
+    """Parse a value. A LayoutError of the parser names this field, or one inside it."""
+    try:
+        return option.parse(value, path)
+    except LayoutError as error:
+        if error.field == option.metavar or _is_within(error.field, path):
+            raise
+        raise error.move_to_field(path) from None
+
+
+def _is_within(path: str, outer: str) -> bool:
+    """Return whether a path is another one, or leads to something inside it: `slice.mn` and `tile[0]` are."""
+    return path == outer or path.startswith((f"{outer}.", f"{outer}["))
 
 
 # questions inside a question ------------------------------------------------------------------------------------------
@@ -346,6 +367,28 @@ def _kind_of(part: type) -> str:
     return str(options_of(part)["kind"].default)
 
 
+def fill_fields(
+    fields: Mapping[str, Field], query: Mapping[str, str], defaults: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return the fields of a form, each as sent or, if blank, its default. Emptied text stays empty.
+
+    defaults: of the page, where they are not those of the question.
+    """
+    return {
+        name: query[name]
+        if query.get(name, "").strip() or (name in query and option.needs_text)
+        else (defaults or {}).get(name, option.default)
+        for name, (_, option) in fields.items()
+    }
+
+
+def require_text_fields(fields: Mapping[str, Field], query: Mapping[str, str]) -> None:
+    """Raise LayoutError for a text field that a form sent empty: its default would answer another question."""
+    for name, (path, option) in fields.items():
+        if option.needs_text and name in query and not query[name].strip():
+            raise LayoutError("bad_request", f"{get_last_name(path)} is empty.", f"For example {option.default}.", path)
+
+
 def link_to(path: str, query: Mapping[str, object]) -> str:
     """Return the address of a page or route with a query."""
     return path + (f"?{urlencode(query)}" if query else "")
@@ -366,11 +409,26 @@ class Control:
     option: Option
 
 
-def _format_note(error: LayoutError, label: str) -> str:
-    """Return the note beside a wrong field: its label, what was given, and what is allowed."""
-    given = error.message.removeprefix(f"{get_last_name(error.field)} is ")
-    message = error.message if given == error.message else f"{label} is {given}"
-    return f"{message} {error.hint}"
+def name_field(error: LayoutError, label: str) -> str:
+    """Return an error's message with the label of its field in place of the field's name; "" if it does not name it.
+
+    >>> name_field(LayoutError("bad", "mn is 'x'.", field="slice.mn"), "First row")
+    "First row is 'x'."
+    """
+    name = get_last_name(error.field)
+    named = error.message.startswith((f"{name} is ", f"{name} has "))
+    return f"{label}{error.message.removeprefix(name)}" if name and named else ""
+
+
+def _find_refused(fields: Mapping[str, Field], error: LayoutError | None) -> str:
+    """Return the field beside which an error stands: the one whose path leads furthest to the error's; "" if none."""
+    paths = (
+        (len(path), name)
+        for name, (own, option) in fields.items()
+        for path in (own, *option.covers)
+        if error and _is_within(error.field, path)
+    )
+    return max(paths, default=(0, ""))[1]
 
 
 def _list_words(option: Option) -> tuple[str, ...]:
@@ -386,16 +444,27 @@ def form_of(
 ) -> dict[str, Control]:
     """Return the controls of a question by name, filled with what was given.
 
-    choices: the words that this request may choose from, for fields where these are not all.
+    choices: the words that this request may choose from, for fields where these are not all; a mapping gives their
+    texts.
     """
+    fields = fields_of(question, query)
+    refused = _find_refused(fields, error)
     return {
         name: Control(
             name,
             option.label,
             str(query.get(name, option.default)),
-            tuple((one, option.called.get(one, one)) for one in (choices or {}).get(name, _list_words(option))),
-            _format_note(error, option.label) if error and error.field == path else "",
+            _list_choices(option, (choices or {}).get(name)),
+            f"{name_field(error, option.label) or error.message} {error.hint}".strip()
+            if error and name == refused
+            else "",
             option,
         )
-        for name, (path, option) in fields_of(question, query).items()
+        for name, (_, option) in fields.items()
     }
+
+
+def _list_choices(option: Option, words: Iterable[str] | None) -> tuple[tuple[str, str], ...]:
+    """Return (word, text) of a control's choices; `words` replaces the option's own."""
+    texts = words if isinstance(words, Mapping) else option.called
+    return tuple((word, texts.get(word, word)) for word in (_list_words(option) if words is None else words))

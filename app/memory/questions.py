@@ -101,15 +101,23 @@ class ReadsBody:
         type=PtxText,
         required=True,
         examples=("wgmma.mma_async.m64n64k16.f32.f16.f16",),
+        wide=True,
     )
-    operand: str = word_field(("a", "b"), "Operand", "")
-    major: str = word_field(MAJORS, "Read as", "tcgen05: as the instruction descriptor says, or left out.", type=Major)
+    operand: str = word_field(("a", "b"), "Operand", "", called={"a": "A", "b": "B"})
+    major: str = word_field(
+        MAJORS,
+        "Read as",
+        "tcgen05: as the instruction descriptor says, or left out.",
+        type=Major,
+        called={"K": "K-major", "MN": "MN-major"},
+    )
     format: str = _format()
     idesc: str = text_field(
         "",
         "Instruction descriptor",
         "tcgen05's instruction descriptor, which says M and N.",
         type=DescriptorText,
+        size=12,
     )
     target: str = target_field()
 
@@ -132,10 +140,17 @@ class VerifyBody(ReadsBody):
     slice: Slice = question_field(Slice, "Slice", "", prefix="slice_")
 
 
+@declare_question
+class VerifyForm(VerifyBody):
+    """The form of the descriptor's page."""
+
+    compare: str = text_field(
+        "", "Compare with", "Another word, beside this one.", placeholder="another word", wide=True
+    )
+
+
 # Labels of request fields on the page; of several forms the last one counts.
-LABELS = (
-    {field.amount: field.label for field in table.WGMMA.fields} | labels_of(VerifyBody) | {"compare": "Compare with"}
-)
+LABELS = {field.amount: field.label for field in table.WGMMA.fields} | labels_of(VerifyForm)
 # Options of a picture of the verdict: query parameter → description.
 VERDICT = {
     "instruction": "the instruction that reads through the word; the page's usual one where it is left out",
