@@ -223,7 +223,7 @@ class Solved:
 def build_bank_cost(body: Json) -> BankCost:
     """Wavefronts of one access: its name and 32 byte addresses (null for an inactive lane), to which `swizzle`
     (none, 32B, 64B, 128B or B,M,S) is applied. With tiled_mma: the bank conflicts of a whole main loop, with a body
-    as for POST /tiles/loop.
+    as for POST /api/v1/tiles/loop.
     """
     check_keys(body, options_of(AccessBody))
     if body.get("address") is None and not set(body) & set(ROW_FIELDS):

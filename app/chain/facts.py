@@ -147,12 +147,12 @@ def find_loads(body: Json) -> tuple[list[str], list[str]]:
 def answer_chain(body: Json) -> ChainVerdict:
     """Does this load feed this operand from this storage? storage as in /descriptors/verify, load and mma as PTX,
     operand a or b (d for a stmatrix). Lane addresses to give, and the loads that would do instead. With tiled_mma a
-    whole main loop, as POST /tiles/loop: TiledCopy, storage and TiledMMA, for every warp and K iteration."""
+    whole main loop, as POST /api/v1/tiles/loop: TiledCopy, storage and TiledMMA, for every warp and K iteration."""
     return build_chain(parse_chain(body))
 
 
 def build_chain(chain_result: chain.Chain) -> ChainVerdict:
-    """Return the answer of POST /chain."""
+    """Return the answer of POST /api/v1/chain."""
     operand, bits = chain_result.want.operand, chain_result.want.operand.container_bits
     better = [] if chain_result.match else chain.list_best_chains(operand, chain_result.where, chain_result.store)
     costs = chain_result.costs

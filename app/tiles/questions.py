@@ -72,6 +72,7 @@ class TiledMmaBody:
         required=True,
         argument=True,
         examples=("SM80_16x8x16_F32F16F16F32_TN", "wgmma.mma_async.m64n128k16.f32.f16.f16"),
+        size=34,
     )
     atom_layout: str | None = parsed_field(
         parse_layout_text,
@@ -79,6 +80,8 @@ class TiledMmaBody:
         "AtomLayoutMNK: how many atoms stand side by side, e.g. (2,2,1) or (2,2,1):(2,1,0); one where it is left out.",
         type=CuteText | list[int] | None,
         examples=("(2,2,1)",),
+        size=10,
+        placeholder="(1,1,1)",
     )
     permutation: str | None = parsed_field(
         _parse_text,
@@ -86,6 +89,8 @@ class TiledMmaBody:
         "PermutationMNK, a Tile of sizes, layouts and underscores, e.g. (32,32,16) or (_,(4,2):(1,8),_).",
         type=CuteText | None,
         examples=("(32,32,16)", "Tile<_64,Layout<Shape<_4,_2,_4>,Stride<_1,_32,_8>>,_16>"),
+        size=14,
+        placeholder="none",
     )
     tile: list[Any] | None = parsed_field(
         _parse_tile,
@@ -93,6 +98,8 @@ class TiledMmaBody:
         "M, N and K: 64x64x32, in JSON [64, 64, 32]; the TiledMMA's own where it is left out.",
         split=parse_sizes,
         type=Annotated[list[Number], Description(limits={"minItems": 3, "maxItems": 3})] | None,
+        size=12,
+        placeholder="of the TiledMMA",
     )
     target: str = target_field()
 
@@ -107,6 +114,8 @@ class TiledUmmaBody(TiledMmaBody):
         "Of a tcgen05.mma in PTX: its instruction descriptor, or fields such as m=128,n=256,a=bf16.",
         type=str | None,
         examples=("0x08400490",),
+        size=16,
+        placeholder="0x08400490",
     )
     a_from: str = word_field(
         ("shared", "tensor"),
@@ -114,6 +123,7 @@ class TiledUmmaBody(TiledMmaBody):
         "Of a tcgen05.mma in PTX: where A comes from.",
         "",
         type=Literal["shared", "tensor"] | None,
+        called={"": "as the text says", "shared": "shared memory", "tensor": "tensor memory"},
     )
     swizzle_a: str = word_field(
         TCGEN05.names,
@@ -121,6 +131,7 @@ class TiledUmmaBody(TiledMmaBody):
         "A's swizzle in shared memory; the widest that fits where it is left out.",
         "",
         type=SwizzleMode | None,
+        called={"": "widest"},
     )
     swizzle_b: str = word_field(
         TCGEN05.names,
@@ -128,6 +139,7 @@ class TiledUmmaBody(TiledMmaBody):
         "B's swizzle in shared memory; the widest that fits where it is left out.",
         "",
         type=SwizzleMode | None,
+        called={"": "widest"},
     )
     order: str = word_field(
         ("mn", "k"),
@@ -135,6 +147,7 @@ class TiledUmmaBody(TiledMmaBody):
         "The dimension along which the swizzle atoms are laid first; if left out, as CUTLASS's collectives lay them.",
         "",
         type=Order | None,
+        called={"": "as CUTLASS", "mn": "M or N first", "k": "K first"},
     )
 
     @property
