@@ -150,7 +150,7 @@ class DumpQuestion:
     """The word and the instruction that read a dump, and the dump's address; dump and expected tile are files."""
 
     descriptor: Descriptor = parsed_field(
-        lambda given, field: memory.parse_descriptor(given),
+        lambda value, field: memory.parse_descriptor(value),
         "Descriptor",
         "The descriptor your program uses.",
         "0x4000004000010040",
@@ -170,7 +170,7 @@ class DumpQuestion:
         called={"K": "K-major", "MN": "MN-major"},
     )
     base: int = parsed_field(
-        lambda given, field: parse_integer(given, field, 0, MOST_BYTES),
+        lambda value, field: parse_integer(value, field, 0, MOST_BYTES),
         "Address of the first byte",
         "The shared-window address of the dump's first byte.",
         hex(engine.BASE),

@@ -54,7 +54,7 @@ class IdescQuestion:
 
     kind: MmaKind = word_field(idesc.NAMES, "Kind", BY_OPCODE, "", parse=_require_kind)
     value: int = parsed_field(
-        lambda given, field: idesc.parse_idesc_word(given),
+        lambda value, field: idesc.parse_idesc_word(value),
         "Word",
         "32 bits: hex, 0b…, or a constant C++ expression.",
         required=True,
@@ -250,7 +250,7 @@ class MaskQuestion(MaskProduct):
     """A mask word and its product."""
 
     value: int = parsed_field(
-        lambda given, field: zeromask.parse_mask_word(given),
+        lambda value, field: zeromask.parse_mask_word(value),
         "Word",
         "64 bits: hex, 0b…, or a constant C++ expression.",
         required=True,

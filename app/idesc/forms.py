@@ -30,7 +30,7 @@ class WordForm:
     """A word in the page's form."""
 
     word: int = parsed_field(
-        lambda given, field: idesc.parse_idesc_word(given), "Word", "32 bits.", str(DEFAULT), size=14
+        lambda value, field: idesc.parse_idesc_word(value), "Word", "32 bits.", str(DEFAULT), size=14
     )
     kind: str = word_field(idesc.NAMES, "Read as kind", BY_OPCODE, DEFAULT.kind.name)
     target: str = target_field()
@@ -198,7 +198,7 @@ class MaskForm(MaskProduct):
     """A mask word in the page's form."""
 
     word: int = parsed_field(
-        lambda given, field: zeromask.parse_mask_word(given), "Word", "64 bits.", str(DEFAULT_MASK), size=20, wide=True
+        lambda value, field: zeromask.parse_mask_word(value), "Word", "64 bits.", str(DEFAULT_MASK), size=20, wide=True
     )
 
 

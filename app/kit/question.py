@@ -126,7 +126,7 @@ def parsed_field(parse: Parse, label: str, help: str, default: Any = "", **more:
 
 def given_field(label: str, help: str, default: Any = "", **more: Any) -> Any:
     """Declare an option that is kept as given; the answer reads it."""
-    return parsed_field(lambda given, field: given, label, help, default, **more)
+    return parsed_field(lambda value, field: value, label, help, default, **more)
 
 
 def number_field(

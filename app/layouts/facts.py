@@ -35,7 +35,7 @@ class CuteQuestion:
     """An expression of CuTe's algebra."""
 
     expression: str = parsed_field(
-        lambda given, field: str(given or ""),
+        lambda value, field: str(value or ""),
         "Expression",
         "CuTe's operations, nested or as statements: logical_divide((4,2,3):(2,1,8), 4:2), or A = …; B = …; A o B.",
         "A = (4,2,3):(2,1,8)\nlogical_divide(A, 4:2)",

@@ -54,7 +54,7 @@ class TritonBody:
         type=Annotated[list[Number], Description(limits={"minItems": 1, "maxItems": 8})] | None,
     )
     element_bits: Any = parsed_field(
-        lambda given, field: None if str(given).strip() == "" else given,  # the layout checks its own parameters
+        lambda value, field: None if str(value).strip() == "" else value,  # the layout checks its own parameters
         "Element bits",
         "Those of tensor<…> in the text, else 16.",
         type=Number | None,

@@ -30,7 +30,7 @@ class TileQuestion:
         "Swizzle",
         "The swizzle mode; the last is tcgen05's alone.",
         "128B",
-        parse=lambda given, field: given,
+        parse=lambda value, field: value,
     )
     mn: int = number_field(64, "Tile M or N", "Elements of M or N.")
     k: int = number_field(64, "Tile K", "Elements of K.")
@@ -49,7 +49,7 @@ class TileQuestion:
         (row.name for row in FORMATS),
         "Format",
         "Who reads the tile.",
-        parse=lambda given, field: get_format(given),
+        parse=lambda value, field: get_format(value),
     )
 
 

@@ -64,7 +64,7 @@ class DecodeQuestion:
         "Format",
         "Who reads it: wgmma, or tcgen05.",
         "",
-        parse=lambda given, field: table.get_format(given or table.WGMMA.name),
+        parse=lambda value, field: table.get_format(value or table.WGMMA.name),
     )
     target: str = target_field()
 

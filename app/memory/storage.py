@@ -151,7 +151,7 @@ def storage_field(help: str, **more: Any) -> Any:
         tuple(STORAGES.values()),
         "Storage",
         help,
-        parse=lambda given, field: require_object(given, field, HINT, "bad_storage"),
+        parse=lambda value, field: require_object(value, field, HINT, "bad_storage"),
         type=Storage,
         prefix="s_",
         derived=True,

@@ -16,7 +16,7 @@ class MetadataQuestion:
     """A sparse instruction, and the metadata of its lanes."""
 
     ptx: Instruction = parsed_field(
-        lambda given, field: lookup.find(given),
+        lambda value, field: lookup.find(value),
         "Instruction",
         "An instruction as PTX spells it, with or without `.sync.aligned`.",
         examples=("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",),

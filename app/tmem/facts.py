@@ -29,7 +29,7 @@ class MmaQuestion:
     """One tcgen05.mma."""
 
     kind: MmaKind = word_field(
-        idesc.NAMES, "Kind", "The kind of the MMA.", "f16", parse=lambda given, field: idesc.get_kind(given)
+        idesc.NAMES, "Kind", "The kind of the MMA.", "f16", parse=lambda value, field: idesc.get_kind(value)
     )
     cta_group: int = word_field(("1", "2"), "CTA group", "CTAs that issue it together.", parse=_parse_group)
     ws: bool = flag_field(".ws", "1: with .ws.", _parse_switch)
