@@ -106,8 +106,8 @@ def _build_schema(cls: type, source: Any, handler: Any) -> Json:
 
 def make_question(name: str, says: str, fields: Mapping[str, Any], base: type = object) -> Any:
     """Make a question whose fields a table lists, after those of the base."""
-    own = {"__doc__": says, "__annotations__": dict.fromkeys(fields, Any), **fields}
-    return declare_question(type(name, (base,), own))
+    members = {"__doc__": says, "__annotations__": dict.fromkeys(fields, Any), **fields}
+    return declare_question(type(name, (base,), members))
 
 
 def _declared(option: Option, name: str = "") -> Any:
@@ -134,11 +134,11 @@ def number_field(
 ) -> Any:
     """Declare an integer. With the default None it may be left out and is None."""
 
-    def parse(given: Any, field: str) -> int | None:
-        if given in ("", None) and default is None:
+    def parse(value: Any, field: str) -> int | None:
+        if value in ("", None) and default is None:
             return None
-        value = parse_integer(given, field, least, most)
-        return value if value <= LARGEST else parse_integer(given, field, least, LARGEST)
+        number = parse_integer(value, field, least, most)
+        return number if number <= LARGEST else parse_integer(value, field, least, LARGEST)
 
     return parsed_field(parse, label, help, "" if default is None else str(default), numeric=True, **more)
 
@@ -207,12 +207,12 @@ def question_field(
     def parse_object(value: Any, field: str) -> Any:
         if value in ("", None) and more.get("default") == "":
             return None
-        held = require_object(value, field, hint, code)
+        body = require_object(value, field, hint, code)
         if len(one_of) == 1:
-            return read_question(one_of[0], held, field, blank=False)
+            return read_question(one_of[0], body, field, blank=False)
         kinds = {_kind_of(part): part for part in one_of}
         return read_question(
-            kinds[parse_choice(held.get("kind"), f"{field}.kind", kinds, code)], held, field, blank=False
+            kinds[parse_choice(body.get("kind"), f"{field}.kind", kinds, code)], body, field, blank=False
         )
 
     kind = tag_kinds(one_of) if len(one_of) > 1 else one_of[0]
@@ -244,8 +244,8 @@ def list_field(
             )
         if not least <= len(value) <= most:
             raise LayoutError(code, f"{len(value)} {get_last_name(field)}.", f"From {least} to {most}.", field)
-        held = (require_object(one, f"{field}.{at}", "Give an object.", code) for at, one in enumerate(value))
-        return tuple(read_question(item, one, f"{field}.{at}", blank=False) for at, one in enumerate(held))
+        bodies = (require_object(body, f"{field}.{at}", "Give an object.", code) for at, body in enumerate(value))
+        return tuple(read_question(item, body, f"{field}.{at}", blank=False) for at, body in enumerate(bodies))
 
     of: Any = list
     kind = Annotated[of[item], Description(limits={"minItems": least, "maxItems": most})]
@@ -332,7 +332,7 @@ def fields_of(
             out[prefix + name] = Field(path + name, option)
             continue
         inside = prefix + option.prefix
-        if query is None or option.default != "" or any(one.startswith(inside) for one in query):
+        if query is None or option.default != "" or any(sent.startswith(inside) for sent in query):
             out |= fields_of(_choose_part(option.parts, query or {}, inside), query, inside, f"{path}{name}.")
     return out
 
@@ -424,8 +424,8 @@ def _find_refused(fields: Mapping[str, Field], error: LayoutError | None) -> str
     """Return the field beside which an error stands: the one whose path leads furthest to the error's; "" if none."""
     paths = (
         (len(path), name)
-        for name, (own, option) in fields.items()
-        for path in (own, *option.covers)
+        for name, (own_path, option) in fields.items()
+        for path in (own_path, *option.covers)
         if error and _is_within(error.field, path)
     )
     return max(paths, default=(0, ""))[1]
