@@ -156,5 +156,5 @@ def _refuse(error: LayoutError, reading: Reading | None, form: Instruction | Non
         field=error.field,
         nearest=error.nearest,
         targets=_format_targets(form) if form else "",
-        notes=[one for one in reading.notices if error.message not in one] if reading else [],
+        notes=[notice for notice in reading.notices if error.message not in notice] if reading else [],
     )

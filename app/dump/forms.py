@@ -283,14 +283,14 @@ def build_answer(examined: engine.Examined, ptx: str) -> DumpVerified:
         expected_as=examined.tile.taken if examined.tile else None,  # type: ignore[arg-type]
         layouts=[
             Layout(
-                storage=dict(one.fit.stored.spec),
-                text=one.fit.stored.text,
-                matched=one.fit.matched,
-                total=one.fit.total,
-                determined=one.fit.determined,
-                diagnoses=[build_diagnosis(found) for found in one.diagnoses],
+                storage=dict(layout.fit.stored.spec),
+                text=layout.fit.stored.text,
+                matched=layout.fit.matched,
+                total=layout.fit.total,
+                determined=layout.fit.determined,
+                diagnoses=[build_diagnosis(found) for found in layout.diagnoses],
             )
-            for one in examined.layouts
+            for layout in examined.layouts
         ],
         layout_count=examined.layout_count,
         bases=list(examined.begins),
@@ -364,7 +364,7 @@ def list_notes(examined: engine.Examined) -> Iterator[str]:
             f"The expected operand has {values} in {total:,} elements: an element that is read from the wrong place but"
             " has the same value counts as right."
         )
-    open_ = any(not one.fit.determined for one in examined.layouts)
+    open_ = any(not layout.fit.determined for layout in examined.layouts)
     if examined.layout_count > 1 or open_:
         count, s = examined.layout_count, "s" * (examined.layout_count != 1)
         least = f"At least {count} layout{s}" if open_ else f"{count} layouts"

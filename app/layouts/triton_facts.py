@@ -296,7 +296,7 @@ def build_feeds(question: TritonBody) -> FeedsFacts:
             "text",
         )
     bits = None if question.element_bits is None else layout.element_bits
-    return FeedsFacts(feeds=[_build_operand(one) for one in find_fed_operands(layout.linear, bits)])
+    return FeedsFacts(feeds=[_build_operand(fed_operand) for fed_operand in find_fed_operands(layout.linear, bits)])
 
 
 def _build_operand(one: MatchingOperand) -> FedOperand:

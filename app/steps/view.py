@@ -43,7 +43,7 @@ def build_view(
             "asked": {name: query.get(name, "") for name in FIELDS} | {"s_kind": query.get("s_kind", "")},
             "carried": dict.fromkeys(STATE, "")
             | {name: value for name, value in query.items() if name in STATE or (value and name in IN_TABLES)},
-            "seconds": [one.ptx for one in list_seconds(instruction)],
+            "seconds": [second.ptx for second in list_seconds(instruction)],
             "majors": find_majors(instruction),
             "storage_form": build_form(
                 spec | {"kind": query.get("s_kind", "")},

@@ -115,8 +115,14 @@ def _describe_target(name: str) -> TargetLimits:
         tensor_memory_columns=COLUMNS if has_tensor_memory(name) else 0,
         exclusive_columns=count_exclusive_columns(name) if has_tensor_memory(name) else 0,
         unmapped=tuple(
-            UnmappedForm(name=one.name, ptx=one.ptx, does=one.does, missing=one.missing, source=one.source)
-            for one in list_newer_forms(name)
+            UnmappedForm(
+                name=newer_form.name,
+                ptx=newer_form.ptx,
+                does=newer_form.does,
+                missing=newer_form.missing,
+                source=newer_form.source,
+            )
+            for newer_form in list_newer_forms(name)
         ),
         max_cluster=row.cluster,
         portable_cluster=min(row.cluster, PORTABLE_CLUSTER),

@@ -137,8 +137,8 @@ def build_triton_dot(question: TritonDotQuestion) -> TritonDotFacts:
         instruction=found.attempts[-1].instruction,
         reason=f"{found.reason}.",
         attempts=[
-            TritonAttempt(instruction=one.instruction, taken=not one.failed, failed=list(one.failed))
-            for one in found.attempts
+            TritonAttempt(instruction=attempt.instruction, taken=not attempt.failed, failed=list(attempt.failed))
+            for attempt in found.attempts
         ],
         ptx=found.ptx,
         products=found.product.count,
