@@ -20,12 +20,12 @@ from lanescope.app.kit.fact import fact
 from lanescope.app.kit.feature import Entry, Feature, Tool
 from lanescope.app.kit.page import templates
 from lanescope.app.kit.question import (
+    declare_question,
     flag_field,
     kind_field,
     list_field,
     number_field,
     options_of,
-    question,
     question_field,
     read_question,
     text_field,
@@ -47,7 +47,7 @@ PAGE = """{% extends "kit/base.html" %}{% from "kit/form.html" import fields %}{
 {% endblock %}"""
 
 
-@question
+@declare_question
 class TileQuestion:
     """A tile of elements."""
 
@@ -82,7 +82,7 @@ TOOL = Tool(
 KINDS = {"rows": "rows with a pitch", "cute": "a CuTe layout"}
 
 
-@question
+@declare_question
 class ToyRows:
     """Rows with a pitch."""
 
@@ -90,7 +90,7 @@ class ToyRows:
     pitch: int = number_field(128, "Pitch", "Bytes from row to row.", least=16)
 
 
-@question
+@declare_question
 class ToyCute:
     """A CuTe layout."""
 
@@ -98,7 +98,7 @@ class ToyCute:
     layout: str = text_field("", "Layout", "Its text.", required=True)
 
 
-@question
+@declare_question
 class ToyPlace:
     """A tile, where it lies, and tiles beside it."""
 

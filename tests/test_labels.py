@@ -91,10 +91,15 @@ class LabelParser(HTMLParser):
 
 
 def read_alert(page: str) -> str:
-    """The page's first alert that is not hidden, as text."""
+    """The page's first alert that is not hidden, as text: a notice, or a field's label with the message beside it."""
     for attributes, text in re.findall(r'<p class="notice" role="alert"([^>]*)>(.*?)</p>', page, re.S):
         if "hidden" not in attributes:
             return " ".join(html.unescape(re.sub("<[^>]+>", "", text)).split())
+    for label, text in re.findall(
+        r"<label[^>]*>([^<]*)(?:(?!</label>).)*<small\s[^>]*data-error[^>]*>(.*?)<", page, re.S
+    ):
+        label, message = (" ".join(html.unescape(part).split()) for part in (label, text))
+        return message if message.startswith(label) else f"{label}: {message}"
     return ""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lanescope.app.catalogue import facts as catalogue
 from lanescope.app.kit.fact import Json, fact
-from lanescope.app.kit.question import question, text_field, word_field
+from lanescope.app.kit.question import declare_question, text_field, word_field
 from lanescope.app.kit.rows import build_row
 from lanescope.app.kit.target import target_field
 from lanescope.app.read.facts import Reading
@@ -23,7 +23,7 @@ from lanescope.ptx.targets import format_targets
 LONGEST = 4000  # characters of a text that is explained
 
 
-@question
+@declare_question
 class FindQuestion:
     """What narrows the catalogue."""
 
@@ -88,7 +88,7 @@ def _describe(ptx: str) -> Json:
     return {"name": name_form(form).text} | facts | {"targets": format_targets(row.targets)}
 
 
-@question
+@declare_question
 class RefusalQuestion:
     """A text that was refused, or that may be."""
 
@@ -156,5 +156,5 @@ def _refuse(error: LayoutError, reading: Reading | None, form: Instruction | Non
         field=error.field,
         nearest=error.nearest,
         targets=_format_targets(form) if form else "",
-        notes=[one for one in reading.notices if error.message not in one] if reading else [],
+        notes=[notice for notice in reading.notices if error.message not in notice] if reading else [],
     )

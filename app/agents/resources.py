@@ -69,7 +69,7 @@ def complete(template: str, argument: str, text: str) -> list[str]:
     """List what a variable of a template may begin with."""
     text = text.strip().lower()
     if (template, argument) == (TEMPLATES[0].uri, "ptx"):
-        short = (one.ptx.replace(".sync.aligned", "") for one in catalog.instructions())
+        short = (instruction.ptx.replace(".sync.aligned", "") for instruction in catalog.instructions())
         return [
             quote(ptx, safe=":") for ptx in dict.fromkeys(short) if ptx.startswith(text.replace(".sync.aligned", ""))
         ]

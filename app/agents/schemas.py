@@ -53,7 +53,7 @@ def _describe_parts(schema: Json, question: type) -> None:
     """Describe the questions inside a question: those it may be, and those it has a list of."""
     for option in options_of(question).values():
         items = get_args(get_args(option.type)[0])[:1] if get_origin(option.type) is Annotated else ()
-        for part in (*option.parts, *(one for one in items if is_dataclass(one))):
+        for part in (*option.parts, *(item for item in items if is_dataclass(item))):
             definition = schema.get("$defs", {}).get(part.__name__)
             if definition is not None:
                 _describe(definition, options_of(part))

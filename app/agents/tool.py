@@ -14,12 +14,12 @@ from lanescope.app.agents.excerpt import excerpt_answer, excerpt_part, to_plain_
 from lanescope.app.kit.errors import build_error_body
 from lanescope.app.kit.fact import Json
 from lanescope.app.kit.feature import Tool
-from lanescope.app.kit.question import number_field, options_of, question, text_field
+from lanescope.app.kit.question import declare_question, number_field, options_of, text_field
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys
 
 
-@question
+@declare_question
 class PartQuestion:
     """Which part of an answer is wanted; every tool takes it beside its own input."""
 

@@ -12,7 +12,14 @@ import numpy as np
 
 from lanescope.app.kit.fact import Json, fact
 from lanescope.app.kit.maps.bench import BANK_BYTES, BANKS
-from lanescope.app.kit.question import number_field, options_of, question, question_field, text_field, word_field
+from lanescope.app.kit.question import (
+    declare_question,
+    number_field,
+    options_of,
+    question_field,
+    text_field,
+    word_field,
+)
 from lanescope.app.layouts.facts import TvBody
 from lanescope.app.layouts.triton_facts import TritonBody
 from lanescope.app.memory.facts import TileQuestion, read_tile
@@ -36,7 +43,7 @@ NUMBER = re.compile(r"([a-z]+?)\s*(0x[0-9a-f]{1,9}|\d{1,9})(?=[\s,]|$)[\s,]*", r
 HOLDER = re.compile(rf"(?>{NUMBER.pattern})+", re.IGNORECASE)  # atomic: there is only one way to match
 
 
-@question
+@declare_question
 class StoredQuestion:
     """An operand as a program stores it."""
 
@@ -51,7 +58,7 @@ def _part(question: type, label: str, help: str) -> Any:
     return question_field(question, label, help, default="")
 
 
-@question
+@declare_question
 class WhereQuestion:
     """A place, and the instruction, tile or layout that it belongs to."""
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from lanescope.app.idesc.facts import IdescBody, IdescQuestion, Problem, build_idesc, parse_wish
 from lanescope.app.kit.fact import Json, fact, make_optional_field
-from lanescope.app.kit.question import make_question, question, question_field, read_question
+from lanescope.app.kit.question import declare_question, make_question, question_field, read_question
 from lanescope.app.memory import facts as memory
 from lanescope.app.memory.descriptors import encode_descriptor
 from lanescope.app.memory.facts import TileQuestion
@@ -72,7 +72,7 @@ def _keep_object(value: Any, field: str) -> Json | None:
     return require_object(value, field, "Give {'m': 128, 'n': 256, 'a': 'bf16', 'b': 'bf16', 'd': 'f32'}.")
 
 
-@question
+@declare_question
 class VerifyIdescQuestion(IdescQuestion):
     """An instruction descriptor, its kind, and the product that it should describe."""
 

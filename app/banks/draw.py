@@ -48,8 +48,11 @@ def build_chart(access: banks.BankAccess, wavefronts: Sequence[Wavefront]) -> di
     return {
         "title": f"banks_{access.name}",
         "wavefronts": [
-            {"phase": one.phase, "words": [[word.bank, f"{word.address:#x}", word.lanes] for word in one.words]}
-            for one in wavefronts
+            {
+                "phase": wavefront.phase,
+                "words": [[word.bank, f"{word.address:#x}", word.lanes] for word in wavefront.words],
+            }
+            for wavefront in wavefronts
         ],
         "fills": list_fill_variables(len(access.phases)),
     }

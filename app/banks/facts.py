@@ -9,11 +9,11 @@ from lanescope.app.kit.enumerations import Number
 from lanescope.app.kit.fact import Description, Json, fact
 from lanescope.app.kit.memory_words import AccessName, AccessPattern, SwizzleMode
 from lanescope.app.kit.question import (
+    declare_question,
     given_field,
     list_field,
     number_field,
     options_of,
-    question,
     text_field,
     word_field,
 )
@@ -34,7 +34,7 @@ Address = Annotated[
 SwizzleText = Annotated[str, Description("", ("none", "128B", "3,4,3"), {"maxLength": LONGEST_KEY})]
 
 
-@question
+@declare_question
 class _Access:
     access: str = text_field("ldmatrix.x4", "Access", "ldmatrix.x4, st.shared.b128, …", argument=True, type=AccessName)
     pattern: str = word_field(
@@ -42,7 +42,7 @@ class _Access:
     )
 
 
-@question
+@declare_question
 class _Rows:
     row_bytes: int = number_field(
         128, "Bytes per row", "With a pattern: bytes from row to row.", least=1, most=MOST_PITCH, size=6
@@ -52,7 +52,7 @@ class _Rows:
     )
 
 
-@question
+@declare_question
 class _Use(_Rows, _Access):
     architecture: str = word_field(
         tuple(row.name for row in ARCHITECTURES),
@@ -80,28 +80,28 @@ def _lanes() -> Any:
     )
 
 
-@question
+@declare_question
 class OneAccess(_Access):
     """An access at addresses, or at rows by a pattern."""
 
     address: list[int | None] | None = _lanes()
 
 
-@question
+@declare_question
 class AccessBody(_Use):
     """One access at the addresses of its lanes, or at rows by a pattern."""
 
     address: list[int | None] | None = _lanes()
 
 
-@question
+@declare_question
 class SolveMany(_Rows):
     """Accesses for which one swizzle is to remove the conflicts."""
 
     accesses: tuple[OneAccess, ...] = list_field(OneAccess, "Accesses", "", least=1, most=MOST_ACCESSES, required=True)
 
 
-@question
+@declare_question
 class SolveOne(_Rows, OneAccess):
     """An access for which a swizzle is to remove the conflicts."""
 
@@ -111,7 +111,7 @@ class SolveOne(_Rows, OneAccess):
 ROW_FIELDS = ("pattern", *options_of(_Rows))
 
 
-@question
+@declare_question
 class AccessQuestion(_Use):
     """One access at the addresses of its lanes, or at rows by a pattern."""
 
@@ -134,7 +134,7 @@ class AccessQuestion(_Use):
         return {"row_bytes": self.row_bytes, "pad": self.pad}
 
 
-@question
+@declare_question
 class BanksQuestion(AccessQuestion):
     """An access, and others for which the same swizzle is to remove the conflicts."""
 
@@ -223,7 +223,7 @@ class Solved:
 def build_bank_cost(body: Json) -> BankCost:
     """Wavefronts of one access: its name and 32 byte addresses (null for an inactive lane), to which `swizzle`
     (none, 32B, 64B, 128B or B,M,S) is applied. With tiled_mma: the bank conflicts of a whole main loop, with a body
-    as for POST /tiles/loop.
+    as for POST /api/v1/tiles/loop.
     """
     check_keys(body, options_of(AccessBody))
     if body.get("address") is None and not set(body) & set(ROW_FIELDS):

@@ -60,7 +60,7 @@ def run_banks(
         ),
     ] = None,
     loop: Annotated[
-        str, typer.Option(help="Instead: a file, or -, with the body of POST /tiles/loop; a whole main loop.")
+        str, typer.Option(help="Instead: a file, or -, with the body of POST /api/v1/tiles/loop; a whole main loop.")
     ] = "",
     as_json: bool,
 ) -> None:

@@ -14,7 +14,7 @@ from lanescope.app.capture.facts import MOST_STEPS, MOST_TEXT
 from lanescope.app.dump.facts import decode_base64
 from lanescope.app.kit.enumerations import Word64
 from lanescope.app.kit.fact import Description, Json, fact
-from lanescope.app.kit.question import given_field, options_of, question
+from lanescope.app.kit.question import declare_question, given_field, options_of
 from lanescope.app.memory.storage import StorageSpec
 from lanescope.app.memory.verdicts import Diagnosis, build_diagnosis
 from lanescope.bits import format_word
@@ -179,7 +179,7 @@ class CaptureVerified:
 # what is asked --------------------------------------------------------------------------------------------------------
 
 
-@question
+@declare_question
 class CaptureBody:
     """A capture, and the matrices A and B if they were not the fills."""
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from lanescope.app.kit.enumerations import PTX, PtxText, Verdict
 from lanescope.app.kit.fact import Description, Json, fact
 from lanescope.app.kit.memory_words import Major
-from lanescope.app.kit.question import options_of, question, text_field, word_field
+from lanescope.app.kit.question import declare_question, options_of, text_field, word_field
 from lanescope.app.memory.storage import storage_field
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_choice, require_object
@@ -22,7 +22,7 @@ from lanescope.shared.storage import Storage
 from lanescope.shared.tiling import DEFAULT_ORDER
 
 
-@question
+@declare_question
 class LoadChainBody:
     """A load or store, the MMA whose operand it moves, and where the operand is stored."""
 
@@ -30,8 +30,13 @@ class LoadChainBody:
     load: str = text_field(
         "", "Load or store", "", type=PtxText, required=True, examples=("ldmatrix.m8n8.x4.shared.b16",)
     )
-    mma: str = text_field(PTX, "Instruction", "", type=PtxText, required=True)
-    operand: str = word_field(("a", "b", "c", "d"), "Operand", "a or b of a load, c or d of a store.")
+    mma: str = text_field(PTX, "Instruction", "", type=PtxText, required=True, size=60, wide=True)
+    operand: str = word_field(
+        ("a", "b", "c", "d"),
+        "Operand",
+        "a or b of a load, c or d of a store.",
+        called={"a": "A", "b": "B", "c": "C (store)", "d": "D (store)"},
+    )
     major: str = word_field(DEFAULT_ORDER, "Contiguous dimension", "The storage's, where it is left out.", type=Major)
 
 
@@ -142,12 +147,12 @@ def find_loads(body: Json) -> tuple[list[str], list[str]]:
 def answer_chain(body: Json) -> ChainVerdict:
     """Does this load feed this operand from this storage? storage as in /descriptors/verify, load and mma as PTX,
     operand a or b (d for a stmatrix). Lane addresses to give, and the loads that would do instead. With tiled_mma a
-    whole main loop, as POST /tiles/loop: TiledCopy, storage and TiledMMA, for every warp and K iteration."""
+    whole main loop, as POST /api/v1/tiles/loop: TiledCopy, storage and TiledMMA, for every warp and K iteration."""
     return build_chain(parse_chain(body))
 
 
 def build_chain(chain_result: chain.Chain) -> ChainVerdict:
-    """Return the answer of POST /chain."""
+    """Return the answer of POST /api/v1/chain."""
     operand, bits = chain_result.want.operand, chain_result.want.operand.container_bits
     better = [] if chain_result.match else chain.list_best_chains(operand, chain_result.where, chain_result.store)
     costs = chain_result.costs

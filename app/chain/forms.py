@@ -8,22 +8,37 @@ from typing import Any
 from lanescope.app.chain import facts as chains
 from lanescope.app.chain.draw import draw_operand, draw_rows
 from lanescope.app.chain.facts import LoadChainBody
-from lanescope.app.kit.question import labels_of, options_of
-from lanescope.app.memory.storage import STORAGE, parse_storage
+from lanescope.app.kit.question import Control, fields_of, fill_fields, form_of
+from lanescope.app.memory import storage
+from lanescope.app.memory.storage import STORAGE, fill_storage, parse_storage
+from lanescope.errors import LayoutError
 
-DEFAULTS = {name: option.default for name, option in options_of(LoadChainBody).items() if name != "storage"}
-LABELS = labels_of(LoadChainBody)
+FIELDS = {name: field for name, field in fields_of(LoadChainBody, {}).items() if not name.startswith("s_")}
 CHAIN_STORAGE = STORAGE | {"kind": "rows", "swizzle": "none", "pitch_bytes": "144", "base": "0", "swizzle_by": "tile"}
 
 
 def parse_query(query: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     """Return the fields of a chain and of its storage from the page's address."""
-    fields = {name: query.get(name) or default for name, default in DEFAULTS.items()}
-    spec = {name: query.get(f"s_{name}") or default for name, default in CHAIN_STORAGE.items()}
+    fields = fill_fields(FIELDS, query)
+    spec = fill_storage(query, CHAIN_STORAGE)
     if spec["kind"] == "canonical":
         spec["swizzle_by"] = query.get("s_swizzle_by") or STORAGE["swizzle_by"]
     spec["inner"] = fields["major"]
     return fields, spec
+
+
+def build_form(
+    fields: Mapping[str, str], spec: Mapping[str, str], loads: Mapping[str, str], error: LayoutError | None
+) -> dict[str, Control]:
+    """Return the controls of the form. loads: load → its text in the menu."""
+    stores = fields["operand"] in ("c", "d")
+    choices = {
+        "load": loads,
+        "major": {"K": "N (rows)", "MN": "M (columns)"} if stores else {"K": "K", "MN": "M or N"},
+    }
+    form = form_of(LoadChainBody, fields, choices, error)
+    names = ("mma", "operand", *(("major",) if spec["kind"] != "cute" else ()), "load")
+    return {name: form[name] for name in names} | storage.build_form(spec, but=("inner",), error=error)
 
 
 def build_request(fields: dict[str, str], spec: dict[str, str]) -> dict[str, Any]:

@@ -13,35 +13,41 @@ from lanescope.app.banks.draw import draw_banks
 from lanescope.app.chain import facts as chains
 from lanescope.app.chain import forms
 from lanescope.app.chain.draw import draw_lanes, draw_operand, draw_rows
+from lanescope.app.chain.facts import LoadChainBody
 from lanescope.app.kit import links
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.page import render_page
-from lanescope.app.memory.storage import STORAGES, USED, build_form
+from lanescope.app.kit.question import labels_of, require_text_fields
+from lanescope.app.memory.storage import USED
 from lanescope.errors import LayoutError
 from lanescope.shared import chain
 
+LABELS = labels_of(LoadChainBody)
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 
 @router.get("/chain")
 def chain_page(request: Request) -> Response:
     """Show shared memory → ldmatrix → MMA operand, or accumulator → stmatrix → shared memory."""
-    given, spec = forms.parse_query(request.query_params)
-    context: dict[str, Any] = {
-        "given": given,
-        "storage": spec,
-        "storage_form": build_form(spec, but=("inner",)),
-        "error": None,
-        "kinds": list(STORAGES),
-        "labels": forms.LABELS,
-        "code": 200,
-    }
+    fields, spec = forms.parse_query(request.query_params)
+    context: dict[str, Any] = {"given": fields, "labels": LABELS, "error": None}
     try:
-        context |= _build_context(given, spec)
+        require_text_fields(forms.FIELDS, fields)
+        context |= _build_context(fields, spec)
     except LayoutError as error:
-        context |= {"error": error, "code": 422}
-    return render_page(request, "chain/page.html", context, context["code"])
+        context["error"] = error
+    context["form"] = forms.build_form(fields, spec, _list_loads(fields["load"], context), context["error"])
+    return render_page(request, "chain/page.html", context)
+
+
+def _list_loads(chosen: str, context: dict[str, Any]) -> dict[str, str]:
+    """Return the loads that the form offers, each with its text; those that fit the storage have a tick."""
+    loads = context.get("loads") or [chosen] * bool(chosen)
+    best = context.get("best", ())
+    return {"": "Best fit"} | {
+        load: load.replace(".sync.aligned", "") + (" ✓" if load in best else "") for load in loads
+    }
 
 
 def _build_context(fields: dict[str, str], spec: dict[str, str]) -> dict[str, Any]:

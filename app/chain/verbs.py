@@ -22,7 +22,7 @@ def chain(
         list[str] | None, typer.Option(help="Storage of the data: kind=rows,pitch_bytes=144,swizzle=128B, …")
     ] = None,
     loop: Annotated[
-        str, typer.Option(help="Instead: a file, or -, with the body of POST /tiles/loop; a whole main loop.")
+        str, typer.Option(help="Instead: a file, or -, with the body of POST /api/v1/tiles/loop; a whole main loop.")
     ] = "",
     as_json: AsJson = False,
 ) -> None:

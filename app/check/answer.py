@@ -12,7 +12,7 @@ from lanescope.app.check.facts import CheckReport, decode_source
 from lanescope.app.check.includes import join_includes
 from lanescope.app.check.running import check_source, merge_reports
 from lanescope.app.kit.fact import Description, Json
-from lanescope.app.kit.question import given_field, list_field, question, text_field
+from lanescope.app.kit.question import declare_question, given_field, list_field, text_field
 from lanescope.app.kit.target import target_field
 from lanescope.inputs import require_object
 from lanescope.workbench import check as engine
@@ -21,7 +21,7 @@ SECONDS = 4.0  # for all files of a request, which a server ends after 5 by itse
 MOST_FILES = 64
 
 
-@question
+@declare_question
 class CheckFile:
     """A source file."""
 
@@ -29,7 +29,7 @@ class CheckFile:
     text: str = text_field("", "Text", "", most=engine.LONGEST, required=True)
 
 
-@question
+@declare_question
 class CheckBody:
     """Source files that belong together."""
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.app.kit.fact import Description, IntegerArray, Json, fact
-from lanescope.app.kit.question import parsed_field, question
+from lanescope.app.kit.question import declare_question, parsed_field
 from lanescope.app.kit.requests import find_operand
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import Instruction, Operand
@@ -18,7 +18,7 @@ from lanescope.render.view import OperandGrid
 OPERAND_FIELD: Json = {"required": True, "size": 60, "wide": True}
 
 
-@question
+@declare_question
 class CompareQuestion:
     """Two operands of the same size."""
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from lanescope.app.kit.enumerations import PTX
 from lanescope.app.kit.fact import Description, IntegerArray, fact
-from lanescope.app.kit.question import number_field, question, text_field, word_field
+from lanescope.app.kit.question import declare_question, number_field, text_field, word_field
 from lanescope.delivery.ask import LONGEST_SIDE, RENUMBERED, SOURCES, TYPES, DeliveryRequest, answer_request
 from lanescope.delivery.conversions import WIDTHS, find_conversions
 from lanescope.delivery.places import PER, Fragment, name_places
@@ -30,7 +30,7 @@ SAME = {"": "the operand's"}
 MOST_LIMIT = 256
 
 
-@question
+@declare_question
 class DeliveryQuestion:
     """An operand, and where its elements are stored."""
 

@@ -22,11 +22,11 @@ from lanescope.app.kit.fact import (
     make_optional_field,
 )
 from lanescope.app.kit.question import (
+    declare_question,
     given_field,
     number_field,
     options_of,
     parsed_field,
-    question,
     question_field,
     read_question,
     word_field,
@@ -137,7 +137,7 @@ MOST_WRONG = 16
 # what is asked --------------------------------------------------------------------------------------------------------
 
 
-@question
+@declare_question
 class DumpSlice:
     """Where the instruction's slice begins in the expected tile, in elements."""
 
@@ -145,12 +145,12 @@ class DumpSlice:
     k: int = number_field(0, "First k", "The slice's first K in the expected tile.", most=MOST_BYTES)
 
 
-@question
+@declare_question
 class DumpQuestion:
     """The word and the instruction that read a dump, and the dump's address; dump and expected tile are files."""
 
     descriptor: Descriptor = parsed_field(
-        lambda given, field: memory.parse_descriptor(given),
+        lambda value, field: memory.parse_descriptor(value),
         "Descriptor",
         "The descriptor your program uses.",
         "0x4000004000010040",
@@ -170,7 +170,7 @@ class DumpQuestion:
         called={"K": "K-major", "MN": "MN-major"},
     )
     base: int = parsed_field(
-        lambda given, field: parse_integer(given, field, 0, MOST_BYTES),
+        lambda value, field: parse_integer(value, field, 0, MOST_BYTES),
         "Address of the first byte",
         "The shared-window address of the dump's first byte.",
         hex(engine.BASE),
@@ -188,7 +188,7 @@ class DumpQuestion:
     )
 
 
-@question
+@declare_question
 class DumpBody(ReadsBody):
     """A dump of shared memory, the word and instruction that read it, and the expected tile."""
 
@@ -283,14 +283,14 @@ def build_answer(examined: engine.Examined, ptx: str) -> DumpVerified:
         expected_as=examined.tile.taken if examined.tile else None,  # type: ignore[arg-type]
         layouts=[
             Layout(
-                storage=dict(one.fit.stored.spec),
-                text=one.fit.stored.text,
-                matched=one.fit.matched,
-                total=one.fit.total,
-                determined=one.fit.determined,
-                diagnoses=[build_diagnosis(found) for found in one.diagnoses],
+                storage=dict(layout.fit.stored.spec),
+                text=layout.fit.stored.text,
+                matched=layout.fit.matched,
+                total=layout.fit.total,
+                determined=layout.fit.determined,
+                diagnoses=[build_diagnosis(found) for found in layout.diagnoses],
             )
-            for one in examined.layouts
+            for layout in examined.layouts
         ],
         layout_count=examined.layout_count,
         bases=list(examined.begins),
@@ -364,7 +364,7 @@ def list_notes(examined: engine.Examined) -> Iterator[str]:
             f"The expected operand has {values} in {total:,} elements: an element that is read from the wrong place but"
             " has the same value counts as right."
         )
-    open_ = any(not one.fit.determined for one in examined.layouts)
+    open_ = any(not layout.fit.determined for layout in examined.layouts)
     if examined.layout_count > 1 or open_:
         count, s = examined.layout_count, "s" * (examined.layout_count != 1)
         least = f"At least {count} layout{s}" if open_ else f"{count} layouts"

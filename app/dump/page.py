@@ -81,7 +81,7 @@ def _build_context(fields: Mapping[str, str], sent: Mapping[str, bytes], example
     question = read_question(DumpQuestion, nest_fields(ASKED, {name: fields[name] for name in ASKED}))
     made = forms.examine_dump(question, sent["dump"], sent.get("expected"))
     answer = forms.build_answer(made, question.instruction.ptx)
-    fixes = {found.fix.descriptor for one in answer.layouts for found in one.diagnoses[:1] if found.fix}
+    fixes = {found.fix.descriptor for layout in answer.layouts for found in layout.diagnoses[:1] if found.fix}
     return {
         "answer": answer,
         "verdict_said": summary(made),
@@ -91,7 +91,7 @@ def _build_context(fields: Mapping[str, str], sent: Mapping[str, bytes], example
         "title_of": causes.get_cause_title,
         "fixes": sorted(fixes),
         "repaired": "?" + urlencode({"example": example, "descriptor": next(iter(fixes))}) if len(fixes) == 1 else "",
-        "stored": [_link_storage(fields, answer.descriptor, one.storage) for one in answer.layouts],
+        "stored": [_link_storage(fields, answer.descriptor, layout.storage) for layout in answer.layouts],
         "descriptor_page": links.link_descriptor(answer.descriptor, _select_view(fields)),
         "instruction_page": links.link_instruction(question.instruction),
         "command": _format_command(fields, "expected" in sent),

@@ -26,10 +26,10 @@ def parse_blocks(items: list[str] | None) -> list[Place] | None:
     if not items:
         return None
     return [
-        parse_block(one, "blocks")
+        parse_block(split_triple, "blocks")
         for item in items
         for part in item.replace(";", " ").split() or [item]
-        for one in _split_triples(part)
+        for split_triple in _split_triples(part)
     ]
 
 

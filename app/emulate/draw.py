@@ -211,7 +211,7 @@ def draw_ring(barriers: Iterable[Mapping[str, Any]], waits: frozenset[int]) -> R
         first_block = first_block or row["block"]
         if row["kind"] == "mbarrier" and bracket and row["block"] == first_block:
             arrays.setdefault(name, {})[int(index.rstrip("]"))] = row
-    lengths = [len(one) for one in arrays.values() if len(one) > 1]
+    lengths = [len(value) for value in arrays.values() if len(value) > 1]
     if not lengths:
         return None
     count = max(lengths, key=lengths.count)

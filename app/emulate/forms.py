@@ -12,7 +12,7 @@ from lanescope.app.dump.facts import decode_base64
 from lanescope.app.emulate.blocks import parse_block
 from lanescope.app.emulate.facts import Emulated, build_answer
 from lanescope.app.kit.fact import Description, Json
-from lanescope.app.kit.question import given_field, options_of, question
+from lanescope.app.kit.question import declare_question, given_field, options_of
 from lanescope.emulate.files import parse_npy
 from lanescope.emulate.kernel import Kernel, Place, prepare_kernel
 from lanescope.emulate.launch import Launch, parse_launch
@@ -33,7 +33,7 @@ MOST_FILE = 16 << 20  # characters of one in base64
 Arrays = Annotated[dict[str, str], Description(limits={"maxProperties": 64})]
 
 
-@question
+@declare_question
 class EmulateBody:
     """A kernel, its launch, and the arrays of its buffers."""
 

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 from lanescope.app.kit.enumerations import KindName, Number, Word32, Word64
 from lanescope.app.kit.fact import Description, Json, fact
 from lanescope.app.kit.question import (
+    declare_question,
     flag_field,
     make_question,
     number_field,
     parsed_field,
-    question,
     text_field,
     word_field,
 )
@@ -48,13 +48,13 @@ def _parse_kind(value: Any, field: str) -> MmaKind:
     return idesc.get_kind(value)
 
 
-@question
+@declare_question
 class IdescQuestion:
     """A word, and the kind under which it is read."""
 
     kind: MmaKind = word_field(idesc.NAMES, "Kind", BY_OPCODE, "", parse=_require_kind)
     value: int = parsed_field(
-        lambda given, field: idesc.parse_idesc_word(given),
+        lambda value, field: idesc.parse_idesc_word(value),
         "Word",
         "32 bits: hex, 0b…, or a constant C++ expression.",
         required=True,
@@ -65,7 +65,7 @@ class IdescQuestion:
     target: str = target_field()
 
 
-@question
+@declare_question
 class DecodeQuestion(IdescQuestion):
     """A word, and the kind under which it is read: f16 by default."""
 
@@ -237,7 +237,7 @@ def build_problems(notices: Iterable[FieldNotice]) -> list[Problem]:
 # the zero-column mask -------------------------------------------------------------------------------------------------
 
 
-@question
+@declare_question
 class MaskProduct:
     """The product whose B the mask applies to."""
 
@@ -245,12 +245,12 @@ class MaskProduct:
     n: int = number_field(128, "N", "N of the product: 64, 128 or 256.")
 
 
-@question
+@declare_question
 class MaskQuestion(MaskProduct):
     """A mask word and its product."""
 
     value: int = parsed_field(
-        lambda given, field: zeromask.parse_mask_word(given),
+        lambda value, field: zeromask.parse_mask_word(value),
         "Word",
         "64 bits: hex, 0b…, or a constant C++ expression.",
         required=True,
@@ -260,12 +260,18 @@ class MaskQuestion(MaskProduct):
     )
 
 
+def _format_mask_label(field: BitField) -> str:
+    """Return a field's name with its bits."""
+    place = f"{field.high}:{field.low}" if field.high > field.low else str(field.low)
+    return f"{field.name.replace('_', ' ').capitalize()} [{place}]"
+
+
 MaskBody = make_question(
     "MaskBody",
     "The fields of a zero-column mask descriptor, and M and N of the product.",
     {
-        one.name: number_field(0, one.name.replace("_", " ").capitalize(), one.meaning, most=one.most)
-        for one in zeromask.FIELDS
+        field.name: number_field(0, _format_mask_label(field), field.meaning, most=field.most)
+        for field in zeromask.FIELDS
     },
     MaskProduct,
 )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
 from lanescope.app.idesc import facts
-from lanescope.app.idesc.facts import IdescBody, MaskBody
-from lanescope.app.kit.fact import Json
-from lanescope.app.kit.question import labels_of
+from lanescope.app.idesc.facts import BY_OPCODE, IdescBody, MaskBody, MaskProduct
+from lanescope.app.kit.question import Control, declare_question, form_of, labels_of, parsed_field, word_field
+from lanescope.app.kit.target import target_field
 from lanescope.bits import BitField
 from lanescope.blackwell import idesc, zeromask
 from lanescope.blackwell.idesc import CALLED, IdescWord
@@ -18,12 +19,24 @@ from lanescope.blackwell.zeromask import ZeroMask
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.ptx.table.kinds import KINDS
-from lanescope.ptx.targets import TARGETS
 
 DEFAULT = IdescWord(0x08400490, idesc.get_kind("f16"))
 DEFAULT_MASK = zeromask.encode_mask({"non_zero_mask": 1, "skip_span": 2, "use_span": 3})
-LABELS = labels_of(IdescBody) | {"word": "Word", "form": "Form"}
 FILLS = 8
+
+
+@declare_question
+class WordForm:
+    """A word in the page's form."""
+
+    word: int = parsed_field(
+        lambda value, field: idesc.parse_idesc_word(value), "Word", "32 bits.", str(DEFAULT), size=14
+    )
+    kind: str = word_field(idesc.NAMES, "Read as kind", BY_OPCODE, DEFAULT.kind.name)
+    target: str = target_field()
+
+
+LABELS = labels_of(IdescBody) | labels_of(WordForm) | {"form": "Form"}
 
 
 def link_idesc(word: IdescWord) -> str:
@@ -32,10 +45,12 @@ def link_idesc(word: IdescWord) -> str:
     return f"/idesc/{word}?{urlencode({'kind': word.kind.name, **target})}"
 
 
-def build_context(word: IdescWord, wish: Json | None = None) -> dict[str, Any]:
-    """Return the template's variables of a word. wish: the product that the form sent, if it differs from the
-    word's.
-    """
+def build_context(
+    word: IdescWord, sent: Mapping[str, str] | None = None, error: LayoutError | None = None
+) -> dict[str, Any]:
+    """Return the template's variables of a word. sent: the fields of a form, and what is wrong of them."""
+    sent = sent or {}
+    shown = {"word": str(word), "kind": word.kind.name, "target": word.target}
     answer = facts.build_idesc(word)
     return {
         "answer": answer,
@@ -43,18 +58,17 @@ def build_context(word: IdescWord, wish: Json | None = None) -> dict[str, Any]:
         "issued": [CALLED[form] for form, why in answer.forms.items() if not why] if not answer.problems else [],
         "called": CALLED,
         "bits": list_bits(word),
-        "fields": list(zip(answer.fields, number_fills(word.kind), strict=True))[::-1],
+        "bit_fields": list(zip(answer.fields, number_fills(word.kind), strict=True))[::-1],
         "kinds": [
             {"name": row.name, "href": link_idesc(convert_kind(word, row)), "on": row.name == word.kind.name}
             for row in KINDS
         ],
-        "kind_names": idesc.NAMES,
-        "targets": TARGETS,
         "target": word.target,
-        "asked": build_form_fields(word, wish),
+        "word_form": form_of(WordForm, shown | dict(sent), error=error),
+        "product_form": build_product_form(word, sent, error),
         "labels": LABELS,
         "others": list_other_kinds(word),
-        "error": None,
+        "error": error,
     }
 
 
@@ -111,15 +125,12 @@ def convert_kind(word: IdescWord, row: MmaKind) -> IdescWord:
     return idesc.encode(row, {"m": 128, "n": 128}, target=word.target)
 
 
-def build_form_fields(word: IdescWord, wish: Json | None) -> list[dict[str, Any]]:
-    """Return the controls of the form: the choices, and the values of the word (or those sent)."""
-    out = []
-    for part in sorted(word.kind.parts, key=lambda part: ORDER.index(part.name)):
-        if part.codes and len(part.codes) == 1:
-            continue
-        value = str((wish or {}).get(part.name, part.format_code(word.word)))
-        out.append({"name": part.name, "value": value, "choices": _list_choices(part)})
-    return out
+def build_product_form(word: IdescWord, sent: Mapping[str, str], error: LayoutError | None) -> dict[str, Control]:
+    """Return the controls of the product: the choices of the kind, and the values of the word, or those sent."""
+    parts = [part for part in sorted(word.kind.parts, key=lambda part: ORDER.index(part.name)) if len(part.codes) != 1]
+    values = {part.name: str(part.format_code(word.word)) for part in parts}
+    form = form_of(IdescBody, values | dict(sent), {part.name: _list_choices(part) for part in parts}, error)
+    return {name: form[name] for name in values}
 
 
 ORDER = (
@@ -146,10 +157,10 @@ ORDER = (
 )
 
 
-def _list_choices(part: KindField) -> list[tuple[str, str]]:
-    """Return (value, text) of the choices; none for a number."""
+def _list_choices(part: KindField) -> dict[str, str]:
+    """Return value → text of the choices; none for a number."""
     majors = {"K": "K-major", "MN": "MN-major"}
-    return [(name, majors.get(name, name)) for name in part.codes]
+    return {name: majors.get(name, name) for name in part.codes}
 
 
 def list_other_kinds(word: IdescWord) -> list[dict[str, Any]]:
@@ -182,25 +193,38 @@ def link_mask(mask: ZeroMask, m: object, n: object) -> str:
     return f"/zero-column-mask/{mask}?{urlencode({'m': m, 'n': n})}"
 
 
-def build_mask_context(mask: ZeroMask, m: int, n: int) -> dict[str, Any]:
-    """Return the template's variables of a mask for an M × N product."""
-    answer = facts.build_mask(mask, m, n)
+@declare_question
+class MaskForm(MaskProduct):
+    """A mask word in the page's form."""
+
+    word: int = parsed_field(
+        lambda value, field: zeromask.parse_mask_word(value), "Word", "64 bits.", str(DEFAULT_MASK), size=20, wide=True
+    )
+
+
+def build_mask_context(
+    mask: ZeroMask, m: int, n: int, sent: Mapping[str, str] | None = None, error: LayoutError | None = None
+) -> dict[str, Any]:
+    """Return the template's variables of a mask for an M × N product. sent: the fields of a form, and what is wrong
+    of them.
+    """
+    answer, sent = facts.build_mask(mask, m, n), sent or {}
     bits_of = mask.expand_bits(m, n)
     runs = zeromask.find_runs(bits_of)
+    shown = {"word": str(mask), "m": str(m), "n": str(n)}
+    fields = {field.name: str(field.get(mask.word)) for field in zeromask.FIELDS if is_used(field, answer.sub_masks)}
+    sizes = {"m": map(str, sorted(zeromask.SUBMASKS)), "n": map(str, zeromask.LEGAL_N)}
+    form = form_of(MaskBody, fields | dict(sent), error=error)
     return {
         "answer": answer,
         "m": m,
         "n": n,
         "runs": [f"{a}" if a == b else f"{a}–{b}" for a, b in runs],
         "said": _format_columns(bits_of),
-        "labels": labels_of(MaskBody) | {"word": "Word"},
-        "sizes": {"m": sorted(zeromask.SUBMASKS), "n": zeromask.LEGAL_N},
-        "asked": [
-            {"name": one.name, "value": one.get(mask.word), "most": one.most, "called": format_mask_title(one)}
-            for one in zeromask.FIELDS
-            if is_used(one, answer.sub_masks)
-        ],
-        "error": None,
+        "labels": labels_of(MaskBody) | labels_of(MaskForm),
+        "word_form": form_of(MaskForm, shown | dict(sent), sizes, error),
+        "field_form": {name: form[name] for name in fields},
+        "error": error,
     }
 
 
@@ -208,12 +232,6 @@ def is_used(field: BitField, sub_masks: int) -> bool:
     """Return whether a field is read with so many sub-masks."""
     name, _, number = field.name.rpartition("_")
     return name not in ("start_count", "first_span") or int(number) < sub_masks
-
-
-def format_mask_title(field: BitField) -> str:
-    """Return the label of a field: its name and its bits."""
-    place = f"{field.high}:{field.low}" if field.high > field.low else str(field.low)
-    return f"{labels_of(MaskBody)[field.name]} [{place}]"
 
 
 def _format_columns(bits_of: list[int]) -> str:

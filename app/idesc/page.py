@@ -4,6 +4,7 @@ forms.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -31,42 +32,52 @@ def idesc_page(request: Request) -> Response:
     given = forms.DEFAULT
     try:
         if "word" in query:
-            row = idesc.get_kind(query.get("kind") or given.kind.name)
-            word = IdescWord(idesc.parse_idesc_word(query["word"]), row, parse_target(query))
-            return RedirectResponse(forms.link_idesc(word), 303)
+            return RedirectResponse(forms.link_idesc(_parse_word(query)), 303)
         if set(query) - {"kind", "target"}:
             return RedirectResponse(forms.link_idesc(facts.parse_wish(query)), 303)
         given = replace(given, target=parse_target(query))
         if "kind" in query:
             given = forms.convert_kind(given, idesc.get_kind(query["kind"]))
+        return render_page(request, "idesc/page.html", _show_word(given))
     except LayoutError as error:
         return _render_refused(request, query, error)
-    return render_page(request, "idesc/page.html", _show_word(given))
 
 
-def _render_refused(request: Request, query: dict[str, str], error: LayoutError) -> Response:
+def _render_refused(request: Request, query: Mapping[str, str], error: LayoutError) -> Response:
     """Return the page with the error beside its field, and the form as it was sent."""
     try:
-        given = forms.convert_kind(forms.DEFAULT, idesc.get_kind(query.get("kind") or "f16"))
+        shown = forms.convert_kind(forms.DEFAULT, idesc.get_kind(query.get("kind") or "f16"))
     except LayoutError:
-        given = forms.DEFAULT
-    return render_page(request, "idesc/page.html", _show_word(given, query) | {"error": error, "typed": query}, 422)
+        shown = forms.DEFAULT
+    return render_page(request, "idesc/page.html", _show_word(shown, query, error))
 
 
 @router.get("/idesc/{word}")
 def word_page(request: Request, word: str) -> Response:
     """Show a word under its kind."""
-    row = idesc.get_kind(request.query_params.get("kind") or forms.DEFAULT.kind.name)
-    given = IdescWord(idesc.parse_idesc_word(word), row, parse_target(request.query_params))
-    return render_page(request, "idesc/page.html", _show_word(given))
+    query = {**request.query_params, "word": word}
+    try:
+        return render_page(request, "idesc/page.html", _show_word(_parse_word(query)))
+    except LayoutError as error:
+        return _render_refused(request, query, error)
 
 
-def _show_word(word: IdescWord, wish: dict[str, str] | None = None) -> dict[str, Any]:
-    return forms.build_context(word, wish) | {"svg": draw_idesc(word), "product": draw_product(word)}
+def _parse_word(query: Mapping[str, str]) -> IdescWord:
+    """Return the word of an address under its kind. LayoutError names the wrong field."""
+    row = idesc.get_kind(query.get("kind") or forms.DEFAULT.kind.name)
+    return IdescWord(idesc.parse_idesc_word(query["word"]), row, parse_target(query))
 
 
-def _show_mask(mask: ZeroMask, m: int, n: int) -> dict[str, Any]:
-    return forms.build_mask_context(mask, m, n) | {"svg": draw_mask(mask, m, n)}
+def _show_word(
+    word: IdescWord, sent: Mapping[str, str] | None = None, error: LayoutError | None = None
+) -> dict[str, Any]:
+    return forms.build_context(word, sent, error) | {"svg": draw_idesc(word), "product": draw_product(word)}
+
+
+def _show_mask(
+    mask: ZeroMask, m: int, n: int, sent: Mapping[str, str] | None = None, error: LayoutError | None = None
+) -> dict[str, Any]:
+    return forms.build_mask_context(mask, m, n, sent, error) | {"svg": draw_mask(mask, m, n)}
 
 
 @router.get("/zero-column-mask")
@@ -87,13 +98,21 @@ def mask_form_page(request: Request) -> Response:
             return render_page(request, "idesc/mask.html", _show_mask(mask, 128, 128))
         facts.build_mask(mask, parse_integer(m, "m"), parse_integer(n, "n"))
     except LayoutError as error:
-        shown = _show_mask(forms.DEFAULT_MASK, 128, 128)
-        return render_page(request, "idesc/mask.html", shown | {"error": error, "typed": request.query_params}, 422)
+        return _render_refused_mask(request, request.query_params, error)
     return RedirectResponse(forms.link_mask(mask, m, n), 303)
 
 
 @router.get("/zero-column-mask/{word}")
 def mask_page(request: Request, word: str) -> Response:
     """Show a mask and the columns it zeroes."""
-    m, n = (parse_integer(request.query_params.get(name) or "128", name) for name in ("m", "n"))
-    return render_page(request, "idesc/mask.html", _show_mask(ZeroMask(zeromask.parse_mask_word(word)), m, n))
+    query = {**request.query_params, "word": word}
+    try:
+        m, n = (parse_integer(query.get(name) or "128", name) for name in ("m", "n"))
+        return render_page(request, "idesc/mask.html", _show_mask(ZeroMask(zeromask.parse_mask_word(word)), m, n))
+    except LayoutError as error:
+        return _render_refused_mask(request, query, error)
+
+
+def _render_refused_mask(request: Request, query: Mapping[str, str], error: LayoutError) -> Response:
+    """Return the page with the error beside its field, and the form as it was sent."""
+    return render_page(request, "idesc/mask.html", _show_mask(forms.DEFAULT_MASK, 128, 128, query, error))

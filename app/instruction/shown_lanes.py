@@ -64,7 +64,7 @@ def build_shown_lanes(instruction: Instruction, figure: PanelFigure, page_state:
     made = []
     for lane, element in shown:
         rows = [lanes.build_lane_registers(grid, name, lane) for name, grid in grids.items()]
-        rows += [lanes.build_supplied_register(one, lane) for one in supplies.values()]
+        rows += [lanes.build_supplied_register(value, lane) for value in supplies.values()]
         one = supplies.get(element[0]) if element else None
         made.append(
             ShownLane(

@@ -34,7 +34,7 @@ def build_legend(
     largest: dict[str, CellCategory] = {}
     subjects: dict[str, list[str]] = {}
     shown = [(format_subject(panel), panel.grid.categories) for panel in figure.panels if panel.grid]
-    for subject, categories in (*shown, *((one.title, one.categories) for one in supplies.values())):
+    for subject, categories in (*shown, *((value.title, value.categories) for value in supplies.values())):
         name = page_state.colour if page_state.colour in categories else next(iter(categories))
         subjects.setdefault(name, []).append(subject)
         if name not in largest or categories[name].count > largest[name].count:

@@ -97,10 +97,10 @@ def _function_of(tool: Tool[Any, Any]) -> Callable[..., None]:
         for name, (_, option) in fields.items()
     ]
     own = inspect.signature(tool.run, eval_str=True).parameters if tool.run else {}
-    parameters += [one for one in own.values() if one.kind is Parameter.KEYWORD_ONLY and one.name != "as_json"]
+    parameters += [value for value in own.values() if value.kind is Parameter.KEYWORD_ONLY and value.name != "as_json"]
     parameters.append(Parameter("as_json", Parameter.KEYWORD_ONLY, default=False, annotation=AsJson))
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
 
 

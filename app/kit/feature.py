@@ -11,7 +11,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, get_type_hints
 
-from lanescope.app.kit.question import fields_of, form_of, join_types, labels_of, link_to, nest_fields, read_question
+from lanescope.app.kit.question import (
+    fields_of,
+    fill_fields,
+    form_of,
+    join_types,
+    labels_of,
+    link_to,
+    nest_fields,
+    read_question,
+    require_text_fields,
+)
 from lanescope.errors import LayoutError
 
 QuestionT = TypeVar("QuestionT")
@@ -110,13 +120,13 @@ class Tool(Generic[QuestionT, AnswerT]):
         """Return the fields of a page, each as sent or its default. Other parameters of the query are ignored."""
         names = [name for name in fields_of(self.question, query) if name not in self.pointing]
         opened = {**self.opening, **{name: query[name] for name in self.pointing if name in query}}
-        effective = query if any(query.get(name) for name in names) else opened
-        fields = fields_of(self.question, effective)
-        return {name: effective.get(name) or field.option.default for name, field in fields.items()}
+        effective = query if any(name in query for name in names) else opened
+        return fill_fields(fields_of(self.question, effective), effective)
 
     def page_context(self, query: Query) -> dict[str, Any]:
         """Return the template's variables for a query. LayoutError names the wrong field."""
         filled = self.fill_query(query)
+        require_text_fields(fields_of(self.question, filled), filled)
         sent = {name: query[name] for name in filled if name in query}
         question, answer = self.ask_query(filled)
         return self._context(question, answer, filled) | {"link": lambda **other: self.link(sent | other)}

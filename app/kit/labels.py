@@ -5,29 +5,6 @@ from lanescope.ptx.table.descriptors import WGMMA
 DRAWN = {"down": "Rows run along", "unit": "One cell is", "number": "Numbers", "show": "Show", "plain": "Memory"}
 SIDES = {"a": "A stored", "b": "B stored", "d": "D options"}  # options of a whole product
 STEPS = {"row": "Row of D", "col": "Column of D", "product": "Product", "seed": "Random seed", "c": "C"}
-_LOOP = {
-    "copy": "Store",
-    "bits": "Bits",
-    "thr": "Thread layout",
-    "val": "Value layout",
-    "pitch": "Bytes per row",
-    "major": "Contiguous",
-    "swizzle": "Stored with swizzle",
-    "load": "Load",
-    "read": "Read with swizzle",
-    "global": "Global memory",
-}
-LOOP_FIELDS = {
-    "store.atom": "copy",
-    "store.bits": "bits",
-    "store.thr_layout": "thr",
-    "store.val_layout": "val",
-    "storage.pitch_bytes": "pitch",
-    "loaded_from.pitch_bytes": "pitch",
-    "major": "major",
-    "load": "load",
-    "global": "global",
-}
 LABELS = {
     "smem": {
         "element_bits": "Element bits",
@@ -50,67 +27,6 @@ LABELS = {
     },
     "short": {f.name: f.short for f in WGMMA.fields},
     "amounts": {f.amount: f.label for f in WGMMA.fields},
-    "tiles_loop": {
-        "atom": "TiledMMA's atom",
-        "atom_layout": "Atom layout (M, N, K)",
-        "permutation": "Permutation (M, N, K)",
-        "tile": "Tile (M, N, K)",
-        "tiled_mma.atom": "TiledMMA's atom",
-        "tiled_mma.atom_layout": "Atom layout (M, N, K)",
-        "tiled_mma.permutation": "Permutation (M, N, K)",
-        "tiled_mma.tile": "Tile (M, N, K)",
-        **{f"{side}_{name}": text for side in "ab" for name, text in _LOOP.items()},
-        **{
-            f"{side}.{path}": f"{side.upper()}, {_LOOP[name].lower()}"
-            for side in "ab"
-            for path, name in LOOP_FIELDS.items()
-        },
-    },
-    "tiles_copy": {
-        "atom": "Copy atom",
-        "bits": "Bits per access",
-        "element_bits": "Bits per element",
-        "tile": "Tile, rows x columns",
-        "thr_layout": "Thread layout",
-        "val_layout": "Value layout",
-        "mma": "Operand of the TiledMMA",
-        "tiled_mma.atom": "Operand of the TiledMMA",
-        "tiled_mma.atom_layout": "Atom layout",
-        "tiled_mma.permutation": "Permutation",
-        "operand": "Operand",
-        "atom_layout": "Atom layout",
-        "permutation": "Permutation",
-        "stored": "In shared memory",
-        "storage": "In shared memory",
-        "pitch_bytes": "Bytes per row",
-        "storage.pitch_bytes": "Bytes per row",
-        "swizzle": "Swizzle",
-        "major": "Contiguous",
-        "layout": "Shared memory, (row, column) to element",
-        "storage.layout": "Shared memory, (row, column) to element",
-        "global": "Global memory, (row, column) to element",
-        "layout_tv": "Layout (thread, value) to element",
-        "tiler_mn": "Tiler (M, N)",
-        "multicast": "CTAs that share it",
-        "storage.swizzle": "Swizzle",
-        "storage.mn": "Tile, rows x columns",
-        "storage.k": "Tile, rows x columns",
-    },
-    "tiles_chain": {
-        "first": "First atom",
-        "second": "Second atom",
-        "first.atom": "First atom",
-        "second.atom": "Second atom",
-        "first.atom_layout": "Atom layout (M, N, K)",
-        "second.atom_layout": "Atom layout (M, N, K)",
-        "first.tile": "First tile (M, N, K)",
-        "second.tile": "Second N",
-        "atom_layout": "Atom layout (M, N, K)",
-        "tile": "First tile (M, N, K)",
-        "row": "Rows drawn",
-        "col": "Columns drawn",
-        "width": "Second N",
-    },
     "run": {
         "access": "Access",
         "address": "One byte address per lane",

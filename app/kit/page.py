@@ -27,6 +27,7 @@ from lanescope.app.kit.feature import Tool
 from lanescope.app.kit.folders import find_folder
 from lanescope.app.kit.labels import LABELS
 from lanescope.app.kit.prefix import prefix_links, strip_root
+from lanescope.app.kit.question import name_field
 from lanescope.app.kit.share import CARD_SIZE, build_share, make_card_address, quote_address, read_card
 from lanescope.app.kit.wire import CachedBody
 from lanescope.bits import BitField
@@ -102,11 +103,11 @@ def fill_shared(request: Request, text: str) -> str:
 def render_page(
     request: Request, name: str, context: dict[str, Any], status: int = 200, keep: bool = True
 ) -> CachedBody:
-    """Return a rendered page; status 422 if its find field finds nothing.
+    """Return a rendered page; status 422 if a field is wrong (`error`) or its find field finds nothing.
 
     keep: False if the page depends on more than the URL.
     """
-    if context.get("sought", "").strip() and context.get("refusal"):
+    if context.get("error") or (context.get("sought", "").strip() and context.get("refusal")):
         status = max(status, 422)
     shared = status == 200 and request.method == "GET"
     return CachedBody(render_template(request, name, context, shared), HTML, status=status, keep=keep)
@@ -154,10 +155,8 @@ def format_error(error: LayoutError, labels: Mapping[str, str]) -> Markup:
     name = get_last_name(error.field)
     side, dot, option = error.field.partition(".")
     label = labels.get(error.field) or (f"{labels[side]}, {option}" if dot and side in labels else name)
-    for verb in ("is", "has"):
-        if label and error.message.startswith(f"{name} {verb} "):
-            return escape(f"{label}{error.message.removeprefix(name)} ") + link_addresses(error.hint)
-    return escape(f"{label}: {error.message} " if label else f"{error.message} ") + link_addresses(error.hint)
+    named = name_field(error, label) or (f"{label}: {error.message}" if label else error.message)
+    return escape(f"{named} ") + link_addresses(error.hint)
 
 
 templates.env.globals |= {"LABELS": LABELS, "LONGEST_PASTE": LONGEST, "TARGETS": TARGETS}
@@ -270,6 +269,6 @@ def _build_page(tool: Tool[Any, Any]) -> Any:
         try:
             return render_page(request, tool.template, tool.page_context(sent))
         except LayoutError as error:
-            return render_page(request, tool.template, tool.refused_context(sent, error), 422)
+            return render_page(request, tool.template, tool.refused_context(sent, error))
 
     return show

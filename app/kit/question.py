@@ -1,6 +1,6 @@
 """Questions: what a page, a route of the API and a command ask, declared once.
 
-    @question
+    @declare_question
     class ScaleQuestion:
         m: int = number_field(128, "M", "Rows of D; of both CTAs with cta_group 2.")
 
@@ -66,6 +66,12 @@ class Option:
     type: Any = None  # type in the document, if not a number, a switch, a word or text
     parts: tuple[type, ...] = ()  # the questions it may be; `kind` chooses among several
     prefix: str = ""  # of their fields in an address
+    covers: tuple[str, ...] = ()  # further paths in a body whose errors stand beside this control
+
+    @property
+    def needs_text(self) -> bool:
+        """Return whether a form's field must not be emptied: free text that has a default."""
+        return bool(self.default) and not (self.words or self.numeric or self.parts or self.derived)
 
     @property
     def command_help(self) -> str:
@@ -84,7 +90,7 @@ class Option:
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
-def question(cls: type[QuestionT]) -> type[QuestionT]:
+def declare_question(cls: type[QuestionT]) -> type[QuestionT]:
     """Make a frozen dataclass whose fields are Options. A field's trailing `_` is not part of its name: `from_` is
     "from".
     """
@@ -100,8 +106,8 @@ def _build_schema(cls: type, source: Any, handler: Any) -> Json:
 
 def make_question(name: str, says: str, fields: Mapping[str, Any], base: type = object) -> Any:
     """Make a question whose fields a table lists, after those of the base."""
-    own = {"__doc__": says, "__annotations__": dict.fromkeys(fields, Any), **fields}
-    return question(type(name, (base,), own))
+    members = {"__doc__": says, "__annotations__": dict.fromkeys(fields, Any), **fields}
+    return declare_question(type(name, (base,), members))
 
 
 def _declared(option: Option, name: str = "") -> Any:
@@ -120,7 +126,7 @@ def parsed_field(parse: Parse, label: str, help: str, default: Any = "", **more:
 
 def given_field(label: str, help: str, default: Any = "", **more: Any) -> Any:
     """Declare an option that is kept as given; the answer reads it."""
-    return parsed_field(lambda given, field: given, label, help, default, **more)
+    return parsed_field(lambda value, field: value, label, help, default, **more)
 
 
 def number_field(
@@ -128,11 +134,11 @@ def number_field(
 ) -> Any:
     """Declare an integer. With the default None it may be left out and is None."""
 
-    def parse(given: Any, field: str) -> int | None:
-        if given in ("", None) and default is None:
+    def parse(value: Any, field: str) -> int | None:
+        if value in ("", None) and default is None:
             return None
-        value = parse_integer(given, field, least, most)
-        return value if value <= LARGEST else parse_integer(given, field, least, LARGEST)
+        number = parse_integer(value, field, least, most)
+        return number if number <= LARGEST else parse_integer(value, field, least, LARGEST)
 
     return parsed_field(parse, label, help, "" if default is None else str(default), numeric=True, **more)
 
@@ -201,12 +207,12 @@ def question_field(
     def parse_object(value: Any, field: str) -> Any:
         if value in ("", None) and more.get("default") == "":
             return None
-        held = require_object(value, field, hint, code)
+        body = require_object(value, field, hint, code)
         if len(one_of) == 1:
-            return read_question(one_of[0], held, field, blank=False)
+            return read_question(one_of[0], body, field, blank=False)
         kinds = {_kind_of(part): part for part in one_of}
         return read_question(
-            kinds[parse_choice(held.get("kind"), f"{field}.kind", kinds, code)], held, field, blank=False
+            kinds[parse_choice(body.get("kind"), f"{field}.kind", kinds, code)], body, field, blank=False
         )
 
     kind = tag_kinds(one_of) if len(one_of) > 1 else one_of[0]
@@ -238,8 +244,8 @@ def list_field(
             )
         if not least <= len(value) <= most:
             raise LayoutError(code, f"{len(value)} {get_last_name(field)}.", f"From {least} to {most}.", field)
-        held = (require_object(one, f"{field}.{at}", "Give an object.", code) for at, one in enumerate(value))
-        return tuple(read_question(item, one, f"{field}.{at}", blank=False) for at, one in enumerate(held))
+        bodies = (require_object(body, f"{field}.{at}", "Give an object.", code) for at, body in enumerate(value))
+        return tuple(read_question(item, body, f"{field}.{at}", blank=False) for at, body in enumerate(bodies))
 
     of: Any = list
     kind = Annotated[of[item], Description(limits={"minItems": least, "maxItems": most})]
@@ -283,8 +289,23 @@ def read_question(
         left_out = name not in request or (blank and isinstance(value, str) and not value.strip())
         if option.required or not left_out or not option.derived:
             value = option.default if left_out and not option.required else value
-            values[to_python_name(name)] = option.parse(value, f"{field}.{name}".lstrip("."))
+            values[to_python_name(name)] = _parse_option(option, value, f"{field}.{name}".lstrip("."))
     return question(**values)
+
+
+def _parse_option(option: Option, value: Any, path: str) -> Any:
+    """Parse a value. A LayoutError of the parser names this field, or one inside it."""
+    try:
+        return option.parse(value, path)
+    except LayoutError as error:
+        if error.field == option.metavar or _is_within(error.field, path):
+            raise
+        raise error.move_to_field(path) from None
+
+
+def _is_within(path: str, outer: str) -> bool:
+    """Return whether a path is another one, or leads to something inside it: `slice.mn` and `tile[0]` are."""
+    return path == outer or path.startswith((f"{outer}.", f"{outer}["))
 
 
 # questions inside a question ------------------------------------------------------------------------------------------
@@ -311,7 +332,7 @@ def fields_of(
             out[prefix + name] = Field(path + name, option)
             continue
         inside = prefix + option.prefix
-        if query is None or option.default != "" or any(one.startswith(inside) for one in query):
+        if query is None or option.default != "" or any(sent.startswith(inside) for sent in query):
             out |= fields_of(_choose_part(option.parts, query or {}, inside), query, inside, f"{path}{name}.")
     return out
 
@@ -346,6 +367,28 @@ def _kind_of(part: type) -> str:
     return str(options_of(part)["kind"].default)
 
 
+def fill_fields(
+    fields: Mapping[str, Field], query: Mapping[str, str], defaults: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return the fields of a form, each as sent or, if blank, its default. Emptied text stays empty.
+
+    defaults: of the page, where they are not those of the question.
+    """
+    return {
+        name: query[name]
+        if query.get(name, "").strip() or (name in query and option.needs_text)
+        else (defaults or {}).get(name, option.default)
+        for name, (_, option) in fields.items()
+    }
+
+
+def require_text_fields(fields: Mapping[str, Field], query: Mapping[str, str]) -> None:
+    """Raise LayoutError for a text field that a form sent empty: its default would answer another question."""
+    for name, (path, option) in fields.items():
+        if option.needs_text and name in query and not query[name].strip():
+            raise LayoutError("bad_request", f"{get_last_name(path)} is empty.", f"For example {option.default}.", path)
+
+
 def link_to(path: str, query: Mapping[str, object]) -> str:
     """Return the address of a page or route with a query."""
     return path + (f"?{urlencode(query)}" if query else "")
@@ -366,11 +409,26 @@ class Control:
     option: Option
 
 
-def _format_note(error: LayoutError, label: str) -> str:
-    """Return the note beside a wrong field: its label, what was given, and what is allowed."""
-    given = error.message.removeprefix(f"{get_last_name(error.field)} is ")
-    message = error.message if given == error.message else f"{label} is {given}"
-    return f"{message} {error.hint}"
+def name_field(error: LayoutError, label: str) -> str:
+    """Return an error's message with the label of its field in place of the field's name; "" if it does not name it.
+
+    >>> name_field(LayoutError("bad", "mn is 'x'.", field="slice.mn"), "First row")
+    "First row is 'x'."
+    """
+    name = get_last_name(error.field)
+    named = error.message.startswith((f"{name} is ", f"{name} has "))
+    return f"{label}{error.message.removeprefix(name)}" if name and named else ""
+
+
+def _find_refused(fields: Mapping[str, Field], error: LayoutError | None) -> str:
+    """Return the field beside which an error stands: the one whose path leads furthest to the error's; "" if none."""
+    paths = (
+        (len(path), name)
+        for name, (own_path, option) in fields.items()
+        for path in (own_path, *option.covers)
+        if error and _is_within(error.field, path)
+    )
+    return max(paths, default=(0, ""))[1]
 
 
 def _list_words(option: Option) -> tuple[str, ...]:
@@ -386,16 +444,27 @@ def form_of(
 ) -> dict[str, Control]:
     """Return the controls of a question by name, filled with what was given.
 
-    choices: the words that this request may choose from, for fields where these are not all.
+    choices: the words that this request may choose from, for fields where these are not all; a mapping gives their
+    texts.
     """
+    fields = fields_of(question, query)
+    refused = _find_refused(fields, error)
     return {
         name: Control(
             name,
             option.label,
             str(query.get(name, option.default)),
-            tuple((one, option.called.get(one, one)) for one in (choices or {}).get(name, _list_words(option))),
-            _format_note(error, option.label) if error and error.field == path else "",
+            _list_choices(option, (choices or {}).get(name)),
+            f"{name_field(error, option.label) or error.message} {error.hint}".strip()
+            if error and name == refused
+            else "",
             option,
         )
-        for name, (path, option) in fields_of(question, query).items()
+        for name, (_, option) in fields.items()
     }
+
+
+def _list_choices(option: Option, words: Iterable[str] | None) -> tuple[tuple[str, str], ...]:
+    """Return (word, text) of a control's choices; `words` replaces the option's own."""
+    texts = words if isinstance(words, Mapping) else option.called
+    return tuple((word, texts.get(word, word)) for word in (_list_words(option) if words is None else words))

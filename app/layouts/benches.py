@@ -156,7 +156,7 @@ def build_memory_bench(sheet: TileSheet, path: str, says: str) -> MapBench:
     bank = np.where(place < 0, -1, byte // BANK_BYTES % BANKS)
     order = np.argsort(place, kind="stable")
     columns = [order[bank[order] == number] for number in range(BANKS)]
-    most = max(len(one) for one in columns)
+    most = max(len(column) for column in columns)
     cell = np.full((BANKS, max(1, most)), -1, dtype=np.int64)
     for number, one in enumerate(columns):
         cell[number, : len(one)] = one

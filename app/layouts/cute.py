@@ -57,7 +57,7 @@ def _build_step(step: AlgebraStep) -> dict[str, Any]:
         "result": format_value(made) if step.error is None else "",
         "facts": build_cute_layout(made),
         "pictures": draw_step(step),
-        "parts": [(one.text, format_value(one.result), one.says) for one in step.parts],
+        "parts": [(part.text, format_value(part.result), part.says) for part in step.parts],
         "alone": link_expression(step.text) if step.op not in ("layout", "index") else "",
     }
 

@@ -15,7 +15,7 @@ from lanescope.app.kit.fact import (
     make_optional_field,
 )
 from lanescope.app.kit.memory_words import CuteText
-from lanescope.app.kit.question import parsed_field, question
+from lanescope.app.kit.question import declare_question, parsed_field
 from lanescope.app.layouts.atoms import expand_atoms
 from lanescope.app.layouts.linear_layouts import split_sizes
 from lanescope.cute import calls as cutecalls
@@ -30,12 +30,12 @@ from lanescope.triton.linear import linear_from_cute
 MOST_INDICES = 1 << 12
 
 
-@question
+@declare_question
 class CuteQuestion:
     """An expression of CuTe's algebra."""
 
     expression: str = parsed_field(
-        lambda given, field: str(given or ""),
+        lambda value, field: str(value or ""),
         "Expression",
         "CuTe's operations, nested or as statements: logical_divide((4,2,3):(2,1,8), 4:2), or A = …; B = …; A o B.",
         "A = (4,2,3):(2,1,8)\nlogical_divide(A, 4:2)",
@@ -157,7 +157,7 @@ def _parse_tile(value: Any, field: str) -> list[Any]:
     return value
 
 
-@question
+@declare_question
 class TvBody:
     """A thread-value layout over a tile."""
 

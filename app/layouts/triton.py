@@ -192,9 +192,9 @@ def _list_layouts(module: TtgirModule, fields: Mapping[str, str]) -> dict[str, A
     ]
     ways = _ConversionTitles()
     moves = [
-        _build_conversion_row(one, number_of, fields, clean, ways)
-        for one in module.moves
-        if one.source.layout in number_of
+        _build_conversion_row(move, number_of, fields, clean, ways)
+        for move in module.moves
+        if move.source.layout in number_of
     ]
     return {"rows": rows, "moves": moves, "left": module.left}
 
@@ -229,7 +229,7 @@ class _ConversionTitles(dict[tuple[TensorType, TensorType], str]):
 
     def __missing__(self, sides: tuple[TensorType, TensorType]) -> str:
         try:
-            have, want = (triton_layout(one.layout, list(one.shape), one.bits) for one in sides)
+            have, want = (triton_layout(side.layout, list(side.shape), side.bits) for side in sides)
             said = WAYS[convert_layout(have, want, costs=False).way][0]
         except LayoutError as error:
             said = error.message

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from lanescope.app.kit.enumerations import Number
 from lanescope.app.kit.fact import Description, IntegerArray, Numbers, RealArray, fact, make_optional_field
-from lanescope.app.kit.question import parsed_field, question
+from lanescope.app.kit.question import declare_question, parsed_field
 from lanescope.app.layouts.linear_layouts import split_sizes
 from lanescope.errors import LayoutError
 from lanescope.inputs import require_text, shorten_value
@@ -31,7 +31,7 @@ def _parse_shape(value: Any, field: str) -> list[Any] | None:
     return None if value == "" else value
 
 
-@question
+@declare_question
 class TritonBody:
     """A layout of Triton or Gluon over a tensor."""
 
@@ -54,7 +54,7 @@ class TritonBody:
         type=Annotated[list[Number], Description(limits={"minItems": 1, "maxItems": 8})] | None,
     )
     element_bits: Any = parsed_field(
-        lambda given, field: None if str(given).strip() == "" else given,  # the layout checks its own parameters
+        lambda value, field: None if str(value).strip() == "" else value,  # the layout checks its own parameters
         "Element bits",
         "Those of tensor<…> in the text, else 16.",
         type=Number | None,
@@ -65,7 +65,7 @@ class TritonBody:
         return triton_layout(self.text, self.shape, self.element_bits)
 
 
-@question
+@declare_question
 class ConvertBody(TritonBody):
     """Two layouts of threads over one tensor."""
 
@@ -296,7 +296,7 @@ def build_feeds(question: TritonBody) -> FeedsFacts:
             "text",
         )
     bits = None if question.element_bits is None else layout.element_bits
-    return FeedsFacts(feeds=[_build_operand(one) for one in find_fed_operands(layout.linear, bits)])
+    return FeedsFacts(feeds=[_build_operand(fed_operand) for fed_operand in find_fed_operands(layout.linear, bits)])
 
 
 def _build_operand(one: MatchingOperand) -> FedOperand:

@@ -327,8 +327,12 @@ def _find_feeds(linear: LinearLayout | None, bits: int) -> list[OperandFeeds]:
     """Return A and D of the tile as (m, k) and (m, n), and B as CuTe's (n, k)."""
     if linear is None or linear.rank != 2:
         return []
-    straight = [one for one in find_fed_operands(linear, bits) if one.fragment.operand != "b"]
-    turned = [one for one in find_fed_operands(linear.permute_axes((1, 0)), bits) if one.fragment.operand == "b"]
+    straight = [fed_operand for fed_operand in find_fed_operands(linear, bits) if fed_operand.fragment.operand != "b"]
+    turned = [
+        fed_operand
+        for fed_operand in find_fed_operands(linear.permute_axes((1, 0)), bits)
+        if fed_operand.fragment.operand == "b"
+    ]
     return group_feeds([*straight, *turned])
 
 

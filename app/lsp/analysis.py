@@ -82,7 +82,7 @@ def analyse_document(
     if settings.baseline:
         report = _apply_baseline(report, settings.baseline, root)
     unread = any(UNREAD in source.gaps for source in report.sources)
-    located = [(job.source.locate(one.span), one) for one in made.builders]
+    located = [(job.source.locate(builder.span), builder) for builder in made.builders]
     located_maps = [(job.source.locate(one.span), one) for one in made.maps]
     encoding = document.placed.encoding
     return Analysis(
@@ -97,7 +97,7 @@ def analyse_document(
         open=tuple(report.open) if unread else (),
         notes=() if unread else tuple(report.open),
         builders=tuple(one for one in located if one[0].file == document.name),
-        maps=tuple(one for one in located_maps if one[0].file == document.name),
+        maps=tuple(located_map for located_map in located_maps if located_map[0].file == document.name),
     )
 
 

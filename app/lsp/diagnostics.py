@@ -61,10 +61,10 @@ class ProblemBoard:
     def find_including(self, name: str) -> list[str]:
         """Return the open documents that read a file, or would if there were one of its name, without itself."""
         return [
-            one.name
-            for one in self.analyses.values()
-            if one.name != name
-            and (name in one.texts or any(basename(name) == basename(include) for include in one.unfound))
+            value.name
+            for value in self.analyses.values()
+            if value.name != name
+            and (name in value.texts or any(basename(name) == basename(include) for include in value.unfound))
         ]
 
     def is_stale(self, name: str) -> bool:

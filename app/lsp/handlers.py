@@ -99,7 +99,9 @@ def offer_actions(server: LanescopeServer, params: types.CodeActionParams) -> li
     document, only = server.store.get(params.text_document.uri), params.context.only
     if document is None or (only and not any(types.CodeActionKind.QuickFix.value.startswith(kind) for kind in only)):
         return []
-    problems = [one for one in server.list_problems(document.name) if _touches(one.shown.range, params.range)]
+    problems = [
+        problem for problem in server.list_problems(document.name) if _touches(problem.shown.range, params.range)
+    ]
     return list(list_actions(problems, server.store, server.takes_versions()))
 
 

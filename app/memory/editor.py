@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from lanescope.app.kit import links
 from lanescope.app.kit.encoding import encode_json
+from lanescope.app.kit.question import Control, form_of
 from lanescope.app.memory import descriptors as memory
 from lanescope.app.memory.options import VERDICT_FORMS
 from lanescope.app.memory.presets import (
@@ -18,7 +19,7 @@ from lanescope.app.memory.presets import (
     find_first_k_step,
     find_preset,
 )
-from lanescope.app.memory.questions import LABELS, VERDICT
+from lanescope.app.memory.questions import LABELS, VERDICT, VerifyForm
 from lanescope.app.memory.storage import KINDS, build_form, parse_storage, replace_storage
 from lanescope.app.memory.tile_descriptors import DescribedTile, describe_tile
 from lanescope.app.memory.tile_page import link_slice_product
@@ -75,17 +76,16 @@ def build_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, An
         "chosen": chosen,
         "on_gpu": descriptor.format.runs,
         "usual": USUAL.name,
-        "targets": list_targets_of_kind(memory.DEFAULT_KIND) if list_variants(form) else (),
         "own_query": urlencode(form.query),
         "variant": next((on for on in list_variants(form) if form.target and on == strip_suffix(form.target)), ""),
         "grown": grown if chosen else {},
-        "storage_form": build_form(spec, tuple(m.name for m in sorted(form.codes, key=lambda m: m.width_bytes))),
         "labels": LABELS,
         "word_error": None,
         "title_of": causes.get_cause_title,
         "way_out": format_address_code,
         "verdict_forms": VERDICT_FORMS,
         "typed": str(descriptor),
+        "typed_amounts": {},
         "query": urlencode(_find_page_query(query)),
         "pictured": urlencode(
             {name: view[name] for name in ("instruction", "operand", "target") if view.get(name)}
@@ -93,6 +93,7 @@ def build_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, An
         ),
         "fields_data": encode_json(_build_script_data(descriptor.format)).decode(),
         "error": None,
+        "compare_error": None,
         "compare": None,
         "unused": {},
         "result": None,
@@ -110,12 +111,30 @@ def build_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, An
         else:
             context |= _build_unjudged(descriptor, view, query)
     except LayoutError as error:
-        context |= {"error": error, "wrong_input": error.field.replace("storage.", "s_").replace("slice.", "slice_")}
+        context["error"] = error
     try:
         context |= _compare_words(descriptor, query.get("compare", ""))
     except LayoutError as error:
-        context["compare_error"] = error
-    return context
+        context["compare_error"] = error.move_to_field("compare")
+    refused = context["error"] or context["compare_error"]
+    sent = view | {"compare": query.get("compare", "")}
+    return context | {
+        "ask_form": _build_ask_form(form, sent, refused),
+        "storage_form": build_form(spec, {"s_swizzle": _list_modes(form)}, error=refused),
+    }
+
+
+def _list_modes(form: DescriptorFormat) -> list[str]:
+    return [mode.name for mode in sorted(form.codes, key=lambda mode: mode.width_bytes)]
+
+
+def _build_ask_form(form: DescriptorFormat, sent: dict[str, str], error: LayoutError | None) -> dict[str, Control]:
+    """Return the controls of what reads the word: those that the format has."""
+    targets = {"": "any"} | {name: name for name in list_targets_of_kind(memory.DEFAULT_KIND)}
+    by_format = ("idesc", *(("target",) if list_variants(form) else ())) if form.by_idesc else ("major",)
+    names = ("instruction", "operand", *by_format, "slice_mn", "slice_k", "compare")
+    controls = form_of(VerifyForm, sent, {"target": targets}, error)
+    return {name: controls[name] for name in names}
 
 
 def _find_page_query(query: dict[str, str]) -> dict[str, str]:

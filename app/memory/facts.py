@@ -7,7 +7,7 @@ from typing import Annotated
 from lanescope.app.kit.enumerations import Word64
 from lanescope.app.kit.fact import Description, IntegerArray, Json, Numbers, fact
 from lanescope.app.kit.memory_words import Major, Order, SwizzleMode
-from lanescope.app.kit.question import number_field, options_of, question, read_question, word_field
+from lanescope.app.kit.question import declare_question, number_field, options_of, read_question, word_field
 from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.descriptor.matrix import View
@@ -19,7 +19,7 @@ from lanescope.shared.swizzle import NAMES, Mode
 from lanescope.shared.tiling import DEFAULT_ORDER
 
 
-@question
+@declare_question
 class TileQuestion:
     """A tile in shared memory."""
 
@@ -30,7 +30,7 @@ class TileQuestion:
         "Swizzle",
         "The swizzle mode; the last is tcgen05's alone.",
         "128B",
-        parse=lambda given, field: given,
+        parse=lambda value, field: value,
     )
     mn: int = number_field(64, "Tile M or N", "Elements of M or N.")
     k: int = number_field(64, "Tile K", "Elements of K.")
@@ -49,7 +49,7 @@ class TileQuestion:
         (row.name for row in FORMATS),
         "Format",
         "Who reads the tile.",
-        parse=lambda given, field: get_format(given),
+        parse=lambda value, field: get_format(value),
     )
 
 

@@ -86,7 +86,7 @@ def _redirect_to_word(request: Request, form: DescriptorFormat) -> Response:
         if to := workbench.link_workbench(text):
             return RedirectResponse(to, 303)
         standing = memory.parse_descriptor(form.example, form)
-        context = build_context(standing, query) | {"word_error": error, "typed": text}
+        context = build_context(standing, query) | {"word_error": error, "typed": text, "typed_amounts": amounts}
         return render_page(request, "memory/descriptor.html", context, 422)
     if notices:  # what C++ makes of the expression is shown on the page of the word
         query["from"] = text
@@ -123,7 +123,8 @@ def _render_descriptor(request: Request, word: str, form: DescriptorFormat) -> R
     context["word_notes"] = _format_notes(descriptor, query.get("from", ""))
     context["no_gpu"] = request.app.state.hardware.reason
     part = query.get("part") == "analysis"
-    return render_page(request, "memory/part.html" if part else "memory/descriptor.html", context)
+    status = 422 if context["compare_error"] else 200
+    return render_page(request, "memory/part.html" if part else "memory/descriptor.html", context, status)
 
 
 def _format_notes(descriptor: Descriptor, written: str) -> str:

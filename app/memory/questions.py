@@ -12,10 +12,10 @@ from lanescope.app.kit.enumerations import WGMMA, PtxText, name_type
 from lanescope.app.kit.fact import Description, Json
 from lanescope.app.kit.memory_words import FormatName, Major, SwizzleMode
 from lanescope.app.kit.question import (
+    declare_question,
     labels_of,
     make_question,
     number_field,
-    question,
     question_field,
     text_field,
     word_field,
@@ -48,7 +48,7 @@ DescriptorText = name_type(
 )
 
 
-@question
+@declare_question
 class DecodeQuestion:
     """A descriptor word, its format and target."""
 
@@ -64,7 +64,7 @@ class DecodeQuestion:
         "Format",
         "Who reads it: wgmma, or tcgen05.",
         "",
-        parse=lambda given, field: table.get_format(given or table.WGMMA.name),
+        parse=lambda value, field: table.get_format(value or table.WGMMA.name),
     )
     target: str = target_field()
 
@@ -89,7 +89,7 @@ EncodeBody = make_question(
 )
 
 
-@question
+@declare_question
 class ReadsBody:
     """A descriptor, and the instruction that reads through it."""
 
@@ -101,20 +101,28 @@ class ReadsBody:
         type=PtxText,
         required=True,
         examples=("wgmma.mma_async.m64n64k16.f32.f16.f16",),
+        wide=True,
     )
-    operand: str = word_field(("a", "b"), "Operand", "")
-    major: str = word_field(MAJORS, "Read as", "tcgen05: as the instruction descriptor says, or left out.", type=Major)
+    operand: str = word_field(("a", "b"), "Operand", "", called={"a": "A", "b": "B"})
+    major: str = word_field(
+        MAJORS,
+        "Read as",
+        "tcgen05: as the instruction descriptor says, or left out.",
+        type=Major,
+        called={"K": "K-major", "MN": "MN-major"},
+    )
     format: str = _format()
     idesc: str = text_field(
         "",
         "Instruction descriptor",
         "tcgen05's instruction descriptor, which says M and N.",
         type=DescriptorText,
+        size=12,
     )
     target: str = target_field()
 
 
-@question
+@declare_question
 class Slice:
     """Where the instruction's slice begins in the stored tile, in elements."""
 
@@ -122,7 +130,7 @@ class Slice:
     k: int = number_field(0, "First k", "")
 
 
-@question
+@declare_question
 class VerifyBody(ReadsBody):
     """A descriptor, the instruction that reads through it, and where the program stored the tile."""
 
@@ -132,10 +140,17 @@ class VerifyBody(ReadsBody):
     slice: Slice = question_field(Slice, "Slice", "", prefix="slice_")
 
 
+@declare_question
+class VerifyForm(VerifyBody):
+    """The form of the descriptor's page."""
+
+    compare: str = text_field(
+        "", "Compare with", "Another word, beside this one.", placeholder="another word", wide=True
+    )
+
+
 # Labels of request fields on the page; of several forms the last one counts.
-LABELS = (
-    {field.amount: field.label for field in table.WGMMA.fields} | labels_of(VerifyBody) | {"compare": "Compare with"}
-)
+LABELS = {field.amount: field.label for field in table.WGMMA.fields} | labels_of(VerifyForm)
 # Options of a picture of the verdict: query parameter → description.
 VERDICT = {
     "instruction": "the instruction that reads through the word; the page's usual one where it is left out",

@@ -5,25 +5,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 from urllib.parse import urlencode
 
 from lanescope.app.kit.enumerations import make_word_enum
-from lanescope.app.kit.fact import Description, RequestModel, TaggedUnion
+from lanescope.app.kit.fact import Description, Json, RequestModel, TaggedUnion
 from lanescope.app.kit.memory_words import CuteText, Major, Order, SwizzledBy, SwizzleMode
 from lanescope.app.kit.question import (
     Control,
     Option,
+    declare_question,
+    fields_of,
+    fill_fields,
     form_of,
     kind_field,
     number_field,
     options_of,
-    question,
     question_field,
     text_field,
     word_field,
 )
+from lanescope.errors import LayoutError
 from lanescope.inputs import join_words, require_object
 from lanescope.shared.storage import HINT, KEYS, UNITS
 from lanescope.shared.swizzle import BY_WIDTH
@@ -45,14 +48,14 @@ def _kind(kind: str) -> Any:
     return kind_field(kind, KEYS, "Stored as", called=KINDS)
 
 
-@question
+@declare_question
 class _Swizzled:
     swizzle: str = word_field(WGMMA_MODES, "Stored with swizzle", "The swizzle mode.", "none", type=SwizzleMode)
     swizzle_by: str = word_field(SWIZZLED_BY, "XOR applied to", "What the XOR takes its bits from.", type=SwizzledBy)
     base: int = number_field(0, "First byte", "The byte address of the tile.", size=8)
 
 
-@question
+@declare_question
 class CanonicalStorage(_Swizzled):
     """The tile of GET /smem/tile."""
 
@@ -71,7 +74,7 @@ class CanonicalStorage(_Swizzled):
     )
 
 
-@question
+@declare_question
 class _Lines(_Swizzled):
     inner: str = word_field(
         DEFAULT_ORDER,
@@ -81,7 +84,7 @@ class _Lines(_Swizzled):
     )
 
 
-@question
+@declare_question
 class AtomsStorage(_Lines):
     """Panels: line n and inner byte b are stored at base + (n div 8)·outer8_stride + (n mod 8)·line_stride + (b div
     width_bytes)·inner_stride + b mod width_bytes, then the XOR.
@@ -96,7 +99,7 @@ class AtomsStorage(_Lines):
     line_stride: int = number_field(128, "Row stride, bytes", "width_bytes, where it is left out.", size=8)
 
 
-@question
+@declare_question
 class RowsStorage(_Lines):
     """Line n and inner byte b are stored at base + n·pitch_bytes + b, then the XOR."""
 
@@ -104,7 +107,7 @@ class RowsStorage(_Lines):
     pitch_bytes: int = number_field(128, "Row pitch, bytes", "Bytes from one line to the next.", required=True, size=8)
 
 
-@question
+@declare_question
 class CuteStorage:
     """A CuTe layout of (mn, k)."""
 
@@ -148,7 +151,7 @@ def storage_field(help: str, **more: Any) -> Any:
         tuple(STORAGES.values()),
         "Storage",
         help,
-        parse=lambda given, field: require_object(given, field, HINT, "bad_storage"),
+        parse=lambda value, field: require_object(value, field, HINT, "bad_storage"),
         type=Storage,
         prefix="s_",
         derived=True,
@@ -166,13 +169,32 @@ def describe_storage() -> dict[str, str]:
     return out
 
 
+@declare_question
+class StorageForm:
+    """The storage of a page's form: `s_kind` and the fields of that kind."""
+
+    storage: Json = storage_field("Where the program put element (mn, k).", required=True)
+
+
+def fill_storage(query: Mapping[str, str], usual: Mapping[str, str]) -> dict[str, str]:
+    """Return the storage that an address has, with the usual values for what it leaves out."""
+    defaults = {f"s_{name}": text for name, text in usual.items()}
+    fields = fields_of(StorageForm, {"s_kind": query.get("s_kind") or usual["kind"]})
+    sent = fill_fields(fields, query, defaults)
+    return dict(usual) | {name.removeprefix("s_"): text for name, text in sent.items() if name in defaults}
+
+
 def build_form(
-    spec: dict[str, str], swizzles: tuple[str, ...] = WGMMA_MODES, but: tuple[str, ...] = ()
-) -> list[Control]:
-    """Return the controls of the fields that a storage's kind uses, except `but`; none for an unknown kind."""
-    names = [name for name in USED.get(spec["kind"], ()) if name not in but]
-    form = form_of(STORAGES.get(spec["kind"], CuteStorage), spec, {"swizzle": swizzles})
-    return [form[name] for name in names]
+    spec: Mapping[str, str],
+    choices: Mapping[str, Iterable[str]] | None = None,
+    but: tuple[str, ...] = (),
+    error: LayoutError | None = None,
+) -> dict[str, Control]:
+    """Return the controls of `s_kind` and of the fields that this kind uses, except `but`; see form_of."""
+    names = [name for name in ("kind", *USED.get(spec["kind"], ())) if name not in but]
+    query = {f"s_{name}": text for name, text in spec.items()}
+    form = form_of(StorageForm, query, {"s_swizzle": WGMMA_MODES} | dict(choices or {}), error)
+    return {f"s_{name}": form[f"s_{name}"] for name in names}
 
 
 def replace_storage(query: dict[str, str], spec: dict[str, Any]) -> str:

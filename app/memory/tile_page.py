@@ -71,7 +71,7 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
         "steps": [(step, build_step_query(tile, rows, step.k)) for step in facts.k_steps],
         "pictures": pictures,
         "data": encode_json(
-            {"drawings": [one.pop("script") for one in pictures], **find.build_script_data(tile, page)}
+            {"drawings": [picture.pop("script") for picture in pictures], **find.build_script_data(tile, page)}
         ).decode(),
         "units": [
             ("16-byte chunks", facts.cute.chunks),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from lanescope.app.kit.fact import Description, fact
-from lanescope.app.kit.question import question, text_field
+from lanescope.app.kit.question import declare_question, text_field
 from lanescope.messages import MessageReading, MessageRow, recognise_messages
 from lanescope.messages.recognise import LONGEST
 from lanescope.messages.row import DRIVER, PTXAS, RELEASES
@@ -21,7 +21,7 @@ EXAMPLE = (
 )
 
 
-@question
+@declare_question
 class MessageQuestion:
     """A text that may contain a tool's message."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lanescope.app.kit.feature import Entry, Feature, Tool
-from lanescope.app.kit.question import number_field, parsed_field, question, text_field
+from lanescope.app.kit.question import declare_question, number_field, parsed_field, text_field
 from lanescope.app.metadata import order
 from lanescope.app.metadata.facts import Metadata, build_metadata
 from lanescope.app.metadata.order import OrderQuestion
@@ -11,12 +11,12 @@ from lanescope.names import lookup
 from lanescope.ptx.instruction import Instruction
 
 
-@question
+@declare_question
 class MetadataQuestion:
     """A sparse instruction, and the metadata of its lanes."""
 
     ptx: Instruction = parsed_field(
-        lambda given, field: lookup.find(given),
+        lambda value, field: lookup.find(value),
         "Instruction",
         "An instruction as PTX spells it, with or without `.sync.aligned`.",
         examples=("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",),

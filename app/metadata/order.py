@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 from lanescope.app.kit.fact import Description, IntegerArray, Numbers, fact
-from lanescope.app.kit.question import number_field, question, word_field
+from lanescope.app.kit.question import declare_question, number_field, word_field
 from lanescope.app.metadata.order_figure import draw_order
 from lanescope.inputs import require_text
 from lanescope.ptx import compressed_metadata
@@ -17,7 +17,7 @@ from lanescope.render.scaling import render_metadata
 SHOWN_WORDS = 4  # words shown in each direction, including the selected one
 
 
-@question
+@declare_question
 class OrderQuestion:
     """A sparse A, and the selected index of it."""
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Annotated
 
 from lanescope.app.kit.fact import Description, Json
-from lanescope.app.kit.question import given_field, options_of, question
+from lanescope.app.kit.question import declare_question, given_field, options_of
 from lanescope.app.read import workbench
 from lanescope.app.read.facts import Reading
 from lanescope.app.read.text_meanings import read_text
@@ -16,7 +16,7 @@ from lanescope.inputs import check_keys, find_nearest_word, require_object, requ
 from lanescope.reader import LONGEST
 
 
-@question
+@declare_question
 class ReadBody:
     """A pasted text."""
 

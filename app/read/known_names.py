@@ -250,13 +250,15 @@ OUTSIDE = (
 
 def find_message(text: str) -> KnownMessage | None:
     """Find a known message in a text."""
-    return next((one for one in MESSAGES if one.pattern.search(text)), None) if len(text) <= LONGEST else None
+    return (
+        next((message for message in MESSAGES if message.pattern.search(text)), None) if len(text) <= LONGEST else None
+    )
 
 
 def find_name(text: str) -> KnownMessage | None:
     """Find the name of a library that a text is."""
     text = text.strip()
-    known = next((one for one in NAMES if one.pattern.fullmatch(text)), None) if len(text) <= LONGEST else None
+    known = next((name for name in NAMES if name.pattern.fullmatch(text)), None) if len(text) <= LONGEST else None
     return KnownMessage(known.pattern, shorten_value(text, 60), known.page, (known.notice,)) if known else None
 
 

@@ -31,7 +31,7 @@ def answer_warp(
     unit = form.family.scope.thread
     notices = [f"Warp {sought.warp} is {unit}s {threads[0]}–{threads[-1]}."]
     for op in operands:
-        held = [one for one in holders if one["operand"] == op.name and "row" in one and "col" in one]
+        held = [holder for holder in holders if holder["operand"] == op.name and "row" in holder and "col" in holder]
         letter = lanes.format_panel_title(op.name)
         rows, cols = (sorted({one[axis] for one in held}) for axis in ("row", "col"))
         if len({(one["row"], one["col"]) for one in held}) == len(rows) * len(cols) > 0:
@@ -61,7 +61,9 @@ def answer_lane(
     if not holders:
         hint = _describe_range(sought, operands)
         raise LayoutError("bad_register", f"{sought.text} holds nothing of {name_form(form).text}.", hint, "text")
-    notices = [_format_lane(op, [one for one in holders if one["operand"] == op.name]) for op in operands.values()]
+    notices = [
+        _format_lane(op, [holder for holder in holders if holder["operand"] == op.name]) for op in operands.values()
+    ]
     if form.family.scope.several and sought.is_lane and sought.warp is None:
         notices.append("This is the lane of the warpgroup's first warp; the others follow 32 threads apart.")
     query = {"lanes": str(lane)} | _pin_value(form, operands, holders[0])

@@ -26,7 +26,9 @@ def answer_question(text: str) -> Meaning | LayoutError | None:
     """Answer where a layout puts a coordinate, or why it has none such; None for any other text."""
     text = text.strip().rstrip("?").rstrip()
     match = (
-        next((found for one in _QUESTIONS if (found := one.fullmatch(text))), None) if len(text) <= LONGEST else None
+        next((found for question in _QUESTIONS if (found := question.fullmatch(text))), None)
+        if len(text) <= LONGEST
+        else None
     )
     if match is None:
         return None

@@ -93,7 +93,7 @@ def _list_metadata(form: Instruction) -> list[dict[str, Any]]:
 
 def _answer_element(form: Instruction, place: SoughtPlace, suppliers: list[dict[str, Any]]) -> Supplied:
     letter = place.matrix.upper()
-    rows, cols = (1 + max(one["place"][axis] for one in suppliers) for axis in (0, 1))
+    rows, cols = (1 + max(supplier["place"][axis] for supplier in suppliers) for axis in (0, 1))
     first, second = {"sfa": ("row", "K block"), "sfb": ("column", "K block"), "e": ("row", "group")}[place.matrix]
     if place.coords is None or min(place.coords) < 0 or place.coords[0] >= rows or place.coords[1] >= cols:
         raise LayoutError(
@@ -102,7 +102,7 @@ def _answer_element(form: Instruction, place: SoughtPlace, suppliers: list[dict[
             f"It is {letter}[{first}][{second}]: {first} 0 to {rows - 1}, {second} 0 to {cols - 1}.",
             "text",
         )
-    found = [one for one in suppliers if one["place"] == place.coords]
+    found = [supplier for supplier in suppliers if supplier["place"] == place.coords]
     texts = [f"{_name_supplier(form, one)}, with {one['choice']}" for one in found]
     more = f"Or it is in {'; or in '.join(texts[1:])}." if texts[1:] else ""
     notices = (
@@ -118,7 +118,7 @@ def _answer_element(form: Instruction, place: SoughtPlace, suppliers: list[dict[
 def _answer_lane(form: Instruction, place: SoughtPlace, suppliers: list[dict[str, Any]]) -> Supplied:
     """Answer what one lane supplies, by what the instruction chooses."""
     thread = (place.thread or 0) + 32 * (place.warp or 0)
-    held = [one for one in suppliers if one["thread"] == thread]
+    held = [supplier for supplier in suppliers if supplier["thread"] == thread]
     letter = place.matrix.upper()
     if not held:
         raise LayoutError("bad_lane", f"Lane {thread} supplies nothing of {letter}.", "Ask for another lane.", "text")

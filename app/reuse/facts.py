@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from lanescope import inputs
-from lanescope.app.kit.fact import ByThread, Description, Json, fact
-from lanescope.app.kit.question import number_field, parsed_field, question
+from lanescope.app.kit.fact import ByThread, Description, fact
+from lanescope.app.kit.question import declare_question, number_field, parsed_field
 from lanescope.app.kit.requests import parse_instruction_field
 from lanescope.ptx.instruction import Instruction
 from lanescope.render.reuse import find_conversion, render_code
@@ -15,19 +15,25 @@ from lanescope.tiles.reuse import match_accumulator
 FLASH = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
 
-INSTRUCTION_FIELD: Json = {"required": True, "examples": (FLASH,), "size": 58, "wide": True, "suggest": "known"}
+def _instruction_with(operand: str, label: str, help: str) -> Any:
+    """Declare an instruction that has an operand."""
+
+    def parse(value: Any, field: str) -> Instruction:
+        instruction = parse_instruction_field(value, field)
+        instruction.operand(operand)
+        return instruction
+
+    return parsed_field(
+        parse, label, help, FLASH, required=True, examples=(FLASH,), size=58, wide=True, suggest="known"
+    )
 
 
-@question
+@declare_question
 class ReuseQuestion:
     """Two instructions; the second takes D of the first as A."""
 
-    from_: Instruction = parsed_field(
-        parse_instruction_field, "D of", "The instruction whose D is reused.", FLASH, **INSTRUCTION_FIELD
-    )
-    to: Instruction = parsed_field(
-        parse_instruction_field, "A of", "The instruction whose A it becomes.", FLASH, **INSTRUCTION_FIELD
-    )
+    from_: Instruction = _instruction_with("d", "D of", "The instruction whose D is reused.")
+    to: Instruction = _instruction_with("a", "A of", "The instruction whose A it becomes.")
     step: int = number_field(0, "K step", "The K step of A that tile, thread and value show.", examples=("0",))
 
 

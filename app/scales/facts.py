@@ -7,7 +7,7 @@ from typing import Annotated
 
 from lanescope.app.kit.enumerations import Word32, Word64
 from lanescope.app.kit.fact import Description, fact, make_optional_field
-from lanescope.app.kit.question import number_field, question, word_field
+from lanescope.app.kit.question import declare_question, number_field, word_field
 from lanescope.app.kit.target import target_field
 from lanescope.app.kit.tcgen05 import columns_of_d, cta_group, rows_of_d, sparse
 from lanescope.blackwell import idesc, scaling
@@ -21,7 +21,7 @@ from lanescope.ptx.table.kinds import KINDS
 KINDS_SCALED = tuple(row.name for row in KINDS if row.scaled)
 
 
-@question
+@declare_question
 class ScaleQuestion:
     """A block-scaled tile, and the selected factor."""
 

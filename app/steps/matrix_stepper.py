@@ -10,7 +10,7 @@ from lanescope.app.hardware.user_matrices import LONGEST, parse_matrix
 from lanescope.app.instruction import wording
 from lanescope.app.kit.enumerations import PtxText
 from lanescope.app.kit.fact import Description, IntegerArray, Json, RealArray, fact
-from lanescope.app.kit.question import flag_field, number_field, question, text_field, word_field
+from lanescope.app.kit.question import declare_question, flag_field, number_field, text_field, word_field
 from lanescope.app.memory.storage import storage_field
 from lanescope.app.steps import matrix_moves, stored
 from lanescope.app.steps.captions import StepperMismatch, StepperPhase, StepperStep, format_stored, list_mismatches
@@ -27,7 +27,7 @@ from lanescope.product.move_plan import MODULI, moves_rows
 Numbers = Any  # float array, NaN for unknown numbers
 
 
-@question
+@declare_question
 class MatrixStepperQuestion:
     """One ldmatrix or stmatrix, its data, and their storage."""
 

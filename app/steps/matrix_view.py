@@ -12,7 +12,7 @@ from lanescope.app.instruction import wording
 from lanescope.app.kernel import facts as programs
 from lanescope.app.kit import links
 from lanescope.app.kit.question import labels_of, options_of, read_question
-from lanescope.app.memory.storage import STORAGES, build_form, parse_storage
+from lanescope.app.memory.storage import build_form, parse_storage
 from lanescope.app.steps.captions import format_load
 from lanescope.app.steps.matrix_moves import ARRANGEMENTS
 from lanescope.app.steps.matrix_stepper import MatrixStepper, MatrixStepperQuestion, build_matrix_stepper
@@ -37,28 +37,25 @@ def answer_query(instruction: Instruction, query: Mapping[str, str]) -> MatrixSt
 
 def build_matrix_view(instruction: Instruction, query: Mapping[str, str]) -> dict[str, Any]:
     """Return the template's variables."""
-    spec = collect_storage(query, STORAGE)
+    spec, error = collect_storage(query, STORAGE), None
     kept = {name: value for name, value in query.items() if value and name not in ("step", "more")}
     context: dict[str, Any] = {
         "found": instruction,
         "title": wording.format_title(instruction),
         "labels": LABELS,
-        "asked": {name: query.get(name, "") for name in FIELDS} | {"s_kind": query.get("s_kind") or spec["kind"]},
+        "asked": {name: query.get(name, "") for name in FIELDS},
         "carried": {name: query.get(name, "") for name in STATE},
-        "kinds": tuple(STORAGES),
-        "storage_form": build_form(spec, but=("inner",)),
         "arrangements": ARRANGEMENTS,
         "inverse": _link_inverse(instruction),
         "forms": list(_list_forms(instruction, kept | {name: query[name] for name in ("step",) if query.get(name)})),
         "program": _link_program(instruction, spec),
         "query": urlencode(kept),
-        "error": None,
     }
     try:
         stepper = answer_query(instruction, query)
-    except LayoutError as error:
-        context["error"] = error
-        stepper = answer_query(instruction, {})
+    except LayoutError as refused:
+        error, stepper = refused, answer_query(instruction, {})
+    context |= {"error": error, "storage_form": build_form(spec, but=("inner",), error=error)}
     return context | build_stage(stepper, query) | {"held": _format_values(stepper)}
 
 

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from lanescope.app.chain.forms import CHAIN_STORAGE
 from lanescope.app.kit.encoding import encode_json
+from lanescope.app.memory.storage import fill_storage
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_digits
 
@@ -50,4 +51,4 @@ def collect_storage(query: Mapping[str, str], usual: Mapping[str, str] = CHAIN_S
     """Return the fields of a storage form (s_kind, s_pitch_bytes …), with those of the default storage if they are
     left out.
     """
-    return {name: query.get(f"s_{name}") or default for name, default in usual.items()} | {"inner": "K"}
+    return fill_storage(query, usual) | {"inner": "K"}

@@ -15,7 +15,7 @@ from lanescope.app.instruction import wording
 from lanescope.app.kit.enumerations import PtxText
 from lanescope.app.kit.fact import Description, IntegerArray, Json, RealArray, fact, make_optional_field
 from lanescope.app.kit.memory_words import Major
-from lanescope.app.kit.question import flag_field, number_field, question, text_field, word_field
+from lanescope.app.kit.question import declare_question, flag_field, number_field, text_field, word_field
 from lanescope.app.memory.storage import storage_field
 from lanescope.app.steps import stored
 from lanescope.app.steps.captions import (
@@ -49,7 +49,7 @@ MOST_K_STEPS = 32  # steps of the multiplication; longer products take several k
 ALIGNMENT = 1024  # base of the second operand's tile
 
 
-@question
+@declare_question
 class StepperQuestion:
     """A product of one warp, and how its operands are stored and loaded."""
 

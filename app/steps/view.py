@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lanescope.app.kit.question import labels_of, options_of, read_question
-from lanescope.app.memory.storage import STORAGES, build_form, parse_storage
+from lanescope.app.memory.storage import KINDS, build_form, parse_storage
 from lanescope.app.steps.second import list_seconds
 from lanescope.app.steps.stage import STATE, build_stage, collect_storage, place_refusal
 from lanescope.app.steps.stepper import StepperQuestion, build_stepper, can_step, find_majors
@@ -43,10 +43,14 @@ def build_view(
             "asked": {name: query.get(name, "") for name in FIELDS} | {"s_kind": query.get("s_kind", "")},
             "carried": dict.fromkeys(STATE, "")
             | {name: value for name, value in query.items() if name in STATE or (value and name in IN_TABLES)},
-            "seconds": [one.ptx for one in list_seconds(instruction)],
+            "seconds": [second.ptx for second in list_seconds(instruction)],
             "majors": find_majors(instruction),
-            "kinds": tuple(STORAGES),
-            "storage_form": build_form(spec, but=("inner",)) if query.get("s_kind") else [],
+            "storage_form": build_form(
+                spec | {"kind": query.get("s_kind", "")},
+                {"s_kind": {"": "rows of 128 bytes, 128B swizzle"} | KINDS},
+                but=("inner",),
+                error=context.get("stepper_error"),
+            ),
             "tables_open": any(query.get(name) for name in IN_TABLES),
         }
     )

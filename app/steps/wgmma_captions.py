@@ -170,7 +170,7 @@ def _list_first_moves(product: DescribedProduct, name: str) -> list[WgmmaMove]:
 
 
 def _list_memory_steps(product: DescribedProduct) -> list[WgmmaStep]:
-    swizzled = [one for one in product.operands.values() if one.placed.xor.bits]
+    swizzled = [operand for operand in product.operands.values() if operand.placed.xor.bits]
     stored = [f"{name.upper()} is stored {_describe_storage(one)}" for name, one in product.operands.items()]
     first = next(iter(product.operands.values())).side.step
     text = (
@@ -186,7 +186,9 @@ def _list_memory_steps(product: DescribedProduct) -> list[WgmmaStep]:
     steps = [_make_step("plain", "before the XOR" if swizzled else "no swizzle", text)]
     if swizzled:
         modes = {one.stored[0].mode.name: one for one in swizzled}
-        steps.append(_make_step("xor", " and ".join(modes), " ".join(_say_xor(one) for one in modes.values()), index=1))
+        steps.append(
+            _make_step("xor", " and ".join(modes), " ".join(_say_xor(value) for value in modes.values()), index=1)
+        )
     return steps
 
 

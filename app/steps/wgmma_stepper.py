@@ -15,7 +15,7 @@ from lanescope.app.instruction import wording
 from lanescope.app.kit.enumerations import PtxText, Word64
 from lanescope.app.kit.fact import Description, IntegerArray, RealArray, fact
 from lanescope.app.kit.memory_words import Major, SwizzleMode
-from lanescope.app.kit.question import number_field, question, text_field
+from lanescope.app.kit.question import declare_question, number_field, text_field
 from lanescope.app.memory.descriptors import DescriptorField, build_fields
 from lanescope.app.steps import wgmma
 from lanescope.app.steps.captions import StepperPhase
@@ -36,7 +36,7 @@ MOST_K_GROUPS = 16  # steps in which the first K step is multiplied
 WARPS = 4
 
 
-@question
+@declare_question
 class WgmmaStepperQuestion:
     """A wgmma, where A and B are stored, and their descriptors."""
 

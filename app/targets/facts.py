@@ -6,7 +6,7 @@ from typing import Annotated
 
 from lanescope.app.kit.enumerations import Target
 from lanescope.app.kit.fact import Description, fact
-from lanescope.app.kit.question import question, word_field
+from lanescope.app.kit.question import declare_question, word_field
 from lanescope.app.kit.target import parse_optional_target
 from lanescope.blackwell.tmem import COLUMNS
 from lanescope.blackwell.tmem.placement import count_exclusive_columns
@@ -29,7 +29,7 @@ from lanescope.ptx.targets import TARGETS, list_least, strip_suffix
 CALLED = {name: " · ".join([name, *get_architecture(name).gpus[:1]]) for name in TARGETS}
 
 
-@question
+@declare_question
 class TargetQuestion:
     """One target, or all of them."""
 
@@ -115,8 +115,14 @@ def _describe_target(name: str) -> TargetLimits:
         tensor_memory_columns=COLUMNS if has_tensor_memory(name) else 0,
         exclusive_columns=count_exclusive_columns(name) if has_tensor_memory(name) else 0,
         unmapped=tuple(
-            UnmappedForm(name=one.name, ptx=one.ptx, does=one.does, missing=one.missing, source=one.source)
-            for one in list_newer_forms(name)
+            UnmappedForm(
+                name=newer_form.name,
+                ptx=newer_form.ptx,
+                does=newer_form.does,
+                missing=newer_form.missing,
+                source=newer_form.source,
+            )
+            for newer_form in list_newer_forms(name)
         ),
         max_cluster=row.cluster,
         portable_cluster=min(row.cluster, PORTABLE_CLUSTER),

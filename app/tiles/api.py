@@ -42,7 +42,7 @@ def _make_parameters(path: str, fields: Iterable[str], options: Mapping[str, str
 
 
 ASKED = describe_parameters(
-    {name: f"{name} of POST /tiles/mma, as text." for name in forms.MMA}
+    {name: f"{name} of POST /api/v1/tiles/mma, as text." for name in forms.MMA}
     | {name: options_of(TiledUmmaBody)[name].help for name in UMMA}
     | umma_figure.OPTIONS
     | figure.OPTIONS

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 import numpy as np
 
 from lanescope.app.kit.fact import Json
+from lanescope.app.kit.question import declare_question, number_field, options_of, text_field
 from lanescope.app.kit.sheets import point_at_sheets
 from lanescope.app.tiles import chain_sheets, draw, facts, forms, questions
 from lanescope.app.tiles.facts import ChainedFacts
@@ -19,13 +20,30 @@ from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
 from lanescope.tiles.mma import TiledMMA, TileOperand
 
 PATH = "/tiles/mma/chain"
-FIELDS = {
-    "first": "SM80_16x8x16_F32F16F16F32_TN",
-    "second": "",
-    "atom_layout": "(4,1,1)",
-    "tile": "64x128x64",
-    "width": "64",
-}
+
+
+@declare_question
+class ChainForm:
+    """The form of the page: N of the first tile is K of the second."""
+
+    first: str = text_field("SM80_16x8x16_F32F16F16F32_TN", "First atom", "", size=34)
+    second: str = text_field("", "Second atom", "", size=34, placeholder="the same")
+    atom_layout: str = text_field(
+        "(4,1,1)",
+        "Atom layout (M, N, K)",
+        "",
+        size=10,
+        placeholder="(1,1,1)",
+        covers=("first.atom_layout", "second.atom_layout"),
+    )
+    tile: str = text_field("64x128x64", "First tile (M, N, K)", "", size=12, covers=("first.tile",))
+    width: str = text_field("64", "Second N", "", size=6, covers=("second.tile",))
+    row: int = number_field(0, "Rows drawn", "")
+    col: int = number_field(0, "Columns drawn", "")
+
+
+WINDOW = {"row": 16, "col": 16}  # rows and columns of the picture
+FIELDS = {name: option.default for name, option in options_of(ChainForm).items() if name not in WINDOW}
 PRESETS = {
     "FlashAttention-2, head dimension 64": FIELDS,
     "FlashAttention-2, 128 rows": {**FIELDS, "tile": "128x128x64"},
@@ -51,12 +69,11 @@ TITLES = {
     "in_warp": "Lanes of a warp exchange elements",
     "across_warps": "Elements cross warps",
 }
-WINDOW = {"row": 16, "col": 16}  # rows and columns of the picture
 LISTED = 32  # values of the table
 
 
 def build_body(fields: Mapping[str, str]) -> Json:
-    """Return the body of POST /tiles/mma/chain: N of the first tile is K of the second."""
+    """Return the body of POST /api/v1/tiles/mma/chain: N of the first tile is K of the second."""
     first: Json = {"atom": fields["first"]}
     second: Json = {"atom": fields["second"] or fields["first"]}
     if fields["atom_layout"]:
@@ -86,7 +103,8 @@ def build_context(fields: Mapping[str, str], query: Mapping[str, str]) -> dict[s
         "title": "C is A once K is reordered" if found.k_order is not None else TITLES[found.verdict],
         "good": found.verdict in ("same", "reordered"),
         "svg": sheets.ring(draw_panels(panels), chain_sheets.SELECTOR, pinned["pins"]),
-        "windows": list_windows(first.c, corner),
+        "windows": list_windows(first.c),
+        "corner": dict(zip(WINDOW, map(str, corner), strict=True)),
         "moves": list_moves(first, second, found),
         "k_order": ", ".join(map(str, (found.k_order or [])[:LISTED])),
         "listed": LISTED,
@@ -117,15 +135,13 @@ def choose_corner(c: TileOperand, query: Mapping[str, str], pins: Sequence[str])
     return corner[0], corner[1]
 
 
-def list_windows(c: TileOperand, corner: tuple[int, int]) -> list[tuple[str, list[tuple[int, int, bool]]]]:
-    """Return the parts of each axis that the picture can show: (first, last, shown). Omit an axis that is shown in
-    full.
-    """
-    return [
-        (name, [(n, min(n + size, count) - 1, n == at) for n in range(0, count, size)])
-        for (name, size), count, at in zip(WINDOW.items(), (c.row_count, c.col_count), corner, strict=True)
+def list_windows(c: TileOperand) -> dict[str, dict[str, str]]:
+    """Return the parts of each axis that the picture can show: first → text. Omit an axis that is shown in full."""
+    return {
+        name: {str(n): f"{n}–{min(n + size, count) - 1} of {count}" for n in range(0, count, size)}
+        for (name, size), count in zip(WINDOW.items(), (c.row_count, c.col_count), strict=True)
         if count > size
-    ]
+    }
 
 
 def link_bench(body: Json) -> str:

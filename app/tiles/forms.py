@@ -5,22 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lanescope.app.kit.fact import Json
-from lanescope.app.kit.labels import LOOP_FIELDS
 from lanescope.app.tiles import questions
 from lanescope.app.tiles.questions import parse_sizes
-from lanescope.errors import LayoutError
 
-# Fields of a request → names in the forms, where these differ.
-FIELDS = {
-    "tiled_mma.atom": "mma",
-    "storage": "stored",
-    "storage.mn": "tile",
-    "storage.k": "tile",
-    "first.atom": "first",
-    "second.atom": "second",
-    "first.tile": "tile",
-    "second.tile": "width",
-} | {f"{side}.{path}": f"{side}_{name}" for side in "ab" for path, name in LOOP_FIELDS.items()}
 MMA = {
     "atom": "SM80_16x8x16_F32F16F16F32_TN",
     "atom_layout": "(2,2,1)",
@@ -45,7 +32,7 @@ def get_defaults(query: Mapping[str, str], names: Mapping[str, str]) -> dict[str
 
 
 def build_mma_body(fields: Mapping[str, str]) -> Json:
-    """Return the body of POST /tiles/mma."""
+    """Return the body of POST /api/v1/tiles/mma."""
     body: Json = {name: fields[name] for name in ("atom", "atom_layout", "permutation") if fields[name]}
     if fields["tile"]:
         body["tile"] = parse_sizes(fields["tile"])
@@ -55,9 +42,3 @@ def build_mma_body(fields: Mapping[str, str]) -> Json:
 def add_umma_fields(query: Mapping[str, str]) -> dict[str, str]:
     """Return the fields of a TiledMMA's form, and the UMMA fields of the address."""
     return parse_fields(query, MMA) | {name: query[name].strip() for name in (*UMMA, "target") if query.get(name)}
-
-
-def find_form_field(error: LayoutError | None, names: Mapping[str, str]) -> str:
-    """Return the form's field for an error, "" if it has none."""
-    path = error.field.split("[")[0] if error else ""
-    return next((name for name in (FIELDS.get(path, ""), path, path.rpartition(".")[2]) if name in names), "")

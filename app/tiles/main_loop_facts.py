@@ -281,16 +281,21 @@ def _parse_feed(mma: TiledMMA, name: str, side: Mapping[str, Any]) -> LoopFeed:
         else parse_cute_layout(require_text(side["global"], "global"), "global")
     )
     load = require_text(get_given(side, "load", "ldmatrix.m8n8.x4.shared.b16"), "load")
-    return feed(
-        mma, name, where, load, store=store, layout=across, read=_parse_storage(side, "loaded_from", op.element_bits)
-    )
+    read = _parse_storage(side, "loaded_from", op.element_bits)
+    try:
+        return feed(mma, name, where, load, store=store, layout=across, read=read)
+    except LayoutError as error:
+        raise error.move_to_field("load") if error.field == "atom" else error from None
 
 
 def _parse_storage(side: Mapping[str, Any], name: str, bits: int) -> Storage | None:
     if side.get(name) is None:
         return None
     major = parse_choice(get_given(side, "major", "K"), "major", ("K", "MN"), "bad_major")
-    return storage(require_object(side[name], name, STORAGE_HINT, "bad_storage"), bits, major)
+    try:
+        return storage(require_object(side[name], name, STORAGE_HINT, "bad_storage"), bits, major)
+    except LayoutError as error:  # the engine calls every storage `storage`
+        raise error.move_to_field(error.field.replace("storage", name, 1)) from None
 
 
 def _list_stages(feed: LoopFeed) -> list[LoopStage]:

@@ -49,7 +49,7 @@ def draw_loop(loop: LoopFacts, theme: Palette | None, title: str = "") -> str:
     iteration.
     """
     y = drawing.ABOVE if title else 0.0
-    lines = [_format_stage(one) for one in loop.stages]
+    lines = [_format_stage(stage) for stage in loop.stages]
     lines.append(("ok", f"A × B: registers → {loop.mma} mma, {loop.k_steps} K iteration{'s' * (loop.k_steps > 1)}"))
     extra = []
     for mark, text in lines:
@@ -127,7 +127,7 @@ def _format_csv(loop: LoopFacts) -> str:
 
 
 def _format_text(form: str, loop: LoopFacts) -> list[str]:
-    rows = [[getattr(one, name) for name in HEAD] for one in loop.stages]
+    rows = [[getattr(stage, name) for name in HEAD] for stage in loop.stages]
     table = [[str(cell).upper() if n == 0 else str(cell) for n, cell in enumerate(row)] for row in rows]
     if form == "md":
         lines = [f"| {' | '.join(HEAD)} |", "|" + "---|" * len(HEAD), *(f"| {' | '.join(row)} |" for row in table)]

@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from lanescope.app.kit.fact import Json
 from lanescope.app.kit.maps import drawing
+from lanescope.app.kit.question import make_question, options_of, text_field, word_field
 from lanescope.app.tiles import (
     forms,
     loop_sheets,
@@ -23,22 +24,58 @@ from lanescope.app.tiles.main_loop_facts import LoopFacts, LoopOperand
 from lanescope.app.tiles.state import BenchState
 from lanescope.errors import LayoutError
 from lanescope.names.form_names import format_short_name
+from lanescope.shared.swizzle import MODES
 from lanescope.tiles.mma import TiledMMA
 
 PATH = "/tiles/loop"
 N_LOAD, T_LOAD = "SM75_U32x4_LDSM_N", "SM75_U16x8_LDSM_T"
-SIDE = {
-    "copy": "cp.async",
-    "bits": "128",
-    "thr": "(16,8):(8,1)",
-    "val": "(1,8)",
-    "major": "K",
-    "pitch": "128",
-    "swizzle": "128B",
-    "load": N_LOAD,
-    "read": "",
-    "global": "",
-}
+READ = {"": "as stored"} | {mode.name: mode.name for mode in MODES}
+
+
+def _text(default: str, label: str, size: int, covers: tuple[str, ...], placeholder: str = "") -> Any:
+    return text_field(default, label, "", size=size, placeholder=placeholder, covers=covers)
+
+
+def _declare_side(side: str) -> Json:
+    """Declare the fields of A or B: how it is stored in shared memory, and loaded from it."""
+    along = {"K": "along k", "MN": f"along {'m' if side == 'a' else 'n'}"}
+
+    def within(*paths: str) -> tuple[str, ...]:
+        return tuple(f"{side}.{path}" for path in paths)
+
+    fields = {
+        "copy": _text("cp.async", "Store", 10, within("store"), "no store"),
+        "bits": _text("128", "Bits", 4, within("store.bits")),
+        "thr": _text("(16,8):(8,1)", "Thread layout", 14, within("store.thr_layout")),
+        "val": _text("(1,8)", "Value layout", 7, within("store.val_layout")),
+        "pitch": _text("128", "Bytes per row", 5, within("storage", "loaded_from")),
+        "major": word_field(
+            along, "Contiguous", "", called=along, covers=within("major", "storage.inner", "loaded_from.inner")
+        ),
+        "swizzle": word_field(
+            [mode.name for mode in MODES], "Stored with swizzle", "", "128B", covers=within("storage.swizzle")
+        ),
+        "load": _text(N_LOAD, "Load", 19, within("load")),
+        "read": word_field(READ, "Read with swizzle", "", "", called=READ, covers=within("loaded_from.swizzle")),
+        "global": _text("", "Global memory", 20, within("global"), "(1024,1024):(1024,1)"),
+    }
+    return {f"{side}_{name}": field for name, field in fields.items()}
+
+
+LoopForm = make_question(
+    "LoopForm",
+    "The form of the page; its defaults are the example.",
+    {
+        "atom": _text("SM80_16x8x16_F32F16F16F32_TN", "TiledMMA's atom", 32, ("tiled_mma",)),
+        "atom_layout": _text("(2,2,1)", "Atom layout (M, N, K)", 9, ("tiled_mma.atom_layout",), "(1,1,1)"),
+        "permutation": _text("(32,32,16)", "Permutation (M, N, K)", 13, ("tiled_mma.permutation",), "none"),
+        "tile": _text("128x128x64", "Tile (M, N, K)", 12, ("tiled_mma.tile",), "of the TiledMMA"),
+        **_declare_side("a"),
+        **_declare_side("b"),
+    },
+)
+FIELDS = {name: str(option.default) for name, option in options_of(LoopForm).items()}
+SIDE = {name.removeprefix("a_"): text for name, text in FIELDS.items() if name.startswith("a_")}
 NONE = {**dict.fromkeys(SIDE, ""), "major": "K", "swizzle": "none"}
 
 
@@ -46,14 +83,8 @@ def _join_fields(mma: Mapping[str, str], a: Mapping[str, str], b: Mapping[str, s
     return {**mma, **{f"a_{k}": v for k, v in a.items()}, **{f"b_{k}": v for k, v in b.items()}}
 
 
-_SM80 = {
-    "atom": "SM80_16x8x16_F32F16F16F32_TN",
-    "atom_layout": "(2,2,1)",
-    "permutation": "(32,32,16)",
-    "tile": "128x128x64",
-}
+_SM80 = {name: text for name, text in FIELDS.items() if name[:2] not in ("a_", "b_")}
 _ALONG_N = {**SIDE, "thr": "(8,16):(1,8)", "val": "(8,1)", "major": "MN", "load": T_LOAD}
-FIELDS = _join_fields(_SM80, SIDE, SIDE)
 EMPTY = _join_fields(dict.fromkeys(_SM80, ""), NONE, NONE)
 _PV = {**_SM80, "atom_layout": "(4,1,1)", "permutation": "(64,16,16)", "tile": "64x64x64"}
 PRESETS = {
@@ -90,7 +121,7 @@ def link_loop(fields: Mapping[str, str]) -> str:
 
 
 def build_body(fields: Mapping[str, str]) -> Json:
-    """Return the body of POST /tiles/loop."""
+    """Return the body of POST /api/v1/tiles/loop."""
     return {"tiled_mma": forms.build_mma_body(fields), "a": _build_side(fields, "a"), "b": _build_side(fields, "b")}
 
 

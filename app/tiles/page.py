@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
@@ -14,7 +14,7 @@ from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.find_field import split_pin_notices
 from lanescope.app.kit.maps.stage import PINS
 from lanescope.app.kit.page import render_page
-from lanescope.app.kit.question import labels_of
+from lanescope.app.kit.question import form_of, labels_of
 from lanescope.app.tiles import (
     bench,
     chains,
@@ -29,12 +29,10 @@ from lanescope.app.tiles import (
 )
 from lanescope.app.tiles.questions import TiledUmmaBody
 from lanescope.errors import LayoutError
-from lanescope.ptx.targets import TARGETS
-from lanescope.shared.swizzle import MODES
 from lanescope.tiles.bulk import is_tma
 from lanescope.tiles.umma import TiledUmma, is_umma
 
-SWIZZLES = [(mode.name, mode.name) for mode in MODES]
+MMA_CONTROLS = ("atom", "atom_layout", "permutation", "tile", "target")
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 
@@ -65,16 +63,9 @@ def mma_page(request: Request) -> Response:
         context = {"notices": notices, "sought": sought, "refusal": refusal, "example": find.EXAMPLE}
         return context | bench.build_context(tiled_mma, chosen, base)
 
-    page = _render_form(
-        request,
-        "tiles/umma.html" if umma else "tiles/mma.html",
-        fields,
-        build,
-        presets=presets.list_presets(fields),
-        L=labels_of(TiledUmmaBody),
-        targets=TARGETS,
-        **({"swizzles": umma_page.SWIZZLES, "orders": umma_page.ORDERS, "by_ptx": True} if umma else {}),
-    )
+    template = "tiles/umma.html" if umma else "tiles/mma.html"
+    names = umma_page.list_controls(fields) if umma else MMA_CONTROLS
+    page = _render_form(request, template, TiledUmmaBody, fields, build, names, presets=presets.list_presets(fields))
     return RedirectResponse(found[0], 303) if found else page
 
 
@@ -83,7 +74,9 @@ def chain_page(request: Request) -> Response:
     """Show C of one TiledMMA as A of the next: what stays in its thread, and what moves."""
     fields = chains.parse_form(request.query_params)
     build = partial(chains.build_context, fields, request.query_params)
-    return _render_form(request, "tiles/chain.html", fields, build, presets=chains.list_presets(fields))
+    return _render_form(
+        request, "tiles/chain.html", chains.ChainForm, fields, build, chains.FIELDS, presets=chains.list_presets(fields)
+    )
 
 
 @router.get("/tiles/copy")
@@ -103,13 +96,13 @@ def copy_page(request: Request) -> Response:
     page = _render_form(
         request,
         "tiles/copy.html",
+        tiled_copy_page.CopyForm,
         fields,
         build,
+        tiled_copy_page.list_controls(fields),
         held=None,
         presets=tiled_copy_page.list_presets(fields),
         is_tma=is_tma(fields["atom"]),
-        stored=tiled_copy_page.STORED,
-        modes=SWIZZLES,
     )
     return RedirectResponse(found[0], 303) if found else page
 
@@ -120,19 +113,35 @@ def loop_page(request: Request) -> Response:
     fields = main_loop_page.parse_form(request.query_params)
     build = partial(main_loop_page.build_context, fields, request.query_params)
     return _render_form(
-        request, "tiles/loop.html", fields, build, presets=main_loop_page.list_presets(fields), modes=SWIZZLES
+        request,
+        "tiles/loop.html",
+        main_loop_page.LoopForm,
+        fields,
+        build,
+        main_loop_page.FIELDS,
+        presets=main_loop_page.list_presets(fields),
     )
 
 
 def _render_form(
-    request: Request, template: str, fields: dict[str, str], build: Callable[[], dict[str, Any]], **more: Any
+    request: Request,
+    template: str,
+    question: type,
+    fields: dict[str, str],
+    build: Callable[[], dict[str, Any]],
+    names: Iterable[str],
+    **more: Any,
 ) -> Response:
-    """Render a page with its answer, or with the error beside its field."""
-    context: dict[str, Any] = {"given": fields, "error": None, "at": "", "found": None, **more}
-    code = 200
+    """Render a page with its answer, or with the error beside its field. names: the controls that the form shows
+    besides a wrong one.
+    """
+    context: dict[str, Any] = {"given": fields, "error": None, "found": None, **more}
     try:
         context |= build()
     except LayoutError as error:
-        context |= {"error": error, "at": forms.find_form_field(error, fields)}
-        code = 422
-    return render_page(request, template, context, code)
+        context["error"] = error
+    windows = context.get("windows", {})
+    form = form_of(question, fields | context.get("corner", {}), windows, context["error"])
+    shown = (*names, *windows, *(name for name, control in form.items() if control.error and name not in names))
+    context |= {"form": {name: form[name] for name in shown}, "form_labels": labels_of(question)}
+    return render_page(request, template, context)

@@ -216,12 +216,12 @@ def list_presets(fields: Mapping[str, str]) -> list[PresetLink]:
     """Return the presets as links; the current one is marked."""
     return [
         PresetLink(
-            text=one.kernel,
-            about=one.about,
-            href=link_preset(one),
-            chosen=all(fields[k] == v for k, v in one.fields.items()),
+            text=preset.kernel,
+            about=preset.about,
+            href=link_preset(preset),
+            chosen=all(fields[k] == v for k, v in preset.fields.items()),
         )
-        for one in PRESETS
+        for preset in PRESETS
     ]
 
 

@@ -13,10 +13,10 @@ from lanescope.app.kit.enumerations import Number
 from lanescope.app.kit.fact import Description
 from lanescope.app.kit.memory_words import CuteText, Major, Order, SwizzleMode
 from lanescope.app.kit.question import (
+    declare_question,
     given_field,
     options_of,
     parsed_field,
-    question,
     question_field,
     read_question,
     word_field,
@@ -60,7 +60,7 @@ def _parse_tile(value: Any, field: str) -> list[Any] | None:
     return None if value == "" else value
 
 
-@question
+@declare_question
 class TiledMmaBody:
     """make_tiled_mma(atom, atom_layout, permutation) over a tile."""
 
@@ -72,6 +72,7 @@ class TiledMmaBody:
         required=True,
         argument=True,
         examples=("SM80_16x8x16_F32F16F16F32_TN", "wgmma.mma_async.m64n128k16.f32.f16.f16"),
+        size=34,
     )
     atom_layout: str | None = parsed_field(
         parse_layout_text,
@@ -79,6 +80,8 @@ class TiledMmaBody:
         "AtomLayoutMNK: how many atoms are side by side, e.g. (2,2,1) or (2,2,1):(2,1,0); one where it is left out.",
         type=CuteText | list[int] | None,
         examples=("(2,2,1)",),
+        size=10,
+        placeholder="(1,1,1)",
     )
     permutation: str | None = parsed_field(
         _parse_text,
@@ -86,6 +89,8 @@ class TiledMmaBody:
         "PermutationMNK, a Tile of sizes, layouts and underscores, e.g. (32,32,16) or (_,(4,2):(1,8),_).",
         type=CuteText | None,
         examples=("(32,32,16)", "Tile<_64,Layout<Shape<_4,_2,_4>,Stride<_1,_32,_8>>,_16>"),
+        size=14,
+        placeholder="none",
     )
     tile: list[Any] | None = parsed_field(
         _parse_tile,
@@ -93,11 +98,13 @@ class TiledMmaBody:
         "M, N and K: 64x64x32, in JSON [64, 64, 32]; the TiledMMA's own where it is left out.",
         split=parse_sizes,
         type=Annotated[list[Number], Description(limits={"minItems": 3, "maxItems": 3})] | None,
+        size=12,
+        placeholder="of the TiledMMA",
     )
     target: str = target_field()
 
 
-@question
+@declare_question
 class TiledUmmaBody(TiledMmaBody):
     """make_tiled_mma(atom, atom_layout, permutation) over a tile, with the options of a tcgen05.mma."""
 
@@ -107,6 +114,8 @@ class TiledUmmaBody(TiledMmaBody):
         "Of a tcgen05.mma in PTX: its instruction descriptor, or fields such as m=128,n=256,a=bf16.",
         type=str | None,
         examples=("0x08400490",),
+        size=16,
+        placeholder="0x08400490",
     )
     a_from: str = word_field(
         ("shared", "tensor"),
@@ -114,6 +123,7 @@ class TiledUmmaBody(TiledMmaBody):
         "Of a tcgen05.mma in PTX: where A comes from.",
         "",
         type=Literal["shared", "tensor"] | None,
+        called={"": "as the text says", "shared": "shared memory", "tensor": "tensor memory"},
     )
     swizzle_a: str = word_field(
         TCGEN05.names,
@@ -121,6 +131,7 @@ class TiledUmmaBody(TiledMmaBody):
         "A's swizzle in shared memory; the widest that fits where it is left out.",
         "",
         type=SwizzleMode | None,
+        called={"": "widest"},
     )
     swizzle_b: str = word_field(
         TCGEN05.names,
@@ -128,6 +139,7 @@ class TiledUmmaBody(TiledMmaBody):
         "B's swizzle in shared memory; the widest that fits where it is left out.",
         "",
         type=SwizzleMode | None,
+        called={"": "widest"},
     )
     order: str = word_field(
         ("mn", "k"),
@@ -135,6 +147,7 @@ class TiledUmmaBody(TiledMmaBody):
         "The dimension along which the swizzle atoms are laid first; if left out, as CUTLASS's collectives lay them.",
         "",
         type=Order | None,
+        called={"": "as CUTLASS", "mn": "M or N first", "k": "K first"},
     )
 
     @property
@@ -179,7 +192,7 @@ def parse_mma(value: Any, field: str = "") -> TiledMMA:
         raise error.move_to_field(f"{field}.{error.field}".strip(".")) from None
 
 
-@question
+@declare_question
 class TiledChainBody:
     """Two products: C of the first is A of the second."""
 
@@ -204,7 +217,7 @@ def _val_layout() -> Any:
     return _layout("Layout of values", "Coordinates → value.", "(1,8)")
 
 
-@question
+@declare_question
 class TiledCopyBody:
     """make_tiled_copy(atom, thr_layout, val_layout), or make_tiled_copy_A, _B, _C of a TiledMMA's operand."""
 
@@ -262,7 +275,7 @@ class TiledCopyBody:
     )
 
 
-@question
+@declare_question
 class StoreOfLoop:
     """The TiledCopy that fills shared memory; its tile is that of the operand."""
 
@@ -275,7 +288,7 @@ class StoreOfLoop:
     val_layout: Any = _val_layout()
 
 
-@question
+@declare_question
 class OperandOfLoop:
     """How A or B is stored in shared memory and loaded from it; rows are M or N."""
 
@@ -297,7 +310,7 @@ class OperandOfLoop:
     )
 
 
-@question
+@declare_question
 class LoopBody:
     """A TiledMMA over a tile, and the way of its operands."""
 

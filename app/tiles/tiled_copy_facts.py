@@ -152,7 +152,7 @@ def answer_copy(body: Json) -> TiledCopyFacts | TmaCopyFacts:
 
 
 def build_tma_copy(body: Json) -> TmaCopyFacts:
-    """Return the answer of POST /tiles/copy for a TMA atom."""
+    """Return the answer of POST /api/v1/tiles/copy for a TMA atom."""
     made = parse_tma_copy(body)
     parts = [np.argwhere((made.cta == cta) & (made.number == 0)) for cta in range(made.multicast)]
     begins = [at[0].tolist() for at in parts if at.size] if all(at.size for at in parts) else []
@@ -310,7 +310,7 @@ def build_cost_sides(tiled_copy: TiledCopy, body: Json) -> tuple[SharedCopySide 
 
 
 def build_tiled_copy(body: Json) -> TiledCopyFacts:
-    """Return the answer of POST /tiles/copy."""
+    """Return the answer of POST /api/v1/tiles/copy."""
     made = parse_tiled_copy(body)
     held, found = build_cost_sides(made, body)
     across = None

@@ -11,10 +11,19 @@ from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.fact import Json
 from lanescope.app.kit.maps import drawing, script_data, stage
 from lanescope.app.kit.maps.bench import MapBench
+from lanescope.app.kit.question import (
+    declare_question,
+    fields_of,
+    options_of,
+    require_text_fields,
+    text_field,
+    word_field,
+)
 from lanescope.app.tiles import questions, tiled_copy_facts
 from lanescope.app.tiles.tiled_copy_maps import COPY_LOOK, build_copy_bench, build_tma_bench, make_tma_look
 from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
+from lanescope.inputs import parse_choice
 from lanescope.shared.swizzle import MODES
 from lanescope.tiles import bulk_code, code
 from lanescope.tiles.bulk import TmaCopy, is_tma
@@ -22,35 +31,50 @@ from lanescope.tiles.copy import TiledCopy
 from lanescope.tiles.memory import SectorCount, SharedCopySide
 
 PATH = "/tiles/copy"
-FIELDS = {
-    "atom": "cp.async",
-    "bits": "128",
-    "element_bits": "16",
-    "tile": "64x64",
-    "thr_layout": "(16,8):(8,1)",
-    "val_layout": "(1,8)",
-    "mma": "",
-    "atom_layout": "",
-    "permutation": "",
-    "operand": "a",
-    "stored": "rows",
-    "pitch_bytes": "128",
-    "swizzle": "128B",
-    "major": "K",
-    "layout": "",
-    "global": "(1024,1024):(1024,1)",
-    "layout_tv": "",
-    "tiler_mn": "",
-    "multicast": "",
-}
-EMPTY = {**dict.fromkeys(FIELDS, ""), "operand": "a", "stored": "none", "swizzle": "none", "major": "K"}
-BULK = {**EMPTY, "stored": "canonical", "swizzle": "128B"}
 STORED = {
     "none": "not said",
     "rows": "rows with a pitch",
     "canonical": "CUTLASS’s swizzle atoms, TMA boxes",
     "cute": "a CuTe layout",
 }
+ALONG = {"K": "along a row", "MN": "along a column"}
+OPERANDS = {"a": "A", "b": "B", "c": "C", "c_atom": "C, one copy atom"}
+
+
+def _text(default: str, label: str, size: int, placeholder: str = "", covers: tuple[str, ...] = ()) -> Any:
+    return text_field(default, label, "", size=size, placeholder=placeholder, covers=covers)
+
+
+@declare_question
+class CopyForm:
+    """The form of the page; its defaults are the example."""
+
+    atom: str = _text("cp.async", "Copy atom", 18)
+    bits: str = _text("128", "Bits per access", 4)
+    element_bits: str = _text("16", "Bits per element", 4, "16")
+    tile: str = _text("64x64", "Tile, rows x columns", 8, "", ("storage.mn", "storage.k"))
+    layout_tv: str = _text("", "Layout (thread, value) to element", 34)
+    tiler_mn: str = _text("", "Tiler (M, N)", 12)
+    thr_layout: str = _text("(16,8):(8,1)", "Thread layout", 15)
+    val_layout: str = _text("(1,8)", "Value layout", 8)
+    mma: str = _text("", "Operand of the TiledMMA", 29, "instead of the two layouts", ("tiled_mma",))
+    operand: str = word_field(OPERANDS, "Operand", "", called=OPERANDS)
+    atom_layout: str = _text("", "Atom layout", 8, "(1,1,1)", ("tiled_mma.atom_layout",))
+    permutation: str = _text("", "Permutation", 11, "none", ("tiled_mma.permutation",))
+    stored: str = word_field(STORED, "In shared memory", "", "rows", called=STORED, covers=("storage",))
+    pitch_bytes: str = _text("128", "Bytes per row", 6, "", ("storage.pitch_bytes",))
+    swizzle: str = word_field([mode.name for mode in MODES], "Swizzle", "", "128B", covers=("storage.swizzle",))
+    major: str = word_field(ALONG, "Contiguous", "", "K", called=ALONG, covers=("storage.inner", "storage.major"))
+    layout: str = _text(
+        "", "Shared memory, (row, column) to element", 34, "Sw<3,3,3> o (64,64):(64,1)", ("storage.layout",)
+    )
+    global_: str = _text("(1024,1024):(1024,1)", "Global memory, (row, column) to element", 22, "(1024,1024):(1024,1)")
+    multicast: str = _text("", "CTAs that share it", 4, "1")
+
+
+FIELDS = {name: str(option.default) for name, option in options_of(CopyForm).items()}
+EMPTY = {**dict.fromkeys(FIELDS, ""), "operand": "a", "stored": "none", "swizzle": "none", "major": "K"}
+BULK = {**EMPTY, "stored": "canonical", "swizzle": "128B"}
 MOST_LISTED = 16  # boxes listed in the table
 LDSM = "SM75_U32x4_LDSM_N"
 _ROWS = {"stored": "rows", "pitch_bytes": "128", "swizzle": "128B", "major": "K"}
@@ -147,7 +171,9 @@ def get_defaults(query: Mapping[str, str]) -> dict[str, str]:
 
 
 def build_body(fields: Mapping[str, str]) -> Json:
-    """Return the body of POST /tiles/copy."""
+    """Return the body of POST /api/v1/tiles/copy."""
+    require_text_fields({"atom": fields_of(CopyForm)["atom"]}, fields)
+    parse_choice(fields["stored"], "stored", STORED)
     names: tuple[str, ...] = ("atom", "element_bits", "global", "multicast")
     if not is_tma(fields["atom"]):
         names += ("bits",) if fields["mma"] else ("bits", "thr_layout", "val_layout", "layout_tv", "tiler_mn")
@@ -175,6 +201,22 @@ def build_body(fields: Mapping[str, str]) -> Json:
 def _parse_integer(text: str) -> int | str:
     """Return a decimal number as int, any other text unchanged."""
     return int(text) if text.isdecimal() and len(text) < 10 else text
+
+
+def list_controls(fields: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the controls that the form shows: those that the atom and the storage take."""
+    stored = {
+        "rows": ("pitch_bytes", "swizzle", "major"),
+        "canonical": ("swizzle", "major"),
+        "cute": ("layout",),
+    }.get(fields["stored"], ())
+    if is_tma(fields["atom"]):
+        return ("atom", "element_bits", "tile", "stored", *stored, "global", "multicast")
+    operand = ("operand", "atom_layout", "permutation") if fields["mma"] else ()
+    by_layouts = ("thr_layout", "val_layout", "mma", *operand)
+    by_tv = ("layout_tv", "tiler_mn")
+    layouts = by_tv if fields["layout_tv"] or fields["tiler_mn"] else by_layouts
+    return ("atom", "bits", "element_bits", "tile", *layouts, "stored", *stored, "global")
 
 
 def link_copy(fields: Mapping[str, str]) -> str:

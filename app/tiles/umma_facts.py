@@ -85,7 +85,7 @@ class UmmaFacts:
 
 
 def build_umma(tiled_umma: TiledUmma) -> UmmaFacts:
-    """Return what POST /tiles/mma has besides the maps."""
+    """Return what POST /api/v1/tiles/mma has besides the maps."""
     atom = tiled_umma.umma
     return UmmaFacts(
         kind=atom.mma.kind.name,

@@ -232,7 +232,9 @@ def draw_tensor_memory(tiled_umma: TiledUmma) -> tuple[str, float, float]:
 
 def draw_tensor_map(tiled_umma: TiledUmma) -> str:
     """Return the map of tensor memory as a picture in the page's colours; the CTAs of a pair are alike."""
-    placed = [one for name, every in tiled_umma.places.items() for one in join_places(tiled_umma, name, every)]
+    placed = [
+        join_place for name, every in tiled_umma.places.items() for join_place in join_places(tiled_umma, name, every)
+    ]
     none = np.zeros((tmem.LANES, tmem.COLUMNS), bool)
     who = "CTA"
     if tiled_umma.ctas > 1:

@@ -15,8 +15,12 @@ from lanescope.tiles import umma_code
 from lanescope.tiles.umma import NAMES, TiledUmma, UmmaTileStep
 
 SHOWN = 64  # MMAs that the page lists; the CSV has all of them
-SWIZZLES = ("", *TCGEN05.names)
-ORDERS = {"": "as CUTLASS", "mn": "M or N first", "k": "K first"}
+
+
+def list_controls(fields: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the controls that the form shows: PTX does not say what an atom of CUTLASS says."""
+    by_ptx = ("idesc", "a_from") if fields["atom"].lstrip().startswith("tcgen05") else ()
+    return ("atom", "tile", *by_ptx, "swizzle_a", "swizzle_b", "order", "target")
 
 
 def build_context(tiled_umma: TiledUmma, fields: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, Any]:
@@ -67,9 +71,6 @@ def build_context(tiled_umma: TiledUmma, fields: Mapping[str, str], sent: Mappin
         ],
         "code": build_code_parts(tiled_umma, fields),
         "following": list_next_pages(tiled_umma, answer),
-        "swizzles": SWIZZLES,
-        "orders": ORDERS,
-        "by_ptx": not umma_code.get_atom_name(atom) or fields["atom"].lstrip().startswith("tcgen05"),
     }
 
 

@@ -106,12 +106,12 @@ def _draw_panel(
                 f' fill="var(--cell-ink)">{escape(one.name)}</text>'
             )
     out += [
-        box(*one, 'fill="url(#both)" stroke="var(--bad)"><title>two operands</title></rect>')
-        for one in find_rectangles(overlap)
+        box(*rectangle, 'fill="url(#both)" stroke="var(--bad)"><title>two operands</title></rect>')
+        for rectangle in find_rectangles(overlap)
     ]
     if touched is not None:
         edge = 'fill="var(--accent)" fill-opacity=".16" stroke="var(--accent)" stroke-width="1.6"/>'
-        out += [box(*one, edge) for one in find_rectangles(touched)]
+        out += [box(*rectangle, edge) for rectangle in find_rectangles(touched)]
     for quarter in range(LANES // QUARTER):
         y = TOP + quarter * QUARTER * LANE
         if quarter:

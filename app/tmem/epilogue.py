@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 from lanescope.app.kit.fact import Description, IntegerArray, Numbers, fact, make_optional_field
-from lanescope.app.kit.question import link_to, number_field, question, text_field, word_field
+from lanescope.app.kit.question import declare_question, link_to, number_field, text_field, word_field
 from lanescope.app.kit.target import target_field
 from lanescope.app.kit.tcgen05 import columns_of_d, cta_group, rows_of_d, ws
 from lanescope.app.tmem.epilogue_figure import draw_load
@@ -18,7 +18,7 @@ from lanescope.ptx.architectures import require_kind
 from lanescope.render import epilogue as code
 
 
-@question
+@declare_question
 class EpilogueQuestion:
     """D's way out of tensor memory, and the selected thread."""
 

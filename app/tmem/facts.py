@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from lanescope.app.kit.fact import Description, IntegerArray, Numbers, fact, make_optional_field
-from lanescope.app.kit.question import flag_field, number_field, question, text_field, word_field
+from lanescope.app.kit.question import declare_question, flag_field, number_field, text_field, word_field
 from lanescope.app.kit.target import target_field
 from lanescope.app.kit.tcgen05 import columns_of_d, rows_of_d
 from lanescope.blackwell import idesc, tmem
@@ -24,12 +24,12 @@ def _parse_switch(value: object, field: str) -> bool:
     return bool(parse_integer(value, field, 0, 1))
 
 
-@question
+@declare_question
 class MmaQuestion:
     """One tcgen05.mma."""
 
     kind: MmaKind = word_field(
-        idesc.NAMES, "Kind", "The kind of the MMA.", "f16", parse=lambda given, field: idesc.get_kind(given)
+        idesc.NAMES, "Kind", "The kind of the MMA.", "f16", parse=lambda value, field: idesc.get_kind(value)
     )
     cta_group: int = word_field(("1", "2"), "CTA group", "CTAs that issue it together.", parse=_parse_group)
     ws: bool = flag_field(".ws", "1: with .ws.", _parse_switch)
@@ -50,19 +50,19 @@ class MmaQuestion:
     target: str = target_field()
 
 
-@question
+@declare_question
 class OperandQuestion:
     """An operand in tensor memory."""
 
     operand: str = word_field(OPERANDS, "Operand", "Which operand.", "d", code="bad_operand")
 
 
-@question
+@declare_question
 class LayoutQuestion(MmaQuestion, OperandQuestion):
     """Where an operand of an MMA is; `operand` comes before the MMA's options."""
 
 
-@question
+@declare_question
 class AccessQuestion:
     """An access to tensor memory."""
 

@@ -148,7 +148,7 @@ def find_pins(answer: Placement, sheets: Sequence[PinSheet], text: str) -> list[
     if line := _LINE.fullmatch(text.strip()):
         lane, column = (int(line["lane"] or 0), int(line["column"] or 0))
         return [_pin_cell(sheets, lane, column)]
-    operands = [one.name.lower().replace(" ", "") for one in answer.operands]
+    operands = [operand.name.lower().replace(" ", "") for operand in answer.operands]
     found = []
     places = parse_places(text, {*operands, "a", "d"}, EXAMPLE, bare=True)
     for place in places:
@@ -172,7 +172,7 @@ def _find_cells(answer: Placement, sheets: Sequence[PinSheet], name: str, place:
     """Return the cells of an element in every CTA."""
     named = [(one, mma) for one, mma in answer.placed if one.name.lower().replace(" ", "") == name]
     if not named:
-        names = ", ".join(one.name for one in answer.operands) or "nothing"
+        names = ", ".join(operand.name for operand in answer.operands) or "nothing"
         raise LayoutError("bad_find", f"{name.upper()} is not placed here.", f"Placed: {names}.", "find")
     one, mma = named[0]
     row, col = place

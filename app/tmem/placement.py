@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from lanescope.app.kit.question import (
+    declare_question,
     link_to,
     number_field,
     options_of,
     parsed_field,
-    question,
     read_question,
     text_field,
 )
@@ -54,7 +54,7 @@ def _operand(name: str, default: str = "") -> Any:
     return parsed_field(_parse_place, label, f"First column of {CALLED[name]}, or lane:column.", default, size=6)
 
 
-@question
+@declare_question
 class PlacedQuestion(MmaQuestion):
     """One tcgen05.mma, and where its operands lie."""
 
@@ -92,7 +92,7 @@ def _parse_word(value: Any, field: str) -> int | None:
     return idesc.parse_idesc_word(value, field) if value else None
 
 
-@question
+@declare_question
 class PlacementQuestion(PlacedQuestion):
     """MMAs with operands in tensor memory, and an access to it."""
 

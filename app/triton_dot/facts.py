@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from lanescope.app.kit.enumerations import Target
 from lanescope.app.kit.fact import Description, fact, make_optional_field
-from lanescope.app.kit.question import flag_field, number_field, question, word_field
+from lanescope.app.kit.question import declare_question, flag_field, number_field, word_field
 from lanescope.blackwell.tmem import COLUMNS
 from lanescope.ptx.targets import TARGETS, parse_target_name
 from lanescope.triton.dot import TritonDot, choose_instruction
@@ -27,7 +27,7 @@ def _type_field(label: str, help: str) -> Any:
     return word_field(TYPES, label, help)
 
 
-@question
+@declare_question
 class TritonDotQuestion:
     """A tl.dot or tl.dot_scaled of a tile, and its target."""
 
@@ -137,8 +137,8 @@ def build_triton_dot(question: TritonDotQuestion) -> TritonDotFacts:
         instruction=found.attempts[-1].instruction,
         reason=f"{found.reason}.",
         attempts=[
-            TritonAttempt(instruction=one.instruction, taken=not one.failed, failed=list(one.failed))
-            for one in found.attempts
+            TritonAttempt(instruction=attempt.instruction, taken=not attempt.failed, failed=list(attempt.failed))
+            for attempt in found.attempts
         ],
         ptx=found.ptx,
         products=found.product.count,

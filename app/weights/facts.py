@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from lanescope.app.kit.fact import Description, fact, make_optional_field
-from lanescope.app.kit.question import number_field, question, text_field, word_field
+from lanescope.app.kit.question import declare_question, number_field, text_field, word_field
 from lanescope.app.weights.find import EXAMPLE, parse_element, parse_place
 from lanescope.weights.formats import FORMATS, SideValues
 from lanescope.weights.layout import MOST, WORD_BITS, FragmentPlace, WeightLayout, WeightPlace, packed_weights
@@ -14,7 +14,7 @@ from lanescope.weights.sparse import locate_metadata
 LEAST = 16  # default rows and columns of W, rounded up to whole tiles
 
 
-@question
+@declare_question
 class WeightQuestion:
     """A matrix of integers in a format, and the selected element."""
 
