@@ -296,7 +296,7 @@ def test_accesses_as_people_write_them() -> None:
     assert bank_facts.parse_accesses("") == [] and bank_facts.parse_accesses("ld.shared.b32:- 4") == [
         {"access": "ld.shared.b32", "address": [None, 4]}
     ]
-    with pytest.raises(LayoutError, match="before any access"):
+    with pytest.raises(LayoutError, match="precedes every access"):
         bank_facts.parse_accesses("0 4 8")
 
 

@@ -225,7 +225,7 @@ def test_a_mismatch_on_two_guesses_or_on_too_many_is_open(monkeypatch: pytest.Mo
         (3, None, ""),
     ):
         assumed(count)
-        monkeypatch.setattr(guesses, "_is_mended", lambda _t, chosen, *_, of=mended: set(chosen) == of)
+        monkeypatch.setattr(guesses, "_is_repaired", lambda _t, chosen, *_, of=mended: set(chosen) == of)
         made = checked(wrong)
         assert (not made.findings) == bool(says)
         assert any(says in one.message for one in made.open) or not says

@@ -111,7 +111,12 @@ def test_the_picture_and_the_words_follow() -> None:
 def test_the_page_is_drawn_from_the_row() -> None:
     word = encode_descriptor(OTHER, AMOUNTS, "128B_base32B")
     labels = {f.amount: f.label for f in OTHER.fields}
-    context: dict[str, Any] = {"descriptor": word, "facts": word.facts, "LABELS": {"descriptor": labels}}
+    context: dict[str, Any] = {
+        "descriptor": word,
+        "facts": word.facts,
+        "LABELS": {"descriptor": labels},
+        "typed_amounts": {},
+    }
     source, _, _ = templates.env.loader.get_source(templates.env, "memory/descriptor.html")  # type: ignore[union-attr]
     source = re.sub(r"\s+", " ", source)
     form = source[source.index('<form class="fields"') :]

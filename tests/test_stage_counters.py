@@ -5,18 +5,14 @@ from __future__ import annotations
 from lanescope.workbench.check import check_text
 from tests.transfer_kernels import TMA
 
-_STAGED = TMA.replace(
-    "  float d[64] = {};\n  for (int t",
-    "  float d[64] = {};\n  for (int i = 0; i < M / BM; i += gridDim.x)\n  for (int t",
-)
+_SUM = "  float d[64] = {};\n"
+_TURN_END = "    __syncthreads();\n  }\n"
+_STAGED = TMA.replace(_SUM, _SUM + "  for (int i = 0; i < M / BM; i += gridDim.x)\n")
 _COUNTED = (
-    _STAGED.replace("  float d[64] = {};\n", "  float d[64] = {};\n  int slot = 0, phase = 0;\n")
+    _STAGED.replace(_SUM, _SUM + "  int slot = 0, phase = 0;\n")
     .replace("    int slot = t % STAGES;\n", "")
     .replace("(t / STAGES) & 1", "phase")
-    .replace(
-        "    __syncthreads();\n  }\n",
-        "    __syncthreads();\n    if (++slot == STAGES) { slot = 0; phase ^= 1; }\n  }\n",
-    )
+    .replace(_TURN_END, "    if (++slot == STAGES) { slot = 0; phase ^= 1; }\n" + _TURN_END)
 )
 
 

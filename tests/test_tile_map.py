@@ -174,7 +174,7 @@ def test_wrong_options_are_named_and_the_picture_stays(client: Client, query: st
 def test_a_wrong_option_of_the_atoms_leaves_them_drawn(client: Client) -> None:
     page = client.get("/smem/atoms?element_bits=4")
     assert (
-        page.status_code == 200
+        page.status_code == 422
         and f"{LABELS['atoms']['element_bits']} is 4" in page.text
         and page.text.count("<figure class") >= 8
     )

@@ -98,7 +98,7 @@ def test_the_chart_says_what_the_table_says(client: Client) -> None:
 )
 def test_a_chain_that_is_refused_says_why_and_what_is_possible(client: Client, query: str, says: str, way: str) -> None:
     page = client.get(f"/chain?{query}")
-    alert = re.findall(r'role="alert">(.*?)</p>', page.text, re.S)[0]
+    alert = re.findall(r'role="alert">(.*?)</small>', page.text, re.S)[0]
     assert page.status_code == 422 and says in alert and way in alert, alert
 
 

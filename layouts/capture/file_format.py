@@ -39,7 +39,7 @@ HEADER: tuple[Row, ...] = (
     ("version", "unsigned", "<u4", "1"),
     ("header_bytes", "unsigned", "<u4", "where the first record begins: 64"),
     ("capacity", "unsigned long long", "<u8", "bytes of the whole buffer, this header included"),
-    ("used", "unsigned long long", "<u8", "bytes that records asked for, the header included; may pass capacity"),
+    ("used", "unsigned long long", "<u8", "bytes that the records need, including the header; may exceed the capacity"),
     ("records", "unsigned", "<u4", "records that were written"),
     ("dropped", "unsigned", "<u4", "records that did not fit"),
     ("block_first", "unsigned", "<u4", "the first block that records, by its linear index in the grid"),
