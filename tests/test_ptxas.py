@@ -15,7 +15,7 @@ from tests.ptxas.sweep import NEWEST, SWEEPS, TARGETS, VERSIONS
 from tests.sample import choose_count, take_sample
 
 pytestmark = pytest.mark.skipif(assembler.find_ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
-ASKED = take_sample(TARGETS, 5)
+ASKED = take_sample(TARGETS, 3)
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def sample() -> list[assembler.Line]:
     lines = [line for sweep in SWEEPS.values() for line in sweep()]
     known = {i.ptx for i in catalog.instructions()}
     choose = random.Random(7)
-    count = choose_count(120, 24)
+    count = choose_count(120, 12)
     chosen = {
         *choose.sample(sorted(known), count),
         *choose.sample(sorted({line.ptx for line in lines} - known), count),

@@ -110,14 +110,14 @@ def list_codes(found: CheckReport) -> list[str]:
 
 def test_panels_lie_where_the_calls_put_them() -> None:
     """tile_types: two panels of K, a call each. The code's own step over a panel is right where the loads agree."""
-    assert check_text(read_kernel("tile_types")).steps == 16
     straight = read_kernel("tile_types", ("(chunk / 4) * ST::rows * 128", "(chunk / 4) * 128"))
     assert set(list_codes(check_text(straight))) == {"k_advance_past_atom"}
     # loaded 16 KiB apart and read so
     apart = read_kernel(
         "tile_types", ("panel * 64 * 64]", "panel * 128 * 64]"), ("* ST::rows * 128", "* ST::rows * 256")
     )
-    assert check_text(apart).findings == () and check_text(apart).steps == 16
+    found = check_text(apart)
+    assert (found.findings, found.steps) == ((), 16)
     # loaded 16 KiB apart and read 8 KiB apart
     assert build_bench(read_kernel("tile_types", ("panel * 64 * 64]", "panel * 128 * 64]"))).verdict == "mismatch"
 
