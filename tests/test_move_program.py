@@ -62,7 +62,7 @@ def _read_lanes(said: str) -> list[list[int]]:
 def test_a_program_prints_what_every_lane_holds(
     emulator: ProgramEmulator, number: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Every form of both instructions: the C++ program and the script agree with the map, and print the same."""
+    """Forms of both instructions, all in a full run: the C++ program and the script agree with the map, and print the same."""
     capfd.readouterr()
     assert emulator.main(number) == 0
     said = capfd.readouterr().out
@@ -149,7 +149,7 @@ def _join_devices(target: str) -> str:
 
 @pytest.mark.skipif(nvrtc.find_library() is None, reason="no NVRTC: make test installs it")
 @pytest.mark.parametrize("target", ["sm_90", "sm_100a"])
-def test_nvrtc_compiles_every_form_without_a_header(target: str) -> None:
+def test_nvrtc_compiles_the_forms_without_a_header(target: str) -> None:
     text, log = nvrtc.compile_ptx(_join_devices(target), target)
     assert not log and "ldmatrix" in text
 
