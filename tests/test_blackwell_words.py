@@ -12,6 +12,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.table.kinds import ALONE, KINDS, PAIR
 from tests.cases import for_each
 from tests.client import Client, share_client
+from tests.sample import is_chosen
 
 
 @cache
@@ -36,16 +37,17 @@ def _list_placements() -> list[tuple[str, TmemMma, str]]:
 def test_every_layout_of_tensor_memory() -> None:
     counted = {"inferred": 0, "open": 0, "agrees": 0}
     for query, mma, operand in _list_placements():
-        told = open_client().get(f"/api/v1/tmem/layout?{query}&operand={operand}")
+        asked = is_chosen(f"{query} {operand}", 4)
+        told = open_client().get(f"/api/v1/tmem/layout?{query}&operand={operand}") if asked else None
         try:
             found = tmem.make_tmem_layout(mma, operand)
         except LayoutError:
-            assert told.status_code == 422 and "is not documented" in told.json()["error"]["message"]
+            assert told is None or (told.status_code == 422 and "is not documented" in told.json()["error"]["message"])
             counted["open"] += 1
             continue
-        said = told.json()["evidence"]
         word = "agrees" if found.maps else "inferred"
-        assert word in said and "documented" in said and "not executed" in said, (query, operand)
+        said = told.json()["evidence"] if told else ""
+        assert not told or all(part in said for part in (word, "documented", "not executed")), (query, operand)
         counted[word] += 1
     assert counted == {"inferred": 28, "open": 4, "agrees": 174}, counted
 

@@ -121,7 +121,7 @@ def test_one_increment_that_is_wrong_in_every_call_is_one_cause(step: int) -> No
 
 @for_each(
     ("example", "mistake"),
-    take_sample([(example, mistake) for example in EXAMPLES for mistake in range(1, MISTAKES + 1)], 10),
+    take_sample([(example, mistake) for example in EXAMPLES for mistake in range(1, MISTAKES + 1)], 5),
 )
 def test_a_planted_mistake_leads_with_its_cause(example: object, mistake: int) -> None:
     """What an H200 recorded with one planted mistake: a line a cause, then D."""

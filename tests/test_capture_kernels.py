@@ -50,7 +50,7 @@ def test_no_stage_has_the_codes_of_another(deep: int, stages: int, major: str) -
     def start(base: int, stage: int) -> Descriptor:
         return word(base + stage * tile_bytes, deep * 64, 512, 0, "64B")
 
-    for away in sorted({0, 1, stages // 2, stages - 1}):
+    for away in sorted({0, 1, stages - 1}):
         made = verify_records(
             [
                 build_record(

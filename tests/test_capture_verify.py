@@ -42,7 +42,7 @@ def test_what_was_planted_is_what_is_named_and_what_the_table_of_the_docs_says()
     """All in one test, as each capture is verified once."""
     for example, mistake in RUNS:
         assert_planted_is_named(h200_captures.verify_capture(example, mistake), example, mistake)
-    for example, mistake in take_sample(RUNS, 10):
+    for example, mistake in take_sample(RUNS, 4):
         assert_planted_is_named(h200_captures.verify_capture(example, mistake, real=True), example, mistake)
     text = h200_captures.DOCS.read_text()
     assert h200_captures.fill_page(text) == text, "python -m tests.h200_captures"
@@ -145,9 +145,9 @@ def build_ring(stages: int, turns: int) -> list[Record]:
     return records
 
 
-@pytest.mark.parametrize("stages", [1, 5])
-def test_stages_of_a_ring_hold_codes_twice(stages: int) -> None:
-    records = build_ring(stages, 7)
+@pytest.mark.parametrize(("stages", "turns"), [(1, 5), (5, 6)])
+def test_stages_of_a_ring_hold_codes_twice(stages: int, turns: int) -> None:
+    records = build_ring(stages, turns)
     assert verify_records(records).ok
     wrong = records[17]
     records[17] = replace(wrong, words={**wrong.words, "b": wrong.words["b"] & ~(3 << 62) | 2 << 62})

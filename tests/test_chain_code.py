@@ -88,7 +88,7 @@ def sample_cases() -> list[Chain]:
     rng = random.Random(20261121)
     out = [case.chain for case in chain_runs.generate_cases()][:: choose_count(2, 6)]
     kinds: set[tuple[str, str, int]] = set()
-    while len(out) < choose_count(320, 120) or len(kinds) < 14:
+    while len(out) < choose_count(320, 70) or len(kinds) < 14:
         text, letter = rng.choice(OPERANDS)
         operand, major = pieces.convert_for_memory(find(text).operand(letter)), rng.choice(["K", "MN"])
         for spec in make_storages(rng, major):

@@ -19,7 +19,7 @@ from tests import test_reader_code as builders
 from tests import workbench_cases
 from tests.guilty_kernels import RIGHT as RIGHT_KERNEL
 from tests.guilty_kernels import plant
-from tests.sample import take_sample
+from tests.sample import FULL, choose_count
 
 KERNELS = {case.title: case for case in workbench_cases.CASES}
 RIGHT = KERNELS["K-major, 128B, all right"].text
@@ -46,11 +46,15 @@ def test_public_builders_have_no_finding_but_their_own(case: Any) -> None:
 
 
 def sample_kernels() -> list[Any]:
-    """Six kernels of every verdict and cause, or a quarter where there are more."""
+    """One kernel in twelve of every verdict and cause, the shortest among them. tests/test_workbench.py has half."""
     alike: dict[Any, list[Any]] = {}
     for case in workbench_cases.CASES:
         alike.setdefault((case.head["verdict"], case.head.get("cause"), "open" in case.head), []).append(case)
-    return [case for some in alike.values() for case in take_sample(some, max(6, len(some) // 4))]
+    return [
+        case
+        for some in alike.values()
+        for case in (some if FULL else sorted(some, key=lambda case: len(case.text))[::12])
+    ]
 
 
 @pytest.mark.parametrize("case", sample_kernels(), ids=str)
@@ -275,7 +279,7 @@ def test_every_code_has_a_title() -> None:
     assert len(own) > 15 and {"tma_box_bytes", "tma_swizzle", "tma_inner_stride", "not_shifted"} <= own
     assert own <= codes, own - codes
     texts = [*(case.code for case in builders.CASES), *(case.text for case in workbench_cases.CASES)]
-    assert {one.code for text in texts[::16] for one in check(text).findings} <= codes
+    assert {one.code for text in texts[:: choose_count(16, 48)] for one in check(text).findings} <= codes
     assert (
         "_" not in finding_codes.get_finding_title("tma_rank")
         and finding_codes.get_finding_title("other_bytes") == "Other bytes"

@@ -10,6 +10,7 @@ from lanescope.reader.code.supplied_values import select_names
 from lanescope.workbench.check import CheckReport, check_text
 from lanescope.workbench.loaded_maps import parse_swizzle
 from lanescope.workbench.open_kernels import find_open_parameters
+from tests.sample import FULL
 
 # The atom is chosen by if constexpr and comes through a template parameter; its code is CUTLASS's.
 HOPPER = r"""
@@ -89,14 +90,11 @@ def test_reads_are_verified_with_the_box_and_the_swizzle_that_are_given() -> Non
 
 @pytest.mark.parametrize(
     ("right", "wrong", "code"),
-    [
-        ("1024 >> 4", "512 >> 4", "sbo_other_width"),
-        ("1ull << 62", "1ull << 63", "swizzle_mode"),
-        ("k * 2", "k * 4", "element_size"),
-    ],
+    [("1024 >> 4", "512 >> 4", "sbo_other_width"), ("1ull << 62", "1ull << 63", "swizzle_mode")]
+    + [("k * 2", "k * 4", "element_size")] * FULL,
 )
 def test_a_wrong_number_is_a_finding_once_the_map_is_given(right: str, wrong: str, code: str) -> None:
-    """SBO, the swizzle mode and A's step along K, which is one of 32-bit elements."""
+    """SBO, the swizzle mode and, in a full run, A's step along K, which is one of 32-bit elements."""
     assert {one.code for one in check_with(NAMED.replace(right, wrong, 1), **BOXES).findings} == {code}
 
 

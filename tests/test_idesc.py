@@ -1,6 +1,4 @@
-"""The instruction descriptor and the zero-column mask against PTX's tables, CUTLASS's own words, ptxas and a C++
-compiler.
-"""
+"""The instruction descriptor against PTX's tables, CUTLASS's own words, ptxas and a C++ compiler."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from typing import Any
 import pytest
 
 from lanescope.bits import BitField
-from lanescope.blackwell import idesc, zeromask
+from lanescope.blackwell import idesc
 from lanescope.blackwell.idesc import (
     IdescWord,
     encode,
@@ -22,7 +20,6 @@ from lanescope.blackwell.idesc import (
     find_warnings,
 )
 from lanescope.blackwell.kind import FORMS, KindField, MmaKind
-from lanescope.blackwell.zeromask import ZeroMask
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.kinds import KINDS
 from lanescope.render import idesc as code
@@ -349,40 +346,6 @@ def test_a_form_is_asked_for() -> None:
     )
 
 
-# the zero-column mask -------------------------------------------------------------------------------------------------
-
-
-@for_each(("start", "first", "skip", "use", "printed"), oracle.MASKS)
-def test_masks_are_ptxs_examples(start: int, first: int, skip: int, use: int, printed: str) -> None:
-    fields = {"start_count_2": start, "first_span_2": first, "skip_span": skip, "use_span": use}
-    mask = zeromask.encode_mask({**fields, "non_zero_mask": 1})
-    assert "".join(map(str, mask.expand_sub_mask(2, len(printed))))[::-1] == printed
-    assert sum(zeromask.encode_mask(fields).expand_bits(32, 64)) == 0
-
-
-def test_the_samples_of_masks_are_those() -> None:
-    kept = {
-        (m["start_count"], m["first_span"], m["skip_span"], m["use_span"], m["mask_msb_first"])
-        for m in GOLDEN["zero_column_masks"]
-    }
-    assert kept == set(oracle.MASKS)
-
-
-def test_sub_masks_stand_side_by_side() -> None:
-    mask = zeromask.encode_mask(
-        {"non_zero_mask": 1, "skip_span": 1, "use_span": 2, "first_span_1": 1, "start_count_3": 1}
-    )
-    bits = mask.expand_bits(32, 64)
-    assert (
-        bits == [bit for part in range(4) for bit in mask.expand_sub_mask(part, 16)]
-        and len(set(map(tuple, [bits[:16], bits[16:32], bits[48:]]))) == 3
-    )
-    assert mask.list_zero_columns(128, 64) == [n for n in range(64) if n % 5 >= 3]
-    assert ZeroMask(33 << 56).find_problems(128) == ["The shift is 33; with M = 128 it is at most 32."]
-    assert ZeroMask(17 << 56).find_problems(64) == [] and ZeroMask(17 << 56).find_problems(32)
-    assert ZeroMask(1 << 36).find_problems(64) == ["Reserved bits are set: 0x0000001000000000. They must be 0."]
-
-
 # server and command ---------------------------------------------------------------------------------------------------
 
 
@@ -395,33 +358,6 @@ def test_the_api(client: Client) -> None:
     again = client.get(f"/api/v1/instruction-descriptors/{made['word']}?kind=f16").json()
     assert again == made and {"name": "transpose_b", "says": "MN-major"}.items() <= again["fields"][9].items()
     assert client.get("/api/v1/instruction-descriptors/0x08400490").json()["error"]["field"] == "kind"
-    mask = client.get("/api/v1/zero-column-masks/0x0003028000000000?m=64&n=64").json()
-    assert mask["columns"] == [
-        4,
-        5,
-        6,
-        11,
-        12,
-        13,
-        18,
-        19,
-        20,
-        25,
-        26,
-        27,
-        36,
-        37,
-        38,
-        43,
-        44,
-        45,
-        50,
-        51,
-        52,
-        57,
-        58,
-        59,
-    ]
 
 
 def test_the_page_leads_from_wish_to_word(client: Client) -> None:
@@ -433,8 +369,6 @@ def test_the_page_leads_from_wish_to_word(client: Client) -> None:
     assert refused.status_code == 422 and "N: N is 40." in refused.text and 'value="40"' in refused.text
     word = client.get("/idesc?word=138413200&kind=f8f6f4", follow_redirects=False)
     assert word.headers["location"].startswith("/idesc/0x") and "kind=f8f6f4" in word.headers["location"]
-    mask = client.get("/zero-column-mask?m=32&n=64&non_zero_mask=1&skip_span=1&use_span=2", follow_redirects=False)
-    assert mask.headers["location"] == "/zero-column-mask/0x0002018000000000?m=32&n=64"
 
 
 def test_the_command_draws_what_the_page_shows(client: Client, tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ REPRESENTATIVES = list({i.family: i for i in catalog.instructions() if not i.fam
 
 def test_labels_of_an_instruction_keep_apart() -> None:
     """One form of a family, of a sample of them; wmma's labels name two values, the longest there are."""
-    labelled, some = 0, take_sample(REPRESENTATIVES, 24)
+    labelled, some = 0, take_sample(REPRESENTATIVES, 14)
     some += [i for i in REPRESENTATIVES if i.family.name == "wmma" and i not in some][:1]
     for instruction in some:
         for label in LABELS:

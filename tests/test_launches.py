@@ -11,6 +11,7 @@ import pytest
 from lanescope.workbench.check import CheckReport, check_text
 from tests.cases import for_each
 from tests.guilty_kernels import CODE, MAP
+from tests.sample import take_sample
 
 HELPER, KERNEL = CODE[: CODE.index("__global__")], CODE[CODE.index("__global__") :]
 HELPER = "template <int SBO>\n" + HELPER.replace("1024 >> 4", "SBO >> 4")
@@ -59,8 +60,13 @@ def check(kernel: str, launch: str, sbo: int = 1024) -> CheckReport:
 
 @for_each("launch", LAUNCHES.values(), ids=LAUNCHES)
 def test_a_kernel_is_what_the_file_launches(launch: str) -> None:
+    """Without the launch SBO would be open, and no read verified."""
     right = check(TEMPLATE, launch)
     assert (right.steps, right.findings, right.open, right.descriptors) == (8, (), (), 2)
+
+
+@for_each("launch", take_sample(list(LAUNCHES.values()), 6))
+def test_a_wrong_value_of_a_launch_is_found(launch: str) -> None:
     wrong = check(TEMPLATE, launch, 512)
     assert wrong.steps == 0 and {finding.code for finding in wrong.findings} == {"sbo_other_width"}
 

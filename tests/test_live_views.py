@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanescope import capture, find, tiled_copy, tiled_mma, triton_layout, tv
@@ -21,6 +21,7 @@ from lanescope.ptx.pattern import Pattern
 from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import Tile
 from tests.cases import for_each
+from tests.sample import choose_count
 
 M16 = find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 WGMMA = find("wgmma.mma_async.m64n64k16.f32.f16.f16")
@@ -105,6 +106,7 @@ def test_what_is_said_of_a_cell() -> None:
 
 
 @pytest.mark.parametrize("shown", [M16, MMA, GAPS, COPIES, CUTE, TILE], ids=lambda one: type(one).__name__)
+@settings(max_examples=choose_count(20, 8))
 @given(data=st.data())
 def test_what_is_selected_always_belongs_together(shown: Any, data: st.DataObject) -> None:
     matrices = MATRICES.setdefault(id(shown), {one.name: one for one in draw_live(shown).matrices})

@@ -24,6 +24,7 @@ from lanescope.ptx.instruction import Instruction
 from lanescope.shared import chain
 from tests.cases import for_each
 from tests.client import Client
+from tests.sample import take_sample
 
 X4 = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
 X4_TRANS = "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"
@@ -58,7 +59,7 @@ def name(form: tuple[Instruction, str]) -> str:
     return f"{form[0].ptx} {form[1]}"
 
 
-@for_each("form", FORMS, ids=name)
+@for_each("form", take_sample(FORMS, 20), ids=name)
 @for_each("first_col", [0, 16])
 def test_every_register_holds_the_element_that_the_map_names(form: tuple[Instruction, str], first_col: int) -> None:
     i, arrangement = form
@@ -81,7 +82,7 @@ def test_every_register_holds_the_element_that_the_map_names(form: tuple[Instruc
             assert held == (above + row) * found.s.stored_cols + first_col + beside + col
 
 
-@for_each("form", PLAIN, ids=name)
+@for_each("form", take_sample(PLAIN, 12), ids=name)
 @for_each("storage", STORAGES, ids=lambda storage: str(storage["kind"] + storage["swizzle"]))
 def test_addresses_and_bytes_are_those_of_the_chain(form: tuple[Instruction, str], storage: dict[str, object]) -> None:
     i, arrangement = form
@@ -237,7 +238,7 @@ def test_refusals_name_their_field(ptx: str, asked: dict[str, Any], field: str, 
 # the page, its text and its JSON --------------------------------------------------------------------------------------
 
 
-@for_each("i", ALL, ids=lambda i: i.ptx)
+@for_each("i", take_sample(ALL, 10), ids=lambda i: i.ptx)
 def test_every_form_has_its_page(client: Client, i: Instruction) -> None:
     page = client.get(f"/steps/{i.ptx}")
     assert page.status_code == 200 and 'id="stepper-data"' in page.text

@@ -36,7 +36,6 @@ MISTAKES = [  # text, what stands there, what is planted, code, line
     (TMA, "A, M, K, BM, BK)", "A, M, K, 32, BK)", "tma_tile_part", "make_map(&map_a, A, M, K, 32, BK);"),
     (TMA, "{box_cols, box_rows}", "{box_cols, 32}", "tma_tile_part", "uint32_t box[2] = {box_cols, 32}"),
     (TMA, "sA + slot * BM * BK, &ta", "sA + slot * BM * BK, &tb", "tma_map_other", "tma_load(sA + slot"),
-    (TMA, "encode(1024)", "encode(512)", "sbo_other_width", "d |= encode(512) << 32;"),
 ]
 
 

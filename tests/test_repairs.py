@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -12,15 +13,19 @@ from lanescope.errors import LayoutError
 from lanescope.workbench import build_bench
 from lanescope.workbench.repairs import apply_edits, combine_edits
 from lanescope.workbench.results import TextEdit
+from tests.cases import for_each
 from tests.client import Client
 from tests.command import run_lanescope
 from tests.guilty_kernels import KERNELS, MAP, RIGHT, GuiltyKernel, plant
+from tests.sample import choose_count
 from tests.workbench_cases import CASES
 
+repair_kernel = cache(partial(build_bench, repair=True))
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+
+@for_each("kernel", KERNELS, ids=str)
 def test_the_guilty_literal_is_found_where_it_stands(kernel: GuiltyKernel) -> None:
-    bench = build_bench(kernel.text, repair=True)
+    bench = repair_kernel(kernel.text)
     a = bench.operands[0]
     assert a.name == "a" and a.verdict == "mismatch"
     found = [tuple((kernel.text[slice(*edit.span)], edit.text) for edit in repair.edits) for repair in bench.repairs]
@@ -28,10 +33,10 @@ def test_the_guilty_literal_is_found_where_it_stands(kernel: GuiltyKernel) -> No
     assert a.place == bench.repairs[0].edits[0].span
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+@for_each("kernel", KERNELS, ids=str)
 def test_with_a_repair_every_word_of_the_loop_is_right_and_undo_brings_the_text_back(kernel: GuiltyKernel) -> None:
-    for repair in build_bench(kernel.text, repair=True).repairs:
-        after = build_bench(apply_edits(kernel.text, repair.edits), repair=True)
+    for repair in repair_kernel(kernel.text).repairs:
+        after = repair_kernel(apply_edits(kernel.text, repair.edits))
         assert after.operands[0].verdict == "match" and not after.repairs
         assert repair.words == len(after.operands[0].steps) == 4
         fix = format_edits(repair.edits)
@@ -65,7 +70,7 @@ def test_both_operands_become_right_where_they_share_the_literal() -> None:
 
 def test_every_repair_of_the_known_texts_is_right() -> None:
     repaired = 0
-    for case in CASES[::4]:
+    for case in CASES[:: choose_count(4, 8)]:
         bench = build_bench(case.text, repair=True, copied=False)
         for repair in bench.repairs[:1]:
             after = build_bench(apply_edits(case.text, repair.edits), copied=False)

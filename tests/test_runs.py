@@ -24,6 +24,7 @@ from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.pattern import Pattern
 from tests.cases import for_each
+from tests.sample import take_sample
 
 DEVICE = NumpyDevice()
 CHOSEN = (
@@ -54,7 +55,7 @@ CHOSEN = (
 )
 
 
-@for_each("name", CHOSEN)
+@for_each("name", take_sample(CHOSEN, 14))
 def test_the_reference_agrees_with_the_maps_and_numpy(name: str) -> None:
     i = find(name)
     if {"a", "b", "d"} <= set(i.operands):

@@ -257,7 +257,7 @@ def test_the_tile_page_has_the_format(query: str) -> None:
         assert f"/descriptor/tcgen05/{step['descriptor']}?" in page.text
     links = {unescape(link) for link in re.findall(r'href="(/smem\?[^"]+)"', page.text)}
     shown = sorted(link for link in links if "format=tcgen05" in link and "unit=" not in link)
-    assert len(shown) > 5 and all(client.get(link).status_code == 200 for link in take_sample(shown, 4))
+    assert len(shown) > 5 and all(client.get(link).status_code == 200 for link in take_sample(shown, 2))
     verify = unescape(re.search(r'href="(/descriptor/tcgen05/[^"]+)">Verify', page.text)[1])  # type: ignore[index]
     answer = client.get(verify).text
     assert "every element" in answer or "matches" in answer or "reads" in answer

@@ -29,6 +29,7 @@ from lanescope.ptx.table.kinds import KINDS
 from tests.cases import for_each
 from tests.oracle import tensor as ptx
 from tests.oracle.tcgen05 import FIELDS, shapes
+from tests.sample import choose_count
 
 TEXTS = [i for i in catalog.instructions() if i.family.tensor]
 PRODUCTS = [i for i in TEXTS if i.family.issue]
@@ -296,15 +297,15 @@ def _make_words(kind: str, count: int, rng: np.random.Generator) -> Iterator[int
 
 @for_each("row", KINDS, ids=lambda row: row.name)
 def test_every_form_takes_the_words_that_the_tables_allow(row: Any) -> None:
-    """600 random words of the kind, near legal ones, in every form."""
-    rng, taken = np.random.default_rng(16), 0
-    for word in _make_words(row.name, 600, rng):
+    """Random words of the kind, near legal ones, in every form."""
+    rng, taken, count = np.random.default_rng(16), 0, choose_count(600, 150)
+    for word in _make_words(row.name, count, rng):
         one = IdescWord(word, row)
         known = idesc.find_legal_forms(one)
         for form in ptx.FORMS:
             assert (form in known) == ptx.legal(row.name, form, word), (hex(word), form, idesc.find_problems(one))
         taken += bool(known)
-    assert 60 < taken < 540
+    assert count / 10 < taken < count * 0.9
 
 
 def _is_accepted(text: Any, word: int) -> bool:

@@ -20,6 +20,7 @@ from lanescope.tiles.tiled_mma import tiled_mma
 from tests.cases import for_each
 from tests.client import Client
 from tests.oracle import cutlass, tiled
+from tests.sample import choose_count
 
 HALF = "SM80_16x8x16_F32F16F16F32_TN"
 WARP: Any = (32, 1)
@@ -52,7 +53,7 @@ def test_every_warp_atom_with_atom_layouts_and_permutations(shape: str, bits: in
     found = find_instruction(shape, bits)
     sizes = tuple(found.sizes[dim] for dim in "mnk")
     rng = np.random.default_rng([len(shape), bits, *sizes])
-    for _ in range(3):
+    for _ in range(choose_count(3, 1)):
         counts = (int(rng.choice((1, 2, 4))), int(rng.choice((1, 2, 4))), int(rng.choice((1, 1, 2))))
         order = rng.permutation(3).tolist()
         strides = [0, 0, 0]

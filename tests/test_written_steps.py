@@ -59,7 +59,7 @@ def find_line(code: str, at: int) -> str:
                 itertools.product(STYLES, ("a", "b")), ((1, 0), (2, 0), (2, 1), (3, 0), (3, 1), (3, 2))
             )
         ],
-        8,
+        4,
     ),
 )
 def test_a_call_that_repeats_one_operand_is_wrong_there_alone(

@@ -7,33 +7,21 @@ import hashlib
 import io
 import json
 import re
-import shlex
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import anyio
 import numpy as np
 import pytest
-import yaml
 from jsonschema import Draft202012Validator
 from mcp import types
 from mcp.shared.exceptions import MCPError
 
-from lanescope.app.agents import server
-from lanescope.app.agents.skill import COMMANDS, render_skill
 from lanescope.app.agents.tools import BLOCKED, ROWS, TOOLS, WGMMA, answer_call
 from lanescope.app.emulate.feature import ADD
-from lanescope.app.kit.question import options_of
-from lanescope.errors import LayoutError
-from tests.command import run_lanescope
-from tests.integrations.mcp_session import COMMAND, Session, open_session
+from tests.integrations.mcp_session import Session, open_session
 
 Json = dict[str, Any]
 CONTRACT = (
@@ -386,33 +374,7 @@ def test_an_unknown_resource_is_refused_with_what_there_is(session: Session, uri
     assert allowed in str(refused.value)
 
 
-# the process ----------------------------------------------------------------------------------------------------------
-
-
-def test_standard_output_carries_only_the_protocol() -> None:
-    """Every line is an answer in JSON-RPC, also where the input is no JSON, and the process ends with its input."""
-    head = {"jsonrpc": "2.0", "id": 1, "method": "initialize"}
-    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    lines = [
-        json.dumps(head | {"params": about}),
-        json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}),
-        "this is no JSON",
-        json.dumps(
-            {"jsonrpc": "2.0", "id": 2, "method": "tools/call"}
-            | {"params": {"name": "explain_refusal", "arguments": {"text": "mma"}}}
-        ),
-    ]
-    with subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin and process.stdout
-        process.stdin.write("\n".join(lines) + "\n")
-        process.stdin.flush()
-        said = []
-        while not any(one.get("id") == 2 for one in said):
-            said.append(json.loads(process.stdout.readline()))
-        process.stdin.close()
-        said += [json.loads(line) for line in process.stdout.read().splitlines()]
-        assert process.wait(10) == 0
-    assert all(one["jsonrpc"] == "2.0" for one in said)
+# calls side by side ---------------------------------------------------------------------------------------------------
 
 
 def test_a_call_beside_a_long_one_is_answered_and_a_cancelled_one_ends(session: Session) -> None:
@@ -431,131 +393,3 @@ def test_a_call_beside_a_long_one_is_answered_and_a_cancelled_one_ends(session: 
 
     assert session.portal.call(run) < 5
     assert not session.call("where", TOOLS["where"].example).refused
-
-
-def test_a_computation_that_is_too_slow_is_ended_and_refused() -> None:
-    ended = threading.Event()
-
-    def hang() -> None:
-        try:
-            while True:
-                pass
-        finally:
-            ended.set()
-
-    with pytest.raises(LayoutError) as refused:
-        anyio.run(wait_and_return, hang, ended)
-    assert refused.value.code == "too_slow"
-    assert ended.is_set()
-
-
-async def wait_and_return(hang: Any, ended: threading.Event) -> None:
-    try:
-        await server.compute(hang, 0.05)
-    finally:
-        for _ in range(100):
-            if ended.is_set():
-                break
-            await anyio.sleep(0.05)
-
-
-def test_a_mistake_of_ours_is_a_tool_error_without_a_traceback() -> None:
-    params = types.CallToolRequestParams(name="where", arguments={"place": "x"})
-    with mock.patch.object(server, "answer_call", side_effect=ZeroDivisionError("secret")):
-        result = anyio.run(server._call_tool, None, params)
-    assert result.is_error and "internal_error" in result.content[0].text and "secret" not in result.content[0].text
-
-
-WEB = ("fastapi", "jinja2", "markdown_it", "orjson", "brotli", "plotly", "prometheus_client", "uvloop")
-
-
-def test_tools_open_no_file_and_no_connection_and_need_no_server() -> None:
-    """Calls with names of files in them open nothing once their tables are loaded; the extra web is not installed."""
-    program = (
-        "import sys, json\n"
-        f"sys.modules |= dict.fromkeys({WEB!r})\n"
-        "import lanescope.app.agents.server\n"
-        "from lanescope.app.agents import resources\n"
-        "from lanescope.app.agents.tools import ROWS, answer_call\n"
-        "calls = [(row.name, row.example) for row in ROWS] + json.load(sys.stdin)\n"
-        "[answer_call(*one) for one in calls]\n"
-        "[resources.read_resource(one.uri) for one in resources.list_resources()[:9]]\n"
-        "seen = []\n"
-        "sys.addaudithook(lambda event, args: seen.append((event, str(args[0]), str(args[1:2]))) if event in"
-        " ('open', 'socket.connect', 'socket.getaddrinfo', 'subprocess.Popen', 'os.remove', 'os.mkdir') else None)\n"
-        "out = [answer_call(*one)[0] for one in calls]\n"
-        "print(json.dumps([seen, out[-2:]]))\n"
-    )
-    secret = str(Path(__file__).resolve())
-    launch = LAUNCH | {"buffer": {"C": {"file": secret, "output": "/tmp/written.npy"}}}
-    calls = [
-        ("verify_source", {"files": [{"name": secret, "text": f'#include "{secret}"\n'}]}),
-        ("emulate", {"ptx": ADD, "launch": launch}),
-    ]
-    ran = subprocess.run(
-        [sys.executable, "-c", program], input=json.dumps(calls), capture_output=True, text=True, check=True
-    )
-    seen, (source, emulated) = json.loads(ran.stdout)
-    assert seen == []
-    assert "error" in emulated and "CONTRACT" not in json.dumps(source)
-
-
-def test_half_a_surrogate_pair_is_refused() -> None:
-    answer, refused = answer_call("explain_refusal", {"text": "\ud800"})
-    assert refused and answer["error"]["code"] == "bad_json" and json.dumps(answer, ensure_ascii=False).encode()
-
-
-# the skill ------------------------------------------------------------------------------------------------------------
-
-
-def test_the_skill_has_its_head_and_names_every_tool() -> None:
-    text = run_lanescope("skill").stdout
-    assert text == render_skill()
-    head = yaml.safe_load(text.split("---\n")[1])
-    assert head["name"] == "lanescope" and 100 < len(head["description"]) <= 1024
-    assert all(f"| `{name}` |" in text for name in CONTRACT) and set(COMMANDS) == set(CONTRACT)
-
-
-def test_the_inputs_that_the_skill_shows_are_answered() -> None:
-    shown = re.findall(r"^- `(\w+)`: `(\{.*\})`$", render_skill(), re.M)
-    assert len(shown) >= 10
-    for name, given in shown:
-        answer, refused = answer_call(name, json.loads(given))
-        assert not refused, (name, answer)
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_commands_of_the_skill_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Status 0 or 1; 2 would be a refusal, which is what explain_refusal shows."""
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "kernel.cu").write_text(TOOLS["verify_source"].example["files"][0]["text"])
-    (tmp_path / "kernel.ptx").write_text(ADD)
-    toml = 'grid = [1]\nblock = [32]\nargs = ["C"]\n[buffer.C]\nshape = [32]\ntype = "u32"\nfill = 1\n'
-    (tmp_path / "launch.toml").write_text(toml)
-    monkeypatch.chdir(tmp_path)
-    ran = run_lanescope(*shlex.split(COMMANDS[name])[1:])
-    assert ran.returncode in ((2,) if name == "explain_refusal" else (0, 1)), ran.stderr
-    assert ran.stdout or name == "explain_refusal"
-
-
-def test_the_settings_that_the_documents_show_start_the_command() -> None:
-    """Every JSON block of docs/agents.md and docs/usage.md that has servers names the command that these tests run."""
-    shown = 0
-    for name in ("agents.md", "usage.md"):
-        text = (Path(__file__).parents[2] / "docs" / name).read_text()
-        for block in re.findall(r"^```json\n(\{\"(?:mcpServers|servers)\".*\})\n```$", text, re.M):
-            (servers,) = json.loads(block).values()
-            assert servers["lanescope"]["command"] == "lanescope" and servers["lanescope"]["args"] == COMMAND[-1:]
-            shown += 1
-    assert shown == 3
-
-
-def test_without_the_extra_the_command_says_how_to_install_it() -> None:
-    program = "import sys; sys.modules['mcp'] = None; from lanescope.app.cli import main; main()"
-    ran = subprocess.run([sys.executable, "-c", program, "mcp"], capture_output=True, text=True, check=False)
-    assert ran.returncode == 2 and not ran.stdout
-    assert "pip install 'lanescope[mcp]'" in ran.stderr
-
-
-def test_tools_have_no_field_that_their_parts_shadow() -> None:
-    assert not any({"show", "from"} & set(options_of(row.tool.question)) for row in ROWS)
