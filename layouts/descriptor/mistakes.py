@@ -179,8 +179,7 @@ def _lbo_of_other_tile(case: DiagnosisCase) -> Iterator[FieldSlip]:
     ):
         message = (
             f"LBO is {format_bytes(given)}, right for a tile of {given // 16} rows. This one has {needed // 16}: LBO"
-            f" must be"
-            f" {format_bytes(needed)}."
+            f" must be {format_bytes(needed)}."
         )
         yield FieldSlip("panel_stride_wrong", message, {"lbo": given}, 3.9 if given == 128 else 1.45, copied=True)
 
