@@ -1,10 +1,10 @@
 """CuTe's layout algebra against pycute over random layouts, against its meaning index by index, and against the values
 of CUTLASS's own tests.
 
-pycute 4.2 differs from C++ CuTe (CUTLASS 4.7) in these, where C++ is followed: composition by mode drops the modes that
-the tiler leaves out; logical_product by an int divides; an underscore in zipped_divide adds a mode 1:0; right_inverse
-gives up at a stride of 0; left_inverse needs the complement; a complement's target is a number, not a shape; its
-composition accepts fewer strides, and some that do not give A(B(c)).
+Where pycute 4.2 and C++ CuTe (CUTLASS 4.7) differ, the engine follows C++. In pycute, composition by mode drops the
+modes that the tiler leaves out; logical_product by an int divides; an underscore in zipped_divide adds a mode 1:0;
+right_inverse stops at a stride of 0; left_inverse needs the complement; the target of a complement is a number, not a
+shape; composition accepts fewer strides, and some that do not give A(B(c)).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def nest_like(shape: Any, values: list[int]) -> Any:
 
 
 def make_random_layout(rng: np.random.Generator, most: int = 600) -> CuteLayout:
-    """Half of them compact in some order, the others with any small strides."""
+    """Return a layout: 7 of 10 are compact or nearly so, in any order of their modes; 3 have any small strides."""
     while True:
         shape = make_random_shape(rng)
         if size(shape) <= most:
@@ -67,18 +67,18 @@ def to_pycute(one: CuteLayout) -> Any:
     return pycute.Layout(one.shape, one.stride)
 
 
-def is_same(ours: CuteLayout, their: Any) -> None:
-    """The same shape and strides; that of a mode of size 1 means nothing."""
-    assert ours.shape == their.shape, f"{ours} is not {their}"
-    both = zip(list_leaves(ours.shape), list_leaves(ours.stride), list_leaves(their.stride), strict=True)
-    assert all(a == b for n, a, b in both if n > 1), f"{ours} is not {their}"
+def assert_same(ours: CuteLayout, theirs: Any) -> None:
+    """Compare shape and strides; the stride of a mode of size 1 is never used and may differ."""
+    assert ours.shape == theirs.shape, f"{ours} is not {theirs}"
+    both = zip(list_leaves(ours.shape), list_leaves(ours.stride), list_leaves(theirs.stride), strict=True)
+    assert all(a == b for n, a, b in both if n > 1), f"{ours} is not {theirs}"
 
 
-def test_coalesce_coordinates_and_indices_are_pycutes() -> None:
+def test_coalesce_coordinates_and_indices_agree_with_pycute() -> None:
     rng = np.random.default_rng(15)
     for _ in range(1500):
         one = make_random_layout(rng)
-        is_same(cute.coalesce(one), pycute.coalesce(to_pycute(one)))
+        assert_same(cute.coalesce(one), pycute.coalesce(to_pycute(one)))
         assert one.size == to_pycute(one).size() and one.cosize == to_pycute(one).cosize()
         at = int(rng.integers(0, one.size))
         natural = index_to_coordinate(at, one.shape)
@@ -92,14 +92,15 @@ def test_coalesce_coordinates_and_indices_are_pycutes() -> None:
         assert cute.count_distinct(one) == len(set(one.list_indices().tolist()))
         assert natural == pycute.idx2crd(at, one.shape)
         if isinstance(one.shape, tuple):
-            is_same(cute.coalesce(one, (1,)), pycute.coalesce(to_pycute(one), (1,)))
+            assert_same(cute.coalesce(one, (1,)), pycute.coalesce(to_pycute(one), (1,)))
 
 
 def test_a_composition_is_a_of_b_or_is_refused() -> None:
-    """Where pycute's own assertion holds and its result means A(B(c)), ours is the same layout; where ours is refused,
-    CuTe's condition fails."""
+    """If pycute accepts a composition and its result is A(B(c)), ours is the same layout; if ours is refused, pycute
+    refuses it too, or its result is wrong, or C++'s condition is stricter.
+    """
     rng = np.random.default_rng(16)
-    made = agreed = 0
+    composed = agreed = 0
     count = choose_count(6000, 1000)
     for _ in range(count):
         a, b = make_random_layout(rng), make_random_layout(rng, 100)
@@ -108,27 +109,27 @@ def test_a_composition_is_a_of_b_or_is_refused() -> None:
         except LayoutError as error:
             assert error.code == "not_admissible" and "is not admissible" in error.message and error.hint
             try:
-                their = pycute.composition(to_pycute(a), to_pycute(b))
+                theirs = pycute.composition(to_pycute(a), to_pycute(b))
             except AssertionError:
                 continue
-            wrong = their.size() != b.size or any(their(i) != to_pycute(a)(to_pycute(b)(i)) for i in range(b.size))
+            wrong = theirs.size() != b.size or any(theirs(i) != to_pycute(a)(to_pycute(b)(i)) for i in range(b.size))
             assert wrong or _is_strict_refusal(a, b), (a, b)
             continue
-        made += 1
+        composed += 1
         assert is_compatible(b.shape, ours.shape)
         assert all(ours(i) == a(b(i)) for i in range(b.size)), f"{a} o {b} = {ours}"
         try:
-            their = pycute.composition(to_pycute(a), to_pycute(b))
+            theirs = pycute.composition(to_pycute(a), to_pycute(b))
         except AssertionError:
             continue
         if b.cosize <= a.size:  # beyond its size pycute's coalesce changes the function, CuTe's coalesce_x does not
-            is_same(ours, their)
+            assert_same(ours, theirs)
             agreed += 1
-    assert made > count * 0.4 and agreed > count * 0.3
+    assert composed > count * 0.4 and agreed > count * 0.3
 
 
 def _is_strict_refusal(a: CuteLayout, b: CuteLayout) -> bool:
-    """Whether a mode of B steps past a mode of A that its stride does not divide: refused although the values agree."""
+    """Whether C++ refuses a composition although the values agree: B has a stride at a mode of size 1, or exceeds A."""
     return (
         any(d > 1 and n == 1 for n, d in zip(list_leaves(b.shape), list_leaves(b.stride), strict=True))
         or b.cosize > a.size
@@ -137,16 +138,16 @@ def _is_strict_refusal(a: CuteLayout, b: CuteLayout) -> bool:
 
 def test_complements_and_inverses() -> None:
     rng = np.random.default_rng(17)
-    seen = dict.fromkeys(("complement", "left"), 0)
+    compared = dict.fromkeys(("complement", "left"), 0)
     count = choose_count(2500, 450)
     for _ in range(count):
         one = make_random_layout(rng, 200)
         target = int(rng.integers(1, 400))
         right = cute.right_inverse(one)
         assert all(one(right(i)) == i for i in range(right.size))
-        own = cute.coalesce(one)
-        if 0 not in list_leaves(own.stride) and own.size > 1:
-            is_same(right, pycute.right_inverse(to_pycute(one)))
+        coalesced = cute.coalesce(one)
+        if 0 not in list_leaves(coalesced.stride) and coalesced.size > 1:
+            assert_same(right, pycute.right_inverse(to_pycute(one)))
         try:
             rest = cute.complement(one, target)
         except LayoutError as error:
@@ -156,38 +157,38 @@ def test_complements_and_inverses() -> None:
             held = set(one.list_indices().tolist())
             indices = rest.list_indices()
             assert whole.cosize >= target and (np.diff(indices) > 0).all() and not held & set(indices[1:].tolist())
-            is_same(rest, pycute.complement(to_pycute(cute.filter_layout(one)), target))
-            seen["complement"] += 1
+            assert_same(rest, pycute.complement(to_pycute(cute.filter_layout(one)), target))
+            compared["complement"] += 1
         try:
             left = cute.left_inverse(one)
         except LayoutError as error:
             assert "Left inverse divisibility" in error.message or len(set(one.list_indices().tolist())) < one.size
         else:
             assert all(one(left(one(i))) == one(i) for i in range(one.size))
-            seen["left"] += 1
-    assert min(seen.values()) > count * 0.4
+            compared["left"] += 1
+    assert min(compared.values()) > count * 0.4
 
 
-def test_divides_and_products_are_pycutes() -> None:
+def test_divides_and_products_agree_with_pycute() -> None:
     rng = np.random.default_rng(18)
     divided = multiplied = 0
     count = choose_count(4000, 650)
     for _ in range(count):
         a, b = make_random_layout(rng), make_random_layout(rng, 32)
         try:
-            ours, their = cute.logical_divide(a, b), pycute.logical_divide(to_pycute(a), to_pycute(b))
+            ours, theirs = cute.logical_divide(a, b), pycute.logical_divide(to_pycute(a), to_pycute(b))
         except (LayoutError, AssertionError):
             pass
         else:
             if a.size % b.size == 0 and b.cosize <= a.size:
-                is_same(ours, their)
+                assert_same(ours, theirs)
                 divided += 1
         try:
-            ours, their = cute.logical_product(a, b), pycute.logical_product(to_pycute(a), to_pycute(b))
+            ours, theirs = cute.logical_product(a, b), pycute.logical_product(to_pycute(a), to_pycute(b))
         except (LayoutError, AssertionError):
             continue
         if 0 not in list_leaves(a.stride):
-            is_same(ours, their)
+            assert_same(ours, theirs)
             assert str(ours.modes[0]) == str(a) and len(set(ours.list_indices().tolist())) <= ours.size
             multiplied += 1
     assert divided > count * 0.07 and multiplied > count * 0.17
@@ -196,17 +197,17 @@ def test_divides_and_products_are_pycutes() -> None:
 def test_divides_by_mode() -> None:
     one = make_layout((16, (2, 12)), (24, (1, 2)))
     for tiler in ((4, 6), (make_layout(4, 2), make_layout((2, 3), (2, 4))), (4,), (4, None)):
-        pyt = tuple(to_pycute(t) if isinstance(t, CuteLayout) else t for t in tiler)
-        is_same(cute.logical_divide(one, tiler), pycute.logical_divide(to_pycute(one), pyt))
+        their_tiler = tuple(to_pycute(t) if isinstance(t, CuteLayout) else t for t in tiler)
+        assert_same(cute.logical_divide(one, tiler), pycute.logical_divide(to_pycute(one), their_tiler))
         if None not in tiler:
-            is_same(cute.zipped_divide(one, tiler), pycute.zipped_divide(to_pycute(one), pyt))
-            is_same(cute.tiled_divide(one, tiler), pycute.tiled_divide(to_pycute(one), pyt))
+            assert_same(cute.zipped_divide(one, tiler), pycute.zipped_divide(to_pycute(one), their_tiler))
+            assert_same(cute.tiled_divide(one, tiler), pycute.tiled_divide(to_pycute(one), their_tiler))
     flat = cute.flat_divide(make_layout((9, 32)), (make_layout(3, 3), make_layout((2, 4), (1, 8))))
     assert str(flat) == "(3,(2,4),3,4):(3,(9,72),1,18)"
     assert str(cute.composition(make_layout((8, 4, 2)), (4, 2))) == "(4,2):(1,8)"  # the third mode is dropped
 
 
-def test_cutlass_documents_these() -> None:
+def test_results_are_those_in_cutlasss_documents() -> None:
     """Results printed in CUTLASS's documents and tests: media/docs/cpp/cute/02_layout_algebra.md."""
     assert str(cute.coalesce(make_layout((2, (1, 6)), (1, (6, 2))))) == "12:1"
     assert str(cute.coalesce(make_layout((2, (1, 6)), (1, (6, 2))), (1, 1))) == "(2,6):(1,2)"
@@ -252,7 +253,7 @@ def test_casts_slices_and_common_vectors() -> None:
     one = make_layout((4, (2, 3)), (6, (3, 1)))
     for coord, start in (((None, 3), 4), ((2, None), 12), ((None, (1, None)), 3), ((None, None), 0)):
         part, offset = cute.slice_and_offset(one, coord)
-        is_same(part, to_pycute(one)(*coord))
+        assert_same(part, to_pycute(one)(*coord))
         assert offset == start
     row, offset = cute.slice_and_offset(atom, (3, None))
     assert offset == 0 and row.list_indices().tolist() == [atom((3, k)) for k in range(64)]
@@ -285,7 +286,7 @@ def test_casts_slices_and_common_vectors() -> None:
         (lambda: cute.slice_and_offset(make_layout((4, 4)), (None, (0, None))), "does not fit"),
     ],
 )
-def test_what_cute_refuses_says_which_condition_fails(act: Any, why: str) -> None:
+def test_a_refusal_names_the_condition_that_fails(act: Any, why: str) -> None:
     with pytest.raises(LayoutError, match=why) as caught:
         act()
     assert caught.value.code == "not_admissible" and caught.value.hint
@@ -362,7 +363,7 @@ def test_tilers_and_coordinates() -> None:
         ("smem_ptr[16b](0x400) o Sw<3,3,3> o 0 o (8,64):(64,1)", "composes"),  # its XOR is on elements, not on bytes
     ],
 )
-def test_what_cannot_be_read_says_why(text: str, why: str) -> None:
+def test_an_error_says_why_a_text_is_no_layout(text: str, why: str) -> None:
     with pytest.raises(LayoutError, match=why.replace("(", r"\(")) as caught:
         parse_cute_layout(text)
     assert caught.value.code in ("bad_cute", "unknown_swizzle") and caught.value.hint and caught.value.field == "layout"

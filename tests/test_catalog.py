@@ -278,7 +278,7 @@ def test_a_wrong_size_is_told_and_nothing_else(text: str, told: str) -> None:
         ("tcgen05.ld.16x64b.x1", "tcgen05.ld.sync.aligned.16x64b.x1.b32"),
     ],
 )
-def test_a_short_name_leaves_out_what_can_be_but_one(short: str, ptx: str) -> None:
+def test_a_short_name_may_leave_out_what_is_unambiguous(short: str, ptx: str) -> None:
     assert catalog.find(short).ptx == ptx
 
 
@@ -289,7 +289,7 @@ def test_a_short_name_that_fits_several_is_refused() -> None:
         catalog.find("ldmatrix.m8n8.x3.b16")
 
 
-def test_what_is_left_out_is_said_as_missing() -> None:
+def test_an_error_calls_what_is_left_out_missing() -> None:
     """A shape that exists is not called wrong because the types of another row are none."""
     with pytest.raises(LayoutError) as caught:
         catalog.find("ldmatrix.m8n8.x3")

@@ -27,14 +27,16 @@ def test_the_api_answers_with_the_repair(client: Client) -> None:
         "instruction": F16,
         "slice": {"mn": 0, "k": 16},
     }
-    told = client.post("/api/v1/dumps/verify", json=body).json()
-    assert told["verdict"] == "mismatch" and told["layout_count"] == 1 and told["lies_by"] == "layout"
-    assert told["layouts"][0]["storage"]["swizzle"] == "64B"
-    fix = told["layouts"][0]["diagnoses"][0]["fix"]["descriptor"]
-    again = client.post("/api/v1/dumps/verify", json=body | {"descriptor": fix}).json()
-    assert (again["verdict"], again["matched"], again["wrong"], again["layouts"]) == ("match", 1024, [], [])
-    bare = client.post("/api/v1/dumps/verify", json={n: v for n, v in body.items() if n not in ("expected", "slice")})
-    assert bare.json()["verdict"] == "unknown" and "right" not in bare.json()
+    answer = client.post("/api/v1/dumps/verify", json=body).json()
+    assert answer["verdict"] == "mismatch" and answer["layout_count"] == 1 and answer["lies_by"] == "layout"
+    assert answer["layouts"][0]["storage"]["swizzle"] == "64B"
+    fix = answer["layouts"][0]["diagnoses"][0]["fix"]["descriptor"]
+    repaired = client.post("/api/v1/dumps/verify", json=body | {"descriptor": fix}).json()
+    assert (repaired["verdict"], repaired["matched"], repaired["wrong"], repaired["layouts"]) == ("match", 1024, [], [])
+    without_expected = client.post(
+        "/api/v1/dumps/verify", json={n: v for n, v in body.items() if n not in ("expected", "slice")}
+    )
+    assert without_expected.json()["verdict"] == "unknown" and "right" not in without_expected.json()
 
 
 def test_a_body_with_files_may_be_larger(client: Client) -> None:
@@ -48,25 +50,25 @@ def test_a_body_with_files_may_be_larger(client: Client) -> None:
 FORM = {"descriptor": "0x4000004000010042", "instruction": F16, "slice_k": "16"}
 
 
-def test_the_page_works_with_a_form_alone(client: Client) -> None:
-    """Files are posted; the next post may use them again from the page's own fields."""
+def test_the_page_works_without_a_script(client: Client) -> None:
+    """Files are posted; the page carries them in hidden fields, so the next post need not send them again."""
     dump, expected = build_files("swizzle")
-    sent = {"dump": ("smem.bin", dump), "expected": ("a.npy", expected)}
-    page = client.post("/dump", data=FORM, files=sent)
+    files = {"dump": ("smem.bin", dump), "expected": ("a.npy", expected)}
+    page = client.post("/dump", data=FORM, files=files)
     assert page.status_code == 200 and 'data-verdict="mismatch"' in page.text and "1,008 of 1,024" in page.text
     kept = dict(re.findall(r'type="hidden" name="(kept_\w+)" value="([^"]+)"', page.text))
     fix = re.search(
         r'name="descriptor" value="(0x[0-9a-f]+)"', page.text.split("Read with", 1)[0].rsplit("<button", 1)[1]
     )
     assert fix
-    empty = {"dump": ("", b""), "expected": ("", b"")}
-    again = client.post("/dump", data=FORM | kept | {"descriptor": fix[1]}, files=empty)
-    assert 'data-verdict="match"' in again.text
+    no_files = {"dump": ("", b""), "expected": ("", b"")}
+    repaired = client.post("/dump", data=FORM | kept | {"descriptor": fix[1]}, files=no_files)
+    assert 'data-verdict="match"' in repaired.text
     assert client.get("/dump").status_code == 200
 
 
 @for_each(
-    ("data", "sent", "says"),
+    ("data", "files", "message"),
     [
         (FORM, {"other": ("x", b"1")}, "There is no file"),
         (FORM | {"slice_k": ""}, {"dump": ("x", b"")}, "The file is empty"),
@@ -75,28 +77,28 @@ def test_the_page_works_with_a_form_alone(client: Client) -> None:
         (FORM, {"dump": ("x", bytes(64))}, "First k"),
     ],
 )
-def test_a_wrong_form_says_what_is_missing(client: Client, data: Any, sent: Any, says: str) -> None:
-    page = client.post("/dump", data=data, files=sent)
+def test_a_wrong_form_gets_an_error_that_names_the_field(client: Client, data: Any, files: Any, message: str) -> None:
+    page = client.post("/dump", data=data, files=files)
     alert = re.search(r'role="alert">(.*?)</p>', page.text, re.S)
-    assert page.status_code == 422 and alert and says in alert[1]
+    assert page.status_code == 422 and alert and message in alert[1]
 
 
-def test_a_body_that_is_no_form_is_refused(client: Client) -> None:
+def test_a_body_that_is_not_a_form_is_refused(client: Client) -> None:
     assert client.post("/dump", content=b"a=1").status_code == 415
     broken = client.post("/dump", content=b"x", headers={"content-type": "multipart/form-data; boundary=b"})
     assert broken.status_code in (200, 422)
     assert client.post("/dump", content=b"x", headers={"content-type": "multipart/form-data"}).status_code == 422
 
 
-@for_each("example", EXAMPLES, ids=lambda one: one.name)
-def test_the_examples_show_what_they_say(client: Client, example: Any) -> None:
+@for_each("example", EXAMPLES, ids=lambda example: example.name)
+def test_each_example_shows_its_verdict(client: Client, example: Any) -> None:
     page = client.get(f"/dump?example={example.name}")
     assert page.status_code == 200
     assert ('data-verdict="match"' in page.text) == (example.name == "right")
     assert (example.name == "right") or "Where the tile lies" in page.text
 
 
-def test_the_command_gives_the_three_statuses(
+def test_the_command_exits_with_0_1_or_2_by_verdict(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from lanescope.app.cli import main
@@ -112,21 +114,21 @@ def test_the_command_gives_the_three_statuses(
             main()
         except SystemExit as done:
             status = int(done.code or 0)
-        said = capsys.readouterr()
-        return status, said.out + said.err
+        printed = capsys.readouterr()
+        return status, printed.out + printed.err
 
     usual = [str(tmp_path / "smem.bin"), "--instruction", F16, "--expected", str(tmp_path / "a.npy"), "--slice-k", "16"]
-    status, said = run(*usual, "--descriptor", "0x4000004000010042")
-    assert status == 1 and "repair: 0x8000002000010042" in said and "stored_swizzle" in said
+    status, output = run(*usual, "--descriptor", "0x4000004000010042")
+    assert status == 1 and "repair: 0x8000002000010042" in output and "stored_swizzle" in output
     assert run(*usual, "--descriptor", "0x8000002000010042")[0] == 0
     assert run(*usual, "--descriptor", "0x8000002000010042", "--base", "0x800")[0] == 1
     assert run(*usual, "--descriptor", "0x8000002000010042", "--base", "0x10000")[0] == 2
     assert run(str(tmp_path / "none"), "--descriptor", "0x0", "--instruction", F16)[0] == 2
-    status, said = run(*usual, "--descriptor", "0x4000004000010042", "--json")
-    assert status == 1 and json.loads(said)["missing"]["found"] == 1008
-    status, said = run(
+    status, output = run(*usual, "--descriptor", "0x4000004000010042", "--json")
+    assert status == 1 and json.loads(output)["missing"]["found"] == 1008
+    status, output = run(
         usual[0], "--descriptor", "0x8000002000010042", "--instruction", F16, "--base", "0x900", "--json"
     )
-    assert status == 2 and json.loads(said, parse_constant=pytest.fail)["values"][0][0] is None
-    status, said = run(usual[0], "--descriptor", "0x8000002000010042", "--instruction", F16)
-    assert status == 0 and "[0,0…] -240 -239" in said
+    assert status == 2 and json.loads(output, parse_constant=pytest.fail)["values"][0][0] is None
+    status, output = run(usual[0], "--descriptor", "0x8000002000010042", "--instruction", F16)
+    assert status == 0 and "[0,0…] -240 -239" in output

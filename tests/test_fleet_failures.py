@@ -275,16 +275,16 @@ def test_files_of_tls_are_tried_before_they_are_used(tmp_path: Path) -> None:
     locked = str(tmp_path / "locked.key")
     subprocess.run(["openssl", "pkey", "-in", key, "-aes128", "-passout", "pass:x", "-out", locked], check=True)
     tls.check_tls(ca, cert, key)
-    signed_by = "A certificate that the authority of tls_ca signed, for servers and for clients."
-    pem, none_used = "Name a file in PEM format.", "it holds none that can be used"
+    signed_by = "Name a certificate for servers and clients that the authority of tls_ca signed."
+    pem, no_key = "Name a file in PEM format.", "it holds no usable key without a passphrase"
     for files, name, reason, hint in (
         ((none, cert, key), "tls_ca", "it cannot be read: No such file or directory", pem),
         (("a\0b", cert, key), "tls_ca", "it cannot be read: embedded null byte", pem),
         ((ca, str(tmp_path), key), "tls_cert", "it cannot be read: Is a directory", pem),
         ((words, cert, key), "tls_ca", "it holds no certificate", "Name the authority's certificate in PEM format."),
-        ((ca, words, key), "tls_cert", none_used, "Name a file in PEM format; a key without a passphrase."),
-        ((ca, cert, words), "tls_key", none_used, "Name a file in PEM format; a key without a passphrase."),
-        ((ca, cert, locked), "tls_key", none_used, "Name a file in PEM format; a key without a passphrase."),
+        ((ca, words, key), "tls_cert", "it holds no usable certificate", pem),
+        ((ca, cert, words), "tls_key", no_key, pem),
+        ((ca, cert, locked), "tls_key", no_key, pem),
         (
             (ca, cert, ca_key),
             "tls_key",

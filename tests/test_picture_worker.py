@@ -24,6 +24,6 @@ def test_the_process_that_draws(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     assert [one["result"]["base64"][:5] for one in (png, pdf)] == ["iVBOR", "JVBER"]
     assert wrong["error"].pop("message").partition(":")[0] and wrong["error"] == {
         "code": "picture_failed",
-        "hint": "SVG and TeX need no drawing.",
+        "hint": "Choose SVG or TeX, which need no renderer.",
         "field": "form",
     }

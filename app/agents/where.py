@@ -283,18 +283,18 @@ def _find_in_tensor_memory(text: str, question: LayoutQuestion) -> Located:
 
 def _find_factor(text: str, question: ScaleQuestion) -> Located:
     tile, example = parse_tile(question), "[37][5], row and factor, or lane 5 column 257 byte 1"
-    place, looked = parse_place(text, example), tile.looked
+    place, selected = parse_place(text, example), tile.selected
     of = f"scale factors of {question.side.upper()}"
     _require_letter(place, f"sf{question.side}")
     if place.coords:
-        _check(place.coords, looked.rows, looked.k // looked.block, "The tile of factors")
-        return _locate(text, of, [_describe_factor(looked, *place.coords)])
+        _check(place.coords, selected.rows, selected.k // selected.block, "The tile of factors")
+        return _locate(text, of, [_describe_factor(selected, *place.coords)])
     lane, column, byte = place.require(example, "lane", "column", "byte")
-    firsts = ((factor, looked.locate_factor(0, factor)) for factor in range(looked.k // looked.block))
-    factors = [n for n, at in firsts if at.byte == byte and 0 <= column - at.column < looked.group_columns]
-    held = (_describe_factor(looked, row, factor) for factor in factors for row in range(looked.rows))
+    firsts = ((factor, selected.locate_factor(0, factor)) for factor in range(selected.k // selected.block))
+    factors = [n for n, at in firsts if at.byte == byte and 0 <= column - at.column < selected.group_columns]
+    held = (_describe_factor(selected, row, factor) for factor in factors for row in range(selected.rows))
     found = (one for one in held if one["column"] == column and lane in one["lanes"])
-    columns = f"columns {looked.column} to {looked.column + looked.columns - 1}"
+    columns = f"columns {selected.column} to {selected.column + selected.columns - 1}"
     return _require_found(_locate(text, of, found), f"They take lanes 0 to 127 of {columns}, 4 bytes each.")
 
 

@@ -70,17 +70,19 @@ def find_owners(op: Operand, coordinates: str) -> ElementOwners:
     parts = [parse_digits(part.strip()) for part in coordinates.split(",")]
     coords = [part[0] for part in parts if part]
     if len(coords) != len(parts) or len(coords) < 2:
+        example = [str(min(number, op.extents[axis] - 1)) for axis, number in zip(op.axes, (3, 2, 1), strict=False)]
         raise LayoutError(
             "bad_coordinate",
             f"'{shorten_value(coordinates)}' is not an element.",
-            f"Write {','.join(op.axes)}, e.g. 3,2.",
+            f"Write {','.join(op.axes)}, e.g. {','.join(example)}.",
             "at",
         )
     if len(coords) != len(op.axes):
         raise LayoutError(
             "bad_coordinate",
-            f"'{shorten_value(coordinates)}' has {len(coords)} numbers.",
-            f"{op.name.upper()} takes {', '.join(op.axes)}.",
+            f"'{shorten_value(coordinates)}' has {len(coords)} numbers, but an element of {op.name.upper()} has"
+            f" {len(op.axes)}.",
+            f"Write {','.join(op.axes)}.",
             "at",
         )
     for axis, number in zip(op.axes, coords, strict=True):

@@ -51,7 +51,7 @@ def refuse_extra(extra: str, missing: list[str]) -> LayoutError:
     """Return the error for modules of an extra that are not installed."""
     verb = "is" if len(missing) == 1 else "are"
     message = f"This needs {', '.join(missing)}, which {verb} not installed."
-    return LayoutError("not_installed", message, f"Install the extra '{extra}': {say_install(extra)}.")
+    return LayoutError("not_installed", message, f"Install the extra '{extra}': {format_install_command(extra)}.")
 
 
 def refuse_module(module: str) -> LayoutError:
@@ -64,6 +64,6 @@ def refuse_module(module: str) -> LayoutError:
     return LayoutError("not_installed", f"This needs {module}, which is not installed.", hint)
 
 
-def say_install(extra: str) -> str:
+def format_install_command(extra: str) -> str:
     """Return the command that installs an extra."""
     return f"pip install 'lanescope[{extra}]'"

@@ -18,7 +18,7 @@ from typing import Any
 
 from lanescope.app.hardware.pool import WorkerQueue
 from lanescope.app.kit import picture_worker
-from lanescope.app.kit.extras import list_missing, say_install
+from lanescope.app.kit.extras import format_install_command, list_missing
 from lanescope.app.kit.picture_worker import FAMILY
 from lanescope.errors import LayoutError
 
@@ -30,7 +30,7 @@ SERVED_LABELS = {
     "pdf": 4096,
 }  # a server draws these in a few seconds; a PDF with 16,384 took 13 s and 120 MB
 LAST_GLYPH = "\u2fff"  # from here on the shipped font has no glyphs: Chinese, Japanese, Korean
-HINT = say_install("pictures")
+HINT = format_install_command("pictures")
 
 
 @lru_cache(maxsize=1)

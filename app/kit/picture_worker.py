@@ -1,7 +1,7 @@
-"""PNG and PDF from SVG, in this process, or as a program for a server: a line of JSON in, a line of JSON out.
+"""PNG and PDF from SVG, in this process, or as a program that a server starts: a line of JSON in, a line of JSON out.
 
-resvg and svg2pdf hold Python's lock while they draw, up to seconds: in the server's process nothing else would be
-answered meanwhile. Imports nothing else of the project, so that the process stays small.
+resvg and svg2pdf hold Python's lock while they draw, for up to seconds: in the server's own process, no other request
+would be answered. Imports nothing else of the project, so that the process stays small.
 """
 
 from __future__ import annotations
@@ -47,21 +47,21 @@ def serve_requests() -> None:
     print(json.dumps({"ready": True}), flush=True)
     for line in sys.stdin:
         message = json.loads(line)
-        asked = message["request"]
+        request = message["request"]
         try:
-            raw = (
-                render_png(asked["svg"], asked["scale"], asked["fonts"])
-                if asked["form"] == "png"
-                else render_pdf(asked["svg"], asked["fonts"])
+            picture = (
+                render_png(request["svg"], request["scale"], request["fonts"])
+                if request["form"] == "png"
+                else render_pdf(request["svg"], request["fonts"])
             )
-            reply: dict[str, object] = {"result": {"base64": base64.b64encode(raw).decode()}}
+            reply: dict[str, object] = {"result": {"base64": base64.b64encode(picture).decode()}}
         except Exception as error:
             text = f"{type(error).__name__}: {error}"[:600]
             reply = {
                 "error": {
                     "code": "picture_failed",
                     "message": text,
-                    "hint": "SVG and TeX need no drawing.",
+                    "hint": "Choose SVG or TeX, which need no renderer.",
                     "field": "form",
                 }
             }

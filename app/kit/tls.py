@@ -17,9 +17,7 @@ def _make_error(name: str, path: str, why: str, allowed: str) -> Exception:
 
 
 def check_tls(ca: str, cert: str, key: str) -> None:
-    """Raise LayoutError, naming the setting, if a file cannot be read, has the wrong content, or if they do not match
-    each other.
-    """
+    """Raise LayoutError, which names the setting, for a file that cannot be used or does not belong to the others."""
     for name, path in zip(NAMES, (ca, cert, key), strict=True):
         try:
             with Path(path).open("rb") as file:
@@ -40,8 +38,8 @@ def check_tls(ca: str, cert: str, key: str) -> None:
             hint = "Name the key that belongs to the certificate."
             raise _make_error("tls_key", key, "it is not the key of tls_cert", hint) from None
         name, path = _find_unreadable(cert, key)
-        hint = "Name a file in PEM format; a key without a passphrase."
-        raise _make_error(name, path, "it holds none that can be used", hint) from None
+        what = "certificate" if name == "tls_cert" else "key without a passphrase"
+        raise _make_error(name, path, f"it holds no usable {what}", "Name a file in PEM format.") from None
     try:
         _check_handshake(*sides)
     except ssl.SSLCertVerificationError as error:
@@ -49,12 +47,12 @@ def check_tls(ca: str, cert: str, key: str) -> None:
             "tls_cert",
             cert,
             error.verify_message,
-            "A certificate that the authority of tls_ca signed, for servers and for clients.",
+            "Name a certificate for servers and clients that the authority of tls_ca signed.",
         ) from None
 
 
 def _make_context(purpose: ssl.Purpose, ca: str) -> ssl.SSLContext:
-    """Return a context as Dask makes it: both sides show a certificate, and host names are not compared."""
+    """Return a context like Dask's: both sides present a certificate, and host names are not checked."""
     context = ssl.create_default_context(purpose, cafile=ca)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_REQUIRED
@@ -71,7 +69,7 @@ def _find_unreadable(cert: str, key: str) -> tuple[str, str]:
 
 
 def _check_handshake(client: ssl.SSLContext, server: ssl.SSLContext) -> None:
-    """Connect to itself in memory, to check that certificate, key and CA belong together."""
+    """Perform a handshake in memory, to check that certificate, key and CA belong together."""
     up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
     ends: list[Any] = [client.wrap_bio(down, up), server.wrap_bio(up, down, server_side=True)]
     for _ in range(3):  # a handshake takes at most two flights per side

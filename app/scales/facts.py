@@ -27,7 +27,7 @@ class ScaleQuestion:
 
     kind: str = word_field(KINDS_SCALED, "Kind", "The kind of the MMA.")
     scale_vec: str = word_field(
-        tuple(FACTORS), "Scale vector", "Scale factors a row has in one MMA; the kind's first where it is empty.", ""
+        tuple(FACTORS), "Scale vector", "Scale factors per row in one MMA; the kind's first if empty.", ""
     )
     cta_group: str = cta_group()
     sparse: bool = sparse()
@@ -40,7 +40,7 @@ class ScaleQuestion:
     shared: int = number_field(
         0, "First byte of shared memory", "The byte of shared memory where A's factors begin; B's follow them."
     )
-    side: str = word_field(("a", "b"), "Look at factor of", "Whose factor is looked at.", called={"a": "A", "b": "B"})
+    side: str = word_field(("a", "b"), "Factor of", "The operand of the selected factor.", called={"a": "A", "b": "B"})
     row: int = number_field(37, "Row of A or column of B", "Row of A, or column of B.")
     factor: int = number_field(5, "Factor", "Number of the factor along K.")
     target: str = target_field()
@@ -99,7 +99,8 @@ class ScaleHeld:
     byte: int
     step: Annotated[int, Description("The MMA of the tile that reads it.")]
     shared: Annotated[
-        int | None, Description("Byte of shared memory, counted as the request's `shared`; left out where it is open.")
+        int | None,
+        Description("Byte of shared memory, counted as the request's `shared`; left out if it is not documented."),
     ] = make_optional_field()
 
 
@@ -114,7 +115,7 @@ class ScaleFactors:
     a: ScaleSide
     b: ScaleSide
     copy: Annotated[str, Description("The PTX text of the copies.")]
-    copies: Annotated[list[ScaleCopy], Description("Empty where they are open.")]
+    copies: Annotated[list[ScaleCopy], Description("Empty if they are not documented.")]
     steps: list[ScaleStep]
     held: ScaleHeld
     evidence: str
@@ -135,12 +136,12 @@ class ScaleTile:
         return self.a.mma
 
     @property
-    def looked(self) -> ScaleOperand:
+    def selected(self) -> ScaleOperand:
         return self.a if self.side == "a" else self.b
 
     @property
-    def open(self) -> bool:
-        """Return whether the copies are undetermined."""
+    def copies_open(self) -> bool:
+        """Return whether the copies are not documented."""
         return self.a.split
 
 
@@ -165,7 +166,7 @@ def scale_factors(question: ScaleQuestion) -> ScaleFactors:
     """
     tile = parse_tile(question)
     mma = tile.mma
-    location = tile.looked.locate_factor(tile.row, tile.factor)
+    location = tile.selected.locate_factor(tile.row, tile.factor)
     return ScaleFactors(
         kind=mma.kind.name,
         scale_vec=mma.scale_vec,
@@ -182,7 +183,7 @@ def scale_factors(question: ScaleQuestion) -> ScaleFactors:
             factor=tile.factor,
             row_major=location.row_major,
             atoms=location.atoms,
-            shared=None if location.shared is None else tile.looked.shared + location.shared,
+            shared=None if location.shared is None else tile.selected.shared + location.shared,
             lanes=location.lanes,
             column=location.column,
             byte=location.byte,
@@ -206,7 +207,7 @@ def _build_side(operand: ScaleOperand) -> ScaleSide:
 
 
 def list_copies(tile: ScaleTile) -> list[ScaleCopy]:
-    """Return the copies of both operands; [] if they are undetermined."""
+    """Return the copies of both operands; [] if they are not documented."""
     return [
         ScaleCopy(
             operand=name,
@@ -218,7 +219,7 @@ def list_copies(tile: ScaleTile) -> list[ScaleCopy]:
             column=copy.column,
         )
         for name, side in (("a", tile.a), ("b", tile.b))
-        for copy in ([] if tile.open else side.list_copies())
+        for copy in ([] if tile.copies_open else side.list_copies())
     ]
 
 

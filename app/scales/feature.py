@@ -19,14 +19,14 @@ def build_factor_context(question: ScaleQuestion, answer: ScaleFactors) -> dict[
     tile = facts.parse_tile(question)
     issue_code = (
         ""
-        if tile.open
+        if tile.copies_open
         else code.render_issue(tile.a, [*tile.a.list_copies(), *tile.b.list_copies()], facts.list_steps(tile))
     )
     return {
         "shown": {"scale_vec": tile.mma.scale_vec},
         "choices": {"scale_vec": tile.mma.kind.scaled},
         "title": f"kind::{answer.kind}, scale_vec::{answer.scale_vec}: 1 factor = {answer.block} elements of K",
-        "open": scaling.OPEN_COPIES if tile.open else "",
+        "open": scaling.OPEN_COPIES if tile.copies_open else "",
         "order": code.render_order(),
         "issue": issue_code,
         "register": code.render_register(tile.a.per_step),
@@ -36,8 +36,8 @@ def build_factor_context(question: ScaleQuestion, answer: ScaleFactors) -> dict[
 def draw_factor(question: ScaleQuestion, answer: ScaleFactors) -> str:
     """Return the picture of one factor in three memories."""
     tile = facts.parse_tile(question)
-    svg = draw.draw_scales(tile.looked, tile.row, tile.factor, tile.looked.locate_factor(tile.row, tile.factor))
-    window = draw.find_window(tile.looked, tile.row, tile.factor)
+    svg = draw.draw_scales(tile.selected, tile.row, tile.factor, tile.selected.locate_factor(tile.row, tile.factor))
+    window = draw.find_window(tile.selected, tile.row, tile.factor)
     return point_at_sheets(svg, list_sheets(window, tile.side.upper(), tile.row, tile.factor), GROUP)
 
 

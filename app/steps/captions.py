@@ -82,12 +82,12 @@ def build_timeline(product: Product, further: list[Phase[StepperStep]]) -> tuple
     """Return the phases and steps of a product, followed by those after it."""
     parts: list[Phase[StepperStep]] = [("Memory as stored", 2.7, _list_memory_steps(product))]
     for name, loaded in product.loaded.items():
-        steps = [make_step("addresses", 0, "addresses", _say_addresses(product, loaded), name)]
+        steps = [make_step("addresses", 0, "addresses", _caption_addresses(product, loaded), name)]
         for n, move in enumerate(loaded.moves):
             at = f"phase {move.phase + 1} · row {move.row}" if loaded.is_matrix_load else f"load {n + 1}"
             if len({m.turn for m in loaded.moves}) > 1:
                 at = f"turn {move.turn + 1} · {at}"
-            steps.append(make_step("move", n, at, _say_move(loaded, n), name))
+            steps.append(make_step("move", n, at, _caption_move(loaded, n), name))
         weight = 5.6 if len(steps) > 20 else 3.4
         parts.append((f"{format_load(loaded.load)} · {name.upper()}", weight, steps))
     parts.append(("Multiply", 3.4, [_make_k_step(product, n) for n in range(len(product.groups))]))
@@ -134,7 +134,7 @@ def format_lanes(lanes: list[int]) -> str:
 
 def _list_memory_steps(product: Product) -> list[StepperStep]:
     swizzled = [one for one in product.loaded.values() if one.where.placed and one.where.placed.xor.bits]
-    plain = make_step("plain", 0, "before the XOR" if swizzled else "no swizzle", _say_plain(product))
+    plain = make_step("plain", 0, "before the XOR" if swizzled else "no swizzle", _caption_plain(product))
     return [plain, *(make_xor_step(one) for one in swizzled[:1])]
 
 
@@ -143,28 +143,28 @@ def format_swizzle(loaded: LoadedOperand) -> str:
     return f"{mode.name} swizzle" if mode.name != "none" else str(loaded.where.placed and loaded.where.placed.xor)
 
 
-def _say_plain(product: Product) -> str:
+def _caption_plain(product: Product) -> str:
     a, b = product.loaded["a"], product.loaded["b"]
     first, last = a.k_first, a.k_first + (a.operand.col_count) - 1
     stored = "stored columns" if a.operand.sparsity else "k"
     return (
-        f"Shared memory in lines of 128 bytes, 8 chunks of 16 bytes. A is stored {_say_major(a)}, B"
-        f" {_say_major(b)}; this"
+        f"Shared memory in lines of 128 bytes, 8 chunks of 16 bytes. A is stored {_describe_major(a)}, B"
+        f" {_describe_major(b)}; this"
         f" product reads the coloured chunks, which hold {stored} {first}–{last} of A."
     )
 
 
-def _say_major(loaded: LoadedOperand) -> str:
+def _describe_major(loaded: LoadedOperand) -> str:
     along = "K" if loaded.major == "K" else "M" if loaded.operand.name == "a" else "N"
     return f"with {along} contiguous"
 
 
 def make_xor_step(loaded: LoadedOperand) -> StepperStep:
     """Return the step in which an operand's chunks move to their swizzled places."""
-    return make_step("xor", 1, format_swizzle(loaded), _say_xor(loaded))
+    return make_step("xor", 1, format_swizzle(loaded), _caption_xor(loaded))
 
 
-def _say_xor(loaded: LoadedOperand) -> str:
+def _caption_xor(loaded: LoadedOperand) -> str:
     placed, name = loaded.where.placed, loaded.operand.name.upper()
     assert placed is not None
     unit = (placed.xor.base - 4 - 3, placed.xor.shift)
@@ -180,7 +180,7 @@ def _say_xor(loaded: LoadedOperand) -> str:
 # loads ----------------------------------------------------------------------------------------------------------------
 
 
-def _say_addresses(product: Product, loaded: LoadedOperand) -> str:
+def _caption_addresses(product: Product, loaded: LoadedOperand) -> str:
     name = loaded.operand.name.upper()
     if not loaded.is_matrix_load:
         size = loaded.moves[0].size
@@ -232,7 +232,7 @@ def format_span(numbers: Iterable[int]) -> str:
     return str(found[0]) if len(found) == 1 else f"{found[0]}…{found[-1]}"
 
 
-def _say_move(loaded: LoadedOperand, number: int) -> str:
+def _caption_move(loaded: LoadedOperand, number: int) -> str:
     move = loaded.moves[number]
     wrong = [slot for slot in move.slots if loaded.got[slot] != loaded.holds[slot]]
     if not loaded.is_matrix_load:
@@ -241,11 +241,11 @@ def _say_move(loaded: LoadedOperand, number: int) -> str:
         text = f"Every lane loads {move.size} bytes into {held}: lane 0 from {first}, lane 1 from {second}."
         text += "" if wrong else f" This load takes {format_count(move.wavefronts, 'wavefront')}."
     else:
-        text = say_row(loaded, move) + say_banks(loaded, number, "phase")
-    return text + (f" ✗ {say_wrong(loaded, wrong)}" if wrong else "")
+        text = caption_row(loaded, move) + caption_banks(loaded, number, "phase")
+    return text + (f" ✗ {caption_wrong_slot(loaded, wrong)}" if wrong else "")
 
 
-def say_row(loaded: LoadedOperand, move: StepperMove) -> str:
+def caption_row(loaded: LoadedOperand, move: StepperMove) -> str:
     """Return a sentence about the elements that one address loads, and where they go."""
     return (
         f"Lane {move.lanes[0]} gives `{format_address(move.addresses[0])}`: the 16 bytes there are"
@@ -266,7 +266,7 @@ def _format_registers(loaded: LoadedOperand, move: StepperMove) -> str:
     return f"R{format_range(min(registers), max(registers))}"
 
 
-def say_banks(loaded: LoadedOperand, number: int, called: str) -> str:
+def caption_banks(loaded: LoadedOperand, number: int, called: str) -> str:
     """Return a sentence about the bank conflicts of 8 rows, at the last of them; "" if not measured. called: what
     the 8 rows form.
     """
@@ -295,7 +295,7 @@ def list_mismatches(loaded: LoadedOperand, numbers: Any) -> list[StepperMismatch
     return found
 
 
-def say_wrong(loaded: LoadedOperand, wrong: list[int]) -> str:
+def caption_wrong_slot(loaded: LoadedOperand, wrong: list[int]) -> str:
     slot = wrong[0]
     lane, value = divmod(slot, loaded.operand.values)
     got = int(loaded.got[slot])
@@ -360,7 +360,7 @@ def list_row_steps(d: Operand, name: str, operand: str) -> list[StepperStep]:
         ]
         rows = f"{first}–{first + size - 1}"
         caption = (
-            f"Rows {rows} of {name} are {say_registers(registers)} as {d.element.name}: lane {lane} holds"
+            f"Rows {rows} of {name} are {name_registers(registers)} as {d.element.name}: lane {lane} holds"
             f" {' and '.join((', '.join(own[:-1]), own[-1])) if len(own) > 1 else own[0]}."
         )
         steps.append(make_step("out", n, f"rows {rows}", caption, operand))
@@ -376,7 +376,7 @@ def _list_out_steps(d: Operand, types: Mapping[str, str]) -> list[StepperStep]:
     return [*list_row_steps(d, "D", "d"), make_step("done", 0, "accumulators", done, "d")]
 
 
-def say_registers(registers: list[int]) -> str:
+def name_registers(registers: list[int]) -> str:
     names = [f"R{n}" for n in registers]
     if len(names) == 1:
         return f"register {names[0]}"

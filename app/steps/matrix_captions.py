@@ -10,6 +10,9 @@ from lanescope.app.steps.captions import (
     Phase,
     StepperPhase,
     StepperStep,
+    caption_banks,
+    caption_row,
+    caption_wrong_slot,
     describe_holders,
     format_address,
     format_lanes,
@@ -20,9 +23,6 @@ from lanescope.app.steps.captions import (
     make_step,
     make_xor_step,
     place_steps,
-    say_banks,
-    say_row,
-    say_wrong,
 )
 from lanescope.app.steps.matrix_moves import MovedTile
 from lanescope.app.steps.stored import StepperMove
@@ -51,11 +51,11 @@ def _make_step(kind: str, index: int, at: str, caption: str) -> StepperStep:
 
 def _list_memory_steps(moved: MovedTile) -> list[StepperStep]:
     swizzled = bool(moved.placed.xor.bits)
-    plain = _make_step("plain", 0, "before the XOR" if swizzled else "no swizzle", _say_plain(moved))
+    plain = _make_step("plain", 0, "before the XOR" if swizzled else "no swizzle", _caption_plain(moved))
     return [plain, make_xor_step(moved)] if swizzled else [plain]
 
 
-def _say_plain(moved: MovedTile) -> str:
+def _caption_plain(moved: MovedTile) -> str:
     op = moved.operand
     block = _describe_block(moved)
     packed = (
@@ -86,13 +86,13 @@ def _describe_block(moved: MovedTile) -> str:
 
 
 def _list_travel_steps(moved: MovedTile) -> list[StepperStep]:
-    steps = [_make_step("addresses", 0, "addresses", _say_addresses(moved))]
+    steps = [_make_step("addresses", 0, "addresses", _caption_addresses(moved))]
     for n, move in enumerate(moved.moves):
-        steps.append(_make_step("move", n, f"matrix {move.phase} · row {move.row}", _say_move(moved, n)))
+        steps.append(_make_step("move", n, f"matrix {move.phase} · row {move.row}", _caption_move(moved, n)))
     return steps
 
 
-def _say_addresses(moved: MovedTile) -> str:
+def _caption_addresses(moved: MovedTile) -> str:
     count = len(moved.moves)
     rest = "" if count == 32 else f" The addresses of lanes {format_range(count, 31)} are not used."
     rows = sum(move.phase == 0 for move in moved.moves)
@@ -109,7 +109,7 @@ def _say_addresses(moved: MovedTile) -> str:
     )
 
 
-def _say_move(moved: MovedTile, number: int) -> str:
+def _caption_move(moved: MovedTile, number: int) -> str:
     move = moved.moves[number]
     wrong = [slot for slot in move.slots if moved.got[slot] != moved.holds[slot]]
     if moved.stores:
@@ -118,12 +118,12 @@ def _say_move(moved: MovedTile, number: int) -> str:
             f" from {describe_holders(moved, move)}, and are stored in the 16 bytes there."
         )
     else:
-        text = say_row(moved, move)
-    text += say_banks(moved, number, "matrix")
+        text = caption_row(moved, move)
+    text += caption_banks(moved, number, "matrix")
     if wrong:
-        text += f" ✗ {_say_misplaced(moved, wrong[0]) if moved.stores else say_wrong(moved, wrong)}"
+        text += f" ✗ {_caption_misplaced(moved, wrong[0]) if moved.stores else caption_wrong_slot(moved, wrong)}"
     if moved.stores and move.addresses[0] in moved.shared_addresses:
-        text += f" ✗ {_say_twice(moved, move)}"
+        text += f" ✗ {_caption_twice(moved, move)}"
     return text
 
 
@@ -134,7 +134,7 @@ def _format_held(moved: MovedTile, slots: list[int]) -> str:
     return ", ".join(f"S[{row}][{format_span(col for _, col in run)}]" for row, run in runs)
 
 
-def _say_misplaced(moved: MovedTile, slot: int) -> str:
+def _caption_misplaced(moved: MovedTile, slot: int) -> str:
     lane, value = divmod(slot, moved.operand.values)
     got = int(moved.got[slot])
     place = f"where {format_stored(moved, got)} belongs" if got >= 0 else "outside S"
@@ -144,7 +144,7 @@ def _say_misplaced(moved: MovedTile, slot: int) -> str:
     )
 
 
-def _say_twice(moved: MovedTile, move: StepperMove) -> str:
+def _caption_twice(moved: MovedTile, move: StepperMove) -> str:
     lanes = [one.lanes[0] for one in moved.moves if one.addresses == move.addresses]
     return f"Lanes {format_lanes(lanes)} give the same address: which row stays there is not defined."
 
@@ -160,12 +160,12 @@ def list_matrix_slots(moved: MovedTile) -> list[list[int]]:
 
 def _list_register_steps(moved: MovedTile) -> list[StepperStep]:
     return [
-        _make_step("out", m, f"matrix {m}", _say_matrix(moved, m, slots))
+        _make_step("out", m, f"matrix {m}", _caption_matrix(moved, m, slots))
         for m, slots in enumerate(list_matrix_slots(moved))
     ]
 
 
-def _say_matrix(moved: MovedTile, number: int, slots: list[int]) -> str:
+def _caption_matrix(moved: MovedTile, number: int, slots: list[int]) -> str:
     op = moved.operand
     registers = sorted({op.register_of(slot % op.values)[0] for slot in slots})
     rows, cols = zip(*(moved.get_element(int(moved.holds[slot])) for slot in slots), strict=True)

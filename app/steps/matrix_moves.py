@@ -18,9 +18,9 @@ from lanescope.app.steps.stored import LINE_BYTES, LoadedOperand, StepperMove, g
 from lanescope.cxx import formula
 from lanescope.descriptor.matrix import WINDOW_BYTES
 from lanescope.errors import LayoutError
-from lanescope.product.move_plan import PACKED_BITS
 from lanescope.ptx.digits import PatternDigit
 from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.ptx.table.movement import PACKED_BITS
 from lanescope.shared import banks
 from lanescope.shared.pieces import ROW_BYTES
 from lanescope.shared.storage import BitPlacement, Storage

@@ -24,11 +24,18 @@ from lanescope.ptx.instruction import Instruction
 FIELDS = tuple(name for name in options_of(MatrixStepperQuestion) if name not in ("instruction", "storage"))
 LABELS = labels_of(MatrixStepperQuestion)
 STORAGE = CHAIN_STORAGE | {"pitch_bytes": "128", "swizzle": "128B", "swizzle_by": "address"}
-OF_ONE_FORM = ("matrices", "first_col", "addresses", "values", "pin", "step")  # fields that another form may not have
+FORM_FIELDS = (
+    "matrices",
+    "first_col",
+    "addresses",
+    "values",
+    "pin",
+    "step",
+)  # not carried to another form of the instruction
 
 
 def answer_query(instruction: Instruction, query: Mapping[str, str]) -> MatrixStepper:
-    """Return the answer to an address. LayoutError names the wrong field."""
+    """Return the stepper that a page's query asks for. LayoutError names the wrong field."""
     given: dict[str, Any] = {name: query[name] for name in FIELDS if query.get(name)}
     if query.get("s_kind"):
         given["storage"] = parse_storage(collect_storage(query, STORAGE), "K")
@@ -53,8 +60,8 @@ def build_matrix_view(instruction: Instruction, query: Mapping[str, str]) -> dic
     }
     try:
         stepper = answer_query(instruction, query)
-    except LayoutError as refused:
-        error, stepper = refused, answer_query(instruction, {})
+    except LayoutError as wrong_query:
+        error, stepper = wrong_query, answer_query(instruction, {})
     context |= {"error": error, "storage_form": build_form(spec, but=("inner",), error=error)}
     return context | build_stage(stepper, query) | {"held": _format_values(stepper)}
 
@@ -69,13 +76,13 @@ def _format_values(steps: MatrixStepper) -> list[str]:
 
 
 def _list_forms(instruction: Instruction, query: dict[str, str]) -> Iterator[list[tuple[str, str, bool]]]:
-    """Yield the switches of the page: (text, address, whether it is the current form) each."""
-    others = {name: value for name, value in query.items() if name not in OF_ONE_FORM}
-    plain, count = instruction.ptx.replace(".trans", ""), f".x{instruction.counts['x']}"
-    turned = plain.replace(count, f"{count}.trans")
+    """Yield the page's groups of links to other forms: (text, address, whether it is the current form)."""
+    others = {name: value for name, value in query.items() if name not in FORM_FIELDS}
+    straight, count = instruction.ptx.replace(".trans", ""), f".x{instruction.counts['x']}"
+    transposed = straight.replace(count, f"{count}.trans")
     yield [
         (words, links.link_steps(one, query), one.ptx == instruction.ptx)
-        for words, ptx in (("without .trans", plain), (".trans", turned))
+        for words, ptx in (("without .trans", straight), (".trans", transposed))
         if (one := _find(ptx))
     ]
     yield [
@@ -86,7 +93,7 @@ def _list_forms(instruction: Instruction, query: dict[str, str]) -> Iterator[lis
 
 
 def _link_inverse(instruction: Instruction) -> tuple[str, str] | None:
-    """Return the (name, address) of the store of a load, or the load of a store."""
+    """Return the (name, address) of the store that undoes a load, or of the load that undoes a store."""
     opcode = "stmatrix" if instruction.family.loads else "ldmatrix"
     other = _find(instruction.ptx.replace(instruction.syntax.opcode, opcode))
     return (format_load(other.ptx), links.link_steps(other, {})) if other else None

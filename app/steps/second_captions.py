@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lanescope.app.hardware.user_matrices import format_number
-from lanescope.app.steps.captions import Phase, StepperStep, format_element, list_row_steps, make_step, say_registers
+from lanescope.app.steps.captions import Phase, StepperStep, format_element, list_row_steps, make_step, name_registers
 from lanescope.app.steps.second import ConvertedOperand, SecondProduct
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
@@ -17,16 +17,16 @@ def list_second_phases(first: Instruction, then: SecondProduct) -> list[Phase[St
     lanes.
     """
     second = catalog.find(then.ptx)
-    meet = _make_step("meet", 0, "lanes", _say_meeting(first, second, then))
+    meet = _make_step("meet", 0, "lanes", _caption_meeting(first, second, then))
     if not then.a:
         return [("D becomes A", 2.0, [meet])]
     a, d = second.operands["a"], second.operands["d"]
     become = [
-        _make_step("become", n, f"{A} R{n}", _say_register(first.operands["d"], a, then, then.a, n))
+        _make_step("become", n, f"{A} R{n}", _caption_register(first.operands["d"], a, then, then.a, n))
         for n in range(a.registers)
     ]
     products = [
-        _make_step("k", k, f"k = {k} of 0–{second.sizes['k'] - 1}", _say_product(first, second, then, k))
+        _make_step("k", k, f"k = {k} of 0–{second.sizes['k'] - 1}", _caption_product(first, second, then, k))
         for k in range(second.sizes["k"])
     ]
     done = (
@@ -41,7 +41,7 @@ def _make_step(kind: str, index: int, at: str, caption: str) -> StepperStep:
     return make_step(kind, index, at, caption, "then")
 
 
-def _say_meeting(first: Instruction, second: Instruction, then: SecondProduct) -> str:
+def _caption_meeting(first: Instruction, second: Instruction, then: SecondProduct) -> str:
     a = second.operands["a"]
     text = f"D becomes {A}, A of `{second.ptx}` ({a.row_count} × {a.col_count}, {a.element.name}): "
     if not (first.family.specified and second.family.specified):
@@ -65,13 +65,13 @@ def _say_meeting(first: Instruction, second: Instruction, then: SecondProduct) -
     return f"{text} {then.total - then.stay} elements need a shuffle; no order of K avoids it."
 
 
-def _say_register(d: Operand, a: Operand, then: SecondProduct, made: ConvertedOperand, number: int) -> str:
+def _caption_register(d: Operand, a: Operand, then: SecondProduct, made: ConvertedOperand, number: int) -> str:
     """Return a sentence that names the registers of D from which a register of A is packed, for one lane."""
     mine = [value for value in range(a.values) if a.register_of(value)[0] == number]
     slots = [EXAMPLE_LANE * a.values + value for value in mine]
     tile = int(made.tile[slots[0]])
     registers = sorted({d.register_of(int(made.value[slot]))[0] for slot in slots})
-    source = f"{say_registers(registers)} of D" + (f" tile {tile}" if then.tiles > 1 else "")
+    source = f"{name_registers(registers)} of D" + (f" tile {tile}" if then.tiles > 1 else "")
     same_bits = all(
         d.register_of(int(made.value[slot]))[1] == a.register_of(value)[1]
         for slot, value in zip(slots, mine, strict=True)
@@ -92,7 +92,7 @@ def _say_register(d: Operand, a: Operand, then: SecondProduct, made: ConvertedOp
     return f"{text} Lane {EXAMPLE_LANE}: {', '.join(packed)}."
 
 
-def _say_product(first: Instruction, second: Instruction, then: SecondProduct, k: int) -> str:
+def _caption_product(first: Instruction, second: Instruction, then: SecondProduct, k: int) -> str:
     columns = first.sizes["n"]
     tile = f" tile {k // columns}" if then.tiles > 1 else ""
     note = f" {B} is loaded from shared memory as B was; {D} begins as 0." if k == 0 else ""

@@ -21,8 +21,8 @@ from lanescope.app.steps.captions import (
     place_steps,
 )
 from lanescope.app.steps.described import LINES_OF_CORE, AddressTerms, DescribedOperand
-from lanescope.app.steps.wgmma_fields import explain_line, mark_field, name_mn, say_field
-from lanescope.app.steps.wgmma_registers import say_next, say_warp
+from lanescope.app.steps.wgmma_fields import caption_field, explain_line, mark_field, name_mn
+from lanescope.app.steps.wgmma_registers import caption_next_step, caption_warp
 from lanescope.descriptor.matrix import Descriptor, find_inert_fields
 from lanescope.ptx.instruction import WARP, Instruction, Operand
 
@@ -187,14 +187,14 @@ def _list_memory_steps(product: DescribedProduct) -> list[WgmmaStep]:
     if swizzled:
         modes = {one.stored[0].mode.name: one for one in swizzled}
         steps.append(
-            _make_step("xor", " and ".join(modes), " ".join(_say_xor(value) for value in modes.values()), index=1)
+            _make_step("xor", " and ".join(modes), " ".join(_caption_xor(value) for value in modes.values()), index=1)
         )
     return steps
 
 
 def _list_hold_steps(product: DescribedProduct, operand: Operand) -> list[WgmmaStep]:
     warps = range(operand.threads // WARP.threads)
-    return [_make_step("hold", f"warp {warp}", say_warp(operand, warp), "a", warp, warp=warp) for warp in warps]
+    return [_make_step("hold", f"warp {warp}", caption_warp(operand, warp), "a", warp, warp=warp) for warp in warps]
 
 
 def _describe_storage(operand: DescribedOperand) -> str:
@@ -203,7 +203,7 @@ def _describe_storage(operand: DescribedOperand) -> str:
     return f"{'K' if operand.side.major == 'K' else name_mn(operand)}-major {pattern}"
 
 
-def _say_xor(operand: DescribedOperand) -> str:
+def _caption_xor(operand: DescribedOperand) -> str:
     mode, xor = operand.stored[0].mode, operand.placed.xor
     terms = xor.list_terms()  # in bits
     moved = format_range(terms[0][0] - 3, terms[-1][0] - 3)
@@ -226,7 +226,7 @@ def _list_field_steps(product: DescribedProduct, name: str) -> list[WgmmaStep]:
         _make_step(
             "field",
             field.title or field.name,
-            say_field(one, word, field, unread.get(field.name, "")),
+            caption_field(one, word, field, unread.get(field.name, "")),
             operand=name,
             index=n,
             marks=() if field.name in unread else mark_field(one, field.name),
@@ -251,7 +251,7 @@ def _make_read_step(product: DescribedProduct, name: str, number: int, move: Wgm
     span = product.format_k(low, high)
     where = _format_terms(terms)
     xored = f", and the XOR with {terms.xor} makes `{format_address(terms.address)}`" if terms.xor else ""
-    wrong = _say_wrong(product, name, elements, 0)
+    wrong = _caption_wrong_elements(product, name, elements, 0)
     if move.line >= 0:
         begins = f"Line {line} of the core matrix of {rows} and k {span}: {where}{xored}."
         gives = (
@@ -282,7 +282,7 @@ def _format_block(product: DescribedProduct, name: str, elements: Any, k: int) -
     return f"{name.upper()}[{row}][{col}]"
 
 
-def _say_wrong(product: DescribedProduct, name: str, elements: Any, step: int) -> str:
+def _caption_wrong_elements(product: DescribedProduct, name: str, elements: Any, step: int) -> str:
     """Return a sentence about the elements of a K step that are read from elsewhere, and what the first of them
     gets.
     """
@@ -356,7 +356,7 @@ def _make_advance_step(product: DescribedProduct, step: int) -> WgmmaStep:
     rest = "; the other fields stay as they are" if same else "; other fields change, too"
     text = f"The next `wgmma` takes K step {step}. {', '.join(parts)}{rest}."
     if product.register_operand:
-        text += f" {say_next(product.register_operand, step)}."
+        text += f" {caption_next_step(product.register_operand, step)}."
     return _make_step(
         "advance", f"K step {step} · descriptor{'s' * (len(product.operands) > 1)}", text, index=step, k_step=step
     )
@@ -375,7 +375,7 @@ def _make_whole_read_step(product: DescribedProduct, step: int) -> WgmmaStep:
     )
     for name, one in product.operands.items():
         elements = np.arange(one.side.mn * one.view.k)
-        text += _say_wrong(product, name, elements, step)
+        text += _caption_wrong_elements(product, name, elements, step)
     return _make_step("read", f"K step {step} · core matrices", text, index=step, k_step=step)
 
 

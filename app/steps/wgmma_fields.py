@@ -1,4 +1,4 @@
-"""Captions of the descriptor's fields: the distance of each in shared memory."""
+"""Captions of the descriptor's fields: the address or distance in shared memory that each one gives."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lanescope.bits import BitField
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.shared.swizzle import Mode
 
-# what a stride connects, by (major, swizzled): K-major, MN-major and mode none differ
+# what a stride leads to, by (major, whether the mode swizzles, field)
 STRIDES: dict[tuple[str, bool, str], str] = {
     ("K", False, "lbo"): "from one core matrix to the next along K",
     ("K", False, "sbo"): "from 8 rows of {mn} to the next 8",
@@ -21,8 +21,8 @@ STRIDES: dict[tuple[str, bool, str], str] = {
 }
 
 
-def say_field(operand: DescribedOperand, word: Descriptor, field: BitField, unread: str) -> str:
-    """Return a sentence about a field's value and effect. unread: why it is not read."""
+def caption_field(operand: DescribedOperand, word: Descriptor, field: BitField, unread: str) -> str:
+    """Return a sentence about a field's value and effect. unread: why the hardware does not read it, or ""."""
     encoded, bits = field.get(word.word), f"Bits {format_range(field.low, field.high)}"
     letter = operand.side.letter.upper()
     if field.name == "start_address":
@@ -31,7 +31,7 @@ def say_field(operand: DescribedOperand, word: Descriptor, field: BitField, unre
             f" the first line of {letter} is."
         )
     if field.name == word.format.coded:
-        return f"{bits}: {encoded} is {_say_mode(word.mode)}"
+        return f"{bits}: {encoded} is {_describe_mode(word.mode)}"
     if field.name == "base_offset":
         if unread:
             return f"{bits}: the base offset is {encoded}, {unread}."
@@ -43,11 +43,11 @@ def say_field(operand: DescribedOperand, word: Descriptor, field: BitField, unre
     amount = f"{bits}: {field.short} is {encoded} × 16 = {encoded * field.unit} bytes"
     if unread:
         return f"{amount}, {unread}."
-    leads = STRIDES[operand.side.major, word.mode.chunks > 1, field.name].format(mn=name_mn(operand))
-    return f"{amount}, {leads}."
+    distance = STRIDES[operand.side.major, word.mode.chunks > 1, field.name].format(mn=name_mn(operand))
+    return f"{amount}, {distance}."
 
 
-def _say_mode(mode: Mode) -> str:
+def _describe_mode(mode: Mode) -> str:
     if mode.chunks == 1:
         return "no swizzle: lines of 16 bytes, and nothing is XORed."
     terms = mode.swizzle().list_terms()
@@ -59,7 +59,7 @@ def _say_mode(mode: Mode) -> str:
 
 
 def mark_field(operand: DescribedOperand, name: str) -> tuple[int, ...]:
-    """Return the addresses that a field of the first K step points to."""
+    """Return the addresses to mark for a field of the first K step: the two that a stride connects, or the start."""
     first = explain_line(operand, 0, 0, 0)
     if name == "start_address":
         return (first.address,)
@@ -75,6 +75,7 @@ def mark_field(operand: DescribedOperand, name: str) -> tuple[int, ...]:
 
 
 def explain_line(operand: DescribedOperand, core: int, line: int, step: int) -> AddressTerms:
+    """Return the terms of the address of a line of a core matrix."""
     mn, k = divmod(int(operand.cores[core, line, 0]), operand.view.k)
     return operand.explain_address(mn, k, step)
 

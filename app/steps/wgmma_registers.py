@@ -44,7 +44,7 @@ def build_held_operand(operand: Operand, per: int, numbers: Any, meets: Any) -> 
     )
 
 
-def say_warp(operand: Operand, warp: int) -> str:
+def caption_warp(operand: Operand, warp: int) -> str:
     """Return a sentence about a warp's rows, and the registers of its first thread."""
     first = WARP.threads * warp
     rows = operand.rows[first : first + WARP.threads]
@@ -60,7 +60,7 @@ def say_warp(operand: Operand, warp: int) -> str:
     )
 
 
-def say_next(operand: Operand, step: int) -> str:
+def caption_next_step(operand: Operand, step: int) -> str:
     """Return a sentence about the registers that hold A in a later K step."""
     first, count = step * operand.registers, operand.registers
     return f"Its A is in {count} further registers of each thread, R{format_range(first, first + count - 1)} here"

@@ -43,7 +43,7 @@ class MmaQuestion:
     scale_vec: str = word_field(
         ("1X", "2X", "4X"),
         "Scale vector",
-        "Scale factors a row has; the kind's first where it is empty.",
+        "Scale factors per row; the kind's first if empty.",
         "",
         code="bad_scale_vec",
     )

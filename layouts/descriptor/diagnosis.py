@@ -265,9 +265,8 @@ def _overlap_left_over(case: DiagnosisCase, remaining: frozenset[str]) -> Iterat
     if len(np.unique(reads(case.given, case.view))) < case.expected.size:
         message = (
             f"LBO {case.given_amounts['lbo']} and SBO {case.given_amounts['sbo']} make core matrices overlap: each"
-            " takes"
-            " 128 bytes of its"
-            f" own. Here {describe_required_strides(case, case.right_amounts['lbo'], case.right_amounts['sbo'])}."
+            " takes 128 bytes of its own. Here"
+            f" {describe_required_strides(case, case.right_amounts['lbo'], case.right_amounts['sbo'])}."
         )
         yield FieldSlip("overlapping_core_matrices", message, both, LEFT_OVER - 0.5 if len(both) == 1 else 2.0)
 
@@ -310,8 +309,7 @@ def _describe_other_storage(alternative: AlternativeStorage, case: DiagnosisCase
     rows = f"rows of {mode.width_bytes} bytes"
     message = (
         f"The data is stored with swizzle {given.name} in rows of {given.width_bytes} bytes; the descriptor is right"
-        " for"
-        f" {rows} with swizzle {mode.name}."
+        f" for {rows} with swizzle {mode.name}."
     )
     return (
         f"{message} Use the repaired descriptor, or"

@@ -24,8 +24,7 @@ from lanescope.descriptor.case import (
     list_subsets,
 )
 from lanescope.descriptor.repair import compute_expected_reads, find_repairs
-from lanescope.descriptor.starts import describe_possible_steps
-from lanescope.descriptor.starts import list_start_slips as known_starts
+from lanescope.descriptor.starts import describe_possible_steps, list_start_slips
 from lanescope.errors import LayoutError
 from lanescope.inputs import capitalize_sentence, join_words
 from lanescope.ptx.table.descriptors import LBO, SBO, START, WGMMA
@@ -36,7 +35,7 @@ def list_slips(case: DiagnosisCase) -> list[FieldSlip]:
     return [
         *_slip_constants(case),
         *_slip_exchange(case),
-        *known_starts(case),
+        *list_start_slips(case),
         *_slip_strides(case),
         *_slip_mode(case),
         *_slip_base_offset(case),
@@ -180,8 +179,7 @@ def _lbo_of_other_tile(case: DiagnosisCase) -> Iterator[FieldSlip]:
     ):
         message = (
             f"LBO is {format_bytes(given)}, right for a tile of {given // 16} rows. This one has {needed // 16}: LBO"
-            f" must be"
-            f" {format_bytes(needed)}."
+            f" must be {format_bytes(needed)}."
         )
         yield FieldSlip("panel_stride_wrong", message, {"lbo": given}, 3.9 if given == 128 else 1.45, copied=True)
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.emulate.block import WARP, Group
-from lanescope.emulate.code import Action, Compiler, instruction
+from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
 from lanescope.emulate.data import find_space
 from lanescope.emulate.fragments import (
     MatrixEvent,
@@ -23,10 +23,10 @@ from lanescope.emulate.memory import SHARED_WINDOW, WINDOW_SIZE, FaultError, for
 from lanescope.emulate.program import AddressOperand, Statement
 from lanescope.ptx import fragment_words
 from lanescope.ptx.product_values import list_row_lanes
+from lanescope.ptx.table.movement import PACKED_BITS
 
 Array = NDArray[Any]
 ROW_BYTES = 16
-_PACKED_BITS = {"": 0, "b6x16_p32": 6, "b4x16_p64": 4}
 
 
 def _check_rows(addresses: Array, space: str, name: str) -> None:
@@ -59,7 +59,10 @@ def build_row_load(compiler: Compiler, statement: Statement) -> Action:
     assert isinstance(address, AddressOperand)
     space, _ = find_space(compiler, statement, address)
     read, write = compiler.read_address(address), write_registers(compiler, target, op)
-    bits = _PACKED_BITS[bound.family.unpacks]
+    packed = bound.family.unpacks
+    if packed and packed not in PACKED_BITS:
+        raise UnknownInstructionError(statement, f"ldmatrix: .{packed} is not emulated")
+    bits = PACKED_BITS.get(packed, 0)
     size = 2 * bits or ROW_BYTES  # bytes of 16 elements
     word, count = (np.dtype(np.uint64), size // 8) if size % 8 == 0 else (np.dtype(np.uint32), size // 4)
 

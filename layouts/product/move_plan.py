@@ -8,6 +8,7 @@ from lanescope.errors import LayoutError
 from lanescope.product.options import OptionReader, collect_options, parse_options
 from lanescope.product.plan import Options
 from lanescope.ptx.instruction import Instruction, Operand, OperandPlace
+from lanescope.ptx.table.movement import PACKED_BITS
 from lanescope.shared.pieces import ROW_BYTES
 from lanescope.shared.swizzle import NAMES, Mode, get_mode
 
@@ -16,7 +17,6 @@ MOST_PITCH = 1024
 # Element i of memory, or value i of the registers, modulo the largest prime that fits, so that matrices differ.
 MODULI = {16: 1 << 16, 8: 251, 6: 61, 4: 13}
 FILLS = ("b16", "s8")
-PACKED_BITS = {"b6x16_p32": 6, "b4x16_p64": 4}
 
 
 @dataclass(frozen=True, slots=True)

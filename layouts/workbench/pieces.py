@@ -1,6 +1,6 @@
-"""Titles and facts of the pieces of a text: maps, layouts, builders, words and instructions.
+"""Make the pieces of a text, with titles and facts: tensor maps, layouts, descriptor builders, words, instructions.
 
-`contents.py` makes a piece with it of everything that it finds.
+`contents.py` finds them in the text and calls the functions below.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from lanescope.workbench.scan import InstructionMention
 
 
 def make_map_piece(tensor_map: TensorMap) -> TextPiece:
+    """Return the piece of a tensor map."""
     sizes = " × ".join("?" if size is None else str(size) for size in tensor_map.box) or "unknown"
     kind = (tensor_map.data_type or "").lower().replace("bfloat16", "bf16").replace("float", "f")
     mode = "no" if tensor_map.swizzle == "none" else tensor_map.swizzle or "unknown"
@@ -34,7 +35,7 @@ def make_map_piece(tensor_map: TensorMap) -> TextPiece:
 def make_layout_piece(
     layout: scan.PrintedLayout | None, spans: tuple[tuple[int, int], ...], text: str = ""
 ) -> TextPiece:
-    """Return the piece of a CuTe layout; its title is its source text if the text leaves it open."""
+    """Return the piece of a CuTe layout. If its value is unknown (None), its source text is the title."""
     if layout is None:
         return TextPiece("layout", _shorten_title(" ".join(text[slice(*spans[0])].split())), spans)
     facts = {"cute": layout.whole, "label": layout.label}
@@ -53,7 +54,7 @@ def get_start_terms(builder: DescriptorBuilder) -> tuple[str, ...]:
 
 
 def make_tile_key(builder: DescriptorBuilder) -> tuple[Any, ...]:
-    """Return a key that is equal for descriptors that differ only in their start within one tile."""
+    """Return a key that is the same for all descriptors of one tile: they differ only in their start."""
     return (
         builder.format,
         tuple(builder.fields.items()),
@@ -64,7 +65,7 @@ def make_tile_key(builder: DescriptorBuilder) -> tuple[Any, ...]:
 
 
 def make_builder_piece(same: list[DescriptorBuilder]) -> TextPiece:
-    """Return the piece of descriptors that differ only in their start within one tile."""
+    """Return the piece of the descriptors of one tile, which differ only in their start."""
     first = same[0]
     swizzle = first.swizzle or first.free.get("swizzle", "?")
     lbo = first.free.get("lbo_bytes", "?") if first.lbo_bytes is None else f"{first.lbo_bytes} B"
@@ -86,12 +87,14 @@ def make_builder_piece(same: list[DescriptorBuilder]) -> TextPiece:
 
 
 def make_word_piece(label: str, words: list[scan.PrintedWord]) -> TextPiece:
+    """Return the piece of descriptors that are written as numbers; label: what the text calls them."""
     shown = ", ".join(format_word(word.word) for word in words[:2]) + (", …" if len(words) > 2 else "")
     facts = {"words": [format_word(word.word) for word in words], "name": label}
     return TextPiece("descriptor", f"{label}: {shown}" if label else shown, tuple(word.span for word in words), facts)
 
 
 def make_instruction_piece(mention: InstructionMention, spans: tuple[tuple[int, int], ...]) -> TextPiece:
+    """Return the piece of an instruction and the spans that mention it."""
     instruction = mention.instruction
     facts = {"ptx": instruction.ptx, "majors": dict(mention.majors), "a_in_registers": mention.registers}
     return TextPiece("instruction", instruction.ptx, spans, facts)

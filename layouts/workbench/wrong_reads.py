@@ -1,4 +1,4 @@
-"""List the wrong reads that follow from a mistake."""
+"""List the reads that go wrong because of a mistake elsewhere in the text."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from lanescope.workbench.results import Bench, OperandStep, Span, VerifiedOperan
 
 @dataclass(frozen=True, slots=True)
 class WrongRead:
-    """A place with reads that follow from a mistake, and a sentence."""
+    """A span of the text whose reads go wrong, and the sentence to show there."""
 
     message: str
     span: Span
 
 
 def list_wrong_reads(bench: Bench, wrong_steps: list[tuple[VerifiedOperand, OperandStep]]) -> Iterator[WrongRead]:
-    """List where operands get wrong descriptors, and the instructions that read them if the text has each once."""
+    """Yield the spans where operands get wrong descriptors, and the instruction that reads them if it occurs once."""
     counts = Counter(
         (operand.name.upper(), operand.instruction, step.span) for operand, _ in wrong_steps for step in operand.wrong
     )
@@ -32,7 +32,7 @@ def list_wrong_reads(bench: Bench, wrong_steps: list[tuple[VerifiedOperand, Oper
 
 
 def _group_names(counts: Iterable[tuple[str, str, Span]]) -> dict[str, list[str]]:
-    """Return the names of the wrong operands, by instruction."""
+    """Return the names of the operands that are read wrongly, by instruction."""
     names: dict[str, dict[str, None]] = {}
     for name, instruction, _ in counts:
         names.setdefault(instruction, {})[name] = None

@@ -16,6 +16,7 @@ STRAIGHT = "(g:8 t:4) (x:x e:2) -> (x) (g) (t e)"
 TRANSPOSED = "(g:8 t:4) (x:x e:2) -> (x) (t e) (g)"
 NOT_RUN = "From PTX and CUTLASS. Needs sm_100a or sm_120a; not yet run on hardware."
 _COUNTS = (".x1", ".x2", ".x4")
+PACKED_BITS = {"b6x16_p32": 6, "b4x16_p64": 4}  # packed format in memory → bits of an element
 
 LOAD = OpcodeWords(
     "ldmatrix", "load matrices from shared memory into fragments, a row an address", cite_ptx("9.7.14.5.15")
@@ -59,7 +60,6 @@ def _make_family(
     )
 
 
-_PACKED = ("b6x16_p32", "b4x16_p64")
 _PACKED_NOTE = (
     NOT_RUN
     + " Elements arrive in 8-bit containers; mma.kind::f8f6f4 wants e2m1 in bits 2 to 5, so b4x16_p64 data needs a"
@@ -83,7 +83,7 @@ FAMILIES = [
             counts=(".x1", ".x2"),
             unpacks=packed,
         )
-        for packed in ("", *_PACKED)
+        for packed in ("", *PACKED_BITS)
     ),
     *(
         _make_family(
@@ -96,7 +96,7 @@ FAMILIES = [
             note=_PACKED_NOTE,
             unpacks=packed,
         )
-        for packed in _PACKED
+        for packed in PACKED_BITS
     ),
     _make_family(STORE, ".sync.aligned.{shape}{x}.shared.{data}", "m8n8", data=STRAIGHT, address=ROWS_8, element="b16"),
     _make_family(

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 def run_unscoped(ev: Evaluator, body: Sequence[tree.Statement], scope: NameScope) -> EarlyExit | None:
     """Execute statements in the enclosing scope; return an early exit, or None."""
     for statement in body:
-        left = ev.execute_statement(statement, scope)
-        if left is not None:
-            return left
+        early_exit = ev.execute_statement(statement, scope)
+        if early_exit is not None:
+            return early_exit
     return None
 
 
@@ -53,13 +53,13 @@ def execute_if(ev: Evaluator, statement: If, scope: NameScope) -> EarlyExit | No
     tested, condition = ev.decide_condition(statement.condition, inner)
     if condition is not None:
         chosen = statement.yes if condition else statement.no
-        left = ev.execute_statement(chosen, inner) if chosen is not None else None
+        early_exit = ev.execute_statement(chosen, inner) if chosen is not None else None
     else:
         text = ev.format_condition(tested, statement.condition)
         branches = [(text, branch(ev, statement.yes, inner)), (f"!({text})", branch(ev, statement.no, inner))]
-        left = ev.follow_alternatives(branches)
-    ev.leave_block(inner, left)
-    return left
+        early_exit = ev.follow_alternatives(branches)
+    ev.leave_block(inner, early_exit)
+    return early_exit
 
 
 def decide_condition(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> tuple[Any, bool | None]:
@@ -294,9 +294,9 @@ def execute_switch(ev: Evaluator, switch: Switch, scope: NameScope) -> EarlyExit
     outer = NameScope(scope)
     if switch.start is not None:
         ev.execute_statement(switch.start, outer)
-    left = _execute_switch_body(ev, switch, outer)
-    ev.leave_block(outer, left)
-    return left
+    early_exit = _execute_switch_body(ev, switch, outer)
+    ev.leave_block(outer, early_exit)
+    return early_exit
 
 
 def _execute_switch_body(ev: Evaluator, switch: Switch, outer: NameScope) -> EarlyExit | None:
@@ -331,30 +331,33 @@ def _execute_cases(ev: Evaluator, switch: Switch, start: int | None, scope: Name
         return None
     inner, target = NameScope(scope), JumpTarget(False, len(ev.branches))
     ev.jump_targets.append(target)
-    left: EarlyExit | None = None
+    early_exit: EarlyExit | None = None
     try:
         for _, body in switch.cases[start:]:
-            left = run_unscoped(ev, body, inner)
-            if left is not None:
+            early_exit = run_unscoped(ev, body, inner)
+            if early_exit is not None:
                 break
     finally:
         ev.jump_targets.pop()
         ev.destroy_variables(inner)
-    return ev.join_breaks(target.breaks, left)
+    return ev.join_breaks(target.breaks, early_exit)
 
 
-def join_breaks(ev: Evaluator, breaks: list[EscapedPath], left: EarlyExit | None) -> EarlyExit | None:
-    """Join the paths that left a loop or switch by break with the one that ended in `left`; return how it continues."""
-    if left is not None and left.word == "break":
-        left = None
-    if left is not None and breaks:
+def join_breaks(ev: Evaluator, breaks: list[EscapedPath], early_exit: EarlyExit | None) -> EarlyExit | None:
+    """Join the paths that left a loop or switch by break with the one that ended in `early_exit`.
+
+    Return the early exit of the joined path, or None.
+    """
+    if early_exit is not None and early_exit.word == "break":
+        early_exit = None
+    if early_exit is not None and breaks:
         here: Journal = {
             key: (cell, cell.value)
             for path in breaks
             for key, (cell, _) in {**ev.list_writes_since(path.start), **path.changes}.items()
         }
         ev.restore_last_path(breaks)
-        ev.keep_escape("?", left, here)
-        left = None
+        ev.keep_escape("?", early_exit, here)
+        early_exit = None
     ev.rejoin_paths(breaks)
-    return left
+    return early_exit

@@ -154,9 +154,9 @@ def _evaluate_loose_lines(ev: Evaluator, body: tuple[tree.Statement, ...], scope
             last = ev.evaluate_expression(statement.value, scope)
             continue
         _check_target(ev, statement, scope, field)
-        left = ev.execute_statement(statement, scope)
-        if isinstance(left, EarlyExit) and left.word == "return":
-            return left.value
+        early_exit = ev.execute_statement(statement, scope)
+        if isinstance(early_exit, EarlyExit) and early_exit.word == "return":
+            return early_exit.value
         written += _list_written_names(statement)
     if last is not None or not written:
         return last

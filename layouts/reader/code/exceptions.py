@@ -38,31 +38,35 @@ def execute_try(ev: Evaluator, node: Try, scope: NameScope) -> EarlyExit | None:
     thrown: list[EscapedPath] = []
     ev.try_blocks.append((thrown, len(ev.branches)))
     try:
-        left = ev.execute_statement(node.body, scope)
+        early_exit = ev.execute_statement(node.body, scope)
     finally:
         ev.try_blocks.pop()
-    if left is not None and left.word == "throw":
+    if early_exit is not None and early_exit.word == "throw":
         if thrown:
             ev.rejoin_paths(thrown)
             return ev.follow_alternatives(
                 [(f"caught {n}", _make_handler_branch(ev, h, None, scope)) for n, h in enumerate(node.handlers)]
             )
-        return _execute_catch(ev, node, left, scope)
+        return _execute_catch(ev, node, early_exit, scope)
     if thrown:
         ev.rejoin_paths(thrown)
         runs = [
             (f"caught {n}", _make_handler_branch(ev, handler, None, scope)) for n, handler in enumerate(node.handlers)
         ]
-        if left is not None:
-            ev.keep_escape("not thrown", left, {})
+        if early_exit is not None:
+            ev.keep_escape("not thrown", early_exit, {})
             return ev.follow_alternatives(runs)
         return ev.follow_alternatives([*runs, ("not thrown", lambda: None)])
-    return left
+    return early_exit
 
 
-def _execute_catch(ev: Evaluator, node: Try, left: EarlyExit, scope: NameScope) -> EarlyExit | None:
+def _execute_catch(ev: Evaluator, node: Try, early_exit: EarlyExit, scope: NameScope) -> EarlyExit | None:
     """Run the handler of an exception; every possible handler if its type does not decide."""
-    kind = ev.get_value_type(left.value) if not isinstance(left.value, OpaqueValue) or left.value.kind else None
+    kind = (
+        ev.get_value_type(early_exit.value)
+        if not isinstance(early_exit.value, OpaqueValue) or early_exit.value.kind
+        else None
+    )
     unsure: list[tuple[tree.Parameter | None, tree.Statement]] = []
     for handler in node.handlers:
         parameter = handler[0]
@@ -72,11 +76,11 @@ def _execute_catch(ev: Evaluator, node: Try, left: EarlyExit, scope: NameScope) 
             handler_type = ev.resolve_type(parameter.type, scope)
             fits = None if kind is None else _matches_handler(kind, handler_type, ev.text)
         if fits and not unsure:
-            return _make_handler_branch(ev, handler, left.value, scope)()
+            return _make_handler_branch(ev, handler, early_exit.value, scope)()
         if fits is not False:
             unsure.append(handler)
     if not unsure:
-        return left
+        return early_exit
     return ev.follow_alternatives(
         [(f"caught {n}", _make_handler_branch(ev, h, None, scope)) for n, h in enumerate(unsure)]
     )
@@ -103,11 +107,11 @@ def _make_handler_branch(
             ev.caught.value = None
         thrown = ev.caught.value
         try:
-            left = ev.execute_statement(handler[1], inner)
-            ev.leave_block(inner, left)
+            early_exit = ev.execute_statement(handler[1], inner)
+            ev.leave_block(inner, early_exit)
             if isinstance(thrown, ObjectValue) and thrown.record.ends:
                 ev.run_perhaps(lambda: ev.destroy_object(thrown, (0, 0)))
-            return left
+            return early_exit
         finally:
             ev.caught = before
 

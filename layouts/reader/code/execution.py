@@ -1,6 +1,6 @@
 """Execute statements symbolically within the step budget.
 
-Descriptors, bodiless calls, asm statements and C pitfalls are recorded on the way.
+Descriptors, calls of functions without a body, asm statements and C pitfalls are recorded on the way.
 """
 
 from __future__ import annotations
@@ -58,37 +58,37 @@ if TYPE_CHECKING:
 def execute_statements(ev: Evaluator, body: Sequence[tree.Statement], scope: NameScope) -> EarlyExit | None:
     """Execute statements; return an early exit, or None. A goto continues after its label if that is in this block."""
     at = 0
-    left: EarlyExit | None = None
+    early_exit: EarlyExit | None = None
     while at < len(body):
-        left = ev.execute_statement(body[at], scope)
+        early_exit = ev.execute_statement(body[at], scope)
         at += 1
-        if left is not None:
-            label = _find_label(body, left)
+        if early_exit is not None:
+            label = _find_label(body, early_exit)
             if label is None:
                 break
-            at, left = label, None
-    ev.leave_block(scope, left)
-    return left
+            at, early_exit = label, None
+    ev.leave_block(scope, early_exit)
+    return early_exit
 
 
-def _find_label(body: Sequence[tree.Statement], left: EarlyExit) -> int | None:
+def _find_label(body: Sequence[tree.Statement], early_exit: EarlyExit) -> int | None:
     """Return the index of a goto's label in a block; None if it is elsewhere."""
-    if left.word != "goto":
+    if early_exit.word != "goto":
         return None
     return next(
         (
             n
             for n, statement in enumerate(body)
-            if isinstance(statement, LabelStatement) and statement.name == left.value
+            if isinstance(statement, LabelStatement) and statement.name == early_exit.value
         ),
         None,
     )
 
 
-def leave_block(ev: Evaluator, scope: NameScope, left: EarlyExit | None) -> None:
+def leave_block(ev: Evaluator, scope: NameScope, early_exit: EarlyExit | None) -> None:
     """End a block: destroy its variables, except the returned object."""
-    if left is not None and left.word == "return" and isinstance(left.value, ObjectValue):
-        ev.release_object(scope, left.value)
+    if early_exit is not None and early_exit.word == "return" and isinstance(early_exit.value, ObjectValue):
+        ev.release_object(scope, early_exit.value)
     ev.destroy_variables(scope)
 
 
@@ -102,11 +102,11 @@ def execute_statement(ev: Evaluator, statement: tree.Statement, scope: NameScope
     ev.frames[-1].scope = scope
     temporaries_before = len(ev.temporaries)
     try:
-        left = rule(ev, statement, scope)
-        ev.destroy_temporaries(temporaries_before, statement.span, left.value if left is not None else None)
+        early_exit = rule(ev, statement, scope)
+        ev.destroy_temporaries(temporaries_before, statement.span, early_exit.value if early_exit is not None else None)
         if ev.pending_objects != []:
             ev.forget_pending_ends(scope)
-        return left
+        return early_exit
     except ThrownError as thrown:
         ev.abandon_temporaries(temporaries_before, statement.span)
         return EarlyExit("throw", thrown.value)
@@ -143,7 +143,7 @@ def _execute_loop(ev: Evaluator, loop: Loop, scope: NameScope) -> EarlyExit | No
 
 
 def _execute_label(ev: Evaluator, node: LabelStatement, scope: NameScope) -> None:
-    """Pass a label, which an undecided goto may have reached from anywhere."""
+    """Execute a label. After an undecided goto every variable becomes unknown: it may jump here from anywhere."""
     if ev.frames[-1].lost:
         forget_function(ev)
 
@@ -204,17 +204,17 @@ def _make_returned_value(ev: Evaluator, expression: tree.Expression, scope: Name
 def _make_returned_object(ev: Evaluator, value: ObjectValue, at: tree.Expression, scope: NameScope) -> Any:
     """Make the object that a function returns.
 
-    A local variable is returned itself, since compilers elide the copy if all returns name it; a parameter is moved;
-    any other named object is copied.
+    A local variable is returned without a copy if all returns name it, as compilers do; a parameter is moved; any other
+    named object is copied.
     """
     home = _find_local_home(ev, value, at, scope)
     is_parameter = isinstance(at, tree.Name) and home is not None and f"({at.last})" in home.consts
     if not value.held and not is_named_object(at):
         result: Any = ev.copy_assigned(value)
     elif home is not None and not is_parameter:
-        plain = ev.frames[-1].single and home.owner == "function"  # gcc moves one of an inner block
-        several = (value.record.copies or value.record.ends) and not plain
-        result = _make_lost_copy(ev, value) if several else value
+        elided = ev.frames[-1].single and home.owner == "function"  # gcc moves a variable of an inner block
+        copy_matters = value.record.copies or value.record.ends
+        result = value if elided or not copy_matters else _make_unknown_copy(ev, value)
     elif value.record.copies:
         moved = home is not None or is_move_call(at)
         result = ev.copy_construct(value, replace(ev.make_place_argument(value), place=not moved, const=None))
@@ -234,7 +234,7 @@ def _find_local_home(ev: Evaluator, value: ObjectValue, at: tree.Expression, sco
         return None
     if f"static {at.last}" in home.consts:
         return None
-    # a reference has the name of its target, or a frame of a caller
+    # the cell of a reference has the name of its target, or belongs to the frame of a caller
     named = found.name == at.last and found.frame == len(ev.frames)
     return home if named or f"({at.last})" in home.consts else None
 
@@ -249,24 +249,24 @@ def _is_in_function(scope: NameScope, home: NameScope) -> bool:
     return False
 
 
-def _make_lost_copy(ev: Evaluator, value: ObjectValue) -> ObjectValue:
-    """Make a copy in an unknown way: its contents are unknown."""
+def _make_unknown_copy(ev: Evaluator, value: ObjectValue) -> ObjectValue:
+    """Make a copy with unknown contents: whether the object was copied, moved or neither is unknown."""
     ev.run_perhaps(lambda: ev.destroy_object(value, (0, 0)))
     ev.forget_globals()
     return ev.forget_members(ev.make_instance(value.record, value.store.name))
 
 
-def finish_function(ev: Evaluator, left: EarlyExit | None, scope: NameScope) -> Any:
+def finish_function(ev: Evaluator, early_exit: EarlyExit | None, scope: NameScope) -> Any:
     """Return the value of a function, with its conditional returns merged; ThrownError if it throws."""
     frame = ev.frames[-1]
-    value = left.value if left is not None and left.word == "return" else None
-    if left is not None and left.word == "throw":
+    value = early_exit.value if early_exit is not None and early_exit.word == "return" else None
+    if early_exit is not None and early_exit.word == "throw":
         if not frame.escapes:
-            raise ThrownError(left.value)
+            raise ThrownError(early_exit.value)
         if ev.try_blocks:
             ev.forget_globals()
         value = ev.restore_last_path(frame.escapes)
-    if (left is not None and left.word == "goto") or frame.lost:
+    if (early_exit is not None and early_exit.word == "goto") or frame.lost:
         forget_function(ev)
         value = OpaqueValue(ev.make_fresh_name(frame.name or "goto"), frame.returns)
     while frame.escapes:
@@ -324,9 +324,9 @@ def run_entry(
     try:
         ev.frames[-1].returns = None if ev.python else ev.find_declared_return_type(function, inner)
         ev.frames[-1].symbols = frozenset(inner.names)
-        left = ev.run_body(function, inner)
+        early_exit = ev.run_body(function, inner)
         pending = bool(ev.frames[-1].escapes)
-        value = ev.finish_function(left, inner)
+        value = ev.finish_function(early_exit, inner)
         if pending and value is not None:
             ev.note_value(value, function.name, function.span, replace=True)
         return (
@@ -341,5 +341,5 @@ def run_entry(
 
 
 def make_array(ev: Evaluator, values: Iterable[Any], element: ResolvedType | None = None, name: str = "") -> ArrayValue:
-    """Make an array of values without a variable."""
+    """Make an array that no variable holds."""
     return ArrayValue([Cell(value, element) for value in values], element, name)

@@ -108,21 +108,21 @@ def execute_loop(ev: Evaluator, loop: Loop, scope: NameScope) -> EarlyExit | Non
     ev.loops.append(("", SymbolicInt(0)))
     run.start = ev.steps_left
     try:
-        left = _run_turns(ev, loop, scope, run, target)
+        early_exit = _run_turns(ev, loop, scope, run, target)
     finally:
         ev.loops.pop()
         ev.jump_targets.pop()
         journal = ev.list_writes_since(first)
-    if not run.bounded and left is not None and left.word not in ("break", "continue"):
-        ev.keep_escape("?", left, {})
-        left = None
-    left = ev.join_breaks(target.breaks, left)
+    if not run.bounded and early_exit is not None and early_exit.word not in ("break", "continue"):
+        ev.keep_escape("?", early_exit, {})
+        early_exit = None
+    early_exit = ev.join_breaks(target.breaks, early_exit)
     if not run.complete:
         ev.cut.add(run.variable.name if run.variable is not None else "")
         _forget_open_loop(ev, loop, journal, scope, run.bounded)
         _note_possible_return(ev, loop)
-    ev.leave_block(scope, left)
-    return left
+    ev.leave_block(scope, early_exit)
+    return early_exit
 
 
 def _run_turns(ev: Evaluator, loop: Loop, scope: NameScope, run: LoopRun, target: JumpTarget) -> EarlyExit | None:
@@ -133,10 +133,10 @@ def _run_turns(ev: Evaluator, loop: Loop, scope: NameScope, run: LoopRun, target
             return None
         if run.variable is not None:
             ev.loops[-1] = (run.variable.name, integer_or_symbol(run.variable.value, BOOL))
-        left = _run_body(ev, loop.body, inner, target)
-        if left is not None:
+        early_exit = _run_body(ev, loop.body, inner, target)
+        if early_exit is not None:
             run.complete = run.bounded
-            return left
+            return early_exit
         if loop.step is not None:
             ev.evaluate_full_expression(partial(ev.evaluate_for_effect, loop.step, scope), loop.step.span)
         run.turn += 1
@@ -168,12 +168,12 @@ def _begin_turn(ev: Evaluator, loop: Loop, scope: NameScope, run: LoopRun) -> Na
 
 def _run_body(ev: Evaluator, body: tree.Statement, scope: NameScope, target: JumpTarget) -> EarlyExit | None:
     """Run one iteration of a loop; return an early exit, None if another iteration may follow."""
-    left = ev.execute_statement(body, scope)
+    early_exit = ev.execute_statement(body, scope)
     ev.rejoin_paths(target.continues)
-    if left is not None and left.word == "continue":
-        left = None
-    ev.leave_block(scope, left)
-    return left
+    if early_exit is not None and early_exit.word == "continue":
+        early_exit = None
+    ev.leave_block(scope, early_exit)
+    return early_exit
 
 
 def _note_possible_return(ev: Evaluator, statement: tree.Statement) -> None:
@@ -197,7 +197,7 @@ def _forget_open_loop(
     Array items that the iterations fill in order keep their values; the other items become unknown.
     """
     if not follows_all and not ev.python:
-        _drop_gathered(ev, statement, written)
+        _drop_accumulated(ev, statement, written)
     spared = _spare_items(ev, statement, written, scope, follows_all)
     for key, (cell, old) in written.items():
         if key in spared:
@@ -211,10 +211,10 @@ def _forget_open_loop(
         _forget_assigned(ev, statement, scope)
 
 
-def _drop_gathered(ev: Evaluator, statement: tree.Statement, written: Journal) -> None:
+def _drop_accumulated(ev: Evaluator, statement: tree.Statement, written: Journal) -> None:
     """Drop descriptors that a loop accumulates bit by bit: later iterations may set other bits."""
-    gathered = ev.summaries.get_summary(statement).gathered
-    cells = {id(cell) for cell, _ in written.values() if cell.name in gathered}
+    accumulated = ev.summaries.get_summary(statement).accumulated
+    cells = {id(cell) for cell, _ in written.values() if cell.name in accumulated}
     ev.descriptors = [f for f in ev.descriptors if not (f.loops and id(f.cell) in cells)]
 
 
@@ -280,28 +280,28 @@ def execute_each(ev: Evaluator, loop: RangeLoop, scope: NameScope) -> EarlyExit 
     refers = loop.type is not None and bool(loop.type.reference) and bool(over.items)
     first = len(ev.write_log)
     target = JumpTarget(True, len(ev.branches))
-    left: EarlyExit | None = None
+    early_exit: EarlyExit | None = None
     ev.jump_targets.append(target)
     ev.loops.append(("", SymbolicInt(0)))
     try:
         for n, item in enumerate(over.values):
             inner = scope if ev.python else NameScope(scope)
             _bind_item(ev, loop, item, over.items[n] if refers else None, inner)
-            left = _run_body(ev, loop.body, inner, target)
-            if left is not None:
+            early_exit = _run_body(ev, loop.body, inner, target)
+            if early_exit is not None:
                 complete = True
                 break
     finally:
         ev.loops.pop()
         ev.jump_targets.pop()
         journal = ev.list_writes_since(first)
-    left = ev.join_breaks(target.breaks, left)
+    early_exit = ev.join_breaks(target.breaks, early_exit)
     if not complete:
         _forget_open_loop(ev, loop, journal, scope, False)
         _note_possible_return(ev, loop)
         if isinstance(over.source, ObjectValue) and not ev.python:
             _forget_range(ev, loop, over.source, scope)
-    return left
+    return early_exit
 
 
 def _evaluate_range(ev: Evaluator, loop: RangeLoop, scope: NameScope) -> _Range:

@@ -88,9 +88,9 @@ def follow_branch(ev: Evaluator, run: Run, arm: tuple[int, int] | None = None) -
     ev.branches.append(start)
     ev.branch_arms.append(arm or (ev.make_fork(), 0))
     try:
-        left = run()
+        early_exit = run()
     except ThrownError as thrown:
-        left = EarlyExit("throw", thrown.value)
+        early_exit = EarlyExit("throw", thrown.value)
     finally:
         ev.branches.pop()
         ev.branch_arms.pop()
@@ -102,7 +102,7 @@ def follow_branch(ev: Evaluator, run: Run, arm: tuple[int, int] | None = None) -
         changed = {key: (cell, cell.value) for key, (cell, _) in journal.items()}
         for cell, old in journal.values():
             cell.value = old
-    return left, changed
+    return early_exit, changed
 
 
 def make_fork(ev: Evaluator) -> int:
@@ -115,21 +115,21 @@ def follow_alternatives(ev: Evaluator, runs: Sequence[tuple[str, Run]]) -> Early
     """Follow each of several alternative paths and merge them; return the early exit if all paths leave."""
     fork = ev.make_fork()
     ended = [(text, *ev.follow_branch(run, (fork, n))) for n, (text, run) in enumerate(runs)]
-    continuing = [(text, changed) for text, left, changed in ended if left is None]
-    leaving = [(text, left, changed) for text, left, changed in ended if left is not None]
+    continuing = [(text, changed) for text, early_exit, changed in ended if early_exit is None]
+    leaving = [(text, early_exit, changed) for text, early_exit, changed in ended if early_exit is not None]
     final: EarlyExit | None = None
     if not continuing:
-        words = {left.word for _, left, _ in leaving}
+        words = {early_exit.word for _, early_exit, _ in leaving}
         if len(words) == 1 and words <= {"return", "break", "continue"}:
             final = leaving[-1][1]
-            for text, left, _ in reversed(leaving[:-1]):
-                final = EarlyExit(final.word, ev.merge(text, left.value, final.value))
+            for text, early_exit, _ in reversed(leaving[:-1]):
+                final = EarlyExit(final.word, ev.merge(text, early_exit.value, final.value))
             continuing, leaving = [(text, changed) for text, _, changed in leaving], []
         else:
             text, final, changed = leaving.pop()
             continuing = [(text, changed)]
-    for text, left, changed in leaving:
-        ev.keep_escape(text, left, changed)
+    for text, early_exit, changed in leaving:
+        ev.keep_escape(text, early_exit, changed)
     _join_values(ev, continuing)
     return final
 
@@ -147,10 +147,10 @@ def _join_values(ev: Evaluator, going: Sequence[tuple[str, Journal]]) -> None:
             ev.update_noted(cell)
 
 
-def keep_escape(ev: Evaluator, text: str, left: EarlyExit, changed: Journal) -> None:
+def keep_escape(ev: Evaluator, text: str, early_exit: EarlyExit, changed: Journal) -> None:
     """Keep a path that left early until its target is reached."""
-    path = EscapedPath(text, left.value, changed, len(ev.write_log), Cell(None).born)
-    match left.word:
+    path = EscapedPath(text, early_exit.value, changed, len(ev.write_log), Cell(None).born)
+    match early_exit.word:
         case "return":
             depth, escapes = ev.frames[-1].depth, ev.frames[-1].escapes
         case "break" if ev.jump_targets:
@@ -168,7 +168,7 @@ def keep_escape(ev: Evaluator, text: str, left: EarlyExit, changed: Journal) -> 
             ev.forget_after_goto(changed)
             return
     escapes.append(path)
-    if left.word == "return" and ev.frames[-1].entry:
+    if early_exit.word == "return" and ev.frames[-1].entry:
         return  # nothing reads what it wrote
     ev.escaped_paths.append(path)
     if len(ev.branches) > depth:  # it leaves enclosing branches

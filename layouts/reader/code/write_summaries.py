@@ -11,24 +11,25 @@ from typing import Any
 from lanescope.reader.code import tree
 from lanescope.reader.code.tree_statements import Assembly, Jump, Return, UnreadText
 
-# Names of functions that do not change their arguments. For a member of a class that is not in the text, only names
-# of device operations count: log.print(x) may write x.
-_DEVICE = (
+# Parts of the names of functions that are assumed not to change their arguments. Of methods whose class is not in the
+# text, only those with the name of a device operation: log.print(x) may write x.
+_DEVICE_OPERATIONS = (
     r"mma|gemm|load|store|copy|issue|sync|wait|arrive|fence|commit"
     r"|launch|fetch|expect|barrier|tma|tensor_?map|tcgen|umma"
 )
-USES = re.compile(
-    _DEVICE + r"|print|assert|check|log|trap|sleep|visit|dump|show|debug|verify|test|likely|unused|ignore|void|use\b"
+READ_ONLY_NAMES = re.compile(
+    _DEVICE_OPERATIONS
+    + r"|print|assert|check|log|trap|sleep|visit|dump|show|debug|verify|test|likely|unused|ignore|void|use\b"
     r"|emit|send|record",
     re.I,
 )
-MEMBER_USES = re.compile(_DEVICE, re.I)
+READ_ONLY_METHODS = re.compile(_DEVICE_OPERATIONS, re.I)
 
 
 def is_read_only_call(function: tree.Expression, name: str) -> bool:
     """Return whether a bodiless function is assumed, by its name, not to change its arguments."""
     member = isinstance(function, tree.Member) or (isinstance(function, tree.Name) and len(function.path) > 1)
-    return (MEMBER_USES if member else USES).search(name) is not None
+    return (READ_ONLY_METHODS if member else READ_ONLY_NAMES).search(name) is not None
 
 
 def walk_nodes(value: object) -> Iterator[tree.SyntaxNode]:
@@ -47,7 +48,7 @@ def walk_nodes(value: object) -> Iterator[tree.SyntaxNode]:
 
 @lru_cache(maxsize=64)
 def list_slots(kind: Any) -> tuple[str, ...]:
-    """List the attributes of a node of the tree, its place left out."""
+    """Return the attributes of a class of nodes, except the span."""
     return tuple(slot for slot in getattr(kind, "__slots__", ()) if slot != "span")
 
 
@@ -55,13 +56,13 @@ def list_slots(kind: Any) -> tuple[str, ...]:
 class WriteSummary:
     """The possible effects of a statement, by its syntax.
 
-    names: variables that it may write. calls: whether it calls a function. gathered: variables changed by an operator
-    other than +. returns, jumps: whether it may return or goto.
+    names: variables that it may write. calls: whether it calls a function. accumulated: variables changed by a
+    compound assignment other than +=. returns, jumps: whether it may return or goto.
     """
 
     names: frozenset[str]
     calls: bool
-    gathered: frozenset[str]
+    accumulated: frozenset[str]
     returns: bool
     jumps: bool
 
@@ -73,6 +74,7 @@ class WriteSummaries:
         self.known: dict[int, tuple[tree.Statement | tree.Expression, WriteSummary]] = {}
 
     def get_summary(self, node: tree.Statement | tree.Expression) -> WriteSummary:
+        """Return the summary of a node, computed once."""
         summary = self.known.get(id(node))
         if summary is None:
             summary = self.known[id(node)] = node, summarize_writes(node)
@@ -83,7 +85,7 @@ def summarize_writes(statement: tree.Statement | tree.Expression) -> WriteSummar
     """Summarize the possible effects of a statement."""
     names: set[str] = set()
     declared: set[str] = set()
-    gathered: set[str] = set()
+    accumulated: set[str] = set()
     calls = returns = jumps = False
     for node in walk_nodes(statement):
         match node:
@@ -92,7 +94,7 @@ def summarize_writes(statement: tree.Statement | tree.Expression) -> WriteSummar
             case tree.Assignment():
                 names.add(get_root_name(node.target))
                 if node.op not in ("", "+"):
-                    gathered.add(get_root_name(node.target))
+                    accumulated.add(get_root_name(node.target))
             case tree.Unary(op="&"):
                 names.add(get_root_name(node.value))
             case tree.Call():
@@ -106,7 +108,7 @@ def summarize_writes(statement: tree.Statement | tree.Expression) -> WriteSummar
                 returns = True
             case Jump(word="goto"):
                 jumps = True
-    return WriteSummary(frozenset(names - declared - {""}), calls, frozenset(gathered), returns, jumps)
+    return WriteSummary(frozenset(names - declared - {""}), calls, frozenset(accumulated), returns, jumps)
 
 
 def _list_written_by_call(call: tree.Call) -> Iterator[str]:
@@ -119,7 +121,7 @@ def _list_written_by_call(call: tree.Call) -> Iterator[str]:
 
 
 def get_root_name(expression: tree.Expression) -> str:
-    """Return the variable that contains a place; "" if there is none."""
+    """Return the variable that an expression is a part of; "" if it is part of none."""
     while True:
         match expression:
             case tree.Member() | tree.Index() | tree.Unary() | tree.Cast():
