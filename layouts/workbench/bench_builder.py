@@ -28,6 +28,7 @@ from lanescope.workbench.open_names import add_open_names
 from lanescope.workbench.operands import OperandCase
 from lanescope.workbench.results import Assumption, Bench, TextPiece, VerifiedOperand
 from lanescope.workbench.slice_order import find_places
+from lanescope.workbench.stage_counters import split_by_stage_counter
 from lanescope.workbench.stores import Clues, pair_stores
 from lanescope.workbench.tcgen05 import make_view
 from lanescope.workbench.uses import DescriptorUse
@@ -153,7 +154,7 @@ class _BenchBuilder(TextContents):
             for (ptx, _), group in groups.items()
             if ptx or "instruction" in self.choices
             for tile in (uses.group_by_tile(group) if group[0].computed else [group])
-            for part in uses.split_by_forgotten_values(tile)
+            for part in split_by_stage_counter(tile)
         ]
         return sorted(known, key=lambda group: -len(group))[:MOST_GROUPS]
 

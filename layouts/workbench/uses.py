@@ -446,26 +446,3 @@ def group_by_tile(uses: list[DescriptorUse]) -> list[list[DescriptorUse]]:
     both = [group for (letters, _), group in by_root.items() if letters == "ab"]
     none: list[DescriptorUse] = []
     return [*both, *(first_group + two for first_group, two in zip_longest(alone["a"], alone["b"], fillvalue=none))]
-
-
-def split_by_forgotten_values(uses: list[DescriptorUse]) -> list[list[DescriptorUse]]:
-    """Split uses of one tile by the values that their starts depend on and a loop or a condition has left open.
-
-    A ring of stages whose counter goes on from tile to tile is such a value: it moves all steps of a turn alike, and
-    says nothing of the turns before, which began at a stage that is known.
-    """
-    groups: dict[tuple[tuple[str, str, int], ...], list[DescriptorUse]] = {}
-    for use in uses:
-        groups.setdefault(_list_forgotten_values(use), []).append(use)
-    return list(groups.values())
-
-
-def _list_forgotten_values(use: DescriptorUse) -> tuple[tuple[str, str, int], ...]:
-    """Return (operand, name, factor) of each value that a use's starts have and the text leaves open."""
-    return tuple(
-        (operand, name, factor)
-        for operand, argument in sorted(use.arguments.items())
-        if (line := argument.address) is not None
-        for name, factor in line.terms
-        if "'" in name or "?" in name
-    )

@@ -1,0 +1,61 @@
+"""Stage counters that go on from tile to tile, so that their value is unknown after the first tile."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from lanescope.workbench.uses import DescriptorUse
+
+_FORGOTTEN = "'"  # marks the name of a variable whose value a loop has left unknown: stage'2
+# operand, name, bytes that one step of it moves the start
+CounterTerm = tuple[str, str, int]
+
+
+def split_by_stage_counter(uses: Sequence[DescriptorUse]) -> list[list[DescriptorUse]]:
+    """Split the uses of one tile by the stage counters in their start addresses.
+
+    A persistent kernel goes on with the stage at which the tile before ended. Its counter is known for the first tile
+    only; after it, it moves every K step of a turn by the same number of stages. A name counts as such a counter if all
+    uses of a turn have it with the same factor, and if turns with a known stage are apart by just that factor.
+    """
+    turns = _split_into_turns(uses)
+    distances = _measure_stages(turns)
+    groups: dict[frozenset[CounterTerm], list[DescriptorUse]] = defaultdict(list)
+    for members in turns:
+        terms = [_list_forgotten_terms(use) for use in members]
+        steady = all(other == terms[0] for other in terms)
+        staged = all(factor in distances.get(operand, ()) for operand, _, factor in terms[0])
+        groups[terms[0] if steady and staged else frozenset()] += members
+    return list(groups.values())
+
+
+def _split_into_turns(uses: Sequence[DescriptorUse]) -> list[list[DescriptorUse]]:
+    """Split uses, as they are executed, into turns of the loop around the K loop, which counts upwards in each."""
+    turns: list[list[DescriptorUse]] = []
+    for use in sorted(uses, key=lambda use: use.order):
+        previous = turns[-1][-1].loops if turns else None
+        if previous is None or previous[:-1] != use.loops[:-1] or use.loops[-1:] < previous[-1:]:
+            turns.append([])
+        turns[-1].append(use)
+    return turns
+
+
+def _measure_stages(turns: Iterable[Sequence[DescriptorUse]]) -> dict[str, set[int]]:
+    """Map operands to the distances between the starts of turns whose stage is known, in bytes."""
+    starts: dict[str, list[int]] = defaultdict(list)
+    for members in turns:
+        for operand, argument in members[0].arguments.items():
+            if argument.address is not None and not _list_forgotten_terms(members[0]):
+                starts[operand].append(argument.address.const)
+    return {operand: {two - one for one in found for two in found if two > one} for operand, found in starts.items()}
+
+
+def _list_forgotten_terms(use: DescriptorUse) -> frozenset[CounterTerm]:
+    return frozenset(
+        (operand, name, factor)
+        for operand, argument in use.arguments.items()
+        if argument.address is not None
+        for name, factor in argument.address.terms
+        if _FORGOTTEN in name
+    )
