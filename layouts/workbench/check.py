@@ -320,7 +320,7 @@ def _check_operands(
 def _make_unverified_point(bench: Bench, operand: VerifiedOperand) -> OpenPoint:
     """Return the open point for an operand without a verdict, with the reason."""
     why = operand.missing[0] if operand.missing else "the file does not say enough."
-    if operand.storage is None:
+    if operand.storage is None and (not operand.missing or "paste its tensor map" in why):
         why = "nothing in the file says how it is stored."
     at = bench.pieces[operand.descriptor].spans[0]
     return OpenPoint(f"{operand.name.upper()} of {operand.instruction} is not verified: {why}", at)
