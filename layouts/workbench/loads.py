@@ -50,13 +50,15 @@ class BoxLoad:
 class FilledTile:
     """What the loads fill of one tile. offsets: where boxes begin, in bytes from the tile's first one; maps: the names
     of what they load; open: whether they may fill more than is known; doubtful: where boxes begin that another mbarrier
-    announces than that of the first one, as those of the next stage.
+    announces than that of the first one, as those of the next stage; apart: whether a box begins at the first byte of
+    every tile of M or N.
     """
 
     offsets: frozenset[int]
     maps: frozenset[str]
     open: bool
     doubtful: frozenset[int] = frozenset()
+    apart: bool = False
 
     def has_all(self, needed: Collection[int]) -> bool:
         return self.offsets.issuperset(needed)
@@ -78,10 +80,12 @@ class TextLoads:
         self.all = list(_list_loads(code)) if code else []
         self.stores = list(list_thread_stores(code)) if code else []
 
-    def find_filled(self, base: LinearExpression | None, others: Iterable[LinearExpression]) -> FilledTile | None:
+    def find_filled(
+        self, base: LinearExpression | None, others: Iterable[LinearExpression], own: Collection[LinearExpression] = ()
+    ) -> FilledTile | None:
         """Find what the loads fill of the tile that begins at `base`; None if no call is seen to fill it.
 
-        others: where other tiles and stages begin.
+        others: where other tiles and stages begin; own: those of the same operand.
         """
         if base is None or not base.terms:
             return None
@@ -98,7 +102,8 @@ class TextLoads:
         unclear = any(_is_part(load.to, base, end) for load in self.all) or _list_moves(own_map)
         barriers = {load.barriers for off, load in own_map if not off}
         offsets = frozenset(off for off, load in own_map if not barriers or load.barriers in barriers)
-        return FilledTile(offsets, first, unclear, frozenset(off for off, _ in own_map) - offsets)
+        doubtful = frozenset(off for off, _ in own_map) - offsets
+        return FilledTile(offsets, first, unclear, doubtful, {load.to for load in self.all}.issuperset(own))
 
     def is_overwritten(self, base: LinearExpression, size: int, order: int) -> bool:
         """Return whether threads store into a tile after the last load of its first byte and before a product.
