@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from lanescope.app.check.facts import CheckedSource, CheckReport, SourceSpan
 from lanescope.app.check.running import (
@@ -21,14 +21,18 @@ from lanescope.workbench.gaps import TILED_MMA
 _MOST_PLACES = 3  # of one note
 
 
-def print_report(report: CheckReport, quiet: bool = False, stats: bool = False) -> None:
-    """Print findings and what was verified; without `quiet` also notes, equal ones once; with `stats` a table."""
+def print_report(report: CheckReport, quiet: bool = False, stats: bool = False, names: Sequence[str] = ()) -> None:
+    """Print findings and what was verified; without `quiet` also notes, equal ones once; with `stats` a table.
+
+    names: the files and folders that were asked for, which the table's folders are relative to.
+    """
     for line in _list_finding_lines(report):
         print(line)
+    sys.stdout.flush()  # where both streams go to one file, notes come behind findings
     if not quiet:
         for note in list_notes(report):
             print(note, file=sys.stderr)
-    for line in list_stats(report.sources) if stats else ():
+    for line in list_stats(report.sources, names) if stats else ():
         print(line)
     for line in list_totals(report):
         print(line)
@@ -53,18 +57,24 @@ def _list_finding_lines(report: CheckReport) -> Iterator[str]:
 
 
 def list_notes(report: CheckReport) -> Iterator[str]:
-    """List doubts, open points and what each file would need; equal ones once."""
+    """List doubts and open points by their places, equal ones once, and last what each file would need."""
     places: dict[str, list[SourceSpan]] = {}
     for doubt in report.doubts:
         places.setdefault(f"{doubt.message} [{doubt.code}]", []).append(doubt.place)
     for question in report.open:
         places.setdefault(question.message, []).append(question.place)
-    for message, where in places.items():
+    for reason, count in report.unverified.items():
+        places.setdefault(describe_unverified(reason, count), []).append(report.unverified_at[reason])
+    order = {source.file: n for n, source in enumerate(report.sources)}
+
+    def rank(item: tuple[str, list[SourceSpan]]) -> tuple[int, int, int]:
+        first = item[1][0]
+        return order.get(first.file, len(order)), first.line, first.column
+
+    for message, where in sorted(places.items(), key=rank):
         others = ", ".join(map(format_place, where[1:_MOST_PLACES]))
         more = f" and {len(where) - _MOST_PLACES} more" if len(where) > _MOST_PLACES else ""
         yield f"{format_place(where[0])}: note: {message}" + (f" (also at {others}{more})" if others else "")
-    for reason, count in report.unverified.items():
-        yield f"{format_place(report.unverified_at[reason])}: note: {describe_unverified(reason, count)}"
     for name in report.unused:
         yield f"note: {describe_unused(name)}"
     for source in report.sources:
@@ -122,13 +132,15 @@ def _describe_verified(report: CheckReport) -> str:
     return "; ".join(parts) or "nothing to verify: no descriptor, wgmma or tcgen05.mma in these files"
 
 
-def list_stats(sources: Iterable[CheckedSource]) -> Iterator[str]:
+def list_stats(sources: Iterable[CheckedSource], names: Sequence[str] = ()) -> Iterator[str]:
     """List, folder by folder: files, those that multiply with descriptors, those of them with a descriptor seen, with a
-    read verified; descriptors, and those verified.
+    read verified; descriptors, and those verified. names: the folders or files that the rows are relative to.
     """
+    sources = list(sources)
+    root = _find_root([source.file for source in sources], names)
     folders: dict[str, list[CheckedSource]] = {}
     for source in sources:
-        folders.setdefault(posixpath.dirname(source.file) or ".", []).append(source)
+        folders.setdefault(posixpath.relpath(posixpath.dirname(source.file) or ".", root), []).append(source)
     rows: list[tuple[str, ...]] = [
         ("folder", "files", "with mma", "seen", "verified", "descriptors", "with verdict", "reads")
     ]
@@ -137,6 +149,15 @@ def list_stats(sources: Iterable[CheckedSource]) -> Iterator[str]:
     widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
     for row in rows:
         yield "  ".join([row[0].ljust(widths[0]), *(cell.rjust(widths[n]) for n, cell in enumerate(row) if n)]).rstrip()
+
+
+def _find_root(files: Collection[str], names: Iterable[str]) -> str:
+    """Return the folder that holds all of the given names: a folder itself, of a file its own folder."""
+    roots = [posixpath.dirname(name) if name in files else posixpath.normpath(name) for name in names]
+    try:
+        return posixpath.commonpath(roots) or "." if roots else "."
+    except ValueError:  # relative and absolute names
+        return "."
 
 
 def _count_row(sources: list[CheckedSource]) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lanescope.app.check.defines import NAME
 from lanescope.app.check.facts import (
     CheckedSource,
     CheckFinding,
@@ -25,8 +24,11 @@ from lanescope.inputs import format_count, shorten_value
 from lanescope.workbench import check as engine
 from lanescope.workbench.finding_codes import get_finding_title
 from lanescope.workbench.gaps import UNSAID
+from lanescope.workbench.open_names import can_be_given
 from lanescope.workbench.thread_gaps import BLOCK_NAME, LOADING, NO_THREADS
 
+_DEPENDS = "depends on "  # before the names of a gap
+_MOST_NAMES = 6  # of one list that is printed
 UNREAD = "unread"  # why nothing of a file was verified: it was not read
 TOO_LONG = "The file is read without its includes: with them the text is too long."
 
@@ -265,8 +267,19 @@ def describe_unused(name: str) -> str:
 
 def describe_gap(gap: str, count: int) -> str:
     """Return how many descriptors have no verdict for a reason: "3 depend on BN"."""
-    words = gap.replace("depends on", "depend on") if count > 1 and gap.startswith("depends") else gap
-    return f"{count:,} {words if gap != UNSAID else 'open'}"
+    if gap.startswith(_DEPENDS):
+        return f"{count:,} depend{'s' * (count == 1)} on {shorten_list(gap.removeprefix(_DEPENDS).split(', '))}"
+    return f"{count:,} {gap if gap != UNSAID else 'open'}"
+
+
+def shorten_list(names: Sequence[str]) -> str:
+    """Join names by commas, and of many only the number of the rest; --json has all.
+
+    >>> shorten_list("ABCDEFGH")
+    'A, B, C, D, E, F and 2 more'
+    """
+    rest = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def describe_kernel_gaps(kernels: int, gaps: Mapping[str, int]) -> str:
@@ -306,9 +319,10 @@ def _suggest_options(source: CheckedSource) -> str:
     names = [
         name
         for gap in (*source.gaps, *source.kernel_gaps)
-        if gap.startswith("depends on ")
-        for name in gap[11:].split(", ")
+        if gap.startswith(_DEPENDS)
+        for name in gap.removeprefix(_DEPENDS).split(", ")
     ]
     names += [BLOCK_NAME] if NO_THREADS in source.kernel_gaps else []
-    options += [f"-D {name}=VALUE" for name in dict.fromkeys(names) if NAME.fullmatch(name)]
+    values = [f"-D {name}=VALUE" for name in dict.fromkeys(names) if can_be_given(name)]
+    options += [shorten_list(values)] if values else []
     return f" Give {', '.join(options)}." if options else ""

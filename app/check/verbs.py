@@ -108,7 +108,7 @@ def check(
     if as_sarif:
         _print_sarif(report, settings.site)
     else:
-        _print_report(report, as_json, quiet, stats)
+        _print_report(report, files, as_json, quiet, stats)
     if printing.fails(report, settings.fail_on):
         raise typer.Exit(1)
 
@@ -119,14 +119,14 @@ def _print_sarif(report: CheckReport, site: str) -> None:
     print(json.dumps(sarif.build_log(report, site), indent=1))
 
 
-def _print_report(report: CheckReport, as_json: bool, quiet: bool, stats: bool) -> None:
+def _print_report(report: CheckReport, files: Sequence[str], as_json: bool, quiet: bool, stats: bool) -> None:
     from lanescope.app.check import printing
     from lanescope.app.kit.encoding import encode_json
 
     if as_json:
         print(encode_json(report).decode())
     else:
-        printing.print_report(report, quiet, stats)
+        printing.print_report(report, quiet, stats, files)
 
 
 def _refuse_both(given: bool, why: str, field: str) -> None:

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from lanescope.reader.code.findings import AsmRun
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
 
-_JOINT = re.compile(r'\\n|\\t|"\s*"|"')  # characters between the PTX words of C++ string literals
+_COMMENT = r"//[^\n]*|/\*.*?\*/"
+_SEAM = re.compile(rf'"(?:\s|{_COMMENT})*"', re.S)  # between two literals that C++ joins: may split a word
+_BREAK = re.compile(r'\\[nt]|"')
 
 
+@lru_cache(maxsize=1024)
 def join_strings(text: str) -> str:
-    """Return the PTX of an asm statement's strings on one line."""
-    return _JOINT.sub(" ", text)
+    """Return the PTX of an asm statement's strings on one line, literals side by side joined as C++ joins them.
+
+    >>> join_strings('"cp.async.bulk." "commit_group;\\\\n"').split()
+    ['cp.async.bulk.commit_group;']
+    """
+    return _BREAK.sub(" ", _SEAM.sub("", text))
 
 
 def find_operand_argument(run: AsmRun, argument: str, cut: int) -> tuple[SymbolicInt | None, Span, tuple[Span, ...]]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from lanescope import inputs
+from lanescope.descriptor.matrix import View
 from lanescope.errors import LayoutError, refuse_deep_recursion
 from lanescope.names import lookup
 from lanescope.ptx.instruction import Instruction
@@ -29,7 +30,7 @@ from lanescope.workbench.operands import OperandCase
 from lanescope.workbench.results import Assumption, Bench, TextPiece, VerifiedOperand
 from lanescope.workbench.slice_order import find_places
 from lanescope.workbench.stage_counters import split_by_stage_counter
-from lanescope.workbench.stores import Clues, pair_stores
+from lanescope.workbench.stores import OVERWRITTEN, Clues, pair_stores
 from lanescope.workbench.tcgen05 import make_view
 from lanescope.workbench.uses import DescriptorUse
 
@@ -215,11 +216,25 @@ class _BenchBuilder(TextContents):
         filled = self._find_filled(turns)
         clues = [self._collect_clues(name, group, crossed.get(name), filled[name]) for name in turns]
         chosen = pair_stores(self.stores, clues, self.used)
+        for name, of_operand in turns.items():
+            if chosen[name][0] is not None and self._is_overwritten(make_view(instruction, name, "K"), of_operand):
+                chosen[name] = (None, OVERWRITTEN)
         self.used.update(store.piece for store, _ in chosen.values() if store is not None)
         return [
             OperandCase(self, instruction, name, of_operand, *chosen[name], filled[name], self.why)
             for name, of_operand in turns.items()
         ]
+
+    def _is_overwritten(self, view: View, turns: list[verification.OperandTurn]) -> bool:
+        """Return whether threads store into a tile that TMA has filled, before it is read."""
+        rows, depth = verification.get_extents(turns, view)
+        firsts: dict[int, LinearExpression] = {}
+        for turn in turns:
+            line = turn.argument.address
+            base = firsts.setdefault(turn.place.stage, line) if line is not None else None
+            if base is not None and self.loads.is_overwritten(base, rows * depth * view.bits // 8, turn.use.order):
+                return True
+        return False
 
     def _verify_case(
         self, case: OperandCase, other: exchanged_buffers.FollowedBuffer | None, turns: list[verification.OperandTurn]
@@ -264,7 +279,11 @@ class _BenchBuilder(TextContents):
                     begins.setdefault(name, {}).setdefault((turn.place.stage, turn.tile), line)
         every = [line for lines in begins.values() for line in lines.values()]
         firsts = {name: next(iter(begins.get(name, {}).values()), None) for name in turns}
-        return {name: self.loads.find_filled(first, every) for name, first in firsts.items()}
+        own = {  # the tiles of M or N in the first stage
+            name: [line for (stage, _), line in lines.items() if stage == next(iter(lines))[0]]
+            for name, lines in begins.items()
+        }
+        return {name: self.loads.find_filled(first, every, own.get(name, ())) for name, first in firsts.items()}
 
     def _make_exchanged_operand(
         self, operand: VerifiedOperand, other: exchanged_buffers.FollowedBuffer, turns: list[verification.OperandTurn]

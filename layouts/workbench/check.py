@@ -6,6 +6,7 @@ removes a mismatch (`guesses.py`), the mismatch is an open point that names what
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -47,6 +48,7 @@ from lanescope.workbench.gaps import CheckedDescriptor, find_library, find_multi
 from lanescope.workbench.guesses import PATIENCE, Guesses
 from lanescope.workbench.idesc_checks import check_tensor_code
 from lanescope.workbench.kernel_runs import KernelText
+from lanescope.workbench.pieces import describe_unread
 from lanescope.workbench.pitfalls import find_pitfall_edits, find_pitfalls, group_pitfalls
 from lanescope.workbench.results import TextEdit, TextPiece
 from lanescope.workbench.tally import UnverifiedReads, count_verified, drop_proved, list_first_wrong_steps
@@ -59,6 +61,7 @@ from lanescope.workbench.wrong_reads import WrongRead, list_wrong_reads
 
 Span = tuple[int, int]
 LONGEST = PATIENCE * LONGEST_PASTE
+_LINE = re.compile(r"Line \d+: ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +271,13 @@ def _find_unfinished(code: Evaluation | None) -> Iterator[OpenPoint]:
         what = f"{name} is" if name else "The lines outside all functions are"
         yield OpenPoint(f"{what} too long to be evaluated to the end: what comes later is not checked.", at)
     for part in code.unread if code else ():
-        yield OpenPoint(part.message, part.span)
+        yield OpenPoint(_drop_line(part.message), part.span)
+
+
+def _drop_line(message: str) -> str:
+    """Return a message without the line it begins with: that of the text with its includes, which no file has."""
+    rest = _LINE.sub("", message)
+    return rest[:1].upper() + rest[1:]
 
 
 # mistakes of the code itself ------------------------------------------------------------------------------------------
@@ -320,7 +329,7 @@ def _check_operands(
 def _make_unverified_point(bench: Bench, operand: VerifiedOperand) -> OpenPoint:
     """Return the open point for an operand without a verdict, with the reason."""
     why = operand.missing[0] if operand.missing else "the file does not say enough."
-    if operand.storage is None:
+    if operand.storage is None and (not operand.missing or "paste its tensor map" in why):
         why = "nothing in the file says how it is stored."
     at = bench.pieces[operand.descriptor].spans[0]
     return OpenPoint(f"{operand.name.upper()} of {operand.instruction} is not verified: {why}", at)
@@ -425,14 +434,12 @@ def _find_unread(bench: Bench, built: Iterable[DescriptorBuilder]) -> list[OpenP
     ]
     if without or not any(True for _ in built):
         return without
-    return [
-        OpenPoint(
-            f"{piece.title}: no instruction of the file is known to read it; its fields alone were checked.",
-            piece.spans[0],
-        )
+    unread = [
+        piece
         for n, piece in enumerate(bench.pieces)
         if piece.kind == "descriptor" and n not in read and _make_build_key(piece) not in same
     ]
+    return [OpenPoint(*describe_unread(piece)) for piece in unread]
 
 
 def _make_build_key(piece: TextPiece) -> tuple[object, ...]:

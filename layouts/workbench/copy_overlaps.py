@@ -18,6 +18,7 @@ from lanescope.reader.code.run_records import SkippedCode
 from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
 from lanescope.reader.code.values import Pointer
 from lanescope.workbench.addresses import evaluate_linear
+from lanescope.workbench.asm_operands import join_strings
 from lanescope.workbench.blamed_numbers import find_argument_span, find_given_value
 from lanescope.workbench.function_texts import find_function_at
 from lanescope.workbench.kernel_runs import KernelEvent, KernelText
@@ -204,4 +205,4 @@ def _may_wait(record: AsmRun | BodilessCall | SkippedCode) -> bool:
     """Return whether code may wait for a copy."""
     if isinstance(record, BodilessCall):
         return not is_load_name(record.term.head) and not _QUIET.search(record.term.head)
-    return isinstance(record, SkippedCode) or bool(_WAITS.search(record.text))
+    return isinstance(record, SkippedCode) or bool(_WAITS.search(join_strings(record.text)))

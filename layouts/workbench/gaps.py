@@ -13,7 +13,7 @@ from functools import lru_cache
 from lanescope.cxx.source_text import strip_comments
 from lanescope.workbench.guesses import Guesses
 from lanescope.workbench.open_kernels import find_open_parameters
-from lanescope.workbench.open_names import NAME, SPOKEN, find_open_name
+from lanescope.workbench.open_names import find_open_name, list_names
 from lanescope.workbench.results import Bench, Span, TextPiece, VerifiedOperand
 
 TCGEN05, NO_STORAGE, NO_READER, UNSAID = "tcgen05", "without a storage", "read by no instruction", "open otherwise"
@@ -128,13 +128,11 @@ def _find_piece_gap(piece: TextPiece, machine: str) -> str:
     return TCGEN05 if TCGEN05 in (machine, piece.facts.get("format")) else NO_READER
 
 
-def _join_names(terms: Iterable[str], most: int = 4) -> str:
+def _join_names(terms: Iterable[str]) -> str:
     """Join the names that terms are made of: BM and BK of (BM / 64)·BK."""
     names = dict.fromkeys(
-        f"an item of the array {match[0]}" if term.startswith("[", match.end()) else match[0]
+        f"an item of the array {name}" if re.search(rf"(?<![\w.]){re.escape(name)}\[", term) else name
         for term in terms
-        for match in NAME.finditer(term)
-        if match[0] not in SPOKEN
+        for name in list_names(term)
     )
-    listed = list(names) or ["a value that has no name"]
-    return ", ".join(listed[:most]) + (", …" if len(listed) > most else "")
+    return ", ".join(names or ["a value that has no name"])

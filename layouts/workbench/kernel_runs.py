@@ -18,7 +18,7 @@ from lanescope.reader.code.findings import MOST_ASSEMBLED, AsmRun, BodilessCall
 from lanescope.reader.code.run_records import MOST_SKIPPED, MOST_STORES, Arms, MemoryStore, SkippedCode
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.tma_rules import TensorMap
-from lanescope.workbench.asm_operands import find_operand_number
+from lanescope.workbench.asm_operands import find_operand_number, join_strings
 from lanescope.workbench.function_texts import FunctionText, blank_text, find_functions
 from lanescope.workbench.results import Span
 
@@ -169,17 +169,19 @@ def _list_events(
     elif isinstance(record, AsmRun):
         if re.search(r"[A-Za-z_]\w*", strip_comments(_STRING.sub("", record.text))):
             yield make("unknown")  # a macro among its strings
-        for step in _STEPS.finditer(record.text):
+        code = join_strings(record.text)
+        for step in _STEPS.finditer(code):
             kind = _KINDS.get(step[0]) or next((k for k, word in _PARTS.items() if word in step[0]), "store")
-            yield make(kind, _find_wait_count(record, step.end()) if kind == "wait" else None)
+            yield make(kind, _find_wait_count(record, code[step.end() :]) if kind == "wait" else None)
     else:
         kind = _classify_call(record, text)
         if kind:
             yield make(kind, _find_template_count(record) if kind == "wait" else None)
 
 
-def _find_wait_count(run: AsmRun, end: int) -> int | None:
-    match = re.match(r"[.\w]*\s+(%\w+|%\[\w+\]|\d+)", run.text[end:])
+def _find_wait_count(run: AsmRun, rest: str) -> int | None:
+    """Return the number of a wait. rest: the PTX behind its opcode."""
+    match = re.match(r"[.\w]*\s+(%\w+|%\[\w+\]|\d+)", rest)
     return find_operand_number(run, match[1]) if match else None
 
 

@@ -24,6 +24,7 @@ _ASM = re.compile(
     r"cp\.async\.bulk\.tensor\S*shared::(?:cluster|cta)\S*global\S*\s*\[\s*%(\d{1,3})\s*[,\]](?:\s*,\s*\[\s*%(\d{1,3}))?"
 )
 _BARRIER = re.compile(r"\}\s*\]\s*,\s*\[\s*%(\d{1,3})\s*\]")  # behind the coordinates
+_STORE = re.compile(r"(?<![\w.])(?:st(?:\.\w+)*\.shared|stmatrix)\S*\s*\[\s*%(\d{1,3})\s*[\]+]")
 MAP_NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)*")
 
 
@@ -31,7 +32,8 @@ MAP_NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)*")
 class BoxLoad:
     """One run of a call that loads a box. to: byte address of its destination; maps: what its map may be called; span:
     the call; loops: the turn of the loops around it whose ends are known; endless: whether there are others; turn: of
-    these; barriers: the addresses that it is given besides, of which one is its mbarrier's.
+    these; barriers: the addresses that it is given besides, of which one is its mbarrier's; order: its place among all
+    that the text runs.
     """
 
     to: LinearExpression
@@ -41,19 +43,22 @@ class BoxLoad:
     endless: bool = False
     turn: tuple[tuple[str, str], ...] = ()
     barriers: frozenset[str] = frozenset()
+    order: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class FilledTile:
     """What the loads fill of one tile. offsets: where boxes begin, in bytes from the tile's first one; maps: the names
     of what they load; open: whether they may fill more than is known; doubtful: where boxes begin that another mbarrier
-    announces than that of the first one, as those of the next stage.
+    announces than that of the first one, as those of the next stage; apart: whether a box begins at the first byte of
+    every tile of M or N.
     """
 
     offsets: frozenset[int]
     maps: frozenset[str]
     open: bool
     doubtful: frozenset[int] = frozenset()
+    apart: bool = False
 
     def has_all(self, needed: Collection[int]) -> bool:
         return self.offsets.issuperset(needed)
@@ -73,11 +78,14 @@ class TextLoads:
 
     def __init__(self, code: Evaluation | None) -> None:
         self.all = list(_list_loads(code)) if code else []
+        self.stores = list(list_thread_stores(code)) if code else []
 
-    def find_filled(self, base: LinearExpression | None, others: Iterable[LinearExpression]) -> FilledTile | None:
+    def find_filled(
+        self, base: LinearExpression | None, others: Iterable[LinearExpression], own: Collection[LinearExpression] = ()
+    ) -> FilledTile | None:
         """Find what the loads fill of the tile that begins at `base`; None if no call is seen to fill it.
 
-        others: where other tiles and stages begin.
+        others: where other tiles and stages begin; own: those of the same operand.
         """
         if base is None or not base.terms:
             return None
@@ -94,7 +102,23 @@ class TextLoads:
         unclear = any(_is_part(load.to, base, end) for load in self.all) or _list_moves(own_map)
         barriers = {load.barriers for off, load in own_map if not off}
         offsets = frozenset(off for off, load in own_map if not barriers or load.barriers in barriers)
-        return FilledTile(offsets, first, unclear, frozenset(off for off, _ in own_map) - offsets)
+        doubtful = frozenset(off for off, _ in own_map) - offsets
+        return FilledTile(offsets, first, unclear, doubtful, {load.to for load in self.all}.issuperset(own))
+
+    def is_overwritten(self, base: LinearExpression, size: int, order: int) -> bool:
+        """Return whether threads store into a tile after the last load of its first byte and before a product.
+
+        base, size: the tile's first byte, and how many bytes it has; order: of the product.
+        """
+        last = max((load.order for load in self.all if load.to == base and load.order < order), default=None)
+        if last is None:
+            return False
+        return any(
+            last < at < order
+            and 0 <= to.const - base.const < size
+            and dict(to.terms).items() >= dict(base.terms).items()
+            for to, at in self.stores
+        )
 
     def _is_into_operand(self, base: LinearExpression, end: int) -> list[tuple[int, BoxLoad]]:
         """Return (offset, load) of the loads into the tile that begins at `base` and ends at `end`."""
@@ -170,7 +194,8 @@ def _list_call_loads(call: BodilessCall, endless: Collection[str]) -> Iterator[B
         address = get_integer(value) if isinstance(value, Pointer | SymbolicInt) else None
         if address is not None and address.plain is not None and address.plain.terms:
             load = _make_load(address.plain, maps, call.term.span, call.loops, endless)
-            yield replace(load, barriers=frozenset(_list_other_addresses(call, address.plain)))
+            barriers = frozenset(_list_other_addresses(call, address.plain))
+            yield replace(load, barriers=barriers, order=call.order)
 
 
 def _list_other_addresses(call: BodilessCall, to: LinearExpression) -> Iterator[str]:
@@ -202,12 +227,25 @@ def _find_assembly_load(asm_run: AsmRun, endless: Collection[str]) -> BoxLoad | 
     words = (word.plain for kind, word, _ in asm_run.inputs if "l" in kind and word is not None)
     symbols = {name for word in words if word is not None for name, _ in word.terms}
     maps = {name for symbol in symbols for name in _list_symbol_names(asm_run, symbol)}
-    load = _make_load(line, maps, (asm_run.calls[-1][1] if asm_run.calls else asm_run.span), asm_run.loops, endless)
+    at = asm_run.calls[-1][1] if asm_run.calls else asm_run.span
+    load = replace(_make_load(line, maps, at, asm_run.loops, endless), order=asm_run.order)
     barrier = _BARRIER.search(join_strings(asm_run.text), match.end())
     address = (
         asm_run.inputs[int(barrier[1])][1] if barrier is not None and int(barrier[1]) < len(asm_run.inputs) else None
     )
     return replace(load, barriers=frozenset((str(address.plain),))) if address is not None else load
+
+
+def list_thread_stores(code: Evaluation) -> Iterator[tuple[LinearExpression, int]]:
+    """Yield (byte address, order) of the stores of threads: through pointers, and by st.shared and stmatrix of PTX."""
+    for store in code.stored:
+        yield store.to, store.order
+    for run in code.assembled:
+        match = _STORE.search(join_strings(run.text))
+        value = run.inputs[int(match[1])][1] if match is not None and int(match[1]) < len(run.inputs) else None
+        first = next((piece for piece in value.pieces if not piece.shift), None) if value is not None else None
+        if value is not None and first is not None:
+            yield value.plain or first.source, run.order
 
 
 def find_assembly_map(asm_run: AsmRun) -> str:

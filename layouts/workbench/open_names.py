@@ -6,10 +6,32 @@ import re
 
 from lanescope.workbench.results import Assumption
 
-NAME = re.compile(r"(?<![\w….])[A-Za-z_]\w*(?:(?:::|\.|->)[A-Za-z_]\w*)*")
+NAME = re.compile(r"(?<![\w….%])[A-Za-z_]\w*(?:(?:::|\.|->)[A-Za-z_]\w*)*(?![\w:.>-]*…)")
 _CALLED = re.compile(r"[\w:.>-]+\s*\(")
 SAID_AS, GIVEN_AS = "the text gives it as", "give it as"  # before the name of an open value
-SPOKEN = frozenset("int uint unsigned long char short bool sizeof decltype typename template".split())
+SPOKEN = frozenset("int uint unsigned long char short bool sizeof decltype typename template defined".split())
+_TYPE = re.compile(r"u?int\d*_t|size_t|uintptr_t")
+_PHRASE = re.compile(r"\b(?:another value|several values)\b")
+_OF_THREADS = re.compile(r"(?:threadIdx|blockIdx|clusterIdx)(?:\.[xyz])?|laneid|warpid")  # differ within one launch
+
+
+def list_names(term: str) -> tuple[str, ...]:
+    """List the names that a term is made of, each once, without types, words of the language and names that are cut.
+
+    >>> list_names("(BM / 64)·p.pitch + (uint32_t)rows + thre…82b855a1")
+    ('BM', 'p.pitch', 'rows')
+    """
+    found = NAME.findall(_PHRASE.sub(" ", term))
+    return tuple(name for name in dict.fromkeys(found) if name not in SPOKEN and not _TYPE.fullmatch(name))
+
+
+def can_be_given(name: str) -> bool:
+    """Return whether one value of a name holds for a whole launch, so that -D can give it.
+
+    >>> can_be_given("BK"), can_be_given("threadIdx.x"), can_be_given("…")
+    (True, False, False)
+    """
+    return NAME.fullmatch(name) is not None and "->" not in name and not _OF_THREADS.fullmatch(name)
 
 
 def add_open_names(assumed: dict[str, Assumption]) -> None:
@@ -18,8 +40,8 @@ def add_open_names(assumed: dict[str, Assumption]) -> None:
         term = assumption.label if assumption.key.startswith("at.") else find_open_name(assumption)
         if "…" in term or "another value" in term:  # not the whole term
             continue
-        for name in NAME.findall(_CALLED.sub("(", term)):
-            if name not in SPOKEN and "->" not in name and f"at.{name}" not in assumed:
+        for name in list_names(_CALLED.sub("(", term)):
+            if can_be_given(name) and f"at.{name}" not in assumed:
                 assumed.setdefault(
                     f"macro.{name}", Assumption(f"macro.{name}", name, "", f"{assumption.label} depends on it")
                 )

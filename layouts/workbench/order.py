@@ -14,7 +14,7 @@ from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.run_records import MemoryStore
 from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
 from lanescope.workbench.accumulators import Accumulator, find_access, find_accumulator, is_untouched
-from lanescope.workbench.asm_operands import count_left_out, find_operand_argument, find_predicate_source
+from lanescope.workbench.asm_operands import count_left_out, find_operand_argument, find_predicate_source, join_strings
 from lanescope.workbench.function_texts import FunctionText
 from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText
 from lanescope.workbench.results import Span
@@ -81,7 +81,7 @@ class _KernelOrder:
         run = event.run
         key = (run.span, run.calls) if isinstance(run, AsmRun) else None
         if key not in self.holders:
-            known = isinstance(run, AsmRun) and run.text.count("wgmma.mma_async") == 1  # its own outputs
+            known = isinstance(run, AsmRun) and join_strings(run.text).count("wgmma.mma_async") == 1  # its own outputs
             holder = find_accumulator(run, self.blank, self.functions) if isinstance(run, AsmRun) and known else None
             self.holders[key] = holder
         return self.holders[key]
@@ -243,7 +243,7 @@ def _is_bulk_store(event: KernelEvent) -> bool:
     if event.kind != "bulk":
         return False
     if isinstance(run, AsmRun):
-        return bool(_BULK_STORE.search(run.text))
+        return bool(_BULK_STORE.search(join_strings(run.text)))
     return isinstance(run, BodilessCall) and "shared_to_global" in run.term.head
 
 
@@ -283,7 +283,7 @@ def _find_scale(run: object) -> int | None:
     if scale in ("true", "false"):
         return int(scale == "true")
     if re.fullmatch(r"[a-zA-Z_]\w*", scale):
-        source = find_predicate_source(scale, run.text)
+        source = find_predicate_source(scale, join_strings(run.text))
         if source is None:
             return None
         scale = source

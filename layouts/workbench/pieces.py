@@ -6,14 +6,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from lanescope.bits import format_word
+from lanescope.inputs import join_words
 from lanescope.reader.code.builders import DescriptorBuilder
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench import scan
-from lanescope.workbench.results import TextPiece
+from lanescope.workbench.open_names import NAME, can_be_given, list_names
+from lanescope.workbench.results import Span, TextPiece
 from lanescope.workbench.scan import InstructionMention
+
+OPEN = "open"  # in titles, instead of a term that says nothing to a reader
+MOST_TERM, MOST_NAMES = 48, 4  # characters of a term in a title; names in a message
+_UNREADABLE = re.compile(r"…|'|several values|another value")
+_OPEN_FIELDS = {"sbo_bytes": "SBO", "lbo_bytes": "LBO", "swizzle": "the swizzle mode"}
 
 
 def make_map_piece(tensor_map: TensorMap) -> TextPiece:
@@ -67,11 +75,11 @@ def make_tile_key(builder: DescriptorBuilder) -> tuple[Any, ...]:
 def make_builder_piece(same: list[DescriptorBuilder]) -> TextPiece:
     """Return the piece of the descriptors of one tile, which differ only in their start."""
     first = same[0]
-    swizzle = first.swizzle or first.free.get("swizzle", "?")
-    lbo = first.free.get("lbo_bytes", "?") if first.lbo_bytes is None else f"{first.lbo_bytes} B"
-    sbo = first.free.get("sbo_bytes", "?") if first.sbo_bytes is None else f"{first.sbo_bytes} B"
+    swizzle = first.swizzle or _format_open(first.free.get("swizzle", ""))
+    lbo = _format_open(first.free.get("lbo_bytes", "")) if first.lbo_bytes is None else f"{first.lbo_bytes} B"
+    sbo = _format_open(first.free.get("sbo_bytes", "")) if first.sbo_bytes is None else f"{first.sbo_bytes} B"
     spans = dict.fromkeys(s for b in same for s in (b.span, *(s for origin in b.origins.values() for s in origin)))
-    start = first.start if isinstance(first.start, str) else hex(first.start)
+    start = _format_open(first.start) if isinstance(first.start, str) else hex(first.start)
     if len(same) > 1:
         start = f"{start}, {'…' if len(same) > 2 else same[1].start}"
     facts = {
@@ -80,10 +88,31 @@ def make_builder_piece(same: list[DescriptorBuilder]) -> TextPiece:
         "format": first.format,
         "name": first.name,
         "word": None if first.word is None else format_word(first.word),
+        "open": {name: first.free.get(key, "") for key, name in _OPEN_FIELDS.items() if key in first.free},
     }
-    title = f"SBO {sbo}, LBO {lbo}, {'no' if swizzle == 'none' else swizzle} swizzle, start {start}"
+    mode = "swizzle open" if swizzle == OPEN else f"{'no' if swizzle == 'none' else swizzle} swizzle"
+    title = f"SBO {sbo}, LBO {lbo}, {mode}, start {start}"
     notices = tuple(w.message for w in first.warnings)
     return TextPiece("descriptor", title, tuple(spans), facts, notices, origins=dict(first.origins))
+
+
+def _format_open(term: str) -> str:
+    """Return a term as a title shows it: OPEN for one that is cut, or what a loop has left of a value."""
+    return OPEN if not term or _UNREADABLE.search(term) or len(term) > MOST_TERM else term
+
+
+def describe_unread(piece: TextPiece) -> tuple[str, Span, tuple[str, ...]]:
+    """Return (message, place, names for -D) about a descriptor that no known instruction reads."""
+    open_: Mapping[str, str] = piece.facts.get("open") or {}
+    nobody = "no instruction of the file is known to read it"
+    if not open_:
+        return f"{piece.title}: {nobody}; its fields alone were checked.", piece.spans[0], ()
+    names = tuple(dict.fromkeys(name for term in open_.values() for name in list_names(term) if can_be_given(name)))
+    fields, verb = join_words(list(open_)), "is" if len(open_) == 1 else "are"
+    of = f" of {piece.facts['name']}" if NAME.fullmatch(str(piece.facts.get("name") or "")) else ""
+    by = f" (by {', '.join(names[:MOST_NAMES])}{', …' if len(names) > MOST_NAMES else ''})" if names else ""
+    rest = "nothing of it" if len(open_) == len(_OPEN_FIELDS) else "only the rest of it"
+    return f"{fields}{of} {verb} open{by}, and {nobody}: {rest} was checked.", piece.spans[0], names
 
 
 def make_word_piece(label: str, words: list[scan.PrintedWord]) -> TextPiece:

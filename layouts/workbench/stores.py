@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from lanescope.inputs import join_words
 from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.reader.code.tma_rules import LOADED, TensorMap
 from lanescope.workbench.names import CUT, find_operand_letter, split_name
@@ -22,6 +23,7 @@ _COMMON = frozenset(
 _OUTPUTS = frozenset("c d o out output outputs acc accum epi epilogue result".split())
 # reasons for a store that nothing in the text assigns
 ONLY, FIRST, SECOND, NO_OTHER = "it is the only one", "A’s comes first", "B’s second", "the text has no other"
+OVERWRITTEN = "threads store into it after TMA has filled it"
 BY_ORDER = (FIRST, SECOND, NO_OTHER)
 GUESSED = (ONLY, *BY_ORDER)
 
@@ -62,6 +64,11 @@ class TileStore:
         if self.layout is not None and other.layout is not None:
             return self.layout.text == other.layout.text
         return False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the box or the swizzle of its tensor map is not known."""
+        return self.map is not None and (None in self.map.box or self.map.swizzle is None)
 
     def has_name_in(self, names: Collection[str]) -> bool:
         """Return whether one of its names, also as an address, is among these."""
@@ -151,7 +158,7 @@ def _find_named_store(stores: Sequence[TileStore], clues: Clues, used: Collectio
     """Return the store named by TMA's loads, the names of the addresses or the operand's letter."""
     named_stores = [store for store in stores if store.operand == clues.buffer]
     loaded = [store for store in stores if store.map is not None and store.has_name_in(clues.loaded)]
-    if len(loaded) == 1:
+    if loaded and all(store is loaded[0] or _is_surely_same(store, loaded[0]) for store in loaded):
         return loaded[0], f"TMA loads it from {loaded[0].names[0].lstrip('&')}"
     words = {word for address in clues.addresses for word in _split_name(address)}
     candidates = {
@@ -164,7 +171,7 @@ def _find_named_store(stores: Sequence[TileStore], clues: Clues, used: Collectio
         store, name = next(iter(candidates.values()))
         return store, f"it is named {name}"
     if not named_stores:
-        return None
+        return (None, _describe_several_maps(loaded)) if loaded else None
     if named_stores[0].piece in used and all(
         find_operand_letter(address) != clues.buffer for address in clues.addresses
     ):
@@ -209,6 +216,16 @@ def _is_output_store(store: TileStore) -> bool:
     """Return whether a tensor is named after C or D: the epilogue writes over the tiles of A and B."""
     words = {word.lower() for name in store.others[:1] for word in split_name(name)}
     return store.begins is not None and not words.isdisjoint(_OUTPUTS)
+
+
+def _is_surely_same(store: TileStore, other: TileStore) -> bool:
+    """Return whether two tensor maps are known to store a tile in the same way."""
+    return not store.is_open and not other.is_open and store.is_same_layout(other)
+
+
+def _describe_several_maps(loaded: Iterable[TileStore]) -> str:
+    names = join_words([store.names[0].lstrip("&") for store in loaded])
+    return f"TMA fills its bytes through {names}, and which of them the instruction reads is open"
 
 
 def _describe_several(tensors: Iterable[TileStore]) -> str:

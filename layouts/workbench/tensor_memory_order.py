@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from lanescope.reader.code.findings import MOST_ASSEMBLED, AsmRun, Pitfall
-from lanescope.workbench.asm_operands import find_operand_argument, find_predicate_source
+from lanescope.workbench.asm_operands import find_operand_argument, find_predicate_source, join_strings
 from lanescope.workbench.kernel_runs import KernelRun, KernelText
 from lanescope.workbench.mma_runs import find_tensor_instruction
 from lanescope.workbench.results import Span
@@ -70,12 +70,13 @@ def _find_mistakes(kernel: KernelRun, asm_runs: Sequence[AsmRun]) -> Iterator[Pi
 
 def _list_runs(asm_runs: Sequence[AsmRun], opcode: str) -> list[AsmRun]:
     form = re.compile(rf"{re.escape(opcode)}(?!\w)")
-    return [run for run in asm_runs if form.search(run.text)]
+    return [run for run in asm_runs if form.search(join_strings(run.text))]
 
 
 def _waits_itself(load: AsmRun) -> bool:
     """Return whether an asm statement waits after its last tcgen05.ld."""
-    return load.text.rfind("tcgen05.wait::ld") > load.text.rfind("tcgen05.ld")
+    code = join_strings(load.text)
+    return code.rfind("tcgen05.wait::ld") > code.rfind("tcgen05.ld")
 
 
 def _find_own_place(kernel: KernelRun, run: AsmRun) -> Span:

@@ -201,6 +201,9 @@ def _lay_boxes(tensor_map: TensorMap, sizes: list[int], swizzle: str, request: T
     cover = _cover_tile(tensor_map, sizes, swizzle, inner, request)
     boxes_key, panel_key = f"boxes.{request.operand}", f"panel.{request.operand}"
     filled = None if {boxes_key, panel_key} & request.choices.keys() else request.filled
+    apart = inner == "MN" and cover.panels > 1 and _is_loaded_apart(cover, filled, request.seen)
+    if apart:  # each tile of M or N is a box of its own
+        cover = replace(cover, panels=1)
     stride, sure, gap = _place_by_loads(cover, filled)
     if cover.boxes > 1 and cover.deep > 1:
         sure, gap = False, gap or "a box has its further panels there; the position of another box is not evaluated"
@@ -216,9 +219,8 @@ def _lay_boxes(tensor_map: TensorMap, sizes: list[int], swizzle: str, request: T
     del spec["base"]
     box = " × ".join(str(size) for size in sizes)
     name = f"tensor map ‘{tensor_map.names[0].lstrip('&')}’" if tensor_map.names else "the tensor map"
-    return StoredTile(
-        spec, tuple(assumed), f"{name}: box {box}, swizzle {swizzle}", cover.lines if inner == "K" else None
-    )
+    rows = cover.lines if inner == "K" else request.seen.rows if apart else None
+    return StoredTile(spec, tuple(assumed), f"{name}: box {box}, swizzle {swizzle}", rows)
 
 
 def _cover_tile(tensor_map: TensorMap, sizes: list[int], swizzle: str, inner: str, request: TileRequest) -> _Cover:
@@ -258,6 +260,11 @@ def _find_inner(tensor_map: TensorMap, request: TileRequest) -> tuple[str, list[
     why = f"{request.name} is read {seen.major}-major, and the text does not name the map’s dimensions"
     why = "as given" if key in choices else why
     return chosen, [Assumption(key, f"Inner dimension of {request.name}’s tensor map", chosen, why, ("K", "MN"))]
+
+
+def _is_loaded_apart(cover: _Cover, filled: FilledTile | None, view: View) -> bool:
+    """Return whether a box begins at every tile of M or N, and holds the rows of one instruction."""
+    return filled is not None and filled.apart and cover.boxes == 1 and cover.width == view.rows * view.bits // 8
 
 
 def _place_by_loads(cover: _Cover, filled: FilledTile | None) -> tuple[int, bool, str]:
