@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import re
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from tests.exported import list_chosen
 
 
 def test_every_link_leads_to_a_file(exported_site: Path) -> None:
-    checked = 0
+    checked, files = 0, {str(path) for path in exported_site.rglob("*") if path.is_file()}
     for page in exported_site.rglob("*.html"):
         text = re.sub(r"<pre.*?</pre>", "", page.read_text(), flags=re.S)
         text = re.sub(r'<a href="https://github\.com/[^"]*"', "<a", text)  # a source that the guide names
@@ -28,7 +29,7 @@ def test_every_link_leads_to_a_file(exported_site: Path) -> None:
             path = address.split("#")[0]
             assert not path.startswith(("/", "http")), (page.name, address)
             if path:
-                assert (page.parent / path).resolve().is_file(), (page.name, address)
+                assert os.path.normpath(f"{page.parent}/{path}") in files, (page.name, address)
                 checked += 1
     assert checked > 5000
 
