@@ -82,13 +82,18 @@ def _pad_to_words(raw: Any) -> Array:
 
 
 def _generate_accesses(rng: np.random.Generator) -> Iterator[CodeCase]:
-    seen: set[str] = set()
+    texts: set[str] = set()
+    operands: set[tuple[object, ...]] = set()
     for i in catalog.instructions():
         for op in i.operands.values():
-            store = op.name == "d"
-            if op.name not in "abcd" or (text := (cuda.render_store if store else cuda.render_load)(i, op)) in seen:
+            form = (op.name, op.element, op.container_bits, op.pattern, op.axes, op.sparsity, op.compressed, op.scope)
+            if op.name not in "abcd" or form in operands:
                 continue
-            seen.add(text)
+            operands.add(form)
+            store = op.name == "d"
+            if (text := (cuda.render_store if store else cuda.render_load)(i, op)) in texts:
+                continue
+            texts.add(text)
             yield _build_access(f"{'store' if store else 'load'} {op.element.name}", text, op, store, rng)
 
 
