@@ -156,6 +156,19 @@ def test_a_second_run_writes_only_what_changed(tmp_path: Path) -> None:
     assert again.files == first.files and again.written == 1 and page.read_text() == before
 
 
+def test_the_command_exports_a_family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole is `exported_site`; here the pages of the guide and of messages are left out."""
+    monkeypatch.setattr(site, "STANDING", ("/help",))
+    monkeypatch.setattr(site, "BY_SLUG", {})
+    monkeypatch.setattr(site.guide, "list_slugs", list)
+    done = run_lanescope("export", str(tmp_path), "--family", "movmatrix", "--json")
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["folder"], told["pages"]) == (0, str(tmp_path), 2)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert (told["files"], told["bytes"]) == (len(files), sum(path.stat().st_size for path in files))
+    assert [path.stem for path in (tmp_path / "i").iterdir()] == ["movmatrix.sync.aligned.m8n8.trans.b16"] * 2
+
+
 def test_errors(tmp_path: Path) -> None:
     with pytest.raises(LayoutError, match="No family"):
         site.export_site(str(tmp_path), ["x"], False)
