@@ -107,7 +107,8 @@ def test_help_loads_no_engine() -> None:
 
 def test_a_hosts_jobs_load_no_reader_of_texts() -> None:
     """Every worker of a fleet and every verification would wait for it."""
-    assert find_loaded(["lanescope.app.hardware.jobs"], "lanescope.reader tree_sitter") == ""
+    loaded = [f"lanescope.app.hardware.{name}" for name in ("jobs", "runs", "pieces")]
+    assert find_loaded(loaded, "lanescope.reader tree_sitter") == ""
 
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"

@@ -120,7 +120,7 @@ PAGES = (
     "/picture/banks.svg",
     "/api/v1/share?address=/banks",
 )
-PNGS = (f"/i/{M16}/a.png", f"/i/{M16}/a.pdf", "/smem.png", "/card/banks.png")
+PNGS = (f"/i/{M16}/a.png?scale=0.5", f"/i/{M16}/a.pdf", "/smem.png?mn=8&scale=0.5", "/card/banks.png")
 NPY = io.BytesIO()
 np.save(NPY, np.eye(8, dtype=np.int8))
 FORMS = {
