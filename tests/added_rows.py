@@ -5,6 +5,7 @@ what it says of the families of tests/added_families.py.
 
 from __future__ import annotations
 
+import gc
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -135,6 +136,7 @@ def collect_answers(app: Any) -> dict[str, str]:
 
 
 if __name__ == "__main__":
+    gc.disable()
     sys.meta_path.insert(0, RowFinder())
     from tests import added_families
 

@@ -19,12 +19,12 @@ from schemathesis.pytest._test_builder import build_operation_test
 from schemathesis.python._constants.orchestrator import make_constants_value_source
 from schemathesis.transport.asgi import ASGI_TRANSPORT
 
-from lanescope.app.main import create_app
 from tests import asgi
+from tests.client import share_client
 
 load_all_checks()
 EXAMPLES = int(os.environ.get("LANESCOPE_FUZZ", "0"))
-APP = create_app()
+APP: Any = share_client().app
 
 
 def keep_first_kind(model: dict[str, Any], *fields: str) -> dict[str, Any]:

@@ -8,7 +8,6 @@ LANESCOPE_FUZZ times with new questions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -27,14 +26,12 @@ OPERATIONS = [
 
 
 @pytest.fixture(scope="module")
-def schema() -> Iterator[Any]:
-    """The threads and the worker that the questions started, ended."""
+def schema(app: Any) -> Any:
+    """What is asked of the application that all tests share: no question changes it."""
     from tests import fuzz_questions
 
     assert list(fuzz_questions.OPERATIONS) == OPERATIONS
-    yield fuzz_questions
-    fuzz_questions.APP.state.work.close()
-    fuzz_questions.APP.state.hardware.pool.close()
+    return fuzz_questions
 
 
 @pytest.mark.parametrize("operation", take_sample(OPERATIONS, 7))

@@ -48,8 +48,12 @@ def find_imports(path: str, *packages: str) -> set[str]:
 
 def find_loaded(names: list[str], unwanted: str) -> str:
     """Which module, imported in turn in a process of its own, loads something unwanted; "" if none does."""
-    command = [sys.executable, "-c", LOADED, " ".join(names), unwanted]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False).stderr.strip()
+    return run_python(LOADED, " ".join(names), unwanted).stderr.strip()
+
+
+def run_python(program: str, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", program, *words]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
 
 
 def list_feature_modules(*kinds: str) -> list[str]:
@@ -60,10 +64,30 @@ def list_feature_modules(*kinds: str) -> list[str]:
     ]
 
 
-def test_facts_and_pictures_load_no_server() -> None:
+STARTS = """
+import lanescope.app.cli
+from lanescope.app.main import create_app
+from fastapi.routing import APIRoute
+from lanescope.ptx import catalog
+
+lanescope.app.cli.build_cli()
+served = create_app()
+routes = [route for route in served.routes if isinstance(route, APIRoute)]
+bound = sum("operands" in vars(instruction) for instruction in catalog.instructions())
+built = sum(bool(route.response_fields) for route in routes)
+dask = len({"dask", "distributed"} & set(sys.modules))
+print(len(routes) > 100, built, bound, catalog._index_by_syntax.cache_info().misses, dask)
+"""
+
+
+def test_facts_load_no_server_and_a_server_starts_without_what_its_first_requests_need() -> None:
+    """One process: facts, pictures, forms and verbs; then a server, without schemas of answers, operands of the
+    catalogue, the index of its texts, and Dask.
+    """
     chosen = list_feature_modules("facts", "draw", "forms", "verbs")
     assert len(chosen) > 50
-    assert find_loaded(chosen, SERVER) == ""
+    ran = run_python(LOADED + STARTS, " ".join(chosen), SERVER)
+    assert (ran.stdout, ran.stderr) == ("True 0 0 0 0\n", "")
     assert find_loaded(["lanescope.app.kit.wire"], SERVER) == "lanescope.app.kit.wire loads starlette"
 
 
@@ -83,7 +107,8 @@ def test_help_loads_no_engine() -> None:
 
 def test_a_hosts_jobs_load_no_reader_of_texts() -> None:
     """Every worker of a fleet and every verification would wait for it."""
-    assert find_loaded(["lanescope.app.hardware.jobs"], "lanescope.reader tree_sitter") == ""
+    loaded = [f"lanescope.app.hardware.{name}" for name in ("jobs", "runs", "pieces")]
+    assert find_loaded(loaded, "lanescope.reader tree_sitter") == ""
 
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -106,32 +131,8 @@ print("show:", *unwanted & set(sys.modules), file=sys.stderr)
 
 def test_help_loads_no_feature_and_show_no_numpy() -> None:
     """NumPy takes as long to import as everything else that an answer of `show` needs."""
-    ran = subprocess.run([sys.executable, "-c", COMMANDS], capture_output=True, text=True, cwd=ROOT, check=False)
+    ran = run_python(COMMANDS)
     assert (ran.returncode, ran.stderr) == (0, "help:\nshow:\n")
-
-
-STARTS = """
-import gc, sys
-gc.disable()
-import lanescope.app.cli
-from lanescope.app.main import create_app
-from fastapi.routing import APIRoute
-from lanescope.ptx import catalog
-
-lanescope.app.cli.build_cli()
-served = create_app()
-routes = [route for route in served.routes if isinstance(route, APIRoute)]
-bound = sum("operands" in vars(instruction) for instruction in catalog.instructions())
-built = sum(bool(route.response_fields) for route in routes)
-dask = len({"dask", "distributed"} & set(sys.modules))
-print(len(routes) > 100, built, bound, catalog._index_by_syntax.cache_info().misses, dask)
-"""
-
-
-def test_a_server_starts_without_what_its_first_requests_need() -> None:
-    """Without schemas of answers, operands of the catalogue, the index of its texts, and Dask."""
-    ran = subprocess.run([sys.executable, "-c", STARTS], capture_output=True, text=True, cwd=ROOT, check=False)
-    assert (ran.stdout, ran.stderr) == ("True 0 0 0 0\n", "")
 
 
 def test_all_public_names_of_the_package_can_be_imported() -> None:

@@ -363,7 +363,8 @@ def test_pictures_have_the_media_type_of_their_form(client: Client, conforms: Co
         for at, form in enumerate(forms, number):
             if number and at % 3 and form != "json":
                 continue
-            answer = client.get(link.format(form=form))
+            scale = f"{'&' if '?' in link else '?'}scale=0.5" if form == "png" else ""
+            answer = client.get(link.format(form=form) + scale)
             assert answer.status_code == 200 and answer.headers["etag"], link
             media = answer.headers["content-type"].partition(";")[0]
             assert media in document["paths"][path]["get"]["responses"]["200"]["content"]

@@ -138,11 +138,24 @@ def find_questions(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 yield node.lineno, "is a menu of families"
 
 
+# A text that asks has one of these, or two names: other files need not be parsed.
+ASKED_OF = (".ptx", ".listed_ptx", "opcode", "family", ".threads")
+ROWS_ASKED = [f"{row}.name" for row in ("row", "kind", "form", "format", "element")]
+FORMATS_ASKED = [text for name in DESCRIPTORS for text in (f"is {name}", f"is not {name}", f"{name} is")]
+QUOTED = re.compile(rf"[\"'](?:{'|'.join(map(re.escape, sorted(NAMES)))})[\"']")
+
+
+def may_ask(text: str) -> bool:
+    """Return whether a text has the words of some question."""
+    return any(part in text for part in (*ASKED_OF, *ROWS_ASKED, *FORMATS_ASKED)) or len(QUOTED.findall(text)) > 1
+
+
 def test_no_code_asks_for_a_name() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line} {what}"
         for path in CODE
-        for line, what in find_questions(ast.parse(path.read_text()))
+        if may_ask(text := path.read_text())
+        for line, what in find_questions(ast.parse(text))
         if not (what == "asks which format" and path.name in MISTAKEN)
     ]
     assert not found
@@ -195,7 +208,7 @@ ASKED = [
 
 @for_each("line", ASKED)
 def test_the_check_bites(line: str) -> None:
-    assert list(find_questions(ast.parse(line)))
+    assert may_ask(line) and list(find_questions(ast.parse(line)))
 
 
 @for_each(

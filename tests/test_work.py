@@ -7,7 +7,7 @@ import io
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -120,7 +120,7 @@ PAGES = (
     "/picture/banks.svg",
     "/api/v1/share?address=/banks",
 )
-PNGS = (f"/i/{M16}/a.png", f"/i/{M16}/a.pdf", "/smem.png", "/card/banks.png")
+PNGS = (f"/i/{M16}/a.png?scale=0.5", f"/i/{M16}/a.pdf", "/smem.png?mn=8&scale=0.5", "/card/banks.png")
 NPY = io.BytesIO()
 np.save(NPY, np.eye(8, dtype=np.int8))
 FORMS = {
@@ -184,15 +184,14 @@ HARMLESS = {
 
 
 class LoopWatcher:
-    """The project's functions that ran in this thread while it was watched: (file, function)."""
+    """The project's functions that ran in this thread while it was watched."""
 
     def __init__(self) -> None:
-        self.seen: set[tuple[str, str]] = set()
+        self.seen: set[CodeType] = set()
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> None:
-        name = frame.f_code.co_filename
-        if event == "call" and name.startswith(str(ROOT)):
-            self.seen.add((str(Path(name).relative_to(ROOT)), frame.f_code.co_name))
+        if event == "call":
+            self.seen.add(frame.f_code)
 
     def __enter__(self) -> LoopWatcher:
         sys.setprofile(self)
@@ -202,9 +201,12 @@ class LoopWatcher:
         sys.setprofile(None)
 
     def computed(self) -> set[tuple[str, str]]:
+        """Return (file, function) of each that computed."""
+        own = [code for code in self.seen if code.co_filename.startswith(str(ROOT))]
+        called = {(str(Path(code.co_filename).relative_to(ROOT)), code.co_name) for code in own}
         return {
             (file, name)
-            for file, name in self.seen
+            for file, name in called
             if file.startswith(("app/", "layouts/"))
             and (file, name) not in HARMLESS
             and (file not in PLUMBING or (file, name) in WORK_OF_PLUMBING)

@@ -82,16 +82,16 @@ def _pad_to_words(raw: Any) -> Array:
 
 
 def _generate_accesses(rng: np.random.Generator) -> Iterator[CodeCase]:
-    operands, seen = set[Operand](), set[str]()
+    operands, texts = set[Operand](), set[str]()
     for i in catalog.instructions():
         for op in i.operands.values():
             if op.name not in "abcd" or op in operands:
                 continue
             operands.add(op)
             store = op.name == "d"
-            if (text := (cuda.render_store if store else cuda.render_load)(i, op)) in seen:
+            if (text := (cuda.render_store if store else cuda.render_load)(i, op)) in texts:
                 continue
-            seen.add(text)
+            texts.add(text)
             yield _build_access(f"{'store' if store else 'load'} {op.element.name}", text, op, store, rng)
 
 

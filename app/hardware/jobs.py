@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import lanescope
-from lanescope.app.hardware import pieces, runs
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_choice, shorten_value
 
@@ -34,7 +33,21 @@ class JobKind:
     seconds: float
 
 
-JOBS = {"run": JobKind(runs.parse_run, 20.0), pieces.KIND: JobKind(pieces.parse_piece, 900.0)}
+def _check_run(params: Mapping[str, Any]) -> Json:
+    from lanescope.app.hardware import runs
+
+    return runs.parse_run(params)
+
+
+def _check_piece(params: Mapping[str, Any]) -> Json:
+    from lanescope.app.hardware import pieces
+
+    return pieces.parse_piece(params)
+
+
+VERIFY = "verify"
+# The readers are loaded with the first job: schedulers and nannies start without them.
+JOBS = {"run": JobKind(_check_run, 20.0), VERIFY: JobKind(_check_piece, 900.0)}
 
 
 @lru_cache(maxsize=1)

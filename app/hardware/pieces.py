@@ -14,12 +14,13 @@ from typing import Any
 
 from lanescope.app.hardware import code_runs, evidence, script_runs, verification
 from lanescope.app.hardware.device import CudaDevice, RunDevice, explain_unsupported
+from lanescope.app.hardware.jobs import VERIFY
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_choice, parse_integer
 from lanescope.ptx.instruction import Instruction
 
 Json = dict[str, Any]
-KIND = "verify"
+KIND = VERIFY
 FORMS = ""  # the part of the catalogue's variants
 # Cases per piece, for the parts that are cut; other parts run whole.
 CUT = {FORMS: 96, "chains": 96, "code": 96, "programs": 24}

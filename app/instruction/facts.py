@@ -280,7 +280,8 @@ def build_operand(instruction: engine.Instruction, op: engine.Operand) -> Operan
 
 def _list_axes() -> set[str]:
     """List the axes of every operand's map."""
-    return {axis for i in catalog.instructions() for op in i.operands.values() for axis in op.axes}
+    variants = (next(row.generate_instructions()) for row in catalog.families())  # a row's variants have the same axes
+    return {axis for variant in variants for op in variant.operands.values() for axis in op.axes}
 
 
 def _build_terms(terms: Iterable[DigitTerm]) -> tuple[PatternTerm, ...]:
