@@ -104,8 +104,8 @@ def test_a_tap_pins_and_two_fingers_zoom(site: str, browser: Any) -> None:
     context.close()
 
 
-def test_the_keys_work_from_the_page_s_load(open_page: Any) -> None:
-    page, found = open_page(f"/i/{M16}"), find(M16)
+def check_that_the_keys_work_from_the_page_s_load(page: Page) -> None:
+    found = find(M16)
     page.keyboard.press("d")
     page.keyboard.press("ArrowDown")
     expect(page.locator("#spoken")).to_have_text(OperandGrid(found.operand("d")).format_spoken(1, 0))
@@ -145,8 +145,7 @@ def test_the_keyboard_takes_the_view_along(open_page: Any) -> None:
     wait_until(page, lambda: read_lit_thread(page), find(WIDE).operand("d").owner(16, 32)[0][0])
 
 
-def test_one_tab_stop_a_grid_and_one_for_the_patterns(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}")
+def check_that_a_grid_has_one_tab_stop_and_the_patterns_one(page: Page) -> None:
     assert page.locator("#stage[tabindex='0'], #stage canvas[tabindex]").count() == 1
     assert page.locator(".name[tabindex='0']").count() == 1
     page.evaluate("document.querySelectorAll('.tab[hidden]').forEach((tab) => { tab.hidden = false; })")
@@ -158,8 +157,7 @@ def test_one_tab_stop_a_grid_and_one_for_the_patterns(open_page: Any) -> None:
     assert page.locator(".name[tabindex='0']").count() == 1
 
 
-def test_the_buttons_and_the_minimap_move_what_is_shown(open_page: Any) -> None:
-    page = open_page(f"/i/{WIDE}")
+def check_that_the_buttons_and_the_minimap_move_what_is_shown(page: Page) -> None:
     legend, svg = page.locator("#legend"), page.locator("a[data-form=svg]")
     page.select_option("select[name=label]", "register")
     for link in ("#zoom [data-view=all]", "a[data-state='b_major=MN']"):
@@ -234,8 +232,7 @@ def test_plotly_comes_where_a_chart_is_in_sight_and_the_policy_refuses_none_of_i
     assert download.value.suggested_filename.endswith(".svg")
 
 
-def test_nothing_moves_after_the_first_paint(open_page: Any) -> None:
-    page = open_page(f"/i/{WIDE}")
+def check_that_nothing_moves_after_the_first_paint(page: Page) -> None:
     page.wait_for_load_state("networkidle")
     moved = page.evaluate(
         "() => new Promise((done) => { let sum = 0; new PerformanceObserver((list) => { for (const e of"
@@ -253,3 +250,15 @@ def test_a_warpgroup_s_cell_is_spoken_of_as_warp_and_lane(open_page: Any) -> Non
     assert (24, 9) in list_thread_cells(found, "d", thread)
     page.keyboard.press("d")
     expect(page.locator("#spoken")).to_contain_text("warp 0, lane 0, value d0, register 0")
+
+
+def test_keys_work_from_the_load_on_and_a_grid_has_one_tab_stop(open_page: Any) -> None:
+    page = open_page(f"/i/{M16}")
+    check_that_the_keys_work_from_the_page_s_load(page)
+    check_that_a_grid_has_one_tab_stop_and_the_patterns_one(page)
+
+
+def test_a_wide_page_holds_still_and_follows_its_buttons(open_page: Any) -> None:
+    page = open_page(f"/i/{WIDE}")
+    check_that_nothing_moves_after_the_first_paint(page)
+    check_that_the_buttons_and_the_minimap_move_what_is_shown(page)

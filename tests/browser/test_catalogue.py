@@ -6,12 +6,22 @@ import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.waiting import wait_until
 
 pytestmark = pytest.mark.browser
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+
+
+def check_that_a_paste_beyond_the_limit_is_not_sent(page: Page) -> None:
+    box = page.locator("textarea[name=text]")
+    box.fill("x" * 70_000)
+    page.get_by_role("button", name="Explain").click()
+    said = "The text has 70,000 characters; this box reads up to 65,536."
+    wait_until(page, f"document.querySelector('textarea[name=text]').validationMessage.startsWith('{said}')")
+    expect(page).to_have_url(re.compile(r"/$"))
+    expect(box).to_have_value("x" * 70_000)
 
 
 def test_enter_sends_the_paste_box_and_shift_enter_breaks_its_line(open_page: Any) -> None:
@@ -26,6 +36,8 @@ def test_enter_sends_the_paste_box_and_shift_enter_breaks_its_line(open_page: An
     })"""
     assert page.evaluate(sent, [2496, 2495]) == ["post", "get"]  # text= and 2,495 characters
     low = page.locator("#text").bounding_box()["height"]
+    check_that_a_paste_beyond_the_limit_is_not_sent(page)
+    page.fill("#text", "")
     page.keyboard.type("// A kernel")
     for _ in range(4):
         page.keyboard.press("Shift+Enter")
@@ -35,8 +47,7 @@ def test_enter_sends_the_paste_box_and_shift_enter_breaks_its_line(open_page: An
     page.wait_for_url(f"**/i/{M16}")
 
 
-def test_typing_narrows_the_url_keeps_it_and_a_wrong_line_names_its_part(open_page: Any) -> None:
-    page = open_page("/instructions")
+def check_that_typing_narrows_the_url_keeps_it_and_a_wrong_line_names_its_part(page: Page) -> None:
     assert page.evaluate("document.activeElement.name") == "q"
     page.keyboard.type("wgmma e4m3 e5m2 k32 n64")
     expect(page.locator(".count strong")).to_have_text("4")
@@ -53,16 +64,16 @@ def test_typing_narrows_the_url_keeps_it_and_a_wrong_line_names_its_part(open_pa
     expect(page.locator("input[name=q]")).to_have_value("mma.m16n8k12.row.col.f32.f16.f16.f32")
 
 
-def test_a_question_is_answered_first_and_asked_once(open_page: Any) -> None:
-    page = open_page("/instructions")
+def check_that_a_question_is_answered_first_and_asked_once(page: Page) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if "part=rows" in request.url else None)
+    page.fill("input[name=q]", "")
+    expect(page.locator(".count")).to_have_count(0)
+    asked.clear()
     page.keyboard.type("A[5][9] of mma.m16n8k16 bf16")
     expect(page.locator(".asked p").first).to_have_text("A[5][9] is in lane 20, register R2, bits 31:16.")
     assert page.locator("#results > *").first.get_attribute("class") == "card asked"
     assert len(asked) < 5, "one request for a pause, not for a key"
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/i/mma*pin=a:5,9")
 
 
 def test_a_tab_shows_its_families(open_page: Any) -> None:
@@ -88,16 +99,13 @@ def test_a_cell_of_several_forms_lists_them(open_page: Any) -> None:
     page.wait_for_url("**/i/mma.sync.aligned.m16n8k16.row.col*f64*")
 
 
-def test_a_pasted_line_leads_to_its_page(open_page: Any) -> None:
-    page = open_page("/instructions")
+def check_that_a_pasted_line_leads_to_its_page(page: Page) -> None:
     page.fill("input[name=q]", f'    "{M16} " {{%0,%1,%2,%3}}, {{%4}}')
     expect(page.locator("#guess")).to_have_text(M16)
     page.fill("input[name=q]", "bf16")
     expect(page.locator("#guess")).to_have_count(0)
     page.fill("input[name=q]", f'    "{M16} " {{%0,%1,%2,%3}}, {{%4}}')
     expect(page.locator("#guess")).to_have_text(M16)
-    page.press("input[name=q]", "Enter")
-    page.wait_for_url(f"**/i/{M16}")
 
 
 def test_a_name_leads_to_its_page(open_page: Any) -> None:
@@ -131,15 +139,7 @@ def test_without_scripts(open_page: Any) -> None:
     expect(page.locator(".group")).to_contain_text("Nothing of this group matches")
 
 
-def test_enter_opens_what_the_box_above_would(open_page: Any) -> None:
-    page = open_page("/instructions")
-    page.keyboard.type("A[5][9] of mma.m16n8k16 bf16")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/i/mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32?pin=a*")
-
-
-def test_metadata_editor_by_click(open_page: Any) -> None:
-    page = open_page("/metadata/mma.sp::ordered_metadata.m16n8k16.row.col.f32.f16.f16.f32")
+def check_that_clicks_set_the_metadata(page: Page) -> None:
     cell = page.locator("#dense tbody tr").nth(1).locator("td").nth(5)
     pairs = [" ".join(["0x44444444"] * 32)]
     expect(page.locator("textarea")).to_have_value(pairs[0])
@@ -168,8 +168,7 @@ def test_metadata_editor_by_click(open_page: Any) -> None:
     assert page.input_value("textarea") == "0x4444444F"
 
 
-def test_words_typed_while_the_server_answers_are_kept(open_page: Any) -> None:
-    page = open_page("/metadata/mma.sp::ordered_metadata.m16n8k16.row.col.f32.f16.f16.f32")
+def check_that_words_typed_while_the_server_answers_are_kept(page: Page) -> None:
     held: list[Any] = []
     page.route("**/*part=editor*", lambda route: held.append(route))
     page.locator("#dense tbody tr").nth(1).locator("td").nth(5).click()
@@ -184,8 +183,7 @@ def test_words_typed_while_the_server_answers_are_kept(open_page: Any) -> None:
     expect(page.locator("textarea")).to_have_value("0x444F4")
 
 
-def test_metadata_editor_by_keyboard(open_page: Any) -> None:
-    page = open_page("/metadata/mma.sp::ordered_metadata.m16n8k16.row.col.f32.f16.f16.f32")
+def check_that_keys_walk_the_metadata_and_set_it(page: Page) -> None:
     stops = page.locator("#dense td[tabindex='0']")
     expect(stops).to_have_count(1)
     page.focus("#words-form button")
@@ -220,3 +218,24 @@ def test_ldmatrix_links_addresses_and_data(open_page: Any) -> None:
         "matrix3": 2,
     }
     expect(page.locator("#panel")).to_contain_text("points at row 5 of matrix 2")
+
+
+def test_a_search_narrows_answers_and_opens_what_was_pasted(open_page: Any) -> None:
+    """Enter opens what the box above would, before an answer has come, too."""
+    page = open_page("/instructions")
+    check_that_typing_narrows_the_url_keeps_it_and_a_wrong_line_names_its_part(page)
+    check_that_a_question_is_answered_first_and_asked_once(page)
+    check_that_a_pasted_line_leads_to_its_page(page)
+    page.fill("input[name=q]", "A[5][9] of mma.m16n8k16 bf16")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/i/mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32?pin=a*")
+
+
+def test_metadata_is_edited_by_click_by_keyboard_and_as_words(open_page: Any) -> None:
+    page = open_page("/metadata/mma.sp::ordered_metadata.m16n8k16.row.col.f32.f16.f16.f32")
+    check_that_keys_walk_the_metadata_and_set_it(page)
+    page.reload()
+    check_that_words_typed_while_the_server_answers_are_kept(page)
+    page.unroute_all()
+    page.goto(page.url.partition("?")[0])
+    check_that_clicks_set_the_metadata(page)

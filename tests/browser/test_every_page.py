@@ -4,7 +4,7 @@ finds nothing.
 axe-core comes with the package axe-playwright-python. A page is loaded on a phone in dark colours, then resized. The
 first page of a template is measured at widths of phones and of desktops, the others at the narrowest and the widest.
 axe's rules run on the phone; those that depend on the screen run on the first page made a desktop in light colours,
-too. Of many parts that are alike axe looks at the first ones.
+too. Of many parts that are alike axe looks at the first ones, and so do all widths but the narrowest.
 
 LANESCOPE_FULL=1 asks every page, loads the first of a template on the desktop, too, and measures at more widths.
 Otherwise only some pages beside the first ones are asked: EDGES.
@@ -328,14 +328,16 @@ def test_a_page_holds_still_fits_every_width_and_pleases_axe(loaded: Any, path: 
     pages = loaded(path) if first and FULL else loaded(path, "phone")
     for screen, page in pages.items():
         found[f"moves on a {screen}"] = find_shifts(page)
-    for screen, (width, scheme, widths) in SCREENS.items():
-        page = pages.get(screen, pages["phone"])
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-        for width in widths if first else set(widths) & set(ENDS):
-            found[f"cut off at {width}"] = find_cut_off(page, width)
     for alike in (alike for alike, page in ALIKE.items() if page == path):  # a selector that fits nothing thins nothing
         of_them, all_of_them = (pages["phone"].locator(f"main {s}").count() for s in (alike, alike.partition(":")[0]))
         assert 0 < of_them < all_of_them
+    for screen, (width, scheme, widths) in SCREENS.items():
+        page = pages.get(screen, pages["phone"])
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        for width in sorted(widths if first else set(widths) & set(ENDS)):
+            found[f"cut off at {width}"] = find_cut_off(page, width)
+            if not FULL:  # the narrowest width has seen all parts
+                page.evaluate(THINNED, list(ALIKE))
     if first or FULL:
         found["axe on a phone"] = find_violations(pages["phone"], "phone")
     if first:

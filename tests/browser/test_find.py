@@ -142,8 +142,7 @@ def test_an_error_stands_beside_the_field_and_names_the_range(open_page: Any) ->
     wait_until(page, lambda: list_lit_cells(page, "d"), lanes)
 
 
-def test_a_server_in_trouble_is_not_told_as_not_found(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}")
+def check_that_a_server_in_trouble_is_not_told_as_not_found(page: Page) -> None:
     page.route("**/i/**find=*", lambda route: route.fulfill(status=200, body="The gateway is busy."))
     ask(page, "A[5][9]")
     expect(page.locator("#find-refusal")).to_have_text("The server does not answer.")
@@ -161,9 +160,8 @@ def test_escape_empties_the_field_before_it_frees_the_pins(open_page: Any) -> No
     expect(page).not_to_have_url(re.compile("pin"))
 
 
-def test_a_double_click_leaves_both_pins(open_page: Any) -> None:
+def check_that_a_double_click_leaves_both_pins(page: Page) -> None:
     """Back undoes its two clicks, no third step."""
-    page = open_page(f"/i/{M16}?pin=a:5,9&pin2=b:3,4")
     page.evaluate("""() => {
       const push = history.pushState.bind(history);
       window.pushed = 0;
@@ -217,8 +215,7 @@ def test_the_grid_of_a_warpgroup_shows_the_pinned_warp(open_page: Any) -> None:
     assert (names[0], names[-1]) == ("T32", "T63")
 
 
-def test_hidden_lanes_are_not_pointed_at(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}?lanes=4-7")
+def check_that_hidden_lanes_are_not_pointed_at(page: Page) -> None:
     page.mouse.move(*find_centre(page, "d", 1, 0))  # lane 4
     wait_until(page, lambda: json.loads(page.get_attribute("#stage", "data-lit") or "{}").get("thread"), 4)
     page.mouse.click(*find_centre(page, "d", 0, 0))  # lane 0
@@ -226,10 +223,25 @@ def test_hidden_lanes_are_not_pointed_at(open_page: Any) -> None:
     assert "pin" not in page.url
 
 
-def test_on_a_phone_the_answer_stays_at_the_bottom_in_one_line(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}?pin=a:5,9", width=390, height=844)
+def check_that_on_a_phone_the_answer_stays_at_the_bottom_in_one_line(page: Page) -> None:
     page.mouse.wheel(0, 1500)
     wait_until(page, "Math.round(document.querySelector('.sticky').getBoundingClientRect().bottom)", 844)
     expect(page.locator(".sticky")).to_be_in_viewport(ratio=1)
     assert page.evaluate("document.querySelector('.sticky').offsetHeight") < 50
     expect(page.locator(".sticky")).to_have_text("A[5][9] is in lane 20, register R2, bits 31:16")
+
+
+def test_a_found_element_is_in_view_on_a_phone_and_trouble_is_told_as_trouble(open_page: Any) -> None:
+    """Two pins outlive a double click."""
+    page = open_page(f"/i/{M16}?pin=a:5,9&pin2=b:3,4")
+    check_that_a_double_click_leaves_both_pins(page)
+    go_to_query(page, "pin=a:5,9")
+    page.set_viewport_size({"width": 390, "height": 844})
+    check_that_on_a_phone_the_answer_stays_at_the_bottom_in_one_line(page)
+    page.set_viewport_size({"width": 1440, "height": 1000})
+    page.evaluate("scrollTo(0, 0)")
+    check_that_a_server_in_trouble_is_not_told_as_not_found(page)
+    page.unroute_all()
+    page.locator("#find").blur()
+    go_to_query(page, "lanes=4-7")
+    check_that_hidden_lanes_are_not_pointed_at(page)

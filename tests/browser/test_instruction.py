@@ -181,8 +181,7 @@ def test_colour_by_paints_one_colour_a_digit(open_page: Any) -> None:
         assert len(set.union(*seen.values())) == len(seen), name
 
 
-def test_pointing_at_a_name_shows_its_digits(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}?label=none")
+def check_that_pointing_at_a_name_shows_its_digits(page: Page) -> None:
     before = read_pixel(page, "a", 0, 2)
     page.click("#tabs a[href='#layouts']")
     page.locator("[data-operand=a] .name[data-name=t]").first.hover()
@@ -284,8 +283,7 @@ def test_no_scripts_no_loss(open_page: Any) -> None:
     expect(page.locator("#registers details[data-table] table >> nth=0").locator("tbody tr")).to_have_count(32)
 
 
-def test_theme_button_flips_cells_and_page(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}?label=none")
+def check_that_theme_button_flips_cells_and_page(page: Page) -> None:
     light = read_pixel(page, "a", 0, 0)
     for system, changed in (("dark", True), ("light", False)):
         page.emulate_media(color_scheme=system)
@@ -403,3 +401,9 @@ def test_copying_a_link_says_what_happened_over_plain_http_too(open_page: Any) -
     expect(page.locator("[data-copy-link]")).to_have_text("Copy link")
     page.click("[data-copy-link]")
     expect(page.locator("[data-copy-link]")).to_have_text("Copy failed")
+
+
+def test_names_and_the_theme_change_the_colours_of_cells(open_page: Any) -> None:
+    page = open_page(f"/i/{M16}?label=none")
+    check_that_pointing_at_a_name_shows_its_digits(page)
+    check_that_theme_button_flips_cells_and_page(page)

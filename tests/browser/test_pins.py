@@ -100,7 +100,6 @@ def test_a_click_pins_shift_compares_and_back_undoes(open_page: Any) -> None:
 @pytest.mark.parametrize(
     ("path", "text", "said", "pin"),
     [
-        ("/tmem", "row 70 of D", "D[70][0] is in lane 70, column 0", "cta0:70,0"),
         ("/smem", "byte 0x2c2", "[5][9] (mn, k) is at byte 0x2c2", "tile:5,9"),
         ("/tiles/loop", "A[5][9]", "A[5][9] (m, k) reaches thread 20", "a:5,9"),
         (UMMA, "D[70][3]", "D[70][3] is in tensor memory: lane 70, column 3", "d:70,3"),
@@ -121,8 +120,7 @@ def test_what_is_found_is_pinned_without_a_new_page(open_page: Any, path: str, t
     assert page.evaluate("window.stays") and page.locator("#answer h2").count() == 1
 
 
-def test_arrows_move_and_enter_pins(open_page: Any) -> None:
-    page = open_pins(open_page, "/tmem")
+def check_that_arrows_move_and_enter_pins(page: Page) -> None:
     page.locator(".tmem-map").focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowRight")
@@ -131,8 +129,8 @@ def test_arrows_move_and_enter_pins(open_page: Any) -> None:
     expect(page).to_have_url(re.compile(r"pin=cta0:1,1$"))
 
 
-def test_on_a_phone_the_answer_stays_in_view(open_page: Any) -> None:
-    page = open_pins(open_page, "/tmem?pin=cta0:70,3", width=390)
+def check_that_on_a_phone_the_answer_stays_in_view(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 1000})
     sticky = page.locator("#answer .sticky")
     expect(sticky).to_have_text("D[70][3] is in lane 70, column 3")
     page.evaluate("scrollTo(0, 1500)")
@@ -140,8 +138,7 @@ def test_on_a_phone_the_answer_stays_in_view(open_page: Any) -> None:
     assert box and box["y"] + box["height"] == page.viewport_size["height"]  # type: ignore[index]
 
 
-def test_the_zoom_of_a_picture_stands_in_the_address(open_page: Any) -> None:
-    page = open_pins(open_page, "/tmem?pin=cta0:70,3")
+def check_that_the_zoom_of_a_picture_stands_in_the_address(page: Page) -> None:
     picture = page.locator(".tmem-map")
 
     def read_width() -> float:
@@ -163,3 +160,14 @@ def test_row_70_of_d_in_tensor_memory_is_one_question(open_page: Any) -> None:
     page.keyboard.press("Enter")
     expect(page.locator("#answer h2")).to_contain_text(["D[70][0] is in lane 70, column 0"])
     expect(page).to_have_url(re.compile(r"/tmem\?.*pin=cta0:70,0$"))
+
+
+def test_a_pinned_element_of_tensor_memory_is_zoomed_kept_in_view_and_moved_by_keys(open_page: Any) -> None:
+    """After a new load the zoom and the pin are those of the address."""
+    page = open_pins(open_page, "/tmem?pin=cta0:70,3")
+    check_that_the_zoom_of_a_picture_stands_in_the_address(page)
+    check_that_on_a_phone_the_answer_stays_in_view(page)
+
+
+def test_arrows_move_and_enter_pins(open_page: Any) -> None:
+    check_that_arrows_move_and_enter_pins(open_pins(open_page, "/tmem"))

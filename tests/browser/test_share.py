@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -49,9 +48,8 @@ def test_every_text_is_copied_as_the_menu_shows_it(open_page: Open, path: str) -
     expect(page.locator(".copyable .copyable")).to_have_count(0)
 
 
-def test_the_picture_is_copied_as_png_and_as_svg(open_page: Open) -> None:
-    page = open_page("/banks?row_bytes=128")
-    open_menu(page, "png")
+def check_that_the_picture_is_copied_as_png_and_as_svg(page: Page) -> None:
+    choose_form(page, "png")
     expect(page.locator("[data-share-form=png] [data-size]")).to_have_text(re.compile(r"^\d+ × \d+ pixels$"))
     page.click("[data-copy-picture=png]")
     expect(page.locator("[data-copy-picture=png]")).to_have_text("Copied")
@@ -69,8 +67,7 @@ def test_the_picture_is_copied_as_png_and_as_svg(open_page: Open) -> None:
     )
 
 
-def test_the_menu_follows_what_is_pinned_after_the_page_was_sent(open_page: Open) -> None:
-    page = open_page(f"/i/{M16}")
+def check_that_the_menu_follows_what_is_pinned_after_the_page_was_sent(page: Page) -> None:
     page.fill("#find", "A[5][9]")
     page.press("#find", "Enter")
     expect(page).to_have_url(re.compile("pin=a:5,9"))
@@ -80,9 +77,8 @@ def test_the_menu_follows_what_is_pinned_after_the_page_was_sent(open_page: Open
     expect(page.locator("[data-share-text=embed]")).to_contain_text("pin=a:5,9")
 
 
-def test_the_frame_is_shown_as_it_is_embedded(open_page: Open) -> None:
-    page = open_page("/banks?row_bytes=128")
-    open_menu(page, "embed")
+def check_that_the_frame_is_shown_as_it_is_embedded(page: Page) -> None:
+    choose_form(page, "embed")
     expect(page.frame_locator(".share iframe").locator("figcaption")).to_contain_text("8-way bank conflicts")
 
 
@@ -96,12 +92,9 @@ def test_what_to_copy_is_chosen_by_arrow_keys_and_without_scripts(open_page: Ope
     expect(page.locator("[data-share-form]:visible")).to_have_count(1)
 
 
-def test_the_menu_stays_on_the_screen(open_page: Open) -> None:
-    page = open_page(f"/i/{M16}?pin=a:5,9", width=390, scheme="dark")
+def check_that_the_menu_stays_on_the_screen(page: Page) -> None:
     for width in (390, 1440):
         page.set_viewport_size({"width": width, "height": 1000})
-        if width == 390:
-            open_menu(page)
         box = page.locator("details.share > div").bounding_box()
         assert box and box["x"] >= 0 and box["x"] + box["width"] <= width
 
@@ -146,9 +139,23 @@ def test_another_site_frames_the_picture_and_no_other_page(browser: Browser, sit
     page.context.close()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_frame_follows_the_reader_s_theme_without_scripts(open_page: Open, theme: str) -> None:
-    page = open_page("/embed/tmem", scheme=theme, scripts=False)
-    shown = page.locator("img").evaluate("(image) => image.currentSrc")
-    assert urlsplit(shown).query == f"theme={theme}"
+def test_a_frame_follows_the_reader_s_theme_without_scripts(open_page: Open) -> None:
+    page = open_page("/embed/tmem", scripts=False)
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        wait_until(page, "document.images[0].currentSrc.split('?')[1]", f"theme={theme}")
     expect(page.locator("script")).to_have_count(0)
+
+
+def test_the_menu_shows_the_frame_and_copies_the_picture(open_page: Open) -> None:
+    page = open_page("/banks?row_bytes=128")
+    open_menu(page)
+    check_that_the_menu_stays_on_the_screen(page)
+    check_that_the_frame_is_shown_as_it_is_embedded(page)
+    check_that_the_picture_is_copied_as_png_and_as_svg(page)
+
+
+def test_the_menu_follows_what_is_pinned_after_the_page_was_sent_and_stays_on_the_screen(open_page: Open) -> None:
+    page = open_page(f"/i/{M16}", scheme="dark")
+    check_that_the_menu_follows_what_is_pinned_after_the_page_was_sent(page)
+    check_that_the_menu_stays_on_the_screen(page)

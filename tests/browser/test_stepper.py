@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -25,8 +26,7 @@ def count(page: Page, step: int) -> None:
     expect(page.locator("#step-count")).to_have_text(f"{step} / 71")
 
 
-def test_keys_step_jump_and_end(open_page: Open) -> None:
-    page = opened(open_page, "k_step=1")
+def check_that_keys_step_jump_and_end(page: Page) -> None:
     count(page, 1)
     for key, step in (("ArrowRight", 2), ("ArrowRight", 3), ("ArrowLeft", 2), ("End", 71), ("Home", 1)):
         page.keyboard.press(key)
@@ -40,8 +40,11 @@ def test_keys_step_jump_and_end(open_page: Open) -> None:
     expect(page).to_have_url(re.compile(r"[?&]step=28(&|$)"))
 
 
-def test_space_plays_and_pauses_and_play_at_the_end_begins_again(open_page: Open) -> None:
-    page = opened(open_page, "step=4&speed=4", motion="no-preference")
+def check_that_space_plays_and_pauses_and_play_at_the_end_begins_again(page: Page) -> None:
+    page.keyboard.press("Home")
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    count(page, 4)
     page.keyboard.press(" ")
     expect(page.locator("#step-play")).to_have_attribute("aria-label", "Pause")
     wait_until(page, "parseInt(document.querySelector('#step-count').textContent) > 6")
@@ -54,8 +57,7 @@ def test_space_plays_and_pauses_and_play_at_the_end_begins_again(open_page: Open
     wait_until(page, "document.querySelector('#step-count').textContent === '1 / 71'")
 
 
-def test_the_scrubber_reaches_a_step_of_each_phase(open_page: Open) -> None:
-    page = opened(open_page)
+def check_that_the_scrubber_reaches_a_step_of_each_phase(page: Page) -> None:
     for phase, first, last in ((0, 1, 2), (1, 3, 35), (2, 36, 52), (3, 53, 68), (4, 69, 71)):
         box = page.locator(".seg").nth(phase).bounding_box()
         assert box
@@ -64,8 +66,7 @@ def test_the_scrubber_reaches_a_step_of_each_phase(open_page: Open) -> None:
             count(page, step)
 
 
-def test_a_pin_keeps_its_history_through_all_steps(open_page: Open) -> None:
-    page = opened(open_page, "k_step=1&pin=a:5,9&step=25")
+def check_that_a_pin_keeps_its_history_through_all_steps(page: Page) -> None:
     life = page.locator("#life")
     for step in ("Home", "End"):
         page.keyboard.press(step)
@@ -78,8 +79,9 @@ def test_a_pin_keeps_its_history_through_all_steps(open_page: Open) -> None:
     expect(page).not_to_have_url(re.compile("pin="))
 
 
-def test_a_click_pins_the_cell_under_the_pointer(open_page: Open) -> None:
-    page = opened(open_page, "step=71")
+def check_that_a_click_pins_the_cell_under_the_pointer(page: Page) -> None:
+    page.keyboard.press("End")
+    count(page, 71)
     canvas = page.locator("#scene canvas[role=img]").bounding_box()
     assert canvas
     page.mouse.move(canvas["x"] + canvas["width"] - 10, canvas["y"] + canvas["height"] - 14)
@@ -88,6 +90,8 @@ def test_a_click_pins_the_cell_under_the_pointer(open_page: Open) -> None:
     page.mouse.up()
     expect(page).to_have_url(re.compile(r"[?&]pin=d:15,7(&|$)"))
     expect(page.locator("#life")).to_contain_text("lane 31, R3")
+    page.keyboard.press("Escape")
+    page.mouse.move(0, 0)
 
 
 def read_out(page: Page, xs: range, ys: range) -> list[str]:
@@ -102,9 +106,9 @@ def read_out(page: Page, xs: range, ys: range) -> list[str]:
     return [text for text in seen if text]
 
 
-def test_the_pointer_reads_the_chunk_that_is_drawn_there(open_page: Open) -> None:
+def check_that_the_pointer_reads_the_chunk_that_is_drawn_there(page: Page) -> None:
     """The left column of A in memory, its lines downwards, which are more than 4 pixels high."""
-    page = opened(open_page, "step=1")
+    page.keyboard.press("Home")
     for keys, step, told in (
         (0, 1, r"A\[1\]\[0\] = \S+ · 0x080 before the XOR"),  # row 1 from its chunk 0 on
         (2, 3, r"A\[1\]\[8\] = \S+ · 0x080"),  # 0x080 holds what has chunk 1 without the XOR
@@ -149,22 +153,21 @@ def test_the_register_under_the_pointer_is_named_where_lanes_share_an_element(op
     assert list(lanes) == [f"lane {lane}" for lane in range(32)]
 
 
-def test_lines_of_a_tile_off_128_bytes_name_the_banks_they_begin_in(open_page: Open) -> None:
+def check_that_lines_of_a_tile_off_128_bytes_name_the_banks_they_begin_in(page: Page) -> None:
     """A tile at 0x10 whose XOR counts from its base has lines from 0x10 on: their first chunk lies in banks 4 to 7."""
-    page = opened(open_page, "s_kind=rows&s_base=16&s_swizzle_by=tile")
     groups = page.evaluate(
-        """async () => {
+        """async (address) => {
           const { makeModel } = await import("/static/steps/model.js");
-          const { a } = makeModel(JSON.parse(document.getElementById("stepper-data").textContent));
+          const served = new DOMParser().parseFromString(await (await fetch(address)).text(), "text/html");
+          const { a } = makeModel(JSON.parse(served.getElementById("stepper-data").textContent));
           return [a.addressOf(0), [0, 1, 2, 3, 4, 5, 6, 7].map(a.bankGroup)];
-        }"""
+        }""",
+        f"{M16}?s_kind=rows&s_base=16&s_swizzle_by=tile",
     )
     assert groups == [0x10, [1, 2, 3, 4, 5, 6, 7, 0]]
 
 
-def test_the_focus_stays_in_the_card_when_a_line_of_it_is_followed(open_page: Open) -> None:
-    page = opened(open_page, "k_step=1&pin=a:5,9&step=25.5")
-    count(page, 25)  # a step between two is the one before
+def check_that_the_focus_stays_in_the_card_when_a_line_of_it_is_followed(page: Page) -> None:
     button = page.get_by_role("button", name="k = 9")
     button.focus()
     page.keyboard.press("Enter")
@@ -172,22 +175,20 @@ def test_the_focus_stays_in_the_card_when_a_line_of_it_is_followed(open_page: Op
     expect(button).to_be_focused()
 
 
-def test_the_list_of_steps_keeps_its_own_keys(open_page: Open) -> None:
-    page = opened(open_page, "step=5")
+def check_that_the_list_of_steps_keeps_its_own_keys(page: Page) -> None:
+    """From step 3 on."""
     page.locator(".as-list summary").click()
     page.locator(".as-list a").nth(9).focus()
     for key in ("End", "ArrowRight", "Home"):
         page.keyboard.press(key)
-    count(page, 5)
+    count(page, 3)
+    page.locator(".as-list summary").click()
     page.locator("#scrub").focus()
     page.keyboard.press("ArrowRight")
-    count(page, 6)
+    count(page, 4)
 
 
-@pytest.mark.parametrize("query", ["pin=d:1,3", "no_xor=1&pin=d:1,3"])
-def test_the_terms_of_a_sum_are_those_that_were_added(open_page: Open, query: str) -> None:
-    """With wrong lane addresses, too: what arrived, not what should have."""
-    page = opened(open_page, f"{query}&step=71")
+def check_that_the_terms_of_a_sum_are_those_that_were_added(page: Page) -> None:
     title, terms = (page.locator(css).first.inner_text().replace("−", "-") for css in ("#life h2", "#life ol button"))
     assert terms.count("·") == 16
     numbers = [[float(factor) for factor in term.split("·")] for term in terms.split(" + ")]
@@ -211,44 +212,40 @@ def test_terms_are_joined_as_the_instruction_joins_them(open_page: Open, name: s
     expect(page.locator("#life ol button").first).to_have_text(re.compile("^" + words))
 
 
-def test_back_after_a_change_of_the_storage_shows_the_storage_before(open_page: Open) -> None:
-    """The address leaves out what was not changed."""
-    page = opened(open_page)
-    select = page.locator("[name=major_b]")
-    select.select_option(label="N-major")
-    expect(page).to_have_url(re.compile(r"\?major_b=MN$"))
-    wait_until(page, READY)
-    page.go_back()
-    expect(page).not_to_have_url(re.compile("major_b"))
-    expect(select.locator("option:checked")).to_have_text("K-major")
-
-
-def test_reduced_motion_shows_stills(open_page: Open) -> None:
-    page = opened(open_page, "step=24")
+def check_that_reduced_motion_shows_stills(page: Page) -> None:
+    """Step 5 moves a matrix of A into registers."""
     page.keyboard.press("ArrowRight")
-    count(page, 25)
+    count(page, 5)
     read = "document.querySelector('#scene canvas[role=img]').toDataURL()"
     still = page.evaluate(f"() => new Promise(done => requestAnimationFrame(() => done({read})))")
     page.wait_for_timeout(200)
     assert still == page.evaluate(read)
 
 
-def test_options_keep_the_step_and_the_pin(open_page: Open) -> None:
-    page = opened(open_page, "step=40&pin=b:3,2")
+def check_that_options_keep_the_step_and_the_pin(page: Page) -> None:
     page.locator("[name=major_b]").select_option("MN")
     expect(page.locator("#step-phase")).to_contain_text("ldmatrix.x2.trans · B")
     expect(page).to_have_url(re.compile(r"step=40&pin=b:3,2"))
     expect(page.locator("#life")).to_contain_text("B[3][2]")
 
 
-def test_wrong_elements_say_what_should_have_arrived(open_page: Open) -> None:
-    page = opened(open_page, "no_xor=1&step=5&pin=a:1,0")
+def check_that_back_shows_the_storage_before(page: Page) -> None:
+    """The address leaves out what was not changed."""
+    wait_until(page, READY)
+    assert set(parse_qs(urlsplit(page.url).query)) == {"major_b", "step", "pin"}
+    page.go_back()
+    expect(page).not_to_have_url(re.compile("major_b"))
+    expect(page.locator("[name=major_b] option:checked")).to_have_text("K-major")
+
+
+def check_that_wrong_elements_say_what_should_have_arrived(page: Page) -> None:
     expect(page.locator("p.notice")).to_contain_text("224 of 256 register elements of A are wrong")
     expect(page.locator("#life")).to_contain_text("✗ A[1][8] arrives instead in lane 4")
 
 
-def test_a_phone_shows_the_areas_of_every_phase(open_page: Open) -> None:
-    page = opened(open_page, width=390, height=844)
+def check_that_a_phone_shows_the_areas_of_every_phase(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.keyboard.press("Home")
     for step in (1, 3, 4, 12, 20, 28, 36, 37):
         count(page, step)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), step
@@ -274,12 +271,39 @@ def test_values_too_long_for_an_address_are_posted_and_stay(open_page: Open) -> 
     assert "?" not in page.url  # the next load sends the form again
 
 
-def test_a_paste_beyond_the_limit_is_not_sent(open_page: Open) -> None:
-    page = open_page("/")
-    box = page.locator("textarea[name=text]")
-    box.fill("x" * 70_000)
-    page.get_by_role("button", name="Explain").click()
-    said = "The text has 70,000 characters; this box reads up to 65,536."
-    wait_until(page, f"document.querySelector('textarea[name=text]').validationMessage.startsWith('{said}')")
-    expect(page).to_have_url(re.compile(r"/$"))
-    expect(box).to_have_value("x" * 70_000)
+def test_a_step_is_chosen_by_keys_the_scrubber_and_the_list(open_page: Open) -> None:
+    """With an element of A pinned at first; a step between two is the one before."""
+    page = opened(open_page, "k_step=1&pin=a:5,9&step=25.5")
+    count(page, 25)
+    check_that_the_focus_stays_in_the_card_when_a_line_of_it_is_followed(page)
+    check_that_a_pin_keeps_its_history_through_all_steps(page)
+    page.keyboard.press("Home")
+    check_that_keys_step_jump_and_end(page)
+    check_that_the_scrubber_reaches_a_step_of_each_phase(page)
+    check_that_a_click_pins_the_cell_under_the_pointer(page)
+    page.keyboard.press("Home")
+    for _ in range(2):
+        page.keyboard.press("ArrowRight")
+    check_that_the_list_of_steps_keeps_its_own_keys(page)
+    check_that_reduced_motion_shows_stills(page)
+    check_that_a_phone_shows_the_areas_of_every_phase(page)
+    check_that_lines_of_a_tile_off_128_bytes_name_the_banks_they_begin_in(page)
+
+
+def test_steps_play_until_they_are_paused_and_add_the_terms_of_a_sum(open_page: Open) -> None:
+    page = opened(open_page, "pin=d:1,3&step=71&speed=4", motion="no-preference")
+    check_that_the_terms_of_a_sum_are_those_that_were_added(page)
+    check_that_space_plays_and_pauses_and_play_at_the_end_begins_again(page)
+
+
+def test_wrong_addresses_of_lanes_show_what_arrives(open_page: Open) -> None:
+    """The terms are those of what arrived, not of what should have."""
+    check_that_wrong_elements_say_what_should_have_arrived(opened(open_page, "no_xor=1&step=5&pin=a:1,0"))
+    check_that_the_terms_of_a_sum_are_those_that_were_added(opened(open_page, "no_xor=1&pin=d:1,3&step=71"))
+
+
+def test_options_keep_the_step_and_the_pin_and_back_undoes_them(open_page: Open) -> None:
+    page = opened(open_page, "step=40&pin=b:3,2")
+    check_that_options_keep_the_step_and_the_pin(page)
+    check_that_back_shows_the_storage_before(page)
+    check_that_the_pointer_reads_the_chunk_that_is_drawn_there(page)

@@ -14,8 +14,7 @@ pytestmark = pytest.mark.browser
 START = "0x4000004000010100"
 
 
-def test_verify_explain_and_apply(open_page: Any) -> None:
-    page = open_page("/descriptor/wgmma/0x4000004004000101?s_swizzle=128B")
+def check_that_a_cause_is_explained_and_repaired(page: Page) -> None:
     expect(page.locator("#verdict")).to_contain_text("All 1,024 elements are read from the wrong place")
     expect(page.locator("#lbo")).to_have_class(re.compile("unread"))
     assert page.evaluate("getComputedStyle(document.querySelector('#lbo input')).textDecorationLine") == "line-through"
@@ -37,8 +36,7 @@ def test_verify_explain_and_apply(open_page: Any) -> None:
     expect(page.locator("#verdict")).to_have_attribute("data-verdict", "mismatch")
 
 
-def test_storage_kinds_show_their_own_fields(open_page: Any) -> None:
-    page = open_page(f"/descriptor/wgmma/{START}")
+def check_that_storage_kinds_show_their_own_fields(page: Page) -> None:
     expect(page.locator("[name=s_pitch_bytes]")).to_have_count(0)
     page.click("[data-preset=box]")
     expect(page.locator("[name=s_pitch_bytes]")).to_be_visible()
@@ -63,8 +61,7 @@ def expect_verdict(page: Page, said: str) -> None:
     expect(page.locator("#verdict")).to_have_attribute("data-verdict", said)
 
 
-def test_a_tma_tile_is_verified_by_word_and_preset(open_page: Any) -> None:
-    page = open_page("/descriptor")
+def check_that_a_tma_tile_is_verified_by_word_and_preset(page: Page) -> None:
     expect_verdict(page, "unknown")
     page.fill("#word", "0x40000040000100C2")  # the second K step of a tile at 0xc00
     page.click("[data-preset=box]")
@@ -75,8 +72,12 @@ def test_a_tma_tile_is_verified_by_word_and_preset(open_page: Any) -> None:
     expect_verdict(page, "match")
 
 
-def test_a_preset_clicked_before_the_word_was_answered_is_the_words_own(open_page: Any) -> None:
-    page = open_page("/descriptor")
+def check_that_a_preset_clicked_before_the_word_was_answered_is_the_words_own(page: Page) -> None:
+    """The word before has its base at 0x1000."""
+    page.fill("#word", START)
+    expect(page.locator("[name=s_base]")).to_have_value("0xc00")
+    page.click("[data-preset=box]")
+    expect(page.locator("[name=s_base]")).to_have_value("0x1000")
     held: list[Route] = []
     page.route("**/descriptor/**part=analysis**", lambda route: route.continue_() if held else held.append(route))
     page.fill("#word", "0x40000040000100C2")
@@ -85,10 +86,10 @@ def test_a_preset_clicked_before_the_word_was_answered_is_the_words_own(open_pag
     held[0].continue_()
     expect(page.locator("[name=s_base]")).to_have_value("0xc00")
     expect_verdict(page, "match")
+    page.unroute_all()
 
 
-def test_an_mn_major_operand_is_verified_in_three(open_page: Any) -> None:
-    page = open_page("/descriptor?instruction=wgmma.mma_async.m64n128k16.f32.f16.f16")
+def check_that_an_mn_major_operand_is_verified_in_three(page: Page) -> None:
     page.fill("#word", "0x4000004002000100")
     page.select_option("[name=operand]", "b")
     page.click("[data-preset=panels]")
@@ -96,24 +97,14 @@ def test_an_mn_major_operand_is_verified_in_three(open_page: Any) -> None:
     expect(page.locator("select[name=major]")).to_have_value("MN")
 
 
-def test_core_matrices_by_hand_are_verified_in_three(open_page: Any) -> None:
-    page = open_page("/descriptor")
+def check_that_core_matrices_by_hand_are_verified_in_three(page: Page) -> None:
     page.fill("#word", "0x0000001000080100")  # K first: LBO 128, SBO 256
     page.click("[data-preset=cores]")
     page.select_option("[name=s_order]", "k")
     expect_verdict(page, "match")
 
 
-def test_a_mismatch_is_repaired_in_one_and_undone(open_page: Any) -> None:
-    page = open_page("/descriptor/wgmma/0x4000004004000101?s_swizzle=128B")
-    page.click("#apply")
-    expect_verdict(page, "match")
-    page.click("#undo")
-    expect_verdict(page, "mismatch")
-
-
-def test_an_element_is_paired_with_the_byte_it_is_read_from(open_page: Any) -> None:
-    page = open_page("/descriptor/wgmma/0x4000004004000101?s_swizzle=128B")
+def check_that_an_element_is_paired_with_the_byte_it_is_read_from(page: Page) -> None:
     page.hover("#picture-operand [data-state=wrong] >> nth=0")
     expect(page.locator("#paired")).to_have_text("A[0, 0 to 7] is read from 0x1010; it is stored at 0x1000")
     expect(page.locator("#picture-memory [data-pointed]")).to_have_count(2)
@@ -134,11 +125,7 @@ def test_an_element_is_paired_with_the_byte_it_is_read_from(open_page: Any) -> N
     expect(page.locator("#paired")).to_contain_text("; its elements are stored in another order")
 
 
-def test_an_mn_major_pair_is_named_along_its_rows(open_page: Any) -> None:
-    page = open_page(
-        "/descriptor/wgmma/0x4000004002000100?instruction=wgmma.mma_async.m64n128k16.f32.f16.f16&operand=b"
-        "&major=MN&s_swizzle=128B"
-    )
+def check_that_an_mn_major_pair_is_named_along_its_rows(page: Page) -> None:
     page.hover("#picture-operand .c >> nth=1")
     expect(page.locator("#paired")).to_have_text(re.compile(r"^B\[(8 to 15, 0|0 to 7, 1)\] is read from 0x"))
 
@@ -153,18 +140,50 @@ def test_a_larger_operand_grows_the_tile(open_page: Any) -> None:
     expect_verdict(page, "match")
 
 
-def test_an_error_stands_beside_its_field_and_keeps_the_picture(open_page: Any) -> None:
-    page = open_page(f"/descriptor/wgmma/{START}?s_swizzle=128B")
+def check_that_an_error_stands_beside_its_field_and_keeps_the_picture(page: Page) -> None:
     page.fill("[name=s_k]", "60")
     page.press("[name=s_k]", "Tab")
     expect(page.locator("label:has([name=s_k]) [data-error]")).to_contain_text("not a multiple of the atom")
     expect(page.locator("#picture-memory")).to_be_visible()
 
 
-@pytest.mark.parametrize("width", [390, 768])
-def test_on_a_narrow_screen_the_verdict_and_its_cause_stand_above_the_form(open_page: Any, width: int) -> None:
-    page = open_page("/descriptor/wgmma/0x4000004000010101?s_swizzle=128B", width=width)
-    tops = [
-        page.locator(name).first.bounding_box()["y"] for name in ("#verdict", ".diagnosis", "#verify-form", ".pair")
-    ]
-    assert tops == sorted(tops)
+def check_that_a_narrow_screen_has_the_verdict_and_its_cause_above_the_form(page: Page) -> None:
+    for width in (390, 768):
+        page.set_viewport_size({"width": width, "height": 1000})
+        boxes = [
+            page.locator(name).first.bounding_box() for name in ("#verdict", ".diagnosis", "#verify-form", ".pair")
+        ]
+        tops = [box["y"] for box in boxes if box]
+        assert len(tops) == 4 and tops == sorted(tops)
+
+
+def test_a_word_and_a_preset_verify_a_tile(open_page: Any) -> None:
+    page = open_page("/descriptor")
+    check_that_a_tma_tile_is_verified_by_word_and_preset(page)
+    check_that_a_preset_clicked_before_the_word_was_answered_is_the_words_own(page)
+    check_that_core_matrices_by_hand_are_verified_in_three(page)
+
+
+def test_an_mn_major_operand_is_verified_in_three_and_paired_along_its_rows(open_page: Any) -> None:
+    page = open_page("/descriptor?instruction=wgmma.mma_async.m64n128k16.f32.f16.f16")
+    check_that_an_mn_major_operand_is_verified_in_three(page)
+    check_that_an_mn_major_pair_is_named_along_its_rows(page)
+
+
+def test_a_wrong_word_is_explained_repaired_and_undone(open_page: Any) -> None:
+    page = open_page("/descriptor/wgmma/0x4000004004000101?s_swizzle=128B")
+    check_that_a_narrow_screen_has_the_verdict_and_its_cause_above_the_form(page)
+    page.set_viewport_size({"width": 1440, "height": 1000})
+    check_that_an_element_is_paired_with_the_byte_it_is_read_from(page)
+    page.click("#undo")
+    expect_verdict(page, "mismatch")
+    check_that_a_cause_is_explained_and_repaired(page)
+
+
+def test_the_storage_has_the_fields_of_its_kind_and_an_error_beside_its_field(open_page: Any) -> None:
+    page = open_page(f"/descriptor/wgmma/{START}?s_swizzle=128B")
+    check_that_an_error_stands_beside_its_field_and_keeps_the_picture(page)
+    page.fill("[name=s_k]", "64")
+    page.press("[name=s_k]", "Tab")
+    expect(page.locator("label:has([name=s_k]) [data-error]")).to_have_count(0)
+    check_that_storage_kinds_show_their_own_fields(page)

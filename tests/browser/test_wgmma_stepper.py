@@ -26,8 +26,8 @@ def count(page: Page, step: int) -> None:
     expect(page.locator("#step-count")).to_have_text(f"{step} / 76")
 
 
-def test_keys_jump_over_fields_core_matrices_and_warps(open_page: Open) -> None:
-    page = opened(open_page)
+def check_that_keys_jump_over_fields_core_matrices_and_warps(page: Page) -> None:
+    page.keyboard.press("Home")
     count(page, 1)
     for step in (3, 8, 16, 19, 23, 27, 31):  # A's word, its first core matrix, the rest of warp 0, warps 1–3, B's word
         page.keyboard.press("Shift+ArrowRight")
@@ -36,8 +36,12 @@ def test_keys_jump_over_fields_core_matrices_and_warps(open_page: Open) -> None:
     count(page, 76)
 
 
-def test_a_step_brings_its_warp_and_its_k_step_into_view(open_page: Open) -> None:
-    page = opened(open_page, "step=19")
+def check_that_a_step_brings_its_warp_and_its_k_step_into_view(page: Page) -> None:
+    """Step 19 is the first of warp 1."""
+    page.keyboard.press("Home")
+    for _ in range(4):
+        page.keyboard.press("Shift+ArrowRight")
+    count(page, 19)
     warp = page.locator("#step-warp [aria-pressed=true]")
     expect(warp).to_have_text("1")
     page.get_by_role("button", name="3", exact=True).click()
@@ -52,15 +56,17 @@ def test_a_step_brings_its_warp_and_its_k_step_into_view(open_page: Open) -> Non
     expect(start).to_have_text("0x060")
 
 
-def test_a_field_is_marked_while_the_sentence_explains_it(open_page: Open) -> None:
-    page = opened(open_page, "step=5")
+def check_that_a_field_is_marked_while_the_sentence_explains_it(page: Page) -> None:
+    page.keyboard.press("Home")
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    count(page, 5)
     expect(page.locator(".word .now")).to_have_text("SBO 1024")
     page.keyboard.press("ArrowRight")
     expect(page.locator(".word .now")).to_have_text("base 0")
 
 
-def test_a_pin_keeps_its_history_through_all_steps(open_page: Open) -> None:
-    page = opened(open_page, "pin=a:20,17&step=12")
+def check_that_a_pin_keeps_its_history_through_all_steps(page: Page) -> None:
     life = page.locator("#life")
     for key in ("Home", "End"):
         page.keyboard.press(key)
@@ -75,15 +81,21 @@ def test_a_pin_keeps_its_history_through_all_steps(open_page: Open) -> None:
             expect(life).to_contain_text(text)
     page.get_by_role("button", name=re.compile("k = 17")).click()
     count(page, 65)
+    page.keyboard.press("Escape")
+    expect(page).not_to_have_url(re.compile("pin="))
 
 
-def test_a_click_pins_the_cell_of_the_warp_in_view(open_page: Open) -> None:
-    page = opened(open_page, "step=75")
+def check_that_a_click_pins_the_cell_of_the_warp_in_view(page: Page) -> None:
+    """Of warp 3, at the last step but one."""
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowLeft")
+    count(page, 75)
     canvas = page.locator("#scene canvas[role=img]").bounding_box()
     assert canvas
     page.mouse.click(canvas["x"] + canvas["width"] - 8, canvas["y"] + canvas["height"] - 14)
     expect(page).to_have_url(re.compile(r"[?&]pin=d:63,15(&|$)"))
     expect(page.locator("#life")).to_contain_text("thread 127, R7")
+    page.keyboard.press("Escape")
 
 
 def test_a_wrong_word_shows_which_element_arrives(open_page: Open) -> None:
@@ -104,8 +116,7 @@ def test_a_wrong_word_shows_which_element_arrives(open_page: Open) -> None:
     expect(page).to_have_url(re.compile(r"step=37&pin=b:0,1"))
 
 
-def test_the_storage_is_an_option(open_page: Open) -> None:
-    page = opened(open_page, "step=44")
+def check_that_the_storage_is_an_option(page: Page) -> None:
     page.get_by_label("Major of B").select_option("MN")
     expect(page).to_have_url(re.compile("b_major=MN"))
     wait_until(page, READY)
@@ -113,8 +124,9 @@ def test_the_storage_is_an_option(open_page: Open) -> None:
     expect(page.locator(".word[data-operand=b] [data-field=swizzle]")).to_have_text("swizzle none")
 
 
-def test_a_phone_shows_the_areas_of_every_phase(open_page: Open) -> None:
-    page = opened(open_page, width=390, height=844)
+def check_that_a_phone_shows_the_areas_of_every_phase(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.keyboard.press("Home")
     for step in (1, 3, 8, 16, 19, 23, 27, 31):
         count(page, step)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), step
@@ -145,7 +157,7 @@ def test_a_from_registers_shows_the_thread_that_holds_each_element(open_page: Op
     """
     page = opened(open_page, "a=from%3Dregisters&step=4&pin=a:20,17")
     expect(page.locator("#life")).to_contain_text("thread 48, R4 bits 31:16")  # K step 1, row 4 of warp 1, column 1
-    seen = set(page.evaluate(POINTED, choose_count(1, 3)))
+    seen = set(page.evaluate(POINTED, choose_count(1, 5)))
     pattern = re.compile(r"A\[(\d+)\]\[(\d+)\] = \S+\nthread (\d+) · R(\d+) bits (\d+):(\d+)")
     found = {tuple(map(int, match.groups())) for text in seen if (match := pattern.fullmatch(text))}
     operand = catalog.find("wgmma.mma_async.m64n32k16.f32.f16.f16").operand("a")
@@ -167,3 +179,15 @@ def test_an_element_of_1_bit_pins_its_byte(open_page: Open) -> None:
         expect(life).to_contain_text(text)
     page.keyboard.press("ArrowRight")
     expect(page).to_have_url(re.compile(r"pin=a:3,8&"))
+
+
+def test_the_steps_of_a_wgmma_show_its_words_its_warps_and_a_pin(open_page: Open) -> None:
+    page = opened(open_page, "pin=a:20,17&step=12")
+    check_that_a_pin_keeps_its_history_through_all_steps(page)
+    check_that_keys_jump_over_fields_core_matrices_and_warps(page)
+    check_that_a_field_is_marked_while_the_sentence_explains_it(page)
+    check_that_a_step_brings_its_warp_and_its_k_step_into_view(page)
+    check_that_a_click_pins_the_cell_of_the_warp_in_view(page)
+    check_that_a_phone_shows_the_areas_of_every_phase(page)
+    page.set_viewport_size({"width": 1440, "height": 1000})
+    check_that_the_storage_is_an_option(page)

@@ -6,7 +6,7 @@ import re
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
-from playwright.sync_api import Request, Route, expect
+from playwright.sync_api import Page, Request, Route, expect
 
 from tests.browser.conftest import Open
 from tests.browser.waiting import wait_for_rest, wait_until
@@ -20,6 +20,7 @@ LONG = TEXT + "".join(f"// a comment that says nothing, number {n}\n" for n in r
 
 
 def test_from_a_paste_to_the_first_wrong_step_and_its_repair(open_page: Open) -> None:
+    """Before the repair is followed, a part and its row light together."""
     page = open_page("/read")
     page.get_by_role("textbox").first.fill(TEXT)
     page.get_by_role("button", name="Explain").click()
@@ -27,6 +28,7 @@ def test_from_a_paste_to_the_first_wrong_step_and_its_repair(open_page: Open) ->
     rows = page.locator(".steps").first.locator("tbody tr")
     right, wrong = "step-match", "step-mismatch"
     assert [row.get_attribute("class") for row in rows.all()] == [*[right] * 4, wrong, "cause", *[wrong] * 3]
+    check_that_a_part_and_its_row_light_together(page)
     page.get_by_role("link", name="Show the fix").click()
     expect(page.locator("#verdict")).to_have_attribute("data-verdict", "mismatch")
     page.locator("#apply").click()
@@ -34,8 +36,7 @@ def test_from_a_paste_to_the_first_wrong_step_and_its_repair(open_page: Open) ->
     assert "0x4000004000010440" in page.url
 
 
-def test_a_part_and_its_row_light_together(open_page: Open) -> None:
-    page = open_page("/read?" + urlencode({"text": TEXT}))
+def check_that_a_part_and_its_row_light_together(page: Page) -> None:
     page.locator(".found div[data-piece='0']").hover()
     expect(page.locator(".lines mark[data-piece='0']").first).to_have_class(re.compile(r"\blit\b"))
     page.locator(".lines mark.k-instruction").first.hover()
@@ -43,22 +44,20 @@ def test_a_part_and_its_row_light_together(open_page: Open) -> None:
     expect(page.locator(".lines mark[data-piece='0']").first).not_to_have_class(re.compile(r"\blit\b"))
 
 
-def test_a_value_is_assumed_and_the_text_edited_on_the_page(open_page: Open) -> None:
-    page = open_page("/read?" + urlencode({"text": TEXT}))
+def check_that_a_value_is_assumed_and_the_text_edited_on_the_page(page: Page) -> None:
     page.get_by_label("sA", exact=True).fill("0x2000")
     page.keyboard.press("Enter")
     expect(page.locator(".names li", has_text="Start address")).to_contain_text("0x2080")
     assert parse_qs(urlsplit(page.url).query)["at.sA"] == ["0x2000"]
     page.get_by_text("Edit", exact=True).click()
-    page.locator("textarea#text").fill(LONG)
+    page.locator("textarea#text").fill(longer := f"{LONG}// the last line\n")
     page.get_by_role("button", name="Verify", exact=True).click()
     expect(page.get_by_role("heading", name="K steps 4 to 7 of A")).to_be_visible()
     assert list(parse_qs(urlsplit(page.url).query)) == ["z"]
-    assert page.locator(".lines li").count() == len(LONG.rstrip("\n").split("\n"))
+    assert page.locator(".lines li").count() == len(longer.rstrip("\n").split("\n"))
 
 
-def test_a_long_paste_in_the_bar_leads_to_its_address(open_page: Open) -> None:
-    page = open_page("/read")
+def check_that_a_long_paste_leads_to_its_address(page: Page) -> None:
     page.get_by_role("textbox").first.fill(LONG)
     page.get_by_role("button", name="Explain").click()
     expect(page.get_by_role("heading", name="K steps 4 to 7 of A")).to_be_visible()
@@ -73,9 +72,8 @@ PASTE = """(text) => {
 }"""
 
 
-def test_a_paste_of_several_lines_into_the_bar_keeps_them(open_page: Open) -> None:
+def check_that_a_paste_of_several_lines_into_the_bar_keeps_them(page: Page) -> None:
     """The bar's box has one line: what has more is sent whole. One line stays in the box."""
-    page = open_page("/banks")
     bar = page.locator("#paste")
     bar.focus()
     expect(bar).to_be_focused()
@@ -105,9 +103,8 @@ def test_the_tag_of_a_part_stands_where_it_can_be_seen(open_page: Open) -> None:
 GUILTY = KERNELS[0].text  # 512 in the helper, where 1024 belongs
 
 
-def test_a_repair_is_applied_and_undone_on_the_page(open_page: Open) -> None:
+def check_that_a_repair_is_applied_and_undone_on_the_page(page: Page) -> None:
     """On the line of the literal; the address holds the text as it was pasted, and the repair."""
-    page = open_page("/read?" + urlencode({"text": GUILTY}))
     line = page.locator(".lines li.line-guilty")
     expect(line.locator("del")).to_have_text("512")
     expect(line.locator("ins")).to_have_text("1024")
@@ -124,8 +121,7 @@ def test_a_repair_is_applied_and_undone_on_the_page(open_page: Open) -> None:
     assert "fix" not in parse_qs(urlsplit(page.url).query)
 
 
-def test_a_repaired_page_comes_back_by_its_address_and_by_back(open_page: Open) -> None:
-    page = open_page("/read?" + urlencode({"text": GUILTY}))
+def check_that_a_repaired_page_comes_back_by_its_address_and_by_back(page: Page) -> None:
     page.locator(".acts").get_by_role("button", name="Apply 512 → 1024").click()
     expect(page.locator(".lines li.line-mended")).to_have_count(1)
     expect(page.locator(".acts [name=undo]")).to_be_focused()
@@ -135,8 +131,7 @@ def test_a_repaired_page_comes_back_by_its_address_and_by_back(open_page: Open) 
     expect(page.locator(".lines li.line-guilty del")).to_have_text("512")
 
 
-def test_a_token_its_bits_and_its_bytes_light_together(open_page: Open) -> None:
-    page = open_page("/read?" + urlencode({"text": GUILTY}))
+def check_that_a_token_its_bits_and_its_bytes_light_together(page: Page) -> None:
     guide, saying = page.locator("g.guide[data-field='sbo']"), page.locator("p.guide[data-field='sbo']")
     expect(saying).to_be_hidden()
     page.locator(".lines mark[data-field='sbo']").first.hover()
@@ -157,8 +152,7 @@ def test_a_token_its_bits_and_its_bytes_light_together(open_page: Open) -> None:
     )
 
 
-def test_without_a_map_the_storages_state_their_outcome_and_one_is_chosen(open_page: Open) -> None:
-    page = open_page("/read?" + urlencode({"text": CODE.replace("(1024 >>", "(512 >>")}))
+def check_that_without_a_map_the_storages_state_their_outcome_and_one_is_chosen(page: Page) -> None:
     expect(page.locator("#headline")).to_have_text("Suspicious: SBO 512 does not fit the 128B swizzle (line 5)")
     expect(page.locator("#verdict")).to_have_class(re.compile(r"\bcare\b"))
     box = page.locator(".choose").get_by_role("button", name=re.compile("TMA box, 128B"))
@@ -190,9 +184,7 @@ def test_a_template_parameter_is_given_in_its_chip(open_page: Open) -> None:
     expect(page.locator("#headline")).to_have_text(re.compile("Every K step of A reads the wrong bytes"))
 
 
-@pytest.mark.parametrize("scripts", [True, False])
-def test_enter_in_a_chip_verifies_once_and_applies_nothing(open_page: Open, scripts: bool) -> None:
-    page = open_page("/read?" + urlencode({"text": GUILTY}), scripts=scripts)
+def check_that_enter_in_a_chip_verifies_once_and_applies_nothing(page: Page) -> None:
     posts: list[str] = []
 
     def note(request: Request) -> None:
@@ -206,17 +198,20 @@ def test_enter_in_a_chip_verifies_once_and_applies_nothing(open_page: Open, scri
     expect(page.locator(".lines li.line-guilty del")).to_have_text("512")
     assert "fix" not in parse_qs(urlsplit(page.url).query)
     assert len(posts) == 1
-    if scripts:
-        expect(page.get_by_label("smem", exact=True)).to_be_focused()
+    page.remove_listener("request", note)
 
 
-def test_the_last_of_two_questions_is_answered(open_page: Open) -> None:
+def test_without_scripts_enter_in_a_chip_verifies_once(open_page: Open) -> None:
+    page = open_page("/read?" + urlencode({"text": GUILTY}), scripts=False)
+    check_that_enter_in_a_chip_verifies_once_and_applies_nothing(page)
+
+
+def check_that_the_last_of_two_questions_is_answered(page: Page) -> None:
     """The first, which the server answers later, changes nothing any more."""
-    page = open_page("/read?" + urlencode({"text": GUILTY}))
     held: list[Route] = []
     page.route("**/read", lambda route: route.continue_() if held else held.append(route))
     chip = page.get_by_label("smem", exact=True)
-    for value in ("0x2000", "0x4000"):
+    for value in ("0x3000", "0x4000"):
         chip.fill(value)
         chip.press("Tab")
         wait_until(page, lambda: len(held), 1)
@@ -225,10 +220,10 @@ def test_the_last_of_two_questions_is_answered(open_page: Open) -> None:
     wait_for_rest(page)
     expect(page.get_by_label("smem", exact=True)).to_have_value("0x4000")
     assert "at.smem=0x4000" in page.url
+    page.unroute_all()
 
 
-def test_a_line_of_the_text_is_shown_without_loading_the_page_anew(open_page: Open) -> None:
-    page = open_page("/read?" + urlencode({"text": GUILTY}))
+def check_that_a_line_of_the_text_is_shown_without_loading_the_page_anew(page: Page) -> None:
     page.evaluate("document.documentElement.dataset.kept = 'yes'")
     page.locator("a.asm[href='#line-2']").click()
     page.go_back()
@@ -238,24 +233,46 @@ def test_a_line_of_the_text_is_shown_without_loading_the_page_anew(open_page: Op
     assert page.evaluate("document.documentElement.dataset.kept") == "yes"
 
 
-def test_a_repair_is_applied_by_the_form_where_the_script_gets_no_answer(open_page: Open) -> None:
-    page = open_page("/read?" + urlencode({"text": GUILTY}))
+def check_that_a_repair_is_applied_by_the_form_where_the_script_gets_no_answer(page: Page) -> None:
     page.evaluate("() => { window.fetch = () => Promise.reject(new TypeError()); }")
     page.locator(".acts").get_by_role("button", name="Apply 512 → 1024").click()
     expect(page.locator(".lines li.line-mended ins")).to_have_text("1024")
 
 
-def test_files_are_checked_after_a_repair_too(open_page: Open) -> None:
-    page = open_page("/read?" + urlencode({"text": GUILTY}))
-    page.locator(".acts").get_by_role("button", name="Apply 512 → 1024").click()
-    expect(page.locator(".lines li.line-mended")).to_have_count(1)
+def check_that_files_are_checked_after_a_repair_too(page: Page) -> None:
+    """On a repaired page."""
     files = [{"name": name, "mimeType": "text/plain", "buffer": GUILTY.encode()} for name in ("one.cu", "two.cu")]
     page.locator("#files input[type=file]").set_input_files(files)
     expect(page).to_have_url(re.compile("/read/files$"))
 
 
-def test_steps_that_are_not_judged_are_amber(open_page: Open) -> None:
-    page = open_page("/read?" + urlencode({"text": CODE.replace("(1024 >>", "(512 >>")}))
+def check_that_steps_that_are_not_judged_are_amber(page: Page) -> None:
     card = page.locator(".ks-unknown").first
     amber = card.locator("b").evaluate("(node) => getComputedStyle(node).color")
     assert card.locator(".run-bad").evaluate("(node) => getComputedStyle(node).stroke") == amber
+
+
+def test_a_text_is_edited_and_pasted_anew(open_page: Open) -> None:
+    page = open_page("/read")
+    check_that_a_long_paste_leads_to_its_address(page)
+    check_that_a_value_is_assumed_and_the_text_edited_on_the_page(page)
+    check_that_a_paste_of_several_lines_into_the_bar_keeps_them(page)
+
+
+def test_a_guilty_line_is_pointed_at_repaired_and_asked_again(open_page: Open) -> None:
+    page = open_page("/read?" + urlencode({"text": GUILTY}))
+    check_that_a_token_its_bits_and_its_bytes_light_together(page)
+    check_that_a_repair_is_applied_and_undone_on_the_page(page)
+    check_that_a_line_of_the_text_is_shown_without_loading_the_page_anew(page)
+    check_that_enter_in_a_chip_verifies_once_and_applies_nothing(page)
+    expect(page.get_by_label("smem", exact=True)).to_be_focused()
+    check_that_the_last_of_two_questions_is_answered(page)
+    check_that_a_repaired_page_comes_back_by_its_address_and_by_back(page)
+    check_that_a_repair_is_applied_by_the_form_where_the_script_gets_no_answer(page)
+    check_that_files_are_checked_after_a_repair_too(page)
+
+
+def test_without_a_map_no_step_is_judged_until_a_storage_is_chosen(open_page: Open) -> None:
+    page = open_page("/read?" + urlencode({"text": CODE.replace("(1024 >>", "(512 >>")}))
+    check_that_steps_that_are_not_judged_are_amber(page)
+    check_that_without_a_map_the_storages_state_their_outcome_and_one_is_chosen(page)
