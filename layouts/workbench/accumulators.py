@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from lanescope.cxx.source_text import find_closing, split_arguments
 from lanescope.reader.code.findings import AsmRun
@@ -78,9 +79,8 @@ def _find_argument(blank: str, call: Span, number: int) -> tuple[str, bool] | No
 def _find_declaration(name: str, blank: str, function: FunctionText, at: Span, indexed: bool) -> Accumulator | None:
     """Find the last declaration of a variable of registers before a place."""
     first, past = function.body
-    macros = re.finditer(rf"^[ \t]*#[ \t]*define\s+\w+(\([^)]*\))?(?:[^\n]*\\\n)*[^\n]*\b{name}\b", blank, re.M)
-    if any(not re.search(rf"\b{name}\b", macro[1] or "") for macro in macros):
-        return None  # a macro may write it
+    if _may_macro_write(name, blank):
+        return None
     form = re.compile(rf"(?<![\w:<]){_TYPES}\s+(?:[^;(){{}}=]*?,\s*)?\b{name}\s*((?:\[[^\]]*\]\s*)*)([;,={{(])")
     declared = list(form.finditer(blank, first, min(past, at[0])))
     if not declared:
@@ -90,6 +90,13 @@ def _find_declaration(name: str, blank: str, function: FunctionText, at: Span, i
     if re.search(r"static|extern|__shared__|constexpr", head):
         return None
     return Accumulator(name, function, at, match.end() - 1, match[2] in "={(", indexed)
+
+
+@lru_cache(maxsize=64)
+def _may_macro_write(name: str, blank: str) -> bool:
+    """Return whether a macro names a variable that is none of its parameters."""
+    macros = re.finditer(rf"^[ \t]*#[ \t]*define\s+\w+(\([^)]*\))?(?:[^\n]*\\\n)*[^\n]*\b{name}\b", blank, re.M)
+    return any(not re.search(rf"\b{name}\b", macro[1] or "") for macro in macros)
 
 
 def is_untouched(accumulator: Accumulator, blank: str) -> bool:

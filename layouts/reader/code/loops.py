@@ -112,7 +112,7 @@ def execute_loop(ev: Evaluator, loop: Loop, scope: NameScope) -> EarlyExit | Non
     finally:
         ev.loops.pop()
         ev.jump_targets.pop()
-        journal = ev.list_writes_since(first)
+    journal = {} if run.complete else ev.list_writes_since(first)  # before paths rejoin
     if not run.bounded and early_exit is not None and early_exit.word not in ("break", "continue"):
         ev.keep_escape("?", early_exit, {})
         early_exit = None
@@ -199,12 +199,12 @@ def _forget_open_loop(
     if not follows_all and not ev.python:
         _drop_accumulated(ev, statement, written)
     spared = _spare_items(ev, statement, written, scope, follows_all)
+    inside = {id(f.cell) for f in ev.descriptors[-96:] if f.loops}  # variables whose descriptors loops made
     for key, (cell, old) in written.items():
         if key in spared:
             continue
         if not ev.python:
-            inside = any(f.cell is cell and f.loops for f in ev.descriptors[-96:])
-            ev.forget_place(cell, quiet=inside)
+            ev.forget_place(cell, quiet=key in inside)
         elif isinstance(cell.value, SymbolicInt) and cell.name and cell.value != old:
             ev.write_cell(cell, make_free(cell.name, cell.value.type))
     if not ev.python:
@@ -294,7 +294,7 @@ def execute_each(ev: Evaluator, loop: RangeLoop, scope: NameScope) -> EarlyExit 
     finally:
         ev.loops.pop()
         ev.jump_targets.pop()
-        journal = ev.list_writes_since(first)
+    journal = {} if complete else ev.list_writes_since(first)  # before paths rejoin
     early_exit = ev.join_breaks(target.breaks, early_exit)
     if not complete:
         _forget_open_loop(ev, loop, journal, scope, False)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code.scopes import Cell
@@ -67,9 +68,11 @@ def write_cell(ev: Evaluator, cell: Cell, value: Any) -> None:
 
 def list_writes_since(ev: Evaluator, start: int) -> Journal:
     """Return each cell written since the log had length `start`, with its value before."""
-    journal: Journal = {}
-    for entry in ev.write_log[start:]:
-        journal.setdefault(id(entry[0]), entry)
+    entries = ev.write_log[start:]
+    ids = list(map(id, map(itemgetter(0), entries)))
+    journal: Journal = dict(zip(ids, entries, strict=True))  # in the order of first writes
+    if len(journal) != len(entries):  # the first entry of each cell
+        journal.update(zip(reversed(ids), reversed(entries), strict=True))
     return journal
 
 

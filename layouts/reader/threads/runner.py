@@ -220,15 +220,13 @@ class KernelRunner:
         """Handle the branch that an open condition excludes: padding with zeros is ignored, other stores make the tile
         unknown.
         """
-        kept = self.shared.record.copy(), self.shared.thread.copy(), self.shared.byte.copy()
-        products, broken = len(self.products), self.shared.broken
-        if not _is_padding(self.text[slice(*statement.span)]):
-            self.run(statement, scope, mask)
-            changed = (self.shared.record != kept[0]) | (self.shared.thread != kept[1])
-            self.shared.record[changed] = 1
-            del self.products[products:]
-        else:
-            self.shared.broken = broken
+        if _is_padding(self.text[slice(*statement.span)]):
+            return
+        record, thread, products = self.shared.record.copy(), self.shared.thread.copy(), len(self.products)
+        self.run(statement, scope, mask)
+        changed = (self.shared.record != record) | (self.shared.thread != thread)
+        self.shared.record[changed] = 1
+        del self.products[products:]
 
     def _run_loop(self, loop: statements.Loop, scope: Scope, mask: Mask) -> Mask:
         scope = Scope(scope)
