@@ -22,6 +22,7 @@ from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.ptx_module import find_source_line, is_ptx_module
 from lanescope.reader.excerpt import extract_code
+from lanescope.reader.unknown_instructions import find_unknown_instructions
 from lanescope.workbench import (
     Bench,
     OperandStep,
@@ -117,7 +118,7 @@ class CheckReport:
 
 def _list_refused(text: str) -> list[CheckFinding]:
     """List the lines of PTX that ptxas refuses."""
-    refused = statements.find_refused_lines(text)
+    refused = (*statements.find_refused_lines(text), *find_unknown_instructions(text))
     return [CheckFinding("ptxas_refuses", finding.message, finding.span) for finding in refused]
 
 
