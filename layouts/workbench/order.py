@@ -16,7 +16,7 @@ from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicIn
 from lanescope.workbench.accumulators import Accumulator, find_access, find_accumulator, is_untouched
 from lanescope.workbench.asm_operands import count_left_out, find_operand_argument, find_predicate_source
 from lanescope.workbench.function_texts import FunctionText
-from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText
+from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText, is_bulk_store
 from lanescope.workbench.results import Span
 from lanescope.workbench.scan import InstructionMention, find_mentions
 
@@ -28,7 +28,6 @@ TITLES = {
     "wgmma_wait_missing": "No wgmma.wait_group before the accumulators are used",
     "wgmma_wait_short": "wgmma.wait_group leaves the group pending whose accumulators are used",
 }
-_BULK_STORE = re.compile(r"cp(?:\.reduce)?\.async\.bulk(?:\.tensor)?(?:\.[1-5]d)?\.global\.shared")
 
 
 def find_order_mistakes(text: KernelText) -> list[Pitfall]:
@@ -54,7 +53,7 @@ class _KernelOrder:
     def find_mistakes(self) -> Iterator[Pitfall]:
         events = self.kernel.events
         products = [event for event in events if event.kind == "wgmma"]
-        if any(map(_is_bulk_store, events)) or (products and not _is_sketch(events, products[0])):
+        if any(map(is_bulk_store, events)) or (products and not _is_sketch(events, products[0])):
             yield from self._check_stores()
         if not products or _is_sketch(events, products[0]):
             return
@@ -206,12 +205,12 @@ class _KernelOrder:
         """Yield stores of threads to a buffer that an instruction of the async proxy reads without a fence."""
         events = self.kernel.events
         copies = [event for event in events if event.kind == "bulk"]
-        copied = {name for event in copies if not _is_bulk_store(event) for name in _list_names(event)}
+        copied = {name for event in copies if not is_bulk_store(event) for name in _list_names(event)}
         if not all(map(_list_names, copies)):
             return
         reported: set[str] = set()
         for reader in events:
-            if reader.kind != "wgmma" and not _is_bulk_store(reader):
+            if reader.kind != "wgmma" and not is_bulk_store(reader):
                 continue
             for name in _list_names(reader) - copied - reported:
                 stores = [e for e in events if e.kind == "store" and e.order < reader.order and name in _list_names(e)]
@@ -235,16 +234,6 @@ def _is_sketch(events: Sequence[KernelEvent], first: KernelEvent) -> bool:
         return True
     registers = int(shape[1]) // (4 if shape[2] == "f16" else 2)
     return sum(kind.startswith("+") for kind, _, _ in first.run.inputs) < registers
-
-
-def _is_bulk_store(event: KernelEvent) -> bool:
-    """Return whether an event copies shared memory to global memory by the async proxy."""
-    run = event.run
-    if event.kind != "bulk":
-        return False
-    if isinstance(run, AsmRun):
-        return bool(_BULK_STORE.search(run.text))
-    return isinstance(run, BodilessCall) and "shared_to_global" in run.term.head
 
 
 def _name_reader(event: KernelEvent) -> str:

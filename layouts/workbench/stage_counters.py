@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from lanescope.workbench.uses import DescriptorUse
 
 _FORGOTTEN = "'"  # marks the name of a variable whose value a loop has left unknown: stage'2
+_CHOSEN = (" ? ", "…")  # and that of a value which a condition chooses, of which long ones are shortened
 # operand, name, bytes that one step of it moves the start
 CounterTerm = tuple[str, str, int]
 
@@ -17,15 +18,21 @@ def split_by_stage_counter(uses: Sequence[DescriptorUse]) -> list[list[Descripto
 
     A persistent kernel goes on with the stage at which the tile before ended. Its counter is known for the first tile
     only; after it, it moves every K step of a turn by the same number of stages. A name counts as such a counter if all
-    uses of a turn have it with the same factor, and if turns with a known stage are apart by just that factor.
+    uses of a turn have it with the same factor, and if turns with a known stage are apart by just that factor. Where
+    the stage is unknown from the first tile on, since a warpgroup begins in the middle of the ring, all turns that have
+    such a name must have one with the same factor.
     """
     turns = _split_into_turns(uses)
     distances = _measure_stages(turns)
+    common = _find_common_factors(turns)
     groups: dict[frozenset[CounterTerm], list[DescriptorUse]] = defaultdict(list)
     for members in turns:
         terms = [_list_forgotten_terms(use) for use in members]
         steady = all(other == terms[0] for other in terms)
-        staged = all(factor in distances.get(operand, ()) for operand, _, factor in terms[0])
+        staged = all(
+            factor in distances.get(operand, ()) or (_is_chosen(name) and factor == common.get(operand))
+            for operand, name, factor in terms[0]
+        )
         groups[terms[0] if steady and staged else frozenset()] += members
     return list(groups.values())
 
@@ -51,11 +58,25 @@ def _measure_stages(turns: Iterable[Sequence[DescriptorUse]]) -> dict[str, set[i
     return {operand: {two - one for one in found for two in found if two > one} for operand, found in starts.items()}
 
 
+def _find_common_factors(turns: Iterable[Sequence[DescriptorUse]]) -> dict[str, int]:
+    """Map operands to the factor of the counter in the first starts of turns, if each has at most one, all the same."""
+    factors: dict[str, set[tuple[int, ...]]] = defaultdict(set)
+    for members in turns:
+        terms = _list_forgotten_terms(members[0])
+        for operand in {of for of, _, _ in terms}:
+            factors[operand].add(tuple(factor for of, _, factor in terms if of == operand))
+    return {operand: one for operand, found in factors.items() for (one, *more) in found if len(found) == 1 and not more}
+
+
 def _list_forgotten_terms(use: DescriptorUse) -> frozenset[CounterTerm]:
     return frozenset(
         (operand, name, factor)
         for operand, argument in use.arguments.items()
         if argument.address is not None
         for name, factor in argument.address.terms
-        if _FORGOTTEN in name
+        if _FORGOTTEN in name or _is_chosen(name)
     )
+
+
+def _is_chosen(name: str) -> bool:
+    return any(mark in name for mark in _CHOSEN)
