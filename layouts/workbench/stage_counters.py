@@ -65,7 +65,9 @@ def _find_common_factors(turns: Iterable[Sequence[DescriptorUse]]) -> dict[str, 
         terms = _list_forgotten_terms(members[0])
         for operand in {of for of, _, _ in terms}:
             factors[operand].add(tuple(factor for of, _, factor in terms if of == operand))
-    return {operand: one for operand, found in factors.items() for (one, *more) in found if len(found) == 1 and not more}
+    return {
+        operand: one for operand, found in factors.items() for (one, *more) in found if len(found) == 1 and not more
+    }
 
 
 def _list_forgotten_terms(use: DescriptorUse) -> frozenset[CounterTerm]:
