@@ -129,6 +129,7 @@ class _KernelOrder:
                     yield self._make_missing_commit(loose[-1], "so the wgmma.wait_group after it waits for nothing")
                 elif event.count == 0:
                     yield from self._check_used(pending, event)
+                    yield from self._check_left_out(loose, event)
                 groups = groups[-event.count :] if event.count else []
                 waits.append(event)
         yield from self._check_end(loose, [one for group in groups for one in group], waits)
@@ -147,6 +148,17 @@ class _KernelOrder:
             used = self._find_use(holder, (holder.at[1], wait.at[0]))
             if used is not None:
                 yield self._make_missing_wait(holder, used)
+
+    def _check_left_out(self, loose: Sequence[KernelEvent], wait: KernelEvent) -> Iterator[Pitfall]:
+        """Yield the last wgmma before a wait that is in no group, if its accumulators are used after the wait."""
+        holder = self._find_holder(loose[-1]) if loose and loose[-1].leads_to(wait) else None
+        if holder is None or not _is_within(wait.at, holder.function.body):
+            return
+        used = self._find_use(holder, (wait.at[1], holder.function.body[1]))
+        commits = [event.at[0] for event in self.kernel.events if event.kind == "commit" and event.order > wait.order]
+        if used is not None and not any(wait.at[1] <= at < used[0] for at in commits):
+            why = f"so the wgmma.wait_group after it does not wait for it, and {holder.name} is used then"
+            yield self._make_missing_commit(loose[-1], why)
 
     def _check_end(
         self, loose: Sequence[KernelEvent], pending: Sequence[KernelEvent], waits: Sequence[KernelEvent]
@@ -256,7 +268,12 @@ def _list_names(event: KernelEvent) -> set[str]:
         values = run.term.arguments
         places = [piece.source for value in values if isinstance(value, SymbolicInt) for piece in value.pieces]
         places += [value.base for value in values if getattr(value, "base", None) is not None]
-    return {name for place in places for name, factor in place.terms if factor == 1 and name.isidentifier()}
+    return {name for place in places for name, factor in place.terms if factor == 1 and _is_name(name)}
+
+
+def _is_name(name: str) -> bool:
+    """Return whether a term is a variable or a member of one: smem, storage.C."""
+    return all(part.isidentifier() for part in name.split("."))
 
 
 def _find_scale(run: object) -> int | None:
