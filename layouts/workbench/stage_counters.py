@@ -65,9 +65,8 @@ def _find_common_factors(turns: Iterable[Sequence[DescriptorUse]]) -> dict[str, 
         terms = _list_forgotten_terms(members[0])
         for operand in {of for of, _, _ in terms}:
             factors[operand].add(tuple(factor for of, _, factor in terms if of == operand))
-    return {
-        operand: one for operand, found in factors.items() for (one, *more) in found if len(found) == 1 and not more
-    }
+    only = {operand: next(iter(found)) for operand, found in factors.items() if len(found) == 1}
+    return {operand: of_operand[0] for operand, of_operand in only.items() if len(of_operand) == 1}
 
 
 def _list_forgotten_terms(use: DescriptorUse) -> frozenset[CounterTerm]:
@@ -76,8 +75,13 @@ def _list_forgotten_terms(use: DescriptorUse) -> frozenset[CounterTerm]:
         for operand, argument in use.arguments.items()
         if argument.address is not None
         for name, factor in argument.address.terms
-        if _FORGOTTEN in name or _is_chosen(name)
+        if is_counter(name)
     )
+
+
+def is_counter(name: str) -> bool:
+    """Return whether a name may be that of a stage counter whose value is unknown."""
+    return _FORGOTTEN in name or _is_chosen(name)
 
 
 def _is_chosen(name: str) -> bool:
