@@ -110,6 +110,14 @@ def test_a_mistake_in_the_ring_stands_at_its_line(code: str, old: str, new: str,
     assert line in places.get(code, f"none of it: {places}")
 
 
+@pytest.mark.parametrize(("rows", "found"), [(64, []), (32, ["warpgroups_overlap"])])
+def test_warpgroups_take_rows_of_their_own(rows: int, found: list[str]) -> None:
+    """Two consumers of one tile of 128 rows: with a distance of 32 the rows in the middle are multiplied twice."""
+    shared = RING.replace("BM = 64,", "BM = 128,").replace("if (consumer == 1) stage = steps % STAGES;", "")
+    text = shared.replace("&s.A[stage * BM * BK + k]", f"&s.A[stage * BM * BK + consumer * {rows} * BK + k]")
+    assert [one.code for one in check_text(text).findings] == found
+
+
 @pytest.mark.parametrize(
     ("template", "nearest"),
     [

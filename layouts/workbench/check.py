@@ -36,6 +36,7 @@ from lanescope.workbench import (
     tensor_memory_order,
     tile_starts,
     transfers,
+    warpgroup_rows,
 )
 from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
 from lanescope.workbench.blame import BlameFinder
@@ -235,7 +236,8 @@ def _find_kernel_mistakes(code: Evaluation, bench: Bench, target: str) -> list[C
     )  # with too small a box the byte counts are wrong as well
     overlaps = copy_overlaps.find_overlaps(text, bench)
     ordered = (*order.find_order_mistakes(text), *tensor_memory_order.find_tensor_memory_mistakes(text))
-    every = (*ordered, *filled, *bytes_, *budget, *overlaps)
+    rows = warpgroup_rows.find_overlapping_rows(text, bench)
+    every = (*ordered, *filled, *bytes_, *budget, *overlaps, *rows)
     return [_make_pitfall_finding(mistake) for mistake in every]
 
 
