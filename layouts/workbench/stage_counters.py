@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 
 from lanescope.workbench.uses import DescriptorUse
 
 _FORGOTTEN = "'"  # marks the name of a variable whose value a loop has left unknown: stage'2
 _CHOSEN = (" ? ", "…")  # and that of a value which a condition chooses, of which long ones are shortened
+MOST_ALIKE = 2  # groups
 # operand, name, bytes that one step of it moves the start
 CounterTerm = tuple[str, str, int]
 
@@ -34,7 +35,24 @@ def split_by_stage_counter(uses: Sequence[DescriptorUse]) -> list[list[Descripto
             for operand, name, factor in terms[0]
         )
         groups[terms[0] if steady and staged else frozenset()] += members
-    return list(groups.values())
+    return _keep_different(groups)
+
+
+def _keep_different(groups: Mapping[frozenset[CounterTerm], list[DescriptorUse]]) -> list[list[DescriptorUse]]:
+    """Return the groups, of those whose stage a condition chooses only MOST_ALIKE that read alike."""
+    kept: list[list[DescriptorUse]] = []
+    alike: Counter[object] = Counter()
+    for terms, members in groups.items():
+        reads = tuple((use.of, str(use.site), _list_constants(use)) for use in members)
+        alike[reads] += 1
+        if alike[reads] <= MOST_ALIKE or not any(_is_chosen(name) for _, name, _ in terms):
+            kept.append(members)
+    return kept
+
+
+def _list_constants(use: DescriptorUse) -> tuple[tuple[str, int], ...]:
+    found = ((name, argument.address) for name, argument in sorted(use.arguments.items()))
+    return tuple((name, address.const) for name, address in found if address is not None)
 
 
 def _split_into_turns(uses: Sequence[DescriptorUse]) -> list[list[DescriptorUse]]:
