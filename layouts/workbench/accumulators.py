@@ -120,9 +120,16 @@ def find_access(accumulator: Accumulator, blank: str, between: Span, products: S
         literal = accumulator.indexed and re.match(r"\s*\d", blank[match.end() : match.end() + 20])
         if inside or literal or before.endswith(("&", ".", "->")):
             continue
-        if all(_CALLS.search(name) for name in _list_enclosing_calls(blank, accumulator.function, match.start())):
+        calls = _list_enclosing_calls(blank, accumulator.function, match.start())
+        if all(_CALLS.search(name) or _takes_values(blank, name) for name in calls):
             return match.start(), match.start() + len(accumulator.name)
     return None
+
+
+def _takes_values(blank: str, name: str) -> bool:
+    """Return whether every function of a name takes numbers, and no place that it could pass on."""
+    heads = re.findall(rf"\b[A-Za-z_]\w*\s+{name}\s*\(([^(){{}};]*)\)\s*(?:const\b\s*|noexcept\b\s*)*{{", blank)
+    return bool(heads) and not any(re.search(r"[&*\[]", head) for head in heads)
 
 
 def _list_enclosing_calls(blank: str, function: FunctionText, at: int) -> Iterator[str]:

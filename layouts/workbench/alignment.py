@@ -25,6 +25,7 @@ _STATED = re.compile(
 _DECLARED = re.compile(r"([A-Za-z_]\w*)\s*(?:\[|;|,|$)")
 _ROUNDED = re.compile(r"[⌈⌊](\d+)[⌉⌋]")  # the evaluator's name of an address that code rounds
 _THREAD = re.compile(r"(?:threadIdx|blockIdx)\b")
+WARPGROUP = re.compile(r"\(?threadIdx\.x ?(?:/ ?128|>> ?7)\)?")  # the number of a warpgroup
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -187,6 +188,18 @@ def explain_uneven_start(
                 f" {name} = 0 was followed."
             )
     return ""
+
+
+def measure_group_step(starts: Sequence[LinearExpression | None], view: View, stored: StoredTile) -> int:
+    """Return by how many bytes the starts of a warpgroup are behind those of the one before, if these are rows of the
+    same instruction's tile; 0 if not, or if starts differ in it.
+    """
+    mode = stored.make_storage(0, view).mode
+    if view.major != "K" or mode.chunks == 1 or any(line is None for line in starts):
+        return 0
+    factors = {next((factor for name, factor in line.terms if WARPGROUP.fullmatch(name)), 0) for line in starts if line}
+    step = factors.pop() if len(factors) == 1 else 0
+    return step if 0 < step < view.rows * mode.width_bytes and step % (8 * mode.width_bytes) == 0 else 0
 
 
 def describe_overlap(operand: VerifiedOperand, other: VerifiedOperand, bits: Mapping[str, int]) -> str:

@@ -23,6 +23,7 @@ from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.ptx_module import find_source_line, is_ptx_module
 from lanescope.reader.excerpt import extract_code
+from lanescope.reader.unknown_instructions import find_unknown_instructions
 from lanescope.workbench import (
     Bench,
     OperandStep,
@@ -36,6 +37,7 @@ from lanescope.workbench import (
     tensor_memory_order,
     tile_starts,
     transfers,
+    warpgroup_rows,
 )
 from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
 from lanescope.workbench.blame import BlameFinder
@@ -120,7 +122,7 @@ class CheckReport:
 
 def _list_refused(text: str) -> list[CheckFinding]:
     """List the lines of PTX that ptxas refuses."""
-    refused = statements.find_refused_lines(text)
+    refused = (*statements.find_refused_lines(text), *find_unknown_instructions(text))
     return [CheckFinding("ptxas_refuses", finding.message, finding.span) for finding in refused]
 
 
@@ -237,7 +239,8 @@ def _find_kernel_mistakes(code: Evaluation, bench: Bench, target: str) -> list[C
     )  # with too small a box the byte counts are wrong as well
     overlaps = copy_overlaps.find_overlaps(text, bench)
     ordered = (*order.find_order_mistakes(text), *tensor_memory_order.find_tensor_memory_mistakes(text))
-    every = (*ordered, *filled, *bytes_, *budget, *overlaps)
+    rows = warpgroup_rows.find_overlapping_rows(text, bench)
+    every = (*ordered, *filled, *bytes_, *budget, *overlaps, *rows)
     return [_make_pitfall_finding(mistake) for mistake in every]
 
 

@@ -95,11 +95,22 @@ def _check_turns(text: KernelText, events: Sequence[KernelEvent], bench: Bench) 
         first = firsts.setdefault((one.event.at, one.event.calls, one.copy.maps), one)
         away = first.find_distance(one)
         begin = evaluate_linear(first.to, known)
-        if not away or begin not in reads or begin + away in reads or not _is_next_turn(first.event, one.event):
+        if not away or not _is_next_turn(first.event, one.event):
             continue
-        if any(begin + first.count <= read < begin + 8 * first.count for read in reads):  # more stages are read
+        staged = _have_other_barriers(first.copy, one.copy)  # of a pipeline: neither waits until the other is read
+        if not staged and (begin not in reads or begin + away in reads):
+            continue
+        if staged or any(
+            begin + first.count <= read < begin + 8 * first.count for read in reads
+        ):  # more stages are read
             what = "the box that the same call fills in an earlier turn,"
             yield _make_pitfall(first, one, away, what, one.argument)
+
+
+def _have_other_barriers(first: TileCopy, later: TileCopy) -> bool:
+    """Return whether two copies are announced by different barriers of one array."""
+    one, two = first.barrier, later.barrier
+    return "None" not in (one, two) and "" not in (one, two) and one != two and one.split(" ")[0] == two.split(" ")[0]
 
 
 def _is_next_turn(first: KernelEvent, later: KernelEvent) -> bool:

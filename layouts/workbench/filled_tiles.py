@@ -44,7 +44,9 @@ class _FillFinder:
     def __init__(self, text: KernelText, bench: Bench) -> None:
         self.bench, self.text = bench, text
         self.blank, self.functions, self.maps, self.cut = text.blank, text.functions, text.maps, text.code.cut
-        self.kernels = [run for run in text.runs if any(event.kind in PRODUCTS for event in run.events)]
+        self.kernels = _drop_unfinished(
+            [run for run in text.runs if any(event.kind in PRODUCTS for event in run.events)]
+        )
         self.copies = [
             copy
             for run in self.kernels
@@ -283,6 +285,12 @@ class _FillFinder:
                 return set()
             at += factor * symbols[name]
         return {name for name, places in starts.items() if at in places}
+
+
+def _drop_unfinished(runs: Sequence[KernelRun]) -> list[KernelRun]:
+    """Return the runs of kernels without those that are not known to the end, where another run of the kernel is."""
+    known = {run.name for run in runs if is_known(run, _GATHERED)}
+    return [run for run in runs if run.name not in known or is_known(run, _GATHERED)]
 
 
 def _has_panels(tensor_map: TensorMap) -> bool:

@@ -17,6 +17,7 @@ from lanescope.workbench import (
     tile_starts,
     tiled_mma_checks,
     transfers,
+    warpgroup_rows,
 )
 
 DOUBTS = frozenset(
@@ -65,6 +66,7 @@ TITLES = {  # mistakes of the code itself; the verifier has titles for its cause
     **transfers.TITLES,
     **filled_tiles.TITLES,
     **copy_overlaps.TITLES,
+    **warpgroup_rows.TITLES,
     **shared_budget.TITLES,
     **tensor_memory_order.TITLES,
 }

@@ -54,6 +54,7 @@ _HARMLESS = re.compile(  # calls that are neither a fence, a product nor a wait
     r"__\w+|(?:atomic|make_)\w*|printf|assert|(?:exp2?|log2?|r?sqrt|f?max|f?min|f?abs|pow|tanh|floor|ceil|fma)f?"
     r"|u?int\d*_t|(?:u?int|float|double|u?short|u?char|half)\d|half|bf16|dim3|clock(?:64)?|(?i:ceil_?div|cdiv|div_?up|round_?up|align_?up)|warpgroup_fence_operand|size|swap"
 )
+_BULK_STORE = re.compile(r"cp(?:\.reduce)?\.async\.bulk(?:\.tensor)?(?:\.[1-5]d)?\.global\.shared")
 _LIBRARY = re.compile(r"(?:::)?(?:cde|cuda|std)::")
 _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"")
 
@@ -83,6 +84,16 @@ class KernelEvent:
     def leads_to(self, later: KernelEvent) -> bool:
         """Return whether every path to a later event goes through this one, unless it left on the way."""
         return later.arms[: len(self.arms)] == self.arms
+
+
+def is_bulk_store(event: KernelEvent) -> bool:
+    """Return whether an event copies shared memory to global memory by the async proxy."""
+    run = event.run
+    if event.kind != "bulk":
+        return False
+    if isinstance(run, AsmRun):
+        return bool(_BULK_STORE.search(join_strings(run.text)))
+    return isinstance(run, BodilessCall) and "shared_to_global" in run.term.head
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt
 from lanescope.reader.code.values import Address, OpaqueValue, Pointer, ResolvedType
 from lanescope.workbench.asm_operands import join_strings
+from lanescope.workbench.stage_counters import is_counter
 
 _CALL = re.compile(r"tma|bulk|tensor|load|copy|fetch|issue", re.I)
 _OTHER = re.compile(r"store|prefetch|reduce|s2g|shared_?(?:to|2)_?global|make|create|encode|desc|partition|print", re.I)
@@ -135,8 +136,12 @@ def _keep_first_turn(loads: list[tuple[int, BoxLoad]]) -> list[tuple[int, BoxLoa
 
 
 def _drop_threads(start: LinearExpression) -> LinearExpression:
-    """Return where the first thread's descriptor begins: warpgroups read parts of the tile that is loaded whole."""
+    """Return where the first thread's descriptor begins in the first stage: warpgroups read parts of the tile that is
+    loaded whole, and stages are filled alike.
+    """
     terms = tuple(term for term in start.terms if "threadIdx" not in term[0])
+    if any(factor == 1 and not is_counter(name) for name, factor in terms):
+        terms = tuple(term for term in terms if not is_counter(term[0]))
     return LinearExpression(start.const, terms) if terms else start
 
 
@@ -148,7 +153,8 @@ def _is_part(to: LinearExpression, base: LinearExpression, end: int) -> bool:
     own_terms, terms = dict(to.terms), dict(base.terms)
     if own_terms == terms or not own_terms.items() >= terms.items():
         return False
-    return any(factor % end for name, factor in own_terms.items() if name not in terms)
+    more = {name: factor for name, factor in own_terms.items() if name not in terms}
+    return any(factor % end for name, factor in more.items() if not is_counter(name) or end < 1 << 40)
 
 
 def _list_moves(loads: Iterable[tuple[int, BoxLoad]]) -> bool:

@@ -49,6 +49,7 @@ class OperandCase:
     missing: list[str] = field(default_factory=list)
     turned: str = ""  # why the tile is taken in the other major
     uneven: str = ""  # why it is open what other threads read
+    group_step: int = 0  # bytes between the starts of warpgroups that read rows of one tile
 
     def verify(self) -> VerifiedOperand:
         """Return the operand with every step verified.
@@ -314,6 +315,7 @@ class OperandCase:
             )
         starts = [get_start_address(turn.argument.value)[0] for turn in self.turns]
         self.uneven = alignment.explain_uneven_start(self.name, starts, view, tile)
+        self.group_step = alignment.measure_group_step(starts, view, tile)
         if self.uneven:
             self.missing.append(self.uneven)
 
@@ -343,6 +345,7 @@ class OperandCase:
             symbols=tuple(dict.fromkeys(list_symbols(self.turns))),
             others=tuple(dict.fromkeys(contents.find_piece([turn]) for turn in verified_turns)),
             assumed=self._list_storage_assumptions(),
+            group_step=self.group_step,
         )
 
     def _list_notices(self, view: View, steps: list[OperandStep], several_stages: bool) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicIn
 from lanescope.workbench.accumulators import Accumulator, find_access, find_accumulator, is_untouched
 from lanescope.workbench.asm_operands import count_left_out, find_operand_argument, find_predicate_source, join_strings
 from lanescope.workbench.function_texts import FunctionText
-from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText
+from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText, is_bulk_store
 from lanescope.workbench.results import Span
 from lanescope.workbench.scan import InstructionMention, find_mentions
 
@@ -28,7 +28,6 @@ TITLES = {
     "wgmma_wait_missing": "No wgmma.wait_group before the accumulators are used",
     "wgmma_wait_short": "wgmma.wait_group leaves the group pending whose accumulators are used",
 }
-_BULK_STORE = re.compile(r"cp(?:\.reduce)?\.async\.bulk(?:\.tensor)?(?:\.[1-5]d)?\.global\.shared")
 
 
 def find_order_mistakes(text: KernelText) -> list[Pitfall]:
@@ -54,7 +53,7 @@ class _KernelOrder:
     def find_mistakes(self) -> Iterator[Pitfall]:
         events = self.kernel.events
         products = [event for event in events if event.kind == "wgmma"]
-        if any(map(_is_bulk_store, events)) or (products and not _is_sketch(events, products[0])):
+        if any(map(is_bulk_store, events)) or (products and not _is_sketch(events, products[0])):
             yield from self._check_stores()
         if not products or _is_sketch(events, products[0]):
             return
@@ -130,6 +129,7 @@ class _KernelOrder:
                     yield self._make_missing_commit(loose[-1], "so the wgmma.wait_group after it waits for nothing")
                 elif event.count == 0:
                     yield from self._check_used(pending, event)
+                    yield from self._check_left_out(loose, event)
                 groups = groups[-event.count :] if event.count else []
                 waits.append(event)
         yield from self._check_end(loose, [one for group in groups for one in group], waits)
@@ -148,6 +148,17 @@ class _KernelOrder:
             used = self._find_use(holder, (holder.at[1], wait.at[0]))
             if used is not None:
                 yield self._make_missing_wait(holder, used)
+
+    def _check_left_out(self, loose: Sequence[KernelEvent], wait: KernelEvent) -> Iterator[Pitfall]:
+        """Yield the last wgmma before a wait that is in no group, if its accumulators are used after the wait."""
+        holder = self._find_holder(loose[-1]) if loose and loose[-1].leads_to(wait) else None
+        if holder is None or not _is_within(wait.at, holder.function.body):
+            return
+        used = self._find_use(holder, (wait.at[1], holder.function.body[1]))
+        commits = [event.at[0] for event in self.kernel.events if event.kind == "commit" and event.order > wait.order]
+        if used is not None and not any(wait.at[1] <= at < used[0] for at in commits):
+            why = f"so the wgmma.wait_group after it does not wait for it, and {holder.name} is used then"
+            yield self._make_missing_commit(loose[-1], why)
 
     def _check_end(
         self, loose: Sequence[KernelEvent], pending: Sequence[KernelEvent], waits: Sequence[KernelEvent]
@@ -206,12 +217,12 @@ class _KernelOrder:
         """Yield stores of threads to a buffer that an instruction of the async proxy reads without a fence."""
         events = self.kernel.events
         copies = [event for event in events if event.kind == "bulk"]
-        copied = {name for event in copies if not _is_bulk_store(event) for name in _list_names(event)}
+        copied = {name for event in copies if not is_bulk_store(event) for name in _list_names(event)}
         if not all(map(_list_names, copies)):
             return
         reported: set[str] = set()
         for reader in events:
-            if reader.kind != "wgmma" and not _is_bulk_store(reader):
+            if reader.kind != "wgmma" and not is_bulk_store(reader):
                 continue
             for name in _list_names(reader) - copied - reported:
                 stores = [e for e in events if e.kind == "store" and e.order < reader.order and name in _list_names(e)]
@@ -237,16 +248,6 @@ def _is_sketch(events: Sequence[KernelEvent], first: KernelEvent) -> bool:
     return sum(kind.startswith("+") for kind, _, _ in first.run.inputs) < registers
 
 
-def _is_bulk_store(event: KernelEvent) -> bool:
-    """Return whether an event copies shared memory to global memory by the async proxy."""
-    run = event.run
-    if event.kind != "bulk":
-        return False
-    if isinstance(run, AsmRun):
-        return bool(_BULK_STORE.search(join_strings(run.text)))
-    return isinstance(run, BodilessCall) and "shared_to_global" in run.term.head
-
-
 def _name_reader(event: KernelEvent) -> str:
     return "wgmma" if event.kind == "wgmma" else "the bulk copy to global memory"
 
@@ -267,7 +268,12 @@ def _list_names(event: KernelEvent) -> set[str]:
         values = run.term.arguments
         places = [piece.source for value in values if isinstance(value, SymbolicInt) for piece in value.pieces]
         places += [value.base for value in values if getattr(value, "base", None) is not None]
-    return {name for place in places for name, factor in place.terms if factor == 1 and name.isidentifier()}
+    return {name for place in places for name, factor in place.terms if factor == 1 and _is_name(name)}
+
+
+def _is_name(name: str) -> bool:
+    """Return whether a term is a variable or a member of one: smem, storage.C."""
+    return all(part.isidentifier() for part in name.split("."))
 
 
 def _find_scale(run: object) -> int | None:

@@ -196,6 +196,7 @@ class VerifiedOperand:
     one_of: int = 0  # number of instructions that may read it, 0 if the text determines the reader
     place: Span | None = None  # the place to change for the first wrong step
     seen: View | None = None  # the instruction's view of it
+    group_step: int = 0  # bytes between the starts of warpgroups, if they read rows that overlap
 
     @property
     def form(self) -> DescriptorFormat:

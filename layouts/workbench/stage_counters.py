@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 
 from lanescope.workbench.uses import DescriptorUse
 
 _FORGOTTEN = "'"  # marks the name of a variable whose value a loop has left unknown: stage'2
+_CHOSEN = (" ? ", "…")  # and that of a value which a condition chooses, of which long ones are shortened
+MOST_ALIKE = 2  # groups
 # operand, name, bytes that one step of it moves the start
 CounterTerm = tuple[str, str, int]
 
@@ -17,17 +19,40 @@ def split_by_stage_counter(uses: Sequence[DescriptorUse]) -> list[list[Descripto
 
     A persistent kernel goes on with the stage at which the tile before ended. Its counter is known for the first tile
     only; after it, it moves every K step of a turn by the same number of stages. A name counts as such a counter if all
-    uses of a turn have it with the same factor, and if turns with a known stage are apart by just that factor.
+    uses of a turn have it with the same factor, and if turns with a known stage are apart by just that factor. Where
+    the stage is unknown from the first tile on, since a warpgroup begins in the middle of the ring, all turns that have
+    such a name must have one with the same factor.
     """
     turns = _split_into_turns(uses)
     distances = _measure_stages(turns)
+    common = _find_common_factors(turns)
     groups: dict[frozenset[CounterTerm], list[DescriptorUse]] = defaultdict(list)
     for members in turns:
         terms = [_list_forgotten_terms(use) for use in members]
         steady = all(other == terms[0] for other in terms)
-        staged = all(factor in distances.get(operand, ()) for operand, _, factor in terms[0])
+        staged = all(
+            factor in distances.get(operand, ()) or (_is_chosen(name) and factor == common.get(operand))
+            for operand, name, factor in terms[0]
+        )
         groups[terms[0] if steady and staged else frozenset()] += members
-    return list(groups.values())
+    return _keep_different(groups)
+
+
+def _keep_different(groups: Mapping[frozenset[CounterTerm], list[DescriptorUse]]) -> list[list[DescriptorUse]]:
+    """Return the groups, of those whose stage a condition chooses only MOST_ALIKE that read alike."""
+    kept: list[list[DescriptorUse]] = []
+    alike: Counter[object] = Counter()
+    for terms, members in groups.items():
+        reads = tuple((use.of, str(use.site), _list_constants(use)) for use in members)
+        alike[reads] += 1
+        if alike[reads] <= MOST_ALIKE or not any(_is_chosen(name) for _, name, _ in terms):
+            kept.append(members)
+    return kept
+
+
+def _list_constants(use: DescriptorUse) -> tuple[tuple[str, int], ...]:
+    found = ((name, argument.address) for name, argument in sorted(use.arguments.items()))
+    return tuple((name, address.const) for name, address in found if address is not None)
 
 
 def _split_into_turns(uses: Sequence[DescriptorUse]) -> list[list[DescriptorUse]]:
@@ -51,11 +76,31 @@ def _measure_stages(turns: Iterable[Sequence[DescriptorUse]]) -> dict[str, set[i
     return {operand: {two - one for one in found for two in found if two > one} for operand, found in starts.items()}
 
 
+def _find_common_factors(turns: Iterable[Sequence[DescriptorUse]]) -> dict[str, int]:
+    """Map operands to the factor of the counter in the first starts of turns, if each has at most one, all the same."""
+    factors: dict[str, set[tuple[int, ...]]] = defaultdict(set)
+    for members in turns:
+        terms = _list_forgotten_terms(members[0])
+        for operand in {of for of, _, _ in terms}:
+            factors[operand].add(tuple(factor for of, _, factor in terms if of == operand))
+    only = {operand: next(iter(found)) for operand, found in factors.items() if len(found) == 1}
+    return {operand: of_operand[0] for operand, of_operand in only.items() if len(of_operand) == 1}
+
+
 def _list_forgotten_terms(use: DescriptorUse) -> frozenset[CounterTerm]:
     return frozenset(
         (operand, name, factor)
         for operand, argument in use.arguments.items()
         if argument.address is not None
         for name, factor in argument.address.terms
-        if _FORGOTTEN in name
+        if is_counter(name)
     )
+
+
+def is_counter(name: str) -> bool:
+    """Return whether a name may be that of a stage counter whose value is unknown."""
+    return _FORGOTTEN in name or _is_chosen(name)
+
+
+def _is_chosen(name: str) -> bool:
+    return any(mark in name for mark in _CHOSEN)

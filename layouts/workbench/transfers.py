@@ -19,7 +19,7 @@ from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.reader.code.values import Address, Pointer
 from lanescope.workbench.asm_operands import find_operand_argument, find_operand_number, join_strings
 from lanescope.workbench.blamed_numbers import find_argument_span
-from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText
+from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText, is_bulk_store
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.results import Span
 
@@ -113,7 +113,7 @@ def _read_transfers(kernel: KernelRun, blank: str) -> tuple[list[ExpectedBytes],
     if not is_known(kernel):
         return [], []
     expected = [read_expected(event) for event in kernel.events if event.kind == "expect"]
-    copies = [read_copy(event, blank) for event in kernel.events if event.kind == "bulk"]
+    copies = [read_copy(event, blank) for event in kernel.events if event.kind == "bulk" and not is_bulk_store(event)]
     return _require_known(expected) or [], _require_known(copies) or []
 
 

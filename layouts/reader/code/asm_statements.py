@@ -5,6 +5,7 @@ What a statement may write through its pointer operands becomes unknown, too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 MOST_DEPTH = 3  # nesting of arrays that are copied
 MOST_PARTS = 256  # parts of a global variable
+
+_EMPTY = re.compile(r"[\"\s]|\\[nt]")  # all that the template of a compiler barrier has
 
 
 def execute_assembly(ev: Evaluator, assembly: Assembly, scope: NameScope) -> None:
@@ -50,7 +53,7 @@ def execute_assembly(ev: Evaluator, assembly: Assembly, scope: NameScope) -> Non
 
 def _record_assembly(ev: Evaluator, assembly: Assembly, values: Sequence[Any]) -> None:
     """Record an asm statement with the values of its operands."""
-    if len(ev.assembled) >= MOST_ASSEMBLED or not assembly.text.strip():  # empty: a compiler barrier
+    if len(ev.assembled) >= MOST_ASSEMBLED or not _EMPTY.sub("", assembly.text):
         return
     ev.run_count += 1
     integers = (None if value is None else get_integer(value) for value in values)

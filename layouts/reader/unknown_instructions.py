@@ -1,0 +1,100 @@
+"""Matrix instructions in asm statements that do not exist: a misspelt word, a shape or types that PTX does not have.
+
+Only an opcode that stands whole in the text is judged: one that a macro, a format string or an operand completes is
+left open, and so is one that is not at the begin of a PTX statement, such as a comment or a printed line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog, short_names
+
+MOST = 32  # that are told of one text: each is compared with all there are
+_HOLE = "\0"  # for what a macro puts into a template
+_ASM = re.compile(r"\b(?:asm|__asm__|__asm)\b\s*(?:(?:volatile|__volatile__|inline|goto)\b\s*)*\(")
+_PIECE = re.compile(
+    r'(?P<string>(?<!R)"(?P<plain>(?:\\.|[^"\\\n])*)")|R"(?P<mark>[^()\\\s"]{0,16})\((?P<raw>.*?)\)(?P=mark)"'
+    r"|(?P<blank>\s+|//[^\n]*|/\*.*?\*/)|(?P<end>[:)])|(?P<hole>[\w#]+|[^\w\s])",
+    re.S,
+)
+_ESCAPE = re.compile(r"\\(.)", re.S)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+_OPCODE = re.compile(
+    r"(?:^|[;{}\n]|@!?%{0,2}\w+\s)\s*(?P<opcode>(?:mma|wmma|wgmma|ldmatrix|stmatrix)\.[\w.:]*\w)(?=\s+[{\[%])", re.M
+)
+_OTHERS = re.compile(r"wgmma\.(?:fence|commit_group|wait_group)\b")  # of wgmma, which are not in the tables
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownInstruction:
+    """An opcode that names no instruction: why not, with the nearest that exist, and its place."""
+
+    message: str
+    span: tuple[int, int]
+
+
+def find_unknown_instructions(text: str) -> Iterator[UnknownInstruction]:
+    """Find the matrix instructions of asm statements that do not exist.
+
+    >>> (one,) = find_unknown_instructions('asm("ldmatrix.sync.aligned.m8n8.x3.shared.b16 {%0}, [%1];");')
+    >>> one.message.partition(":")[0]
+    "No instruction 'ldmatrix.sync.aligned.m8n8.x3.shared.b16'"
+    """
+    return islice(_find_unknown(text), MOST)
+
+
+def _find_unknown(text: str) -> Iterator[UnknownInstruction]:
+    for statement in _ASM.finditer(text):
+        template, places = _read_template(text, statement.end())
+        template = _COMMENT.sub(lambda match: " " * len(match[0]), template)
+        for match in _OPCODE.finditer(template):
+            opcode = match["opcode"]
+            if _OTHERS.match(opcode) or short_names.find_instruction(opcode) is not None:
+                continue
+            span = places[match.start("opcode")], places[match.end("opcode") - 1] + 1
+            if message := _explain(opcode):
+                yield UnknownInstruction(message, span)
+
+
+def _read_template(text: str, at: int) -> tuple[str, list[int]]:
+    """Return the template of an asm statement, with a hole for each macro, and the place of each character of it."""
+    letters: list[str] = []
+    places: list[int] = []
+    while (piece := _PIECE.match(text, at)) and not piece["end"]:
+        if piece["string"] is not None:
+            _unescape(piece["plain"], piece.start("plain"), letters, places)
+        elif piece["raw"] is not None:
+            letters += piece["raw"]
+            places += range(piece.start("raw"), piece.end("raw"))
+        elif piece["hole"]:
+            letters.append(_HOLE)
+            places.append(at)
+        at = piece.end()
+    return "".join(letters), places
+
+
+def _unescape(plain: str, first: int, letters: list[str], places: list[int]) -> None:
+    last = 0
+    for match in _ESCAPE.finditer(plain):
+        letters += plain[last : match.start()]
+        places += range(first + last, first + match.start())
+        letters.append("\n" if match[1] in "nr" else " " if match[1] == "t" else match[1])
+        places.append(first + match.start())
+        last = match.end()
+    letters += plain[last:]
+    places += range(first + last, first + len(plain))
+
+
+def _explain(opcode: str) -> str:
+    """Return why an opcode names no instruction, "" if it does."""
+    try:
+        catalog.find(opcode)
+    except LayoutError as error:
+        nearest = f" Nearest: {error.nearest[0]}." if error.nearest else ""
+        return f"{error.message}{nearest}"
+    return ""

@@ -1,0 +1,52 @@
+"""Find warpgroups whose instructions read rows of a tile that overlap: some are multiplied twice, others never."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from lanescope.reader.code.findings import AsmRun, Pitfall
+from lanescope.workbench.alignment import WARPGROUP
+from lanescope.workbench.kernel_runs import KernelText
+from lanescope.workbench.results import Bench, Span
+from lanescope.workbench.shared_budget import compute_number
+
+TITLES = {"warpgroups_overlap": "Warpgroups read rows of a tile that overlap"}
+_LEAST = 384  # threads: two warpgroups that multiply, if the first one does not
+_BLOCK = re.compile(r"__launch_bounds__\s*\(\s*([^(),]+)|<<<[^;{}<>,]*(?:\([^()]*\)[^;{}<>,]*)?,\s*([^(),<>;{}]+)")
+
+
+def find_overlapping_rows(text: KernelText, bench: Bench) -> Iterator[Pitfall]:
+    """Yield reads that a warpgroup begins inside the rows of the one before it."""
+    if not any(operand.group_step for operand in bench.operands) or _count_threads(text) < _LEAST:
+        return
+    for operand in bench.operands:
+        if not operand.group_step or not operand.steps or operand.seen is None or operand.stored is None:
+            continue
+        pitch = int(operand.stored.get("line_stride") or operand.stored.get("pitch_bytes") or 0)
+        name, rows = operand.name.upper(), operand.seen.rows
+        if pitch:
+            message = (
+                f"Each warpgroup begins {operand.group_step:,} bytes behind the one before,"
+                f" {operand.group_step // pitch} rows of {name}, and its instruction reads {rows} rows: rows are"
+                f" multiplied twice, and the last ones never. {rows} rows have {rows * pitch:,} bytes."
+            )
+            yield Pitfall("warpgroups_overlap", message, _find_product(text) or operand.steps[0].span)
+            return
+
+
+def _find_product(text: KernelText) -> Span | None:
+    """Find the first wgmma of a kernel that a warpgroup's number moves."""
+    for event in (event for run in text.runs for event in run.events if event.kind == "wgmma"):
+        values = [value for _, value, _ in event.run.inputs] if isinstance(event.run, AsmRun) else []
+        pieces = (piece for value in values if value is not None for piece in value.pieces)
+        if any(WARPGROUP.fullmatch(name) for piece in pieces for name, _ in piece.source.terms):
+            return event.at
+    return None
+
+
+def _count_threads(text: KernelText) -> int:
+    """Return the least number of threads that the launches of a text have, as far as they are known; 0 if none is."""
+    places = (match.span(1) if match[1] else match.span(2) for match in _BLOCK.finditer(text.blank))
+    counts = (compute_number(text.blank, text.functions, place) for place in places)
+    return min((count for count in counts if count is not None), default=0)
