@@ -138,7 +138,7 @@ def test_an_expansion_that_takes_too_long_is_unknown_and_ends(use: str) -> None:
         assert all((value := get_integer(given)) is None or value.known is None for given in one.term.arguments)
     line = use.count("\n")
     assert any(f"Line {line}: the macro" in one.message for one in made.unread) and not made.complete
-    assert any(f"Line {line}: the macro" in one.message for one in check_text(text).open)
+    assert any(one.message.startswith("The macro") for one in check_text(text).open)
 
 
 def test_two_uses_that_are_not_expanded_are_not_taken_for_the_same() -> None:

@@ -122,8 +122,9 @@ class CheckReport:
 
 def _list_refused(text: str) -> list[CheckFinding]:
     """List the lines of PTX that ptxas refuses."""
-    refused = (*statements.find_refused_lines(text), *find_unknown_instructions(text))
-    return [CheckFinding("ptxas_refuses", finding.message, finding.span) for finding in refused]
+    refused = [(finding.message, finding.span) for finding in statements.find_refused_lines(text)]
+    unknown = [(finding.message, finding.span) for finding in find_unknown_instructions(text)]
+    return [CheckFinding("ptxas_refuses", message, span) for message, span in refused + unknown]
 
 
 def _list_doubts(bench: Bench, built: Iterable[DescriptorBuilder]) -> list[CheckFinding]:
@@ -234,10 +235,11 @@ def _find_kernel_mistakes(code: Evaluation, bench: Bench, target: str) -> list[C
     text = KernelText(code)
     filled = filled_tiles.find_fill_mistakes(text, bench)
     budget = shared_budget.find_budget_mistakes(text, target)
-    bytes_ = (
-        [] if filled else transfers.find_transfer_mistakes(text)
-    )  # with too small a box the byte counts are wrong as well
-    overlaps = copy_overlaps.find_overlaps(text, bench)
+    # with a wrong box the byte counts are wrong as well
+    bytes_ = [] if filled else transfers.find_transfer_mistakes(text)
+    # a box of the other operand's map has another size, too
+    other_map = any(mistake.code == "tma_map_other" for mistake in filled)
+    overlaps = [] if other_map else copy_overlaps.find_overlaps(text, bench)
     ordered = (*order.find_order_mistakes(text), *tensor_memory_order.find_tensor_memory_mistakes(text))
     rows = warpgroup_rows.find_overlapping_rows(text, bench)
     every = (*ordered, *filled, *bytes_, *budget, *overlaps, *rows)

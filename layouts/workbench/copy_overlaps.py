@@ -95,7 +95,7 @@ def _check_turns(text: KernelText, events: Sequence[KernelEvent], bench: Bench) 
         first = firsts.setdefault((one.event.at, one.event.calls, one.copy.maps), one)
         away = first.find_distance(one)
         begin = evaluate_linear(first.to, known)
-        if not away or not _is_next_turn(first.event, one.event):
+        if not away or begin is None or not _is_next_turn(first.event, one.event):
             continue
         staged = _have_other_barriers(first.copy, one.copy)  # of a pipeline: neither waits until the other is read
         if not staged and (begin not in reads or begin + away in reads):

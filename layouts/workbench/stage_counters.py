@@ -20,8 +20,8 @@ def split_by_stage_counter(uses: Sequence[DescriptorUse]) -> list[list[Descripto
     A persistent kernel goes on with the stage at which the tile before ended. Its counter is known for the first tile
     only; after it, it moves every K step of a turn by the same number of stages. A name counts as such a counter if all
     uses of a turn have it with the same factor, and if turns with a known stage are apart by just that factor. Where
-    the stage is unknown from the first tile on, since a warpgroup begins in the middle of the ring, all turns that have
-    such a name must have one with the same factor.
+    the stage is unknown from the first tile on, since a warpgroup begins in the middle of the ring, all turns must have
+    one such name, with the same factor.
     """
     turns = _split_into_turns(uses)
     distances = _measure_stages(turns)
@@ -77,11 +77,11 @@ def _measure_stages(turns: Iterable[Sequence[DescriptorUse]]) -> dict[str, set[i
 
 
 def _find_common_factors(turns: Iterable[Sequence[DescriptorUse]]) -> dict[str, int]:
-    """Map operands to the factor of the counter in the first starts of turns, if each has at most one, all the same."""
+    """Map operands to the factor of the counter in the first starts of turns, if each has one, all the same."""
     factors: dict[str, set[tuple[int, ...]]] = defaultdict(set)
     for members in turns:
         terms = _list_forgotten_terms(members[0])
-        for operand in {of for of, _, _ in terms}:
+        for operand in members[0].arguments:
             factors[operand].add(tuple(factor for of, _, factor in terms if of == operand))
     only = {operand: next(iter(found)) for operand, found in factors.items() if len(found) == 1}
     return {operand: of_operand[0] for operand, of_operand in only.items() if len(of_operand) == 1}

@@ -159,7 +159,8 @@ def _find_named_store(stores: Sequence[TileStore], clues: Clues, used: Collectio
     named_stores = [store for store in stores if store.operand == clues.buffer]
     loaded = [store for store in stores if store.map is not None and store.has_name_in(clues.loaded)]
     if loaded and all(store is loaded[0] or _is_surely_same(store, loaded[0]) for store in loaded):
-        return loaded[0], f"TMA loads it from {loaded[0].names[0].lstrip('&')}"
+        store = next((store for store in loaded if store.operand == clues.operand), loaded[0])
+        return store, f"TMA loads it from {store.names[0].lstrip('&')}"
     words = {word for address in clues.addresses for word in _split_name(address)}
     candidates = {
         store.piece: (store, name)

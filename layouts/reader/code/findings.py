@@ -265,7 +265,9 @@ def note_variable(ev: Evaluator, cell: Cell, span: Span, owner: Cell | None = No
 def update_noted(ev: Evaluator, cell: Cell) -> None:
     """Update the recorded descriptor of a variable after the values of two branches were merged."""
     value = get_integer(cell.value) if not isinstance(cell.value, OpaqueValue) else None
-    for old in ev.descriptors[-96:] if value is not None else ():
+    if value is None:
+        return
+    for old in ev.descriptors[-96:]:
         if old.cell is cell and old.loops == list_named_loops(ev):
             ev.noted_values += 1
             old.value, old.order = value, ev.noted_values
