@@ -10,7 +10,8 @@ from lanescope.workbench.results import Assumption
 NAME = re.compile(r"(?<![\w….%])[A-Za-z_]\w*(?:(?:::|\.|->)[A-Za-z_]\w*)*(?![\w:.>-]*[…'])")
 SAID_AS, GIVEN_AS = "the text gives it as", "give it as"  # before the name of an open value
 SPOKEN = frozenset(
-    "int uint unsigned long char short bool float double void auto const sizeof decltype typename template defined".split()
+    "int uint unsigned long char short bool float double void auto const sizeof decltype typename template"
+    " defined".split()
 )
 _CALLED = re.compile(r"[\w:.>-]+(?:\s*\(|<(?![\s=]))")
 _TYPE = re.compile(r"u?int\d*_t|size_t|uintptr_t")
