@@ -242,7 +242,7 @@ def is_descriptor(ev: Evaluator, value: Any, name: str, kind: str = "") -> bool:
 
 
 def _is_sentinel(value: SymbolicInt) -> bool:
-    """Return whether a value is a number of ones, such as an invalid id: no descriptor has LBO and SBO at their most."""
+    """Return whether a value is a number of ones, as an invalid id is: no descriptor has LBO and SBO at their most."""
     return not value.pieces and all(value.const >> low & 0x3FFF == 0x3FFF for low in (16, 32))
 
 
