@@ -43,7 +43,12 @@ from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.consequences import drop_consequences, drop_explained_doubts, find_constant_place, follows
 from lanescope.workbench.contents import HEADERS_KEY, WORK_KEY, evaluate_with_choices, format_headers
-from lanescope.workbench.cute_reads import describe_assumed_type, describe_open_fragment, list_cute_fragments
+from lanescope.workbench.cute_reads import (
+    describe_assumed_type,
+    describe_open_fragment,
+    list_cute_fragments,
+    name_open_parameters,
+)
 from lanescope.workbench.finding_codes import DOUBTS, WARNINGS
 from lanescope.workbench.fragment_blame import assign_fragment_blame
 from lanescope.workbench.gaps import CheckedDescriptor, find_library, find_multiplier, list_checked_descriptors
@@ -191,7 +196,8 @@ def check_text(
     open_ += (OpenPoint(kernel.message, kernel.span, kernel.needs) for kernel in fragments.kernels if kernel.gap)
     unverified = drop_proved(unverified, bench, fragments.proved)
     checked = tuple(_close_proved(one, fragments.proved) for one in checked)
-    cute = list_cute_fragments(code) if code else ()
+    given = {key.removeprefix("macro.") for key in choices}
+    cute = [name_open_parameters(one, code.text, given) for one in list_cute_fragments(code)] if code else []
     findings += (_make_pitfall_finding(one.problem) for one in cute if one.problem)
     findings += map(_make_pitfall_finding, cute_copies.find_copy_mistakes(code) if code else ())
     open_ += (OpenPoint(describe_open_fragment(one), one.span) for one in cute if one.gap)

@@ -6,7 +6,8 @@ first tile's descriptor (layouts/descriptor/cute_descriptors.py), and adds the o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,6 +26,7 @@ from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.symbolic_integers import Span
 from lanescope.reader.code.values import CALLED, OpaqueValue, shorten_name
+from lanescope.workbench.function_texts import blank_text, find_function_at, find_functions
 from lanescope.workbench.gaps import find_multiplier
 
 TITLES = {
@@ -41,6 +43,7 @@ _FRAGMENTS = {
     for operand in "ab"
 }
 _PARTITIONS = {"partition_A": "a", "partition_B": "b"}
+_MAKES_MMA = re.compile(r"\b(?:make_tiled_mma|TiledMMA)\b[^;]*;")
 _DEEPEST = 8
 _SAME = frozenset(("as_position_independent_swizzle_tensor",))
 
@@ -91,7 +94,24 @@ def describe_open_fragment(fragment: CuteFragment) -> str:
     where = f" for {fragment.name}" if fragment.name else ""
     part = {OPEN_MMA: "which TiledMMA it is", OPEN_LAYOUT: "how the tile is laid out"}.get(fragment.gap, "its parts")
     words = " ".join(fragment.words.split())
+    if fragment.gap.startswith("depends on "):
+        return f"{what}{where} are not verified: this {fragment.gap}; give values by -D."
     return f"{what}{where} are not verified: the text leaves open {part}" + (f" ({words})." if words else ".")
+
+
+def name_open_parameters(fragment: CuteFragment, text: str, given: Collection[str]) -> CuteFragment:
+    """Return a fragment without a verdict whose gap names the template parameters that it depends on.
+
+    text: the code; given: names that have a value. Unchanged if the text makes an instance, or nothing is to be named.
+    """
+    blank = blank_text(text)
+    is_open = fragment.gap in (OPEN_MMA, OPEN_LAYOUT)
+    function = find_function_at(find_functions(blank), fragment.span[0]) if is_open else None
+    if function is None or re.search(rf"\b{function.name}\s*<", blank):
+        return fragment
+    made = " ".join(_MAKES_MMA.findall(blank[slice(*function.body)])) if fragment.gap == OPEN_MMA else fragment.words
+    names = [name for name in function.templates if name not in given and re.search(rf"\b{name}\b", made)]
+    return replace(fragment, gap=f"depends on {', '.join(names)}") if names else fragment
 
 
 def describe_assumed_type(fragment: CuteFragment) -> str:

@@ -20,6 +20,7 @@ from lanescope.workbench import alignment, verification
 from lanescope.workbench.addresses import evaluate_linear, evaluate_word, get_start_address, list_start_names
 from lanescope.workbench.contents import TextContents
 from lanescope.workbench.loads import FilledTile
+from lanescope.workbench.open_names import describe_open_value
 from lanescope.workbench.presets import lay_preset
 from lanescope.workbench.results import Assumption, OperandStep, VerifiedOperand
 from lanescope.workbench.stores import BY_ORDER, GUESSED, TileStore
@@ -100,9 +101,7 @@ class OperandCase:
         for assumption in take_symbols(self.turns, contents.choices, contents.symbols, view, contents.aligned):
             contents.assume(assumption, self.name)
             if assumption.missing:
-                self.missing.append(
-                    f"The descriptor of {self.name.upper()} depends on {assumption.label}: give its value."
-                )
+                self.missing.append(f"The descriptor of {self.name.upper()} {describe_open_value(assumption.label)}.")
         for symbol in set(list_symbols(self.turns)):  # another operand's symbol is this one's, too
             if f"at.{symbol}" in contents.assumed:
                 contents.assume(contents.assumed[f"at.{symbol}"], self.name)

@@ -107,7 +107,8 @@ def describe_unread(piece: TextPiece) -> tuple[str, Span, tuple[str, ...]]:
     nobody = "no instruction of the file is known to read it"
     if not open_:
         return f"{piece.title}: {nobody}; its fields alone were checked.", piece.spans[0], ()
-    names = tuple(dict.fromkeys(name for term in open_.values() for name in list_names(term) if can_be_given(name)))
+    found = (name for term in open_.values() for name in list_names(term, functions=False))
+    names = tuple(name for name in dict.fromkeys(found) if can_be_given(name))
     fields, verb = join_words(list(open_)), "is" if len(open_) == 1 else "are"
     of = f" of {piece.facts['name']}" if NAME.fullmatch(str(piece.facts.get("name") or "")) else ""
     by = f" (by {', '.join(names[:MOST_NAMES])}{', …' if len(names) > MOST_NAMES else ''})" if names else ""

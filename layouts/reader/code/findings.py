@@ -224,7 +224,7 @@ def _get_composed(value: Any) -> SymbolicInt | None:
 def is_descriptor(ev: Evaluator, value: Any, name: str, kind: str = "") -> bool:
     """Return whether a value is built like a descriptor: by the bits of its fields, or by a name and some fields."""
     integer = _get_composed(value)
-    if integer is None:
+    if integer is None or _is_sentinel(integer):
         return False
     text = f"{name} {kind}"
     if _is_other_descriptor(ev, text):
@@ -239,6 +239,11 @@ def is_descriptor(ev: Evaluator, value: Any, name: str, kind: str = "") -> bool:
     if form == NO_FORMAT:
         ev.foreign_fields.add(integer.marks)
     return wide and integer.marks not in ev.foreign_fields and _looks_like_descriptor(integer, lows)
+
+
+def _is_sentinel(value: SymbolicInt) -> bool:
+    """Return whether a value is a number of ones, as an invalid id is: no descriptor has LBO and SBO at their most."""
+    return not value.pieces and all(value.const >> low & 0x3FFF == 0x3FFF for low in (16, 32))
 
 
 def _is_other_descriptor(ev: Evaluator, text: str) -> bool:

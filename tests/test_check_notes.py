@@ -1,0 +1,135 @@
+"""Notes name what a person can give, briefly, and tiles that TMA and threads share are judged for what is known."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanescope.app.check.checking import check_sources
+from lanescope.app.check.facts import SourceText
+from lanescope.app.check.printing import list_notes, list_stats
+from lanescope.app.check.running import describe_gap
+from lanescope.workbench.asm_operands import join_strings
+from lanescope.workbench.check import CheckReport, check_text
+from lanescope.workbench.gaps import _join_names
+
+# Two maps fill one buffer in turn; V is read MN-major, a tile of 64 columns from each of its three buffers.
+KERNEL = r"""
+__device__ uint64_t make_desc(int at) {
+  return ((at & 0x3FFFFull) >> 4) | (uint64_t)(1024 >> 4) << 32 | 1ull << 46 | 2ull << 61;
+}
+__device__ void load(int to, const CUtensorMap* map, int x, int bar) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::"
+               "complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(to), "l"(map), "r"(x), "r"(0), "r"(bar));
+}
+__device__ void multiply(int d, uint64_t a, uint64_t b, uint32_t idesc) {
+  asm volatile("tcgen05.mma.cta_group::1."
+               "kind::f16 [%0], %1, %2, %3, 1;" ::"r"(d), "l"(a), "l"(b), "r"(idesc));
+}
+__global__ void kernel(const CUtensorMap* q_map, const CUtensorMap* kv_map, int d, int bars) {
+  extern __shared__ __align__(1024) char buffer[];
+  int base = __cvta_generic_to_shared(buffer);
+  for (int n = 0; n < 3; n++) {
+    load(base + 16384 + n * 16384, q_map, n, bars + n * 8);
+    load(base + 16384 + n * 16384, kv_map, n, bars + n * 8);
+  }
+  load(base, q_map, 0, bars);
+  STORE
+  constexpr uint32_t idesc = 1u << 4 | 1u << 7 | 1u << 10 | 1u << 16 | (64u >> 3) << 17 | (128u >> 4) << 24;
+  for (int n = 0; n < 3; n++)
+    for (int k = 0; k < 4; k++)
+      multiply(d + n * 64, make_desc(base + k * 32), make_desc(base + 16384 + n * 16384 + k * 16 * 128), idesc);
+}
+"""
+STORE = 'asm volatile("st.shared.b32 [%0], %1;" ::"r"(base + (int)threadIdx.x * 128), "r"(0));'
+
+
+def check_with_maps(store: str = "", kv_swizzle: str = "128") -> CheckReport:
+    maps = {
+        f"macro.{name}_map.{key}": value for name in ("q", "kv") for key, value in (("box_0", "64"), ("box_1", "128"))
+    }
+    maps |= {"macro.q_map.swizzle": "128", "macro.kv_map.swizzle": kv_swizzle}
+    return check_text(KERNEL.replace("STORE", store), maps)
+
+
+def test_an_opcode_that_two_literals_share_is_one_word() -> None:
+    assert "cta_group::1.kind::f16 [%0]" in join_strings('"tcgen05.mma.cta_group::1." // half\n  "kind::f16 [%0]"')
+
+
+def test_maps_that_store_alike_may_fill_the_same_bytes() -> None:
+    """4 K steps of A, and 4 of each of B's three tiles, each of which a box of its own fills."""
+    report = check_with_maps()
+    assert (report.findings, report.steps) == ((), 16)
+    assert check_with_maps(kv_swizzle="64").steps == 4  # which of the two maps B has is open
+
+
+def test_what_threads_store_after_tma_is_not_what_the_map_says() -> None:
+    report = check_with_maps(STORE)
+    assert (report.findings, report.steps) == ((), 12)
+    assert any("threads store into it after TMA" in one.message for one in report.open)
+
+
+def test_a_wrong_step_in_such_a_tile_is_found() -> None:
+    wrong = KERNEL.replace("STORE", "").replace("k * 16 * 128", "k * 8 * 128")
+    given = {
+        f"macro.{m}_map.{key}": v
+        for m in ("q", "kv")
+        for key, v in (("box_0", "64"), ("box_1", "128"), ("swizzle", "128"))
+    }
+    assert check_text(wrong, given).findings
+
+
+@pytest.mark.parametrize(
+    ("term", "names"),
+    [
+        ("((threadIdx.x/128 - 1) == 1 ? 4 : thre…82b855a1)", "threadIdx.x"),
+        ("(BK / 64)·p.pitch", "BK, p.pitch"),
+        ("(defined(DEBUG) ? 4 : another value)", "DEBUG"),
+        ("threadI…", "a value that has no name"),
+    ],
+)
+def test_no_name_is_cut_off(term: str, names: str) -> None:
+    assert _join_names([term]) == names
+
+
+def test_a_long_list_is_shortened_and_whole_in_json() -> None:
+    names = [f"P{n}" for n in range(9)]
+    text = f"template <{', '.join(f'int {name}' for name in names)}> __global__ void kernel() {{"
+    text += 'uint64_t desc = make(P0) | 1ull << 62; asm("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"); }'
+    text = "__device__ uint64_t make(int x) { return (uint64_t)((x & 0x3FFFF) >> 4) | (uint64_t)64 << 32; }\n" + text
+    report = check_sources([SourceText("a.cu", text)])
+    assert any(all(name in gap for name in names) for gap in report.gaps)
+    assert "P5 and 3 more" in "\n".join(list_notes(report)) and "P6" not in "\n".join(list_notes(report))
+    assert describe_gap("depends on BN", 2) == "2 depend on BN"
+
+
+def test_what_differs_from_thread_to_thread_is_not_asked_for() -> None:
+    report = check_sources([SourceText("a.cu", "")])
+    report.sources[0].gaps.update({"depends on threadIdx.x, BK": 1})
+    (note,) = [line for line in list_notes(report) if "Give" in line]
+    assert note.endswith("Give -D BK=VALUE.")
+
+
+def test_folders_of_the_table_begin_at_the_argument() -> None:
+    report = check_sources([SourceText(f"/a/b/{name}", "") for name in ("x.cu", "c/y.cu")])
+    assert [line.split()[0] for line in list_stats(report.sources, ["/a/b"])] == ["folder", ".", "c", "all"]
+    assert [line.split()[0] for line in list_stats(report.sources, ["/a/b/x.cu", "/a/b/c"])][1:3] == [".", "c"]
+
+
+def test_an_invalid_id_is_no_descriptor() -> None:
+    text = "struct EventDesc { EventDesc() : first(0x7fffffffffffffffull) {} unsigned long long first; };\n"
+    assert check_text(text + "EventDesc desc; // wgmma").findings == ()
+
+
+TILED = """
+template <class T, int M, int N> __device__ void run(T* tile) {
+  auto tiled_mma = make_tiled_mma(SM100_MMA_F16BF16_SS<T, T, float, M, N, UMMA::Major::K, UMMA::Major::K>{});
+  auto tensor = make_tensor(make_smem_ptr(tile), UMMA::tile_to_mma_shape(UMMA::Layout_K_SW128_Atom<T>{}, shape));
+  auto fragment = tiled_mma.get_slice(0).make_fragment_A(tensor);
+}
+"""
+
+
+def test_the_parameters_of_an_open_tiled_mma_are_named() -> None:
+    report = check_text(TILED)
+    assert [one.gap for one in report.checked] == ["depends on T, M, N"]
+    assert "depends on T, M, N" in report.open[0].message
