@@ -34,7 +34,7 @@ def schema(app: Any) -> Any:
     return fuzz_questions
 
 
-@pytest.mark.parametrize("operation", take_sample(OPERATIONS, 7))
+@pytest.mark.parametrize("operation", take_sample(OPERATIONS, 5))
 def test_it_keeps_its_word(schema: Any, operation: str) -> None:
     """The questions are thought of here: `SCHEMA.parametrize()` does it while tests are collected, in every worker."""
     test = schema.make_questions(operation, schema.run_case)

@@ -111,7 +111,7 @@ def test_pages_render_and_their_links_open(client: Client, opens: Callable[[str]
         if link.startswith("/guide/"):  # each page of the guide is rendered by this test
             assert re.split("[?#]", link.removeprefix("/guide/"))[0] in guide.list_slugs(), link
         else:
-            assert not is_chosen(link, 8) or opens(re.sub(r"\.(png|pdf)(?=[?#]|$)", ".svg", link)), link
+            assert not is_chosen(link, 16) or opens(re.sub(r"\.(png|pdf)(?=[?#]|$)", ".svg", link)), link
 
 
 def test_every_source_is_in_the_order_and_has_a_title() -> None:

@@ -186,7 +186,7 @@ def test_a_right_kernel_is_verified(name: str) -> None:
     assert (found.findings, found.open, found.steps) == ((), (), TABLE[name][0])
 
 
-@pytest.mark.parametrize(("name", "old", "new"), take_sample(MISTAKES, 8))
+@pytest.mark.parametrize(("name", "old", "new"), take_sample(MISTAKES, 11))
 def test_a_mistake_is_found_or_open(name: str, old: str, new: str) -> None:
     found = check_kernel(name, old, new)
     assert found.open if new in OPEN else found.findings
