@@ -62,7 +62,7 @@ def _read_lanes(said: str) -> list[list[int]]:
 def test_a_program_prints_what_every_lane_holds(
     emulator: ProgramEmulator, number: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Forms of both instructions, all in a full run: the C++ program and the script agree with the map, and print the same."""
+    """Of some forms, of all in a full run: the C++ program and the script agree with the map, and print the same."""
     capfd.readouterr()
     assert emulator.main(number) == 0
     said = capfd.readouterr().out
