@@ -25,17 +25,13 @@ def read_bits(page: Page) -> int:
     return int(texts, 2)
 
 
-def write_word(page: Page, word: str) -> None:
-    page.fill("#word", word)
-    page.press("#word", "Enter")
-    wait_for_analysis(page, word)
-
-
 def expect_word(page: Page, word: str) -> None:
     expect(page.locator("#word")).to_have_value(word)
 
 
-def check_that_every_view_follows_a_bit(page: Page) -> None:
+def test_every_view_follows_a_bit(open_page: Any) -> None:
+    page = open_page(f"/descriptor/wgmma/{START}")
+    wait_for_analysis(page, START)
     page.click("#bits [data-bit='38']")
     expected = f"0x{int(START, 16) ^ (1 << 38):016x}"
     wait_for_analysis(page, expected)
@@ -56,8 +52,9 @@ def check_that_every_view_follows_a_bit(page: Page) -> None:
     wait_for_analysis(page, expected)
 
 
-def check_that_an_edit_after_undo_clears_redo(page: Page) -> None:
+def test_an_edit_after_undo_clears_redo(open_page: Any) -> None:
     """By a bit, by a drag and by a field: what was undone before an edit cannot come back; what it changed can."""
+    page = open_page(f"/descriptor/wgmma/{START}")
     before, redo = START, page.locator("#redo")
     for edit, after in (
         (lambda: page.click("#bits [data-bit='30']"), "0x4000004040010100"),
@@ -79,7 +76,9 @@ def check_that_an_edit_after_undo_clears_redo(page: Page) -> None:
         before = after
 
 
-def check_that_a_field_has_one_colour_in_its_bits_and_its_label(page: Page) -> None:
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_field_has_one_colour_in_its_bits_and_its_label(open_page: Any, scheme: str) -> None:
+    page = open_page(f"/descriptor/wgmma/{START}", scheme=scheme)
     painted = "(all, side) => all.map((one) => [one.dataset.bit ?? one.id, getComputedStyle(one)[side]])"
     bits = {int(bit): colour for bit, colour in page.eval_on_selector_all("#bits .bit", painted, "backgroundColor")}
     labels = dict(page.eval_on_selector_all("#fields label", painted, "borderLeftColor"))
@@ -91,7 +90,8 @@ def check_that_a_field_has_one_colour_in_its_bits_and_its_label(page: Page) -> N
     assert len(set(bits.values())) == 1 and not set(bits.values()) & set(labels.values())  # the reserved bits
 
 
-def check_that_dragging_paints_the_first_bits_new_value(page: Page) -> None:
+def test_dragging_paints_the_first_bits_new_value(open_page: Any) -> None:
+    page = open_page("/descriptor/wgmma/0x0000000000000000")
     first, last = (page.locator(f"#bits [data-bit='{bit}']").bounding_box() for bit in (13, 10))
     page.mouse.move(first["x"] + 5, first["y"] + 5)
     page.mouse.down()
@@ -101,7 +101,8 @@ def check_that_dragging_paints_the_first_bits_new_value(page: Page) -> None:
     assert read_bits(page) == 0x3C00 and page.input_value("[name=start_address]") == str(0x3C000)
 
 
-def check_that_keys_walk_and_set_the_bits(page: Page) -> None:
+def test_bits_by_keyboard(open_page: Any) -> None:
+    page = open_page("/descriptor/wgmma/0x0000000000000000")
     page.focus("#bits [data-bit='63']")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Space")
@@ -120,7 +121,8 @@ def check_that_keys_walk_and_set_the_bits(page: Page) -> None:
     expect(page.locator("#analysis .notice").first).to_contain_text("Reserved bits are set")
 
 
-def check_that_the_field_being_typed_in_is_never_rewritten(page: Page) -> None:
+def test_the_field_being_typed_in_is_never_rewritten(open_page: Any) -> None:
+    page = open_page(f"/descriptor/wgmma/{START}")
     box = page.locator("[name=sbo_bytes]")
     box.fill("0x800")
     wait_for_analysis(page, "0x4000008000010100")
@@ -149,9 +151,9 @@ def check_that_the_field_being_typed_in_is_never_rewritten(page: Page) -> None:
         expect(page.locator("#field-note")).to_have_text(re.compile(f"{note}$"))
 
 
-def check_that_reserved_bits_survive_every_edit(page: Page) -> None:
+def test_reserved_bits_survive_every_edit(open_page: Any) -> None:
     word = "0x4123804040010100"
-    write_word(page, word)
+    page = open_page(f"/descriptor/wgmma/{word}")
     before = Descriptor(int(word, 16)).reserved
     page.fill("[name=start_address]", "8192")
     page.select_option("[name=swizzle]", "64B")
@@ -161,7 +163,8 @@ def check_that_reserved_bits_survive_every_edit(page: Page) -> None:
     assert now.reserved == before and (now.start_address, now.mode.name) == (8192, "64B")
 
 
-def check_that_a_field_reads_the_numbers_the_server_reads(page: Page) -> None:
+def test_a_field_reads_the_numbers_the_server_reads(open_page: Any) -> None:
+    page = open_page(f"/descriptor/wgmma/{START}")
     for text, amount in (("0x40", 64), ("0080", 80), ("1_6u", 16), ("0b100000", 32), ("4'8ULL", 48)):
         page.fill("[name=lbo_bytes]", text)
         wait_until(page, lambda: Descriptor(read_bits(page)).lbo_bytes, amount)
@@ -171,7 +174,8 @@ def check_that_a_field_reads_the_numbers_the_server_reads(page: Page) -> None:
         assert Descriptor(read_bits(page)).lbo_bytes == 48
 
 
-def check_that_a_pasted_expression_is_read_and_a_wrong_one_is_not(page: Page) -> None:
+def test_a_pasted_expression_and_a_wrong_one(open_page: Any) -> None:
+    page = open_page(f"/descriptor/wgmma/{START}")
     page.fill("#word", "((uint64_t)1 << 62) | ((uint64_t)(1024 >> 4) << 32) | (0x1000 >> 4)")
     page.press("#word", "Enter")
     wait_for_analysis(page, "0x4000004000000100")
@@ -184,7 +188,8 @@ def check_that_a_pasted_expression_is_read_and_a_wrong_one_is_not(page: Page) ->
     wait_until(page, "navigator.clipboard.readText()", "0x4000004000000100")
 
 
-def check_that_the_editor_reads_back_what_it_prints(page: Page) -> None:
+def test_the_editor_reads_back_what_it_prints(open_page: Any) -> None:
+    page = open_page("/descriptor/wgmma/0x4000004000010100", wait=False)
     page.click("#analysis details:last-of-type summary")
     expect(page.locator("#analysis details:last-of-type pre")).to_have_count(3)
     texts = page.locator("#analysis details:last-of-type pre").all_inner_texts()
@@ -212,8 +217,10 @@ MARK_LOOKS = """() => {
 }"""
 
 
-def check_that_an_underscore_is_seen_in_every_box(page: Page) -> None:
+@pytest.mark.parametrize("path", ["/compare", "/descriptor/wgmma/0x4000004000010100"])
+def test_an_underscore_is_seen_in_every_box(open_page: Any, path: str) -> None:
     """An input of a set height, or one whose line is as high as the font, cuts off what lies below the baseline."""
+    page = open_page(path)
     page.evaluate("document.activeElement?.blur()")
     page.evaluate(MARK_LOOKS)
     boxes = page.locator("[data-look]").all()
@@ -226,7 +233,8 @@ def check_that_an_underscore_is_seen_in_every_box(page: Page) -> None:
         assert seen[0] != seen[1], f"{box.get_attribute('name')} shows no underscore"
 
 
-def check_that_the_start_stands_in_hex_beside_its_box(page: Page) -> None:
+def test_the_start_stands_in_hex_beside_its_box(open_page: Any) -> None:
+    page = open_page(f"/descriptor/wgmma/{START}")
     box, said = (page.locator(one).bounding_box() for one in ("[name=start_address]", "#start-hex"))
     assert (
         box["y"] <= said["y"] + said["height"] / 2 <= box["y"] + box["height"] and said["x"] > box["x"] + box["width"]
@@ -234,35 +242,3 @@ def check_that_the_start_stands_in_hex_beside_its_box(page: Page) -> None:
     assert page.locator("[name=lbo_bytes]").bounding_box()["y"] == pytest.approx(box["y"], abs=4)
     page.click("#bits [data-bit='9']")
     expect(page.locator("#start-hex")).to_have_text("= 0x3000")
-
-
-def test_a_word_is_edited_by_its_bits_its_fields_and_its_text(open_page: Any) -> None:
-    page = open_page(f"/descriptor/wgmma/{START}")
-    wait_for_analysis(page, START)
-    check_that_the_start_stands_in_hex_beside_its_box(page)
-    for check in (
-        check_that_every_view_follows_a_bit,
-        check_that_an_edit_after_undo_clears_redo,
-        check_that_the_field_being_typed_in_is_never_rewritten,
-        check_that_a_field_reads_the_numbers_the_server_reads,
-        check_that_reserved_bits_survive_every_edit,
-        check_that_a_pasted_expression_is_read_and_a_wrong_one_is_not,
-        check_that_the_editor_reads_back_what_it_prints,
-    ):
-        write_word(page, START)
-        check(page)
-
-
-def test_bits_are_painted_walked_and_coloured_as_their_fields(open_page: Any) -> None:
-    page = open_page("/descriptor/wgmma/0x0000000000000000")
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        check_that_a_field_has_one_colour_in_its_bits_and_its_label(page)
-    check_that_dragging_paints_the_first_bits_new_value(page)
-    write_word(page, "0x0000000000000000")
-    check_that_keys_walk_and_set_the_bits(page)
-    check_that_an_underscore_is_seen_in_every_box(page)
-
-
-def test_an_underscore_is_seen_in_the_boxes_of_a_comparison(open_page: Any) -> None:
-    check_that_an_underscore_is_seen_in_every_box(open_page("/compare"))
