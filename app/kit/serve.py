@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import gc
 import inspect
 import os
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from lanescope.app.kit.settings import Settings, name_variable
-
-if TYPE_CHECKING:
-    from lanescope.app.kit.asgi import ASGIApp
 
 
 def serve(**value: Any) -> None:
@@ -38,18 +34,8 @@ def _build_signature() -> inspect.Signature:
 serve.__signature__ = _build_signature()  # type: ignore[attr-defined]
 
 
-def create_server() -> ASGIApp:
-    """Create the application of this process, for uvicorn, which starts several.
-
-    Garbage is collected only after the start (kit/work): what is loaded stays loaded, and scanning it takes 0.2 s.
-    """
-    gc.disable()
-    from lanescope.app.main import create_app
-
-    return create_app()
-
-
 def _run_server(settings: Settings) -> None:
+    import gc
     import resource
     import signal
     import sys
@@ -60,6 +46,8 @@ def _run_server(settings: Settings) -> None:
 
     import uvicorn
 
+    gc.disable()  # until the server has started (kit/work): what is loaded stays loaded, and scanning it takes 0.2 s
+
     from lanescope.app.kit import logs
 
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -68,7 +56,7 @@ def _run_server(settings: Settings) -> None:
     # failure. Until uvicorn handles the signal, it ends the process at once.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     uvicorn.run(
-        "lanescope.app.kit.serve:create_server",
+        "lanescope.app.main:create_app",
         factory=True,
         host=settings.host,
         port=settings.port,
