@@ -1,5 +1,6 @@
 """Messages of ptxas, of the driver's tensor maps and of CuTe: the reason, the change, and the smallest program.
 
+>>> from lanescope.messages import recognise_messages
 >>> [one.row.slug for one in recognise_messages("ptxas fatal : Unknown modifier '.m64n12k16'").found]
 ['unknown-modifier']
 """
