@@ -1,7 +1,7 @@
 """Matrix instructions in asm statements that do not exist: a misspelt word, a shape or types that PTX does not have.
 
-Only an opcode that stands whole in the text is judged: one that a macro, a format string or an operand completes is
-left open, and so is one that is not at the begin of a PTX statement, such as a comment or a printed line.
+Only an opcode that the text spells out is judged. One that a macro, a format string or an operand completes is left
+open, and so is one that does not begin a PTX statement, as in a comment or a printed line.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import islice
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, short_names
 
-MOST = 32  # that are told of one text: each is compared with all there are
+MOST = 32  # reported of one text: each is compared with all instructions
 _HOLE = "\0"  # for what a macro puts into a template
 _ASM = re.compile(r"\b(?:asm|__asm__|__asm)\b\s*(?:(?:volatile|__volatile__|inline|goto)\b\s*)*\(")
 _PIECE = re.compile(

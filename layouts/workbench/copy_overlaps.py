@@ -7,7 +7,7 @@ bytes: two copies of different calls must follow one another without a wait in b
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
@@ -94,17 +94,19 @@ def _check_turns(text: KernelText, events: Sequence[KernelEvent], bench: Bench) 
     for one in _list_placed(text, events):
         first = firsts.setdefault((one.event.at, one.event.calls, one.copy.maps), one)
         away = first.find_distance(one)
-        begin = evaluate_linear(first.to, known)
-        if not away or begin is None or not _is_next_turn(first.event, one.event):
+        if not away or not _is_next_turn(first.event, one.event):
             continue
         staged = _have_other_barriers(first.copy, one.copy)  # of a pipeline: neither waits until the other is read
-        if not staged and (begin not in reads or begin + away in reads):
-            continue
-        if staged or any(
-            begin + first.count <= read < begin + 8 * first.count for read in reads
-        ):  # more stages are read
+        if staged or _reads_later_stages(reads, evaluate_linear(first.to, known), away, first.count):
             what = "the box that the same call fills in an earlier turn,"
             yield _make_pitfall(first, one, away, what, one.argument)
+
+
+def _reads_later_stages(reads: Collection[int], begin: int | None, away: int, count: int) -> bool:
+    """Return whether descriptors read the first box and boxes behind it, but none that begins `away` bytes later."""
+    if begin is None or begin not in reads or begin + away in reads:
+        return False
+    return any(begin + count <= read < begin + 8 * count for read in reads)
 
 
 def _have_other_barriers(first: TileCopy, later: TileCopy) -> bool:
