@@ -197,7 +197,9 @@ def test_the_only_instantiation_is_named() -> None:
     meaning = read_mma(
         f"template <int W> struct A {{ using M = TiledMMA<MMA_Atom<{ATOM}>, Layout<Shape<Int<W>,_1>>>; }}; A<4> a;"
     )
-    assert meaning.facts["threads"] == 128 and "Read for A<4>, the only instantiation in the text." in meaning.notices
+    assert (
+        meaning.facts["threads"] == 128 and "Evaluated for A<4>, the only instantiation in the text." in meaning.notices
+    )
 
 
 def test_a_permutation_that_does_not_divide_is_judged_as_the_tile_page_does() -> None:

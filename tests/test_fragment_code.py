@@ -10,7 +10,7 @@ import pytest
 from lanescope.app.read.text_meanings import read_text
 from lanescope.errors import LayoutError
 from lanescope.ptx.fragment_maps import FragmentMap, list_fragment_maps
-from lanescope.reader.fragment_answer import list_held, recognise_fragment_code
+from lanescope.reader.fragment_answer import list_operands, recognise_fragment_code
 from lanescope.reader.fragment_code import FormulaAnswer, compare_code
 from tests.cases import for_each
 from tests.client import Client
@@ -85,7 +85,7 @@ def test_an_epilogue_is_every_operand_that_it_may_be() -> None:
     assert found["D of wgmma.m64n32k16 f32"] == 1 and found["C and D of mma.m16n8k16 f32, s32"] == 4
     assert found["C and D of mma.m8n8k4 f64"] == 8
     (meaning,) = recognise_fragment_code(EPILOGUE)
-    assert meaning.facts["assumed"] == ["N"] and "Taken as the same in all threads: N." in meaning.notices
+    assert meaning.facts["assumed"] == ["N"] and "Assumed to be the same in all threads: N." in meaning.notices
     column_major = "for (int i = 0; i < 4; i++) C[(lane / 4 + 8 * (i / 2)) + (lane % 4 * 2 + i % 2) * ldc] = d[i];"
     row = recognise_fragment_code(column_major)[0].facts["agree"][0]
     assert (row["order"], row["times"]) == ("column-major", 1)
@@ -181,7 +181,7 @@ def test_every_operand_is_compared_with_a_formula_of_one_value() -> None:
     for one in list_fragment_maps():
         rows, cols = one.rows[:, 0], one.cols[:, 0]
         begins = one.threads == 32 and bool((rows == lane // 4).all() and (cols == lane % 4 * 2).all())
-        names = {part["name"] for part in list_held(one, "")}
+        names = {part["name"] for part in list_operands(one, "")}
         assert (names <= found.keys()) == begins, names
 
 
@@ -255,7 +255,7 @@ def test_a_formula_that_is_odd_past_the_operands_values_gets_no_check_mark(
 def test_values_that_the_text_leaves_open_are_said(index: str) -> None:
     (meaning,) = recognise_fragment_code(f"int row = lane / 4; int col = lane % 4 * 2 + {index};")
     assert meaning.facts["agree"][0]["values"] == 2 and meaning.facts["begin"] == []
-    assert "does not say where i ends. Compared here: i = 0 to 1" in meaning.notices[0]
+    assert "does not limit i. Compared: i = 0 to 1" in meaning.notices[0]
     assert recognise_fragment_code(PTX_A_OF_16816)[0].facts["agree"][0]["values"] == 8
 
 
@@ -271,7 +271,7 @@ def test_values_that_the_text_leaves_open_are_said(index: str) -> None:
 )
 def test_half_a_formula_says_which_half_is_missing(text: str, has: str, missing: str) -> None:
     (meaning,) = recognise_fragment_code(text)
-    assert meaning.title == f"Half a formula: it has a {has} and no {missing}"
+    assert meaning.title == f"Incomplete formula: it has a {has} and no {missing}"
     assert meaning.facts["agree"] == [] and f"The {has} alone" in meaning.notices[0]
     maps = {part["name"] for row in meaning.facts["half"] for part in row["operands"]}
     expected = "C and D of mma.m16n8k16 f32, s32" if "groupID + 8" in text else "C and D of mma.m8n8k4 f64"
@@ -292,7 +292,7 @@ def test_a_named_operand_without_the_map_is_said() -> None:
 @for_each(
     ("text", "why"),
     [
-        ("int row = find_row(lane); int col = lane % 4;", "'row' is not read"),
+        ("int row = find_row(lane); int col = lane % 4;", "'row' cannot be evaluated"),
         ("C[row * N + lane % 4] = d[0];", "does not define 'row'"),
         ("for (int i = 0; i < n; ++i) C[lane / 4 * 8 + i] = d[i];", "end is open"),
         ("int row = lane / 4 + k * lane; int col = lane % 4 * 2 + i;", "no operand agrees if k is the same"),
@@ -340,7 +340,7 @@ def test_the_page_the_json_and_the_api_say_the_same(client: Client) -> None:
     assert answer["kind"] == "fragment" and answer["facts"]["agree"][0]["values"] == 16
     assert client.get("/read.json", params={"text": EPILOGUE}).json()["facts"] == answer["facts"]
     open_ = client.post("/api/v1/read", json={"text": "int row = f(lane); int col = lane % 4;"}).json()
-    assert open_["kind"] == "unknown" and "not known" in open_["notices"][0]
+    assert open_["kind"] == "unknown" and "cannot be determined" in open_["notices"][0]
 
 
 def test_a_planted_fault_is_noticed() -> None:

@@ -148,13 +148,13 @@ def test_other_words_of_32_bits_are_what_they_were() -> None:
 def test_an_atom_of_tf32_has_four_values_of_k() -> None:
     one = reader.recognise_text("UMMA::Layout_MN_SW128_32B_Atom<cutlass::tfloat32_t>").found[0]
     assert one.facts["cute"] == "Sw<2,5,2> o smem_ptr[32b](unset) o (32,4):(1,32)"
-    assert one.notices[0].endswith("; tcgen05 reads this one.")
+    assert one.notices[0].endswith(". tcgen05 reads this tile.")
     dsl = "make_smem_layout_atom(tcgen05.SmemLayoutAtomKind.MN_SW128_32B, cutlass.TFloat32)"
     assert reader.recognise_text(dsl).found[0].facts == one.facts
     other = reader.recognise_text("UMMA::Layout_MN_SW64_Atom<cutlass::tfloat32_t>").found[0]
-    assert other.notices[0].endswith("; tcgen05 reads none in this swizzle.")
+    assert other.notices[0].endswith(". tcgen05 has no MN-major tile with this swizzle.")
     byte = reader.recognise_text("UMMA::Layout_MN_SW128_Atom<cutlass::float_e4m3_t>").found[0]
-    assert byte.notices[0].endswith("; tcgen05 reads this one.")
+    assert byte.notices[0].endswith(". tcgen05 reads this tile.")
 
 
 TRIVIAL = (

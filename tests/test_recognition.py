@@ -57,7 +57,7 @@ def list_builders(text: str) -> list[dict[str, object]]:
 def test_the_definition_of_a_descriptors_type_holds_no_value(text: str, form: str) -> None:
     told = text_meanings.read_text(text)
     assert list_kinds(told) == ["topic"] and told.link == "/descriptor"
-    assert form in told.title and "holds no value" in told.notices[0]
+    assert form in told.title and "has no value" in told.notices[0]
 
 
 def test_a_type_beside_a_word_does_not_hide_it() -> None:

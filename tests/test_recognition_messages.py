@@ -233,7 +233,7 @@ def test_a_message_of_ptxas_leads_to_the_instruction(message: str, named: str) -
         (
             f"Illegal vector size: 3\n{PTXAS}Arguments mismatch for instruction 'ldmatrix'",
             "ldmatrix",
-            "another number of registers than the instruction's fragment. An operand has the wrong kind",
+            "number of registers of an operand differs from the instruction's fragment. An operand has the wrong kind",
         ),
     ],
 )
@@ -246,7 +246,9 @@ def test_a_message_of_ptxas_says_the_target_or_the_operand_that_is_wrong(message
 
 def test_no_target_is_told_where_the_forms_of_an_instruction_differ() -> None:
     message = "Instruction 'mma with FP8 floating point types' cannot be compiled for architecture 'sm_80'"
-    assert text_meanings.read_text(PTXAS + message).also[0].notices == ("The target or the PTX version lacks it.",)
+    assert text_meanings.read_text(PTXAS + message).also[0].notices == (
+        "The target or the PTX version does not support it.",
+    )
 
 
 def test_a_shape_that_ptxas_does_not_know_is_told_its_neighbours() -> None:

@@ -1,7 +1,7 @@
-"""Recognise what a text is, by a table of recognisers that are tried in order.
+"""Recognise what kind of text was pasted, with a table of recognisers tried in order.
 
-A recogniser looks at a text and says what it may mean, or nothing. A refusal (LayoutError) says that the text is of its
-kind but wrong. Nothing is filled in by guess: what a text leaves open is a candidate, or named in `undetermined`.
+A recogniser returns the possible meanings of a text, or none. It raises LayoutError if the text is of its kind but
+invalid. Nothing is guessed: an open detail gives several candidates, or is listed in `undetermined`.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ LONGEST = 1 << 16  # characters of a text
 class Recogniser:
     """One kind of text: its name, an example, and the function that parses it.
 
-    words: lower-case words of which such a text contains at least one; () if there are none. alone: tried only for a
-    text that no other recogniser accepts.
+    words: lower-case words, of which such a text contains at least one; () if no word is required. alone: tried only if
+    no other recogniser accepts the text.
     """
 
     what: str
@@ -64,7 +64,7 @@ class Recogniser:
     alone: bool = False
 
 
-RECOGNISERS = (  # a text that two of them claim belongs to the first
+RECOGNISERS = (  # if two recognisers accept a text, the first one takes it
     Recogniser(
         "a CuTe TiledMMA, in C++, in Python or as printed",
         "make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2,_2>>{}, Tile<_32,_32,_16>{})",
@@ -178,11 +178,11 @@ class RecognisedText:
 
 
 def recognise_text(text: str) -> RecognisedText:
-    """Recognise what a text is.
+    """Return the possible meanings of a text, the most likely first.
 
-    LayoutError `bad_text` if it is too long; nothing else is raised.
+    Raises LayoutError `bad_text` if the text is too long, and nothing else.
 
-    >>> [(one.kind, one.facts["ptx"]) for one in recognise_text("SM75_U32x4_LDSM_N").found]
+    >>> [(meaning.kind, meaning.facts["ptx"]) for meaning in recognise_text("SM75_U32x4_LDSM_N").found]
     [('instruction', 'ldmatrix.sync.aligned.m8n8.x4.shared.b16')]
     """
     text = pasted_text.clean_text(inputs.require_text(text, "text", LONGEST))
@@ -208,7 +208,7 @@ def recognise_text(text: str) -> RecognisedText:
 
 
 def _drop_weaker_maps(meanings: list[TextMeaning]) -> list[TextMeaning]:
-    """Drop tensor maps of which only the swizzle is known if the text gives the box of another."""
+    """Drop tensor maps with nothing but a swizzle if the text gives the box of another map."""
     boxed = any(meaning.kind == "tensor_map" and meaning.facts["box"] for meaning in meanings)
     return [
         meaning for meaning in meanings if not (boxed and meaning.kind == "tensor_map" and not meaning.facts["box"])

@@ -1,4 +1,4 @@
-"""Parameters of AMD's layouts by the names of Triton 3.9, from those of earlier releases and of Gluon's classes.
+"""Convert parameters of AMD's layouts (earlier Triton releases, Gluon's classes) to the names of Triton 3.9.
 
 amd_mfma: versionMajor until 3.4, elementType (Gluon's elem_type) in 3.5. amd_wmma: Gluon's bases, or until 3.6
 warpsPerCTA. These are the forms that the wheels 3.2.0 to 3.9.0 print.
@@ -27,7 +27,9 @@ WMMA_NAMES = (  # until 3.6 version, transposed, warps_per_cta, instr_shape, til
 
 
 def upgrade_parameters(attribute: str, params: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters of amd_mfma or amd_wmma by Triton 3.9's names, in its order; others as they are."""
+    """Return the parameters of amd_mfma or amd_wmma with Triton 3.9's names, in its order; other attributes
+    unchanged.
+    """
     if attribute not in _PRINTED:
         return params
     params = {key: value for key, value in params.items() if value != "None"}
@@ -52,7 +54,7 @@ def _upgrade_mfma(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _upgrade_wmma(params: dict[str, Any]) -> dict[str, Any]:
-    if params.get("ctaLayout") == []:  # as Triton prints a layout of one warp: ctaLayout = {}
+    if params.get("ctaLayout") == []:  # Triton prints ctaLayout = {} for one warp
         params["ctaLayout"] = {}
     if "warp_bases" not in params:
         return params

@@ -1,7 +1,7 @@
 """Recognise a ptxas message about a matrix instruction: the instruction, and an explanation.
 
-ptxas 13.0 printed these of wrong PTX (layouts/ptx/differences.py, tests/ptxas); "Potential Performance Loss" is its
-advice of CUDA 12 and later on wgmma.
+ptxas 13.0 printed these messages for invalid PTX (layouts/ptx/differences.py, tests/ptxas). "Potential Performance
+Loss" is a warning about wgmma, since CUDA 12.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ _OPCODE = re.compile(
     rf"(?<![\w.])(?:(?P<sparse>[Ss]parse )?(?P<name>{'|'.join(map(re.escape, _SPELLED))}))(?![\w])", re.I
 )
 _SHAPE = re.compile(r"(?<!\w)m\d{1,6}n\d{1,6}(?:k\d{1,6})?(?!\w)")
-_MESSAGES = (  # what ptxas says, and what it means
+_MESSAGES = (  # pattern of ptxas's message → explanation
     (r"Unknown modifier", "PTX has no such modifier, or this version of ptxas does not know it."),
     (r"(?:Unexpected|Incorrect) instruction types? specified", "No row of the instruction's table has these types."),
-    (r"Illegal (?:modifier|[ab]layout)", "The modifier exists; this form of the instruction does not take it."),
+    (r"Illegal (?:modifier|[ab]layout)", "The modifier exists, but this form of the instruction does not accept it."),
     (
         r"Illegal vector size|vector size mismatch|Vector of size \d+ is expected",
-        "An operand has another number of registers than the instruction's fragment.",
+        "The number of registers of an operand differs from the instruction's fragment.",
     ),
     (r"Arguments? mismatch", "An operand has the wrong kind or number of registers."),
-    (r"Argument \d+ of instruction", "An immediate operand is not one that the instruction takes."),
+    (r"Argument \d+ of instruction", "The instruction does not accept the value of an immediate operand."),
     (
         r"not supported on \.target|cannot be compiled for|requires \.target|requires? PTX ISA|requires PTX",
-        "The target or the PTX version lacks it.",
+        "The target or the PTX version does not support it.",
     ),
     (
         r"Modifier '[^'\n]*' (?:is )?required|requires? modifier|modifier required|should be used on instruction",
         "A modifier is missing.",
     ),
-    (r"Potential Performance Loss", "The code is right; ptxas waits for each wgmma before the next."),
-    (r"Parsing error near|syntax error", "The text of the instruction is cut or misspelled there."),
+    (r"Potential Performance Loss", "The code is correct, but ptxas serializes its wgmma instructions."),
+    (r"Parsing error near|syntax error", "The instruction is truncated or misspelled at this place."),
 )
 _FEATURE = re.compile(r"Feature '\.?([\w:]+)'")
 _TARGET = re.compile(r"(?:\.target|architecture) '(sm_\d{2,3}[af]?)'")
-_NEAREST = 3  # shapes that are named beside a wrong one
+_NEAREST = 3  # nearest legal shapes listed with a wrong one
 
 
 def recognise_ptxas_message(text: str) -> tuple[TextMeaning, ...]:
@@ -58,7 +58,7 @@ def recognise_ptxas_message(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _make_meanings(line: str, means: list[str]) -> tuple[TextMeaning, ...]:
-    """Return the meaning of a message that names an instruction, a shape or a feature in this line."""
+    """Return the meaning of a message, if this line names an instruction, a shape or a feature; else ()."""
     opcode, shape, feature = _find_opcode(line), _parse_named_shape(line), _find_feature(line)
     notices = list(dict.fromkeys(means))
     legal = _list_shapes(opcode)
@@ -73,27 +73,27 @@ def _make_meanings(line: str, means: list[str]) -> tuple[TextMeaning, ...]:
 
 
 def _parse_named_shape(line: str) -> str:
-    """Return the first shape that a message names, "" if it names none."""
+    """Return the first shape in a message, "" if there is none."""
     match = _SHAPE.search(line)
     return match[0] if match else ""
 
 
 def _list_shapes(opcode: str) -> list[str]:
-    """Return the shapes of an opcode's instructions; of all instructions for the opcode ""."""
+    """Return the shapes of an opcode's instructions; those of all instructions if the opcode is ""."""
     return [
         shape for shape in dict.fromkeys(i.shape for i in catalog.instructions() if _has_opcode(opcode, i.ptx)) if shape
     ]
 
 
 def _find_nearest_shapes(shape: str, legal: list[str]) -> list[str] | None:
-    """Return the legal shapes nearest to one that is not legal; None if the shape is legal, or no shape."""
+    """Return the legal shapes nearest to an illegal one; None if the shape is legal or cannot be parsed."""
     if not shape or shape in legal or not parse_sizes(shape):
         return None
     return sorted(legal, key=lambda legal_shape: _measure_distance(legal_shape, shape))[:_NEAREST]
 
 
 def _find_opcode(line: str) -> str:
-    """Return the opcode that a message names, "" if it names none."""
+    """Return the opcode in a message, "" if there is none."""
     named = _OPCODE.search(line)
     return named["name"].lower() + (".sp" if named["sparse"] else "") if named else ""
 
@@ -107,7 +107,7 @@ def _names_instruction(line: str) -> bool:
 
 
 def _find_feature(line: str) -> str:
-    """Find the qualifier that a message names as `Feature '.kind::f8f6f4'`, if only matrix instructions have it."""
+    """Return the qualifier in `Feature '.kind::f8f6f4'` if only matrix instructions have it, else ""."""
     match = _FEATURE.search(line)
     word = match[1] if match else ""
     return (
@@ -116,7 +116,7 @@ def _find_feature(line: str) -> str:
 
 
 def _list_targets(opcode: str, feature: str, line: str) -> str:
-    """Return the targets for which ptxas accepts what a message names; "" if it names no target."""
+    """Return a sentence about the targets for which ptxas accepts the named opcode or feature; "" without a target."""
     target = _TARGET.search(line)
     if target is None:
         return ""
@@ -127,7 +127,7 @@ def _list_targets(opcode: str, feature: str, line: str) -> str:
         return ""
     lacks = _find_lacking_suffix(target[1], common if all(common.values()) else some, some)
     if opcode and opcode not in common:
-        return lacks  # its beginning alone is known, as of tcgen05.alloc
+        return lacks  # only the beginning is known, such as tcgen05.alloc
     kind = f" with .{feature}" if feature else " with block scale" if scaled else ""
     listed = []
     for name, every in common.items():
@@ -144,7 +144,7 @@ def _list_targets(opcode: str, feature: str, line: str) -> str:
 def _list_instruction_targets(
     opcode: str, feature: str, scaled: bool
 ) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
-    """Return by opcode: the targets that take every form that a message may mean, and those that take some."""
+    """Map opcodes to the targets that accept every form that the message may mean, and those that accept some."""
     common: dict[str, set[str]] = {}
     some: dict[str, set[str]] = {}
     for i in catalog.instructions():
@@ -157,16 +157,16 @@ def _list_instruction_targets(
 
 
 def _find_lacking_suffix(target: str, common: dict[str, set[str]], some: dict[str, set[str]]) -> str:
-    """Explain that a target needs its suffix `a`: forms exist with the suffix and none without it."""
+    """Return a sentence if a target needs its suffix `a` (forms exist only with the suffix), else ""."""
     specific = f"{target}a"
     if not any(specific in each for each in common.values()) or any(target in each for each in some.values()):
         return ""
     family = f" or {target}f" if any(f"{target}f" in each for each in common.values()) else ""
-    return f"{target} lacks what is specific to an architecture: compile for {specific}{family}."
+    return f"{target} lacks architecture-specific features: compile for {specific}{family}."
 
 
 def _measure_distance(shape: str, other: str) -> tuple[int, int]:
-    """Return how many of m, n and k differ, and the sum of the differences."""
+    """Return how many of m, n and k differ, and the sum of their differences."""
     mine, theirs = parse_sizes(shape), parse_sizes(other)
     distances = [abs(mine.get(name, 0) - theirs.get(name, 0)) for name in "mnk"]
     return sum(map(bool, distances)), sum(distances)

@@ -1,4 +1,4 @@
-"""The meaning of a CuTe atom: its instructions, majors and UMMA atom, from the values of its arguments."""
+"""The meaning of a CuTe atom: its instructions, majors and UMMA atom, from its arguments."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _K_MAJOR, _MN_MAJOR = re.compile(r"(?:^|::|\.|_)K$"), re.compile(r"(?:^|::|\.|_)
 
 @dataclass(frozen=True, slots=True)
 class AtomMeaning:
-    """The meaning of an atom: its instructions (several if its text leaves them open), the majors of its operands, and
-    its properties.
+    """The meaning of an atom: its instructions (several if the text does not determine one), the majors of its
+    operands, and its properties.
     """
 
     found: tuple[Instruction, ...]
@@ -36,7 +36,9 @@ class AtomMeaning:
 
     @property
     def spelled(self) -> str | None:
-        """Return its first instruction as POST /tiles/mma takes it: PTX, or CUTLASS's name where only that says _RS."""
+        """Return the first instruction as POST /tiles/mma takes it: PTX, or CUTLASS's name if only that has the suffix
+        _RS.
+        """
         if self.umma:
             return self.name if self.umma.atom else None
         if not self.found:
@@ -79,7 +81,7 @@ def parse_dtype(text: TermText, value: Any) -> str:
 
 
 def parse_majors(values: Iterable[Any]) -> dict[str, str]:
-    """Return {"a", "b"}: K or MN, of the values that name a major, in order."""
+    """Return {"a", "b"} → K or MN, from the values that name a major, in order."""
     majors = []
     for value in values:
         path = value.path if isinstance(value, SyntaxTerm) else ""
@@ -89,7 +91,7 @@ def parse_majors(values: Iterable[Any]) -> dict[str, str]:
 
 
 def parse_umma(text: TermText, value: SyntaxTerm, words: str) -> AtomMeaning:
-    """Parse an atom of tensor memory, with known arguments and defined names substituted."""
+    """Return the UMMA atom of a value, with known arguments and defined names substituted."""
     try:
         spelled = umma.parse_umma_term(text, value)
     except LayoutError:
@@ -100,8 +102,8 @@ def parse_umma(text: TermText, value: SyntaxTerm, words: str) -> AtomMeaning:
 
 
 def find_products(types: dict[str, str], sizes: dict[str, int], warpgroup: bool) -> list[Instruction]:
-    """Return the dense products with these types and sizes, without rounding and saturation; empty fields match
-    anything.
+    """Return the dense products with these types and sizes, without rounding and saturation modifiers. Empty fields
+    match anything.
     """
     return [
         i

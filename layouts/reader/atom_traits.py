@@ -1,5 +1,4 @@
-"""MMA_Traits that a text specialises: whether each of its thread-value layouts covers its operand, and whether it is
-the one that the named atom has.
+"""Check MMA_Traits specialisations: does each thread-value layout cover its operand, and is it that of the named atom?
 
 CUTLASS 4.7, cute/atom/mma_traits.hpp: ALayout is over M × K, BLayout over N × K, CLayout over M × N, column-major.
 """
@@ -27,32 +26,33 @@ _TRAITS = re.compile(r"\bMMA_Traits\s*<\s*(?P<atom>[^\n;{}]{1,200}?)\s*>\s*(?::[
 _SHAPE = re.compile(r"\bShape_MNK\s*=\s*(?:\w+::)?Shape\s*<\s*_?(\d+)\s*,\s*_?(\d+)\s*,\s*_?(\d+)\s*>")
 _LABEL = re.compile(r"([ABC])Layout(?:_TV)?")
 _ALIASED = re.compile(r"\busing\s+([ABC]Layout(?:_TV)?)\s*=\s*(?:\w+::){0,6}(\w+)\s*;")
-_MOST_ELEMENTS = 1 << 17  # of one layout whose elements are counted
-_MOST = 16  # specialisations of one text
+_MOST_ELEMENTS = 1 << 17  # elements of a layout that are counted
+_MOST = 16  # specialisations per text
 
 
 def recognise_traits(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise the instructions of a text's atoms, and where its MMA_Traits differ from them."""
+    """Return the instructions of a text's atoms, with notices where its MMA_Traits differ from them."""
     meanings = cutlass.recognise_cutlass_atoms(text)
     if "MMA_Traits" not in text:
         return meanings
-    said = tuple(notice for notices in find_differences(text).values() for notice in notices)
+    problems = tuple(notice for notices in find_differences(text).values() for notice in notices)
     return tuple(
-        replace(meaning, notices=(*meaning.notices, *said), sure=meaning.sure and not said) for meaning in meanings
+        replace(meaning, notices=(*meaning.notices, *problems), sure=meaning.sure and not problems)
+        for meaning in meanings
     )
 
 
 def find_differences(text: str) -> dict[str, tuple[str, ...]]:
-    """Map each layout, as printed, to what is wrong with it: missing elements, and the layout of the named atom."""
+    """Map each wrong layout, as printed, to its errors: missing elements, and the layout of the named atom."""
     differences: dict[str, tuple[str, ...]] = {}
     named = {code_layout.label: code_layout for code_layout in labelled_layouts.find_code_layouts(text)}
     for atom, body in _find_specialisations(text):
         aliased = [replace(named[name], label=label) for label, name in _ALIASED.findall(body) if name in named]
         for code_layout in (*labelled_layouts.find_code_layouts(body), *aliased):
             if (label := _LABEL.fullmatch(code_layout.label)) and (
-                said := tuple(_check_layout(code_layout.layout, label[1], atom, body))
+                problems := tuple(_check_layout(code_layout.layout, label[1], atom, body))
             ):
-                differences[f"{code_layout.label} {code_layout.layout}"] = said
+                differences[f"{code_layout.label} {code_layout.layout}"] = problems
     return differences
 
 
@@ -67,10 +67,10 @@ def find_layouts(text: str) -> Iterator[labelled_layouts.LabelledLayout]:
 def describe_missing(layout: cute.CuteLayout, tile: tuple[int, int] | None) -> str:
     """Describe the elements of its tile that a thread-value layout leaves out.
 
-    "" if it holds each element once, or if what it holds is not counted.
+    Returns "" if it holds each element once, or is too large to count.
 
     >>> describe_missing(parse_layout("((4,8),(2,2,2)):((32,1),(16,8,32))"), (16, 16))
-    'covers 160 of the 256 elements of its 16×16 tile; 96 pairs of thread and value repeat one.'
+    'covers 160 of the 256 elements of its 16×16 tile; 96 (thread, value) pairs repeat an element.'
     """
     if layout.swizzle is not None or not 0 < layout.size <= _MOST_ELEMENTS:
         return ""
@@ -82,7 +82,7 @@ def describe_missing(layout: cute.CuteLayout, tile: tuple[int, int] | None) -> s
         return f"reaches element {places.max():,}, outside {of}."
     if covered == total or (tile is None and 0 in cute.list_leaves(layout.stride)):
         return ""
-    return f"covers {covered:,} of {of}; {len(places) - covered:,} pairs of thread and value repeat one."
+    return f"covers {covered:,} of {of}; {len(places) - covered:,} (thread, value) pairs repeat an element."
 
 
 def _find_specialisations(text: str) -> Iterator[tuple[str, str]]:
@@ -109,7 +109,7 @@ def _check_layout(layout: cute.CuteLayout, letter: str, atom: str, body: str) ->
 
 
 def _compute_tile(body: str, known: Instruction | None, name: str) -> tuple[int, int] | None:
-    """Return the sizes of an operand's tile, by Shape_MNK or else by the instruction; None without either."""
+    """Return the sizes of an operand's tile, from Shape_MNK or else from the instruction; None without either."""
     if shape := _SHAPE.search(body):
         sizes = [int(size) for size in shape.groups()]
     else:
@@ -127,7 +127,7 @@ def _find_instruction(atom: str) -> Instruction | None:
 
 
 def _list_places(layout: cute.CuteLayout) -> NDArray[np.int64] | None:
-    """Return the element of every (thread, value), threads first; None if the layout has no threads and values."""
+    """Return the element of every (thread, value), threads first; None if the layout is not (thread, value)."""
     if layout.rank != 2 or layout.size > _MOST_ELEMENTS:
         return None
     return layout.list_indices().reshape(-1, layout.modes[0].size)

@@ -20,11 +20,11 @@ from lanescope.reader.dsl_operations import parse_operation
 from lanescope.reader.terms import SyntaxTerm, TermText
 
 _CONTAINERS = frozenset(("MMA_Atom", "MMA_Traits", "Copy_Atom", "Copy_Traits", "make_mma_atom", "MMAAtom"))
-_DEEPEST = 8  # atoms in one another
+_DEEPEST = 8  # nesting depth of atoms
 
 
 def parse_atom(text: TermText, value: Any, depth: int = 0) -> AtomMeaning | None:
-    """Return the atom that a value names, builds or selects; None where it is unknown."""
+    """Return the atom that a value names, builds or selects; None if it is unknown."""
     value = text.resolve_value(value)
     if not isinstance(value, SyntaxTerm) or depth > _DEEPEST:
         return None
@@ -36,7 +36,7 @@ def parse_atom(text: TermText, value: Any, depth: int = 0) -> AtomMeaning | None
 
 
 def _parse_alone(text: TermText, value: SyntaxTerm, depth: int) -> AtomMeaning | None:
-    """Return the atom of a term that neither wraps another atom nor chooses between two."""
+    """Return the atom of a term that neither wraps another atom nor is conditional."""
     if value.name in ("ss_op_selector", "rs_op_selector") and value.angle:
         return _select_by_types(text, value)
     if value.name == "make_trivial_tiled_mma":
@@ -56,7 +56,7 @@ def _parse_owner(value: SyntaxTerm) -> SyntaxTerm | None:
 
 
 def _parse_named_atom(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
-    """SM80_16x8x16_F32F16F16F32_TN, SM90_64x128x16_F32F16F16_SS<…>, SM100_MMA_F16BF16_SS<…>"""
+    """Parse SM80_16x8x16_F32F16F16F32_TN, SM90_64x128x16_F32F16F16_SS<…> or SM100_MMA_F16BF16_SS<…>."""
     words = text.text[value.span[0] : value.span[1]]
     if re.search(r"SM1[01]\d\w*_MMA|SM103_MXF4|UMMA", words):
         return parse_umma(text, value, words)
@@ -64,13 +64,13 @@ def _parse_named_atom(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
         found = cutlass.find_atom_instructions(words)
     except LayoutError:
         return None
-    majors = parse_majors(text.resolve_value(one) for one in value.angle or ())
+    majors = parse_majors(text.resolve_value(argument) for argument in value.angle or ())
     registers = re.search(r"\d_\w+_RS(?:_|\b)", words) is not None
     return AtomMeaning(tuple(found), " ".join(words.split())[:60], majors, from_registers=registers) if found else None
 
 
 def _merge_atoms(text: TermText, branches: Sequence[Any], depth: int) -> AtomMeaning | None:
-    """Return the atom that one of several types is; None where none of them is known."""
+    """Return the atom with the candidates of all branches; None if none of them is known."""
     known = [atom for branch in branches if (atom := parse_atom(text, branch, depth + 1))]
     if not known:
         return None
@@ -88,15 +88,15 @@ def _parse_tile_n(text: TermText, value: SyntaxTerm) -> int | None:
 
 
 def parse_extended_n(text: TermText, value: SyntaxTerm) -> int | None:
-    """Return the N that a selector chooses with CUTLASS's extended shapes: any multiple of 8 up to 256."""
+    """Return the N that a selector chooses with CUTLASS's extended shapes (any multiple of 8 up to 256)."""
     n = _parse_tile_n(text, value)
     return next((each for each in range(256, 0, -8) if n % each == 0), None) if n else None
 
 
 def list_undefined(text: TermText, value: SyntaxTerm) -> tuple[str, ...]:
     """List the arguments of a selector that the text does not define: types, and N of the tile."""
-    angle = [text.resolve_value(one) for one in value.angle or ()]
-    out = [text.format_words(one) for one in angle[:3] if not parse_dtype(text, one)]
+    angle = [text.resolve_value(argument) for argument in value.angle or ()]
+    out = [text.format_words(argument) for argument in angle[:3] if not parse_dtype(text, argument)]
     if len(angle) > 3 and _parse_tile_n(text, value) is None:
         shape = angle[3]
         sizes = shape.inside if isinstance(shape, SyntaxTerm) else ()
@@ -105,19 +105,23 @@ def list_undefined(text: TermText, value: SyntaxTerm) -> tuple[str, ...]:
 
 
 def _select_by_types(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
-    """Return the atom that a selector chooses; None if the types of both A and B are open."""
-    return parse_selector(text, value) if any(parse_dtype(text, one) for one in (value.angle or ())[:2]) else None
+    """Return the atom that a selector chooses; None if the types of both A and B are unknown."""
+    return (
+        parse_selector(text, value)
+        if any(parse_dtype(text, argument) for argument in (value.angle or ())[:2])
+        else None
+    )
 
 
 def parse_selector(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
     """Parse GMMA::ss_op_selector<A, B, C, TileShape_MNK, MajorA, MajorB>.
 
-    The result has the largest N that divides the tile's N; if N or a type is open, all candidates.
+    The result has the largest N that divides the tile's N, or all candidates if N or a type is unknown.
     """
-    angle = [text.resolve_value(one) for one in value.angle or ()]
+    angle = [text.resolve_value(argument) for argument in value.angle or ()]
     if len(angle) < 4:
         return None
-    a, b, d = (parse_dtype(text, one) for one in angle[:3])
+    a, b, d = (parse_dtype(text, argument) for argument in angle[:3])
     n = _parse_tile_n(text, value)
     a, b = ("tf32" if t == "f32" else t for t in (a, b))
     wide = next((each for each in SELECTED_N if n and n % each == 0), None)
@@ -129,8 +133,8 @@ def parse_selector(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
     )
 
 
-BLACKWELL = re.compile(r"sm1[01]\d|blackwell")  # in the name of a module of the DSL
-# the operations that sm100_utils.make_trivial_tiled_mma chooses from by the type of A (CUTLASS 4)
+BLACKWELL = re.compile(r"sm1[01]\d|blackwell")  # in a module name of the DSL
+# operation by the type of A, as sm100_utils.make_trivial_tiled_mma chooses it (CUTLASS 4)
 _TRIVIAL = ("MmaF16BF16Op", "MmaTF32Op", "MmaI8Op", "MmaF8F6F4Op")
 
 
@@ -139,13 +143,13 @@ def _get_kind(operation: str) -> MmaKind:
 
 
 def _parse_trivial_umma(text: TermText, value: SyntaxTerm, paired: int) -> AtomMeaning | None:
-    """sm100_utils.make_trivial_tiled_mma(ab | a, b, a_major, b_major, acc, cta_group, mma_tiler_mn, a_source).
+    """Parse sm100_utils.make_trivial_tiled_mma(ab | a, b, a_major, b_major, acc, cta_group, mma_tiler_mn, a_source).
 
-    paired: 1 where A and B have a type each.
+    paired: 1 if A and B have separate type arguments, else 0.
     """
     words = _format_trivial_arguments(text, value, paired)
     tiler = text.resolve_value(value.get_argument(5 + paired, "mma_tiler_mn"))
-    sizes = [text.parse_number(one) for one in tiler] if isinstance(tiler, tuple) else []
+    sizes = [text.parse_number(size) for size in tiler] if isinstance(tiler, tuple) else []
     element = parse_dtype(text, value.get_argument(0, "a_dtype", "ab_dtype"))
     element = "tf32" if element == "f32" else element
     name = next((name for name in _TRIVIAL if element in _get_kind(name).get_field("a").codes), None)
@@ -167,7 +171,7 @@ def _parse_trivial_umma(text: TermText, value: SyntaxTerm, paired: int) -> AtomM
 
 
 def _format_trivial_arguments(text: TermText, value: SyntaxTerm, paired: int) -> dict[str, str]:
-    """Return the arguments of make_trivial_tiled_mma as written, without omitted ones."""
+    """Return the arguments of make_trivial_tiled_mma as written; omitted ones are left out."""
     first = value.get_argument(0, "a_dtype", "ab_dtype")
     types = {
         "a": first,
@@ -179,11 +183,11 @@ def _format_trivial_arguments(text: TermText, value: SyntaxTerm, paired: int) ->
         "y": value.get_argument(2 + paired, "b_leading_mode"),
         "source": value.get_argument(6 + paired, "a_source"),
     }
-    return {name: text.format_words(text.resolve_value(one)) for name, one in types.items() if one is not None}
+    return {name: text.format_words(text.resolve_value(value)) for name, value in types.items() if value is not None}
 
 
 def _parse_trivial_mma(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
-    """sm90_utils.make_trivial_tiled_mma(a, b, a_major, b_major, acc, atom_layout_mnk, tiler_mn=(64, n)), or that of
+    """Parse make_trivial_tiled_mma of sm90_utils(a, b, a_major, b_major, acc, atom_layout_mnk, tiler_mn=(64, n)), or of
     sm100_utils.
     """
     for paired in (0, 1):

@@ -20,9 +20,9 @@ INSTRUCTION = re.compile(
 )
 _SAYS = {
     "load": "copies a box of a tensor from global to shared memory",
-    "store": "copies a box of shared memory to a tensor in global memory",
-    "reduce": "combines a box of shared memory with a tensor in global memory",
-    "prefetch": "brings a box of a tensor into the L2 cache",
+    "store": "copies a box from shared memory to a tensor in global memory",
+    "reduce": "reduces a box of shared memory into a tensor in global memory",
+    "prefetch": "prefetches a box of a tensor into the L2 cache",
 }
 _SASS = {"LDG": "load", "STG": "store", "REDG": "reduce", "PF": "prefetch"}
 _ATOM = {"LOAD": "load", "STORE": "store", "REDUCE_ADD": "reduce"}
@@ -36,11 +36,11 @@ PASTE = (
     " arrays, make_tma_copy(…) with its layout, or Triton's make_tensor_descriptor(…)."
 )
 _MADE = re.compile(r"[tT]ensor_?[mM]ap_?[eE]ncode|make_(?:tiled_)?tma|make_tensor_desc|TensorDescriptor\b")
-_MOST = 64  # instructions of one text
+_MOST = 64  # instructions per text
 
 
 def describe_tma(match: re.Match[str]) -> tuple[str, str, str]:
-    """Describe a TMA instruction: (its name, load, store, reduce or prefetch, its dimensions as 2D, or "")."""
+    """Return (name, load | store | reduce | prefetch, dimensions such as "2D" or "") of a TMA instruction."""
     if match["sass"]:
         rank = re.search(r"\.(\d)D", match["suffixes"])
         return f"UTMA{match['sass']}{match['suffixes']}", _SASS[match["sass"]], f"{rank[1]}D" if rank else ""
@@ -58,9 +58,9 @@ def describe_tma(match: re.Match[str]) -> tuple[str, str, str]:
 
 
 def recognise_tma(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise the TMA instructions of a text: one meaning for all of them, or none."""
+    """Return one meaning for all TMA instructions of a text; () if there are none."""
     if _MADE.search(text):
-        return ()  # by the map that is there
+        return ()  # recognised by its tensor map instead
     descriptions = [describe_tma(match) for match, _ in zip(INSTRUCTION.finditer(text), range(_MOST), strict=False)]
     if not descriptions:
         return ()
@@ -70,5 +70,5 @@ def recognise_tma(text: str) -> tuple[TextMeaning, ...]:
     of = f"a tensor of {size[0]} dimension{'s' if size[0] != '1' else ''}" if size else "a tensor"
     about = f"{name} {_SAYS[way].replace('a tensor', of)}, by TMA."
     facts = {"topic": "tma", "name": name, "operation": way}
-    newer = [f"{one.since} {one.does}" for one in filter(None, [find_newer_form(text)])]
+    newer = [f"{form.since} {form.does}" for form in filter(None, [find_newer_form(text)])]
     return (TextMeaning("topic", f"TMA: {name}{more}", facts, (*newer, about, NEEDED, PASTE)),)

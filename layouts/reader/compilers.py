@@ -1,7 +1,7 @@
 """Names of instructions in compilers: MLIR's nvvm and nvgpu, LLVM's intrinsics, TVM's and TileLang's ptx_mma and T.ptx.
 
 Sources: LLVM, IntrinsicsNVVM.td (which types a name holds), NVVMOps.td, NVGPUOps.td; TVM, tirx op ptx_mma. The majors
-of nvvm.wgmma are not told: its `row` of B changed its meaning between releases.
+of nvvm.wgmma are left open: the meaning of `row` for B changed between releases.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from lanescope.ptx import short_names
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader.meaning import TextMeaning, make_instruction_meaning
 
-_MOST = 64  # of one text
-_NEAR = 1200  # characters of one operation
+_MOST = 64  # names per text
+_NEAR = 1200  # characters per operation
 _INTRINSIC = re.compile(r"llvm[._]nvvm[._](?P<name>(?:ldmatrix|stmatrix|mma|wmma)[.\w:]{4,120})")
 _OPERATION = re.compile(
     r"\"?(?<![\w.])(?P<op>nvvm\.wgmma\.mma_async|nvvm\.mma\.(?:sp\.)?sync|(?:nvgpu|gpu)\.mma\.(?:sp\.)?sync|nvvm\.ldmatrix"
@@ -27,7 +27,7 @@ _CALL = re.compile(r"(?<!\w)(?P<op>ptx_mma(?:_sp)?|ptx_legacy\.mma(?:_sp)?|ptx_w
 _SPELLED = re.compile(
     r"(?<!\w)ptx(?P<dot>\.|\[f?[\"'])(?P<name>(?:mma|wgmma|ldmatrix|stmatrix|wmma|tcgen05)\.[\w.:]{6,160})"
 )
-_NAMES = {  # of types, as TVM, MLIR and LLVM call them → PTX's
+_NAMES = {  # types as TVM, MLIR and LLVM call them → PTX's
     **{name: ptx for name, ptx in ELEMENT_NAMES.items() if name != "fp8_t"},  # which may be either
     **{f"float8_{form}": form for form in ("e4m3", "e5m2")},
     **{f"{form}_float8": form for form in ("e4m3", "e5m2")},
@@ -41,9 +41,9 @@ _SUMS = {"bf16": "f32", "tf32": "f32", "f64": "f64", **dict.fromkeys(("s8", "u8"
 
 
 def recognise_compiler_names(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise the instructions that a text names in a compiler's terms.
+    """Return the instructions that a text names as a compiler does.
 
-    LayoutError if a name matches no instruction and no other name does.
+    Raises LayoutError if no name matches an instruction.
     """
     instructions, open_, wrong = _list_instructions(text)
     if open_:
@@ -69,7 +69,7 @@ def recognise_compiler_names(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _list_instructions(text: str) -> tuple[list[Instruction], list[Instruction], str]:
-    """Return (instructions that are determined, candidates of an ambiguous name, the first name without any)."""
+    """Return (determined instructions, candidates of an ambiguous name, the first name without an instruction)."""
     instructions: list[Instruction] = []
     open_: list[Instruction] = []
     wrong = ""
@@ -87,10 +87,12 @@ def _list_instructions(text: str) -> tuple[list[Instruction], list[Instruction],
 
 
 def _list_spellings(text: str) -> Iterator[list[str]]:
-    """Yield the possible PTX opcodes of each name in a text, in order."""
+    """Yield the possible PTX opcodes of each name, in the order of the text."""
     places = []
-    for pattern, said in ((_INTRINSIC, _parse_intrinsic), (_CALL, _parse_call), (_SPELLED, _parse_python_ptx)):
-        places += [(match.start(), said(match)) for match, _ in zip(pattern.finditer(text), range(_MOST), strict=False)]
+    for pattern, parse in ((_INTRINSIC, _parse_intrinsic), (_CALL, _parse_call), (_SPELLED, _parse_python_ptx)):
+        places += [
+            (match.start(), parse(match)) for match, _ in zip(pattern.finditer(text), range(_MOST), strict=False)
+        ]
     if "nv" in text or "gpu." in text:
         for match, _ in zip(_OPERATION.finditer(text), range(_MOST), strict=False):
             places.append(
@@ -140,7 +142,7 @@ def _parse_mma(words: list[str]) -> list[str]:
 def _parse_types(types: list[str]) -> str:
     """Parse the types D, A, B, C in an intrinsic's name.
 
-    The name has all four; or those of D and C for f16; or those of A and B if they differ; or one type for both.
+    The name has all four, D and C for f16, A and B if they differ, or one type for both.
     """
     if len(types) == 4:
         return ".".join(types)
@@ -172,7 +174,7 @@ def _parse_shape(text: str) -> str:
 
 
 def _parse_element(text: str) -> str:
-    """Parse the element type of the last vector or scalar of a type's text; "" if it names none."""
+    """Return the element type of the last vector or scalar type in a text; "" if there is none."""
     elements = re.findall(r"(?:(?<=x)|(?<![\w.]))(bf16|tf32|f8E4M3FN|f8E5M2|f16|f32|f64|i32|i8|i4)\b", text)
     return _NAMES[elements[-1]] if elements else ""
 
@@ -235,7 +237,7 @@ def _parse_nvvm_product(rest: str) -> _Product | None:
 
 
 def _parse_move(op: str, rest: str) -> list[str]:
-    """Parse ldmatrix and stmatrix: how many matrices, transposed or not; 16-bit elements if no other type is named."""
+    """Parse ldmatrix and stmatrix: number of matrices, transposed or not; 16-bit elements unless a type is named."""
     first = rest[: rest.find("\n%") if "\n%" in rest else len(rest)]
     count = re.search(r"\b(?:num|numTiles) ?= ?(\d)", first)
     match = re.match(r"[ ]?(%[\w.]+(?: ?, ?%[\w.#]+)*)", first)

@@ -1,4 +1,4 @@
-"""Describe the atom in each arm of std::conditional_t."""
+"""Describe the atom in each branch of std::conditional_t."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from lanescope.reader.meaning import TextMeaning
 from lanescope.reader.terms import SyntaxTerm, TermText
 
 _CONDITIONAL = re.compile(r"(?<![\w.])(?:std::|cute::|cuda::std::)?conditional(?:_t)?\s*<")
-_MOST = 8  # conditionals of one text
+_MOST = 8  # conditionals per text
 _DEEPEST = 4
-_LONGEST = 80  # characters of an arm or a condition
+_LONGEST = 80  # characters of a branch or a condition
 _CHOSEN = ("instruction", "tiled_mma", "tiled_copy", "layout")
 
 
 def add_conditionals(text: str, meanings: list[TextMeaning]) -> list[TextMeaning]:
-    """Add to the meanings of a text the atoms that its open conditionals choose between."""
+    """Return the meanings with the atoms that the text's undecided conditionals choose between."""
     if "conditional" not in text or not _CONDITIONAL.search(text):
         return meanings
     home = terms.make_term_text(text)
@@ -46,7 +46,7 @@ def _add_notices(meaning: TextMeaning, notices: tuple[str, ...]) -> TextMeaning:
 
 
 def _describe_arms(home: TermText, term: SyntaxTerm, before: str, depth: int = 0) -> Iterator[str]:
-    """Yield a sentence for each arm: the condition, the type, and its instruction if it is an atom."""
+    """Yield a sentence for each branch: the condition, the type, and the instruction if it is an atom."""
     angle = term.angle or ()
     written = _split_arguments(home.text[slice(*term.span)])
     if len(angle) != 3 or len(written) != 3 or depth > _DEEPEST:
@@ -62,7 +62,7 @@ def _describe_arms(home: TermText, term: SyntaxTerm, before: str, depth: int = 0
 
 
 def _describe_arm_atom(home: TermText, value: Any, name: str) -> str:
-    """Describe an arm of a conditional: the atom that its name means, and its instruction; "" for any other type."""
+    """Describe a branch of a conditional: its atom and the atom's instruction; "" if the type is not an atom."""
     atom = atoms.parse_atom(home, value)
     if atom is None or not atom.found:
         return ""
@@ -71,6 +71,6 @@ def _describe_arm_atom(home: TermText, value: Any, name: str) -> str:
 
 
 def _split_arguments(text: str) -> list[str]:
-    """Split the arguments of the first <…> of a text; [] if it does not end."""
+    """Return the arguments of the first <…> in a text; [] if it is not closed."""
     places, end = split_list(text, text.find("<") + 1)
     return [text[first:past] for first, past in places] if text[end : end + 1] == ">" else []

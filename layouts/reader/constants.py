@@ -1,7 +1,7 @@
-"""Constants that CuTe code computes, if their arguments are known.
+"""Evaluate constants of CuTe code whose arguments are known.
 
-get, size, shape and select of tuples and layouts, members such as Shape_MNK, conditionals, comparisons, sizeof, and
-subscripts of Python.
+These are get, size, shape and select of tuples and layouts, members such as Shape_MNK, conditionals, comparisons,
+sizeof, and Python subscripts.
 """
 
 from __future__ import annotations
@@ -48,12 +48,14 @@ def parse_items(home: TermText, value: Value) -> tuple[Value, ...] | None:
     return None
 
 
-# what else has a shape: tensors (`tensors.py`)
+# parsers of other values with a shape: tensors (`tensors.py`)
 SHAPES: list[Callable[[TermText, Value], Any]] = []
 
 
 def parse_shape(home: TermText, value: Value) -> Any:
-    """Return the nested shape of a tuple, a layout, a tensor or a number, symbols by their words; None for others."""
+    """Return the nested shape of a tuple, a layout, a tensor or a number, with symbols as text; None for other
+    values.
+    """
     shape = parse_own_shape(home, value)
     if shape is None:
         shape = next((found for parse in SHAPES if (found := parse(home, value)) is not None), None)
@@ -72,13 +74,13 @@ def parse_own_shape(home: TermText, value: Value) -> Any:
 
 
 def _list_numbers(home: TermText, term: SyntaxTerm) -> list[int] | None:
-    """Return the numbers in the angle brackets of a call; None where one is open."""
-    numbers = [home.parse_number(one) for one in term.angle or ()]
+    """Return the numbers in the angle brackets of a call; None if one is unknown."""
+    numbers = [home.parse_number(argument) for argument in term.angle or ()]
     return None if None in numbers else [number for number in numbers if number is not None]
 
 
 def _get_mode(value: Any, path: list[int]) -> Any:
-    """Return the mode of a nested tuple that a path of numbers leads to; None where it has none."""
+    """Return the mode of a nested tuple at a path of indices; None if there is none."""
     for at in path:
         if isinstance(value, tuple):
             if not 0 <= at < len(value):
@@ -95,7 +97,7 @@ def _get_argument(term: SyntaxTerm) -> Value:
 
 
 def _reduce_get(home: TermText, term: SyntaxTerm) -> Value:
-    """get<0>(Shape<_16,_8>{}), get<1,0>(…)"""
+    """Evaluate get<0>(Shape<_16,_8>{}) and get<1,0>(…)."""
     path, value = _list_numbers(home, term), _get_argument(term)
     if not path or value is None:
         return None
@@ -108,24 +110,24 @@ def _reduce_get(home: TermText, term: SyntaxTerm) -> Value:
 
 
 def _reduce_size(home: TermText, term: SyntaxTerm) -> Value:
-    """size(…), size<0>(…) of tuples and layouts."""
+    """Evaluate size(…) and size<0>(…) of tuples and layouts."""
     mode = _get_shape_mode(home, term)
     return _compute_size(mode)
 
 
 def _reduce_shape(home: TermText, term: SyntaxTerm) -> Value:
-    """shape(…), shape<0>(…); layout.shape in Python."""
+    """Evaluate shape(…), shape<0>(…), and Python's layout.shape."""
     member = home.python and term.owner is not None and term.args is None
     mode = parse_shape(home, term.owner) if member else _get_shape_mode(home, term)
     return mode if _is_known(mode) else None
 
 
 def _get_shape_mode(home: TermText, term: SyntaxTerm) -> Any:
-    """Return the shape of an argument, or of one of its modes: of <…> in C++, of mode=[…] in Python."""
+    """Return the shape of an argument, or of the mode that <…> (C++) or mode=[…] (Python) selects."""
     path, value = _list_numbers(home, term), _get_argument(term)
-    if "mode" in term.given:
-        mode = home.resolve_value(term.given["mode"])
-        numbers = [home.parse_number(one) for one in mode] if isinstance(mode, tuple) else [home.parse_number(mode)]
+    if "mode" in term.keywords:
+        mode = home.resolve_value(term.keywords["mode"])
+        numbers = [home.parse_number(index) for index in mode] if isinstance(mode, tuple) else [home.parse_number(mode)]
         path = None if None in numbers else [number for number in numbers if number is not None]
     if path is None or value is None:
         return None
@@ -141,7 +143,7 @@ def _compute_size(shape: Any) -> int | None:
 
 
 def _reduce_select(home: TermText, term: SyntaxTerm) -> Value:
-    """select<0,2>(…), take<0,2>(…)"""
+    """Evaluate select<0,2>(…) and take<0,2>(…)."""
     path, value = _list_numbers(home, term), _get_argument(term)
     items = parse_items(home, value) if value is not None else None
     if not path or items is None:
@@ -152,7 +154,7 @@ def _reduce_select(home: TermText, term: SyntaxTerm) -> Value:
 
 
 def _reduce_append(home: TermText, term: SyntaxTerm) -> Value:
-    """append(tuple, item): one more mode."""
+    """Evaluate append(tuple, item), which adds a mode."""
     args = term.args or ()
     items = parse_items(home, args[0]) if len(args) == 2 and not term.angle else None
     return (*items, args[1]) if items is not None else None
@@ -179,7 +181,7 @@ def _reduce_least(home: TermText, term: SyntaxTerm) -> Value:
 
 
 def _reduce_division(home: TermText, term: SyntaxTerm) -> Value:
-    """ceil_div(a, b), round_up(a, b), round_down(a, b) of positive numbers."""
+    """Evaluate ceil_div(a, b), round_up(a, b) and round_down(a, b) of positive numbers."""
     if len(term.args or ()) != 2:
         return None
     a, b = (home.parse_number(argument) for argument in term.args or ())
@@ -189,13 +191,13 @@ def _reduce_division(home: TermText, term: SyntaxTerm) -> Value:
 
 
 def _reduce_choice(home: TermText, term: SyntaxTerm) -> Value:
-    """a ? b : c"""
+    """Evaluate a ? b : c."""
     args = term.args or ()
     return _choose(home, args) if len(args) == 3 else None
 
 
 def _reduce_conditional(home: TermText, term: SyntaxTerm) -> Value:
-    """std::conditional_t<a, b, c>"""
+    """Evaluate std::conditional_t<a, b, c>."""
     return _choose(home, term.angle or ()) if len(term.angle or ()) == 3 else None
 
 
@@ -205,7 +207,7 @@ def _choose(home: TermText, parts: tuple[Value, ...]) -> Value:
 
 
 def parse_condition(home: TermText, value: Value, depth: int = 0) -> bool | None:
-    """Return the truth of a condition; None if it is open."""
+    """Return whether a condition is true; None if unknown."""
     value = home.resolve_value(value)
     if isinstance(value, SyntaxTerm) and value.name.lower() in ("true", "false"):
         return value.name.lower() == "true"
@@ -217,7 +219,7 @@ def parse_condition(home: TermText, value: Value, depth: int = 0) -> bool | None
 
 
 def _reduce_logic(home: TermText, term: SyntaxTerm) -> Value:
-    """a && b, a || b: known if one side decides."""
+    """Evaluate a && b and a || b, which one known side may decide."""
     sides = [parse_condition(home, argument) for argument in term.args or ()]
     decides = term.path == "||"
     if decides in sides:
@@ -233,17 +235,17 @@ def _reduce_comparison(home: TermText, term: SyntaxTerm) -> Value:
 
 
 def _reduce_same_type(home: TermText, term: SyntaxTerm) -> Value:
-    """std::is_same_v<A, B>, of element types by their usual names; is_same<A, B>::value."""
+    """Evaluate std::is_same_v<A, B> and is_same<A, B>::value of element types."""
     value = term.owner if term.name == "value" else term
     angle = value.angle if isinstance(value, SyntaxTerm) else None
     if not angle or len(angle) != 2:
         return None
-    names = [home.find_name(one) for one in angle]
+    names = [home.find_name(argument) for argument in angle]
     kinds = [_ELEMENTS.get(name, "") for name in names]
     return int(kinds[0] == kinds[1]) if all(kinds) else None
 
 
-_ELEMENTS = {  # the types of cutlass/numeric_types.h, each a type of its own
+_ELEMENTS = {  # types of cutlass/numeric_types.h, all different
     name: name
     for name in (
         "half_t bfloat16_t tfloat32_t float double float_e4m3_t float_e5m2_t int8_t uint8_t int uint4b_t int4b_t"
@@ -252,7 +254,7 @@ _ELEMENTS = {  # the types of cutlass/numeric_types.h, each a type of its own
 
 
 def _reduce_sizeof(home: TermText, term: SyntaxTerm) -> Value:
-    """sizeof(T), sizeof_bits_v<T>, sizeof_bits<T>::value"""
+    """Evaluate sizeof(T), sizeof_bits_v<T> and sizeof_bits<T>::value."""
     value = term.owner if term.name == "value" else term
     if not isinstance(value, SyntaxTerm) or len(value.inside) != 1:
         return None
@@ -263,7 +265,7 @@ def _reduce_sizeof(home: TermText, term: SyntaxTerm) -> Value:
 
 
 def _reduce_value(home: TermText, term: SyntaxTerm) -> Value:
-    """X::value: of a number as a type, of sizeof_bits and is_same."""
+    """Evaluate X::value of a constant's type, sizeof_bits or is_same."""
     owner = term.owner
     if not isinstance(owner, SyntaxTerm):
         return owner if isinstance(owner, int) else None
@@ -273,13 +275,13 @@ def _reduce_value(home: TermText, term: SyntaxTerm) -> Value:
 
 
 def _reduce_width(home: TermText, term: SyntaxTerm) -> Value:
-    """dtype.width of the DSL's element types."""
+    """Evaluate dtype.width of the DSL's element types."""
     name = home.find_name(term.owner) if home.python and term.owner is not None else ""
     return find_element_bits(name) or None
 
 
 def _reduce_subscript(home: TermText, term: SyntaxTerm) -> Value:
-    """x[0] of a tuple."""
+    """Evaluate x[0] of a tuple."""
     args = term.args or ()
     items = parse_items(home, args[0]) if len(args) == 2 else None
     at = home.parse_number(args[1]) if items is not None else None
@@ -289,7 +291,7 @@ def _reduce_subscript(home: TermText, term: SyntaxTerm) -> Value:
 
 
 def _reduce_product(home: TermText, term: SyntaxTerm) -> Value:
-    """product_each(shape): the size of each mode."""
+    """Evaluate product_each(shape), the size of each mode."""
     shape = parse_shape(home, _get_argument(term))
     if not isinstance(shape, tuple) or not _is_known(shape):
         return None
@@ -297,17 +299,17 @@ def _reduce_product(home: TermText, term: SyntaxTerm) -> Value:
 
 
 def _reduce_static(home: TermText, term: SyntaxTerm) -> Value:
-    """CUTE_STATIC_V(x): x as a constant."""
+    """Evaluate CUTE_STATIC_V(x), x as a constant."""
     return home.parse_number(_get_argument(term))
 
 
 def _reduce_warp(home: TermText, term: SyntaxTerm) -> Value:
-    """cute.arch.WARP_SIZE"""
+    """Evaluate cute.arch.WARP_SIZE."""
     return 32 if isinstance(term.owner, SyntaxTerm) and term.owner.name == "arch" else None
 
 
 def _reduce_threads(home: TermText, term: SyntaxTerm) -> Value:
-    """cutlass::NumThreadsPerWarp"""
+    """Evaluate cutlass::NumThreadsPerWarp."""
     owner = term.owner
     return _THREADS[term.name] if isinstance(owner, SyntaxTerm) and owner.name == "cutlass" else None
 

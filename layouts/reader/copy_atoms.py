@@ -18,9 +18,9 @@ _ASYNC = re.compile(r"SM80_CP_ASYNC_CACHE(?:ALWAYS|GLOBAL)(?:_ZFILL)?")
 
 @dataclass(frozen=True, slots=True)
 class CopyAtomMeaning:
-    """A copy atom: PTX, universal or cp.async; bits per access and per element; None for what is open.
+    """A copy atom (PTX, universal or cp.async), with the bits of an access and of an element; None if unknown.
 
-    vectorizes: whether `bits` is a maximum, reduced to what the layouts allow.
+    vectorizes: whether `bits` is a maximum that the layouts may reduce.
     """
 
     atom: str | None
@@ -42,7 +42,7 @@ def parse_copy_atom(home: TermText, value: Any) -> CopyAtomMeaning | None:
             return None
         element = find_element_bits(home.find_name(arguments[1])) if len(arguments) > 1 else None
         inner = _parse_copy_operation(home, arguments[0], element)
-        bits = home.parse_number(value.given["num_bits_per_copy"]) if "num_bits_per_copy" in value.given else None
+        bits = home.parse_number(value.keywords["num_bits_per_copy"]) if "num_bits_per_copy" in value.keywords else None
         if inner is None:
             return CopyAtomMeaning(None, bits, element)
         return replace(inner, element_bits=element, bits=bits or inner.bits)
@@ -68,7 +68,7 @@ def _parse_copy_operation(home: TermText, value: Any, element: int | None) -> Co
 
 
 def _find_type_bits(home: TermText, value: Any) -> int | None:
-    """Return the bits of the type that one access moves: uint128_t, int, uint_bit_t<128>."""
+    """Return the bits of an access type such as uint128_t, int or uint_bit_t<128>."""
     meant = home.resolve_value(value)
     if isinstance(meant, SyntaxTerm) and meant.name in ("uint_bit_t", "uint_byte_t") and meant.angle:
         number = home.parse_number(meant.angle[0])
@@ -88,7 +88,7 @@ def _parse_vectorizing_copy(home: TermText, name: str, angle: Any, element: int 
 
 
 def _parse_instruction_copy(home: TermText, value: SyntaxTerm, element: int | None) -> CopyAtomMeaning | None:
-    """Return the load or store of an atom: SM75_U32x4_LDSM_N, LdMatrix8x8x16bOp(…)."""
+    """Return the load or store atom of SM75_U32x4_LDSM_N, LdMatrix8x8x16bOp(…) and the like."""
     atom = atoms.parse_atom(home, value)
     if atom is None or not atom.found or atom.found[0].family.multiplies:
         return None

@@ -1,4 +1,4 @@
-"""Split maps from (thread, value) to a tile's elements into thread and value layouts, if they are such a product."""
+"""Split maps from (thread, value) to a tile's elements into a thread layout and a value layout, where possible."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lanescope.reader import shapes
 
 
 def list_mode_sizes(shape: Any, rank: int = 2) -> list[Any]:
-    """Return the sizes of a shape's modes, at least two or `rank`."""
+    """Return the sizes of a shape's modes, padded to `rank` or at least two."""
     modes = list(shape) if isinstance(shape, tuple) else [shape]
     sizes = [shapes.compute_size(mode) for mode in modes]
     return [*sizes, *[1] * (rank - len(sizes))]
@@ -18,7 +18,9 @@ def list_mode_sizes(shape: Any, rank: int = 2) -> list[Any]:
 def invert_map(
     tv: shapes.SymbolicLayout, sizes: list[int]
 ) -> tuple[shapes.SymbolicLayout, shapes.SymbolicLayout] | None:
-    """Invert a map (id → coordinate) into thread and value layouts (coordinate → id), if it is such a product."""
+    """Invert a map (id → coordinate) into thread and value layouts (coordinate → id); None if it is not such a
+    product.
+    """
     val = _invert_mode(tv.shape[1], tv.stride[1], sizes[0], (1, 1))
     if val is None:
         return None
@@ -30,7 +32,7 @@ def invert_map(
 
 
 def _invert_mode(shape: Any, stride: Any, height: int, box: tuple[int, ...]) -> shapes.SymbolicLayout | None:
-    """Invert one mode of the map: each axis's digits from the lowest, `box` elements apart."""
+    """Invert one mode of the map: the digits of each axis from the lowest, `box` elements apart."""
     down: list[tuple[int, int, int]] = []
     across: list[tuple[int, int, int]] = []
     step = 1

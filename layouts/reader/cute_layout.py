@@ -22,16 +22,16 @@ from lanescope.reader import atom_traits, labelled_layouts
 from lanescope.reader.meaning import TextMeaning, make_instruction_meaning
 
 _LOOKS = re.compile(r"\s*(?:(?:Swizzle|Sw|S)\s*<|smem_ptr|\(|_?\d+\s*:\s*_?\d)")
-_HALVES = re.compile(r"\s*([0-9a-fA-F]+)\s*:\s*([0-9a-fA-F]+)\s*")  # may be hi:lo of a word as well
+_HALVES = re.compile(r"\s*([0-9a-fA-F]+)\s*:\s*([0-9a-fA-F]+)\s*")  # may also be hi:lo of a word
 _TV = re.compile(r"(?:^|[^a-z])(?:Layout_?([ABC])_?TV|([ABC])Layout|TV[ _]?[Ll]ayout[ _]?([ABC]))\b")
 _OF_THREADS = re.compile(r"(?:^|[^a-z])(?:TV_?Layout|Layout_TV)\b|\btv_layout|\blayout_tv")
 _OF_COPIES = ("SrcLayout", "DstLayout", "RefLayout")  # (thread, value) → bit, in Copy_Traits
-_THREADS = re.compile(r"Thr_?ID")  # which threads take part: it says least of an atom
-_OF_OTHERS = re.compile(  # what prints and makes layouts of its own
+_THREADS = re.compile(r"Thr_?ID")  # which threads take part: the least specific part of an atom
+_OF_OTHERS = re.compile(  # code that prints or makes layouts
     r"Thr[ _]?Layout[ _]?VMNK|Permutation[ _]?MNK|Tiler[ _]?MN|TiledCopy|TiledM(?:MA|ma)|make_tiled_|tile_to_\w*shape"
     r"|make_tma|#ttg|#triton|#linear|!ttg|Layout_(?:K|MN)_\w+(?!\w|\s*[=:]\s*(?:Sw?<|smem_ptr|\())|\bcomposition\s*\("
 )
-# A comment behind a layout, or the mark that a tensor's values follow; print_tensor: the layout, a colon, the values.
+# A comment behind a layout, or the mark before a tensor's values. print_tensor: the layout, a colon, the values.
 _NOTE = re.compile(r"\s*(?:(?://|#)[^\n]*|[:;,])\s*\Z")
 _VALUES = re.compile(r"([\d)])[ \t]*:[ \t]*(?=\n(?!\s*\())")
 _KNOWN = re.compile(
@@ -41,12 +41,12 @@ _OF_POINTERS = re.compile(r"(?<!\w)(?:Sw?|o|0x[0-9a-fA-F]+|\d+b)(?!\w)")
 _WORDS = re.compile(r"[A-Za-z]{3,}")
 _KEYWORD = re.compile(r"(make_layout\(\s*)shape\s*=\s*")
 _COORDINATES = re.compile(r"\d@\d")
-_MOST_LISTED, _MOST_SHIFTS = 1 << 20, 64  # elements that a stage spans, and stages that begin inside it
-_WHOLE = 8  # hex digits of a half that is not a size
+_MOST_LISTED, _MOST_SHIFTS = 1 << 20, 64  # elements per stage, and stages that begin inside one
+_WHOLE = 8  # hex digits from which a half is not a size
 
 
 def recognise_layouts(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise the layouts that a text spells or prints; LayoutError if it resembles a layout but is not valid."""
+    """Return the layouts that a text spells or prints. LayoutError if it resembles a layout but is not valid."""
     text = _KEYWORD.sub(r"\1", text)
     if len(text) <= cute.LONGEST:
         text = _VALUES.sub(r"\1", text, count=1)
@@ -76,7 +76,7 @@ def _refuse_coordinates(text: str) -> None:
 
 
 def _parse_first_layout(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise the layout that a sentence begins with; () if it begins with a ratio or a parenthesis."""
+    """Return the layout at the beginning of a sentence; () if that is a ratio or a parenthesis."""
     head = text[: labelled_layouts.find_pair_end(text) + 1]
     if not head or re.search("[A-Za-z]", _OF_POINTERS.sub("", _KNOWN.sub("", head))):
         return ()
@@ -84,9 +84,9 @@ def _parse_first_layout(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _parse_single_layout(text: str, sure: bool, worded: bool) -> tuple[TextMeaning, ...]:
-    """Recognise a layout that is the whole text, or all before a comment.
+    """Return the layout that is the whole text, or all of it before a comment.
 
-    LayoutError if it is not valid, unless words after one of its lines explain that.
+    LayoutError if it is not valid, unless other words follow on one of its lines.
     """
     first, _, rest = text.strip().partition("\n")
     if rest and ":" in first:
@@ -102,7 +102,7 @@ def _parse_single_layout(text: str, sure: bool, worded: bool) -> tuple[TextMeani
 
 
 def _parse_several_layouts(text: str, layouts: list[labelled_layouts.LabelledLayout]) -> tuple[TextMeaning, ...]:
-    """Recognise the layouts of a text's lines or code: faulty ones first, those least specific to an atom last."""
+    """Return the layouts of a text's lines or code: faulty ones first, the least specific to an atom last."""
     if not layouts or _OF_OTHERS.search(text):
         return ()
     each = dict.fromkeys((entry.label, entry.layout) for entry in layouts)
@@ -124,13 +124,13 @@ def _parse_several_layouts(text: str, layouts: list[labelled_layouts.LabelledLay
 
 
 def _list_omitted_layouts(label: str, layout: cute.CuteLayout) -> tuple[str, ...]:
-    """List the elements of its tile that a thread-value layout omits, unless the layout is an instruction's."""
+    """Return a notice about tile elements that a thread-value layout omits; () if it is an instruction's layout."""
     left = atom_traits.describe_missing(layout, None) if _TV.search(label) else ""
     return (f"{label} {left}",) if left else ()
 
 
 def _make_layout_meanings(layout: cute.CuteLayout, sure: bool, label: str = "") -> tuple[TextMeaning, ...]:
-    """Return what a layout is, and the fragments that match it as (thread, value)."""
+    """Return the meanings of a layout: itself, and the fragments that match it as (thread, value)."""
     named = _TV.search(label)
     letter = next(filter(None, named.groups())).lower() if named else None
     facts = _make_facts(layout, label)
@@ -149,7 +149,9 @@ def _make_layout_meanings(layout: cute.CuteLayout, sure: bool, label: str = "") 
         facts["tv"] = {"operand": letter or fragments[0].facts["operand"], "tile": tile}
     elif letter:
         rows, cols = {"a": "M × K", "b": "N × K", "c": "M × N"}[letter].split(" × ")
-        notices.append(f"A thread-value layout of {letter.upper()}: Shape_MNK says over which {rows} × {cols}.")
+        notices.append(
+            f"A thread-value layout of {letter.upper()}: Shape_MNK gives the sizes of its {rows} × {cols} tile."
+        )
     undetermined = () if layout.unit_bits or letter else ("element_bits",)
     title = f"CuTe layout {layout}" + (f" ({label})" if label else "")
     return (TextMeaning("layout", title, facts, tuple(notices), sure and not letter, undetermined), *fragments)
@@ -174,7 +176,7 @@ def _make_facts(layout: cute.CuteLayout, label: str) -> dict[str, Any]:
 
 
 def _list_stage_notices(layout: cute.CuteLayout, facts: dict[str, Any]) -> list[str]:
-    """Return notices about a layout with several stages."""
+    """Return the notices about a layout with several stages."""
     if facts["stages"] == 1:
         return []
     overlap = describe_stage_overlap(layout, facts["stage_stride"])
@@ -182,9 +184,9 @@ def _list_stage_notices(layout: cute.CuteLayout, facts: dict[str, Any]) -> list[
 
 
 def _find_tile(layout: cute.CuteLayout, fragments: tuple[TextMeaning, ...], letter: str | None) -> list[int] | None:
-    """Find (rows, columns) of the tensor that a thread-value layout covers: M × K, N × K or M × N.
+    """Return (rows, columns) of the tile that a thread-value layout covers: M × K, N × K or M × N.
 
-    The sizes are those of the instructions whose fragment it is, if they agree.
+    The sizes are those of the instructions with this fragment, if they agree.
     """
     tiles = set()
     for fragment in fragments:
@@ -211,9 +213,9 @@ def _make_stage_facts(layout: cute.CuteLayout) -> dict[str, Any]:
 
 
 def describe_stage_overlap(layout: cute.CuteLayout, distance: int | None) -> str:
-    """Describe the overlap of consecutive stages at a distance in elements.
+    """Return a sentence about stages that overlap at a distance in elements.
 
-    "" if no two share an element, also if they interleave, or if there are too many elements to list.
+    Returns "" if no two stages share an element (they may interleave), or if there are too many elements to list.
     """
     *tile, third = [mode.digits for mode in layout.modes]
     leaves = [leaf for mode in tile for leaf in mode]
@@ -225,7 +227,9 @@ def describe_stage_overlap(layout: cute.CuteLayout, distance: int | None) -> str
 
 
 def _shares_elements(leaves: Iterable[tuple[int, int]], span: int, distance: int, stages: int) -> bool:
-    """Return whether a stage with these sizes and strides has an element of a later one. False if too many to list."""
+    """Return whether a stage with these sizes and strides shares an element with a later one; False if too many to
+    list.
+    """
     shifts = range(distance, min(span, distance * stages), distance) if distance else (0,)
     if span > _MOST_LISTED or len(shifts) > _MOST_SHIFTS:
         return False
@@ -239,7 +243,7 @@ def _shares_elements(leaves: Iterable[tuple[int, int]], span: int, distance: int
 
 
 def _coalesce_modes(shape: Any, stride: Any) -> tuple[tuple[tuple[int, int], ...], ...] | None:
-    """Return the digits (size, stride) of the thread and value modes, contiguous neighbours joined, size 1 dropped."""
+    """Return the (size, stride) of the thread and value modes, with contiguous neighbours joined and size 1 dropped."""
     if not isinstance(shape, tuple) or len(shape) != 2:
         return None
     modes = []
@@ -256,7 +260,7 @@ def _coalesce_modes(shape: Any, stride: Any) -> tuple[tuple[tuple[int, int], ...
 
 @lru_cache(maxsize=1)
 def _index_tv_layouts() -> dict[object, dict[str, list[Instruction]]]:
-    """Map each TV layout, as the pages print it and, for B, as CuTe has it, to instructions by operand."""
+    """Map each TV layout (as the pages print it, and for B also as CuTe has it) to instructions by operand."""
     layouts: dict[object, dict[str, list[Instruction]]] = {}
     spelled: dict[tuple[str, bool], object] = {}
     for i in catalog.instructions():
@@ -281,7 +285,7 @@ def _transpose_strides(stride: Any, rows: int, cols: int) -> Any:
 
 
 def _find_fragments(layout: cute.CuteLayout) -> tuple[TextMeaning, ...]:
-    """Find the instructions whose fragment has this TV layout, one entry an operand."""
+    """Return the instructions whose fragment has this TV layout, one entry per operand."""
     if layout.swizzle or layout.unit_bits or layout.offset:
         return ()
     key = _coalesce_modes(layout.shape, layout.stride)

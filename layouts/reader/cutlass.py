@@ -1,7 +1,7 @@
 """Parse the names of CUTLASS's atoms: shape, types and layout determine the PTX instruction.
 
-CUTLASS 4, include/cute/arch/mma_sm*.hpp and copy_sm75, 90, 100.hpp. SM80_16x8x16_F32F16F16F32_TN is D, A, B, C; a GMMA
-atom has D, A and B. Behind are A's and B's layouts, T for row and N for col.
+CUTLASS 4, include/cute/arch/mma_sm*.hpp and copy_sm75, 90, 100.hpp. SM80_16x8x16_F32F16F16F32_TN lists D, A, B, C; a
+GMMA atom lists D, A and B. The suffix has A's and B's layouts: T is row, N is col.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _OPCODES = {"LDSM": "ldmatrix", "STSM": "stmatrix", "MOVM": "movmatrix"}
 _WORDS = {"SATURATE": "satfinite", "XORPOPC": "xor", "ANDPOPC": "and"}
 _SUMS = {"float": "f32", "half_t": "f16"}
 _LAYOUTS = {"T": "row", "N": "col"}
-_TENSOR_MEMORY = re.compile(r"\bSM1[01]\d_(?:MMA|TMEM|UTCCP)\w*")  # read as tcgen05
+_TENSOR_MEMORY = re.compile(r"\bSM1[01]\d_(?:MMA|TMEM|UTCCP)\w*")  # recognised as tcgen05
 SELECTED_N = (256, 192, 128, 96, 64, 32, 16, 8)  # of ss_op_selector and rs_op_selector, without the extended shapes
-_MOST = 64  # atoms of one text
-_WARPGROUP_ROWS = 64  # M of every wgmma; no product of a warp has as many
+_MOST = 64  # atoms per text
+_WARPGROUP_ROWS = 64  # M of every wgmma; no warp-level mma has M = 64
 
 
 def find_atom_instructions(text: str) -> list[Instruction]:
-    """Find the instructions of every atom that a text names, in order.
+    """Return the instructions of every atom in a text, in order.
 
     LayoutError if a named atom has no instruction.
     """
@@ -51,13 +51,13 @@ def find_atom_instructions(text: str) -> list[Instruction]:
 
 
 def _find_named_atoms(text: str) -> tuple[list[Instruction], list[str]]:
-    """Find (the instructions, the names of the atoms) of a text."""
+    """Return (instructions, atom names) of a text."""
     instructions, named = _match_atoms(text)
     if not instructions and named and not _TENSOR_MEMORY.search(text):
         raise LayoutError(
             "unknown_atom",
             f"No PTX instruction has the shape and types of '{catalog.shorten(named[0])}'.",
-            "An atom is read by its name, e.g. SM80_16x8x16_F32F16F16F32_TN.",
+            "Expected a name such as SM80_16x8x16_F32F16F16F32_TN.",
             "text",
         )
     return instructions, named
@@ -77,7 +77,7 @@ def _match_atoms(text: str) -> tuple[list[Instruction], list[str]]:
 
 @lru_cache(maxsize=256)
 def find_wgmma(name: str) -> Instruction | None:
-    """Find the wgmma of an atom's name without template arguments; None for another name."""
+    """Return the wgmma of an atom's name without template arguments; None for other names."""
     if not _WGMMA.fullmatch(name):
         return None
     try:
@@ -89,7 +89,7 @@ def find_wgmma(name: str) -> Instruction | None:
 
 
 def find_warp_shape(name: str) -> tuple[int, int, int] | None:
-    """Find M, N and K in the name of an atom whose operands are a warp's registers; None for another name.
+    """Return M, N and K in the name of an atom whose operands are a warp's registers; None for other names.
 
     >>> find_warp_shape("SM90_16x8x4_F64F64F64F64_TN"), find_warp_shape("SM90_64x128x16_F32BF16BF16_SS")
     ((16, 8, 4), None)
@@ -101,16 +101,18 @@ def find_warp_shape(name: str) -> tuple[int, int, int] | None:
 
 
 def recognise_cutlass_atoms(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise the instruction of every atom in a text, and the majors that its arguments state."""
+    """Return the instruction of every atom in a text, and the majors in its arguments."""
     instructions, named = _find_named_atoms(text)
     if not instructions:
         return ()
     where = "A and B through descriptors" if re.search(r"_SS\b|_SS_", text) else ""
     where = "A in registers, B through a descriptor" if re.search(r"_RS\b|_RS_", text) else where
     by_descriptor = instructions[0].family.by_descriptor and where and len(set(instructions)) == 1
-    said = {tuple(match.groups()) for match in _MAJORS.finditer(text)}
+    layouts = {tuple(match.groups()) for match in _MAJORS.finditer(text)}
     majors = (
-        dict(zip("ab", said.pop(), strict=True)) if len(said) == 1 and instructions[0].family.by_descriptor else None
+        dict(zip("ab", layouts.pop(), strict=True))
+        if len(layouts) == 1 and instructions[0].family.by_descriptor
+        else None
     )
     return make_instruction_meaning(
         instructions,
@@ -125,7 +127,7 @@ class _Name:
     """The product that an atom's name and its template arguments describe.
 
     types: D, A, B and C, or the first of them; spelled: whether the name contains them; words: satfinite, xor, and;
-    scales: types of scale factors; vector: elements per scale factor, 0 if open.
+    scales: types of the scale factors; vector: elements per scale factor, 0 if unknown.
     """
 
     types: list[str]
@@ -167,11 +169,11 @@ class _Name:
 
 
 def _find_products(match: re.Match[str]) -> list[Instruction]:
-    """Find the products with an atom's shape, types, layouts and modifiers."""
+    """Return the products with an atom's shape, types, layouts and modifiers."""
     name = _parse_name(match)
     products = [i for i in catalog.find_products(*(int(match[dim]) for dim in "mnk")) if name.fits(i)]
     full = [i for i in products if any(word.startswith("scale_vec::") for word in i.modifiers)]
-    return full or products  # CUTLASS writes .scale_vec, which PTX lets be left out where there is one
+    return full or products  # CUTLASS writes .scale_vec; PTX makes it optional if only one is legal
 
 
 def _parse_name(match: re.Match[str]) -> _Name:
@@ -180,26 +182,26 @@ def _parse_name(match: re.Match[str]) -> _Name:
     parts = [part.strip() for part in (arguments or "").split(",")]
     sides = next((part for part in ending if re.fullmatch("[TN]{2}", part)), "")
     return _Name(
-        types if types or arguments is None else _list_given_types(parts),
+        types if types or arguments is None else _list_argument_types(parts),
         spelled=bool(match["types"]),
         layouts=tuple(_LAYOUTS[letter] for letter in sides),
         words={_WORDS[part] for part in ending if part in _WORDS},
-        sparse="SPARSE" in text or "GMMA_64" in text,  # GMMA::SPARSE::GMMA_64…, where a dense one is GMMA::MMA_64…
+        sparse="SPARSE" in text or "GMMA_64" in text,  # GMMA::SPARSE::GMMA_64…; dense ones are GMMA::MMA_64…
         scaled="VS" in ending or "BLOCKSCALED" in text,
         scales=[name for name in _GIVEN.findall(arguments or "") if name.startswith("u")],
         vector=next((int(part) for part in parts if part.isdecimal()), 0),
     )
 
 
-def _list_given_types(parts: list[str]) -> list[str]:
-    """Return D, A and B from template arguments, [] if D is not among them."""
+def _list_argument_types(parts: list[str]) -> list[str]:
+    """Return D, A and B from the template arguments; [] without D."""
     d = next((_SUMS[part] for part in parts if part in _SUMS), "")
     known = (_GIVEN.fullmatch(part) for part in parts[:2])
     return [d, *(match[1] for match in known if match)] if d else []
 
 
 def _find_moves(match: re.Match[str]) -> list[Instruction]:
-    """Find the load, store or move of a copy atom."""
+    """Return the loads, stores or moves of a copy atom."""
     opcode, transposed = _OPCODES[match["what"]], match["way"] == "T"
     if match["packed"]:
         word = {"4": "b4x16_p64", "6": "b6x16_p32"}[match["packed"]]
@@ -217,7 +219,7 @@ def _find_moves(match: re.Match[str]) -> list[Instruction]:
         op = next(iter(i.operands.values()))
         if i.family.unpacks or op.element.bits != (16 if bits == 32 else bits):
             continue
-        units_held = op.registers * 32 // bits  # of one thread: how many of the atom's units
+        units_held = op.registers * 32 // bits  # units of the atom per thread
         if units_held == units:
             moves.append(i)
     return moves

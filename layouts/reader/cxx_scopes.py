@@ -1,4 +1,4 @@
-"""The scopes of C++: namespaces, classes, functions and blocks by their braces, templates by their heads."""
+"""Find the scopes of C++: namespaces, classes, functions and blocks by their braces, templates by their heads."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _BUILT_IN = frozenset(
     "int unsigned long short char float double bool auto void size_t uint32_t int32_t uint64_t int64_t uint8_t uint16_t"
     " return else case goto using namespace typename struct class enum union template delete new throw friend".split()
 )
-_LONGEST = 8192  # characters of a statement that defines something
+_LONGEST = 8192  # characters of a definition's statement
 _FIXED = re.compile(r"\b(?:const|constexpr|using|static\s+const)\b")
 _ENUMERATOR = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)")
 
@@ -48,7 +48,7 @@ _ENUMERATOR = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)")
 def index_cxx_scopes(text: str) -> ScopeIndex:
     """Index the scopes of a C++ text and their definitions.
 
-    >>> [(one.kind, one.name) for one in index_cxx_scopes("struct A { void f(int n) { } };").scopes]
+    >>> [(scope.kind, scope.name) for scope in index_cxx_scopes("struct A { void f(int n) { } };").scopes]
     [('text', ''), ('class', 'A'), ('function', 'f')]
     """
     code = blank_matches(_SKIPPED, text)
@@ -62,7 +62,7 @@ def index_cxx_scopes(text: str) -> ScopeIndex:
 
 @dataclass(slots=True)
 class _Scanner:
-    """Scan the braces, parentheses and semicolons of a text.
+    """Scanner for the braces, parentheses and semicolons of a text.
 
     boundary: end of the last statement; depth: of parentheses in the scope; braces: for each open `{` the state before
     it.
@@ -93,10 +93,10 @@ class _Scanner:
             if open_scope is not None:
                 open_scope.end = len(self.code)
         self.end_statement(scope, len(self.code))
-        self.scopes.sort(key=lambda one: (one.start, -one.end))
+        self.scopes.sort(key=lambda scope: (scope.start, -scope.end))
 
     def open_brace(self, scope: Scope, at: int) -> Scope:
-        """Open a scope at a brace, or the braces of a value, which are part of the statement."""
+        """Open a scope at a brace, or skip the braces of a value, which belong to the statement."""
         new_scope = _make_scope(self.code, self.boundary, at, scope, self.depth)
         self.braces.append((new_scope, self.boundary, self.depth))
         if new_scope is None:
@@ -119,7 +119,7 @@ class _Scanner:
             self.end_statement(closed_scope, at)
         closed_scope.end = at + 1
         self.depth = depth
-        # a class and a lambda go on to the `;`; other bodies end their statement
+        # a class and a lambda extend to the `;`; other bodies end their statement
         self.boundary = boundary if depth or closed_scope.kind == "lambda" else at + 1
         if closed_scope.kind in ("lambda", "enum"):
             closed_scope.kind = "function" if closed_scope.kind == "lambda" else "block"
@@ -127,7 +127,7 @@ class _Scanner:
         return closed_scope.parent
 
     def end_statement(self, scope: Scope, at: int) -> None:
-        """Add the definitions of the statement that ends at a place."""
+        """Add the definitions of the statement that ends here."""
         start, self.boundary = self.boundary, at + 1
         for definition, parameters in _list_definitions(self.code, start, at):
             home = scope
@@ -139,7 +139,7 @@ class _Scanner:
 
 
 def _add_enumerators(scope: Scope, code: str, at: int) -> None:
-    """Add the enumerators that have a value to the scope around an enum."""
+    """Add an enum's enumerators with a value to the enclosing scope."""
     assert scope.parent is not None
     for match in _ENUMERATOR.finditer(code, scope.body, at):
         found = Definition(match[1], match.start(1), match.end())
@@ -176,7 +176,7 @@ def _find_assigned(code: str, first: int, at: int) -> re.Match[str] | None:
 
 
 def _parse_template_heads(code: str, first: int, at: int) -> tuple[dict[str, Parameter], int]:
-    """Parse the `template <…>` before a declaration: (its parameters, where the declaration begins)."""
+    """Parse the `template <…>` before a declaration; return (parameters, start of the declaration)."""
     parameters: dict[str, Parameter] = {}
     head = re.compile(r"\s*template\s*<")
     while match := head.match(code, first, at):
@@ -188,7 +188,7 @@ def _parse_template_heads(code: str, first: int, at: int) -> tuple[dict[str, Par
 
 
 def _split_brackets(code: str, first: int, at: int) -> tuple[list[tuple[int, int]], int]:
-    """Split the contents of angle brackets or parentheses at commas: (places, where it ends)."""
+    """Split the contents of angle brackets or parentheses at commas; return (places, end)."""
     items, end = split_list(code, first, at)
     return items if code[slice(*items[-1])].strip() else items[:-1], min(end + 1, at)
 
@@ -204,7 +204,7 @@ def _parse_parameter(code: str, begin: int, past: int, place: int, template: boo
 
 
 def _make_scope(code: str, boundary: int, at: int, parent: Scope, depth: int) -> Scope | None:
-    """Make the scope of a `{`; None if the braces enclose a value."""
+    """Return the scope of a `{`; None if the braces enclose a value."""
     label = re.compile(r"[\s:]*(?:(?:public|private|protected|default)\s*:(?!:))?\s*").match(code, boundary, at)
     first = label.end() if label else boundary
     if lambda_scope := _make_lambda_scope(code, first, at, parent):
@@ -225,7 +225,7 @@ def _make_scope(code: str, boundary: int, at: int, parent: Scope, depth: int) ->
 
 
 def _list_loop_names(code: str, first: int, at: int) -> dict[str, Parameter]:
-    """Return the variables that a for or if declares: their values change."""
+    """Return the variables that a for or if declares; their values change."""
     opened = code.find("(", first, at)
     if opened < 0:
         return {}
@@ -236,7 +236,7 @@ def _list_loop_names(code: str, first: int, at: int) -> dict[str, Parameter]:
 def _make_class_scope(
     code: str, places: tuple[int, int, int], parent: Scope, parameters: dict[str, Parameter], match: re.Match[str]
 ) -> Scope | None:
-    """Make the scope of a class. places: where its template head begins, where it begins, and its brace."""
+    """Return the scope of a class. places: start of the template head, start of the class, and the brace."""
     first, rest, at = places
     head = code[rest:at].lstrip()
     rest = at - len(head)
@@ -257,7 +257,7 @@ def _make_class_scope(
 def _make_function_scope(
     code: str, first: int, rest: int, at: int, parent: Scope, parameters: dict[str, Parameter]
 ) -> Scope | None:
-    """Make the scope of a function's body; None for `T x{…}`."""
+    """Return the scope of a function's body; None for `T x{…}`."""
     opened = code.find("(", rest, at)
     while opened >= 0:
         before = code[rest:opened]
@@ -281,7 +281,7 @@ def _skip_parentheses(code: str, opened: int, at: int) -> int:
 
 
 def _make_lambda_scope(code: str, first: int, at: int, parent: Scope) -> Scope | None:
-    """Make the scope of a lambda's body where a brace begins one."""
+    """Return the scope of a lambda's body; None if the brace does not begin one."""
     bracket = code.rfind("]", first, at)
     if bracket < 0 or not (match := _LAMBDA.match(code, bracket, at)):
         return None
@@ -292,4 +292,6 @@ def _make_lambda_scope(code: str, first: int, at: int, parent: Scope) -> Scope |
         return None
     parsed = (_parse_parameter(code, begin, past, n, template=False) for n, (begin, past) in enumerate(items))
     opened = code.rfind("[", first, bracket)
-    return Scope("lambda", "", opened, at + 1, at + 1, parent, {one.name: one for one in parsed if one})
+    return Scope(
+        "lambda", "", opened, at + 1, at + 1, parent, {parameter.name: parameter for parameter in parsed if parameter}
+    )

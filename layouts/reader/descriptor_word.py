@@ -1,4 +1,4 @@
-"""A 64-bit matrix descriptor, in every spelling of lanescope.descriptor.spelling, or code that builds one."""
+"""Recognise a 64-bit matrix descriptor in any spelling of lanescope.descriptor.spelling, or code that builds one."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _PAIR = re.compile(r"\s*(?:make_uint2\s*\(|[({\[])\s*(?:\w+\s*=\s*)?(?:0[xX])?[0
 _CODE = re.compile(
     r"<<|\buint64_t\s+\w+\s*=|\breturn\b|\bbitfield\b|\b(?:leading|stride)_byte_offset_|\bstart_address_"
 )
-_HINT = re.compile(  # in code that may build a descriptor, and that other code lacks
+_HINT = re.compile(  # only in code that may build a descriptor
     r"desc|gmma|smem|lbo|sbo|swizzle|leading|stride_|layout_type|start_addr|matrix|shared|0x3F{4}\b|bitfield"
     r"|<<=?\s*\(?\s*(?:0x)?(?:16|32|46|49|52|61|62|10|20|2e|31|34|3d|3e)\b|>>\s*\(?\s*(?:0x)?4\b",
     re.I,
 )
-_MOST_MEANT = 1200  # characters of code for which an error says why it is not a descriptor
+_MOST_MEANT = 1200  # characters of code that is short enough for an error about why it is not a descriptor
 _MEANT = re.compile(
     r"\bdesc|_desc\b|gmma|\blbo\b|\bsbo\b|bitfield|_byte_offset|start_addr|0x3F{4}\b"
     r"|<<=?\s*\(?\s*(?:16|32|46|49|52|61|62)\b",
     re.I,
 )
 _NAMED = re.compile(r"desc|gmma|lbo|sbo|bitfield|_offset_|start_addr", re.I)
-# what the members of a descriptor's union are called: CUTLASS, cute/arch/mma_sm90_desc.hpp
+# members of a descriptor's union (CUTLASS, cute/arch/mma_sm90_desc.hpp)
 _MEMBERS = {
     "start": "start_address_?",
     "lbo_bytes": "leading_byte_offset_?",
@@ -51,17 +51,17 @@ _MEMBER_OF = re.compile(
     r"(?<![\w.>])(\w{1,80})(?:\[\w*\])?(?:\.|->)(?:\w{1,80}\.)?"
     r"(?:start_address|leading_byte_offset|stride_byte_offset|layout_type)_?\s*="
 )
-_SHORT = re.compile(r"\s*[0-9a-fA-F]{1,7}\s*:\s*[0-9a-fA-F]{1,7}\s*")  # hi:lo that may be a layout as well
+_SHORT = re.compile(r"\s*[0-9a-fA-F]{1,7}\s*:\s*[0-9a-fA-F]{1,7}\s*")  # hi:lo that may also be a layout
 _PLAIN = re.compile(r"(?:0[xX])?[0-9a-fA-F']+(?:[uU]?[lL]{0,2})")
-_WHOLE = 16  # digits of a word whose zeros are written
-_DIGITS = 9  # hex digits from which digits alone are a word of 64 bits
+_WHOLE = 16  # digits of a word with leading zeros
+_DIGITS = 9  # hex digits without 0x from which a number is a 64-bit word
 RESERVED = find_runs(WGMMA.reserved_mask)
-UNLIKELY = 3  # groups of reserved bits; one or two are what an address does that is not shifted or not masked
+UNLIKELY = 3  # groups of reserved bits; one or two are set if an address is not shifted or not masked
 _OTHER = re.compile(r"(?<![\w.])(?:wg|w)?mma\.|[A-Z]+MMA\b")
 
 
 def recognise_word(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise the word that a text spells or builds; LayoutError if it resembles a word but is not valid."""
+    """Return the word that a text spells or builds. LayoutError if it resembles a word but is not valid."""
     return (
         _recognise_spelled_or_built(text)
         if not printed_words.recognise_bit_field_types(text)
@@ -70,7 +70,7 @@ def recognise_word(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _recognise_descriptor_type(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise the values of a descriptor type that a text makes; if there are none, describe the type."""
+    """Return the values of a descriptor type that a text makes, or else a description of the type."""
     try:
         meanings = (
             _recognise_spelled_or_built(text)
@@ -95,14 +95,14 @@ def _recognise_spelled_or_built(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _is_number(text: str) -> bool:
-    """Return whether a text begins with one number, or with its two halves."""
+    """Return whether a text begins with a number, or with its two halves."""
     digits = re.sub(r"[^0-9a-fA-F]", "", text) if _BARE.fullmatch(text) else ""
     bare = len(digits) >= _DIGITS and any(letter.isdecimal() for letter in digits)
     return bare or bool(_NUMBER.match(text) or (_PAIR.match(text) and ":" not in text))
 
 
 def _read_code(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise the words that code builds; LayoutError for short code about a descriptor that builds none."""
+    """Return the words that code builds. LayoutError for short code about a descriptor that builds none."""
     if not _HINT.search(text):
         return ()
     builds = re.search(r"\breturn\b|[;=]|[A-Za-z_]\w*\s*\(\s*&?\s*[A-Za-z_]", text.strip().rstrip(";"))
@@ -112,7 +112,7 @@ def _read_code(text: str) -> tuple[TextMeaning, ...]:
         if printed := printed_words.recognise_printed_words(text):  # `kernel<<<1, 128>>>: desc_a 0x…`
             return printed
         if len(text) > _MOST_MEANT or not _MEANT.search(text):
-            return ()  # code and prose of something else
+            return ()  # code and prose about other things
         raise
 
 
@@ -131,25 +131,25 @@ def _recognise_spelled(text: str) -> tuple[TextMeaning, ...]:
     result = [printed_words.make_descriptor_meaning(read.word, notices, not (small or short or notices), fits=fits)]
     intended = {note.word for note in read.warnings} - {read.word}
     result += [
-        printed_words.make_descriptor_meaning(word, ("The result in 64-bit arithmetic.",), False)
+        printed_words.make_descriptor_meaning(word, ("Computed in 64-bit arithmetic.",), False)
         for word in sorted(intended)
     ]
     return tuple(result)
 
 
 def _is_strange(word: int) -> bool:
-    """Return whether a word has reserved bits that wgmma's descriptors leave 0."""
+    """Return whether reserved bits of a wgmma descriptor are set in a word."""
     return bool(word & WGMMA.reserved_mask) and get_format_of_word(word).usual
 
 
 def _is_other_value(plain: str, word: int) -> bool:
-    """Return whether a number is an address, a hash or a count."""
+    """Return whether a number is rather an address, a hash or a count."""
     bare = plain.isalnum() and (word >> 32 == 0 or plain[:2].lower() != "0x")
     return is_address_number(word) or (bare and _is_strange(word))
 
 
 def _has_32_bits(text: str, word: int) -> bool:
-    """Return whether a number is the 32 bits of tcgen05.mma's instruction descriptor, or a 32-bit decimal."""
+    """Return whether a number is a 32-bit instruction descriptor of tcgen05.mma, or a 32-bit decimal."""
     if word >> 32 == 0 and instruction_word.recognise_instruction_word(text):
         return True
     plain = text.strip().rstrip(";")
@@ -157,7 +157,7 @@ def _has_32_bits(text: str, word: int) -> bool:
 
 
 def _list_doubts(word: int) -> tuple[str, ...]:
-    """List reasons why a word may not be a complete descriptor."""
+    """Return the reasons why a word may not be a complete descriptor."""
     count = _count_reserved_runs(word)
     if _is_strange(word) and count >= UNLIKELY:
         many = "All" if count == len(RESERVED) else f"{count} of its"
@@ -166,7 +166,9 @@ def _list_doubts(word: int) -> tuple[str, ...]:
             " 0, so this is probably another 64-bit value.",
         )
     if word >> 32 == 0:
-        return ("Bits 32 to 63 are 0: no SBO and no swizzle. A whole descriptor has 64 bits; was the high word lost?",)
+        return (
+            "Bits 32 to 63 are 0: no SBO and no swizzle. A complete descriptor has 64 bits; was the high word lost?",
+        )
     return ()
 
 
@@ -183,8 +185,9 @@ def _recognise_built(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _list_unassigned_fields(text: str, name: str) -> tuple[str, ...]:
-    """Return the fields that a text leaves out which assigns members of one object, and neither declares the object nor
-    sets its whole word. name: the object's, "" if the text has one.
+    """Return the fields that a text does not assign although it assigns others of the same object.
+
+    Returns () if the text declares the object or sets its complete word. name: the object's, "" if the text has one.
 
     >>> _list_unassigned_fields("d.bitfield.start_address_ = a >> 4; d.bitfield.layout_type_ = 1;", "")
     ('lbo_bytes', 'sbo_bytes', 'base_offset')
@@ -203,15 +206,15 @@ def _list_unassigned_fields(text: str, name: str) -> tuple[str, ...]:
 
 
 def _make_built_meaning(text: str, built: BuiltWord, name: str) -> tuple[TextMeaning, ...]:
-    """Describe one word that code builds; name: its variable, if the code builds several."""
+    """Return the meaning of a word that code builds; name: its variable, if the code builds several."""
     if not built.start and built.word >> 32 == 0 and (not _NAMED.search(text) or instruction_word.NAMED.search(text)):
         return ()
     form = get_format_of_word(built.word)
     descriptor = Descriptor(built.word, form)
-    said = descriptor.facts
+    values = descriptor.facts
     amounts = [f.amount for f in WGMMA.fields if f.name != "start_address"]
     unassigned = _list_unassigned_fields(text, name)
-    fields = {amount: None if amount in unassigned else said[amount] for amount in amounts}
+    fields = {amount: None if amount in unassigned else values[amount] for amount in amounts}
     facts = {
         "fields": fields,
         "start": None if "start" in unassigned else built.start or descriptor.start_address,
@@ -229,7 +232,7 @@ def _make_built_meaning(text: str, built: BuiltWord, name: str) -> tuple[TextMea
 
 
 def _summarize_built(built: BuiltWord, fields: dict[str, Any] | None, name: str) -> str:
-    """Summarize a word: its start address if code leaves it open, the fields (None for missing ones), else the word."""
+    """Return a summary of a word: an open start address and the fields (None: missing), else the word."""
     suffix = f" ({name})" if name else ""
     if built.start:
         return f"start address from '{built.start}'{suffix}"

@@ -1,4 +1,4 @@
-"""Operations of cute.nvgpu.warp and .warpgroup, which make atoms in CuTe's Python DSL: the instructions they are.
+"""Find the instructions of cute.nvgpu.warp's and .warpgroup's operations, which make atoms in CuTe's Python DSL.
 
 CUTLASS 4.7, python/CuTeDSL/cutlass/cute/nvgpu (warp, warpgroup); those of tcgen05 are in layouts/reader/umma.py.
 """
@@ -19,8 +19,8 @@ from lanescope.reader import terms
 from lanescope.reader.atom_meaning import AtomMeaning, find_products, parse_dtype, parse_majors, parse_umma
 from lanescope.reader.terms import SyntaxTerm, TermText
 
-_ONE_TYPE = frozenset(("MmaMXF8Op", "MmaMXF4Op", "MmaMXF4NVF4Op"))  # of A and B; a scale's type is behind
-# the types that an operation takes for A and B, as its name says
+_ONE_TYPE = frozenset(("MmaMXF8Op", "MmaMXF4Op", "MmaMXF4NVF4Op"))  # types of A and B; a scale's type follows
+# types that an operation accepts for A and B, by its name
 _FLOAT8 = frozenset({"e4m3", "e5m2"})
 _TYPES: Mapping[str, frozenset[str]] = {
     "MmaF16BF16Op": frozenset({"f16", "bf16"}),
@@ -36,19 +36,21 @@ OPERATION = re.compile(
 
 
 def _list_accepted_instructions(operation: str, found: Iterable[Instruction]) -> list[Instruction]:
-    """Return those instructions whose A and B an operation can have; all for a name that says nothing of types."""
+    """Return the instructions whose A and B an operation accepts; all if the operation's name has no types."""
     types = _TYPES.get(operation)
-    return [one for one in found if types is None or {one.types["a"], one.types["b"]} <= types]
+    return [i for i in found if types is None or {i.types["a"], i.types["b"]} <= types]
 
 
 def _list_arguments(text: TermText, value: SyntaxTerm) -> list[Any]:
-    return [text.resolve_value(argument) for argument in (*(value.args or ()), *(one for _, one in value.named))]
+    return [
+        text.resolve_value(argument) for argument in (*(value.args or ()), *(argument for _, argument in value.named))
+    ]
 
 
 def parse_operation(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
-    """Parse an operation of cute.nvgpu.
+    """Return the atom of an operation of cute.nvgpu.
 
-    For example warp.MmaF16BF16Op(ab, acc, shape), warpgroup.MmaF8Op(a, b, acc, shape, …) or
+    Examples: warp.MmaF16BF16Op(ab, acc, shape), warpgroup.MmaF8Op(a, b, acc, shape, …) or
     warp.LdMatrix8x8x16bOp(transpose, num_matrices).
     """
     if re.match(r"(?:Ld|St)Matrix", value.name):
@@ -61,7 +63,9 @@ def parse_operation(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
     if not warpgroup and "warp" not in value.path and not shape:
         return None
     types = _list_operand_types(value, kinds)
-    if (row := OPERATIONS.get(value.name)) and row.factors:  # the warp's are named as tcgen05's of the same kind
+    if (
+        row := OPERATIONS.get(value.name)
+    ) and row.factors:  # the warp's names are those of tcgen05's operations of the same kind
         found = _find_scaled_products(f"kind::{row.kind}", types["a"], types["b"])
     else:
         sizes = {dim: size for dim, size in zip("mnk", shape, strict=False) if size}
@@ -71,7 +75,7 @@ def parse_operation(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
 
 
 def _parse_types_and_shape(text: TermText, args: list[Any]) -> tuple[list[str], list[int | None]]:
-    """Return the types before an operation's shape, and the shape; None for an open size."""
+    """Return the types before an operation's shape, and the shape (None: unknown size)."""
     kinds: list[str] = []
     for argument in args:
         if isinstance(argument, tuple) and argument:
@@ -82,18 +86,18 @@ def _parse_types_and_shape(text: TermText, args: list[Any]) -> tuple[list[str], 
 
 
 def _list_operand_types(value: SyntaxTerm, kinds: list[str]) -> dict[str, str]:
-    """Return the types of A, B and D in an operation, "" for an open one."""
+    """Return the types of A, B and D in an operation ("": unknown)."""
     if "TF32" in value.name and len(kinds) < 2:
         kinds = ["tf32", "f32"]
     a = b = kinds[0] if kinds else ""
-    if len(kinds) > 2 and value.name not in _ONE_TYPE and "ab_dtype" not in value.given:
+    if len(kinds) > 2 and value.name not in _ONE_TYPE and "ab_dtype" not in value.keywords:
         b = kinds[1]
     d = kinds[-1] if len(kinds) > 1 else "s32" if "I8" in value.name else ""
     return {"a": a, "b": b, "d": d}
 
 
 def _find_scaled_products(kind: str, a: str, b: str) -> list[Instruction]:
-    """Return the dense products with scale factors of a kind; the types are open where they are ""."""
+    """Return the dense block-scaled products of a kind; "" matches any type."""
     return [
         i
         for i in catalog.instructions()
@@ -107,9 +111,11 @@ def _find_scaled_products(kind: str, a: str, b: str) -> list[Instruction]:
 
 @dataclass(frozen=True, slots=True)
 class _MoveOperation:
-    """What an operation that moves matrices takes. shape, bits: of the instruction's matrix, each of which is `each` of
-    the operation's; turned: its transpose, None for either; unpacks: the unpack_bits it takes; older: whether releases
-    before CUTLASS 4.4 had it, with num_matrices alone.
+    """Arguments that an operation that moves matrices accepts.
+
+    shape, bits: of the instruction's matrix; each: matrices of the operation per instruction's matrix; turned: the
+    legal value of transpose, None for both; unpacks: legal values of unpack_bits; older: whether releases before
+    CUTLASS 4.4 had the operation, with num_matrices alone.
     """
 
     shape: str
@@ -136,7 +142,7 @@ _MOVES = {
         each=2,
         older=False,
         note="The operation permutes addresses and values around this instruction, so that a thread holds what"
-        " stmatrix.m16n8.trans stores; the instruction's own map is the one before that.",
+        " stmatrix.m16n8.trans stores. The map shown here is that of the instruction alone.",
     ),
     "StMatrix8x8x16bOp": _MoveOperation("m8n8", 16, (1, 2, 4)),
     "StMatrix16x8x8bOp": _MoveOperation("m16n8", 8, (1, 2, 4), True, older=True),
@@ -144,8 +150,9 @@ _MOVES = {
 
 
 def _parse_move(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
-    """LdMatrix8x8x16bOp(transpose=False, num_matrices=1, unpack_bits=None). LayoutError `bad_operation` for arguments
-    that no release takes.
+    """Parse LdMatrix8x8x16bOp(transpose=False, num_matrices=1, unpack_bits=None) and the like.
+
+    Raises LayoutError `bad_operation` for arguments that no release accepts.
     """
     row = _MOVES.get(value.name)
     if row is None:
@@ -153,7 +160,10 @@ def _parse_move(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
     args = [text.resolve_value(argument) for argument in value.args or ()]
     older = row.older and _has_count_alone(value, args)
     names = ("num_matrices",) if older else ("transpose", "num_matrices", "unpack_bits")
-    values = {**dict(zip(names, args, strict=False)), **{name: text.resolve_value(one) for name, one in value.named}}
+    values = {
+        **dict(zip(names, args, strict=False)),
+        **{name: text.resolve_value(value) for name, value in value.named},
+    }
     transposed = True if older else values.get("transpose", False)
     if isinstance(transposed, SyntaxTerm):
         transposed = {"True": True, "False": False}.get(transposed.name, transposed)
@@ -170,14 +180,14 @@ _OLDER = "Written as before CUTLASS 4.4, with num_matrices alone; since then tra
 
 
 def _has_count_alone(value: SyntaxTerm, args: list[Any]) -> bool:
-    """Return whether num_matrices is an operation's only argument."""
+    """Return whether num_matrices is the only argument."""
     if args:
         return len(args) == 1 and isinstance(args[0], int) and not value.named
     return [name for name, _ in value.named] == ["num_matrices"]
 
 
 def _explain_move_fault(row: _MoveOperation, transposed: Any, count: int | None, unpack: int | None) -> str:
-    """Explain which argument no release accepts; "" if all may be valid."""
+    """Return which argument no release accepts; "" if all may be valid."""
     if isinstance(transposed, bool) and row.turned is not None and transposed is not row.turned:
         return f"transpose is {transposed}; it must be {row.turned}"
     if not isinstance(transposed, bool) and isinstance(transposed, int):
@@ -193,8 +203,8 @@ def _find_move_instructions(
     row: _MoveOperation, verb: InstructionVerb, transposed: bool | None, count: int | None, unpack: int | None
 ) -> list[Instruction]:
     """Return the instructions of an operation; None for an open argument."""
-    whole = row.shape == "m8n16" and unpack is None  # eight rows of 16 bytes
-    shape, bits = ("m8n8", 16) if whole else (row.shape, row.bits)
+    eight_rows = row.shape == "m8n16" and unpack is None  # eight rows of 16 bytes per matrix
+    shape, bits = ("m8n8", 16) if eight_rows else (row.shape, row.bits)
     return [
         i
         for i in catalog.instructions()
@@ -209,9 +219,9 @@ def _find_move_instructions(
 
 
 def list_moves(name: str) -> list[AtomMeaning]:
-    """List the instructions of a matrix-move class for each combination of its arguments.
+    """Return the instructions of a matrix-move class for each combination of its arguments; [] for other names.
 
-    The defaults come first if they are valid. [] for other names.
+    The defaults come first if they are valid.
     """
     row = _MOVES.get(name)
     if row is None:
@@ -228,7 +238,7 @@ def list_moves(name: str) -> list[AtomMeaning]:
 
 
 def describe_defaults(name: str) -> str:
-    """Describe what an operation that moves matrices is without arguments, or that it has to be given some.
+    """Return a sentence on a matrix-move operation without arguments: its instruction, or that arguments are required.
 
     >>> describe_defaults("StMatrix8x8x16bOp")
     'StMatrix8x8x16bOp() is stmatrix.sync.aligned.m8n8.x1.shared.b16.'
@@ -254,7 +264,7 @@ def _make_move_error(name: str, row: _MoveOperation, why: str) -> LayoutError:
 
 
 def parse_operations(text: str) -> list[AtomMeaning]:
-    """List the operations of cute.nvgpu that a text builds; LayoutError if all of them are wrong."""
+    """Return the operations of cute.nvgpu that a text builds. LayoutError if all of them are invalid."""
     home = terms.make_term_text(text)
     out: list[AtomMeaning] = []
     refused: list[LayoutError] = []

@@ -1,4 +1,4 @@
-"""Extract the code of an article: its code blocks, and the statements that replace a `...` in a function.
+"""Extract the code of an article: its code blocks, with functions that end in `...` continued.
 
 Every change keeps the length and the lines, as those of layouts/reader/pasted_text.py do.
 """
@@ -11,16 +11,16 @@ from dataclasses import dataclass
 
 from lanescope.reader.pasted_text import LANGUAGE, find_fences, strip_quotes
 
-MOST_CUT = 16  # functions of one text that go on further below
+MOST_CUT = 16  # functions per text that are continued further below
 LONGEST_HEAD = 1000  # characters of a function's head
 _CODE = re.compile(r"[;{}=]|::|\w\(")
 _OTHER = frozenset("bash sh shell zsh console json yaml yml toml cmake make makefile ini text txt log output".split())
 _PYTHON = frozenset("python py python3".split())
 _DOTS = re.compile(r"(?<=[{;}\n])[ \t]{0,80}(?://+[ \t]{0,8})?(?:\.{3,8}|…{1,8})[ \t]{0,8};?[ \t]{0,80}(?=[}\n]|\Z)")
-_CLOSED = re.compile(r"(?>\s+|//[^\n]*|/\*.*?\*/)*+\}", re.S)  # each part once: slashes could be cut in many ways
+_CLOSED = re.compile(r"(?>\s+|//[^\n]*|/\*.*?\*/)*+\}", re.S)  # possessive: no second way to split at slashes
 _BRACED = re.compile(r"[;{][ \t]*(?://[^\n]*)?$", re.M)
 _TOKEN = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n]){1,4}'|#[^\n]*|[{}();]", re.S)
-# what begins a definition that holds no statement of a kernel, and what a host runs
+# what begins a definition without statements of a kernel, and what a host runs
 _DEFINES = re.compile(
     r"(?:template|struct|union|class|enum|namespace|extern|typedef|using|#|static|inline|constexpr"
     r"|__device__|__host__|__constant__)(?!\w)"
@@ -33,8 +33,10 @@ _FUNCTION = re.compile(
 
 
 def extract_code(text: str, legible: str) -> str:
-    r"""Return the code of a text, as long as the text is: of Markdown its blocks alone, and in place of a `...` that
-    ends a function the statements that stand behind the function. legible: the text as pasted.legible has it.
+    r"""Return the code of a text, with the text's length.
+
+    Of Markdown only the code blocks are kept. A `...` at the end of a function is replaced by the statements after the
+    function. legible: the cleaned text (pasted_text).
 
     >>> cut = "__global__ void f() {\n  ...\n}\nx = 1;\n"
     >>> extract_code(cut, cut)
@@ -51,7 +53,7 @@ def extract_code(text: str, legible: str) -> str:
 
 
 def _extract_blocks(text: str, legible: str) -> str:
-    """Blank everything outside a text's blocks of code; return the text itself if they hold none."""
+    """Blank everything outside a text's code blocks; return the text itself if they contain no code."""
     lines = legible.split("\n")
     marks = find_fences(strip_quotes(text).split("\n"))
     if len(marks) != len(lines):
@@ -67,7 +69,7 @@ def _extract_blocks(text: str, legible: str) -> str:
 
 
 def _list_lines_inside(marks: list[tuple[re.Match[str] | None, bool]]) -> Iterator[tuple[str, int]]:
-    """Return the language and the number of each line inside a block."""
+    """Return (language, number) of each line inside a block."""
     language = ""
     for n, (mark, inside) in enumerate(marks):
         if mark and inside:
@@ -78,14 +80,14 @@ def _list_lines_inside(marks: list[tuple[re.Match[str] | None, bool]]) -> Iterat
 
 @dataclass(frozen=True, slots=True)
 class _FunctionEnd:
-    """The end of a function that contains `...`: its braces, and the first character after them."""
+    """The end of a function that contains `...`: its closing braces, and the place after them."""
 
     braces: tuple[int, ...]
     past: int
 
 
 def _find_function_ends(text: str) -> Iterator[_FunctionEnd]:
-    """Yield the functions of a text that end in a `...` of their own."""
+    """Yield the ends of functions whose last statement is `...`."""
     dots = [match.end() for match in _DOTS.finditer(text)][:MOST_CUT]
     depth, n = 0, 0
     for token in _TOKEN.finditer(text):
@@ -97,7 +99,7 @@ def _find_function_ends(text: str) -> Iterator[_FunctionEnd]:
 
 
 def _match_closing(text: str, at: int, depth: int) -> _FunctionEnd | None:
-    """Match a number of closing braces directly after a place; None if more code follows."""
+    """Match closing braces directly after a place; None if other code comes first."""
     braces: list[int] = []
     while len(braces) < depth:
         closing = _CLOSED.match(text, at)
@@ -109,7 +111,7 @@ def _match_closing(text: str, at: int, depth: int) -> _FunctionEnd | None:
 
 
 def _continue_function(text: str, end: _FunctionEnd) -> str:
-    """Continue a function with the statements after it."""
+    """Move the statements after a function into it."""
     past = end.past
     for first, last in _list_units(text, end.past):
         unit = text[first:last]
@@ -132,11 +134,11 @@ def _continue_function(text: str, end: _FunctionEnd) -> str:
 
 
 def _list_units(text: str, at: int) -> Iterator[tuple[int, int]]:
-    """Yield (first, past last) of the outermost statements and definitions from a place on."""
+    """Yield (start, end) of the outermost statements and definitions from a place on."""
     first, depth, round_ = at, 0, 0
     for token in _TOKEN.finditer(text, at):
         mark = token[0]
-        if mark[0] in "/#":  # a comment or a line of the preprocessor before a unit is none of it
+        if mark[0] in "/#":  # a comment or a preprocessor line before a unit does not belong to it
             if not text[first : token.start()].strip():
                 first = token.end()
             continue

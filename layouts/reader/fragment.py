@@ -1,4 +1,4 @@
-"""nvcuda::wmma::fragment<…> of CUDA C++: the wmma.load that fills it, and its operand."""
+"""Recognise nvcuda::wmma::fragment<…> of CUDA C++: the wmma.load that fills it, and its operand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SAID = {
     "uint8_t": "unsignedchar",
     "int32_t": "int",
 }
-_MOST = 64  # fragments of one text
+_MOST = 64  # fragments per text
 _WORDS = frozenset(
     "matrix_a matrix_b accumulator half float double int __nv_bfloat16 signedchar unsignedchar tf32 s4 u4 b1 row_major"
     " col_major".split()
@@ -28,7 +28,7 @@ _WORDS = frozenset(
 
 
 def _make_key(text: str) -> str:
-    """Return a fragment's arguments without blanks and namespaces, types as mma.h names them."""
+    """Return a fragment's arguments without blanks and namespaces, with mma.h's names of the types."""
     parts = [re.sub(r"\s|(?:\w+::)+", "", part) for part in text.split(",")]
     return ",".join(_SAID.get(part, part) for part in parts if part not in ("void", ""))
 
@@ -41,7 +41,7 @@ def _index_fragments() -> dict[str, wmma.WmmaFragment]:
 
 
 def _replace_names(home: terms.TermText, arguments: str) -> str:
-    """Replace the names in a fragment's arguments that the text defines: #define, constexpr and using."""
+    """Replace names in a fragment's arguments by the text's definitions: #define, constexpr and using."""
     names = []
     for part in arguments.split(","):
         name = part.strip()
@@ -55,7 +55,7 @@ def _replace_names(home: terms.TermText, arguments: str) -> str:
 
 
 def _find_fitting(key: str) -> list[wmma.WmmaFragment]:
-    """Find the fragments that match the known arguments; other arguments are names of the program."""
+    """Return the fragments that match the known arguments; names of the program match anything."""
     parts = key.split(",")
     if parts[0] not in ("matrix_a", "matrix_b", "accumulator") or any(part.isdigit() for part in parts[1:4]):
         return []
@@ -66,7 +66,7 @@ def _find_fitting(key: str) -> list[wmma.WmmaFragment]:
 
 
 def _find_calls(text: str, fragments: list[wmma.WmmaFragment]) -> list[Instruction]:
-    """Find the product and the store that a text calls on its fragments, if they are unambiguous."""
+    """Return the mma and the store that a text calls on its fragments, if they are unambiguous."""
     by_use: dict[str, set[tuple[str, str, str]]] = {}
     for fragment in fragments:
         words = fragment.instruction.ptx.split(".")  # wmma.load.a.sync.aligned.row.m16n16k16.f16
@@ -88,7 +88,7 @@ def _find_calls(text: str, fragments: list[wmma.WmmaFragment]) -> list[Instructi
 
 
 def recognise_fragments(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise the fragments of a text; LayoutError if it names one that does not exist and no other."""
+    """Return the fragments of a text. LayoutError if none of the fragments that it names exists."""
     spelled = [match[1] for match, _ in zip(_FRAGMENT.finditer(text), range(_MOST), strict=False)]
     if not spelled or all(arguments.strip() in ("", "...") for arguments in spelled):
         return ()
@@ -112,7 +112,7 @@ def recognise_fragments(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _list_open_fragments(keys: list[str]) -> tuple[TextMeaning, ...]:
-    """List the fragments that fit arguments of which some are names of the program."""
+    """Return the candidates for fragments whose arguments include names of the program."""
     fitting = [meaning.instruction for key in keys for meaning in _find_fitting(key)]
     if not fitting:
         return ()
@@ -122,12 +122,12 @@ def _list_open_fragments(keys: list[str]) -> tuple[TextMeaning, ...]:
 
 
 def _make_refusal(arguments: str) -> tuple[TextMeaning, ...]:
-    """Raise a LayoutError: no fragment has these arguments."""
+    """Raise LayoutError because no fragment has these arguments."""
     letter = _make_key(arguments).split(",")[0]
     near = [fragment.cpp for key, fragment in _index_fragments().items() if key.split(",")[0] == letter][:3]
     raise LayoutError(
         "unknown_fragment",
         f"There is no fragment<{' '.join(arguments.split())}>.",
-        f"e.g. {', '.join(near)}." if near else "The first argument is matrix_a, matrix_b or accumulator.",
+        f"e.g. {', '.join(near)}." if near else "The first argument must be matrix_a, matrix_b or accumulator.",
         "text",
     )

@@ -1,4 +1,4 @@
-"""Row addresses that lanes pass to the ldmatrix of an mma operand, to compare formulas with."""
+"""Compute the row addresses that lanes pass to the ldmatrix of an mma operand, to compare formulas with."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lanescope.shared import chain
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AddressMap:
-    """The address that each lane passes to the one load of an operand, as the first element of a row."""
+    """The address that each lane passes to an operand's load, as (row, column) of a row's first element."""
 
     load: Instruction
     mma: Instruction
@@ -36,7 +36,7 @@ def is_constant(difference: NDArray[np.int64]) -> bool:
 
 @lru_cache(maxsize=1)
 def list_address_maps() -> tuple[AddressMap, ...]:
-    """List the row addresses of loads that fill an operand of mma at once, from K- and MN-major storage."""
+    """Return the row addresses of single loads that fill an operand of mma, from K- and MN-major storage."""
     found: dict[tuple[Any, ...], AddressMap] = {}
     for instruction in catalog.instructions():
         if not _is_dense_product_of_a_warp(instruction.family):
@@ -56,7 +56,7 @@ def _is_dense_product_of_a_warp(family: Family) -> bool:
 
 
 def _find_addresses(instruction: Instruction, letter: str, major: str) -> AddressMap | None:
-    """Find the row addresses of an operand's load, None unless a single load fills it."""
+    """Return the row addresses of an operand's load; None unless a single load fills it."""
     try:
         chains = chain.list_best_chains(instruction.operand(letter), major)
     except LayoutError:
@@ -70,7 +70,7 @@ def _find_addresses(instruction: Instruction, letter: str, major: str) -> Addres
 
 
 def matches_addresses(rows: Values, cols: Values, address_map: AddressMap) -> bool:
-    """Return whether a formula matches a load's row addresses in the lanes whose addresses are used."""
+    """Return whether a formula gives a load's row addresses for all lanes whose addresses are used."""
     lanes = len(address_map.rows)
     if rows.shape[1] < lanes:
         return False

@@ -1,4 +1,4 @@
-"""Facts and sentences about a formula or a loop that was compared with every operand (fragment_code.py)."""
+"""Describe the result of comparing a formula or a loop with every operand (fragment_code.py)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from lanescope.inputs import join_words
 from lanescope.ptx.fragment_maps import FragmentMap
 from lanescope.reader.fragment_addresses import AddressMap
 from lanescope.reader.fragment_code import FormulaAnswer, FormulaMatch, compare_code, is_fragment_code
-from lanescope.reader.fragment_parts import HeldValues
+from lanescope.reader.fragment_parts import MatchingValues
 from lanescope.reader.meaning import TextMeaning
 
-MOST_HALVES = 12  # maps that are listed of half a formula
+MOST_HALVES = 12  # maps listed for a formula with one coordinate
 
 
 def recognise_fragment_code(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise a formula of rows and columns, or the loop that moves a fragment; LayoutError if it is open."""
+    """Return the meaning of a formula of rows and columns, or of a loop that moves a fragment.
+
+    Raises LayoutError if the coordinates cannot be determined."""
     if not is_fragment_code(text):
         return ()
     answer = compare_code(text)
@@ -27,7 +29,7 @@ def recognise_fragment_code(text: str) -> tuple[TextMeaning, ...]:
         "begin": [describe_match(match, answer) for match in agree if match.map.values < answer.least],
         "half": [describe_match(match, answer) for match in answer.matches[:MOST_HALVES] if answer.half],
         "exchanged": [describe_match(match, answer) for match in answer.matches if match.swapped and not answer.moves],
-        "part": [describe_part(held, answer.letter) for held in answer.parts],
+        "part": [describe_part(part, answer.letter) for part in answer.parts],
         "addresses": [describe_address(address) for address in answer.addresses],
         "nearest": _describe_nearest(answer),
         "compared": answer.compared,
@@ -37,10 +39,10 @@ def recognise_fragment_code(text: str) -> tuple[TextMeaning, ...]:
     return (TextMeaning("fragment", _make_title(answer), facts, tuple(_list_notices(answer)), sure=True),)
 
 
-def list_held(fragment_map: FragmentMap, letter: str) -> list[dict[str, Any]]:
-    """List the operands with a map, one of each opcode, shape and element size: name, PTX, operand's letter.
+def list_operands(fragment_map: FragmentMap, letter: str) -> list[dict[str, Any]]:
+    """Return the operands with a map, one per opcode, shape and element size: name, PTX, operand's letter.
 
-    letter: the operand that the text names, which comes first.
+    letter: the operand that the text names; it comes first.
     """
     groups: dict[tuple[str, str, int], list[tuple[str, str, str]]] = {}
     for instruction, operand in fragment_map.operands:
@@ -67,37 +69,37 @@ def list_held(fragment_map: FragmentMap, letter: str) -> list[dict[str, Any]]:
 
 
 def _group_letters(operand: str) -> str:
-    """Return an operand's letter, the same for c and d."""
+    """Return an operand's letter, with c and d grouped."""
     return "cd" if operand in ("c", "d") else operand
 
 
 def name_map(fragment_map: FragmentMap, letter: str) -> str:
-    """Name the operands of a map: the first ones of the letter, else of each letter."""
-    indices = list_held(fragment_map, letter)
+    """Return a phrase with a map's first operands of this letter, or else of each letter."""
+    indices = list_operands(fragment_map, letter)
     firsts = {_group_letters(part["operand"]): str(part["name"]) for part in reversed(indices)}
     names = [indices[0]["name"]] if fragment_map.has_operand(letter) else list(firsts.values())[::-1]
     more = len(indices) - len(names)
     return f"{join_words(names)} (and {more} more with the same map)" if more else join_words(names)
 
 
-def describe_part(part: HeldValues, letter: str) -> dict[str, Any]:
-    """Describe a map that contains a text's values."""
+def describe_part(part: MatchingValues, letter: str) -> dict[str, Any]:
+    """Return the facts about a map that contains a text's values."""
     return {
         "name": name_map(part.map, letter),
         "threads": part.map.threads,
         "values": part.map.values,
         "held": list(part.values),
-        "operands": list_held(part.map, letter),
+        "operands": list_operands(part.map, letter),
     }
 
 
 def name_values(indices: Sequence[int]) -> str:
-    """Name values by index: `value 0`, `values 2 and 3`."""
+    """Return a phrase for value indices, such as `value 0` or `values 2 and 3`."""
     return f"value{'s' * (len(indices) > 1)} {join_words([str(n) for n in indices])}"
 
 
 def describe_match(match: FormulaMatch, answer: FormulaAnswer) -> dict[str, Any]:
-    """Describe a matching map."""
+    """Return the facts about a matching map."""
     order = ("column-major" if match.swapped else "row-major") if answer.moves else None
     return {
         "name": name_map(match.map, answer.letter),
@@ -105,12 +107,12 @@ def describe_match(match: FormulaMatch, answer: FormulaAnswer) -> dict[str, Any]
         "values": match.map.values,
         "times": match.times,
         "order": order,
-        "operands": list_held(match.map, answer.letter),
+        "operands": list_operands(match.map, answer.letter),
     }
 
 
 def describe_address(address_map: AddressMap) -> dict[str, Any]:
-    """Describe the load whose row addresses a formula gives."""
+    """Return the facts about the load whose row addresses a formula gives."""
     major = "K" if address_map.major == "K" else "M" if address_map.operand == "a" else "N"
     load = address_map.load.ptx.replace(".sync.aligned", "").replace(".shared.b16", "")
     kind = f"{address_map.mma.operand(address_map.operand).container_bits}-bit"
@@ -137,12 +139,12 @@ def _describe_nearest(answer: FormulaAnswer) -> dict[str, Any] | None:
         "agree": nearest.agree,
         "total": nearest.total,
         "first_difference": {"thread": thread, "value": value, "formula": list(computed), "operand": list(actual)},
-        "operands": list_held(nearest.map, answer.letter),
+        "operands": list_operands(nearest.map, answer.letter),
     }
 
 
 def _name_match(answer: FormulaAnswer, match: FormulaMatch) -> str:
-    """Name the operand whose map a formula equals or begins with."""
+    """Return a phrase with the operand whose map a formula equals or begins with."""
     name, count = name_map(match.map, answer.letter), match.map.values
     if count < answer.least:
         return f"The first {count} values are {name}" if count > 1 else f"The first value is {name}"
@@ -152,7 +154,7 @@ def _name_match(answer: FormulaAnswer, match: FormulaMatch) -> str:
 def _make_title(answer: FormulaAnswer) -> str:
     if answer.half:
         has, missing = ("row", "column") if answer.half == "row" else ("column", "row")
-        return f"Half a formula: it has a {has} and no {missing}"
+        return f"Incomplete formula: it has a {has} and no {missing}"
     exact = [match for match in answer.matches if answer.moves or not match.swapped]
     if answer.matches and answer.matches[0].swapped and not answer.moves and not answer.addresses:
         return f"{name_map(answer.matches[0].map, answer.letter)}, with rows and columns exchanged"
@@ -162,15 +164,15 @@ def _make_title(answer: FormulaAnswer) -> str:
         return str(describe_address(answer.addresses[0])["name"])
     if answer.parts:
         return _name_parts(answer)
-    if answer.said:
-        return f"No operand has its {name_values(answer.said)} there"
+    if answer.covered:
+        return f"No operand has its {name_values(answer.covered)} there"
     return f"No operand has the map of this {'loop' if answer.moves else 'formula'}"
 
 
 def _name_parts(answer: FormulaAnswer) -> str:
-    """Name the values of the first map that contains the text's values, and count the other maps."""
+    """Return a phrase with the first map that contains the text's values, and the number of other maps."""
     first, more = answer.parts[0], len(answer.parts) - 1
-    how = "" if answer.said or len(first.values) == 1 else "Each of "
+    how = "" if answer.covered or len(first.values) == 1 else "Each of "
     name = how + name_values(first.values)
     others = f", and values of {more} other map{'s' * (more > 1)}" if more else ""
     return f"{name[0].upper()}{name[1:]} of {name_map(first.map, answer.letter)}{others}"
@@ -178,11 +180,11 @@ def _name_parts(answer: FormulaAnswer) -> str:
 
 def _list_notices(answer: FormulaAnswer) -> Iterator[str]:
     if answer.assumed:
-        yield f"Taken as the same in all threads: {', '.join(answer.assumed)}."
+        yield f"Assumed to be the same in all threads: {', '.join(answer.assumed)}."
     if answer.half:
         yield from _describe_half(answer)
-    if answer.parts and not answer.said:
-        yield "The text has no number of the value, i, so it is one value of each lane: those that are there are named."
+    if answer.parts and not answer.covered:
+        yield "The text has no value index i, so it describes one value of each lane; matching values are listed."
     if not answer.half:
         yield from _describe_range(answer)
     if answer.clash:
@@ -202,14 +204,14 @@ def _list_notices(answer: FormulaAnswer) -> Iterator[str]:
 
 
 def _describe_range(answer: FormulaAnswer) -> Iterator[str]:
-    """State which operand the text names, and how many values were compared."""
+    """Return sentences on the operand that the text names and the number of values compared."""
     same = [match for match in answer.matches if answer.moves or not match.swapped]
     if answer.letter and same and not any(match.map.has_operand(answer.letter) for match in same):
         yield f"The text names operand {answer.letter.upper()}, and no {answer.letter.upper()} has this map."
     if same and answer.open_values:
         last, name = same[0].map.values - 1, answer.open_values
         compared = f"{name} = 0 to {last}, the values" if last else f"{name} = 0, the value"
-        yield f"The text does not say where {name} ends. Compared here: {compared} that the operand has."
+        yield f"The text does not limit {name}. Compared: {compared} that the operand has."
     if same and same[0].map.values < answer.least:
         yield f"The formula distinguishes {answer.least} values, and no operand with that many has this map."
 

@@ -1,8 +1,7 @@
-"""Compare a pasted formula `row = …; col = …`, or a loop that stores or loads a fragment, with every register operand
-of the catalogue.
+"""Compare a pasted formula `row = …; col = …`, or a loop that stores or loads a fragment, with every register operand.
 
-It says which operands have exactly this map, with rows and columns exchanged, or none; what the text leaves open stays
-open. The text is never called wrong: it does not say what it is for.
+The result lists the operands with exactly this map, possibly with rows and columns exchanged. Details that the text
+does not determine stay open. No text is called wrong, because it does not say which operand it is meant for.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from lanescope.ptx.fragment_maps import FragmentMap, list_fragment_maps
 from lanescope.reader.code.tree import Statement
 from lanescope.reader.fragment_addresses import AddressMap, is_constant, list_address_maps, matches_addresses
 from lanescope.reader.fragment_formula import INDEX, rewrite_formula
-from lanescope.reader.fragment_parts import HeldValues, list_holding
+from lanescope.reader.fragment_parts import MatchingValues, list_holding
 from lanescope.reader.fragment_values import MOST_VALUES, ValueClash, count_distinguished, find_clash
 from lanescope.reader.lane_code import (
     FragmentMove,
@@ -42,13 +41,13 @@ _HALF_ROW, _HALF_COL = (  # colour is not a column
     re.compile(rf"\b(?:\w*_)?{word}(?:_?(?:id|idx|index))?\d*\s*=(?!=)", re.I) for word in ("row", "col(?:umn)?")
 )
 _CASE_END = r"(?:\s(?:for|where|if|when)\s.*|\s(?:otherwise|else)\s*)"
-_ASSIGNMENT = re.compile(  # alone, or a further case of it: it stores nothing, and calls no template
+_ASSIGNMENT = re.compile(  # a lone assignment, or another case of it: no store, no template call
     rf"\s*(?:[A-Za-z_]\w*\s+){{0,3}}[A-Za-z_%]\w*\s*=(?!=)[^\[\]{{}}<]*?{_CASE_END}?|[^\[\]{{}}<=]+?{_CASE_END}", re.I
 )
 _STORE = re.compile(r"[\])]\s*\+?=(?!=)|\b\w+\s*=\s*\w+\s*\[")
 _OF_OPERAND = re.compile(r"([abcd])_?(?:row|col)\w*|(?:row|col(?:umn)?)_?([ABCD]|(?<=_)[abcd])")
-FormulaRuns = dict[int, tuple[Values, Values, LaneCode]]  # number of values → rows, columns, the code that was run
-MOST_NEAREST = 0.5  # least share of agreeing elements of a map that is named as the nearest
+FormulaRuns = dict[int, tuple[Values, Values, LaneCode]]  # number of values → rows, columns, the executed code
+MOST_NEAREST = 0.5  # minimum share of equal elements for the nearest map
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class FormulaMatch:
     """A matching map.
 
     swapped: with rows and columns exchanged (for a loop: memory is column-major); times: number of consecutive
-    fragments that the text moves.
+    fragments that are moved.
     """
 
     map: FragmentMap
@@ -66,7 +65,9 @@ class FormulaMatch:
 
 @dataclass(frozen=True, slots=True)
 class NearestMap:
-    """The map with the most equal elements, and the first that differs: (thread, value, the text's, the map's)."""
+    """The map with the most equal elements, and the first difference: (thread, value, the text's place, the map's
+    place).
+    """
 
     map: FragmentMap
     agree: int
@@ -76,12 +77,13 @@ class NearestMap:
 
 @dataclass(frozen=True, slots=True)
 class FormulaAnswer:
-    """What a formula or a loop agrees with. assumed: names that were taken as the same in all threads; letter: the
-    operand that the text names, "" if none; compared: how many maps; least: how many values a formula distinguishes;
-    open_values: the name of the value's index if the text does not say where it ends; clash: where values beyond those
-    of the map that agrees meet those of another lane; half: the coordinate that the text has, if it has but one; parts:
-    where a text of one value, or of some values, holds; said: the values that the text is for, if they do not begin at
-    0.
+    """The operands that a formula or a loop agrees with.
+
+    assumed: names assumed to be the same in all threads; letter: the operand that the text names, "" if none; compared:
+    number of maps; least: number of values that a formula distinguishes; open_values: name of the value's index if the
+    text does not limit it; clash: where values beyond the matching map's coincide with those of another lane; half: the
+    coordinate, if the text has only one; parts: where a text for one or some values holds; covered: the values that the
+    text covers, if they do not begin at 0.
     """
 
     matches: tuple[FormulaMatch, ...]
@@ -95,8 +97,8 @@ class FormulaAnswer:
     open_values: str = ""
     clash: ValueClash | None = None
     half: str = ""
-    parts: tuple[HeldValues, ...] = ()
-    said: tuple[int, ...] = ()
+    parts: tuple[MatchingValues, ...] = ()
+    covered: tuple[int, ...] = ()
 
 
 def is_fragment_code(text: str) -> bool:
@@ -107,7 +109,7 @@ def is_fragment_code(text: str) -> bool:
 
 
 def _find_half(text: str) -> str:
-    """Return the only coordinate that a text assigns, row or column; "" if both or none."""
+    """Return the only coordinate that a text assigns, "row" or "column"; "" if both or none."""
     has_row, has_col = _HALF_ROW.search(text), _HALF_COL.search(text)
     parts = [part for part in re.split(r"[;\n]", text) if part.strip()]
     if bool(has_row) == bool(has_col) or not all(map(_ASSIGNMENT.fullmatch, parts)):
@@ -117,7 +119,7 @@ def _find_half(text: str) -> str:
 
 @lru_cache(maxsize=16)
 def compare_code(text: str) -> FormulaAnswer:
-    """Compare a text with every map; LayoutError `open_formula` if its coordinates are not known."""
+    """Compare a text with every map. LayoutError `open_formula` if its coordinates cannot be determined."""
     formula = rewrite_formula(text)
     source, letter, range_ = formula.source, formula.letter, formula.count
     statements = parse_lane_code(source)
@@ -145,7 +147,7 @@ def _compare_values(
     least: int,
     range_: int,
 ) -> FormulaAnswer:
-    """Compare a formula of lane and value with every map of its range."""
+    """Compare a formula of lane and value with every map in its range of values."""
     maps = [fragment_map for fragment_map in list_fragment_maps() if range_ in (0, fragment_map.values)]
     runs = _run_each(statements, index_names, names, maps)
     matches = _list_matches(runs, maps, letter, least)
@@ -163,12 +165,12 @@ def _compare_values(
 def _compare_single(
     statements: Sequence[Statement], names: tuple[str, str], letter: str, least: int, range_: int
 ) -> FormulaAnswer:
-    """Compare a formula of the lane alone: a map of one value, one value of a map, or the rows that ldmatrix takes."""
+    """Compare a formula of the lane alone with maps of one value, single values of maps, and ldmatrix's rows."""
     maps = [fragment_map for fragment_map in list_fragment_maps() if fragment_map.values == 1 and range_ in (0, 1)]
     runs = _run_each(statements, (), names, maps)
     matches = _list_matches(runs, maps, letter, least)
     fed = [address_map for address_map in list_address_maps() if matches_addresses(*runs[1][:2], address_map)]
-    addresses = tuple(sorted(fed, key=lambda one: -len(one.rows)))
+    addresses = tuple(sorted(fed, key=lambda address_map: -len(address_map.rows)))
     loose = _list_loose(runs)
     parts = list_holding(*runs[1][:2], (0,), letter)
     if loose and not (matches or addresses or parts):
@@ -182,30 +184,33 @@ def _compare_single(
 def _run_each(
     statements: Sequence[Statement], index_names: Sequence[str], names: tuple[str, str], maps: Sequence[FragmentMap]
 ) -> FormulaRuns:
-    """Compute rows and columns for one value, and for as many values as each map has."""
-    return {count: _run_formula(statements, index_names, names, count) for count in {one.values for one in maps} | {1}}
+    """Compute rows and columns for one value, and for each map's number of values."""
+    return {
+        count: _run_formula(statements, index_names, names, count)
+        for count in {fragment_map.values for fragment_map in maps} | {1}
+    }
 
 
 def _list_matches(runs: FormulaRuns, maps: Sequence[FragmentMap], letter: str, least: int) -> list[FormulaMatch]:
-    found = (_match_formula(*runs[one.values][:2], one) for one in maps)
+    found = (_match_formula(*runs[fragment_map.values][:2], fragment_map) for fragment_map in maps)
     return sorted(filter(None, found), key=lambda match: _rank_match(match, letter, least))
 
 
 def _has_whole(matches: Sequence[FormulaMatch], least: int) -> bool:
-    """Return whether a map has all values of a formula with rows and columns in their places."""
+    """Return whether a map matches all values of a formula, with rows and columns not exchanged."""
     return any(match.map.values >= least and not match.swapped for match in matches)
 
 
 def _list_loose(runs: FormulaRuns) -> tuple[str, ...]:
-    """Return the names that were taken as uniform over the threads, each once."""
+    """Return the names assumed to be uniform over the threads, without repeats."""
     return tuple(dict.fromkeys(name for *_, code in runs.values() for name in code.loose))
 
 
 def _find_nearest(runs: FormulaRuns, maps: Sequence[FragmentMap], letter: str, least: int) -> NearestMap | None:
     nearest = None
-    for one in maps:
-        if one.values >= least:
-            nearest = _choose_nearer(nearest, _measure_distance(*runs[one.values][:2], one), letter)
+    for fragment_map in maps:
+        if fragment_map.values >= least:
+            nearest = _choose_nearer(nearest, _measure_distance(*runs[fragment_map.values][:2], fragment_map), letter)
     return nearest
 
 
@@ -216,13 +221,13 @@ def _compare_some(
     values: tuple[int, ...],
     letter: str,
 ) -> FormulaAnswer:
-    """Compare a text for some values, such as c2 and c3, with those values of every map."""
+    """Compare a text that covers some values, such as c2 and c3, with those values of every map."""
     rows, cols, code = _run_formula(statements, index_names, names, max(values) + 1)
     parts = list_holding(rows, cols, values, letter)
     if code.loose and not parts:
         raise make_open_error(f"no operand agrees if {', '.join(code.loose)} is the same in all threads")
     count = sum(fragment_map.values > max(values) for fragment_map in list_fragment_maps())
-    return FormulaAnswer((), (), None, tuple(code.loose), letter, count, False, parts=parts, said=values)
+    return FormulaAnswer((), (), None, tuple(code.loose), letter, count, False, parts=parts, covered=values)
 
 
 def _compare_half(
@@ -232,26 +237,26 @@ def _compare_half(
     maps = [fragment_map for fragment_map in list_fragment_maps() if range_ in (0, fragment_map.values)]
     matches: list[FormulaMatch] = []
     loose: tuple[str, ...] = ()
-    for one in maps:
-        index = {name: np.arange(one.values, dtype=np.int64)[None, None, :] for name in index_names}
+    for fragment_map in maps:
+        index = {name: np.arange(fragment_map.values, dtype=np.int64)[None, None, :] for name in index_names}
         code = run_lane_code(statements, index)
         loose = tuple(code.loose)
-        mine = _broadcast_values(code.names[_find_coordinate(code, half)], one)
-        if is_constant(mine - (one.rows if half == "row" else one.cols)):
-            matches.append(FormulaMatch(one))
+        mine = _broadcast_values(code.names[_find_coordinate(code, half)], fragment_map)
+        if is_constant(mine - (fragment_map.rows if half == "row" else fragment_map.cols)):
+            matches.append(FormulaMatch(fragment_map))
     matches.sort(key=lambda match: not match.map.has_operand(letter))
     open_values = index_names[0] if index_names and not range_ else ""
     return FormulaAnswer(tuple(matches), (), None, loose, letter, len(maps), False, open_values=open_values, half=half)
 
 
 def _rank_match(match: FormulaMatch, letter: str, least: int) -> tuple[bool, bool, bool, int]:
-    """Return the place of a match: those with the values that the formula distinguishes, the named operand first."""
+    """Return the sort key of a match: first those with enough values, among them the named operand."""
     short = match.map.values < least
     return short, match.swapped, not match.map.has_operand(letter), -match.map.values if short else match.map.values
 
 
 def _count_distinct_values(statements: Sequence[Statement], index_names: Sequence[str], names: tuple[str, str]) -> int:
-    """Return the least number of values that a formula distinguishes, 1 if unknown."""
+    """Return the minimum number of values that a formula distinguishes, 1 if unknown."""
     try:
         return count_distinguished(*_run_formula(statements, index_names, names, MOST_VALUES)[:2])
     except LayoutError:
@@ -261,7 +266,7 @@ def _count_distinct_values(statements: Sequence[Statement], index_names: Sequenc
 def _run_formula(
     statements: Sequence[Statement], index_names: Sequence[str], names: tuple[str, str], count: int
 ) -> tuple[Values, Values, LaneCode]:
-    """Compute rows and columns of a number of values."""
+    """Return the rows and columns of `count` values, and the executed code."""
     index = {name: np.arange(count, dtype=np.int64)[None, None, :] for name in index_names}
     code = run_lane_code(statements, index)
     return code.names[names[0]], code.names[names[1]], code
@@ -271,7 +276,7 @@ def _run_formula(
 
 
 def _find_coordinates(code: LaneCode) -> tuple[str, str]:
-    """Return the names of the row and the column that a text computes."""
+    """Return the names of a text's row and column variables."""
     return _find_coordinate(code, "row"), _find_coordinate(code, "col")
 
 
@@ -285,23 +290,23 @@ def _find_coordinate(code: LaneCode, word: str) -> str:
         raise LayoutError("open_formula", message, "Divide by the lanes of a row, as in lane / 4.", "text")
     why = f"{len(names)} names are a {word}"
     if unread:
-        why = f"'{unread[0]}' is not read: {code.unread[unread[0]]}"
+        why = f"'{unread[0]}' cannot be evaluated: {code.unread[unread[0]]}"
     raise make_open_error(why if names or unread else f"no {word} is computed")
 
 
 def _find_named(names: tuple[str, str]) -> str:
-    """Return the operand in names such as c_row or colB; "" if none."""
+    """Return the operand's letter in names such as c_row or colB; "" if none."""
     found = {(match[1] or match[2]).lower() for match in map(_OF_OPERAND.fullmatch, names) if match}
     return found.pop() if len(found) == 1 else ""
 
 
 def _find_index(source: str) -> tuple[str, ...]:
-    """Return the name of the value's index, () if the text has none or assigns it."""
+    """Return the name of the value's index as a tuple; () if the text has none or assigns it."""
     used = tuple(
         name for name in INDEX if re.search(rf"\b{name}\b", source) and not re.search(rf"\b{name}\s*=(?!=)", source)
     )
     if len(used) > 1:
-        raise make_open_error(f"{' and '.join(used)} may both be the value’s number")
+        raise make_open_error(f"{' and '.join(used)} may both be the value’s index")
     return used
 
 
@@ -309,13 +314,13 @@ def _find_index(source: str) -> tuple[str, ...]:
 
 
 def _broadcast_values(values: Values, fragment_map: FragmentMap) -> NDArray[np.int64]:
-    """Return coordinates as [trials, threads, values] of a map."""
+    """Return coordinates broadcast to a map's [trials, threads, values]."""
     part = values[:, : fragment_map.threads] if values.shape[1] > 1 else values
     return np.broadcast_to(part, (values.shape[0], fragment_map.threads, fragment_map.values))
 
 
 def _match_formula(rows: Values, cols: Values, fragment_map: FragmentMap) -> FormulaMatch | None:
-    """Return how a formula agrees with a map, None if it does not; a tile may be offset by any row and column."""
+    """Return the match of a formula and a map, None if they differ; a tile may be offset by any row and column."""
     mine = _broadcast_values(rows, fragment_map), _broadcast_values(cols, fragment_map)
     for swapped in (False, True):
         first, second = (fragment_map.cols, fragment_map.rows) if swapped else (fragment_map.rows, fragment_map.cols)
@@ -325,7 +330,7 @@ def _match_formula(rows: Values, cols: Values, fragment_map: FragmentMap) -> For
 
 
 def _measure_distance(rows: Values, cols: Values, fragment_map: FragmentMap) -> NearestMap:
-    """Count the elements at which a formula equals a map."""
+    """Return the number of equal elements of a formula and a map, and their first difference."""
     mine = _broadcast_values(rows, fragment_map)[0], _broadcast_values(cols, fragment_map)[0]
     same = (mine[0] == fragment_map.rows) & (mine[1] == fragment_map.cols)
     thread, value = (int(n) for n in np.argwhere(~same)[0]) if not same.all() else (0, 0)
@@ -335,7 +340,7 @@ def _measure_distance(rows: Values, cols: Values, fragment_map: FragmentMap) -> 
 
 
 def _choose_nearer(best: NearestMap | None, other: NearestMap, letter: str) -> NearestMap | None:
-    """Return the map with the larger share of equal elements, those of the named operand first."""
+    """Return the map with the larger share of equal elements, preferring the named operand."""
 
     def rank(nearest: NearestMap) -> tuple[bool, float, int]:
         named = any(operand.name == letter for _, operand in nearest.map.operands)
@@ -347,14 +352,16 @@ def _choose_nearer(best: NearestMap | None, other: NearestMap, letter: str) -> N
 
 
 def _compare_moves(code: LaneCode) -> FormulaAnswer:
-    """Compare a loop that moves a fragment with every map: whole, or as several fragments one after the other."""
+    """Compare a loop that moves a fragment with every map: as one fragment, or as several consecutive ones."""
     groups = list(_group_moves(code.moves))
     matches: list[FormulaMatch] = []
     maps = list_fragment_maps()
-    for one in maps:
+    for fragment_map in maps:
         for swapped in (False, True):
-            if (times := _match_moves(groups, one, swapped)) and not any(match.map is one for match in matches):
-                matches.append(FormulaMatch(one, swapped, times))
+            if (times := _match_moves(groups, fragment_map, swapped)) and not any(
+                match.map is fragment_map for match in matches
+            ):
+                matches.append(FormulaMatch(fragment_map, swapped, times))
     if not matches and code.loose:
         raise make_open_error(f"no operand agrees if {', '.join(code.loose)} is the same in all threads")
     letter = next(filter(None, map(_find_letter, (code.memory, code.registers))), "")
@@ -363,7 +370,7 @@ def _compare_moves(code: LaneCode) -> FormulaAnswer:
 
 
 def _find_letter(name: str) -> str:
-    """Return the operand that an array's name contains, "" if none."""
+    """Return the operand's letter in an array's name, "" if none."""
     match = re.fullmatch(r"(?:s|g|smem|gmem|frag|reg|r)?_?([abcd])(?:_?(?:frag|reg|regs|ptr|tile))?", name, re.I)
     return match[1].lower() if match else "d" if re.fullmatch(r"acc\w*|accum\w*|out\w*", name, re.I) else ""
 
@@ -381,7 +388,7 @@ def _group_moves(moves: Sequence[FragmentMove]) -> Iterator[list[FragmentMove]]:
 
 
 def _match_moves(groups: Sequence[Sequence[FragmentMove]], fragment_map: FragmentMap, swapped: bool) -> int:
-    """Return how many fragments of a map the groups form, 0 if none."""
+    """Return the number of fragments of a map that the groups form, 0 if none."""
     first, second = (fragment_map.cols, fragment_map.rows) if swapped else (fragment_map.rows, fragment_map.cols)
     steps: list[Any] = []
     times = 0
@@ -411,9 +418,9 @@ def _stack_values(places: Sequence[Values], fragment_map: FragmentMap) -> NDArra
 
 
 def _find_step(index: NDArray[np.int64], first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.int64] | None:
-    """Return the elements from one row to the next, in each trial, if an index is row · step + col and a constant."""
+    """Return the row pitch in elements, for each trial, if an index is row · pitch + col + constant; else None."""
     if not first.any():
-        return None  # a single row: any step would do
+        return None  # a single row: any pitch fits
     rest = index - second
     at = tuple(np.argwhere(first == first.max())[0])
     zero = tuple(np.argwhere(first == 0)[0])

@@ -1,4 +1,4 @@
-"""Rewrite a formula `row = …  col = …`, as printed in the PTX ISA, as C++ with its cases and values."""
+"""Rewrite a formula `row = …  col = …` in the style of the PTX ISA as C++, with its cases and values."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ INDEX = ("i", "v", "value", "valueId", "value_id")
 _SPECIAL = re.compile(r"%(?=(?:laneid|tid|warpid)\b)")
 _FLOOR, _NAMED_FLOOR = re.compile(r"//(?=\s*\d)"), re.compile(r"//\s*[A-Za-z_]\w*\s*(?:[-+*%)]|$)", re.M)
 _TOGETHER = re.compile(r",\s*(?=\w*(?:row|col)\w*\s*=(?!=))", re.I)  # row = lane / 4, col = …
-_ON_ONE_LINE = re.compile(  # … % 4 row = …: line ends that were lost
+_ON_ONE_LINE = re.compile(  # … % 4 row = …: line ends lost
     r"(?:(?<=[)}])|(?<=\s\d))[ \t]+(?=(?:group_?ID|threadID_in_group|\w*row\w*|\w*col\w*)[ \t]*=(?!=))", re.I
 )
-_NAMED = re.compile(  # for c0 and c1: values by PTX's names
+_NAMED = re.compile(  # for c0 and c1: values by their PTX names
     r"\bfor\s+(?:each\s+)?(?P<letter>[a-d])\d+(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)(?P=letter)\d+)*\b", re.I
 )
 _AFTER_NAMED = re.compile(r"(for [a-d]i where \([^()]*\))[ \t]*,?[ \t]*(?!and\b|or\b)(?=[\w(%])", re.I)
@@ -34,7 +34,7 @@ _CASE = re.compile(
 )
 _SET = re.compile(r"(\w+)\s*=\s*\{\s*(\d+)\s*,[\s.…,]*?(\d+)\s*\}")
 _CHAIN = re.compile(r"(\d+)\s*(<=?)\s*(\w+)\s*(<=?)\s*(\d+)")
-_NO_CASE = 1 << 20  # a coordinate that no matrix has, where no case of a formula applies
+_NO_CASE = 1 << 20  # impossible coordinate, for threads without a case
 _MOST_VALUES = 512
 
 
@@ -42,7 +42,7 @@ _MOST_VALUES = 512
 class FormulaText:
     """A formula as C++.
 
-    letter: the operand that it names, "" if none; values: those that its cases cover, () if open.
+    letter: the operand that it names, "" if none; values: those that its cases cover, () if unknown.
     """
 
     source: str
@@ -51,7 +51,7 @@ class FormulaText:
 
     @property
     def count(self) -> int:
-        """The number of values, 0 if it is open or the values do not begin at 0."""
+        """The number of values, 0 if unknown or if the values do not begin at 0."""
         return len(self.values) if self.values == tuple(range(len(self.values))) else 0
 
 
@@ -64,7 +64,7 @@ class _Case:
 
 
 def rewrite_formula(text: str) -> FormulaText:
-    """Rewrite a formula in PTX's style as C++; code in C++ stays as it is."""
+    """Rewrite a formula in PTX's style as C++; C++ code stays unchanged."""
     text = _SPECIAL.sub("", text)
     if ";" in text and not _NAMED.search(text):
         return FormulaText(text)
@@ -79,7 +79,7 @@ def rewrite_formula(text: str) -> FormulaText:
     for line in filter(str.strip, text.split("\n")):
         match = _CASE.match(line.rstrip().rstrip(","))
         if match is None or not (name := match["name"] or name):
-            raise make_open_error(f"'{line.strip()[:40]}' is not read")
+            raise make_open_error(f"'{line.strip()[:40]}' cannot be parsed")
         letter = letter or (match["letter"] or "").lower()
         cases.setdefault(name, []).append(_Case(_rewrite_condition(match["where"] or ""), match["value"]))
     lines = [f"{name} = {_join_cases(choices)};" for name, choices in cases.items()]
@@ -106,7 +106,7 @@ def _join_cases(choices: Sequence[_Case]) -> str:
 
 
 def _list_values(cases: Mapping[str, Sequence[_Case]]) -> tuple[int, ...]:
-    """List the values that every coordinate has a case for, () if all; LayoutError if they are not the same."""
+    """Return the values that the cases cover, () if all. LayoutError if the coordinates cover different values."""
     limited: dict[str, tuple[int, ...]] = {}
     for name, choices in cases.items():
         if all(case.where for case in choices) and not (covered := _find_covered(choices)).all():
@@ -118,14 +118,14 @@ def _list_values(cases: Mapping[str, Sequence[_Case]]) -> tuple[int, ...]:
 
 
 def _find_covered(choices: Sequence[_Case]) -> NDArray[np.bool_]:
-    """Find the values that one of the conditions is true for."""
+    """Return the values for which one of the conditions is true."""
     index = np.arange(_MOST_VALUES, dtype=np.int64)[None, None, :]
     source = "".join(f"covered{n} = {case.where};" for n, case in enumerate(choices))
     names = run_lane_code(parse_lane_code(source), dict.fromkeys(INDEX, index)).names
     covered = np.zeros(_MOST_VALUES, dtype=bool)
     for n in range(len(choices)):
         if f"covered{n}" not in names:
-            raise make_open_error(f"'{choices[n].where[:40]}' is not read")
+            raise make_open_error(f"'{choices[n].where[:40]}' cannot be parsed")
         truth = names[f"covered{n}"] != 0
         of_value = truth.any(axis=(0, 1)) if truth.shape[2] > 1 else np.full(_MOST_VALUES, truth.any())
         covered |= of_value  # for some threads: %laneid < 16

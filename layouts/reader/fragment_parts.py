@@ -1,4 +1,4 @@
-"""Find which values of which operands a formula describes that covers one or some values."""
+"""Find the values of operands that a formula for one or some values describes."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from lanescope.reader.lane_code import Values
 
 
 @dataclass(frozen=True, slots=True)
-class HeldValues:
-    """A map, and its values whose coordinates a text gives in every thread."""
+class MatchingValues:
+    """A map, and those of its values that a text describes in every thread."""
 
     map: FragmentMap
     values: tuple[int, ...]
 
 
-def list_holding(rows: Values, cols: Values, said: Sequence[int], letter: str) -> tuple[HeldValues, ...]:
-    """List the maps of several values in which the values of a text are: those of the named operand first, then those
-    that most operands have.
+def list_holding(rows: Values, cols: Values, covered: Sequence[int], letter: str) -> tuple[MatchingValues, ...]:
+    """Return the maps that contain a text's values: those of the named operand first, then those with the most
+    operands.
 
-    values: the values that the text is for, each compared with that value of a map; (0,) for a text without a number of
-    the value, whose one value may be any.
+    covered: the values that the text covers, each compared with the same value of a map; (0,) for a text without a
+    value index, which is compared with every value.
     """
     found = []
     for fragment_map in list_fragment_maps():
-        if fragment_map.values == 1 or fragment_map.values <= max(said):
+        if fragment_map.values == 1 or fragment_map.values <= max(covered):
             continue
         same = _is_same(rows, fragment_map.rows, fragment_map) & _is_same(
             cols, fragment_map.cols, fragment_map
         )  # [values of the text, of the map]
-        if len(said) == 1 and same.shape[0] == 1:
+        if len(covered) == 1 and same.shape[0] == 1:
             values = tuple(int(n) for n in np.flatnonzero(same[0]))
         else:
-            values = tuple(said) if all(same[min(n, same.shape[0] - 1), n] for n in said) else ()
+            values = tuple(covered) if all(same[min(n, same.shape[0] - 1), n] for n in covered) else ()
         if values:
-            found.append(HeldValues(fragment_map, values))
-    return tuple(sorted(found, key=lambda held: (not held.map.has_operand(letter), -len(held.map.operands))))
+            found.append(MatchingValues(fragment_map, values))
+    return tuple(sorted(found, key=lambda part: (not part.map.has_operand(letter), -len(part.map.operands))))
 
 
 def _is_same(mine: Values, coordinates: NDArray[Any], fragment_map: FragmentMap) -> NDArray[np.bool_]:
-    """Return whether a coordinate of each value of a text is that of each value of a map, in every thread."""
+    """Return [value of the text, value of the map]: whether both have the same coordinate in every thread."""
     part = mine[:, : fragment_map.threads, :]
     return np.asarray((part[..., :, None] == coordinates[None, :, None, :]).all(axis=(0, 1)))

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from lanescope.reader.lane_code import THREADS, Values
 
-BITS = 7  # of i that are looked at: no fragment has more than 256 values
+BITS = 7  # values of i examined: no fragment has more than 256
 MOST_VALUES = 2 << BITS
 WARP = 32
 
 
 @dataclass(frozen=True, slots=True)
 class ValueClash:
-    """A value (value, lane, place) whose place an earlier value of another lane also has, and that other value."""
+    """A value (value, lane, place) at the place of an earlier value of another lane, and that other value."""
 
     value: int
     lane: int
@@ -27,7 +27,7 @@ class ValueClash:
 
 
 def _count_digits(axes: Sequence[NDArray[np.int64]]) -> int:
-    """Return the number of values that the digits of a formula have; the last digit has two."""
+    """Return the number of values that a formula's digits distinguish; the last digit counts as two."""
     steps = [[int(axis[0, 1 << bit] - axis[0, 0]) for axis in axes] for bit in range(BITS + 1)]
     bit = BITS
     while bit and steps[bit] == [2 * step for step in steps[bit - 1]]:
@@ -36,30 +36,30 @@ def _count_digits(axes: Sequence[NDArray[np.int64]]) -> int:
 
 
 def count_distinguished(rows: Values, cols: Values) -> int:
-    """Return how many values a formula distinguishes at least, from its rows and columns of MOST_VALUES.
+    """Return the minimum number of values that a formula distinguishes, from its rows and columns of MOST_VALUES.
 
-    A formula that repeats, `i % 3`, has as many values as it takes to repeat. Of any other, a bit of i whose step is
-    twice that of the bit below belongs to the same digit: `8 * (i / 2)` has one from bit 1 on.
+    For a periodic formula such as `i % 3` this is its period. Otherwise the bits of i are grouped into digits: a bit
+    whose step is twice that of the bit below belongs to the same digit, so `8 * (i / 2)` has one digit from bit 1 on.
     """
     axes = [np.broadcast_to(axis, (axis.shape[0], THREADS, MOST_VALUES))[0] for axis in (rows, cols)]
     period = _find_period(axes)
     if period and all((axis[:, period] == axis[:, 0]).all() for axis in axes):
         return period
     if period & (period - 1):
-        return 2 * period  # its last digit has two values at least
+        return 2 * period  # the last digit has at least two values
     count = _count_digits(axes)
     if period:
         return count
     places = (axes[0][:WARP] << 32) + axes[1][:WARP]
     while count > 1 and len(np.unique(places[:, :count])) < WARP * count:
-        count //= 2  # past its last value, a formula repeats places
+        count //= 2  # beyond its last value, a formula repeats places
     rows, cols = (axis[None, :, : 2 * count] for axis in axes)
     beyond = find_clash(rows, cols, count)
     return beyond.value + 1 if beyond else count
 
 
 def _find_period(axes: Sequence[NDArray[np.int64]]) -> int:
-    """Return the number of values after which a formula repeats, at the same or another place; 0 if it never does."""
+    """Return the period of a formula in values, possibly shifted to another place; 0 if it is not periodic."""
     count = axes[0].shape[1]
     for period in range(1, count // 2 + 1):
         moved = [axis[:, period:] - axis[:, :-period] for axis in axes]
@@ -69,7 +69,7 @@ def _find_period(axes: Sequence[NDArray[np.int64]]) -> int:
 
 
 def find_clash(rows: Values, cols: Values, past: int) -> ValueClash | None:
-    """Find the first value, from `past` on, whose place an earlier value of another lane of the warp has."""
+    """Return the first value, from `past` on, at the place of an earlier value of another lane; None without one."""
     count = max(rows.shape[2], cols.shape[2])
     places = [np.broadcast_to(axis, (axis.shape[0], THREADS, count))[0, :WARP] for axis in (rows, cols)]
     seen: dict[tuple[int, int], tuple[int, int]] = {}

@@ -1,5 +1,6 @@
-"""Gluon's makers of layouts: NVMMASharedLayout.get_default_for and PaddedSharedLayout.with_identity_for (Triton 3.9,
-triton/experimental/gluon/language/_layouts.py). A value that is a symbol leaves what follows from it open.
+"""Evaluate Gluon's NVMMASharedLayout.get_default_for and PaddedSharedLayout.with_identity_for.
+
+Source: Triton 3.9, triton/experimental/gluon/language/_layouts.py. Results that depend on a symbol stay open.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ MAKERS = {
 
 
 def make_layout_parameters(maker: str, arguments: dict[str, Any], text: str) -> dict[str, Any]:
-    """Make the parameters, by MLIR's names, of what a maker returns; text: what to show for an unknown number."""
+    """Return the parameters (MLIR's names) of the layout that a factory returns; text: formats an unknown number."""
     cga = arguments.get("cga_layout") or []
     if maker.startswith("NVMMA"):
         return _choose_default_swizzle(arguments, cga, text)
@@ -34,7 +35,7 @@ def make_layout_parameters(maker: str, arguments: dict[str, Any], text: str) -> 
 
 
 def _choose_default_swizzle(arguments: dict[str, Any], cga: Any, text: str) -> dict[str, Any]:
-    """Return the widest swizzle that the shape has."""
+    """Return the widest swizzle that divides the shape."""
     shape, transposed, packed = (
         arguments.get("block_shape"),
         arguments.get("transposed", False),
@@ -63,7 +64,7 @@ def _is_integers(value: Any) -> TypeGuard[list[int]]:
 
 
 def _get_block_shape(shape: list[int], cga: Any) -> list[int]:
-    """Return the shape of one block's part."""
+    """Return the shape of one CTA's part."""
     bases = cga if isinstance(cga, list) and all(_is_integers(basis) for basis in cga) else []
     moved = [max([1, *(2 * basis[at] for basis in bases if len(basis) == len(shape))]) for at in range(len(shape))]
     return [max(1, size // by) for size, by in zip(shape, moved, strict=True)]

@@ -10,7 +10,7 @@ from typing import Any
 from lanescope.cxx import integers as c_integers
 from lanescope.cxx.integers import BOOL, INT, LONG, PYTHON, IntegerType
 
-MOST_STEPS = 24_000  # tokens looked at in one text
+MOST_STEPS = 24_000  # tokens examined per text
 DEEPEST = 48
 _TOKENS = r"""(?P<blank>\s+|//[^\n]*|/\*.*?\*/|\#[ \t][^\n]*|\\\n)
     |(?P<number>0[xX][0-9a-fA-F']+|\d[\d']*\.\d+f?|\d[\d']*)[uUlLzZ]*\b
@@ -19,15 +19,14 @@ _TOKENS = r"""(?P<blank>\s+|//[^\n]*|/\*.*?\*/|\#[ \t][^\n]*|\\\n)
     |(?P<mark>::|<<|->|:\+|==|!=|&&|\|\||[<>()\[\]{},=:+\-*/%.?;&|!])"""
 TOKEN = re.compile(_TOKENS, re.X | re.S)
 PYTHON_TOKEN = re.compile(_TOKENS.replace("|//[^\\n]*", "").replace("(?P<mark>", "(?P<mark>//|"), re.X | re.S)
-MOST_SHIFT = 64  # of one of Python's
+MOST_SHIFT = 64  # of a Python text
 
 
 @dataclass(frozen=True, slots=True)
 class SyntaxTerm:
     """A name with the contents of its <…>, (…) or {…}, and its keywords.
 
-    symbol: whether its value is unknown; owner: the part before the last `::` or `.` of its path, None if there is
-    none.
+    symbol: whether its value is unknown; owner: the part of its path before the last `::` or `.`, None without one.
     """
 
     path: str
@@ -40,31 +39,31 @@ class SyntaxTerm:
 
     @property
     def name(self) -> str:
-        """The last part of its path."""
+        """The last component of its path."""
         return re.split(r"::|\.", self.path)[-1]
 
     @property
     def inside(self) -> tuple[Any, ...]:
-        """The contents of its <…> and its (…)."""
+        """The arguments in its <…> and its (…)."""
         return (*(self.angle or ()), *(self.args or ()))
 
     @property
-    def given(self) -> Mapping[str, Any]:
+    def keywords(self) -> Mapping[str, Any]:
+        """The keyword arguments by name."""
         return dict(self.named)
 
     def get_argument(self, place: int, *names: str) -> Any:
-        """Return an argument by place or keyword; None if it is missing."""
+        """Return the argument at a position or under one of the keywords; None if it is missing."""
         if self.args is not None and place < len(self.args):
             return self.args[place]
-        keywords = self.given
-        return next((keywords[name] for name in names if name in keywords), None)
+        return next((self.keywords[name] for name in names if name in self.keywords), None)
 
 
 Value = Any  # int, str (a literal), tuple of values, Term
 
 
 class TypedInteger(int):
-    """An integer of a C++ type other than its value alone would have: 3u."""
+    """An integer whose C++ type does not follow from its value, such as 3u."""
 
     type: IntegerType
 
@@ -75,12 +74,12 @@ class TypedInteger(int):
 
 
 def make_typed_integer(value: int, kind: IntegerType) -> int:
-    """Make a whole number with its type, if its value alone would not tell it."""
+    """Return an integer, typed if its C++ type does not follow from its value."""
     return value if kind in (INT, PYTHON, BOOL) else TypedInteger(value, kind)
 
 
 def get_integer_type(value: int) -> IntegerType:
-    """Return the C++ type of a whole number: a literal's own, else the first signed type that holds it."""
+    """Return the C++ type of an integer: its own type, else the first signed type that can represent it."""
     if isinstance(value, TypedInteger):
         return value.type
     return INT if INT.can_hold(value) else LONG
@@ -91,9 +90,9 @@ class UnreadableError(Exception):
 
 
 def compute_integer(op: str, left: int, right: int, python: bool) -> int | None:
-    """Compute a whole number as C++ does in the operands' types, or as Python does.
+    """Compute an integer operation as C++ does with the operands' types, or as Python does.
 
-    None if there is none, or if C++ leaves it undefined.
+    Returns None if the operation is unknown, or undefined in C++.
 
     >>> (compute_integer("/", -7, 2, False),
     ... compute_integer("/", -16, TypedInteger(3, c_integers.UINT), False), compute_integer("%", -7, 4, True))

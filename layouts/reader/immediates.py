@@ -1,4 +1,4 @@
-"""The immediates of wgmma statements: the majors of A and B, as imm-trans-a and imm-trans-b give them.
+"""Find the majors of A and B in the immediates imm-trans-a and imm-trans-b of wgmma statements.
 
 PTX ISA 9.1, wgmma.mma_async: d, a (a descriptor or registers in braces), b, for .sp metadata and selector, scale-d,
 imm-scale-a, imm-scale-b, and for f16 and bf16 imm-trans-a (A by descriptor only) and imm-trans-b.
@@ -16,14 +16,14 @@ _STATEMENT = re.compile(
     r"(?P<rest>[^;]{1,6000})",
     re.I,
 )
-MAJORS = {"0": "K", "1": "MN"}  # transpose immediate → the major that it says
-_MOST = 64  # statements of one text
+MAJORS = {"0": "K", "1": "MN"}  # transpose immediate → major
+_MOST = 64  # statements per text
 
 
 def find_transposes(instruction: Instruction, operands: Sequence[str], registers: bool) -> dict[str, str]:
-    """Map A and B of a wgmma to the text of their transpose immediates, which only 16-bit elements have.
+    """Map A and B of a wgmma to the text of their transpose immediates, which exist for 16-bit elements only.
 
-    registers: whether A comes from registers and has none; {} for a statement that is cut off before them.
+    registers: whether A is in registers and so has no immediate. Returns {} if the statement ends before them.
     """
     if instruction.operand("a").element.bits != 16:
         return {}
@@ -32,13 +32,13 @@ def find_transposes(instruction: Instruction, operands: Sequence[str], registers
 
 def _select_transposes(operands: Sequence[str], sparse: bool, registers: bool) -> dict[str, str]:
     names = ("b",) if registers else ("a", "b")
-    first = (6 if sparse else 4) + 2  # behind scale-d and the two scales
+    first = (6 if sparse else 4) + 2  # after scale-d and the two scales
     transposes = operands[first : first + len(names)]
     return dict(zip(names, transposes, strict=True)) if len(transposes) == len(names) else {}
 
 
 def _split_operands(text: str) -> list[str]:
-    """Split an operand list into its items, braces kept whole."""
+    """Split an operand list at commas outside braces."""
     operands, depth, part = [], 0, ""
     for letter in text:
         depth += {"{": 1, "[": 1, "(": 1, "}": -1, "]": -1, ")": -1}.get(letter, 0)
@@ -53,9 +53,9 @@ def _split_operands(text: str) -> list[str]:
 
 
 def find_majors(text: str) -> dict[str, str]:
-    """Find the majors {"a", "b"}: K or MN if the statements of a text state them as numbers and agree.
+    """Return {"a", "b"} → K or MN if a text's statements have them as numbers and agree.
 
-    A in registers has none.
+    A in registers has no entry.
     """
     majors: set[tuple[str | None, str | None]] = set()
     for match, _ in zip(_STATEMENT.finditer(text), range(_MOST), strict=False):

@@ -1,6 +1,6 @@
 """Recognise a tcgen05 instruction descriptor: a 32-bit word that is legal under a kind, as a number or as code.
 
-A word does not say its kind, so every kind under which it is legal is named. PTX ISA 9.1, 9.7.16.4.2; CUTLASS,
+A word does not contain its kind, so every kind for which it is legal is listed. PTX ISA 9.1, 9.7.16.4.2; CUTLASS,
 cute/arch/mma_sm100_desc.hpp.
 """
 
@@ -24,7 +24,7 @@ from lanescope.reader.terms import SyntaxTerm, TermText
 _NUMBER = re.compile(r"\s*0[xX][0-9a-fA-F']{6,17}[uU]?[lL]{0,2}\s*;?\s*")
 _MOVED = re.compile(r"\bmov\.[bu]32\s+%?\w*(?:id|idesc|i_desc)\s*,\s*(0[xX][0-9a-fA-F]{1,8}|[1-9]\d{0,9})\s*;")
 NAMED = re.compile(r"\b(\w*?(?:i_?desc|instr(?:uction)?_desc\w*)\w*)\s*(?:\|?=|\{)", re.I)
-_LABELLED = re.compile(  # as a program prints or defines it: idesc: 0x…, uint32_t kInstrDesc = 138413200;
+_LABELLED = re.compile(  # printed or defined by a program: idesc: 0x…, uint32_t kInstrDesc = 138413200;
     r"(?<![\w.])(?P<label>(?:[A-Za-z_][\w.]{0,24}[ \t]){0,2}[A-Za-z_][\w.]{0,40}(?:\[\d{1,4}\])?)[\"'\]]?"
     r"[ \t]{0,8}(?:[:=]=?|->|is|are)?[ \t]{0,8}[{\"']?(?P<word>0[xX][0-9a-fA-F']{1,20}|\d{1,20})[uU]?[lL]{0,2}(?![\w.])"
 )
@@ -33,7 +33,7 @@ _LABEL = re.compile(
     r"|[iI]nst(?:r(?:uction)?)?[ _]?[dD]esc|INST(?:R(?:UCTION)?)?_DESC)"
 )
 _CALLED = re.compile(r"(?<![\w.])(?:\w+::){0,4}make_(?:runtime_)?instr_desc(?:_block_scaled)?\s*<")
-# what is behind the sizes of make_instr_desc and of make_instr_desc_block_scaled
+# arguments after the sizes of make_instr_desc and of make_instr_desc_block_scaled
 _FLAGS = ("transpose_a", "transpose_b", "negate_a", "negate_b", "saturate", "sparse")
 _SCALED_FLAGS = ("transpose_a", "transpose_b", "negate_a", "negate_b", "sparse")
 _DIGITS = 10  # characters of 32 bits in hexadecimal
@@ -42,7 +42,7 @@ _MOST = 2000  # characters of code that spells one word
 
 
 def recognise_instruction_word(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise a text that is an instruction descriptor, under the kinds that take it; none if no kind does."""
+    """Return the meanings of an instruction descriptor, for each kind that accepts it; () for other texts."""
     if moved := _MOVED.search(text):
         named = _list_kinds(text)
         kinds = named if re.search(r"kind::\w", text) or "desc" not in moved[0] else list(KINDS)
@@ -53,13 +53,13 @@ def recognise_instruction_word(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _list_kinds(text: str) -> list[MmaKind]:
-    """Return the kinds that a text names."""
+    """Return the kinds named in a text."""
     named = set(re.findall(r"kind::(\w+)", text))
     return [row for row in KINDS if row.name in named]
 
 
 def _parse_number(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise a text that is one number, hexadecimal or decimal."""
+    """Return the word of a text that is one hexadecimal or decimal number; None for other texts."""
     plain = text.strip()
     if _NUMBER.fullmatch(text):
         try:
@@ -74,7 +74,7 @@ def _parse_number(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _list_statements(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise the word that code shifts together under an instruction descriptor's name."""
+    """Return the word that code assembles under an instruction descriptor's name."""
     if len(text) > _MOST or "<<" not in text or not NAMED.search(text):
         return ()
     try:
@@ -84,7 +84,7 @@ def _list_statements(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _find_labelled_word(text: str) -> tuple[TextMeaning, ...]:
-    """Find the first number that a label calls an instruction descriptor, under the kinds that the text names.
+    """Return the first number labelled as an instruction descriptor, for the kinds that the text names.
 
     CUTLASS's runtime descriptor has it in the upper half of 64 bits.
     """
@@ -97,13 +97,13 @@ def _find_labelled_word(text: str) -> tuple[TextMeaning, ...]:
             continue
         if meanings := _make_meanings(word, _list_kinds(text), True) or _make_meanings(word, list(KINDS), True):
             return meanings
-        notice = f"No kind of tcgen05.mma takes the word {word:#010x}."
+        notice = f"No kind of tcgen05.mma accepts the word {word:#010x}."
         return (TextMeaning("topic", "tcgen05 instruction descriptor", {"topic": "idesc"}, (notice,)),)
     return ()
 
 
 def _evaluate_word(text: str) -> int:
-    """Evaluate one declaration, or the statements that put a word together; LayoutError if they leave it open."""
+    """Evaluate one declaration, or the statements that assemble a word. LayoutError if the word is not determined."""
     named = NAMED.search(text)
     if named is None or text.count(";") <= 1 or "return" in text:
         return parse_word(text, "text").word
@@ -112,7 +112,7 @@ def _evaluate_word(text: str) -> int:
 
 
 def _parse_make_instr_desc(text: str) -> IdescWord | None:
-    """Parse the first make_instr_desc<A, B, C, (factors,) M, N, major, major, sign, sign, …> that is complete."""
+    """Return the word of the first complete make_instr_desc<A, B, C, (factors,) M, N, major, major, sign, sign, …>."""
     home = terms.make_term_text(text)
     for value in terms.find_terms(home, _CALLED):
         scaled = "block_scaled" in value.name
@@ -132,7 +132,7 @@ def _parse_make_instr_desc(text: str) -> IdescWord | None:
 
 
 def _parse_request(home: TermText, value: SyntaxTerm, scaled: bool) -> dict[str, object] | None:
-    """Return the fields of template arguments; None if a type or a size is open."""
+    """Return the fields of template arguments; None if a type or a size is unknown."""
     count = 4 if scaled else 3
     arguments = list(value.angle or ())
     types, rest = arguments[:count], arguments[count:]
@@ -148,7 +148,7 @@ def _parse_request(home: TermText, value: SyntaxTerm, scaled: bool) -> dict[str,
 
 
 def _encode_word(row: MmaKind, wish: dict[str, object]) -> IdescWord | None:
-    """Encode the fields under a kind; flags that the kind lacks are omitted if they are 0."""
+    """Encode the fields for a kind; flags that the kind lacks are omitted if they are 0."""
     try:
         return idesc.encode(row, {name: value for name, value in wish.items() if value or row.has_field(name)})
     except LayoutError:
@@ -163,7 +163,7 @@ def _make_meanings(word: int, kinds: list[MmaKind], sure: bool) -> tuple[TextMea
         return ()
     first = legal[0]
     title = f"tcgen05 instruction descriptor {first}: M {first.m}, N {first.n}, "
-    notice = "The word does not say its kind; the opcode does." if len(legal) > 1 else ""
+    notice = "The word does not contain its kind; the opcode does." if len(legal) > 1 else ""
     facts = {"topic": "idesc", "word": str(first), "kind": first.kind.name}
     title += join_words([_format_types(legal_word) for legal_word in legal], "or")
     return (TextMeaning("topic", title, facts, (notice,) if notice else (), sure),)

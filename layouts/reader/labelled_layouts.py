@@ -1,8 +1,8 @@
-"""CuTe layouts inside other text: behind a label, a print or a pointer, several lines of them, and in C++ or
-Python as Layout<Shape<…>, Stride<…>>, make_layout(…) and ComposedLayout<Swizzle<…>, …>.
+"""Find CuTe layouts inside other text: after a label, a print or a pointer, on several lines, or in C++ and Python as
+Layout<Shape<…>, Stride<…>>, make_layout(…) and ComposedLayout<Swizzle<…>, …>.
 
 CUTLASS 4: print of a Tensor is `ptr o layout`; of the DSL tensor<ptr<f16, smem, align<1024>, S<3,4,3>> o layout>, whose
-swizzle is that of the pointer, so of byte addresses (cute/pointer_flagged.hpp).
+swizzle is the pointer's and applies to byte addresses (cute/pointer_flagged.hpp).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from lanescope.reader.terms import SyntaxTerm, TermText
 
 MOST_LINES = 512
 LONGEST_LINE = 1024
-MOST = 16  # layouts of one text
-_MOST_BEGUN = 4  # places of a line where a layout may begin
+MOST = 16  # layouts per text
+_MOST_BEGUN = 4  # places per line where a layout may begin
 _BEGIN = re.compile(r"\bS(?:w(?:izzle)?)?\s?<\s?\d|\bsmem_ptr\s?\[|\(\s?[(_\d]|(?<![\w)])_?\d+\s?:\s?_?\d")
 _LABEL = re.compile(
     r"[ \t>*!-]{0,20}(?P<label>[A-Za-z_](?:[\w.]|[()\[\]<>&*,\"' -](?![ \t]*[:=]\s*$)){0,80}?[()\]>\"']{0,4})"
@@ -40,7 +40,7 @@ _OTHER_SCRIPT = re.compile(r"[\s\u3000-\u303f\u3400-\u9fff\uac00-\ud7a3]{1,24}[:
 _UNDERSCORED = re.compile(r"raw_ptr_(\d{1,3})b")
 _ENDING = re.compile(r"[\s>;,.|\")]{0,20}(?:data ?= ?.*|(?://|#).*)?")
 _SAID = r"[A-Za-z][\w'-]*(?:[\s,.;]+[A-Za-z0-9][\w'-]*){0,23}"
-_BEHIND = re.compile(  # words that say more of a layout
+_BEHIND = re.compile(  # words that describe a layout further
     rf"\s*[,;.–-]?\s+(?!o\b)(?:{_SAID}[\s,.;]*(?:\({_SAID}\))?|\({_SAID}\))[\s,.;!]*"
 )
 _CODE = re.compile(
@@ -48,12 +48,12 @@ _CODE = re.compile(
     r"|make_(?:ordered_)?layout\s*\(|make_composed_layout\s*\(|Layout\s*\(\s*\()"
 )
 _VALUE_END = re.compile(r"\n|//|#|(?<=\))\s")
-LONGEST_VALUE = 600  # characters of what a print's field says
+LONGEST_VALUE = 600  # characters of a field's value
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledLayout:
-    """A layout and its label ("" if none); pointed: whether a pointer precedes it; worded: whether words follow it."""
+    """A layout and its label ("" if none); pointed: a pointer precedes it; worded: words follow it."""
 
     label: str
     layout: cute.CuteLayout
@@ -62,7 +62,7 @@ class LabelledLayout:
 
 
 def find_layout_lines(text: str) -> Iterator[LabelledLayout]:
-    """Yield the layouts of lines that hold only a label, a pointer and a layout."""
+    """Yield the layouts of lines that contain only a label, a pointer and a layout."""
     count = 0
     for line in text.split("\n"):
         if ":" not in line or len(line) > LONGEST_LINE:
@@ -76,9 +76,9 @@ def find_layout_lines(text: str) -> Iterator[LabelledLayout]:
 
 
 def find_print_fields(named: re.Pattern[str], text: str) -> Iterator[tuple[re.Match[str], str]]:
-    """Yield each named field of a print, with the match of its name.
+    """Yield (match of the name, value) for each named field of a print.
 
-    A field extends to the end of the line, a comment or the blank behind a parenthesis.
+    A value extends to the end of the line, a comment or the blank after a parenthesis.
     """
     at = 0
     while match := named.search(text, at):
@@ -108,9 +108,9 @@ def _parse_line(line: str) -> LabelledLayout | None:
 
 
 def _match_label(head: str) -> re.Match[str] | None:
-    """Match the label that is before a layout, or the last of two."""
+    """Match the label before a layout, or the last one of two."""
     label = _LABEL.fullmatch(head) if head.strip() else None
-    if label is None and ": " in head:  # a label in front of the label
+    if label is None and ": " in head:  # a label before the label
         label = _LABEL.fullmatch(head[head[:-2].rfind(": ") + 2 :])
     return label
 
@@ -132,7 +132,7 @@ def _parse_layout(text: str) -> cute.CuteLayout | None:
 
 
 def find_pair_end(rest: str) -> int:
-    """Find the end of a shape and its strides, both in parentheses; -1 if the line begins with no such layout."""
+    """Return the end of a shape and its strides, both in parentheses; -1 if the line does not begin with them."""
     depth = 0
     colon = False
     for at, letter in enumerate(rest):
@@ -147,7 +147,7 @@ def find_pair_end(rest: str) -> int:
 
 
 def _match_at_end(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
-    """Match a pattern that ends where the text does; the text is short."""
+    """Match a pattern at the end of a short text."""
     starts = (
         m.start()
         for m in re.finditer(
@@ -164,7 +164,7 @@ def _get_layout_name(words: str) -> str:
 
 
 def _add_pointer(pointer: re.Match[str] | None, layout: cute.CuteLayout) -> cute.CuteLayout:
-    """Return a layout with the swizzle and the element size that its pointer gives."""
+    """Return a layout with the swizzle and the element size of its pointer."""
     if pointer is None or layout.unit_bits or layout.offset or layout.swizzle is not None:
         return layout
     shown = (pointer["shown"] or "").partition(": ")[2]  # 0x400: bf16, smem, align<1024>, S<3,4,3>
@@ -177,7 +177,7 @@ def _add_pointer(pointer: re.Match[str] | None, layout: cute.CuteLayout) -> cute
 
 
 def _find_pointed_bits(pointer: re.Match[str], inside: str) -> int | None:
-    """Return the element bits that a pointer names: ptr[16b], raw_ptr_16b, or the type inside its brackets."""
+    """Return the element bits of a pointer: ptr[16b], raw_ptr_16b, or the type in its brackets."""
     flagged = _UNDERSCORED.search(pointer[0])
     if bits := int(pointer["bits"] or (flagged[1] if flagged else 0)):
         return bits
@@ -205,12 +205,13 @@ def _parse_plain_layout(home: TermText, term: SyntaxTerm) -> cute.CuteLayout | N
     layout = shapes.parse_layout(home, term)
     if layout is None or not layout.known:
         return None
-    return _parse_layout(str(layout))  # what cannot be a layout of CuTe is refused there
+    return _parse_layout(str(layout))  # raises LayoutError if CuTe has no such layout
 
 
 def _parse_composed_layout(home: TermText, term: SyntaxTerm) -> cute.CuteLayout | None:
-    """Return the layout of ComposedLayout<Swizzle<3,4,3>, smem_ptr_flag_bits<16>, Layout<…>>, in whose middle an offset
-    in elements may be; None if a number is open.
+    """Return the layout of ComposedLayout<Swizzle<3,4,3>, smem_ptr_flag_bits<16> or an offset in elements, Layout<…>>.
+
+    Returns None if a number is unknown.
     """
     if term.name not in ("ComposedLayout", "make_composed_layout") or len(term.inside) != 3:
         return None

@@ -1,10 +1,10 @@
-"""Run code that computes where each lane's values are, for all threads at once: `row = …; col = …;`, or a loop that
-moves a fragment between registers and memory.
+"""Run code that computes the places of each lane's values, for all threads at once.
 
-The parser is the reader's own for C++ (layouts/reader/code). What it gives is computed with NumPy, a value for each of
-128 threads; only what coordinates need is computed: integers, branches, loops of known length. A name that the text
-does not define is known where it can mean one thing only (lane, groupID, threadIdx.x, warp). Any other is taken as the
-same in all threads, under two values at once (the first axis of what is computed): what depends on which is not known.
+The code is `row = …; col = …;`, or a loop that moves a fragment between registers and memory. It is parsed by
+layouts/reader/code and computed with NumPy for 128 threads. Only what coordinates need is supported: integers,
+branches, loops of known length. A name that the text does not define is known if it can mean only one thing (lane,
+groupID, threadIdx.x, warp). Any other name is assumed to be the same in all threads and gets two trial values (the
+first axis of every array); a result that differs between the trials is unknown.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from lanescope.reader.code.cxx import parse_cxx
 from lanescope.reader.code.source import make_plain_source
 from lanescope.reader.code.tree_statements import Block, ExpressionStatement, If, Loop
 
-THREADS, TRIALS = 128, 2  # a warpgroup; values that each unknown name is given
+THREADS, TRIALS = 128, 2  # threads of a warpgroup; trial values of each unknown name
 MOST_STEPS, MOST_STORES = 20_000, 4096
 _FIRST, _STEP = (
     (1009, 4099),
     (16, 640),
-)  # what unknown names are given: the n-th is _FIRST + n · _STEP, even and odd ones
+)  # trial value n of unknown names: _FIRST + n · _STEP, so both even and odd
 Values = NDArray[np.int64]  # [trials, threads, values of i]; each axis may have length 1
 Place = tuple[str, tuple[Values, ...]]  # an array, and the indices of an element
 
@@ -62,18 +62,18 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "&&": lambda a, b: (a != 0) & (b != 0),
     "||": lambda a, b: (a != 0) | (b != 0),
 }
-_UNSIGNED = frozenset(("/", "%", ">>", "<", "<=", ">", ">="))  # where a negative number differs from an unsigned one
+_UNSIGNED = frozenset(("/", "%", ">>", "<", "<=", ">", ">="))  # operators that depend on the sign of their type
 _PAIRS = re.compile(
     r"make_(?:float|half|int|uint|double|bfloat16)(\d)|__floats2(?:half|bfloat16)(2)(?:_rn)?|__halves2half(2)"
 )
 
 
 def make_open_error(why: str) -> LayoutError:
-    """Return the error for code with unknown coordinates."""
+    """Return the LayoutError for code with unknown coordinates."""
     return LayoutError(
         "open_formula",
-        f"The coordinates are not known: {why}.",
-        "Known names: lane, groupID, threadID_in_group, warp_id, threadIdx.x, and i for the value.",
+        f"The coordinates cannot be determined: {why}.",
+        "Known names: lane, groupID, threadID_in_group, warp_id, threadIdx.x, and i for the value's index.",
         "text",
     )
 
@@ -81,7 +81,7 @@ def make_open_error(why: str) -> LayoutError:
 @dataclass(frozen=True, slots=True)
 class FragmentMove:
     """One value of a fragment and its place in memory. value: its indices in the register array; place: the index in
-    memory, or row and column.
+    memory, or (row, column).
     """
 
     value: tuple[int, ...]
@@ -90,10 +90,10 @@ class FragmentMove:
 
 @dataclass
 class LaneCode:
-    """The result of a text: its variables, in the order of their last assignment, and the values that it moves.
+    """The result of a text: its variables in the order of their last assignment, and the values that it moves.
 
-    loose: names that the text leaves open and that are taken as the same in all threads; unread: names whose values are
-    not read, and why.
+    loose: undefined names, assumed to be the same in all threads; unread: names whose values cannot be evaluated, and
+    why.
     """
 
     names: dict[str, Values] = field(default_factory=dict)
@@ -106,13 +106,14 @@ class LaneCode:
 
 
 def parse_lane_code(text: str) -> tuple[tree.Statement, ...]:
-    """Parse a text into statements; lines of the preprocessor are left out."""
+    """Parse a text into statements, without preprocessor lines."""
     return parse_cxx(make_plain_source(re.sub(r"^[ \t]*#.*$", "", text, flags=re.M)))
 
 
 def run_lane_code(statements: Sequence[tree.Statement], index: Mapping[str, Values]) -> LaneCode:
-    """Run statements; LayoutError `open_formula` if what they compute is not known. index: values of names such as
-    i.
+    """Run statements; index: values of names such as i.
+
+    Raises LayoutError `open_formula` if the result is unknown.
     """
     code = LaneCode(dict(index))
     runner = _Runner(code)
@@ -126,7 +127,7 @@ def _normalize_name(name: str) -> str:
 
 
 class _Runner:
-    """Runs statements for all threads at once."""
+    """Interpreter that runs statements for all threads at once."""
 
     def __init__(self, code: LaneCode) -> None:
         self.code = code
@@ -153,13 +154,13 @@ class _Runner:
             case ExpressionStatement(value=tree.Unary(value=tree.Assignment() as assignment)):
                 self._run_assignment(assignment)
             case ExpressionStatement():
-                return  # a call: __syncthreads() and the like move nothing that is looked at
+                return  # a call: __syncthreads() and the like move no values
             case If():
                 self._run_branch(statement)
             case Loop(late=False):
                 self._run_loop(statement)
             case _:
-                raise make_open_error("a statement is incomplete, or of a kind that is not followed")
+                raise make_open_error("a statement is incomplete or not supported")
 
     def _run_branch(self, statement: If) -> None:
         self.run(statement.start)
@@ -168,7 +169,7 @@ class _Runner:
         if _is_open(condition):
             if statement.no is not None or any(self._list_assigned(statement.yes)):
                 raise make_open_error("a branch depends on a name that the text leaves open")
-            self.run(statement.yes)  # a guard at the matrix's edge: what is stored keeps its place
+            self.run(statement.yes)  # a guard at the matrix's edge does not change the places
         elif truth.all():
             self.run(statement.yes)
         elif not truth.any():
@@ -177,7 +178,7 @@ class _Runner:
             self._merge_branches(truth, statement)
 
     def _merge_branches(self, truth: NDArray[np.bool_], statement: If) -> None:
-        """Run both sides of a branch that diverges; each keeps its own assignments."""
+        """Run both sides of a divergent branch and merge their assignments per thread."""
         before, moved = dict(self.code.names), len(self.code.moves)
         self.run(statement.yes)
         yes = self.code.names
@@ -237,16 +238,16 @@ class _Runner:
         try:
             self.code.names[name] = self.evaluate(value)
             self.code.unread.pop(name, None)
-        except LayoutError as error:  # a pointer, a float: matters only where a coordinate uses it
+        except LayoutError as error:  # a pointer or a float matters only if a coordinate uses it
             self.code.names.pop(name, None)
             self.code.unread[name] = error.message.partition(": ")[2].rstrip(".")
 
     def _run_move(self, target: tree.Expression, value: tree.Expression) -> None:
-        """Note a value that moves between a register array and memory."""
+        """Record a value that moves between a register array and memory."""
         places = [place for place in (self._find_place(target), *self._find_values(value)) if place]
         if len(places) < 2:
             return
-        uniform = [all(_is_uniform(one) for one in place[1]) for place in places]
+        uniform = [all(_is_uniform(axis) for axis in place[1]) for place in places]
         first, *rest = places
         if uniform[0] and len(rest) == 1 and not uniform[1]:
             registers, memory = [first], rest[0]
@@ -263,7 +264,7 @@ class _Runner:
         self.code.moves += _pair_registers(registers, memory[1])
 
     def _find_values(self, expression: tree.Expression) -> list[Place | None]:
-        """Find the arrays' elements in a value: one, or those of make_float2(d[0], d[1])."""
+        """Return the array elements in a value: one, or those of make_float2(d[0], d[1])."""
         match expression:
             case tree.Index() | tree.Member():
                 return [self._find_place(expression)]
@@ -280,7 +281,7 @@ class _Runner:
         return []
 
     def _find_place(self, expression: tree.Expression) -> Place | None:
-        """Find the array and indices of `d[i]`, `C[r][c]`, `C(r, c)`, `*(C + n)`, `frag.x[i]`; None for any other."""
+        """Return the array and indices of `d[i]`, `C[r][c]`, `C(r, c)`, `*(C + n)`, `frag.x[i]`; None otherwise."""
         match expression:
             case tree.Index():
                 inner = self._find_place(expression.value)
@@ -302,12 +303,12 @@ class _Runner:
                 return self._find_place(pointer.value)
             case tree.Binary(op="+") if name := _spell_array(pointer.left):
                 return name, (self.evaluate(pointer.right),)
-        raise make_open_error("a pointer is not followed")
+        raise make_open_error("a pointer is not supported")
 
     # values -----------------------------------------------------------------------------------------------------------
 
     def evaluate(self, expression: tree.Expression) -> Values:
-        """Evaluate an expression for all threads; LayoutError if it is not a number that is known."""
+        """Return an expression's values for all threads. LayoutError if they are unknown."""
         match expression:
             case tree.NumberLiteral():
                 return np.full((1, 1, 1), expression.value, dtype=np.int64)
@@ -325,7 +326,7 @@ class _Runner:
                 parts = (expression.condition, expression.yes, expression.no)
                 condition, yes, no = map(self.evaluate, parts)
                 return np.where(condition != 0, yes, no)
-        raise make_open_error("an expression is not read")
+        raise make_open_error("an expression is not supported")
 
     def _evaluate_sign(self, expression: tree.Unary) -> Values:
         value = self.evaluate(expression.value)
@@ -335,7 +336,7 @@ class _Runner:
             return ~value
         if expression.op in ("+", "-"):
             return value if expression.op == "+" else -value
-        raise make_open_error(f"'{expression.op}' is not read")
+        raise make_open_error(f"'{expression.op}' is not supported")
 
     def _evaluate_binary(self, expression: tree.Binary) -> Values:
         left, right = self.evaluate(expression.left), self.evaluate(expression.right)
@@ -357,12 +358,12 @@ class _Runner:
         if name in self.code.names:
             return self.code.names[name]
         if name in self.code.unread:
-            raise make_open_error(f"'{name}' is not read: {self.code.unread[name]}")
+            raise make_open_error(f"'{name}' cannot be evaluated: {self.code.unread[name]}")
         known = _KNOWN.get(_normalize_name(name))
-        return known if known is not None else self._give_value(name)
+        return known if known is not None else self._assign_trial_values(name)
 
-    def _give_value(self, name: str) -> Values:
-        """Assign two trial values to an open name, far from every size and from other names' values."""
+    def _assign_trial_values(self, name: str) -> Values:
+        """Assign two trial values to an undefined name, far from every size and from other names' values."""
         if _normalize_name(name) in _OF_THREADS:
             raise make_open_error(f"the text does not define '{name}'")
         if name not in self.code.loose:
@@ -373,7 +374,7 @@ class _Runner:
 
 
 def _is_open(values: NDArray[Any]) -> bool:
-    """Return whether values depend on a name that the text leaves open."""
+    """Return whether values depend on an undefined name."""
     return values.ndim == 3 and values.shape[0] > 1
 
 
@@ -385,7 +386,7 @@ def _pair_registers(registers: Sequence[Place], indices: tuple[Values, ...]) -> 
             raise make_open_error("it stores several arrays as one")
         if any(map(_is_open, register)):
             raise make_open_error("the index in the register array is open")
-        moves.append(FragmentMove(tuple(int(one.flat[0]) for one in register), (*indices[:-1], indices[-1] + n)))
+        moves.append(FragmentMove(tuple(int(index.flat[0]) for index in register), (*indices[:-1], indices[-1] + n)))
     return moves
 
 
@@ -399,7 +400,7 @@ def _spell_member(expression: tree.Member) -> str:
 
 
 def _spell_array(expression: tree.Expression) -> str:
-    """Return the name of an array: d, frag.x; "" for anything else."""
+    """Return the name of an array, such as d or frag.x; "" for other expressions."""
     if isinstance(expression, tree.Name):
         return expression.last
     return _spell_member(expression) if isinstance(expression, tree.Member) else ""

@@ -1,8 +1,8 @@
-"""Find the value of a name where it is used: a definition in the enclosing scopes, a member of a class or a namespace,
-or the argument of a template's only instantiation.
+"""Find the value of a name at its place: a definition in an enclosing scope, a member of a class or a namespace, or the
+argument of a template's only instantiation.
 
-Where several definitions may apply and differ, where a variable changes, and where a parameter has no single argument
-in the text, the name is open.
+The name is open if several definitions may apply and differ, if a variable changes, or if a parameter has several
+different arguments.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from lanescope.reader.scopes import Definition, Parameter, Scope, visible_defini
 if TYPE_CHECKING:
     from lanescope.reader.terms import TermText
 
-_MOST_USES = 24  # of one template
-_MOST_BASES = 4  # classes above one another
-_MOST_NAMES = 16  # that one value depends on
+_MOST_USES = 24  # instantiations per template
+_MOST_BASES = 4  # levels of base classes
+_MOST_NAMES = 16  # open names per value
 _SELF = frozenset(("self", "cls", "this"))
 _DECLARING = re.compile(r"(?P<template>\btemplate\s+)?\b(?:struct|class|union|enum)\s+\Z")
 Value = Any
 
 
 def find_value(home: TermText, term: SyntaxTerm) -> Value:
-    """Find the value of a name at its place; None if the text does not determine it.
+    """Return the value of a name at its place; None if the text does not determine it.
 
     >>> from lanescope.reader import terms
     >>> text = terms.make_term_text("void f() { constexpr int n = 4; } template <int n> struct A { int m = n; };")
@@ -41,7 +41,7 @@ def find_value(home: TermText, term: SyntaxTerm) -> Value:
 
 
 def _find_alias(home: TermText, term: SyntaxTerm) -> Value:
-    """Find an alias of MLIR, which is visible in the whole text."""
+    """Return the value of an MLIR alias, which is visible in the whole text."""
     places = [place for place in home.defined.get(term.name, ()) if not place[0] <= term.span[0] <= place[1]]
     before = [place for place in places if place[0] < term.span[0]]
     chosen = before[-1:] or places[:1]
@@ -50,7 +50,7 @@ def _find_alias(home: TermText, term: SyntaxTerm) -> Value:
 
 def _find_visible(home: TermText, name: str, place: int) -> Value:
     index = home.scopes
-    if macros := [one for one in index.macros.get(name, ()) if one.place != place]:
+    if macros := [definition for definition in index.macros.get(name, ()) if definition.place != place]:
         return _get_common_value(home, macros, index.outermost)
     for scope in index.find_scope(place).list_outward():
         found = visible_definitions(scope, name, place)
@@ -58,7 +58,7 @@ def _find_visible(home: TermText, name: str, place: int) -> Value:
             return None if found else _bind_parameters(home, scope, scope.parameters[name])
         if found:
             return _get_common_value(home, found, scope)
-        if scope.member_of and any(name in one.definitions for one in index.list_named("class", scope.member_of)):
+        if scope.member_of and any(name in owner.definitions for owner in index.list_named("class", scope.member_of)):
             return _find_in_class(home, SyntaxTerm(scope.member_of, span=(scope.start, scope.start)), name)
         if scope.kind == "class" and (value := _find_in_bases(home, scope, name)) is not None:
             return value
@@ -66,16 +66,22 @@ def _find_visible(home: TermText, name: str, place: int) -> Value:
 
 
 def _find_in_namespaces(home: TermText, name: str) -> Value:
-    """Find a name of a namespace that the text may be using."""
-    found = [(one, scope) for scope in home.scopes.list_namespaces() for one in scope.definitions.get(name, ())]
-    return _get_common_value(home, [one for one, _ in found], found[0][1]) if found else None
+    """Return the value of a name in a namespace that the text may use."""
+    found = [(member, scope) for scope in home.scopes.list_namespaces() for member in scope.definitions.get(name, ())]
+    return _get_common_value(home, [member for member, _ in found], found[0][1]) if found else None
 
 
 def _get_common_value(home: TermText, found: list[Definition], scope: Scope) -> Value:
-    """Return the value that all definitions share; None if they differ or may change."""
-    if any(one.begin is None for one in found) or any(_can_change(home, one, scope) for one in found):
+    """Return the common value of all definitions; None if they differ or may change."""
+    if any(definition.begin is None for definition in found) or any(
+        _can_change(home, definition, scope) for definition in found
+    ):
         return None
-    values = [home.parse_term(one.begin, alone=one.typed) for one in found if one.begin is not None]
+    values = [
+        home.parse_term(definition.begin, alone=definition.typed)
+        for definition in found
+        if definition.begin is not None
+    ]
     first = values[0]
     if len(values) > 1 and any(_make_key(home, value) != _make_key(home, first) for value in values[1:]):
         return None
@@ -86,7 +92,7 @@ def _can_change(home: TermText, definition: Definition, scope: Scope) -> bool:
     """Return whether a C++ variable is assigned again, incremented, or passed by address."""
     if definition.fixed or definition.typed or home.python:
         return False
-    enclosing = [one for one in scope.list_outward() if one.kind in ("function", "class")]
+    enclosing = [outer for outer in scope.list_outward() if outer.kind in ("function", "class")]
     part = enclosing[-1] if enclosing else home.scopes.outermost
     name = re.escape(definition.name)
     changed = re.compile(
@@ -100,8 +106,9 @@ def _can_change(home: TermText, definition: Definition, scope: Scope) -> bool:
 
 
 def _bind_parameters(home: TermText, scope: Scope, parameter: Parameter) -> Value:
-    """Return the argument that all instantiations of a template, or all calls of a Python function, pass for a
-    parameter; None if they differ.
+    """Return the argument for a parameter in all instantiations of a template or all calls of a Python function.
+
+    Returns None if they differ.
     """
     if parameter.pack or not (parameter.template or home.python):
         return None
@@ -113,8 +120,8 @@ def _bind_parameters(home: TermText, scope: Scope, parameter: Parameter) -> Valu
 
 
 def _get_argument(home: TermText, use: SyntaxTerm, parameter: Parameter) -> Value:
-    if parameter.name in use.given:
-        return use.given[parameter.name]
+    if parameter.name in use.keywords:
+        return use.keywords[parameter.name]
     method = home.python and isinstance(use.owner, SyntaxTerm) and use.owner.path in _SELF
     arguments = (use.args if home.python else use.angle) or ()
     place = parameter.place - method
@@ -124,17 +131,15 @@ def _get_argument(home: TermText, use: SyntaxTerm, parameter: Parameter) -> Valu
 
 
 def list_uses(home: TermText, scope: Scope) -> list[SyntaxTerm]:
-    """List the places where a text instantiates a template with arguments or calls a Python function; [] if unseen uses
-    are possible.
-    """
+    """Return the instantiations of a template or the calls of a Python function; [] if there may be unseen ones."""
     if id(scope) not in home.uses:
-        home.uses[id(scope)] = []  # while they are listed
+        home.uses[id(scope)] = []  # a marker while they are collected
         home.uses[id(scope)] = _find_calls(home, scope) if home.python else _find_uses(home, scope)
     return home.uses[id(scope)]
 
 
 def _find_instance(home: TermText, at: int, name: str) -> SyntaxTerm | None:
-    """Return the part of a term that gives a name its template arguments."""
+    """Return the part of a term with a name's template arguments."""
     use = home.parse_term(at, alone=True)
     while isinstance(use, SyntaxTerm) and use.name != name:
         use = use.owner
@@ -153,7 +158,7 @@ def _find_uses(home: TermText, scope: Scope) -> list[SyntaxTerm]:
         if declared and not declared["template"] and match["mark"] == "<":
             return []  # a specialisation
         if match["mark"] == "(" and scope.kind == "function":
-            return []  # arguments that are deduced
+            return []  # deduced arguments
         use = _find_instance(home, match.start(), scope.name) if match["mark"] == "<" else None
         if use is not None:
             uses.append(use)
@@ -163,7 +168,7 @@ def _find_uses(home: TermText, scope: Scope) -> list[SyntaxTerm]:
 
 
 def _find_calls(home: TermText, scope: Scope) -> list[SyntaxTerm]:
-    """Find the calls of a Python function; [] if its name is used in another way."""
+    """Return the calls of a Python function; [] if its name is also used otherwise."""
     index = home.scopes
     if scope.kind != "function" or len(index.list_named(scope.kind, scope.name)) > 1:
         return []
@@ -185,17 +190,17 @@ def _find_calls(home: TermText, scope: Scope) -> list[SyntaxTerm]:
 
 
 def describe_instantiation(home: TermText, place: int) -> str:
-    """Describe the only instantiation of the templates around a place; "" if there is none."""
+    """Return the text of the only instantiation of the templates around a place; "" if there is none."""
     for scope in home.scopes.find_scope(place).list_outward():
         uses = list_uses(home, scope) if scope.kind in ("class", "function") and scope.templated else []
         template = [parameter for parameter in scope.parameters.values() if parameter.template]
-        if uses and all(_bind_parameters(home, scope, one) is not None for one in template):
+        if uses and all(_bind_parameters(home, scope, parameter) is not None for parameter in template):
             return home.format_words(uses[0])
     return ""
 
 
 def _make_key(home: TermText, value: Value, depth: int = 0) -> object:
-    """Return a key that equal values share; an open value equals nothing else."""
+    """Return a key that is the same for equal values; an open value equals only itself."""
     number = home.parse_number(value) if not isinstance(value, str) else None
     if number is not None:
         return number
@@ -216,12 +221,12 @@ def _make_key(home: TermText, value: Value, depth: int = 0) -> object:
 
 
 def _find_member(home: TermText, term: SyntaxTerm) -> Value:
-    """Find the member of a class or a namespace of the text."""
+    """Return the value of a member of a class or a namespace."""
     owner = term.owner
     if home.python and isinstance(owner, SyntaxTerm) and owner.path in _SELF:
         return _find_attribute(home, term)
     namespaces = home.scopes.list_named("namespace", owner.name) if isinstance(owner, SyntaxTerm) else []
-    found = [one for scope in namespaces for one in scope.definitions.get(term.name, ())]
+    found = [member for scope in namespaces for member in scope.definitions.get(term.name, ())]
     if found:
         return _get_common_value(home, found, namespaces[0])
     if isinstance(owner, SyntaxTerm) and owner.path in _SELF:
@@ -230,7 +235,7 @@ def _find_member(home: TermText, term: SyntaxTerm) -> Value:
 
 
 def _find_attribute(home: TermText, term: SyntaxTerm) -> Value:
-    """Find self.name, which the methods of a class set once."""
+    """Return the value of self.name, which the methods of a class set once."""
     for scope in home.scopes.find_scope(term.span[0]).list_outward():
         if scope.kind == "class":
             found = [*scope.definitions.get(f"self.{term.name}", ()), *scope.definitions.get(term.name, ())]
@@ -260,7 +265,7 @@ def _find_in_bases(home: TermText, scope: Scope, name: str, depth: int = 0) -> V
     return None
 
 
-# what is missing ------------------------------------------------------------------------------------------------------
+# open names -----------------------------------------------------------------------------------------------------------
 
 
 def is_open(home: TermText, term: SyntaxTerm) -> bool:
@@ -275,7 +280,7 @@ def is_open(home: TermText, term: SyntaxTerm) -> bool:
 
 
 def list_open_names(home: TermText, value: Value) -> list[str]:
-    """Return the names that an open value depends on, each once, the value's own words if it has none."""
+    """Return the names that an open value depends on, or the value's own words if it has none."""
     return list(dict.fromkeys(_walk_open_names(home, value, 0)))[:_MOST_NAMES]
 
 
@@ -301,5 +306,5 @@ def _walk_open_names(home: TermText, value: Value, depth: int) -> Iterator[str]:
 
 
 def _shorten_owner(home: TermText, term: SyntaxTerm) -> str:
-    """Return the words of a name, also of a member of an open value."""
+    """Return the text of a name, or of the open value whose member it is."""
     return term.path if not term.path.startswith("decltype") else home.format_words(term)

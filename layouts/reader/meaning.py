@@ -1,4 +1,4 @@
-"""One meaning of a text, and how instructions are found by shape and types."""
+"""Define the meaning of a text, and make it from instructions."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from lanescope.ptx.instruction import Instruction
 
 @dataclass(frozen=True, slots=True)
 class TextMeaning:
-    """One possible meaning of a text: its kind, a title, facts as the kind defines them, and notices.
+    """A possible meaning of a text: its kind, a title, facts (their names depend on the kind), and notices.
 
-    sure: whether it can mean nothing else. fits: the text does not say that it is this, its number only may be.
+    sure: the text can mean nothing else. fits: only a number suggests this meaning; the text does not name it.
     """
 
     kind: str
@@ -32,11 +32,9 @@ def make_instruction_meaning(
     operand: str | None = None,
     majors: Mapping[str, str] | None = None,
 ) -> tuple[TextMeaning, ...]:
-    """Make the meaning of a text that names these instructions: a single one is certain, several are candidates.
+    """Return the meaning of a text that names these instructions; () without an instruction.
 
-    No meaning without an instruction.
-
-    majors: the majors of A and B in shared memory, where the text gives them.
+    A single instruction is certain; several are candidates. majors: of A and B in shared memory, if the text has them.
     """
     names = tuple(dict.fromkeys(i.ptx for i in instructions))
     if not names:
@@ -54,7 +52,7 @@ def make_instruction_meaning(
 
 
 def drop_repeats(meanings: Iterable[TextMeaning], most: int) -> tuple[TextMeaning, ...]:
-    """Drop meanings that say the same as one before them."""
+    """Return at most `most` meanings, without repeats."""
     seen: dict[str, TextMeaning] = {}
     for meaning in meanings:
         seen.setdefault(repr(meaning.facts), meaning)

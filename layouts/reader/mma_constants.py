@@ -1,7 +1,7 @@
-"""Constants of atoms and of TiledMMAs: Shape_MNK, size(mma), tile_size<0>(mma), tile_shape(mma).
+"""Evaluate constants of atoms and TiledMMAs: Shape_MNK, size(mma), tile_size<0>(mma), tile_shape(mma).
 
-CUTLASS 4.7, cute/atom/mma_atom.hpp: size(TiledMMA) is that of its threads, tile_size<i> the larger of the atoms' size
-and the permutation's.
+CUTLASS 4.7, cute/atom/mma_atom.hpp: size(TiledMMA) is its number of threads; tile_size<i> is the larger of the atoms'
+size and the permutation's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MADE = frozenset(("TiledMMA", "TiledMma", "make_tiled_mma", "make_trivial_tiled
 
 
 def find_tiled_mma(home: TermText, value: Value) -> TextMeaning | None:
-    """Find the TiledMMA of a value: itself, the call that makes it, or a slice of it; None for other values."""
+    """Return the TiledMMA that a value makes or slices; None for other values."""
     value = home.resolve_value(value)
     if not isinstance(value, SyntaxTerm) or value.name not in _MADE:
         return None
@@ -28,7 +28,7 @@ def find_tiled_mma(home: TermText, value: Value) -> TextMeaning | None:
 
 
 def compute_tile(meaning: TextMeaning) -> list[int] | None:
-    """Compute M, N and K of a TiledMMA as tile_size does; None if the text leaves them open."""
+    """Return M, N and K of a TiledMMA as tile_size does; None if the text does not determine them."""
     shape, body = meaning.facts["atom_mnk"], meaning.facts["body"]
     if shape is None or body["atom_layout"] is None or "permutation" in meaning.undetermined:
         return None
@@ -43,11 +43,11 @@ def compute_tile(meaning: TextMeaning) -> list[int] | None:
     except (LayoutError, TypeError):
         return None
     core = [size * count for size, count in zip(shape, atoms_mnk, strict=True)]
-    return [one if size is None else max(one, size) for one, size in zip(core, sizes[:3], strict=True)]
+    return [extent if size is None else max(extent, size) for extent, size in zip(core, sizes[:3], strict=True)]
 
 
 def _reduce_shape(home: TermText, term: SyntaxTerm) -> Value:
-    """MMA_Traits<…>::Shape_MNK, MMA_Atom<…>::Shape_MNK, TiledMMA<…>::AtomShape_MNK"""
+    """Evaluate MMA_Traits<…>::Shape_MNK, MMA_Atom<…>::Shape_MNK and TiledMMA<…>::AtomShape_MNK."""
     if term.owner is None:
         return None
     meaning = find_tiled_mma(home, term.owner)
@@ -61,7 +61,7 @@ def _reduce_shape(home: TermText, term: SyntaxTerm) -> Value:
 
 
 def _reduce_tile_size(home: TermText, term: SyntaxTerm) -> Value:
-    """tile_size<0>(mma), tile_size_mnk<0>()"""
+    """Evaluate tile_size<0>(mma) and tile_size_mnk<0>()."""
     meaning = find_tiled_mma(home, (term.args or (None,))[0])
     tile = compute_tile(meaning) if meaning else None
     at = home.parse_number(term.angle[0]) if term.angle and len(term.angle) == 1 else None
@@ -78,7 +78,7 @@ _size_of_values = REDUCERS["size"]
 
 
 def _reduce_size(home: TermText, term: SyntaxTerm) -> Value:
-    """size(mma): its threads; size of anything else."""
+    """Evaluate size(mma), its number of threads, and size of other values."""
     if len(term.args or ()) == 1 and not term.angle and not term.named:
         meaning = find_tiled_mma(home, (term.args or ())[0])
         if meaning is not None:

@@ -1,5 +1,5 @@
-"""Operations of CuTe's Python DSL (cute.nvgpu.warp, .warpgroup) and CUTLASS's GMMA::ss_op_selector and rs_op_selector:
-the instructions they are.
+"""Recognise operations of CuTe's Python DSL (cute.nvgpu.warp, .warpgroup), and CUTLASS's GMMA::ss_op_selector and
+rs_op_selector.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MOST = 8
 
 
 def recognise_operations(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise the instructions of every operation that a text builds."""
+    """Return the instructions of every operation that a text builds."""
     if bare := _BARE.fullmatch(text):
         return _recognise_bare_class(bare[1])
     if not dsl_operations.OPERATION.search(text):
@@ -35,7 +35,7 @@ def recognise_operations(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _recognise_bare_class(name: str) -> tuple[TextMeaning, ...]:
-    """List what the class of an operation may make without its arguments."""
+    """Return the instructions that an operation's class may make, for a name without arguments."""
     moves = dsl_operations.list_moves(name)
     notes = dict.fromkeys((dsl_operations.describe_defaults(name), *(move.note for move in moves if move.note)))
     meanings = make_instruction_meaning((i for move in moves for i in move.found), f"'{name}'", tuple(notes))
@@ -43,7 +43,7 @@ def _recognise_bare_class(name: str) -> tuple[TextMeaning, ...]:
 
 
 def _recognise_selectors(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise what a text's selectors choose, unless it makes a TiledMMA of them, which names the atom itself."""
+    """Return the choice of a text's selectors; () if the text makes a TiledMMA of them, which shows the atom itself."""
     if not _SELECTOR.search(text) or _MADE.search(text):
         return ()
     home = terms.make_term_text(text)
@@ -59,7 +59,7 @@ def _recognise_selector(home: TermText, term: SyntaxTerm) -> tuple[TextMeaning, 
     notices = [f"The atom reads {inside}."]
     n = selector.shape[1] if selector.shape else None
     if (wide := atoms.parse_extended_n(home, term)) and n is not None and wide != n:
-        notices.append(f"N is {n}; with CUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED, as FlashAttention-3 is built, {wide}.")
+        notices.append(f"N is {n}; with CUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED (set by FlashAttention-3), {wide}.")
     (meaning,) = make_instruction_meaning(selector.found, f"'{term.name}'", tuple(notices), majors=selector.majors)
     opened = atoms.list_undefined(home, term)
     return (

@@ -1,7 +1,7 @@
-"""Clean a pasted text of what a terminal, a web page, a diff or a listing adds to it.
+"""Remove what a terminal, a web page, a diff or a listing adds to a text.
 
-Every change keeps the length and the lines, so that a place in the result is that place in the text. What is taken out
-of a word is made up for by blanks behind it.
+Every change keeps the length and the lines, so places in the result are places in the text. Characters removed from a
+word are replaced by blanks after it.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import html
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-_MOST_COMMENTED = 8192  # characters of a text that is a comment throughout and is read as what it holds
+_MOST_COMMENTED = 8192  # characters of a text that is one comment, whose contents are used instead
 _ESCAPE = r"\x1b(?:\[[0-?]{0,40}[ -/]{0,4}[@-~]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)|[@-Z\\^_])"  # of a terminal
 _UNSEEN = "[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]"
 _ADDED = re.compile(rf"(?:{_ESCAPE}|{_UNSEEN})+")
 _WORD = re.compile(rf"[^\s\x1b]*(?:(?:{_ESCAPE}|{_UNSEEN})+[^\s\x1b]*)+")
 _ENTITY = r"&(?:quot|lt|gt|amp|nbsp|apos|colon|lpar|rpar|#\d{1,5}|#[xX][0-9a-fA-F]{1,4});"
 _ENTITIES = re.compile(rf"(?:{_ENTITY})+")
-# One character each: the forms of East Asian type, blanks of all widths, and what word processors make of ASCII
+# Replaced one by one: full-width forms, blanks of all widths, and a word processor's typographic characters
 _SAME = {
     **{code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},
     **dict.fromkeys((0xA0, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000), " "),
@@ -31,24 +31,24 @@ _SAME = {
 }
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@", re.M)
 _HEAD = re.compile(r"(?:diff --git |index [0-9a-f]{6}|--- \S|\+\+\+ \S|@@ -\d)")
-_REPLACED = re.compile(r"(?P<old>-+)(?P<new>\++)")  # the first characters of lines
+_REPLACED = re.compile(r"(?P<old>-+)(?P<new>\++)")  # first characters of lines
 _OWN = re.compile(r"[A-Za-z_]\w{2,}")
 _PLUS = re.compile(r"\+(?!\+\+ )")
 # `file.cu:41:` of grep -n, `  41 | ` and `41:` of an editor, a Markdown quote's `>`
 _FOUND = re.compile(
     r"(?P<added>[\w./+-]{1,120}\.(?:cu|cuh|h|hpp|hh|cc|cpp|cxx|c|py|inl|ptx|mlir|ll)[:-](?P<n>\d{1,6})[:-])"
 )
-_NUMBERED = re.compile(  # 4:1 is a layout
+_NUMBERED = re.compile(  # 4:1 may be a layout
     r"(?P<added>[ \t]{0,12}(?P<n>\d{1,6})(?:[ \t]?(?:[|│]|:(?!\d+\b))|[ \t])[ \t]?)"
 )
-_BARRED = re.compile(r"(?P<added>[ \t]{0,12}(?P<n>\d{1,6})[ \t]?[|│][ \t]?)")  # such a line alone
+_BARRED = re.compile(r"(?P<added>[ \t]{0,12}(?P<n>\d{1,6})[ \t]?[|│][ \t]?)")  # for a single line
 _TIME = r"(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?Z?"
 _LOGGED = re.compile(  # a time, a level, [rank0]:
     rf"(?P<added>[ \t]{{0,8}}(?:\[?{_TIME}\]?[ \t]+|\[?(?:DEBUG|INFO|WARN(?:ING)?|ERROR)\]?:?[ \t]+"
     rf"|\[(?![^\]\n]{{0,30}}(?:[Dd]esc|DESC))[A-Za-z][\w ./-]{{0,30}}\]:?[ \t]+){{1,4}})(?=\S)"
 )
 _FENCE = re.compile(r"[ \t]{0,3}```(?P<behind>[^`\n]*)$")
-# what Markdown has behind a fence: a language, and its attributes
+# after Markdown's fence: a language and attributes
 LANGUAGE = re.compile(r"\s*[A-Za-z+#-]{0,20}\d{0,2}(?:\s+[A-Za-z]+|\s+[\w-]+=\S+|\s*\{[^{}]*\})*\s*")
 _CODE = re.compile(r"[;{}=<>]|0x|::|\w\.\w+\.|\w_\w|\)\s?:\s?\(|\d{10}")
 _FIRST = re.compile(r"^[^\n]*\S[^\n]*", re.M)
@@ -61,9 +61,9 @@ _HASH = re.compile(
 
 
 def clean_text(text: str, places: bool = False) -> str:
-    r"""Clean a pasted text, keeping its length.
+    r"""Return a pasted text without such additions, of the same length.
 
-    places: whether the text behind an HTML entity keeps its place, not only its line.
+    places: whether text after an HTML entity must keep its place, not only its line.
 
     >>> clean_text("mma.sync\u200b.aligned &lt;&lt; １６", places=True)
     'mma.sync.aligned  <<       16'
@@ -81,9 +81,9 @@ def clean_text(text: str, places: bool = False) -> str:
 
 
 def make_place_map(text: str) -> Callable[[int, int], tuple[int, int]] | None:
-    """Return a function from (first, past last) in a text's legible form to the place in the text.
+    """Return a function that maps (first, past last) in the cleaned text to the place in the text.
 
-    None if the places are the same: no word contains a character without width.
+    Returns None if the places are the same, because no word contains a zero-width character.
 
     >>> make_place_map("a\\u200bb c")(0, 2)
     (0, 3)
@@ -98,7 +98,7 @@ def make_place_map(text: str) -> Callable[[int, int], tuple[int, int]] | None:
 
 
 def _list_seen_places(word: re.Match[str]) -> Iterator[int]:
-    """Yield the places of a word's visible characters."""
+    """Return the places of a word's visible characters."""
     last = word.start()
     for added in _ADDED.finditer(word.string, *word.span()):
         yield from range(last, added.start())
@@ -111,7 +111,7 @@ def _unescape_html(text: str) -> str:
 
 
 def _strip_line_heads(text: str) -> str:
-    """Strip what precedes each line of a text."""
+    """Strip line numbers, prompts and similar heads of lines."""
     if _HUNK.search(text) or text.lstrip().startswith(("+ ", "+\t")) or "\n+ " in text:
         text = _take_new_side(text)
     if not text.strip():
@@ -125,20 +125,20 @@ def _strip_line_heads(text: str) -> str:
 
 
 def strip_quotes(text: str) -> str:
-    """Strip the `>` of a quote that all lines of a text begin with."""
+    """Strip a quote's `>` if all lines begin with it."""
     return _blank_line_heads(_QUOTED, text)
 
 
 def _strip_fences(text: str) -> str:
-    """Strip Markdown's fences and the prose around them, if the prose has no code itself."""
+    """Strip Markdown's fences and the prose around them, unless the prose contains code."""
     lines = text.split("\n")
     fences, starts_inside = (
         [],
         sum(_FENCE.match(line) is not None for line in lines) % 2 == 1,
-    )  # half a block: nothing is prose
+    )  # an incomplete block: no line is prose
     for line, (mark, inside) in zip(lines, find_fences(lines), strict=True):
         if mark and not LANGUAGE.fullmatch(mark["behind"]):
-            line = line.replace("```", "   ")  # what was pasted begins there
+            line = line.replace("```", "   ")  # the paste begins there
         elif mark or not (starts_inside or inside or _CODE.search(line)):
             line = " " * len(line)
         fences.append(line)
@@ -146,10 +146,10 @@ def _strip_fences(text: str) -> str:
 
 
 def find_fences(lines: Sequence[str]) -> list[tuple[re.Match[str] | None, bool]]:
-    """Find (the fence's mark, whether it is inside a block) of every line.
+    """Return (the fence's mark, whether the line is inside a block) for every line.
 
-    A paste may begin in a block: if a mark with a language would otherwise be inside one, and if nothing else closes
-    the last.
+    A paste may begin inside a block. This is assumed if otherwise a mark with a language would be inside a block, or if
+    the last block would not be closed.
     """
     marks = [_FENCE.match(line) for line in lines]
     languages = [bool(mark["behind"].strip()) for mark in marks if mark]
@@ -167,7 +167,7 @@ def find_fences(lines: Sequence[str]) -> list[tuple[re.Match[str] | None, bool]]
 
 
 def _take_new_side(text: str) -> str:
-    """Return the new side of a diff; the text itself unless it is surely a diff: it may be a list or a sum."""
+    """Return the new side of a diff, or the text itself if it may be a list or a sum."""
     lines = text.split("\n")
     has_hunks = _HUNK.search(text) is not None
     if not has_hunks and not _has_diff_marks(lines):
@@ -182,9 +182,9 @@ def _take_new_side(text: str) -> str:
 
 
 def _has_diff_marks(lines: list[str]) -> bool:
-    """Return whether lines without a hunk's head are a diff's: all new, or new ones behind the old ones they replace.
+    """Return whether lines without a hunk's head are a diff: all new, or new lines after the old ones they replace.
 
-    In a sum over several lines only the last ends its statement.
+    In a sum over several lines, only the last line ends a statement.
     """
     filled = [line for line in lines if line.strip()]
     signs = "".join(line[0] for line in filled)
@@ -203,9 +203,9 @@ def _collect_words(lines: list[str]) -> set[str]:
 
 
 def _blank_line_heads(pattern: re.Pattern[str], text: str) -> str:
-    """Blank what each line begins with, if all lines that are not blank match; else return the text itself.
+    """Blank the matching head of each line if all non-empty lines match; else return the text itself.
 
-    Numbers must go up by one.
+    Line numbers must be consecutive.
     """
     first = _FIRST.search(text)
     commented = pattern in (_SLASHES, _HASH)
@@ -227,4 +227,4 @@ def _blank_line_heads(pattern: re.Pattern[str], text: str) -> str:
             last = number
         heads.append(" " * match.end("added") + line[match.end("added") :])
     blanked = "\n".join(heads)
-    return blanked if "n" not in pattern.groupindex or _LETTERS.search(blanked) else text  # numbers alone are a table
+    return blanked if "n" not in pattern.groupindex or _LETTERS.search(blanked) else text  # only numbers: a table

@@ -1,5 +1,7 @@
-"""Descriptor words of a printout by what is around them: a label before them, names on the left of an assignment,
-a heading over a column, a line of their own; registers of a debugger that hold the two halves of a word.
+"""Find descriptor words in printed output by their context.
+
+The context is a label before the word, names on the left of an assignment, a column heading, or a line that has only
+the word; in a debugger, two registers with the halves of a word.
 """
 
 from __future__ import annotations
@@ -10,8 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 Span = tuple[int, int]
-MOST_LINES = 2048  # with a word
-_NEAR = 200  # characters before a word that may name it
+MOST_LINES = 2048  # lines with a word
+_NEAR = 200  # characters before a word that may label it
 LONGEST_LINE = 2048
 _WORD = re.compile(
     r"(?<![\w.$%#])(?:0[xX][0-9a-fA-F](?:[_']?[0-9a-fA-F]){8,15}"
@@ -29,18 +31,18 @@ _LEFT = re.compile(
     rf"(?<![\w.])(?P<names>{_NAME}(?:[ \t]?[,/][ \t]?{_NAME})+)[ \t]{{0,40}}[)\]]?[ \t]{{0,40}}(?:=|:|->|are)?"
     r"[ \t]{0,40}[(\[{]?[ \t]{0,8}$"
 )
-_SAME = re.compile(r"[\s,;|/\"'\[\](){}]{0,40}")  # between words of one label
+_SAME = re.compile(r"[\s,;|/\"'\[\](){}]{0,40}")  # between the words of a label
 _DESC = re.compile(r"desc|word", re.I)
-_POINTER = re.compile(  # the end of a label of an address
+_POINTER = re.compile(  # end of an address's label
     r"(?:^|[\s_.\[\]\d])(?:ptrs?|pointers?|addr(?:ess(?:es)?)?|at|location|PTR|ADDR)$"
     r"|(?:^|[\s_.])[a-z]{1,5}(?:ptr|addr)$|[a-z\d](?:Ptr|Addr|Address|Pointer)$"
 )
-_OF_ADDRESS = re.compile(  # words before a number that say where something is
+_OF_ADDRESS = re.compile(  # words that introduce an address
     r"&\s?(?:\w+(?:\.|->|::)){0,3}\w*(?:\[\w*\])?$|\*\s?\)$"
     r"|\b(?:addr(?:ess)?|ptr|pointer|location|lies|stored|located)\s+(?:of|to|at|in)\b[^=:;,\n]{0,40}$",
     re.I,
 )
-_OTHER = re.compile(  # descriptors of something else: a tensor map, an instruction
+_OTHER = re.compile(  # other descriptors: of a tensor map, an instruction
     r"(?:^|[^a-z])(?:tma|k?i_?desc|instr|instruction|inst[\s_.]?desc)|tensor_?map|[a-z](?:TMA|Tma|Idesc|IDesc|Instr)"
     r"|^(?:tma|instr)|\b(?:file|texture|surface|cudnn)[\s_]desc"
 )
@@ -64,9 +66,9 @@ _HALVES = re.compile(r"(?P<stem>.*?)[\s._\[(]{0,8}(?P<half>lo|low|hi|high|x|y|0|
 
 @dataclass(frozen=True, slots=True)
 class LabelledWord:
-    """A number of up to 64 bits, the label that it is under ("" without one), and its place in the text.
+    """A number of up to 64 bits, its label ("" without one), and its place in the text.
 
-    named: whether the label says that it is a descriptor.
+    named: whether the label calls it a descriptor.
     """
 
     label: str
@@ -76,7 +78,7 @@ class LabelledWord:
 
 
 def parse_printed_number(spelled: str) -> int:
-    """Parse a printed number: 0x…, 16 hex digits, decimal, negative decimal; C's suffixes are skipped."""
+    """Parse a printed number: 0x…, 16 hex digits, decimal, negative decimal. C's suffixes are ignored."""
     digits = re.sub(r"_?[ui]64$|[uUlL]+$|[_']", "", spelled)
     if len(digits) == 64:
         return int(digits, 2)
@@ -87,7 +89,7 @@ def parse_printed_number(spelled: str) -> int:
 
 
 def find_labelled_words(text: str) -> Iterator[LabelledWord]:
-    """Yield the words of a text's lines; in code only those whose label says what they are."""
+    """Yield the words of a text's lines; in code only those whose label calls them descriptors."""
     above = _Heading()
     count = start = 0
     for line in text.split("\n"):
@@ -108,15 +110,15 @@ def find_labelled_words(text: str) -> Iterator[LabelledWord]:
 
 
 class _Heading:
-    """What the last line says that holds no word: the names of columns, or one label."""
+    """The last line without a word: the names of columns, or one label."""
 
     def __init__(self, line: str = "") -> None:
         self.line = line
-        self.fresh = bool(line)  # no row has come under it
+        self.fresh = bool(line)  # no row below it so far
 
     @cached_property
     def cut(self) -> tuple[list[re.Match[str]], ...]:
-        """The columns of a heading, by its marks and by single blanks; none if the line is not a heading."""
+        """The columns of a heading, split at its separators and at single blanks; () if the line is not a heading."""
         line = self.line
         if not _DESC.search(line) and not _OPERANDS.search(line):
             return ()
@@ -128,7 +130,7 @@ class _Heading:
         )
 
     def match_columns(self, row: str) -> Iterator[tuple[str, re.Match[str]]]:
-        """Yield (column name, cell) of a row with as many cells as the heading; else nothing."""
+        """Yield (column name, cell) of a row with the heading's number of cells; nothing for other rows."""
         for names in self.cut:
             for by in dict.fromkeys((_find_separator(row), " ")):
                 cells = _find_cells(row, by)
@@ -142,7 +144,7 @@ class _Heading:
         return section["label"] if section and is_matrix_descriptor_label(section["label"]) else ""
 
     def find_column(self, row: str, match: re.Match[str]) -> str:
-        """Find the name of the column that a match in a row is in."""
+        """Return the name of the column of a match in a row."""
         for name, cell in self.match_columns(row):
             if cell.start() <= match.start() < cell.end():
                 return name
@@ -151,7 +153,7 @@ class _Heading:
 
 
 class _Line:
-    """A line with words, and where the label of each of them is found."""
+    """A line with words, and where their labels are."""
 
     def __init__(self, text: str, words: list[re.Match[str]], above: _Heading) -> None:
         self.text, self.words, self.above = text, words, above
@@ -162,7 +164,7 @@ class _Line:
         self.several = re.split(r"[ \t]?[,/][ \t]?", left["names"]) if left else []  # desc_a, desc_b: 0x… 0x…
 
     def label(self, place: int, last: str) -> str:
-        """Return the label of a word by its place in the line; last: that of the word before it."""
+        """Return the label of a word by its place in the line; last: the label of the word before it."""
         word = self.words[place]
         past = self.words[place - 1].end() if place else 0
         gap = self.text[max(past, word.start() - _NEAR) : word.start()]
@@ -190,7 +192,7 @@ def _find_line_words(text: str, start: int, words: list[re.Match[str]], above: _
 
 
 def is_other_label(label: str) -> bool:
-    """Return whether a label says that a number is another kind of descriptor, or an instruction's.
+    """Return whether a label names another kind of descriptor, such as a tensor map's or an instruction's.
 
     >>> is_other_label("TMA Desc"), is_other_label("idesc"), is_other_label("smem_desc")
     (True, True, False)
@@ -199,7 +201,7 @@ def is_other_label(label: str) -> bool:
 
 
 def is_address_label(label: str, before: str) -> bool:
-    """Return whether a label, or the words before a number, call it the address of something.
+    """Return whether a label, or the words before a number, call it an address.
 
     >>> (is_address_label("desc ptr", ""), is_address_label("desc", "the address of desc"),
     ... is_address_label("desc", "store desc"))
@@ -209,12 +211,12 @@ def is_address_label(label: str, before: str) -> bool:
 
 
 def is_descriptor_label(label: str) -> bool:
-    """Return whether a label calls a number a descriptor by that word."""
+    """Return whether a label contains a word for descriptor."""
     return _DESC.search(label) is not None
 
 
 def is_matrix_descriptor_label(label: str) -> bool:
-    """Return whether a label says that a number is a matrix descriptor: by that word, or by an operand's name."""
+    """Return whether a label names a matrix descriptor, by that word or by an operand's name."""
     return bool(_DESC.search(label) or _OPERANDS.search(label))
 
 
@@ -232,7 +234,7 @@ def _find_separator(line: str) -> str:
 
 
 def _join_halves(row: str, start: int, above: _Heading) -> Iterator[LabelledWord]:
-    """Yield the words of a row whose columns have both halves: desc_a.lo, desc_a.hi."""
+    """Yield the words of a row with columns for both halves, such as desc_a.lo and desc_a.hi."""
     halves: dict[str, dict[int, tuple[int, Span]]] = {}
     for name, cell in above.match_columns(row):
         match = _HALVES.fullmatch(name)
@@ -250,7 +252,7 @@ def _join_halves(row: str, start: int, above: _Heading) -> Iterator[LabelledWord
 
 
 def find_register_words(text: str) -> Iterator[LabelledWord]:
-    """Yield words in pairs of registers, the even one the lower half: `info registers`, `R12 0x10100`, `p/x $R12`."""
+    """Yield words in register pairs (even register: low half) of `info registers`, `R12 0x10100` and `p/x $R12`."""
     registers: dict[str, tuple[int, Span]] = {}
     for match in (*_REGISTER.finditer(text), *_MOVED.finditer(text)):
         registers.setdefault(match["name"], (int(match["value"], 16), match.span()))
@@ -270,5 +272,5 @@ def find_register_words(text: str) -> Iterator[LabelledWord]:
 
 
 def find_debugger_questions(text: str) -> dict[int, str]:
-    """Map the place of a debugger's answer to the question: `p/x desc_a` before `$1 = 0x…`."""
+    """Map the place of a debugger's output to its command, such as `p/x desc_a` before `$1 = 0x…`."""
     return {match.start("value"): match["what"].strip() for match in _ASKED.finditer(text)}

@@ -1,6 +1,6 @@
-"""Tensor maps as libraries print their arguments: the map's box, its swizzle, and the rule that the driver refused.
+"""Recognise tensor maps whose arguments a library prints: the box, the swizzle, and the driver rule that is violated.
 
-Which names a print has, and in which unit: CUTLASS 4.7, cute/atom/copy_traits_sm90_tma.hpp (five sizes whatever the
+Sources of the names and units: CUTLASS 4.7, cute/atom/copy_traits_sm90_tma.hpp (five sizes whatever the
 rank, the innermost stride before the others); TVM, src/runtime/cuda/cuda_device_api.cc; TileLang; ThunderKittens,
 include/types/global; TensorRT-LLM, trtllmGenKernels (strides in bytes); DeepGEMM, csrc/jit_kernels (strides in
 elements, the swizzle in bytes).
@@ -22,9 +22,9 @@ from lanescope.reader.meaning import TextMeaning
 from lanescope.shared.map_enums import MAP_TYPES
 
 MOST_MAPS = 24
-LONGEST_HEAD, LONGEST_LINE = 80, 1024  # characters before a print's first field, and of its line
-MAP_ALIGNED, ADDRESS_ALIGNED = 64, 16  # bytes: cuTensorMapEncodeTiled's tensorMap and globalAddress
-_NAMES = {  # what a field holds → the names that prints give it
+LONGEST_HEAD, LONGEST_LINE = 80, 1024  # characters before a print's first field; of its line
+MAP_ALIGNED, ADDRESS_ALIGNED = 64, 16  # alignment in bytes of cuTensorMapEncodeTiled's tensorMap and globalAddress
+_NAMES = {  # field → pattern of its names in prints
     "map": r"(?:tma|tensormap)[ _]?desc(?:riptor)?[ _]?addr(?:ess)?|tma_map|tensor_?map",
     "type": r"(?:tma_?)?format|cu_dtype|tensor_?data_?type",
     "rank": r"(?:tma_|t_)?dim|tensor[ _]?rank|rank",
@@ -48,7 +48,7 @@ _FIELD = re.compile(
 _IN_ELEMENTS = re.compile(r"making\b[^\n]{0,20}tma desc[^\n]*outer stride[^\n]*swizzle: \d+(?: \(base: \d+\))?,", re.I)
 _IN_BYTES = re.compile(r"making\b[^\n]{0,20}tma desc", re.I)
 _LOOKS = re.compile(r"box_?dim|box_?shape|smem(?: |_)(?:box[ _])?shape|tile_?shapes|making\b[^\n]{0,20}tma desc", re.I)
-_CODE = re.compile(  # a line of a program around a number, or a comment of it
+_CODE = re.compile(  # a line of code around a number, or a comment
     r";[ \t]*$|^[ \t]*(?://|/\*|\*[ \t]|#[ \t]|#(?:include|define)|def\b|class\b|return\b)|<<"
     r"|=[ \t]*\w+[.(]|\w\([^)\n]*\)[ \t]*[{:;]",
     re.M,
@@ -57,7 +57,7 @@ _CODE = re.compile(  # a line of a program around a number, or a comment of it
 
 @dataclass(slots=True)
 class _PrintedFields:
-    """The fields of one print: numbers or the name of a constant, and the pointers that represent an array."""
+    """The fields of a print: numbers or the name of a constant, and pointers printed instead of arrays."""
 
     start: int
     end: int
@@ -73,26 +73,27 @@ class _PrintedFields:
 
 
 def recognise_printed_maps(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise the tensor maps whose arguments a text prints."""
+    """Return the meanings of tensor maps whose arguments are printed in a text."""
     return tuple(map(recogniser.make_map_meaning, find_printed_maps(text)))
 
 
 def find_printed_maps(text: str) -> tuple[TensorMap, ...]:
-    """Find the tensor maps that a text prints, as the reader of code has them.
+    """Return the tensor maps printed in a text, in the same form as those of code.
 
-    >>> (one,) = find_printed_maps("boxDim (64,512,1,1,1)\\nformat 6\\ndim 2\\nswizzle 3\\nglobalDim (4096,4096,1,1,1)")
-    >>> one.box, one.swizzle, [problem.message for problem in one.problems]
+    >>> text = "boxDim (64,512,1,1,1)\\nformat 6\\ndim 2\\nswizzle 3\\nglobalDim (4096,4096,1,1,1)"
+    >>> (printed,) = find_printed_maps(text)
+    >>> printed.box, printed.swizzle, [problem.message for problem in printed.problems]
     ((64, 512), '128B', ['boxDim[1] is 512; it must be 1 to 256.'])
     """
     if not _LOOKS.search(text):
         return ()
-    text = text.replace("\\n", " \n")  # of an exception that was printed as Python spells it
-    prints = (fields for fields in _find_prints(text) if _is_whole_map(fields) and not _is_code_line(fields, text))
+    text = text.replace("\\n", " \n")  # of an exception printed by Python
+    prints = (fields for fields in _find_prints(text) if _is_complete_map(fields) and not _is_code_line(fields, text))
     return tuple(_make_map(fields, text) for fields in islice(prints, MOST_MAPS))
 
 
 def _find_prints(text: str) -> Iterator[_PrintedFields]:
-    """Yield each print of a text: a field that it has already begins the next."""
+    """Yield each print of a text; a repeated field begins the next print."""
     at: _PrintedFields | None = None
     for match in _FIELD.finditer(text):
         name = match.lastgroup if match.lastgroup in _NAMES else next(key for key in _NAMES if match[key] is not None)
@@ -113,8 +114,8 @@ def _find_prints(text: str) -> Iterator[_PrintedFields]:
         yield at
 
 
-def _is_whole_map(fields: _PrintedFields) -> bool:
-    """Return whether fields are those of a map: a box, and two others that a tile alone would not have."""
+def _is_complete_map(fields: _PrintedFields) -> bool:
+    """Return whether fields belong to a map: a box, and two more that a tile would not have."""
     return (
         fields.has_field("box")
         and sum(map(fields.has_field, ("type", "dims", "strides", "swizzle", "steps", "address"))) >= 2
@@ -122,7 +123,7 @@ def _is_whole_map(fields: _PrintedFields) -> bool:
 
 
 def _is_code_line(fields: _PrintedFields, text: str) -> bool:
-    """Return whether the lines of some fields are a program's."""
+    """Return whether the fields' lines are lines of code."""
     end = text.find("\n", fields.end)
     return _CODE.search(text[text.rfind("\n", 0, fields.start) + 1 : end if end >= 0 else len(text)]) is not None
 
@@ -140,7 +141,7 @@ def _make_map(fields: _PrintedFields, text: str) -> TensorMap:
     if _IN_ELEMENTS.search(line) and bits:
         strides = tuple(stride * bits // 8 if stride is not None else None for stride in strides)
         if bits == 8 and box[:1] != (None,) and mode in ("32B", "64B", "128B") and box[0] == 2 * int(mode[:-1]):
-            bits = 4  # two elements of fp4 a byte, of which the box counts the elements
+            bits = 4  # fp4: two elements per byte, and the box counts elements
     parts = MapParts(
         OpaqueValue(printed[:40], head="printed", span=span),
         bits,
@@ -157,7 +158,7 @@ def _make_map(fields: _PrintedFields, text: str) -> TensorMap:
 
 
 def _parse_element_type(fields: _PrintedFields) -> tuple[int | None, str | None]:
-    """Parse (bits, name) of an element in shared memory."""
+    """Return (bits, name) of an element in shared memory."""
     code = fields.get_first("type")
     if "type" in fields.words:
         name = fields.words["type"].upper().removeprefix("CU_TENSOR_MAP_DATA_TYPE_")
@@ -170,7 +171,7 @@ def _parse_element_type(fields: _PrintedFields) -> tuple[int | None, str | None]
 
 
 def _parse_sizes(fields: _PrintedFields, name: str, rank: int, sheet: MapSheet) -> tuple[int | None, ...]:
-    """Parse a size of each dimension; None for all if an address replaces the array."""
+    """Return the size of each dimension; None for all if an address is printed instead."""
     sizes = fields.numbers.get(name)
     if sizes is not None:
         return tuple(sizes[:rank] if rank else sizes)
@@ -180,7 +181,7 @@ def _parse_sizes(fields: _PrintedFields, name: str, rank: int, sheet: MapSheet) 
 
 
 def _parse_strides(fields: _PrintedFields, rank: int, bits: int | None, sheet: MapSheet) -> tuple[int | None, ...]:
-    """Parse the strides without the innermost, which comes first in a print that has one for each dimension."""
+    """Return the strides without the innermost, which comes first in prints with one stride per dimension."""
     strides = fields.numbers.get("strides")
     if strides is None or not rank:
         return _parse_sizes(fields, "strides", max(rank - 1, 0), sheet)
@@ -190,7 +191,7 @@ def _parse_strides(fields: _PrintedFields, rank: int, bits: int | None, sheet: M
 
 
 def _parse_swizzle(fields: _PrintedFields, bytes_: bool) -> tuple[str | None, list[tuple[str, str]]]:
-    """Parse the swizzle: its name, and what is wrong with its code."""
+    """Return the swizzle's name, and the error in its code ("" if none)."""
     code = fields.get_first("swizzle")
     if "swizzle" in fields.words:
         name = fields.words["swizzle"].upper().removeprefix("CU_TENSOR_MAP_SWIZZLE_")
@@ -198,13 +199,13 @@ def _parse_swizzle(fields: _PrintedFields, bytes_: bool) -> tuple[str | None, li
     elif bytes_ and code is not None:
         name = "NONE" if code in (0, 16) else f"{code}B" + ("_ATOM_32B" if fields.get_first("grain") == 32 else "")
         if name not in SWIZZLE_NAMES:
-            return None, [("tma_swizzle", f"No swizzle is {code} bytes wide: 0, 32, 64 or 128.")]
+            return None, [("tma_swizzle", f"There is no swizzle of {code} bytes; the modes are 0, 32, 64 and 128.")]
         code = SWIZZLE_NAMES.index(name)
     return (None, []) if code is None else read_swizzle_code(code)
 
 
 def _check_pointers(fields: _PrintedFields) -> Iterator[tuple[str, str]]:
-    """Yield violations of the rules for the two addresses of a map."""
+    """Yield violations of the alignment rules for a map's two addresses."""
     for name, what, by in (("map", "tensorMap", MAP_ALIGNED), ("address", "globalAddress", ADDRESS_ALIGNED)):
         at = fields.pointers.get(name)
         if at is not None and at % by:

@@ -1,5 +1,7 @@
-"""Descriptor words inside what a program, a debugger or a compiler prints: `desc: 0x…`, `$1 = …`, x/gx and x/2wx,
-lo and hi halves, constants of LLVM and MLIR, and CuTe's print(GmmaDescriptor).
+"""Recognise descriptor words in the output of a program, a debugger or a compiler.
+
+Supported are `desc: 0x…`, `$1 = …`, x/gx and x/2wx, lo and hi halves, constants of LLVM and MLIR, and CuTe's
+print(GmmaDescriptor).
 """
 
 from __future__ import annotations
@@ -25,16 +27,16 @@ from lanescope.reader.word_spellings import (
     parse_number,
 )
 
-_MOST = 16  # words of one text that are told as its meanings
+_MOST = 16  # words per text that become meanings
 MOST_WORDS = 128
 _ENCODED = re.compile(r"/\*\s?0x[0-9a-fA-F]{16}\s?\*/")  # of an instruction of SASS
 READ = re.compile(r"\bwgmma\b|\btcgen05\.(?:mma|cp)\b|[A-Z]GMMA\b|UTC\w*MMA|\bg?desc\[|\bSM(?:90|1\d\d)_\w*\d+x\d+")
 _PAIR = re.compile(r"U?R\d{1,3}:U?R\d{1,3}")  # registers
 _DEFINED = re.compile(r"\b(?:union|struct|class)\b[^;{}()=]{0,200}\{")
-_WIDTH = re.compile(r"\b(?P<name>[A-Za-z_]\w*)\s*:\s*(?P<bits>\d+)\s*(?=[,;])")  # of a bit-field
-_NEAR = 80  # characters before a word that say what it is
-FITS = "The text does not say that this number is a descriptor. Read as one, it is this."
-ADDRESS = "This number is an address of host or device memory. Read as a descriptor, its SBO is 64 KB or more."
+_WIDTH = re.compile(r"\b(?P<name>[A-Za-z_]\w*)\s*:\s*(?P<bits>\d+)\s*(?=[,;])")  # width of a bit-field
+_NEAR = 80  # characters before a word that may describe it
+FITS = "The text does not call this number a descriptor. As a descriptor it would be this."
+ADDRESS = "This number is an address of host or device memory. As a descriptor its SBO would be 64 KB or more."
 _ORED = re.compile(
     r"\b(?:or(?:\s+disjoint)?\s+i64|llvm\.or|arith\.ori|or\.b64\s+%\w{1,20},)\s+(?P<start>%[\w.]{1,60})\s*,"
     r"\s*(?P<word>-?\d{10,20}|0x[0-9a-fA-F]{9,16})\b"
@@ -43,7 +45,7 @@ _FIELD = re.compile(
     r"(start_addr\w*|leading_(?:byte_)?off\w*|stride_(?:byte_)?off\w*|base_offset\w*|layout_type\w*)\s{0,8}"
     r"(?::|=(?=[^;\n]*[,}\n]))\s{0,8}(0x[0-9a-fA-F]+|\d+)"
 )
-UNION = re.compile(  # what a debugger prints of a GmmaDescriptor
+UNION = re.compile(  # a debugger's output for a GmmaDescriptor
     r"(?:\{|^)\s{0,40}(?:desc_\s{0,8}=\s{0,8}[\dx]"
     r"|start_address_\s{0,8}=\s{0,8}\w{1,8}\s{0,8},)[^;]{0,400}layout_type_",
     re.M,
@@ -54,7 +56,7 @@ _FIELDS = {"start": START, "leadi": LBO, "strid": SBO, "base_": BASE_OFFSET, "la
 def make_descriptor_meaning(
     word: int, notices: tuple[str, ...], sure: bool, name: str = "", fits: bool = False
 ) -> TextMeaning:
-    """Make the meaning of a word; fits: the text does not say that it is a descriptor."""
+    """Return the meaning of a word; fits: the text does not call it a descriptor."""
     form = get_format_of_word(word)
     notices = (*notices, form.notice) if form.notice else notices
     facts = {"word": format_word(word), "format": form.name, **({"name": name} if name else {})}
@@ -63,7 +65,7 @@ def make_descriptor_meaning(
 
 
 def recognise_printed_words(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise the words that a text prints."""
+    """Return the meanings of the words printed in a text."""
     text = _ENCODED.sub(lambda match: " " * len(match[0]), text)
     first: dict[int, LabelledWord] = {}
     for descriptor_word in find_descriptor_words(text):
@@ -93,12 +95,12 @@ def recognise_printed_words(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _is_point(word: LabelledWord, text: str) -> bool:
-    """Return whether a word may also be a point of two numbers: {x = …, y = …} without a label."""
+    """Return whether a word may also be a pair of coordinates: {x = …, y = …} without a label."""
     return text[word.span[0]] == "{" and not word.named and get_format_of_word(word.word).usual
 
 
 def _add_fields(text: str, names: dict[int, str]) -> tuple[str, ...]:
-    """Add the word that printed fields make, where no other word is told; a notice where they differ from the one."""
+    """Add the word of printed fields if no word is printed, or a notice if they differ from the printed word."""
     block = {match[1][:5]: parse_number(match[2]) for match in _FIELD.finditer(blank_bit_field_types(text))}
     if len(block) < 3:
         return ()
@@ -106,16 +108,16 @@ def _add_fields(text: str, names: dict[int, str]) -> tuple[str, ...]:
     only = next(iter(names)) if len(names) == 1 else None
     usual = only is not None and get_format_of_word(only).usual
     if "version_" in text and not usual:
-        return ()  # another format's fields
+        return ()  # fields of another format
     if not names:
         names[built] = ""
     if usual and built != only:
-        return (f"The fields below it make {format_word(built)}, another word.",)
+        return (f"The fields below it give {format_word(built)} instead.",)
     return ()
 
 
 def blank_bit_field_types(text: str) -> str:
-    """Blank the types with bit-fields in a text, since the number behind a name there is its width."""
+    """Blank the types with bit-fields in a text: a number after a name is a width there, not a value."""
     for start, end in _find_bit_field_types(text):
         text = text[:start] + blank(text[start:end]) + text[end:]
     return text
@@ -127,13 +129,13 @@ def _find_bit_field_types(text: str) -> Iterator[Span]:
     for match in _DEFINED.finditer(text):
         if match.start() < past:
             continue
-        past = min(find_closing(text, match.end() - 1) + 1, len(text))  # what an outer type lacks, those inside it lack
+        past = min(find_closing(text, match.end() - 1) + 1, len(text))  # inner types lack them, too
         if _WIDTH.search(text, match.end(), past):
             yield match.start(), past
 
 
 def recognise_bit_field_types(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise a union or struct with a matrix descriptor's bit-fields: what it lays out, and that it has no value."""
+    """Return the meaning of a union or struct with a matrix descriptor's bit-fields, which has no value."""
     for span in _find_bit_field_types(text):
         inside = text[slice(*span)]
         widths = {match["name"].strip("_"): int(match["bits"]) for match in _WIDTH.finditer(inside)}
@@ -143,7 +145,7 @@ def recognise_bit_field_types(text: str) -> tuple[TextMeaning, ...]:
         mode = next((widths[name] for name in fields if name.startswith(("layout_t", "swizzle"))), 0)
         form = "tcgen05" if mode == 3 or {"version", "lbo_mode"} & set(widths) else "wgmma"
         notice = (
-            f"A type holds no value: the numbers are the widths of its {len(fields)} fields. Paste what is assigned to"
+            f"A type has no value: the numbers are the widths of its {len(fields)} fields. Paste the code that assigns"
             " them, or the word."
         )
         return (TextMeaning("topic", f"The bit-fields of a {form} matrix descriptor", {"topic": "fields"}, (notice,)),)
@@ -151,9 +153,9 @@ def recognise_bit_field_types(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _is_called_descriptor(word: LabelledWord, text: str) -> bool:
-    """Return whether a label says that a word is a descriptor and the word is not an address.
+    """Return whether a label calls a word a descriptor and the word is not an address.
 
-    Behind an operand's name or nothing the word must have what other numbers seldom have.
+    After an operand's name, or without a label, the word must also have marks that other numbers seldom have.
     """
     if printed_columns.is_descriptor_label(word.label):
         return not is_address_number(word.word)
@@ -165,21 +167,21 @@ def _is_called_descriptor(word: LabelledWord, text: str) -> bool:
 
 
 def _recognise_folded_words(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise what LLVM or MLIR makes of a descriptor: the fields as a constant, a start address put in by OR."""
+    """Return the descriptor that LLVM or MLIR builds: the fields as a constant, and a start address inserted by OR."""
     words = []
     for match in _ORED.finditer(text):
         start, word = match["start"], parse_number(match["word"]) & WORD
         if START.get(word) or not is_likely_descriptor(word) or not get_format_of_word(word).usual:
             continue
-        said = Descriptor(word).facts
+        fields_of_word = Descriptor(word).facts
         facts: dict[str, Any] = {
-            "fields": {name: said[name] for name in ("lbo_bytes", "sbo_bytes", "base_offset", "swizzle")},
+            "fields": {name: fields_of_word[name] for name in ("lbo_bytes", "sbo_bytes", "base_offset", "swizzle")},
             "start": start,
             "format": "wgmma",
             "word": None,
             "warnings": [],
         }
-        notice = f"{format_word(word)} with a start address that {start} puts in."
+        notice = f"{format_word(word)} with a start address inserted from {start}."
         words.append(
             TextMeaning(
                 "builder",
@@ -194,12 +196,12 @@ def _recognise_folded_words(text: str) -> tuple[TextMeaning, ...]:
 
 
 def recognise_debugger_words(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise the words of a debugger's x/gx and x/2wx: each line has an address and its contents."""
+    """Return the words in a debugger's x/gx and x/2wx output (address and contents per line)."""
     return recognise_printed_words(text) if is_examined(text) else ()
 
 
 def find_descriptor_words(text: str) -> tuple[LabelledWord, ...]:
-    """Find every descriptor word that a text prints, in its order; of two readings of one place the longer."""
+    """Return the descriptor words printed in a text, in order; if two matches overlap, the longer one."""
     text = _ENCODED.sub(lambda match: " " * len(match[0]), text)
     candidates = sorted(find_words(text), key=lambda candidate: (candidate.span[0] - candidate.span[1], candidate.span))
     words: list[LabelledWord] = []
@@ -216,14 +218,14 @@ def find_descriptor_words(text: str) -> tuple[LabelledWord, ...]:
 
 
 def _is_called_otherwise(word: LabelledWord, text: str) -> bool:
-    """Return whether the words before a number call it an address, or a descriptor other than a matrix's."""
+    """Return whether the words before a number call it an address or another kind of descriptor."""
     before = _get_words_before(word, text)
     label = before if word.label and before.endswith(word.label) else word.label
     return printed_columns.is_other_label(re.split(r"[,;|=]", label)[-1]) or _is_called_address(word, text)
 
 
 def _is_called_address(word: LabelledWord, text: str) -> bool:
-    """Return whether the words before a number call it an address, and it may be one."""
+    """Return whether the words before a number call it an address, and its value may be one."""
     before = _get_words_before(word, text)
     is_address = printed_columns.is_address_label(word.label or before, before)
     return is_address and word.word >> 47 in (0, (1 << 17) - 1)
@@ -235,7 +237,7 @@ def _get_words_before(word: LabelledWord, text: str) -> str:
 
 
 def find_addresses(text: str) -> tuple[int, ...]:
-    """Find the numbers of a text that are memory addresses, by their size or by the words before them.
+    """Return the numbers that are memory addresses by their value or by the words before them.
 
     >>> [hex(word) for word in find_addresses("smem desc ptr 0x7f0000001000, desc_a 0x4000004000010100")]
     ['0x7f0000001000']

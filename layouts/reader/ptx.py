@@ -1,4 +1,4 @@
-"""PTX: every instruction of a text, in order; in asm statements of C++ as well as alone."""
+"""Recognise PTX instructions, alone or in asm statements of C++."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from lanescope.reader.meaning import TextMeaning
 
 _ESCAPED = re.compile(r"\\(?:t|09)")  # of C and Python, of LLVM
 _LINE_END = re.compile(r"\\(?:n|0[aAdD])")
-_COMMENT = re.compile(r"(?<![:\w])//")  # begins one, unless it is an address of the web
-_DIRECTIVE = re.compile(  # of PTX, behind a word that is not an opcode: `mma` of a comment, then .reg
+_COMMENT = re.compile(r"(?<![:\w])//")  # begins a comment, except in a URL
+_DIRECTIVE = re.compile(  # PTX directives after a word that is not an opcode, such as `mma` in a comment
     r"\s\.(?:reg|pred|visible|entry|func|extern|weak|version|target|address_size|pragma|loc|file|section|align|branchtargets"
     r"|calltargets|callprototype|maxn?tid|reqntid|minnctapersm|maxnctapersm|maxnreg|noreturn|alias|common"
     r"|(?:const|global|local|param|shared)(?=\s+\.(?:align|[bsuf]\d+)\b))(?!\w)",
     re.I,
 )
-_JOINED = re.compile(r'"\s*"')  # between two pieces of one string literal
+_JOINED = re.compile(r'"\s*"')  # between two pieces of a string literal
 _OPERAND = re.compile(r"/\s*(\w+)\s*$")
-_MOST_BEGUN = 2000  # characters of a text that is told of an opcode without shape and types
-_MOST = 64  # instructions of one text that are told
-_MOST_WRONG = 3  # wrong instructions that are reported; each is compared with every legal one
+_MOST_BEGUN = 2000  # characters of a text for which an opcode without shape and types is an error
+_MOST = 64  # instructions listed per text
+_MOST_WRONG = 3  # wrong instructions reported; each is compared with every legal one
 _GOES_ON = re.compile(
     r"\.?(?:%[0-9]*l*[dui]|\$?\{\w*\}|\s*\"\s*(?:#\s*)?(?:<<\s*|\+\s*)?[A-Za-z_]\w*)"
 )  # an opcode that code completes
 
 
 def recognise_ptx(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise the instructions that a text spells; LayoutError if it spells one that does not exist and no other."""
+    """Return the instructions in a text. LayoutError if none of the instructions that it names exists."""
     joined = _JOINED.sub("", _LINE_END.sub("\n", _ESCAPED.sub(" ", text)))
     instructions, wrong, begun = _classify_opcodes(joined)
     if not instructions:
@@ -59,15 +59,15 @@ def recognise_ptx(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _find_operand(joined: str, instruction: Instruction) -> str | None:
-    """Return the operand that a text names behind its instruction: `… / a`."""
+    """Return the operand named after an instruction, as in `… / a`."""
     match = _OPERAND.search(joined.strip())
     return match[1] if match and match[1] in instruction.operands else None
 
 
 def _classify_opcodes(joined: str) -> tuple[list[Instruction], list[str], list[str]]:
-    """Classify opcodes: (instructions, unknown ones with a shape or types, others).
+    """Return (instructions, unknown opcodes with a shape or types, others).
 
-    The others are names of other instructions, or beginnings of names.
+    The others are other instructions, or incomplete opcodes.
     """
     instructions: list[Instruction] = []
     seen: dict[str, Instruction | None] = {}
@@ -76,9 +76,9 @@ def _classify_opcodes(joined: str) -> tuple[list[Instruction], list[str], list[s
     for match in catalog.OPCODE.finditer(joined):
         opcode = _trim_opcode(match, joined)
         if "." not in opcode:
-            continue  # without qualifiers it is a word of C++ or of a sentence
+            continue  # without qualifiers it is an identifier or a word of prose
         if re.sub(r"\s", "", opcode).lower().startswith(BESIDE):
-            continue  # it exists and has no map
+            continue  # exists, without a map
         if opcode not in seen:
             seen[opcode] = find_instruction(opcode)
             if seen[opcode] is None:
@@ -90,16 +90,16 @@ def _classify_opcodes(joined: str) -> tuple[list[Instruction], list[str], list[s
 
 
 def _explain_lone_refusal(joined: str, wrong: list[str], begun: list[str]) -> tuple[TextMeaning, ...]:
-    """Raise why the first opcode of a text without instructions is none; () if none is meant."""
+    """Raise LayoutError for the first opcode of a text without instructions; return () if the text names none."""
     alone = joined.strip().rstrip(";: ")
     opcode = wrong
     if not opcode and len(joined) <= _MOST_BEGUN:
-        opcode = [one for one in begun if one == alone or (_is_ptx_word(one) and one not in catalog.OPCODES)]
+        opcode = [word for word in begun if word == alone or (_is_ptx_word(word) and word not in catalog.OPCODES)]
     return _raise_refusal(opcode[0], joined) if opcode else ()
 
 
 def _trim_opcode(match: re.Match[str], text: str) -> str:
-    """Trim an opcode of what follows its blanks: a directive, or the line below a comment."""
+    """Cut an opcode at a directive, or at the line after a comment."""
     opcode = match[0]
     if cut := _DIRECTIVE.search(opcode):
         opcode = opcode[: cut.start()]
@@ -109,13 +109,13 @@ def _trim_opcode(match: re.Match[str], text: str) -> str:
 
 
 def _has_shape_or_types(opcode: str) -> bool:
-    """Return whether an opcode has a shape or types, and so means an instruction of the tables."""
+    """Return whether an opcode has a shape or types and so is meant as a matrix instruction."""
     words = re.sub(r"\s", "", opcode).lower().split(".")
     return any(parse_sizes(word) or word in DTYPES for word in words[1:])
 
 
 def _is_ptx_word(opcode: str) -> bool:
-    """Return whether an opcode continues with a word of PTX: mma.sync does, mma.cuh and mma.get_slice do not."""
+    """Return whether an opcode continues with a PTX qualifier: mma.sync does, mma.cuh and mma.get_slice do not."""
     words = re.sub(r"\s", "", opcode).lower().split(".")
     return any(word in catalog.list_qualifiers() for word in words[1:])
 
@@ -129,13 +129,13 @@ def _explain_refusal(opcode: str) -> str:
 
 
 def _raise_refusal(opcode: str, joined: str) -> tuple[TextMeaning, ...]:
-    """Raise a LayoutError that says why an opcode is not an instruction."""
+    """Raise LayoutError with the reason why an opcode is not an instruction."""
     escaped = re.escape(opcode)
     if re.search(escaped + _GOES_ON.pattern, joined):
         raise LayoutError(
             "unknown_instruction",
-            f"'{catalog.shorten(opcode, 60)}' goes on in code that puts numbers in.",
-            "Paste the line with its numbers, as m64n128k16.",
+            f"'{catalog.shorten(opcode, 60)}' is incomplete: code inserts numbers into it.",
+            "Paste the line with its numbers, such as m64n128k16.",
             "ptx",
         )
     parse_instruction(opcode)

@@ -1,4 +1,4 @@
-"""The scopes of Python: classes and functions by their indentation. An attribute of self belongs to its class."""
+"""Find the scopes of Python: classes and functions by their indentation. Attributes of self belong to the class."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ _PARAMETER = re.compile(r"\s*(?P<stars>\*{0,2})(?P<name>\w+)\s*(?::[^=]*)?(?P<de
 
 
 def index_python_scopes(text: str) -> ScopeIndex:
-    """Index the scopes of a Python text and what each defines.
+    """Index the scopes of a Python text and their definitions.
 
-    >>> [(one.kind, one.name) for one in index_python_scopes("class A:\\n    def f(self):\\n        pass\\n").scopes]
+    >>> index = index_python_scopes("class A:\\n    def f(self):\\n        pass\\n")
+    >>> [(scope.kind, scope.name) for scope in index.scopes]
     [('text', ''), ('class', 'A'), ('function', 'f')]
     """
     code = blank_matches(_SKIPPED, text)
@@ -33,9 +34,7 @@ def index_python_scopes(text: str) -> ScopeIndex:
 
 @dataclass(slots=True)
 class _Scanner:
-    """Walks over the logical lines of a text. open: (indentation, scope, whether it is a branch) of each block around
-    a line.
-    """
+    """Scanner for the logical lines of a text. open: (indentation, scope, is a branch) of the blocks around a line."""
 
     code: str
     scopes: list[Scope] = field(default_factory=list)
@@ -56,7 +55,7 @@ class _Scanner:
                 scope.end = len(self.code)
 
     def find_line_end(self, at: int) -> int:
-        """Find the end of a logical line, which goes on inside brackets and behind a backslash."""
+        """Return the end of a logical line, which continues inside brackets and after a backslash."""
         depth = 0
         for place in range(at, len(self.code)):
             letter = self.code[place]
@@ -119,15 +118,15 @@ class _Scanner:
             self.add(scope, name, Definition(name, first, None, False, False, alone, past))
 
     def add(self, scope: Scope, name: str, definition: Definition) -> None:
-        """Add a definition to its scope; of an attribute of self to the class around it."""
+        """Add a definition to its scope; an attribute of self to the enclosing class."""
         if name.startswith("self."):
-            scope = next((one for one in scope.list_outward() if one.kind == "class"), scope)
+            scope = next((outer for outer in scope.list_outward() if outer.kind == "class"), scope)
             definition = Definition(name, definition.place, definition.begin, False, False, False, definition.past)
         scope.definitions.setdefault(name, []).append(definition)
 
 
 def _list_targets(code: str, first: int, past: int) -> list[str]:
-    """Return the names that a statement binds otherwise than by `name =`: several at once, x += 1, for and with."""
+    """Return the names that a statement binds in other ways than `name =`: a, b =; x += 1; for; with."""
     if bound := _BOUND.match(code, first, past):
         return _NAMES.findall(bound["names"] or bound["one"])
     depth = 0
@@ -142,7 +141,7 @@ def _list_targets(code: str, first: int, past: int) -> list[str]:
 
 
 def _split_items(code: str, first: int, past: int) -> list[tuple[int, int]]:
-    """Split what is in parentheses at its commas."""
+    """Split the contents of parentheses at commas."""
     items, depth, begin = [], 0, first
     for place in range(first, past):
         letter = code[place]

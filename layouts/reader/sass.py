@@ -1,8 +1,8 @@
-"""SASS: the tensor-core instructions of a disassembly and the PTX instructions that ptxas makes them of.
+"""Map tensor-core instructions in SASS to the PTX instructions that ptxas compiles to them.
 
-cuobjdump -sass, nvdisasm and Nsight spell the opcodes alike; addresses, predicates, encodings and control codes around
-them are passed over. What compiles to what is a fact of layouts/ptx/table/sass.json (`make sass`): every variant
-assembled for every target that takes it. A suffix that a text leaves out leaves more candidates.
+cuobjdump -sass, nvdisasm and Nsight print the same opcodes; addresses, predicates, encodings and control codes around
+them are ignored. The mapping is layouts/ptx/table/sass.json (`make sass`): every variant, assembled for every target
+that accepts it. A suffix missing in the text leaves more candidates.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from lanescope.reader.tensor_sass import (
     parse_mma_operands,
 )
 
-_MOST = 64  # different mnemonics of one text
+_MOST = 64  # different mnemonics per text
 _MOST_LINES = 4096
-_MOST_OF_ONE = 8  # instructions of a text that may be the pieces of one wmma
-_MOST_SEVERAL = 24  # instructions told that become several
+_MOST_OF_ONE = 8  # instructions of a text that may be the pieces of a wmma
+_MOST_SEVERAL = 24  # listed PTX instructions that compile to several
 _OF_WARPS = ("HMMA", "IMMA", "BMMA", "DMMA", "QMMA", "OMMA", "HGMMA", "IGMMA", "QGMMA", "BGMMA", "LDSM", "STSM", "MOVM")
 OPCODES = (*_OF_WARPS, *TENSOR_OPCODES)
 MNEMONIC = re.compile(rf"(?<![\w.])({'|'.join(OPCODES)})((?:\.\w+)*)(?![\w.])(?=([^;\n]{{0,200}}))")
 _TARGET = re.compile(r"(?:\.target\s+|arch\s*=\s*|code for\s+|EF_CUDA_)(?:sm_?)(\d+[af]?)\b", re.I)
 _STEP = re.compile(r"\.STEP\d")
-_DIGIT = re.compile(r"\d")  # in a suffix that names a type, a size or a count
+_DIGIT = re.compile(r"\d")  # in a suffix for a type, a size or a count
 _DESCRIPTOR = re.compile(r"gdesc\[[^\]]*\]((?:\.\w+)*)")
 
 
 @lru_cache(maxsize=1)
 def _index_sass() -> dict[str, dict[str, dict[str, SassListing]]]:
-    """Map opcode and mnemonic to the PTX texts with their shortest SASS forms."""
+    """Map opcode → mnemonic → PTX texts with their shortest SASS forms."""
     sass: dict[str, dict[str, dict[str, SassListing]]] = {}
     for ptx, forms in catalog.load_sass().items():
         for form in sorted(forms, key=lambda sass_form: sass_form.total):
@@ -53,26 +53,26 @@ def _index_sass() -> dict[str, dict[str, dict[str, SassListing]]]:
 
 
 def _is_single(form: SassListing) -> bool:
-    """Return whether a form is a single instruction; Volta's steps of one count as one."""
+    """Return whether a form is a single instruction; Volta's steps of an instruction count as one."""
     return form.total == 1 or (
         len({_STEP.sub("", name) for name, _ in form.runs}) == 1 and form.runs[0][0].endswith("STEP0")
     )
 
 
 def _name_topic(newer: list[str], wrong: list[str], notices: list[str]) -> TextMeaning:
-    """Lead mnemonics of tcgen05 that no form is known of to their topic; LayoutError where there are none."""
+    """Return the tcgen05 topic for its mnemonics without a known form. LayoutError for other mnemonics."""
     if newer:
         return TextMeaning("topic", f"{newer[0]}: tcgen05", {"topic": "tcgen05", "name": newer[0]}, tuple(notices))
     raise LayoutError(
         "unknown_sass",
-        f"No PTX instruction becomes '{wrong[0]}'.",
-        "A mnemonic is read by its shape and types, e.g. HMMA.16816.F32.",
+        f"No PTX instruction compiles to '{wrong[0]}'.",
+        "Expected a mnemonic with shape and types, such as HMMA.16816.F32.",
         "text",
     )
 
 
 def recognise_sass(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise the PTX instructions behind each mnemonic of a text; LayoutError if there is none."""
+    """Return the PTX instructions that compile to each mnemonic of a text. LayoutError if there are none."""
     lines = [match for match, _ in zip(MNEMONIC.finditer(text), range(_MOST_LINES), strict=False)]
     if not lines:
         return ()
@@ -87,14 +87,14 @@ def recognise_sass(text: str) -> tuple[TextMeaning, ...]:
         names, left_out = _expand_mnemonic(spelled)
         unmapped = list_unmapped(spelled, targets) if spelled.startswith(TENSOR_OPCODES) else {}
         names = [] if unmapped and left_out else names
-        notices += dict.fromkeys(f"{spelled} is also {one.message}" for one in unmapped.values())
+        notices += dict.fromkeys(f"{spelled} is also {form.message}" for form in unmapped.values())
         if not names:
             wrong += [spelled] * (not unmapped)
             newer += [spelled] * bool(unmapped)
             continue
         if left_out:
             notices.append(
-                f"'.{'.'.join(left_out)}' of {spelled} is not a suffix that {catalog.get_assembler_release()} writes."
+                f"'.{'.'.join(left_out)}' of {spelled} is not a suffix that {catalog.get_assembler_release()} emits."
             )
         fit, more = _find_fitting(names, targets, counts[line], len(lines))
         notices += filter(None, [describe_tensor_line(spelled, operands)])
@@ -106,7 +106,7 @@ def recognise_sass(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _split_line(match: re.Match[str]) -> tuple[str, MmaOperands | None]:
-    """Return a mnemonic, and what the operands of a tcgen05.mma say beside it."""
+    """Return a line's mnemonic and, for tcgen05.mma, its operands."""
     return match[1] + match[2], parse_mma_operands(match[3]) if match[1] in SASS_KINDS else None
 
 
@@ -115,9 +115,9 @@ def _make_meanings(
     majors: dict[str, str] | None,
     notices: tuple[str, ...],
 ) -> TextMeaning:
-    """Make the meaning of mnemonics.
+    """Return the meaning of mnemonics.
 
-    each: (a mnemonic, how often, PTX that becomes it, PTX that becomes several of it: how many).
+    each: (mnemonic, count, PTX that compiles to it, PTX that compiles to several of it → how many).
     """
     candidates = list(dict.fromkeys(ptx for _, _, fit, _ in each for ptx in fit))
     several = {ptx: n for _, _, _, more in each for ptx, n in more.items()}
@@ -132,8 +132,8 @@ def _make_meanings(
     }
     what = each[0][0] if len(each) == 1 else f"{len(each)} SASS instructions"
     source = candidates[0] if len(candidates) == 1 else f"{len(candidates) or 'no'} PTX instructions"
-    said = _format_notices(len(candidates), several)
-    return TextMeaning("instruction", f"{what}: compiled from {source}", facts, (*said, *notices))
+    compiled = _format_notices(len(candidates), several)
+    return TextMeaning("instruction", f"{what}: compiled from {source}", facts, (*compiled, *notices))
 
 
 def _format_notices(count: int, several: dict[str, int]) -> Iterable[str]:
@@ -146,11 +146,11 @@ def _format_notices(count: int, several: dict[str, int]) -> Iterable[str]:
 
 def _format_unknown(wrong: list[str]) -> Iterable[str]:
     if wrong:
-        yield f"No PTX instruction becomes {join_words(wrong[:3], 'or')}."
+        yield f"No PTX instruction compiles to {join_words(wrong[:3], 'or')}."
 
 
 def _expand_mnemonic(spelled: str) -> tuple[list[str], list[str]]:
-    """Expand a spelling to the mnemonics it means: itself, else those with all its suffixes; and unknown suffixes."""
+    """Return (mnemonics, unknown suffixes) of a spelling: itself, else the mnemonics with all its suffixes."""
     opcode, *parts = spelled.split(".")
     known = _index_sass().get(opcode, {})
     if spelled in known:
@@ -169,7 +169,7 @@ def _expand_mnemonic(spelled: str) -> tuple[list[str], list[str]]:
 def _find_fitting(
     names: list[str], targets: tuple[str, ...], times: int, lines: int
 ) -> tuple[list[str], dict[str, int]]:
-    """Find (PTX that becomes one of these mnemonics, PTX that becomes several: how many)."""
+    """Return (PTX that compiles to one of these mnemonics, PTX that compiles to several → how many)."""
     alone: list[str] = []
     pieces: list[str] = []
     several: dict[str, int] = {}
@@ -204,7 +204,7 @@ def _find_sources(name: str) -> dict[str, list[SassListing]]:
 
 
 def _find_majors(lines: list[re.Match[str]]) -> dict[str, str] | None:
-    """Find the majors of A and B of the warpgroup instructions, if all of them agree."""
+    """Return the majors of A and B of the warpgroup instructions, if all agree."""
     majors = set()
     for match in lines:
         descriptor = _DESCRIPTOR.search(match[3]) if match[1].endswith("GMMA") else None

@@ -1,7 +1,7 @@
-"""Where the names of a text are visible: its namespaces, classes, functions and blocks, what each defines, and which
-parameters it takes. C++ is scanned in `cxx_scopes.py`, Python in `python_scopes.py`.
+"""Look up names in the scopes of a text: namespaces, classes, functions and blocks, with definitions and parameters.
 
-A parameter hides what is outside under the same name: its default value is not its value. Nothing is executed.
+C++ is scanned in `cxx_scopes.py`, Python in `python_scopes.py`. A parameter hides an outer name, and its default value
+is not its value. Nothing is executed.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a template or a function. place: its number; default: where its default value begins, None
-    without one; pack: whether it represents several.
+    """A parameter of a template or a function. place: its index; default: start of its default value, None without one;
+    pack: whether it is a parameter pack.
     """
 
     name: str
@@ -25,9 +25,9 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A definition of a name. place: of the name; begin: where its value begins, None for a value that is not read;
-    typed: whether that is the type of a variable or of a typedef; fixed: whether it cannot change; alone: whether no
-    branch or loop is around it; past: where its statement ends, 0 where that is not known.
+    """A definition of a name. place: of the name; begin: start of its value, None if the value is unknown; typed:
+    whether begin is that of a variable's or typedef's type; fixed: whether it cannot change; alone: whether it is
+    outside branches and loops; past: end of its statement, 0 if unknown.
     """
 
     name: str
@@ -41,9 +41,9 @@ class Definition:
 
 @dataclass(eq=False, slots=True)
 class Scope:
-    """Part of a text that names are looked up in. kind: "text", "namespace", "class", "function", "block" or "alias";
-    start: where its head begins; body: where what it defines begins; specialised: whether it is a specialisation;
-    bases: where the types that a class inherits from begin; member_of: the class of a function that is defined outside.
+    """A part of a text in which names are looked up. kind: "text", "namespace", "class", "function", "block" or
+    "alias"; start: of its head; body: start of its contents; specialised: whether it is a specialisation; bases: start
+    of the list of base classes; member_of: the class of a member function that is defined outside.
     """
 
     kind: str
@@ -60,7 +60,7 @@ class Scope:
     inner: list[Scope] = field(default_factory=list)
 
     def list_outward(self) -> Iterator[Scope]:
-        """Yield the scope and those around it, from the inside out."""
+        """Yield the scope and the enclosing scopes, from the inside out."""
         scope: Scope | None = self
         while scope is not None:
             yield scope
@@ -74,8 +74,8 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class ScopeIndex:
-    """The scopes of a text, the outermost first; code: the text without its comments, strings and directives, which
-    are blanks; macros: what it defines by #define; named: the scopes by kind and name.
+    """The scopes of a text, the outermost first. code: the text with comments, strings and directives blanked; macros:
+    its #define names; named: the scopes by kind and name.
     """
 
     scopes: list[Scope]
@@ -93,10 +93,10 @@ class ScopeIndex:
         return self.scopes[0]
 
     def find_scope(self, place: int) -> Scope:
-        """Find the innermost scope around a place."""
+        """Return the innermost scope around a place."""
         scope = self.outermost
         while True:
-            inside = next((one for one in scope.inner if one.start <= place < one.end), None)
+            inside = next((scope for scope in scope.inner if scope.start <= place < scope.end), None)
             if inside is None:
                 return scope
             scope = inside
@@ -111,13 +111,16 @@ class ScopeIndex:
 
 
 def visible_definitions(scope: Scope, name: str, place: int) -> list[Definition]:
-    """Return what a scope says of a name for a use at a place: a function's names begin at their definition, those of
-    a class are known in all of it. Several that may all apply are all returned.
+    """Return the definitions of a name that may apply at a place.
+
+    Names in a function are visible from their definition on, names in a class everywhere.
     """
-    found = [one for one in scope.definitions.get(name, ()) if not one.place <= place < one.past]
+    found = [
+        definition for definition in scope.definitions.get(name, ()) if not definition.place <= place < definition.past
+    ]
     if scope.kind in ("function", "block"):
-        found = [one for one in found if one.place < place]
-    before = [one for one in found if one.place < place]
-    if len(found) > 1 and scope.kind != "class" and all(one.alone for one in found):
+        found = [definition for definition in found if definition.place < place]
+    before = [definition for definition in found if definition.place < place]
+    if len(found) > 1 and scope.kind != "class" and all(definition.alone for definition in found):
         return before[-1:] or found[:1]
     return found

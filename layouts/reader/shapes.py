@@ -1,4 +1,4 @@
-"""CuTe's shapes, strides, layouts and tilers inside C++ and Python, as CuTe text; symbols keep their names."""
+"""Parse CuTe's shapes, strides, layouts and tilers in C++ and Python; symbols keep their names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lanescope.cxx.source_text import split_arguments
 from lanescope.errors import LayoutError
 from lanescope.reader.terms import SyntaxTerm, TermText
 
-Nested = Any  # an int, the name of a symbol, or a tuple of Nested
+Nested = Any  # an int, a symbol's name, or a tuple of Nested
 
 
 def parse_nested(text: TermText, value: Any, depth: int = 0) -> Nested:
@@ -35,7 +35,7 @@ def parse_nested(text: TermText, value: Any, depth: int = 0) -> Nested:
 
 
 def list_symbols(*values: Nested) -> list[str]:
-    """Return the symbols in some shapes, each once."""
+    """Return the symbols in the shapes, without repeats."""
     return list(
         dict.fromkeys(str(leaf) for value in values for leaf in list_leaves(value) if not isinstance(leaf, int))
     )
@@ -49,7 +49,7 @@ def compute_size(value: Nested) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class SymbolicLayout:
-    """A layout: its shape and stride; None for a stride that is not known."""
+    """A layout: its shape, and its stride (None if unknown)."""
 
     shape: Nested
     stride: Nested
@@ -91,12 +91,12 @@ def parse_layout(text: TermText, value: Any) -> SymbolicLayout | None:
 
 
 def _is_direction(stride: Any) -> bool:
-    """Return whether strides are compact from the left or the right: LayoutLeft, LayoutRight, or left out."""
+    """Return whether strides are LayoutLeft, LayoutRight or omitted, and so compact."""
     return stride is None or (isinstance(stride, SyntaxTerm) and stride.name in _DIRECTIONS)
 
 
 def _parse_stride(text: TermText, shape: Nested, stride: Any) -> Nested:
-    """Return the strides given for a layout, else compact ones; None if the shape leaves them open."""
+    """Return the strides of a layout, compact ones by default; None if the shape does not determine them."""
     if not _is_direction(stride):
         return parse_nested(text, stride)
     if list_symbols(shape):
@@ -105,7 +105,7 @@ def _parse_stride(text: TermText, shape: Nested, stride: Any) -> Nested:
 
 
 def _make_ordered_layout(shape: Nested, order: Nested) -> Nested:
-    """Return the compact strides of a shape in an order of its modes; None if either is open."""
+    """Return the layout with compact strides in an order of the modes; None if shape or order is unknown."""
     known = isinstance(order, tuple) and all(isinstance(mode, int) for mode in order) and not list_symbols(shape)
     if not known or not isinstance(shape, tuple) or len(shape) != len(order):
         return None
@@ -114,9 +114,9 @@ def _make_ordered_layout(shape: Nested, order: Nested) -> Nested:
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """swizzle o middle o layout. numbers: of the swizzle, None for one that is open; middle: what is between them,
-    None if nothing does; flagged: whether that is smem_ptr_flag_bits, and unit_bits its number; open: the words of
-    the swizzle's numbers that are open.
+    """swizzle o middle o layout. numbers: of the swizzle (None: unknown); middle: the part between them, None without
+    one; flagged: whether middle is smem_ptr_flag_bits, and unit_bits its argument; open: the words of the swizzle's
+    unknown numbers.
     """
 
     swizzle: SyntaxTerm
@@ -129,7 +129,7 @@ class Composed:
 
     @property
     def known(self) -> bool:
-        """Whether nothing in it is open but the offset in the middle."""
+        """Whether all but the offset in the middle is known."""
         return not self.open and self.inner.known and not (self.flagged and self.unit_bits is None)
 
 
@@ -153,7 +153,7 @@ def composed(text: TermText, parts: Sequence[Any]) -> Composed | None:
 
 
 def parse_printed_layout(words: str) -> SymbolicLayout | None:
-    """Parse a layout as print() shows it; `32:1` and plain sizes too."""
+    """Parse a printed layout, also `32:1` and plain sizes."""
     words = words.strip()
     try:
         layout = cute_text.parse_layout(words if ":" in words else f"{words}:{_replace_numbers(words)}")
@@ -167,9 +167,9 @@ def _replace_numbers(words: str) -> str:
 
 
 def compute_covered_size(layout: SymbolicLayout) -> int | None:
-    """Compute the least size of a tile's mode with this permutation, gaps included; None if it contains a symbol.
+    """Return the least size of a tile's mode with this permutation, gaps included; None if it contains a symbol.
 
-    A permutation that CuTe rejects counts its elements.
+    For a permutation that CuTe rejects, this is its number of elements.
     """
     if not layout.known or not tuples.is_congruent(layout.shape, layout.stride):
         return compute_size(layout.shape)
@@ -180,9 +180,9 @@ def compute_covered_size(layout: SymbolicLayout) -> int | None:
 
 
 def parse_tiler(text: TermText, value: Any) -> tuple[str | None, list[Any]]:
-    """Parse a tiler: (CuTe Tile text, None if every mode is whole.
+    """Parse a tiler; return its CuTe Tile text (None if it tiles no mode) and the size of each mode.
 
-    The size of each mode: int, symbol or None for whole).
+    A size is an int, a symbol, or None for the complete mode.
     """
     value = text.resolve_value(value)
     if isinstance(value, SyntaxTerm) and value.name in TUPLES:
@@ -210,7 +210,7 @@ def parse_tiler(text: TermText, value: Any) -> tuple[str | None, list[Any]]:
 
 
 def parse_printed_tiler(words: str) -> tuple[str | None, list[Any]]:
-    """Parse a tiler as print() shows it: (_32,_32,_16), (_,_,_), (32:1,32:1,16:1), (_32,(_8,_2):(_1,_16),_16)."""
+    """Parse a printed tiler: (_32,_32,_16), (_,_,_), (32:1,32:1,16:1), (_32,(_8,_2):(_1,_16),_16)."""
     words = re.sub(r"\s|_(?=\d)", "", words)
     if not (words.startswith("(") and words.endswith(")")):
         return None, []

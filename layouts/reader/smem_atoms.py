@@ -1,4 +1,4 @@
-"""Names of the swizzle atoms of shared memory: GMMA::Layout_K_SW128_Atom<T>, and SmemLayoutAtomKind.K_SW128 of the DSL.
+"""Parse names of shared-memory swizzle atoms: GMMA::Layout_K_SW128_Atom<T>, and the DSL's SmemLayoutAtomKind.K_SW128.
 
 CUTLASS 4.7, cute/atom/mma_traits_sm90_gmma.hpp and mma_traits_sm100.hpp.
 """
@@ -12,13 +12,15 @@ from lanescope.ptx.table.descriptors import BASE32B
 from lanescope.shared.swizzle import Mode, get_mode
 
 _WORDS = r"(?P<major>K|MN)_(?:INTER|SW(?P<width>32|64|128(?P<base32>_32B)?))"
-NAMED = re.sub(r"\?P<\w+>", "?:", rf"Layout_{_WORDS}_(?:Sp)?Atom(?:_Bits)?")  # for a longer pattern: no groups
+NAMED = re.sub(
+    r"\?P<\w+>", "?:", rf"Layout_{_WORDS}_(?:Sp)?Atom(?:_Bits)?"
+)  # without groups, for use in longer patterns
 _NAME = re.compile(rf"(?<!\w)Layout_{_WORDS}_(?P<sparse>Sp)?Atom(?P<in_bits>_Bits)?\Z")
 _KIND = re.compile(rf"SmemLayoutAtomKind\.{_WORDS}\Z")
 
 
 class SmemAtomName(NamedTuple):
-    """What a name says of an atom. in_bits: whether it counts bits."""
+    """The properties in an atom's name. in_bits: whether it counts bits."""
 
     major: str
     mode: Mode
@@ -27,18 +29,18 @@ class SmemAtomName(NamedTuple):
 
     @property
     def base32(self) -> bool:
-        """Whether its XOR moves 32 bytes at once."""
+        """Whether its XOR permutes units of 32 bytes."""
         return self.mode is BASE32B
 
 
 def parse_atom_name(name: str) -> SmemAtomName | None:
-    """Return the atom whose name a text ends with."""
+    """Return the atom whose name is at the end of a text."""
     found = _NAME.search(name)
     return _make_name(found, bool(found["sparse"]), bool(found["in_bits"])) if found else None
 
 
 def parse_atom_kind(path: str) -> SmemAtomName | None:
-    """Return the atom of the DSL's enumerator that a text ends with."""
+    """Return the atom of the DSL's enumerator at the end of a path."""
     found = _KIND.search(path)
     return _make_name(found) if found else None
 

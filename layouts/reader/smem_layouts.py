@@ -1,8 +1,8 @@
-"""Shared-memory layouts of CUTLASS and of CuTe's DSL: swizzle atoms, and tile_to_shape of them.
+"""Recognise shared-memory layouts of CUTLASS and CuTe's DSL: swizzle atoms, and tile_to_shape of them.
 
 CUTLASS 4.7, cute/atom/mma_traits_sm90_gmma.hpp and mma_traits_sm100.hpp: Layout_{K,MN}_{INTER,SW32,SW64,SW128}_Atom<T>
-are 8 rows of one swizzle width, or its transpose. tile_to_shape lays copies of the atom, the first mode fastest unless
-a Step or an order says otherwise; a third mode is the pipeline's stage.
+are 8 rows of one swizzle width, or its transpose. tile_to_shape repeats the atom, the first mode fastest unless a Step
+or an order is passed; a third mode is the pipeline stage.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MOST_MADE = 16
 _LONGEST_NAME = 80
 _LAYS = LAYOUTS | {"ComposedLayout", "composition"}
 _LAID = re.compile(r"Layout|make_(?:ordered_)?layout|composition\s*\(")
-# what programs call a tile of A or B in shared memory, and what they call other things
+# names of tiles of A or B in shared memory, and names of other things
 _OF_TILE = re.compile(
     r"(?i:smem|shared|shmem)\w*?(?:(?<=[a-z\d_])[AB]|_[ab])(?![a-z])|(?<![A-Za-z])(?:s_?[AB]|s_[ab])(?![a-z])"
     r"|(?<![A-Za-z])[ABab]_?(?:[Ss]mem|[Ss]hared)"
@@ -44,8 +44,8 @@ _OF_OTHER = re.compile(r"gmem|glob|thr|tid|copy|tiler|tv|cluster|warp|atom|block
 
 @dataclass(frozen=True, slots=True)
 class SwizzleAtom:
-    """A swizzle atom: Sw<bits,base,shift> of what XORs; its layout in elements (None if the type is open); the major
-    and swizzle of a canonical one.
+    """A swizzle atom: Sw<bits,base,shift>, its layout in elements (None if the type is unknown), and the major and
+    swizzle of a canonical atom.
     """
 
     swizzle: tuple[int, int, int]
@@ -53,12 +53,12 @@ class SwizzleAtom:
     laid: shapes.SymbolicLayout | None
     major: str = ""
     mode: Mode | None = None
-    by_element: bool = False  # the swizzle counts elements, as composition(Swizzle, Layout) does
+    by_element: bool = False  # the swizzle applies to element indices, as in composition(Swizzle, Layout)
     opened: tuple[str, ...] = ()
 
 
 def recognise_smem_layouts(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise every shared-memory layout that a text makes of an atom, each once; bare atoms if none is tiled."""
+    """Return the shared-memory layouts that a text makes from atoms, without repeats; bare atoms if none is tiled."""
     if not (_MADE.search(text) or _ALONE.search(text)):
         return ()
     home = terms.make_term_text(text)
@@ -76,13 +76,13 @@ def recognise_smem_layouts(text: str) -> tuple[TextMeaning, ...]:
 
 
 def parse_swizzle_atom(home: TermText, value: Any) -> SwizzleAtom | None:
-    """Parse the swizzle atom that a value names, makes or composes; a plain layout has no swizzle."""
+    """Parse the swizzle atom that a value names, makes or composes; a plain layout is an atom without swizzle."""
     value = home.resolve_value(value)
     if not isinstance(value, SyntaxTerm):
         return None
     if named := parse_atom_name(value.name):
         bits = 1 if named.in_bits else find_element_bits(home.find_name(value.angle[0])) if value.angle else None
-        opened = () if bits else tuple(home.format_words(one) for one in (value.angle or ())[:1])
+        opened = () if bits else tuple(home.format_words(argument) for argument in (value.angle or ())[:1])
         return _make_canonical_atom(named.major, named.mode, bits, opened)
     if kind := parse_atom_kind(value.path):
         return _make_canonical_atom(kind.major, kind.mode, None, ())
@@ -115,7 +115,9 @@ def _parse_unswizzled_atom(home: TermText, value: SyntaxTerm) -> SwizzleAtom | N
 
 
 def _set_element(atom: SwizzleAtom, bits: int | None) -> SwizzleAtom:
-    """A canonical atom whose element type is open, of elements of these bits; any other as it is."""
+    """Return the atom with elements of these bits if it is canonical and its element type is unknown; else
+    unchanged.
+    """
     if atom.bits is not None or atom.mode is None or not bits:
         return atom
     return _make_canonical_atom(atom.major, atom.mode, bits, ())
@@ -133,7 +135,7 @@ def _make_canonical_atom(major: str, mode: Mode, bits: int | None, opened: tuple
 def _parse_composition(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
     """Parse composition(Swizzle<3,3,3>{}, Layout<Shape<_8,_64>,Stride<_64,_1>>{}).
 
-    The swizzle counts elements; with smem_ptr_flag_bits<16> in the middle, of a ComposedLayout<…>, bytes.
+    The swizzle applies to element indices, or with smem_ptr_flag_bits<16> in a ComposedLayout<…> to byte addresses.
     """
     parts = (value.args if value.name == "composition" else value.angle) or ()
     composed = shapes.composed(home, parts) if len(parts) > 1 else None
@@ -160,9 +162,9 @@ _ATOM_READERS: Mapping[str, Callable[[TermText, SyntaxTerm], SwizzleAtom | None]
 
 
 def find_tiled_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str, tuple[int, int], str]]:
-    """Yield (name, span, CuTe text) of every tile_to_shape of a text whose sizes are known.
+    """Yield (name, span, CuTe text) of every tile_to_shape with known sizes.
 
-    bits: of an element whose type is open.
+    bits: bits of an element of unknown type.
     """
     if "tile_to_" not in text or not _MADE.search(text):
         return
@@ -178,7 +180,7 @@ def find_tiled_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str
 def find_named_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str, tuple[int, int], str]]:
     """Yield (name, span, CuTe text) of every layout named like a shared-memory tile: SmemLayoutA, sB_layout.
 
-    Tiled layouts are found by `find_tiled_layouts`; an atom is not a tile.
+    Results of tile_to_shape (see `find_tiled_layouts`) and atoms are left out.
     """
     if not _LAID.search(text):
         return
@@ -194,7 +196,7 @@ def find_named_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str
 
 
 def _find_first_definition(home: TermText, places: list[tuple[int, int, bool]]) -> Any:
-    """Return the first value of a name, without decltype; None behind a typedef."""
+    """Return the first value of a name, without decltype; None for a typedef."""
     _, begin, end = places[0]
     value = None if end else home.parse_term(begin)
     while isinstance(value, SyntaxTerm) and value.name == "decltype" and value.args:
@@ -203,7 +205,7 @@ def _find_first_definition(home: TermText, places: list[tuple[int, int, bool]]) 
 
 
 def parse_layout_text(home: TermText, value: Any, bits: int | None = None) -> str | None:
-    """Parse the layout that a value spells, tiles or composes into CuTe text; None if the text leaves it open."""
+    """Return the layout that a value spells, tiles or composes, as CuTe text; None if unknown."""
     value = home.resolve_value(value)
     while isinstance(value, SyntaxTerm) and value.name == "decltype" and value.args:
         value = home.resolve_value(value.args[0])
@@ -241,8 +243,8 @@ def _make_meaning(atom: SwizzleAtom, shape: Any, order: tuple[int, ...] | None) 
 
 @dataclass(frozen=True)
 class _Tile:
-    """A shared-memory layout: copies of an atom that fill a shape in an order of its modes. shape: None for the atom
-    alone.
+    """A shared-memory layout: an atom repeated to fill a shape, in an order of the modes. shape: None for a bare
+    atom.
     """
 
     atom: SwizzleAtom
@@ -251,7 +253,7 @@ class _Tile:
 
     @cached_property
     def sizes(self) -> list[Any] | None:
-        """The size of each mode, by its words where it is open."""
+        """The size of each mode, its words if unknown."""
         return [_get_extent(mode) for mode in self.shape] if self.shape is not None else None
 
     @cached_property
@@ -267,7 +269,7 @@ class _Tile:
 
     @property
     def mn_k(self) -> tuple[Any, Any]:
-        """The two sizes of the tile, by their words where they are open."""
+        """The two sizes of the tile, their words if unknown."""
         sizes = self.sizes
         return (sizes[0], sizes[1]) if sizes and len(sizes) > 1 else _get_atom_sizes(self.atom)
 
@@ -283,7 +285,7 @@ class _Tile:
 
     @property
     def storage(self) -> dict[str, Any] | None:
-        """The storage of one stage, as POST /memory takes it."""
+        """The storage of a stage, as POST /memory takes it."""
         if self.atom.mode:
             mn, k = (n if isinstance(n, int) else None for n in self.mn_k)
             order = self.order
@@ -301,7 +303,7 @@ class _Tile:
 
     @property
     def swizzle(self) -> str | None:
-        """The numbers of the swizzle; None if they count elements of a layout that is open."""
+        """The numbers of the swizzle; None if they apply to elements of an unknown layout."""
         return None if self.atom.by_element and self.atom.laid is None else ",".join(map(str, self.atom.swizzle))
 
     @property
@@ -323,7 +325,7 @@ class _Tile:
 
     @property
     def stage_facts(self) -> dict[str, Any]:
-        """How many stages there are and the bytes of one, where the tile has a third mode."""
+        """The number of stages and the bytes of a stage, if the tile has a third mode."""
         if self.stages is None:
             return {}
         (mn, k), bits = self.mn_k, self.atom.bits
@@ -339,8 +341,12 @@ class _Tile:
         if atom.mode is None or atom.major != "MN" or atom.bits in (None, 1, 16):
             return ()
         also = TCGEN05.allows_elements(atom.bits, "MN", atom.mode)
-        message = f"wgmma reads MN-major tiles of 16-bit types only, not of {atom.bits} bits"
-        return (f"{message}; tcgen05 reads this one." if also else f"{message}; tcgen05 reads none in this swizzle.",)
+        message = f"wgmma reads MN-major tiles of 16-bit types only; this one has {atom.bits}-bit elements"
+        return (
+            f"{message}. tcgen05 reads this tile."
+            if also
+            else f"{message}. tcgen05 has no MN-major tile with this swizzle.",
+        )
 
     @property
     def title(self) -> str:
@@ -364,7 +370,9 @@ def _get_atom_sizes(atom: SwizzleAtom) -> tuple[Any, Any]:
 def _tile_atom(
     layout: shapes.SymbolicLayout, sizes: list[int], order: tuple[int, ...] | None
 ) -> shapes.SymbolicLayout | None:
-    """Copy the atom to fill a shape: each mode is (atom, copies); None if it does not divide the shape."""
+    """Return the layout of an atom repeated to fill a shape, each mode (atom, copies); None if it does not divide
+    it.
+    """
     modes = list(layout.shape) if isinstance(layout.shape, tuple) else [layout.shape]
     steps = list(layout.stride) if isinstance(layout.stride, tuple) else [layout.stride]
     modes += [1] * (len(sizes) - len(modes))

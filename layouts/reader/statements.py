@@ -1,4 +1,4 @@
-"""The matrix instructions of a text as PTX has them, with their operands and places: in PTX and in asm statements."""
+"""Find the matrix instructions in PTX and in asm statements, with their operands and places."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from lanescope.cxx.source_text import COMMENT, blank, blank_matches
 from lanescope.ptx import catalog, short_names, statement
 from lanescope.ptx.instruction import Instruction
 
-MOST = 512  # statements of one text
-MOST_OPERANDS = 8192  # characters of the operands of one
+MOST = 512  # statements per text
+MOST_OPERANDS = 8192  # characters of a statement's operands
 _STRING_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.S)
 _LEFT_OUT = re.compile(r"\.\.\.|…")
 _CLOSED = re.compile(r"\s*(\{[^{}]*\}|\[[^\[\]]*\])")
@@ -25,7 +25,7 @@ _NAME = re.compile(r"(%{0,2}[A-Za-z_$][\w$]*)\s*(?:<\s*(\d{1,5})\s*>)?")
 
 @dataclass(frozen=True, slots=True)
 class RefusedLine:
-    """A line that ptxas refuses: its instruction, why, and the place of its opcode."""
+    """A line that ptxas rejects: its instruction, the reasons, and the place of its opcode."""
 
     instruction: Instruction
     faults: tuple[str, ...]
@@ -37,9 +37,9 @@ class RefusedLine:
 
 
 def find_refused_lines(text: str) -> Iterator[RefusedLine]:
-    """Find the lines of a text that ptxas refuses, each with its place.
+    """Return the lines of a text that ptxas rejects.
 
-    >>> [one.faults for one in find_refused_lines("wmma.load.a.sync.row.m16n16k8.tf32 {%0, %1, %2, %3}, [%4];")]
+    >>> [line.faults for line in find_refused_lines("wmma.load.a.sync.row.m16n16k8.tf32 {%0, %1, %2, %3}, [%4];")]
     [('`.aligned` is missing',)]
     """
     joined, places = _join_strings(text)
@@ -57,7 +57,7 @@ def find_refused_lines(text: str) -> Iterator[RefusedLine]:
 
 
 def _list_statement_operands(rest: str) -> tuple[tuple[str, ...], bool]:
-    """Return (the operands behind an opcode, whether the statement ends with them); prose has none."""
+    """Return (the operands after an opcode, whether the statement ends after them); prose has none."""
     parts, last, ended = _split_operands(rest)
     if not ended and (closed := _CLOSED.match(rest, last)):
         parts.append(closed[1])
@@ -68,7 +68,7 @@ def _list_statement_operands(rest: str) -> tuple[tuple[str, ...], bool]:
 
 
 def _split_operands(rest: str) -> tuple[list[str], int, bool]:
-    """Split at commas outside brackets: (the parts, the place behind the last of them, whether a `;` ends them)."""
+    """Split at commas outside brackets; return (parts, the place after the last part, whether a `;` follows)."""
     parts, depth, last = [], 0, 0
     for at, letter in enumerate(rest):
         if letter in "{([":
@@ -86,7 +86,7 @@ def _split_operands(rest: str) -> tuple[list[str], int, bool]:
 
 
 def _count_declared_registers(joined: str) -> dict[str, int]:
-    """Map each base name to the number of registers that `.reg` lines declare of it, 0 for a single one."""
+    """Map each base name in `.reg` lines to its number of registers, 0 for a single register."""
     registers: dict[str, int] = {}
     vectors: set[str] = set()
     for match in _DECLARED.finditer(joined):
@@ -100,7 +100,7 @@ def _count_declared_registers(joined: str) -> dict[str, int]:
 
 
 def _join_strings(text: str) -> tuple[str, _PlaceMap]:
-    """Remove comments and join string literals and their line ends; return the text and a map to original places."""
+    """Remove comments and join adjacent string literals; return the text and a map to the original places."""
     text = _STRING_OR_COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else blank(found[0]), text)
     strings: list[str] = []
     starts, origins = [0], [0]
@@ -121,7 +121,7 @@ def _join_strings(text: str) -> tuple[str, _PlaceMap]:
 
 @dataclass(frozen=True, slots=True)
 class _PlaceMap:
-    """What place of a text each character of the joined one is."""
+    """Map from the characters of a joined text to places in the original."""
 
     starts: list[int]
     origins: list[int]

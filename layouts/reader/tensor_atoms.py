@@ -1,5 +1,5 @@
-"""Names of what moves tensor memory, in CUTLASS and in CuTe's DSL, taken apart: lanes, bits, count and packing say
-which PTX instruction they are. CUTLASS, cute/arch/copy_sm100.hpp; CuTeDSL, cute/nvgpu/tcgen05/copy.py.
+"""Parse CUTLASS's and CuTe's names of tensor-memory moves: lanes, bits, count and packing determine the PTX
+instruction. CUTLASS, cute/arch/copy_sm100.hpp; CuTeDSL, cute/nvgpu/tcgen05/copy.py.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _find_instructions(text: str) -> list[Instruction]:
 
 
 def find_moves(match: re.Match[str]) -> list[Instruction]:
-    """Find the load or store of an atom or operation; all candidates if the type of a reduction is open."""
+    """Return the load or store of an atom or operation; all candidates if the type of a reduction is unknown."""
     named = match.re is ATOM
     arguments = "" if named else match["given"]
     if _SAID_OTHERWISE.search(arguments):
@@ -63,7 +63,7 @@ _COPIED = {"4x32": "32x128b.warpx4", "2x64": "64x128b"}
 
 
 def find_copies(match: re.Match[str]) -> list[Instruction]:
-    """Find the copy from shared memory of an atom or operation."""
+    """Return the copy from shared memory of an atom or operation."""
     ctas = match["ctas"] if match.re is COPIED else "2" if re.search(r"CtaGroup\s*\.\s*TWO", match["given"]) else "1"
     shape = _COPIED.get(match["dp"], f"{match['dp']}x{match['bits']}b") + _PAIRS[match["pair"]]
     return _find_instructions(f"{COPY.text}.cta_group::{ctas}.{shape}")

@@ -1,4 +1,4 @@
-"""tcgen05 by any of its names: PTX, SASS, atoms of CUTLASS and of CuTe's DSL, words. One answer for all of them."""
+"""Recognise tcgen05 by any of its names: PTX, SASS, atoms of CUTLASS and CuTe's DSL, common words."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _NAMES = re.compile(
     r"|(?P<atom>SM1[01]\d_(?:MMA|TMEM|UTCCP)\w*|UMMA|umma)\b(?!\s*<<)|(?P<word>TMEM|tmem|utcmma|tensor memory)\b)"
 )
 _SAYS = (
-    ("tcgen05.mma", "tcgen05.mma multiplies matrices of shared and tensor memory; one thread issues it."),
-    ("tcgen05.ld", "tcgen05.ld moves tensor memory to registers; each warp reaches 32 of its 128 lanes."),
-    ("tcgen05.st", "tcgen05.st moves registers to tensor memory; each warp reaches 32 of its 128 lanes."),
+    ("tcgen05.mma", "tcgen05.mma multiplies matrices in shared and tensor memory; one thread issues it."),
+    ("tcgen05.ld", "tcgen05.ld copies tensor memory to registers; each warp can access 32 of the 128 lanes."),
+    ("tcgen05.st", "tcgen05.st copies registers to tensor memory; each warp can access 32 of the 128 lanes."),
     ("tcgen05.cp", "tcgen05.cp copies shared memory to tensor memory."),
-    ("tcgen05.alloc", "tcgen05.alloc reserves columns of tensor memory for a block."),
-    ("UTCMMA", "UTC…MMA is tcgen05.mma: it multiplies matrices of shared and tensor memory."),
-    ("UTCATOMSWS", "UTCATOMSWS is tcgen05.alloc or tcgen05.dealloc: it reserves or frees columns of tensor memory."),
-    ("UTCBAR", "UTCBAR is tcgen05.commit: an mbarrier is told when the products before it have ended."),
+    ("tcgen05.alloc", "tcgen05.alloc allocates columns of tensor memory for a CTA."),
+    ("UTCMMA", "UTC…MMA is tcgen05.mma: it multiplies matrices in shared and tensor memory."),
+    ("UTCATOMSWS", "UTCATOMSWS is tcgen05.alloc or tcgen05.dealloc: it allocates or frees columns of tensor memory."),
+    ("UTCBAR", "UTCBAR is tcgen05.commit: an mbarrier tracks the completion of the preceding tcgen05 operations."),
 )
 
 
@@ -42,20 +42,22 @@ def _is_tensor_atom(text: str) -> bool:
 
 
 def recognise_tensor_memory(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise a text about tcgen05."""
+    """Return the meaning of a text about tcgen05."""
     match = _NAMES.search(text)
     if match is None or is_tensor_sass(text):
         return ()
     name = match[0]
     if (match["ptx"] and _is_ptx_text(text)) or _is_tensor_atom(text):
-        return ()  # an instruction of the catalogue, which has a page
+        return ()  # the instruction has a page
     try:
         if tiled_mma.recognise_lone_atom(text):
-            return ()  # which the bench of whole tiles shows
+            return ()  # shown by the workbench of complete tiles
         spelled = umma.parse_umma_text(text)
         wrong: tuple[str, ...] = ()
         if spelled and spelled.atom is None:
-            wrong = (f"{spelled.title} leaves {', '.join(spelled.open)} open: with them its tile can be shown.",)
+            wrong = (
+                f"{spelled.title} leaves {', '.join(spelled.open)} open. Its tile can be shown if they are given.",
+            )
     except LayoutError as error:
         wrong = (error.message,)
     about = next((message for start, message in _SAYS if name.startswith(start)), "")

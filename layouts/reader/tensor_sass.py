@@ -1,8 +1,8 @@
-"""SASS of tcgen05: what an opcode says, what its operands add, and what is in a descriptor alone.
+"""Parse SASS of tcgen05: properties in the opcode, in the operands, and in a descriptor only.
 
 Opcodes and suffixes are those that nvdisasm 13.5 writes for sm_100a, sm_103a, sm_107a and sm_110a; the table of forms
-is layouts/ptx/table/sass.json (`make sass`). A collector is at the operand: A_KEEP is fill, A_REUSE lastuse, both
-use; B has the same, and BUFFER1 to 3 name the buffers of .ws.
+is layouts/ptx/table/sass.json (`make sass`). Collectors are operand modifiers: A_KEEP is fill, A_REUSE is lastuse,
+both together are use; the same for B. BUFFER1 to BUFFER3 are the buffers of .ws.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lanescope.inputs import join_words
 from lanescope.ptx import catalog
 from lanescope.ptx.table.newer import NewerForm, find_newer_form
 
-# Opcode → kinds, and modifier → what PTX writes.
+# Opcode → kinds; modifier → PTX qualifier.
 SASS_KINDS = {
     "UTCHMMA": ("f16", "tf32"),
     "UTCQMMA": ("f8f6f4", "mxf8f6f4"),
@@ -30,8 +30,8 @@ SASS_MODIFIERS = {
     "BLOCK16": "scale_vec::4X of kind::mxf4nvf4",
 }
 IS = (
-    "tcgen05 is the matrix instruction of Blackwell and Rubin (sm_100, sm_103, sm_107, sm_110). What is shown of"
-    " it has not run on hardware."
+    "tcgen05 is the matrix instruction of Blackwell and Rubin (sm_100, sm_103, sm_107, sm_110). The maps shown have"
+    " not been measured on hardware."
 )
 TENSOR_OPCODES = (*SASS_KINDS, "UTCCP", "UTCSHIFT", "LDTM", "STTM")
 _USES = {("KEEP",): "fill", ("REUSE",): "lastuse", ("KEEP", "REUSE"): "use"}
@@ -42,9 +42,9 @@ _IDESC = re.compile(r"idesc\[([^\]]*)\](\s*,\s*tmem\[)?")
 
 @dataclass(frozen=True, slots=True)
 class MmaOperands:
-    """What the operands of a UTC…MMA say: where A is, the collectors of A and B, and whether it has scale factors.
+    """The operands of a UTC…MMA: where A is, the collectors of A and B, and whether it has scale factors.
 
-    a: "gdesc" or "tmem"; idesc: the register of the instruction descriptor; buffer: that of B in .ws.
+    a: "gdesc" or "tmem"; idesc: the register of the instruction descriptor; buffer: B's buffer of .ws.
     """
 
     a: str
@@ -56,18 +56,18 @@ class MmaOperands:
 
     @property
     def collectors(self) -> str:
-        """The collectors as PTX writes them, without those that it means where none is written."""
+        """The collectors as PTX qualifiers, without PTX's defaults."""
         return f".collector::a::{self.use_a}" * bool(self.use_a) + f".collector::b::{self.use_b}" * bool(self.use_b)
 
     @property
     def collector_of_ws(self) -> str:
-        """The collector of .ws, which names a buffer of B."""
+        """The collector of .ws, which includes B's buffer."""
         use = self.use_b or ("discard" if self.buffer else "")
         return f".collector::b{self.buffer}::{use}" if use else ""
 
 
 def is_tensor_sass(text: str) -> bool:
-    """Return whether a text has an opcode of tcgen05 in SASS.
+    """Return whether a text has a SASS opcode of tcgen05.
 
     >>> is_tensor_sass("LDTM.x2 R4, tmem[UR4] ;"), is_tensor_sass("tmem")
     (True, False)
@@ -76,7 +76,7 @@ def is_tensor_sass(text: str) -> bool:
 
 
 def parse_mma_operands(text: str) -> MmaOperands | None:
-    """Parse the operands of a UTC…MMA as a disassembler prints them; None if they are cut off or left out."""
+    """Parse the operands of a UTC…MMA; None if they are missing or incomplete."""
     sources, idesc = _SOURCE.findall(text)[:2], _IDESC.search(text)
     if len(sources) < 2 or sources[1][0] != "gdesc" or idesc is None:
         return None
@@ -88,7 +88,7 @@ def parse_mma_operands(text: str) -> MmaOperands | None:
 
 
 def fit_operands(candidates: list[str], operands: MmaOperands | None) -> list[str]:
-    """Return the variants that the operands of an instruction fit, with its collectors."""
+    """Return the variants that an instruction's operands fit, with its collectors."""
     if operands is None:
         return candidates
     fitting = []
@@ -103,7 +103,7 @@ def fit_operands(candidates: list[str], operands: MmaOperands | None) -> list[st
 
 
 def describe_sass(name: str) -> str:
-    """Describe a tcgen05.mma of SASS, "" for another opcode.
+    """Return a sentence on a tcgen05.mma in SASS, "" for other opcodes.
 
     >>> describe_sass("UTCHMMA.2CTA")
     'UTCHMMA.2CTA is tcgen05.mma with kind::f16 or kind::tf32, cta_group::2.'
@@ -116,24 +116,24 @@ def describe_sass(name: str) -> str:
 
 
 def describe_tensor_line(name: str, operands: MmaOperands | None) -> str:
-    """Say what one mnemonic leaves to a descriptor or a register, "" if it says all."""
+    """Return a sentence on what a mnemonic leaves to a descriptor or a register, "" if nothing."""
     opcode = name.partition(".")[0]
     if opcode in SASS_KINDS:
         where = f"idesc[{operands.idesc}]" if operands else "idesc[…]"
         a = {"gdesc": "A comes from shared memory, by its matrix descriptor. ", "tmem": "A is in tensor memory. "}
         return (
             f"{describe_sass(name)} {a[operands.a] if operands else ''}M, N, K, the types and whether A is sparse"
-            f" are in the instruction descriptor, {where}; the opcode does not say them."
+            f" are in the instruction descriptor, {where}, not in the opcode."
         )
     if opcode == "UTCCP":
-        return f"{name}: the bytes of shared memory that it reads are given by the matrix descriptor, gdesc[…]."
+        return f"{name}: the matrix descriptor, gdesc[…], determines which bytes of shared memory are read."
     if opcode in ("LDTM", "STTM"):
-        return f"{name}: lane and column of tensor memory are those of its address, tmem[…]."
+        return f"{name}: the address, tmem[…], contains lane and column of tensor memory."
     return ""
 
 
 def list_unmapped(mnemonic: str, targets: tuple[str, ...]) -> dict[str, NewerForm]:
-    """Return PTX texts without a map that become a mnemonic on one of the targets, or on any."""
+    """Return PTX without a map that compiles to a mnemonic on one of the targets (any if empty)."""
     found = {}
     for ptx, forms in catalog.load_unmapped_sass().items():
         newer = find_newer_form(ptx)

@@ -1,4 +1,4 @@
-"""Tensor maps that are in types of MLIR: nvgpu's `!nvgpu.tensormap.descriptor<tensor = memref<…>, swizzle = …>` and
+"""Recognise tensor maps in types of MLIR: nvgpu's `!nvgpu.tensormap.descriptor<tensor = memref<…>, swizzle = …>` and
 Triton's `!tt.tensordesc<tensor<128x64xf16, #shared>>`.
 
 Sources: MLIR, NVGPU.td (TensorMapDescriptorType); Triton, TritonTypes.td and TritonGPUAttrDefs.td (nvmma_shared).
@@ -28,11 +28,11 @@ _OF_TRITON = re.compile(
     r"!tt\.tensordesc<(?:tensor<)?(?P<sizes>(?:\d+x)+)(?P<type>\w+)(?:,\s*(?P<layout>#[^>!\n]{1,400}>?))?>"
 )
 _SHARED = re.compile(r"swizzlingByteWidth\s*=\s*(\d+)")
-_STORED_BITS = (8, 16, 32, 64)  # of what a map takes as it is stored
+_STORED_BITS = (8, 16, 32, 64)  # element types that a map stores unchanged
 
 
 def recognise_tensor_map_types(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise the tensor maps of a text's types, each once."""
+    """Return the tensor maps of a text's types, without repeats."""
     return drop_repeats((recogniser.make_map_meaning(tensor_map) for tensor_map in _find_maps(text)), _MOST)
 
 
@@ -46,7 +46,7 @@ def _find_maps(text: str) -> Iterator[TensorMap]:
 
 
 def _find_swizzle(text: str, layout: str) -> str | None:
-    """Find the swizzle of #ttg.nvmma_shared<{…}>, spelled there or behind an alias; None if none is named."""
+    """Return the swizzle of #ttg.nvmma_shared<{…}>, spelled out or by alias; None if there is none."""
     match = _SHARED.search(layout)
     if match is None and (name := re.match(r"#\w{1,40}", layout)):
         alias = re.search(rf"^\s*{re.escape(name[0])}\s*=\s*(#[^\n]{{1,400}})", text, re.M)
@@ -57,10 +57,7 @@ def _find_swizzle(text: str, layout: str) -> str | None:
 
 
 def _make_map(name: str, match: re.Match[str], mode: str | None, interleave: int) -> Iterator[TensorMap]:
-    """Yield the map of a type, sizes outermost first, without its global memory.
-
-    Nothing if the element type is none of MLIR's.
-    """
+    """Yield the map of a type, sizes outermost first, without its global memory; nothing for unknown element types."""
     kind = match["type"]
     bits = find_mlir_bits(kind)
     if bits is None:
@@ -80,7 +77,7 @@ def _make_map(name: str, match: re.Match[str], mode: str | None, interleave: int
     problems = find_broken_rules(parts, interleave)
     if mode != known:
         message = (
-            f"There is no swizzle of {mode}: the modes are {join_words([known_mode.name for known_mode in BY_WIDTH])}."
+            f"There is no swizzle of {mode}; the modes are {join_words([known_mode.name for known_mode in BY_WIDTH])}."
         )
         problems.append(Pitfall("tma_swizzle", message, match.span()))
     yield parts.make_tensor_map(problems)

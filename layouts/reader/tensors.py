@@ -1,5 +1,7 @@
-"""Shapes of CuTe's tensors and what is cut from them: local_tile, local_partition, slices, the fragments of a TiledMMA
-and the partitions of a TiledCopy. A size that the text leaves open stays open, the others are computed.
+"""Compute the shapes of CuTe's tensors and of their tiles, partitions, slices and fragments.
+
+Supported are local_tile, local_partition, slices, fragments of a TiledMMA and partitions of a TiledCopy. A size that
+the text does not determine stays open.
 
 CUTLASS 4.7: cute/tensor_impl.hpp (local_tile is inner_partition, local_partition outer_partition), and
 cute/atom/mma_atom.hpp and copy_atom.hpp (thrfrg and tidfrg: the atom's values, then its repeats in each mode).
@@ -27,7 +29,7 @@ from lanescope.reader.terms import TermText
 from lanescope.tiles.atoms import make_mma_atom
 from lanescope.tiles.mma import SIDES
 
-OPEN = "?"  # a size that the text leaves open
+OPEN = "?"  # an unknown size
 _OF_MMA = re.compile(r"partition_(?:fragment_|shape_)?([ABC])")
 _OF_COPY = re.compile(r"(partition|retile)_([SD])")
 _SLICES = frozenset(("get_slice", "get_thread_slice", "get_thr_slice"))
@@ -41,9 +43,9 @@ _MOST_SENTENCES = 16
 
 @dataclass(frozen=True, slots=True)
 class TensorShape:
-    """The shape of a tensor; tile: of a fragment, the sizes of the operand's tile that it holds a thread's part of.
+    """The shape of a tensor. tile: for a fragment, the sizes of the operand's tile.
 
-    layout: of memory, coordinate → index; of a fragment, coordinate → register; None where the text leaves it open.
+    layout: coordinate → index in memory, or coordinate → register for a fragment; None if unknown.
     """
 
     shape: tuple[Any, ...]
@@ -56,7 +58,7 @@ class TensorShape:
 
 
 def parse_tensor(home: TermText, value: Value, depth: int = 0) -> TensorShape | None:
-    """Parse the shape of a tensor; None for a value that is none, or whose rank is open."""
+    """Return the shape of a tensor; None if the value is not a tensor or its rank is unknown."""
     if depth > _MOST_DEEP or not isinstance(value, SyntaxTerm):
         return None
     sliced = _parse_slice(home, value, depth)
@@ -88,14 +90,14 @@ def _make_shape(home: TermText, value: Value) -> TensorShape | None:
 
 
 def _list_open_symbols(shape: Any) -> Any:
-    """Return a shape with what is open marked so."""
+    """Return a shape with symbols replaced by OPEN."""
     if isinstance(shape, tuple):
         return tuple(_list_open_symbols(mode) for mode in shape)
     return shape if isinstance(shape, int) else OPEN
 
 
 def _parse_made(home: TermText, value: SyntaxTerm) -> TensorShape | None:
-    """make_tensor(pointer, layout), make_tensor(pointer, shape, stride), make_tensor<T>(layout)"""
+    """Parse make_tensor(pointer, layout), make_tensor(pointer, shape, stride) and make_tensor<T>(layout)."""
     args = value.args or ()
     at = 0 if value.angle else 1
     if len(args) <= at:
@@ -104,7 +106,7 @@ def _parse_made(home: TermText, value: SyntaxTerm) -> TensorShape | None:
     if tensor is not None:
         layout = _parse_layout(home, args[at], 16) if len(args) == at + 1 else None
         return replace(tensor, layout=layout if layout is not None and layout.shape == tensor.shape else None)
-    # the element's bits do not change how many modes and sizes there are, but perhaps the strides
+    # the element's bits may change the strides, but not the modes and sizes
     layout, other = (_parse_layout(home, args[at], bits) for bits in (16, 8))
     if layout is None or not isinstance(layout.shape, tuple):
         return None
@@ -120,7 +122,7 @@ def _parse_layout(home: TermText, value: Value, bits: int) -> CuteLayout | None:
 
 
 def _list_sizes(shape: tuple[Any, ...]) -> list[Any]:
-    """Return the size of each mode, OPEN for one that is open."""
+    """Return the size of each mode, OPEN if unknown."""
     sizes = (shapes.compute_size(mode) for mode in shape)
     return [OPEN if size is None else size for size in sizes]
 
@@ -131,7 +133,7 @@ def _is_underscore(home: TermText, value: Value) -> bool:
 
 
 def _parse_slice(home: TermText, value: SyntaxTerm, depth: int) -> TensorShape | None:
-    """tensor(_, _, 0): the modes at the underscores."""
+    """Parse tensor(_, _, 0), which keeps the modes at the underscores."""
     args = value.args or ()
     if (
         len(args) < 2
@@ -143,7 +145,7 @@ def _parse_slice(home: TermText, value: SyntaxTerm, depth: int) -> TensorShape |
     tensor = parse_tensor(home, SyntaxTerm(value.path, span=value.span), depth + 1)
     if tensor is None or len(tensor.shape) != len(args) or any(_is_nested(home, argument) for argument in args):
         return None
-    modes = tuple(mode for mode, one in zip(tensor.shape, args, strict=True) if _is_underscore(home, one))
+    modes = tuple(mode for mode, coordinate in zip(tensor.shape, args, strict=True) if _is_underscore(home, coordinate))
     return TensorShape(modes, tensor.tile if len(modes) >= 3 else ())
 
 
@@ -152,7 +154,7 @@ def _is_nested(home: TermText, value: Value) -> bool:
 
 
 def _list_projected(home: TermText, value: Value, projection: Value) -> list[Value] | None:
-    """Return the items of a tiler or a coordinate that a projection keeps: Step<_1, X, _1>."""
+    """Return the items of a tiler or a coordinate that a projection such as Step<_1, X, _1> keeps."""
     items = constants.parse_items(home, value)
     if items is None:
         return None
@@ -165,7 +167,7 @@ def _list_projected(home: TermText, value: Value, projection: Value) -> list[Val
 
 
 def _cut_tile(home: TermText, value: SyntaxTerm, depth: int) -> TensorShape | None:
-    """local_tile(tensor, tiler, coordinate, projection): the tile's modes, then the rest at the underscores."""
+    """Parse local_tile(tensor, tiler, coordinate, projection): the tile's modes, then the rest at the underscores."""
     args = value.args or ()
     if len(args) not in (3, 4):
         return None
@@ -174,7 +176,7 @@ def _cut_tile(home: TermText, value: SyntaxTerm, depth: int) -> TensorShape | No
     where = _list_projected(home, args[2], projection)
     if tiler is None or where is None or len(where) > len(tiler):
         return None
-    tile = [home.parse_number(one) for one in tiler]
+    tile = [home.parse_number(size) for size in tiler]
     tensor = parse_tensor(home, args[0], depth + 1)
     sizes = _list_sizes(tensor.shape) if tensor is not None else [OPEN] * len(tile)
     if len(sizes) < len(tile) or (tensor is None and len(where) != len(tile)):
@@ -185,19 +187,23 @@ def _cut_tile(home: TermText, value: SyntaxTerm, depth: int) -> TensorShape | No
 
 
 def _keep_sizes(home: TermText, sizes: list[Any], where: list[Value]) -> list[Any] | None:
-    """Return the sizes that a coordinate leaves; None where it chooses among more modes than there are."""
-    if any(not _is_underscore(home, one) for one in where[len(sizes) :]):
+    """Return the sizes that a coordinate keeps; None if it has more modes than the tensor."""
+    if any(not _is_underscore(home, coordinate) for coordinate in where[len(sizes) :]):
         return None
-    return [size for size, one in zip(sizes, where, strict=False) if _is_underscore(home, one)] + sizes[len(where) :]
+    return [size for size, coordinate in zip(sizes, where, strict=False) if _is_underscore(home, coordinate)] + sizes[
+        len(where) :
+    ]
 
 
 def _divide_shape(size: Any, part: Any) -> Any:
-    """Return how many parts a mode has, the last one cut off."""
+    """Return the number of parts of a mode, a partial last one included."""
     return -(-size // part) if isinstance(size, int) and isinstance(part, int) and part > 0 else OPEN
 
 
 def _cut_threads(home: TermText, value: SyntaxTerm, depth: int) -> TensorShape | None:
-    """local_partition(tensor, thread layout, index, projection): one element of each tile of the threads' shape."""
+    """Parse local_partition(tensor, thread layout, index, projection): one element of each tile of the threads'
+    shape.
+    """
     args = value.args or ()
     tensor = parse_tensor(home, args[0], depth + 1) if len(args) in (3, 4) else None
     shape = constants.parse_own_shape(home, args[1]) if tensor is not None else None
@@ -217,15 +223,15 @@ def _cut_threads(home: TermText, value: SyntaxTerm, depth: int) -> TensorShape |
 
 
 def _split_owner(value: SyntaxTerm) -> tuple[Value, tuple[Value, ...]]:
-    """Return (what a member is called on, its arguments); a slice that is made in place is before them."""
+    """Return (object, arguments) of a member call; a slice made in place comes before the arguments."""
     args = value.args or ()
     if value.owner is None and args and isinstance(args[0], SyntaxTerm) and args[0].name in _SLICES:
         return args[0], args[1:]
     return value.owner, args
 
 
-def _find_whole(home: TermText, owner: Value) -> Value:
-    """Return the TiledMMA or the TiledCopy of a thread's slice of it."""
+def _find_tiled_owner(home: TermText, owner: Value) -> Value:
+    """Return the TiledMMA or TiledCopy of a thread's slice."""
     value = home.resolve_value(owner)
     if isinstance(value, SyntaxTerm) and value.name in _SLICES:
         return value.owner if value.owner is not None else (value.args or (None,))[0]
@@ -233,25 +239,25 @@ def _find_whole(home: TermText, owner: Value) -> Value:
 
 
 def _cut_fragment(home: TermText, value: SyntaxTerm, letter: str, depth: int) -> TensorShape | None:
-    """partition_A and partition_fragment_A of a thread's slice, partition_fragment_C(mma, shape)."""
+    """Parse partition_A and partition_fragment_A of a thread's slice, and partition_fragment_C(mma, shape)."""
     owner, args = _split_owner(value)
     if owner is not None and len(args) == 1:
-        mma = mma_constants.find_tiled_mma(home, _find_whole(home, owner))
-        whole = parse_tensor(home, args[0], depth + 1)
+        mma = mma_constants.find_tiled_mma(home, _find_tiled_owner(home, owner))
+        tensor_shape = parse_tensor(home, args[0], depth + 1)
     elif len(args) == 2:
-        mma, whole = mma_constants.find_tiled_mma(home, args[0]), _make_shape(home, args[1])
+        mma, tensor_shape = mma_constants.find_tiled_mma(home, args[0]), _make_shape(home, args[1])
     else:
         return None
-    if mma is None or whole is None or len(whole.shape) < 2:
+    if mma is None or tensor_shape is None or len(tensor_shape.shape) < 2:
         return None
-    cut = _cut_operand(mma, _list_sizes(whole.shape), letter)
+    cut = _cut_operand(mma, _list_sizes(tensor_shape.shape), letter)
     if cut is None or "fragment" not in value.name:
         return cut
-    return replace(cut, layout=_make_registers(mma, letter, whole))
+    return replace(cut, layout=_make_registers(mma, letter, tensor_shape))
 
 
 def _cut_operand(mma: TextMeaning, sizes: list[Any], letter: str) -> TensorShape | None:
-    """Return what a thread holds of an operand of these sizes: the atom's values, then the repeats of the atoms."""
+    """Return a thread's fragment of an operand of these sizes: the atom's values, then the repeats of the atoms."""
     atom, shape = mma.facts["body"]["atom"], mma.facts["atom_mnk"]
     if not atom or not shape or "atom_layout" in mma.undetermined or len(mma.facts["candidates"]) != 1:
         return None
@@ -267,16 +273,16 @@ def _cut_operand(mma: TextMeaning, sizes: list[Any], letter: str) -> TensorShape
     return TensorShape((values, *rests, *sizes[2:]), tuple(sizes[:2]))
 
 
-def _make_registers(mma: TextMeaning, letter: str, whole: TensorShape) -> CuteLayout | None:
-    """Return the registers of a fragment; None where the TiledMMA or the strides of A and B are open."""
-    from lanescope.tiles.fragments import make_fragment  # tiled_mma reads its text by this package
+def _make_registers(mma: TextMeaning, letter: str, tensor_shape: TensorShape) -> CuteLayout | None:
+    """Return the layout of a fragment's registers; None if the TiledMMA or the strides of A and B are unknown."""
+    from lanescope.tiles.fragments import make_fragment  # tiled_mma imports this package
     from lanescope.tiles.mma import TiledMMA
     from lanescope.tiles.tiled_mma import tiled_mma as build_tiled_mma
 
     body = mma.facts["body"]
-    tensor = whole.layout
-    if letter == "C" and whole.known and len(whole.shape) == 2:
-        tensor = algebra.make_layout(whole.shape)
+    tensor = tensor_shape.layout
+    if letter == "C" and tensor_shape.known and len(tensor_shape.shape) == 2:
+        tensor = algebra.make_layout(tensor_shape.shape)
     if tensor is None or "permutation" in mma.undetermined:
         return None
     try:
@@ -291,11 +297,11 @@ def _repeat_mode(size: Any, step: int) -> Any:
 
 
 def _cut_copy(home: TermText, value: SyntaxTerm, way: str, depth: int) -> TensorShape | None:
-    """partition_S, partition_D, retile_S and retile_D of a thread's slice of a TiledCopy."""
+    """Parse partition_S, partition_D, retile_S and retile_D of a thread's slice of a TiledCopy."""
     owner, args = _split_owner(value)
     if owner is None or len(args) != 1:
         return None
-    copy = _find_tiled_copy(home, _find_whole(home, owner))
+    copy = _find_tiled_copy(home, _find_tiled_owner(home, owner))
     tensor = parse_tensor(home, args[0], depth + 1)
     if copy is None or tensor is None or len(tensor.shape) < 2:
         return None
@@ -304,7 +310,7 @@ def _cut_copy(home: TermText, value: SyntaxTerm, way: str, depth: int) -> Tensor
     if not tiler or len(tiler) != 2 or not values or len(sizes) < 2:
         return None
     if way == "partition" and copy.facts["body"]["atom"] not in ("universal", "cp.async"):
-        values = OPEN  # a lane of ldmatrix gives the address of a row: its values are not those it receives
+        values = OPEN  # a lane of ldmatrix passes the address of a row, so its source values are not those it receives
     rests = [_repeat_mode(size, step) for size, step in zip(sizes[:2], tiler, strict=True)]
     more = tensor.shape[3:] if way == "retile" else tensor.shape[2:]
     return TensorShape((values, *rests, *more))
@@ -327,11 +333,11 @@ def _parse_shape(home: TermText, value: Value) -> Any:
 constants.SHAPES.append(_parse_shape)
 
 
-# what a text cuts -----------------------------------------------------------------------------------------------------
+# sentences ------------------------------------------------------------------------------------------------------------
 
 
 def describe_cuts(text: str) -> tuple[str, ...]:
-    """Describe the tiles, partitions and fragments that a text makes and whose shapes are known, each once."""
+    """Return sentences on the tiles, partitions and fragments with known shapes, without repeats."""
     if not _CUT.search(text):
         return ()
     home = terms.make_term_text(text)
@@ -354,8 +360,10 @@ def _list_sentences(home: TermText) -> Iterator[str]:
 
 
 def add_cuts(text: str, meanings: list[TextMeaning]) -> list[TextMeaning]:
-    """Return the meanings of a text, with the shapes that it cuts beside the first TiledMMA or TiledCopy."""
-    at = next((n for kind in ("tiled_mma", "tiled_copy") for n, one in enumerate(meanings) if one.kind == kind), None)
+    """Return the meanings of a text, with sentences on its tiles added to the first TiledMMA or TiledCopy."""
+    at = next(
+        (n for kind in ("tiled_mma", "tiled_copy") for n, meaning in enumerate(meanings) if meaning.kind == kind), None
+    )
     sentences = describe_cuts(text) if at is not None else ()
     if at is None or not sentences:
         return meanings

@@ -1,4 +1,4 @@
-"""One term of a text: what a name, its brackets and the operators around it make of its tokens.
+"""Parse one term of a text from its tokens: names, their brackets and the operators between them.
 
 Where a term begins and what its names mean is decided in layouts/reader/terms.py.
 """
@@ -26,15 +26,15 @@ from lanescope.reader.grammar import (
     make_typed_integer,
 )
 
-MOST_DIGITS = 19  # of a whole number: no size has more
-MOST_REPEATED = 64  # of a list times a number
+MOST_DIGITS = 19  # digits of an integer: no size has more
+MOST_REPEATED = 64  # items of a list times a number
 _SKIPPED = frozenset(
     "typename const constexpr static template struct class auto decltype inline using volatile public return".split()
 )
 
 
 class TextTokens(Protocol):
-    """The text that is read: its tokens, and how many of its steps are taken."""
+    """A text's tokens, and the number of parser steps so far."""
 
     text: str
     steps: int
@@ -46,7 +46,7 @@ class TextTokens(Protocol):
 
 @dataclass(slots=True)
 class _Parts:
-    """A term while it is read: what it has so far, and where it begins."""
+    """A partially parsed term, and where it begins."""
 
     path: str
     first: int
@@ -72,8 +72,8 @@ _GOES_ON = frozenset("and or in is not for if else xor bitand bitor".split())
 
 
 class TermReader:
-    """Reads one expression from a place in a text. angles: how many <…> are open around it; calls: whether brackets
-    behind a name are part of its term.
+    """Parser of one expression from a place in a text. angles: number of open <…> around it; calls: whether brackets
+    after a name are part of its term.
     """
 
     def __init__(self, home: TextTokens, start: int) -> None:
@@ -88,7 +88,7 @@ class TermReader:
         self.advance()
 
     def advance(self) -> None:
-        """Advance to the next token: its kind, its text, its place; kind "" at the end."""
+        """Advance to the next token (kind, text, place); kind is "" at the end."""
         self.last = self.end
         while True:
             check_deadline()
@@ -138,8 +138,8 @@ class TermReader:
         finally:
             self.deep -= 1
 
-    def parse_whole(self) -> Value:
-        """Parse an expression that ends where a statement or an argument does."""
+    def parse_complete(self) -> Value:
+        """Parse an expression that extends to the end of a statement or an argument."""
         value = self.parse_expression()
         unread = not self.kind and self.begin < len(self.text)
         line_goes_on = self.kind == "name" and self.word in _GOES_ON and "\n" not in self.text[self.last : self.begin]
@@ -174,7 +174,7 @@ class TermReader:
             done = compute_integer(op, left, right, self.home.python and not self.angles)
             if done is not None:
                 return done
-        if isinstance(left, tuple):  # lists of Python
+        if isinstance(left, tuple):  # Python lists
             if op == "+" and isinstance(right, tuple):
                 return left + right
             if op == "*" and isinstance(right, int) and 0 <= right <= MOST_REPEATED:
@@ -197,7 +197,7 @@ class TermReader:
         return self.parse_primary()
 
     def on(self, *marks: str) -> bool:
-        """Return whether one of these marks is the next token."""
+        """Return whether the next token is one of these marks."""
         return self.kind == "mark" and self.word in marks
 
     def parse_primary(self) -> Value:
@@ -214,7 +214,7 @@ class TermReader:
         raise UnreadableError
 
     def parse_number(self) -> Value:
-        """Return a whole number with its type in C++; a number with a point is a symbol."""
+        """Parse an integer with its C++ type; a floating-point number becomes a symbol."""
         first, word = self.begin, self.word
         digits = re.sub(r"[uUlLzZ']+$", "", word).replace("'", "")
         self.advance()
@@ -226,7 +226,7 @@ class TermReader:
         return int(digits, 16) if digits[:2] in ("0x", "0X") else int(digits)
 
     def parse_brackets(self) -> Value:
-        """Parse (…), […] or {…}: a single value in parentheses is itself, several are a tuple."""
+        """Parse (…), […] or {…}; several values, or a trailing comma, make a tuple."""
         first, opening = self.begin, self.word
         if opening == "::":  # ::name
             self.advance()
@@ -277,12 +277,12 @@ class TermReader:
                 raise UnreadableError
             value = SyntaxTerm(f"decltype::{self.word}", span=(first, self.end), owner=value)
             self.advance()
-        if self.on("{", "("):  # a value of that type
+        if self.on("{", "("):  # a value of the type
             self.parse_items(CLOSING[self.word])
         return value
 
     def add_angle(self, parts: _Parts) -> bool:
-        """Add <…> to a term; False if the mark is a comparison."""
+        """Add <…> to a term; return False if the mark is a comparison."""
         brackets = self.parse_angle_brackets()
         if brackets is None:
             return False
@@ -291,7 +291,7 @@ class TermReader:
         return True
 
     def add_call(self, parts: _Parts) -> bool:
-        """Add (…) or {…} to a term; X<…>(…)(…) calls the result of a call. False for {…} after a call."""
+        """Add (…) or {…} to a term; return False for {…} after a call. X<…>(…)(…) calls the result of a call."""
         if self.word == "{" and parts.args is not None:
             return False
         items, named, _ = self.parse_items(CLOSING[self.word])
@@ -300,7 +300,7 @@ class TermReader:
         return True
 
     def add_member(self, parts: _Parts) -> bool:
-        """Add a member to a term's path, or make the term its first argument; False if no name is there."""
+        """Add a member to a term's path, or make the term its owner; return False if no name follows."""
         joint = "::" if self.word == "::" else "."
         place = self.begin
         self.advance()
@@ -311,8 +311,8 @@ class TermReader:
             return False
         member = self.word
         if parts.angle and member == "type" and parts.path.rpartition("::")[2] == "conditional":
-            self.advance()  # what conditional<…> chooses
-        elif parts.args:  # a member of what a call gives
+            self.advance()  # the choice of conditional<…>
+        elif parts.args:  # a member of a call's result
             inner = parts.term(self.last)
             self.advance()
             parts.path, parts.angle, parts.args, parts.named, parts.owner = member, None, (inner,), [], None
@@ -343,7 +343,7 @@ class TermReader:
         return tuple(item for item in items if item not in inside), named
 
     def parse_items(self, closing: str) -> tuple[list[Any], list[tuple[str, Any]], bool]:
-        """Parse (values, keywords, whether a comma comes last) up to a closing mark."""
+        """Parse items up to a closing mark; return (values, keywords, whether a comma comes last)."""
         outer = self.angles
         self.angles = outer if closing == ">" else 0
         try:
@@ -390,7 +390,7 @@ class TermReader:
         return value
 
 
-# what may be behind a name, and adds to its term
+# what may follow a name and extends its term
 _ADD_PART: Mapping[str, Callable[[TermReader, _Parts], bool]] = {
     "<": TermReader.add_angle,
     **dict.fromkeys(("(", "{"), TermReader.add_call),

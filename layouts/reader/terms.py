@@ -1,12 +1,11 @@
-"""Types, calls and attributes as one tree: C++ templates, Python calls, MLIR attributes.
+"""Parse types, calls and attributes as one tree: C++ templates, Python calls, MLIR attributes.
 
     TiledMMA<MMA_Atom<X>, Layout<Shape<_2,_2,_1>>>      name, <…>
     cute.make_tiled_mma(op, (2,2,1), permutation_mnk=t) name, (…), keywords
     #ttg.blocked<{order = [1, 0]}>                      name, <…>, keywords
 
-Only what is asked for is read, from its first character to where it ends; names that the text defines (`using X = …`,
-`X = …`, `typedef … X;`) are looked up; arithmetic of known numbers is done. Every text ends after a bounded number of
-steps. Nothing is executed.
+Only the requested term is parsed. Names that the text defines (`using X = …`, `X = …`, `typedef … X;`) are looked up,
+and arithmetic of known numbers is evaluated. The number of steps per text is bounded. Nothing is executed.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ from lanescope.reader.term_reader import TermReader
 
 __all__ = ["MOST_STEPS", "SyntaxTerm", "TermText", "Value", "find_terms", "make_term_text"]
 
-MOST_TERMS = 64  # that one text is asked for
-MOST_OPERATORS = 64  # of one number that is not known while it is read
+MOST_TERMS = 64  # terms per text
+MOST_OPERATORS = 64  # operators nested in one number
 _CASTS = frozenset(("constexpr", "Int32", "int", "int32_t", "size_t", "unsigned", "uint32_t", "static_cast"))
 _NOT_PYTHON = re.compile(r";|::|#t|%\w|^[ \t]*//|[,({<>][ \t]{0,40}//|[\w>]\{\}|\b(?:auto|using|template)\b", re.M)
 _PYTHON = re.compile(
@@ -54,15 +53,15 @@ _DEFINED = re.compile(
 _DECLARED = re.compile(r"\btypedef\s+([^;\n]{1,400}?)\s+([A-Za-z_]\w*)\s*;")
 
 
-# name → what computes a call of it or a member of that name, None where its arguments are open (`constants.py`)
+# name → function that evaluates its call or member, None if arguments are unknown (`constants.py`)
 REDUCERS: dict[str, Callable[[TermText, SyntaxTerm], Value]] = {}
 
 
 @dataclass(slots=True)
 class TermText:
-    """A text with its name definitions, in which values are looked up.
+    """A text with its definitions, for looking up values.
 
-    words: words of open values → the names that they depend on.
+    words: text of open values → the names that they depend on.
     """
 
     text: str
@@ -81,7 +80,7 @@ class TermText:
 
     @property
     def defined(self) -> dict[str, list[tuple[int, int, bool]]]:
-        """Name → (where it is defined, where its value begins, whether that is a type behind typedef)."""
+        """Name → (place of the definition, start of its value, whether it is a typedef)."""
         return _index_definitions(self.text)
 
     @property
@@ -90,9 +89,10 @@ class TermText:
         return _index_scopes(self.text, self.python)
 
     def parse_term(self, start: int, alone: bool = False, angle: bool = False) -> Value:
-        """Parse what begins at a place; None if it cannot be read.
+        """Parse the value at a place; None if it cannot be parsed.
 
-        alone: a name with its brackets, no arithmetic; angle: whether it is in <…>, where > is no comparison.
+        alone: parse a name with its brackets, no arithmetic; angle: the place is inside <…>, where > is not a
+        comparison.
         """
         return self._parse(start, "term" if alone else "angle" if angle else "expression")
 
@@ -106,13 +106,13 @@ class TermText:
             try:
                 reader = TermReader(self, start)
                 reader.angles, reader.calls = int(what == "angle"), what != "type"
-                self.parsed[key] = reader.parse_primary() if what in ("term", "type") else reader.parse_whole()
+                self.parsed[key] = reader.parse_primary() if what in ("term", "type") else reader.parse_complete()
             except (UnreadableError, RecursionError):
                 self.parsed[key] = None
         return self.parsed[key]
 
     def resolve_value(self, value: Value, depth: int = 0) -> Value:
-        """Resolve names and compute calls; an unknown name is returned as it is."""
+        """Resolve names and evaluate calls; an unknown name is returned unchanged."""
         while isinstance(value, SyntaxTerm) and depth < DEEPEST:
             depth += 1
             reduced = self._reduce_term(value)
@@ -125,15 +125,15 @@ class TermText:
         return value
 
     def find_name(self, value: Value) -> str:
-        """Find the name that a value represents, "" if it is not a name."""
+        """Return the name that a value resolves to, "" if it is not a name."""
         value = self.resolve_value(value)
         return value if isinstance(value, str) else value.name if isinstance(value, SyntaxTerm) else ""
 
     def _reduce_term(self, term: SyntaxTerm) -> Value:
-        """Compute a call or a member; None if it is open or already being computed."""
+        """Evaluate a call or a member; None if it is open or already being evaluated."""
         reducer = REDUCERS.get(term.path if term.symbol else term.name)
         if reducer is None or self.steps >= MOST_STEPS or self.scopes.list_named("function", term.name):
-            return None  # a function of that name that the text defines is its own
+            return None  # the text's function of that name takes precedence
         key = term.path, term.span
         if key not in self.reduced:
             self.reduced[key] = None
@@ -151,9 +151,9 @@ class TermText:
         return self.looked[key]
 
     def parse_number(self, value: Value, depth: int = 0) -> int | None:
-        """Parse a whole number: 64, _64, Int<64>, C<64>, Int<64>{}, a name defined as one, arithmetic of such.
+        """Return the integer of 64, _64, Int<64>, C<64>, Int<64>{}, a name defined as such, or arithmetic of them.
 
-        None if it is open, or if more than MOST_OPERATORS are nested.
+        Returns None if it is unknown, or if more than MOST_OPERATORS are nested.
         """
         value = self.resolve_value(value)
         if depth > MOST_OPERATORS:
@@ -171,7 +171,7 @@ class TermText:
         return None
 
     def get_number_or_words(self, value: Value) -> int | str:
-        """Return a number, else its text."""
+        """Return the number, or the value's text if unknown."""
         number = self.parse_number(value)
         if number is not None:
             return number
@@ -180,11 +180,11 @@ class TermText:
         return words
 
     def list_missing(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return names and words of open values, the words as the names that they depend on."""
+        """Return the names that the open values depend on; `words` has names and texts of values."""
         return tuple(dict.fromkeys(root for name in names for root in self.words.get(name) or (name,)))
 
     def format_words(self, value: Value) -> str:
-        """Format a value as it is in the text, on one line, bounded."""
+        """Return a value as written in the text, on one line of limited length."""
         if isinstance(value, SyntaxTerm):
             name = value.name if value.name in ("Int", "C") and value.angle else ""
             if name:
@@ -209,7 +209,7 @@ def _index_definitions(text: str) -> dict[str, list[tuple[int, int, bool]]]:
 
 
 def make_term_text(text: str) -> TermText:
-    """Make a text for name lookup with its own step limit."""
+    """Return a text for name lookup, with its own step limit."""
     python = _PYTHON.search(text) and not _CXX.search(text)
     return TermText(text, token=PYTHON_TOKEN if python or not _NOT_PYTHON.search(text) else TOKEN)
 

@@ -1,7 +1,7 @@
-"""CuTe's TiledCopy: make_tiled_copy and its variants in C++ and Python, TiledCopy<…>, and print(tiled_copy).
+"""Recognise CuTe's TiledCopy: make_tiled_copy and its variants in C++ and Python, TiledCopy<…>, print(tiled_copy).
 
 CUTLASS 4.7, cute/atom/copy_atom.hpp. thr and val layouts map coordinates of the tile to ids; a printed TiledLayout_TV
-maps ids to the tile's elements, column-major. Which of the two a text has is told by the call, not by its shapes.
+maps ids to the tile's elements, column-major. The call determines which of the two a text has, not the shapes.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _FIELD = re.compile(
 _OF_OPERAND = re.compile(r"make_tiled_copy_([ABC])(_atom)?")
 _MOST_MADE = 8
 _FOURTH = (
-    "make_tiled_copy takes an atom, a thread layout and a value layout. The fourth argument is read as the tile that is"
-    " copied."
+    "make_tiled_copy takes an atom, a thread layout and a value layout. The fourth argument is taken as the tile to"
+    " copy."
 )
 
 
 def recognise_tiled_copies(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise every TiledCopy that a text makes or prints, each once."""
+    """Return the TiledCopies that a text makes or prints, without repeats."""
     copies = []
     if _HEAD.search(text):
         copies += [meaning for block in _find_print_blocks(text) if (meaning := _parse_print(block))]
@@ -61,7 +61,7 @@ def recognise_tiled_copies(text: str) -> tuple[TextMeaning, ...]:
 
 
 def parse_tiled_copy(home: TermText, term: SyntaxTerm) -> TextMeaning | None:
-    """Parse a TiledCopy; None if the text does not give its parts."""
+    """Parse a TiledCopy; None if the text does not contain its parts."""
     arguments = list((term.angle if term.name == "TiledCopy" else term.args) or ())
     if not arguments:
         return None
@@ -92,11 +92,11 @@ def _parse_tiled_mma_argument(home: TermText, value: Any) -> TextMeaning | None:
 
 
 def _is_map_call(term: SyntaxTerm, arguments: list[Any]) -> bool:
-    """Return whether a call takes a thread-value map and a tile, as make_tiled_copy of the DSL does."""
+    """Return whether a call takes a thread-value map and a tile, as the DSL's make_tiled_copy does."""
     if term.name in ("TiledCopy", "make_tiled_copy_impl"):
         return True
     of_dsl = term.path.startswith(("cute.", "cutlass.")) and term.name == "make_tiled_copy"
-    return of_dsl and len(arguments) < 4 and "thr_layout" not in term.given
+    return of_dsl and len(arguments) < 4 and "thr_layout" not in term.keywords
 
 
 def _parse_map_term(
@@ -133,12 +133,12 @@ def _parse_layouts(
 def _make_unknown_meaning(
     copied: CopyAtomMeaning | None, val: shapes.SymbolicLayout | None, called: bool
 ) -> TextMeaning | None:
-    """Return a TiledCopy whose first layout is open; None for a mere name."""
+    """Return a TiledCopy whose thread layout is open; None if `called` is only a name."""
     return _make_layout_meaning(copied, None, val, None, ["thr_layout", "val_layout"]) if called else None
 
 
 def _add_tile(home: TermText, meaning: TextMeaning, value: Any) -> TextMeaning:
-    """Add the tile that a fourth argument states.
+    """Return the meaning with the tile of a fourth argument.
 
     CuTe's make_tiled_copy takes three, and its tile is the product of the two layouts.
     """
@@ -186,7 +186,7 @@ def _format_call(layout: shapes.SymbolicLayout | None) -> str | None:
 def _make_facts(
     copied: CopyAtomMeaning, threads: int | None, values: int | None, tile: list[Any] | None, body: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the facts of a TiledCopy; body: what POST /tiles/copy takes beside the atom."""
+    """Return the facts of a TiledCopy; body: the request of POST /tiles/copy without the atom."""
     return {
         "threads": threads,
         "values_per_thread": values,
@@ -198,7 +198,7 @@ def _make_facts(
 
 
 def _multiply_layouts(thr: shapes.SymbolicLayout, val: shapes.SymbolicLayout) -> list[int | None]:
-    """Return the tile that a thread and a value layout cover; None for an open mode."""
+    """Return the tile that a thread and a value layout cover (None: unknown mode)."""
     rank = _get_rank(thr, val)
     both = zip(list_mode_sizes(thr.shape, rank), list_mode_sizes(val.shape, rank), strict=True)
     return [a * b if isinstance(a, int) and isinstance(b, int) else None for a, b in both]
@@ -227,7 +227,7 @@ def _get_rank(*laid: shapes.SymbolicLayout) -> int:
 
 
 def _make_operand_meaning(copied: CopyAtomMeaning, letter: str, mma: TextMeaning | None) -> TextMeaning:
-    """Make the meaning of make_tiled_copy_A(atom, tiled_mma): the operand's tile, as the MMA's threads hold it."""
+    """Return the meaning of make_tiled_copy_A(atom, tiled_mma): the operand's tile, distributed as in the MMA."""
     facts = mma.facts if mma else {}
     mma_body, tile = facts.get("body"), facts.get("tile_mnk") or ()
     sizes = [tile[n] for n in SIDES[letter.lower()]] if tile and all(isinstance(size, int) for size in tile) else None
@@ -238,7 +238,7 @@ def _make_operand_meaning(copied: CopyAtomMeaning, letter: str, mma: TextMeaning
 
 
 def _make_atom_meaning(copied: CopyAtomMeaning, mma: TextMeaning | None) -> TextMeaning:
-    """Make the meaning of make_tiled_copy_C_atom(atom, tiled_mma): the first values of C, as many as the atom has."""
+    """Return the meaning of make_tiled_copy_C_atom(atom, tiled_mma): as many of C's first values as the atom has."""
     meaning = _make_operand_meaning(copied, "C", mma)
     body = {**meaning.facts["body"], "operand": "c_atom", "tile": None}
     facts = {**meaning.facts, "values_per_thread": None, "tiler_mn": None, "body": body}
@@ -252,8 +252,8 @@ def _make_atom_meaning(copied: CopyAtomMeaning, mma: TextMeaning | None) -> Text
 
 
 def _compute_copy(body: Mapping[str, Any]) -> TiledCopy | None:
-    """Compute a TiledCopy from the body of POST /tiles/copy; None if CuTe rejects it."""
-    from lanescope.tiles.copy import tiled_copy  # the maps load when a TiledCopy is complete
+    """Return the TiledCopy of a POST /tiles/copy body; None if CuTe rejects it."""
+    from lanescope.tiles.copy import tiled_copy  # loads the maps only for a complete TiledCopy
     from lanescope.tiles.tiled_mma import tiled_mma as make_mma
 
     arguments = {name: value for name, value in body.items() if value is not None and name != "atom"}
@@ -270,7 +270,9 @@ def _compute_copy(body: Mapping[str, Any]) -> TiledCopy | None:
 
 
 def _make_like_meaning(home: TermText, term: SyntaxTerm, copied: CopyAtomMeaning) -> TextMeaning:
-    """Make the meaning of make_tiled_copy_S(atom, tiled_copy): the threads, values and tile of another TiledCopy."""
+    """Return the meaning of make_tiled_copy_S(atom, tiled_copy), which has the threads, values and tile of
+    tiled_copy.
+    """
     other = home.resolve_value((term.args or ())[1])
     like = parse_tiled_copy(home, other) if isinstance(other, SyntaxTerm) and is_made(other) else None
     facts = like.facts if like else {}
@@ -287,10 +289,12 @@ def is_made(value: SyntaxTerm) -> bool:
 
 
 def _make_cotiled_meaning(home: TermText, copied: CopyAtomMeaning | None, arguments: list[Any]) -> TextMeaning:
-    """Make the meaning of make_cotiled_copy(atom, (thread, value) → address, coordinate → address)."""
+    """Return the meaning of make_cotiled_copy(atom, (thread, value) → address, coordinate → address)."""
     tv, data = (shapes.parse_layout(home, argument) for argument in arguments[1:])
-    opened = [name for name, one in (("atom_tv_layout", tv), ("data_layout", data)) if one is None or not one.known]
-    names = shapes.list_symbols(*(one.shape for one in (tv, data) if one))
+    opened = [
+        name for name, layout in (("atom_tv_layout", tv), ("data_layout", data)) if layout is None or not layout.known
+    ]
+    names = shapes.list_symbols(*(layout.shape for layout in (tv, data) if layout))
     counts = _count_elements(tv) if tv else (None, None)
     if opened or tv is None or data is None:
         return _make_layout_meaning(copied, None, None, None, [*opened, *names], counts)
@@ -305,9 +309,9 @@ def _make_cotiled_meaning(home: TermText, copied: CopyAtomMeaning | None, argume
 
 
 def _count_mma_values(letter: str, sizes: list[int], facts: Mapping[str, Any]) -> int | None:
-    """Return how many elements of an operand's tile a thread of a TiledMMA holds.
+    """Return the number of an operand's elements per thread of a TiledMMA.
 
-    None if its atom is open, or reads the operand through a descriptor.
+    Returns None if the atom is unknown or reads the operand through a descriptor.
     """
     shape, layout = facts["atom_mnk"], facts["body"]["atom_layout"]
     if not facts["candidates"] or not shape or not layout:
@@ -327,9 +331,9 @@ def _count_mma_values(letter: str, sizes: list[int], facts: Mapping[str, Any]) -
 def _make_map_meaning(
     copied: CopyAtomMeaning | None, tv: shapes.SymbolicLayout, sizes: list[Any], tiler: str | None = None
 ) -> TextMeaning:
-    """Make the meaning of a layout from thread and value to the tile's elements, column-major.
+    """Return the meaning of a layout (thread, value) → element of the tile, column-major.
 
-    tiler: as written, if it is not sizes alone.
+    tiler: as written, if it is more than sizes.
     """
     plain = len(sizes) == 2 and all(isinstance(size, int) for size in sizes)
     counts = _count_elements(tv)
@@ -346,17 +350,17 @@ def _make_map_meaning(
 
 
 def _count_elements(tv: shapes.SymbolicLayout) -> tuple[int | None, int | None]:
-    """Return the number of threads and values of a map; None for an open one."""
+    """Return the number of threads and values of a map (None: unknown)."""
     if not isinstance(tv.shape, tuple) or len(tv.shape) != 2:
         return None, None
     return shapes.compute_size(tv.shape[0]), shapes.compute_size(tv.shape[1])
 
 
-# what print shows -----------------------------------------------------------------------------------------------------
+# printed copies ------------------------------------------------------------------------------------------------------
 
 
 def _find_print_blocks(text: str) -> list[dict[str, str]]:
-    """Find the fields of every print in a text: tiler, tv, type, src, dst, thrid."""
+    """Return the fields of every print in a text: tiler, tv, type, src, dst, thrid."""
     blocks: list[dict[str, str]] = []
     for match, value in labelled_layouts.find_print_fields(_FIELD, text):
         name = re.sub(r"[ _]", "", match["name"]).lower()
@@ -383,9 +387,9 @@ def _parse_print(block: dict[str, str]) -> TextMeaning | None:
 
 
 def _find_printed_atom(source: str, destination: str, bits: int) -> CopyAtomMeaning:
-    """Find the copy atom with these layouts of threads and values.
+    """Return the copy atom with these thread-value layouts.
 
-    One thread's own values may be cp.async's as well.
+    Values of a single thread may also be those of cp.async.
     """
     try:
         src, dst = parse_cute_layout(source), parse_cute_layout(destination)

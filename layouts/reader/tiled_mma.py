@@ -1,7 +1,7 @@
-"""CuTe's TiledMMA: types, make_tiled_mma in C++ and Python, and print(tiled_mma).
+"""Recognise CuTe's TiledMMA: types, make_tiled_mma in C++ and Python, and print(tiled_mma).
 
-CUTLASS 4.7, cute/atom/mma_atom.hpp: threads are V of the atom times AtomLayoutMNK; the tile of one TiledMMA is the
-larger of atoms × atom and the permutation, in each of M, N, K.
+CUTLASS 4.7, cute/atom/mma_atom.hpp: threads are the atom's threads (V) times AtomLayoutMNK; in each of M, N and K,
+the tile is the larger of atoms × atom and the permutation.
 """
 
 from __future__ import annotations
@@ -36,17 +36,19 @@ _FIELD = re.compile(
     r"|TV[ _]?Layout[ _]?(?P<py>[ABC])\b(?!\s*tiled))\s*:[ \t]*",
     re.I,
 )
-_MOST_MADE = 8  # of one text
+_MOST_MADE = 8  # per text
 _MOST_LISTED = 48
 _REFUSED = frozenset(("bad_permutation", "bad_atom_layout"))  # by CuTe, whatever the tile
-UMMA = "This is a tcgen05 MMA: the threads are CTAs, its accumulator lives in tensor memory. Documented, not run."
-TENSOR_MEMORY = "This is a tcgen05 MMA: its accumulator lives in tensor memory; /tmem shows where."
+UMMA = (
+    "This is a tcgen05 MMA: its threads are CTAs and its accumulator is in tensor memory. From documents, not measured."
+)
+TENSOR_MEMORY = "This is a tcgen05 MMA: its accumulator is in tensor memory, see /tmem."
 
-SCALAR = "UniversalFMA multiplies one element by one in each thread; it is not a matrix instruction."
+SCALAR = "UniversalFMA multiplies single elements in each thread; it is not a matrix instruction."
 
 
 def recognise_lone_atom(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise a text's UMMA atom outside a TiledMMA, as the TiledMMA of that atom alone."""
+    """Return a text's UMMA atom outside a TiledMMA as a TiledMMA of one atom."""
     if _MADE.search(text) or _HEAD.search(text) or not umma_atoms.is_atom(text) or umma_atoms.is_tcgen05_mma(text):
         return ()
     spelled = umma_atoms.parse_umma_text(text)
@@ -57,7 +59,7 @@ def recognise_lone_atom(text: str) -> tuple[TextMeaning, ...]:
 
 
 def recognise_tiled_mmas(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise every TiledMMA that a text makes or prints, each once."""
+    """Return the TiledMMAs that a text makes or prints, without repeats."""
     mmas = []
     if _HEAD.search(text):
         mmas += [meaning for block in _find_print_blocks(text) if (meaning := _parse_print(block))]
@@ -68,20 +70,20 @@ def recognise_tiled_mmas(text: str) -> tuple[TextMeaning, ...]:
             for term in terms.find_terms(home, _MADE)
             if (meaning := parse_tiled_mma(home, term))
         ]
-    if any("umma" in meaning.facts for meaning in mmas):  # a print in a comment beside it names no atom
+    if any("umma" in meaning.facts for meaning in mmas):  # a print in a comment does not name the atom
         mmas.sort(key=lambda meaning: "umma" not in meaning.facts)
     return drop_repeats(mmas, _MOST_MADE)
 
 
 def finish_meaning(home: TermText, term: SyntaxTerm, meaning: TextMeaning) -> TextMeaning:
-    """Name what is missing by the text's names, and the instantiation that was used."""
+    """Return the meaning with open values under the text's names, and with a notice about the instantiation."""
     used = describe_instantiation(home, term.span[0])
-    notice = (f"Read for {used}, the only instantiation in the text.",) if used else ()
+    notice = (f"Evaluated for {used}, the only instantiation in the text.",) if used else ()
     return replace(meaning, undetermined=home.list_missing(meaning.undetermined), notices=(*meaning.notices, *notice))
 
 
 def parse_tiled_mma(home: TermText, term: SyntaxTerm) -> TextMeaning | None:
-    """Parse a TiledMMA; None if the text does not give its parts."""
+    """Parse a TiledMMA; None if the text does not contain its parts."""
     parts = _parse_trivial_parts(home, term) if term.name == "make_trivial_tiled_mma" else _parse_parts(home, term)
     if parts is None:
         return None
@@ -97,7 +99,7 @@ def parse_tiled_mma(home: TermText, term: SyntaxTerm) -> TextMeaning | None:
     return tiled.meaning
 
 
-# the atom, and the values of the atom layout and of the third argument, None for those that are not there
+# the atom, and the atom layout and the third argument (None: absent)
 _Parts = tuple[AtomMeaning | None, Any, Any]
 
 
@@ -133,7 +135,7 @@ def _parse_parts(home: TermText, term: SyntaxTerm) -> _Parts | None:
 
 
 def _add_third(home: TermText, tiled: _Tiled, third: Any) -> None:
-    """Add the third argument: the permutation of M, N and K, or the value layout of older CuTe."""
+    """Set the third argument: the permutation of M, N and K, or the value layout of older CuTe."""
     value = home.resolve_value(third)
     if not isinstance(value, SyntaxTerm) or value.name not in ("Layout", "make_layout"):
         tiled.permutation, tiled.sizes = shapes.parse_tiler(home, third)
@@ -145,12 +147,12 @@ def _add_third(home: TermText, tiled: _Tiled, third: Any) -> None:
     tiled.sizes = _multiply_sizes(_multiply_sizes(tiled.shape, tiled.atoms_mnk), times) or []
     if tiled.sizes and max(x for x in times if isinstance(x, int)) > 1:
         tiled.permutation = format_tuple(tuple(tiled.sizes))
-    tiled.notices.append("The third argument is the value layout of older CuTe: the tile is the atoms' times it.")
+    tiled.notices.append("The third argument is the value layout of older CuTe; it multiplies the tile of the atoms.")
 
 
 @dataclass(slots=True)
 class _Tiled:
-    """The parts of a TiledMMA that a text gives."""
+    """The parts of a TiledMMA in a text."""
 
     atom: AtomMeaning | None
     laid: shapes.SymbolicLayout | None
@@ -162,7 +164,7 @@ class _Tiled:
 
     @property
     def shape(self) -> list[int] | None:
-        """M, N and K of the atom."""
+        """M, N and K of the atom (None: unknown)."""
         return self.atom.shape if self.atom else None
 
     @property
@@ -183,13 +185,13 @@ class _Tiled:
 
     @property
     def candidates(self) -> list[str]:
-        """The instructions that it may issue."""
+        """The instructions that it may consist of."""
         if self.umma and self.umma.atom:
             return [self.umma.atom.bound.ptx]
         return [i.ptx for i in self.atom.found] if self.atom else []
 
     def tile(self, shape: list[int] | None) -> list[Any]:
-        """Return M, N and K of the tile, for an atom of this shape."""
+        """Return M, N and K of the tile for an atom of this shape."""
         of_atoms = _multiply_sizes(shape, self.atoms_mnk) or [None] * 3
         return [_get_larger(core, size) for core, size in zip(of_atoms, [*self.sizes, None, None, None], strict=False)]
 
@@ -217,13 +219,14 @@ class _Tiled:
         )
 
     def close_tile(self, tile: list[Any]) -> tuple[list[Any], tuple[str, ...]]:
-        """Return (the least tile that permutation and atoms cover whole, a sentence where it is not CuTe's), the tile
-        as it is where the atom or the layouts fit no TiledMMA.
+        """Return (the least tile that permutation and atoms cover completely, a sentence if it differs from CuTe's).
+
+        The tile is returned unchanged if atom and layouts make no TiledMMA.
         """
         body = self.body(None)
         if not body["atom"] or not body["atom_layout"] or not self.permutation:
             return tile, ()
-        from lanescope.tiles.mma import list_closing_notes  # the maps load when a TiledMMA is complete
+        from lanescope.tiles.mma import list_closing_notes  # loads the maps only for a complete TiledMMA
         from lanescope.tiles.tiled_mma import tiled_mma
 
         try:
@@ -269,7 +272,7 @@ class _Tiled:
 
 
 def parse_atoms(layout: str) -> list[int]:
-    """Return the number of atoms of an atom layout in M, N and K."""
+    """Return the number of atoms in M, N and K of an atom layout."""
     laid = shapes.parse_printed_layout(layout)
     sizes = _list_three_sizes(laid.shape) if laid else []
     if len(sizes) != 3 or not all(isinstance(size, int) for size in sizes):
@@ -278,7 +281,7 @@ def parse_atoms(layout: str) -> list[int]:
 
 
 def _list_three_sizes(shape: Any) -> list[Any]:
-    """Return M, N and K of an atom layout, with K = 1 for a rank-2 layout."""
+    """Return M, N and K of an atom layout; K is 1 for a layout of rank 2."""
     modes = list(shape) if isinstance(shape, tuple) else [shape]
     sizes = [
         shapes.compute_size(mode) if shapes.compute_size(mode) is not None else format_tuple(mode) for mode in modes[:3]
@@ -307,11 +310,11 @@ def _get_larger(core: Any, size: Any) -> Any:
     return max(core, size) if isinstance(core, int) else size
 
 
-# what print shows -----------------------------------------------------------------------------------------------------
+# printed MMAs --------------------------------------------------------------------------------------------------------
 
 
 def _find_print_blocks(text: str) -> list[dict[str, str]]:
-    """Find the fields of every print in a text, by plain names: thr, permutation, thrid, shape, a, b, c."""
+    """Return the fields of every print in a text: thr, permutation, thrid, shape, a, b, c."""
     blocks: list[dict[str, str]] = []
     for match, value in labelled_layouts.find_print_fields(_FIELD, text):
         letter = match["cpp"] or match["py"]
@@ -337,24 +340,21 @@ def _parse_print(block: dict[str, str]) -> TextMeaning | None:
         tiled.permutation, tiled.sizes = shapes.parse_printed_tiler(block["permutation"])
     if fitting:
         if len(fitting) > 1:
-            tiled.notices.append(
-                f"The print does not name the atom: {len(fitting)} instructions have these maps, which are the same for"
-                " all."
-            )
+            tiled.notices.append(f"The print does not name the atom: {len(fitting)} instructions have these maps.")
         return tiled.meaning
     tiled.opened.append("atom")
     return _make_sized_meaning(tiled, sizes, in_atom) if sizes else tiled.meaning
 
 
 def _parse_printed_atoms(thr: shapes.SymbolicLayout, in_atom: int) -> shapes.SymbolicLayout:
-    """Return the layout of the atoms, without the threads of one atom that come first in ThrLayoutVMNK."""
+    """Return the layout of the atoms: ThrLayoutVMNK without its first mode, the threads of an atom."""
     steps = tuple(_divide_strides(step, in_atom) for step in thr.stride[1:])
     modes = thr.shape[1:]
     return shapes.SymbolicLayout(modes, steps if all(s is not None for s in steps) else make_compact_strides(modes))
 
 
 def _parse_printed_sizes(block: dict[str, str]) -> dict[str, int]:
-    """Return M, N and K of a printed atom's name, {} if there is none."""
+    """Return M, N and K in a printed atom's name, {} if there is none."""
     shape = shapes.parse_printed_layout(block.get("shape", ""))
     modes = shape.shape if shape and isinstance(shape.shape, tuple) else ()
     return (
@@ -363,21 +363,21 @@ def _parse_printed_sizes(block: dict[str, str]) -> dict[str, int]:
 
 
 def _holds_a(i: Instruction, block: dict[str, str]) -> bool:
-    """Return whether a print shows A of a wgmma over its threads: in registers."""
+    """Return whether a print shows A of a wgmma distributed over threads, so in registers."""
     printed_layout = shapes.parse_printed_layout(block.get("a", ""))
     of_threads = printed_layout.stride[0] if printed_layout and isinstance(printed_layout.stride, tuple) else 0
     return any(list_leaves(of_threads)) and i.family.by_descriptor
 
 
 def _make_sized_meaning(tiled: _Tiled, sizes: dict[str, int], in_atom: int) -> TextMeaning:
-    """Return a TiledMMA of which only the atom's shape is known; it may be a tcgen05.mma."""
+    """Return a TiledMMA with only the atom's shape known; it may be a tcgen05.mma."""
     issued = []
     if tiled.atom and tiled.atom.tensor_memory:
         issued = umma_atom.find_fitting_opcodes(in_atom, sizes["m"], sizes["n"], sizes["k"])
     if issued:
         kinds = join_words([f"{'sparse ' * each.sparse}kind::{each.kind.name}" for each in issued], "or")
         tiled.notices.append(
-            f"The print does not name the atom: it is a tcgen05.mma of {kinds}, whose threads are the CTAs."
+            f"The print does not name the atom. It is a tcgen05.mma of {kinds}, whose threads are CTAs."
         )
     meaning, shape = tiled.meaning, list(sizes.values())
     tile = tiled.tile(shape)
@@ -396,7 +396,7 @@ def _divide_strides(step: Any, by: int) -> Any:
 
 
 def _matches_print(i: Instruction, sizes: dict[str, int], threads: int, block: dict[str, str]) -> bool:
-    """Return whether an instruction's fragments are those of a print."""
+    """Return whether an instruction's fragments agree with a print."""
     if not i.family.multiplies or not i.family.specified or i.sizes != sizes:
         return False
     if threads != count_atom_threads(i):
@@ -405,10 +405,7 @@ def _matches_print(i: Instruction, sizes: dict[str, int], threads: int, block: d
 
 
 def _can_print(i: Instruction, letter: str, block: dict[str, str]) -> bool:
-    """Return whether an operand's map agrees with a print.
-
-    What the print does not show, or shows of shared memory, agrees.
-    """
+    """Return whether an operand's map agrees with a print; operands not shown or in shared memory always agree."""
     op = i.operands.get(letter) or (i.operands.get("d") if letter == "c" else None)
     layout = shapes.parse_printed_layout(block[letter]) if letter in block else None
     if layout is None or op is None:
@@ -421,7 +418,7 @@ def _can_print(i: Instruction, letter: str, block: dict[str, str]) -> bool:
 
 
 def is_same_map(op: Operand, layout: shapes.SymbolicLayout, turned: bool) -> bool:
-    """Return whether a TV layout (thread, value) → element is an operand's map; turned: CuTe's B, which is (n, k)."""
+    """Return whether a layout (thread, value) → element is an operand's map; turned: transposed, as for CuTe's B."""
     shape, stride = layout.shape, layout.stride
     if not isinstance(shape, tuple) or len(shape) != 2:
         return False
@@ -436,5 +433,5 @@ def is_same_map(op: Operand, layout: shapes.SymbolicLayout, turned: bool) -> boo
 def _make_tv_map(shape: Any, stride: Any) -> Any:
     modes = [pair_leaves(*mode) for mode in zip(shape, stride, strict=True)]
     counts = [prod(n for n, _ in mode) for mode in modes]
-    one, two = (np.arange(n) for n in counts)
-    return cute.compute_index(one, modes[0])[:, None] + cute.compute_index(two, modes[1])[None, :]
+    threads, values = (np.arange(n) for n in counts)
+    return cute.compute_index(threads, modes[0])[:, None] + cute.compute_index(values, modes[1])[None, :]

@@ -1,4 +1,4 @@
-"""Triton's layouts: MLIR attributes (`#ttg.blocked<{…}>`, `#triton_gpu.…`, `#ttng.…`) and Gluon's classes.
+"""Recognise Triton's layouts: MLIR attributes (`#ttg.blocked<{…}>`, `#triton_gpu.…`, `#ttng.…`) and Gluon's classes.
 
 Triton 3.9: TritonGPU's attributes (TritonGPUAttrDefs.td) and triton/experimental/gluon/language/_layouts.py. Names and
 values are MLIR's, for Gluon's classes too; an alias (`#mma = #ttg.nvidia_mma<…>`) is looked up in the text.
@@ -32,21 +32,21 @@ _TENSOR = re.compile(
     r"(?:tensor|memdesc|tensor_memory_descriptor)\s*<\s*((?:\d+x)+)([a-zA-Z]\w*)\s*,\s*(\#\w+(?:\.\w+)?)"
 )
 _MOST_LISTED = 48
-_LONGEST_SHAPE = 128  # characters of the sizes of a tensor
+_LONGEST_SHAPE = 128  # characters of a tensor's sizes
 _MOST_MADE = 16
 
 
 @dataclass(frozen=True, slots=True)
 class GluonClass:
-    """A Gluon class: its MLIR attribute and its parameters in order, by MLIR's names."""
+    """A Gluon class: its MLIR attribute, and its parameters in order."""
 
     attribute: str
-    names: tuple[tuple[str, str], ...]  # (Python's, MLIR's)
+    names: tuple[tuple[str, str], ...]  # (Python's name, MLIR's name)
 
 
 def _make_gluon_class(attribute: str, names: str) -> GluonClass:
     pairs = (word.partition(":") for word in names.split())
-    return GluonClass(attribute, tuple((one, two or one) for one, _, two in pairs))
+    return GluonClass(attribute, tuple((python_name, two or python_name) for python_name, _, two in pairs))
 
 
 GLUON = {
@@ -88,18 +88,18 @@ GLUON = {
     "CoalescedLayout": _make_gluon_class("coalesced_encoding", ""),
 }
 _REFUSED = {
-    "amd_rotating_shared": "This is a layout of AMD's shared memory.",
-    "auto_encoding": "The compiler has yet to choose this layout: it does not say which lane holds what.",
-    "coalesced_encoding": "The compiler has yet to choose this layout: it does not say which lane holds what.",
-    "partitioned_shared": "This is a layout of AMD's shared memory in partitions.",
+    "amd_rotating_shared": "This is a shared-memory layout for AMD GPUs.",
+    "auto_encoding": "The compiler has not chosen this layout yet, so it does not map elements to lanes.",
+    "coalesced_encoding": "The compiler has not chosen this layout yet, so it does not map elements to lanes.",
+    "partitioned_shared": "This is a partitioned shared-memory layout for AMD GPUs.",
 }
 _NOTED = {
-    "tensor_memory_encoding": "A layout of tensor memory (tcgen05); /tmem shows where an MMA keeps D.",
-    "tensor_memory_scales_encoding": "A layout of tensor memory (tcgen05); /tmem shows scale factors.",
+    "tensor_memory_encoding": "A layout of tensor memory (tcgen05). For D of an MMA, see /tmem.",
+    "tensor_memory_scales_encoding": "A layout of tensor memory (tcgen05). For scale factors, see /tmem.",
 }
 _OF_VERSIONS = (  # of nvidia_mma
-    (1, "versionMajor 1 is Volta's layout, which Triton has dropped."),
-    (5, "versionMajor 5 is tcgen05: D is in tensor memory, #ttng.tensor_memory_encoding lays it out."),
+    (1, "versionMajor 1 is Volta's layout, which Triton no longer supports."),
+    (5, "versionMajor 5 is tcgen05: D is in tensor memory, with the layout #ttng.tensor_memory_encoding."),
 )
 _SHARED = frozenset((*SHARED, "shared"))
 _KNOWN = frozenset(row.attribute for row in GLUON.values()) | {"generic_linear"} | _SHARED | frozenset(_REFUSED)
@@ -108,7 +108,7 @@ _MEMORY_SPACES = frozenset("shared_memory tensor_memory smem".split())
 
 
 def recognise_triton_layouts(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise every Triton layout of a text that is not part of another, each once."""
+    """Return the Triton layouts of a text that are not part of another, without repeats."""
     if not (_ATTRIBUTE.search(text) or _GLUON.search(text)):
         return ()
     home = terms.make_term_text(text)
@@ -135,13 +135,13 @@ def recognise_triton_layouts(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _find_alias(text: str, at: int) -> str | None:
-    """Find the alias of a layout: #name of `#name = #ttg.…`, or the variable of a Gluon layout."""
+    """Return the alias of a layout: #name in `#name = #ttg.…`, or the variable of a Gluon layout."""
     match = re.search(r"(\#?\w+)\s*(?::[^=\n]*)?=\s*$", text[max(0, at - 120) : at])
     return match[1] if match else None
 
 
 def _find_tensor_shapes(text: str) -> dict[str, tuple[list[int], int | None]]:
-    """Map each layout to (shape, bits of an element) of its tensors; "" for a text with one attribute in place."""
+    """Map each layout to (shape, element bits) of its tensors; the key "" is for a text with one attribute in place."""
     shapes: dict[str, tuple[list[int], int | None]] = {}
     for match in _TENSOR.finditer(text):
         if len(match[1]) > _LONGEST_SHAPE:
@@ -161,7 +161,7 @@ def _parse_attribute(home: TermText, term: SyntaxTerm) -> tuple[str | None, dict
     if not term.named:
         return (name, {}) if name in _KNOWN and name != "shared" else (None, None)
     params = {key: _parse_parameter(home, value) for key, value in term.named if key}
-    if isinstance(pairs := term.given.get(""), tuple) and pairs:
+    if isinstance(pairs := term.keywords.get(""), tuple) and pairs:
         params["intervals"] = [list(pair) for pair in pairs if isinstance(pair, tuple)]
     params = {key: value for key, value in params.items() if key not in _OF_CLUSTERS or value is not None}
     if name == "shared":
@@ -193,7 +193,7 @@ def _parse_gluon(home: TermText, term: SyntaxTerm) -> tuple[str | None, dict[str
 
 
 def _convert_to_mlir(name: str, params: dict[str, Any]) -> dict[str, Any]:
-    """Convert a Gluon class's parameters to those of MLIR's attribute: split, renamed or left out."""
+    """Return a Gluon class's parameters as those of MLIR's attribute: split, renamed or left out."""
     version = params.pop("version", None)
     if isinstance(version, list) and version:
         params = {"versionMajor": version[0], "versionMinor": version[1] if len(version) > 1 else 0, **params}
@@ -213,7 +213,7 @@ def _convert_to_mlir(name: str, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parse_parent(home: TermText, value: SyntaxTerm) -> dict[str, Any] | None:
-    """Parse a layout that is another's parameter; None for other values."""
+    """Parse a layout that is a parameter of another; None for other values."""
     known = _parse_attribute if value.path.startswith("#") else _parse_gluon
     if not value.named and not value.args:
         return None
@@ -222,7 +222,7 @@ def _parse_parent(home: TermText, value: SyntaxTerm) -> dict[str, Any] | None:
 
 
 def _parse_parameter(home: TermText, value: Any, depth: int = 0) -> Any:
-    """Parse a parameter as JSON: numbers, lists, true and false, a parent; a symbol by its name."""
+    """Return a parameter as JSON: numbers, lists, booleans, a parent layout; symbols by name."""
     value = home.resolve_value(value) if depth < 8 else value
     if isinstance(value, tuple):
         return [_parse_parameter(home, item, depth + 1) for item in value]
@@ -240,7 +240,7 @@ def _parse_parameter(home: TermText, value: Any, depth: int = 0) -> Any:
 
 
 def format_mlir(attribute: str, params: dict[str, Any]) -> str:
-    """Format an attribute as Triton prints it, aliases written out."""
+    """Return an attribute as Triton prints it, with aliases written out."""
     dialect = "ttng" if attribute.startswith("tensor_memory") else "ttg"
     inner = dict(params)
     intervals = inner.pop("intervals", None)
@@ -295,7 +295,7 @@ def _make_meaning(
     }
     version = params.get("versionMajor") if attribute == "nvidia_mma" else None
     refused = [_REFUSED[attribute]] if attribute in _REFUSED else []
-    refused += [said for major, said in _OF_VERSIONS if major == version]
+    refused += [reason for major, reason in _OF_VERSIONS if major == version]
     facts["drawn"] = not refused
     notices = [*refused, *([_NOTED[attribute]] if attribute in _NOTED else [])]
     if is_amd(attribute, params):
@@ -316,7 +316,7 @@ def _find_operand(attribute: str, params: dict[str, Any]) -> str | None:
 def _find_tensor(
     attribute: str, params: dict[str, Any], shape: tuple[list[int], int | None] | None
 ) -> tuple[list[int] | None, int | None]:
-    """Return (sizes of the tensor, bits of an element) from the text or the layout; None for what is open."""
+    """Return (sizes, element bits) of the tensor, from the text or the layout (None: unknown)."""
     own_shape = params.get("shape") if attribute in ("linear", "padded_shared") else None
     sizes, bits = shape or (own_shape, None)
     if bits is None and isinstance(params.get("elementBitWidth"), int):
@@ -328,7 +328,7 @@ def _find_tensor(
 def _list_candidates(attribute: str, params: dict[str, Any], letter: str | None, bits: int | None) -> list[Instruction]:
     """Return the instructions of the MMA that a layout is based on.
 
-    For A or B those with its bits, if there are any.
+    For A or B only those with its element bits, if there are any.
     """
     mma = _find_nvidia_mma(attribute, params)
     instructions = _find_instructions(mma) if mma else []
@@ -346,7 +346,7 @@ def _format_parent(value: Any) -> Any:
 
 
 def _find_nvidia_mma(attribute: str, params: dict[str, Any]) -> dict[str, Any] | None:
-    """Find the parameters of the nvidia_mma that a layout is, or is based on."""
+    """Return the parameters of the nvidia_mma that a layout is or is based on."""
     if attribute == "nvidia_mma":
         return params
     parent = params.get("parent")
@@ -356,7 +356,7 @@ def _find_nvidia_mma(attribute: str, params: dict[str, Any]) -> dict[str, Any] |
 
 
 def _find_instructions(mma: dict[str, Any]) -> list[Instruction]:
-    """Find the dense products with the shape that an nvidia_mma names: version 2 is mma.sync, 3 is wgmma."""
+    """Return the dense products with an nvidia_mma's shape: version 2 is mma.sync, 3 is wgmma."""
     version = mma.get("versionMajor")
     shape = mma.get("instrShape")
     if version == 2:

@@ -1,7 +1,7 @@
-"""Triton's and Gluon's warpgroup products by operation: warp_group_dot of TritonNvidiaGPU, warpgroup_mma of Gluon.
+"""Recognise warpgroup products by operation: warp_group_dot of TritonNvidiaGPU, warpgroup_mma of Gluon.
 
-Triton 3.9: TritonNvidiaGPUOps.td; mmaVersionToInstrShape (lib/Dialect/TritonGPU/Transforms/Utility.cpp) takes an N that
-divides the tensor's, the greatest that the warps leave.
+Triton 3.9: TritonNvidiaGPUOps.td; mmaVersionToInstrShape (lib/Dialect/TritonGPU/Transforms/Utility.cpp) chooses the
+largest N that divides the tensor's and that the number of warps allows.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _OPERATION = re.compile(
     r"(?<![\w])(?:(?:ttng|triton_nvidia_gpu|ttg|triton_gpu)\.)?(warp_?group_(?:dot|mma))(?:_wait)?\b"
 )
 _TYPES = re.compile(r"\b(?P<where>memdesc|tensor)\s*<\s*(?P<sizes>(?:\d{1,6}x){2,4})(?P<type>[a-zA-Z]\w{0,12})\b")
-_LINE = 2048  # characters behind the operation that may hold its types
+_LINE = 2048  # characters after the operation in which its types may be
 _INPUTS = {
     "f16": "f16",
     "bf16": "bf16",
@@ -33,10 +33,10 @@ _NEEDED = (
 
 
 def recognise_dots(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise the wgmma that the operations of a text can become; a topic if the text lacks their types."""
+    """Return the wgmma that a text's operations may compile to; a topic if the text lacks their types."""
     match = _OPERATION.search(text)
     if match is None or "instrShape" in text or "instr_shape" in text:
-        return ()  # read by the layout, which names the shape
+        return ()  # recognised by the layout, which has the shape
     types = list(_TYPES.finditer(text[match.end() : match.end() + _LINE].split("\n", 1)[0]))
     if len(types) < 3:
         facts = {"topic": "warp_group_dot", "name": match[0]}
@@ -50,7 +50,7 @@ def recognise_dots(text: str) -> tuple[TextMeaning, ...]:
     where = "registers" if a["where"] == "tensor" else "shared memory"
     tensor = " × ".join(str(size) for size in sizes)
     notices = (
-        f"A is in {where}, D a tensor of {tensor}: Triton takes an N that divides {sizes[-1]}, and #mma's instrShape"
-        " says which.",
+        f"A is in {where}, D a tensor of {tensor}: Triton chooses an N that divides {sizes[-1]}; it is in #mma's"
+        " instrShape.",
     )
     return make_instruction_meaning(instructions, f"'{match[0]}'", notices)

@@ -1,7 +1,7 @@
-"""The layouts of a TTGIR module, their tensors and operations, and its layout conversions.
+"""Parse a TTGIR module's layouts with their tensors and operations, and its layout conversions.
 
-Only types and operation names are read: `tensor<…, #blocked>` and `!ttg.memdesc<…>` after an operation. An alias
-(`#blocked = #ttg.blocked<…>`) is written out, so that each layout's text is self-contained. Triton 3.9's printed form.
+Only types and operation names are parsed: `tensor<…, #blocked>` and `!ttg.memdesc<…>` after an operation. Aliases
+(`#blocked = #ttg.blocked<…>`) are expanded, so each layout's text is self-contained. Source: Triton 3.9's output.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from lanescope.cxx.sizes import ELEMENT_BITS, find_mlir_bits
 from lanescope.cxx.source_text import split_list
 
 _ALIAS = re.compile(r"^[^\S\n]*(#\w+)\s*=\s*(#[\w.]+[^\S\n]*)", re.MULTILINE)
-_SECTION = re.compile(r"^[ \t]*//[ \t]*-{4,}[ \t]*$", re.M)  # between the inputs of one test file
-_COMMENT = re.compile(r"//[^\n]*|\\(?=\n)")  # and the backslash that FileCheck's lines end with
+_SECTION = re.compile(r"^[ \t]*//[ \t]*-{4,}[ \t]*$", re.M)  # separates the inputs of a test file
+_COMMENT = re.compile(r"//[^\n]*|\\(?=\n)")  # also of lines that end with a backslash, as in FileCheck
 _NAME = re.compile(r"#\w+\b(?![.\w]|\s*=)")
 _OP = re.compile(r'^\s*(?:%[\w#:, %-]+=\s*)?"?([a-z_]\w*(?:\.\w+)+)"?')
 _TYPE = re.compile(r"\b(tensor|memdesc)\s*<")
 _DIMS = re.compile(r"\s*((?:\d+x)+)\s*(!?[\w.]+)")
 _TRAIT = re.compile(r"\"?(ttg\.num-warps|ttg\.num-ctas|ttg\.target|ttg\.threads-per-warp)\"?\s*=\s*(\"[^\"]*\"|\d+)")
-MOST_MOVES = 256  # different conversions that are listed
+MOST_MOVES = 256  # different conversions listed
 MOST_LAYOUTS, MOST_LINES, LONGEST_LAYOUT = 64, 20_000, 2048
 
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """A type of a module: sizes, element type and bits (None for a pointer's or an unknown one), its layout's text."""
+    """A tensor's type: sizes, element type, bits (None for pointers and unknown types), and the layout's text."""
 
     shape: tuple[int, ...]
     element: str
@@ -41,8 +41,8 @@ class TensorType:
 
 @dataclass(frozen=True, slots=True)
 class ModuleLayout:
-    """A layout of a module. text: with aliases written out; names: its aliases; tensors: the different types that have
-    it, most used first; ops: operation → how many of its types have the layout.
+    """A layout of a module. text: with aliases expanded; names: its aliases; tensors: the types with this layout, the
+    most frequent first; ops: operation → number of its types with this layout.
     """
 
     text: str
@@ -53,7 +53,7 @@ class ModuleLayout:
 
 @dataclass(frozen=True, slots=True)
 class LayoutConversion:
-    """ttg.convert_layout operations of one source and destination; lines: where they are, from 1."""
+    """The ttg.convert_layout operations with one source and destination; lines: their line numbers, from 1."""
 
     source: TensorType
     target: TensorType
@@ -62,7 +62,9 @@ class LayoutConversion:
 
 @dataclass(frozen=True, slots=True)
 class TtgirModule:
-    """traits: ttg.num-warps and the like, as written; left: layouts and conversions beyond those listed."""
+    """A TTGIR module. traits: ttg.num-warps and the like, as written; left: number of layouts and conversions not
+    listed.
+    """
 
     layouts: tuple[ModuleLayout, ...]
     moves: tuple[LayoutConversion, ...]
@@ -71,13 +73,13 @@ class TtgirModule:
 
 
 def parse_module(text: str) -> TtgirModule | None:
-    """Parse the layouts of a module or part of one; None without operations on tensors that have a layout."""
+    """Parse a module or part of one; None without operations on tensors with a layout."""
     ops: dict[str, dict[str, int]] = {}
     tensors: dict[str, dict[TensorType, int]] = {}
     moves: dict[tuple[TensorType, TensorType], list[int]] = {}
     names: dict[str, dict[str, None]] = {}
     behind = 0
-    for part in _SECTION.split(text):  # a part of a test file has aliases of its own
+    for part in _SECTION.split(text):  # each part of a test file has its own aliases
         part = _COMMENT.sub("", part)
         aliases = dict(_find_aliases(part))
         known: dict[str, str] = {}
@@ -118,7 +120,7 @@ def parse_module(text: str) -> TtgirModule | None:
 
 
 def _find_aliases(text: str) -> Iterator[tuple[str, str]]:
-    """Yield (name, attribute) of every alias; an attribute may span several lines."""
+    """Yield (name, attribute) of every alias. An attribute may span several lines."""
     for match in _ALIAS.finditer(text):
         depth, end = 0, match.end()
         for at in range(match.end(), min(len(text), match.end() + LONGEST_LAYOUT)):
@@ -144,7 +146,7 @@ def _expand_aliases(text: str, aliases: dict[str, str], known: dict[str, str]) -
 
 
 def _find_tensor_types(line: str, aliases: dict[str, str], known: dict[str, str]) -> Iterator[TensorType]:
-    """Yield the types of a line that have a layout, left to right."""
+    """Yield the types with a layout in a line, left to right."""
     for match in _TYPE.finditer(line):
         places, end = split_list(line, match.end())
         parts = [line[slice(*place)] for place in places] if end < len(line) else []

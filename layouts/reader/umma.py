@@ -1,5 +1,5 @@
-"""UMMA atoms: CUTLASS's SM100_MMA_… with template arguments, cute.nvgpu.tcgen05's operations and their prints, and
-tcgen05.mma in PTX.
+"""Parse UMMA atoms: CUTLASS's SM100_MMA_… with template arguments, cute.nvgpu.tcgen05's operations and their printed
+form, and tcgen05.mma in PTX.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from lanescope.reader import terms
 from lanescope.reader.terms import SyntaxTerm, TermText
 
 EXAMPLE = "SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 256, UMMA::Major::K, UMMA::Major::K>"
-UNSAID = "unsaid"  # of a wish: something is left open on which the tile depends, more than a type
+UNSAID = "unsaid"  # the tile depends on an open value, which is more than a type
 _NAME = re.compile(r"(?<![\w.])(?:\w+::){0,4}(SM10\d_(?:MMA_|MXF4_ULTRA_)\w+)")
 _OPERATION = re.compile(rf"(?<![\w.])(?:\w+\.){{0,6}}(?:{'|'.join(OPERATIONS)})\s*\(")
 _PRINTED = re.compile(r"tcgen05 [\w/ ]{2,40} MMA Operation")
@@ -38,8 +38,8 @@ _MAJOR = re.compile(r"(?:^|::|\.|_)(MN|K)$")
 class SpelledAtom:
     """An atom of a text.
 
-    atom: None if more than types are open; open: the words of open values; where: the span of the atom; text: the atom
-    alone, with the text's definitions substituted.
+    atom: None if more than types are open; open: the text of open values; where: the span of the atom; text: the atom
+    with definitions substituted.
     """
 
     atom: UmmaAtom | None
@@ -50,7 +50,7 @@ class SpelledAtom:
 
 
 def is_atom(text: str) -> bool:
-    """Return whether a text is an UMMA atom of CUTLASS, a DSL operation or its print, or a tcgen05.mma."""
+    """Return whether a text is a UMMA atom of CUTLASS, a DSL operation or its printed form, or a tcgen05.mma."""
     return any(pattern.search(text) for pattern in (_NAME, _OPERATION, _PRINTED)) or is_tcgen05_mma(text)
 
 
@@ -60,37 +60,39 @@ def is_tcgen05_mma(text: str) -> bool:
 
 
 def parse_umma_term(home: TermText, value: SyntaxTerm) -> SpelledAtom | None:
-    """Parse the atom of a term of C++ or Python; None if it is not one. LayoutError if it is illegal."""
+    """Parse the atom of a C++ or Python term; None if it is not an atom. LayoutError if the atom is illegal."""
     if value.name in OPERATIONS and value.args is not None and "warp." not in value.path:
         return _parse_operation(home, value)
     if not re.match(r"SM10\d_M", value.name):
         return None
     if COMPLEX in value.name:
-        message = f"{value.name} issues several instructions for one product of complex numbers."
-        raise LayoutError("bad_atom", message, "Give the atom of the real products: SM100_MMA_TF32_TS.", "atom")
+        message = f"{value.name} issues several instructions per complex product."
+        raise LayoutError("bad_atom", message, "Use the atom of the real products: SM100_MMA_TF32_TS.", "atom")
     return _parse_template(home, value)
 
 
 def expand_names(home: TermText, value: SyntaxTerm) -> str:
-    """Substitute a term's names by their definitions, so that it is complete on its own."""
+    """Return a term's text with its names replaced by their definitions."""
 
-    def one(part: Any) -> str:
+    def expand_part(part: Any) -> str:
         size = home.parse_number(part)
         if size is not None:
             return str(size)
         meant = home.resolve_value(part)
         if isinstance(meant, tuple):
-            return f"({', '.join(one(each) for each in meant)})"
+            return f"({', '.join(expand_part(each) for each in meant)})"
         return home.format_words(meant)
 
     if value.angle is not None:
-        return f"{value.name}<{', '.join(one(part) for part in value.angle)}>"
-    parts = [one(part) for part in value.args or ()] + [f"{name}={one(part)}" for name, part in value.named]
+        return f"{value.name}<{', '.join(expand_part(part) for part in value.angle)}>"
+    parts = [expand_part(part) for part in value.args or ()] + [
+        f"{name}={expand_part(part)}" for name, part in value.named
+    ]
     return f"{value.path}({', '.join(parts)})"
 
 
 def parse_umma_text(text: str) -> SpelledAtom | None:
-    """Parse the first atom of a text; None if it has none. LayoutError if it is illegal."""
+    """Parse the first atom of a text; None if there is none. LayoutError if it is illegal."""
     if printed := _PRINTED.search(text):
         return _parse_print(text, printed)
     home = terms.make_term_text(text)
@@ -107,7 +109,7 @@ def parse_umma_text(text: str) -> SpelledAtom | None:
 
 
 def find_atom_row(name: str) -> tuple[AtomRow, str, bool]:
-    """Find (row, what follows its stem, whether it is a pair's) of an atom's name; LayoutError lists names near it."""
+    """Return (row, name after the stem, for a CTA pair) of an atom's name. LayoutError lists similar names."""
     for row in sorted(ROWS, key=lambda row: -len(row.stem)):
         for pair, lead in ((True, f"{row.stem}_{PAIRED}_"), (False, f"{row.stem}_")):
             if name.startswith(lead) and name.removeprefix(lead) in row.endings:
@@ -125,33 +127,35 @@ def _count_common_words(stem: str, name: str) -> int:
 
 def _parse_template(home: TermText, value: SyntaxTerm) -> SpelledAtom:
     row, ending, pair = find_atom_row(value.name)
-    said = _list_template_arguments(row, ending, value)
-    vs = home.parse_number(said["vs"]) if "vs" in said else 0
+    arguments = _list_template_arguments(row, ending, value)
+    vs = home.parse_number(arguments["vs"]) if "vs" in arguments else 0
     if vs is None:
-        return SpelledAtom(None, value.name, (home.format_words(said["vs"]),), value.span)
+        return SpelledAtom(None, value.name, (home.format_words(arguments["vs"]),), value.span)
     if vs not in row.kinds:
         message = f"VS of {value.name} is {vs}."
         raise LayoutError("bad_atom", message, f"Allowed: {', '.join(map(str, row.kinds))}.", "atom")
     kind = idesc.get_kind(row.kinds[vs])
     sparse = "SPARSE" in ending
-    wish, opened = _parse_wish(home, kind, said)
+    wish, opened = _parse_wish(home, kind, arguments)
     if row.k:
         wish["k"] = str(row.k)
     open_ = tuple(dict.fromkeys(opened))
     if {"m", "n"} - set(wish) or UNSAID in wish:
         return SpelledAtom(None, value.name, open_, value.span)
-    factors = "1X" if "scale_type" in said else ""
+    factors = "1X" if "scale_type" in arguments else ""
     if vs:
         factors = {1: "1X", 2: "2X", 3: "2X", 4: "4X", 6: "4X"}[(row.k or kind.k * (1 + sparse)) // vs]
     form, tensor = PAIR if pair else ALONE, ending.startswith(TENSOR)
     atom = _make_atom(kind, form, wish, sparse=sparse, tensor=tensor, factors=factors, scaled="SCALED" in ending)
     if why := umma_atom.explain_missing_atom(atom, ending):
-        raise LayoutError("bad_atom", why, f"PTX itself is wider: give {atom.bound.ptx} with its descriptor.", "atom")
+        raise LayoutError(
+            "bad_atom", why, f"PTX allows more: use {atom.bound.ptx} with its instruction descriptor.", "atom"
+        )
     return SpelledAtom(atom, value.name, open_, value.span)
 
 
 def _list_template_arguments(row: AtomRow, ending: str, value: SyntaxTerm) -> dict[str, Any]:
-    """Return the template arguments of an atom by name. LayoutError if there are too few."""
+    """Return an atom's template arguments by name. LayoutError if there are too few."""
     names = ["a", "b", "d"]
     names += ["scale_type"] if "MX" in row.stem else []
     names += ["m", "n"]
@@ -164,15 +168,15 @@ def _list_template_arguments(row: AtomRow, ending: str, value: SyntaxTerm) -> di
     arguments = value.angle or ()
     if len(arguments) < required:
         message = f"{value.name} has {len(arguments)} template arguments."
-        raise LayoutError("bad_atom", message, f"It takes types, M, N and majors, e.g. {EXAMPLE}.", "atom")
+        raise LayoutError("bad_atom", message, f"Expected types, M, N and majors, e.g. {EXAMPLE}.", "atom")
     return dict(zip(names, arguments, strict=False))
 
 
-def _parse_wish(home: TermText, kind: MmaKind, said: Mapping[str, Any]) -> tuple[dict[str, object], list[str]]:
-    """Parse the fields of the instruction descriptor in some arguments, and the words of those they leave open."""
+def _parse_wish(home: TermText, kind: MmaKind, arguments: Mapping[str, Any]) -> tuple[dict[str, object], list[str]]:
+    """Return the instruction descriptor's fields in the arguments, and the text of open ones."""
     wish: dict[str, object] = {}
     opened: list[str] = []
-    for name, argument in said.items():
+    for name, argument in arguments.items():
         value = home.resolve_value(argument)
         words = home.format_words(value)
         if name in ("m", "n"):
@@ -199,18 +203,18 @@ def _parse_wish(home: TermText, kind: MmaKind, said: Mapping[str, Any]) -> tuple
 
 
 def _parse_type(kind: MmaKind, field: str, value: Any, words: str, wish: dict[str, object], opened: list[str]) -> None:
-    """Parse one type of the instruction descriptor; LayoutError if the kind does not take it."""
+    """Parse a type of the instruction descriptor. LayoutError if the kind does not accept it."""
     name = parse_element_type(value)
     if not name:
         opened.append(words)
         return
     if not kind.has_field(field):
-        if field == "d" and name != "f32":  # what a scaled product is
+        if field == "d" and name != "f32":  # D of a block-scaled product
             message = f"D of kind::{kind.name} is f32, not {name}."
             raise LayoutError("bad_atom", message, "Give float.", "atom")
         return
     part = kind.get_field(field)
-    name = "ue4m3" if field == "scale_type" and name == "e4m3" else name  # of the DSL, whose type is Float8E4M3FN
+    name = "ue4m3" if field == "scale_type" and name == "e4m3" else name  # the DSL's Float8E4M3FN
     name = "tf32" if name == "f32" and "tf32" in part.codes else name
     if name not in part.codes:
         message = f"{part.field.title} of kind::{kind.name} is {words}."
@@ -219,7 +223,7 @@ def _parse_type(kind: MmaKind, field: str, value: Any, words: str, wish: dict[st
 
 
 def parse_element_type(value: Any) -> str:
-    """Parse an element type of C++ or Python to PTX's name; "" if it is unknown."""
+    """Return PTX's name of a C++ or Python element type, "" if unknown."""
     name = (value if isinstance(value, str) else value.name if isinstance(value, SyntaxTerm) else "").lower()
     if spelled := SPELLED.get(name):
         return spelled
@@ -263,23 +267,23 @@ def _parse_operation(home: TermText, value: SyntaxTerm) -> SpelledAtom:
         "transpose_a": "a_major_mode",
         "transpose_b": "b_major_mode",
     }
-    said = {name: home.resolve_value(value.get_argument(at, words[name])) for at, name in enumerate(names)}
-    missing = [words[name] for name, argument in said.items() if argument is None]
+    arguments = {name: home.resolve_value(value.get_argument(at, words[name])) for at, name in enumerate(names)}
+    missing = [words[name] for name, argument in arguments.items() if argument is None]
     if missing:
         taken = ", ".join(words[name] for name in names)
         raise LayoutError("bad_atom", f"{value.name} lacks {', '.join(missing)}.", f"It takes {taken}.", "atom")
-    shape = said.pop("shape")
+    shape = arguments.pop("shape")
     opened: list[str] = []
     if isinstance(shape, tuple) and len(shape) in (2, 3):
-        said |= {"m": shape[0], "n": shape[1]}
+        arguments |= {"m": shape[0], "n": shape[1]}
     else:
         opened.append(home.format_words(shape))
-    group, source = (_get_last_word(said.pop(name)) for name in ("group", "source"))
+    group, source = (_get_last_word(arguments.pop(name)) for name in ("group", "source"))
     if group not in ("ONE", "TWO"):
         opened.append(group)
     if source not in ("SMEM", "TMEM"):
         opened.append(source)
-    wish, more = _parse_wish(home, idesc.get_kind(row.kind), said)
+    wish, more = _parse_wish(home, idesc.get_kind(row.kind), arguments)
     if group not in ("ONE", "TWO") or source not in ("SMEM", "TMEM"):
         wish[UNSAID] = group
     return _make_operation_atom(
@@ -306,7 +310,7 @@ def _make_operation_atom(
 
 
 def _set_scale_type(kind: MmaKind, row: OperationRow, wish: dict[str, object]) -> None:
-    """Set the type of the scale factors from the operation, and K if it is 96."""
+    """Set the scale factors' type from the operation, and K if it is 96."""
     if row.factors == "2X" and kind.has_field("scale_type"):
         wish["scale_type"] = "ue8m0"
     elif wish.get("scale_type") is None and row.factors == "4X":
@@ -316,12 +320,12 @@ def _set_scale_type(kind: MmaKind, row: OperationRow, wish: dict[str, object]) -
 
 
 def _get_last_word(value: Any) -> str:
-    """Return the last word of an enumerator."""
+    """Return the last component of an enumerator's path."""
     return value.name if isinstance(value, SyntaxTerm) else str(value)
 
 
 def _parse_print(text: str, printed: re.Match[str]) -> SpelledAtom:
-    """Parse a printed operation: a title, and a line per field."""
+    """Parse a printed operation: a title, and a line for each field."""
     name = next((name for name, row in OPERATIONS.items() if row.title == printed[0]), "")
     if not name:
         raise LayoutError(
@@ -330,18 +334,18 @@ def _parse_print(text: str, printed: re.Match[str]) -> SpelledAtom:
     row, home = OPERATIONS[name], terms.make_term_text(text)
     lines = {match[1].strip(): match[2] for match in _LINE.finditer(text, printed.end())}
     sizes = [int(size) for size in re.findall(r"\d+", lines.get("Instruction shape MNK", ""))]
-    said: dict[str, Any] = dict(zip(("m", "n"), sizes, strict=False))
+    arguments: dict[str, Any] = dict(zip(("m", "n"), sizes, strict=False))
     words = {"a": "A data type", "b": "B data type", "d": "Accumulator data type"}
-    said |= {field: lines[title].rpartition(".")[2] for field, title in words.items() if title in lines}
+    arguments |= {field: lines[title].rpartition(".")[2] for field, title in words.items() if title in lines}
     if "scale_type" in row.types and "Scale factor data type" in lines:
-        said["scale_type"] = lines["Scale factor data type"].rpartition(".")[2]
+        arguments["scale_type"] = lines["Scale factor data type"].rpartition(".")[2]
     for side in "ab":
         if f"{side.upper()} major mode" in lines:
-            said[f"transpose_{side}"] = SyntaxTerm(lines[f"{side.upper()} major mode"])
-    wish, opened = _parse_wish(home, idesc.get_kind(row.kind), said)
+            arguments[f"transpose_{side}"] = SyntaxTerm(lines[f"{side.upper()} major mode"])
+    wish, opened = _parse_wish(home, idesc.get_kind(row.kind), arguments)
     pair, tensor = lines.get("CTA group", "").endswith("TWO"), lines.get("A source location", "").endswith("TMEM")
-    said["ab"] = said.get("a", "")
-    parts = [str(said.get(letter, "")) for letter in row.types] + [f"({', '.join(map(str, sizes))})"]
+    arguments["ab"] = arguments.get("a", "")
+    parts = [str(arguments.get(letter, "")) for letter in row.types] + [f"({', '.join(map(str, sizes))})"]
     parts += [f"CtaGroup.{'TWO' if pair else 'ONE'}", f"OperandSource.{'TMEM' if tensor else 'SMEM'}"]
     parts += [f"OperandMajorMode.{wish.get(f'transpose_{side}', 'K')}" for side in "ab"] if row.majors else []
     operation_atom = _make_operation_atom(
@@ -356,8 +360,8 @@ def _parse_print(text: str, printed: re.Match[str]) -> SpelledAtom:
 def make_instruction_atom(instruction: Instruction, text: str, word: str, tensor: bool | None = None) -> UmmaAtom:
     """Return the atom of a tcgen05.mma.
 
-    word: its instruction descriptor or a wish, the default one if empty; tensor: whether A is in tensor memory, None to
-    decide by the brackets of the text's operands.
+    word: its instruction descriptor or the fields of one, the default one if empty; tensor: whether A is in tensor
+    memory, None to decide by the brackets of the operands.
     """
     from lanescope.blackwell.bound import bind
 
@@ -374,7 +378,7 @@ def make_instruction_atom(instruction: Instruction, text: str, word: str, tensor
 
 
 def find_tcgen05_mma(text: str) -> Instruction | None:
-    """Find the tcgen05.mma at the beginning of a text, None if there is none."""
+    """Return the tcgen05.mma at the beginning of a text, None if there is none."""
     match = _BEGINS.match(text)
     if not match:
         return None

@@ -1,7 +1,7 @@
-"""Matrix instructions in asm statements that do not exist: a misspelt word, a shape or types that PTX does not have.
+"""Find matrix instructions in asm statements that do not exist: misspelled, or with a shape or types that PTX lacks.
 
-Only an opcode that the text spells out is judged. One that a macro, a format string or an operand completes is left
-open, and so is one that does not begin a PTX statement, as in a comment or a printed line.
+Only complete opcodes are judged. Opcodes completed by a macro, a format string or an operand are skipped, and so are
+those that do not begin a PTX statement, as in a comment or a printed line.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from itertools import islice
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, short_names
 
-MOST = 32  # reported of one text: each is compared with all instructions
-_HOLE = "\0"  # for what a macro puts into a template
+MOST = 32  # reported per text: each is compared with all instructions
+_HOLE = "\0"  # placeholder for a macro in a template
 _ASM = re.compile(r"\b(?:asm|__asm__|__asm)\b\s*(?:(?:volatile|__volatile__|inline|goto)\b\s*)*\(")
 _PIECE = re.compile(
     r'(?P<string>(?<!R)"(?P<plain>(?:\\.|[^"\\\n])*)")|R"(?P<mark>[^()\\\s"]{0,16})\((?P<raw>.*?)\)(?P=mark)"'
@@ -32,17 +32,17 @@ _OTHERS = re.compile(r"wgmma\.(?:fence|commit_group|wait_group)\b")  # of wgmma,
 
 @dataclass(frozen=True, slots=True)
 class UnknownInstruction:
-    """An opcode that names no instruction: why not, with the nearest that exist, and its place."""
+    """An opcode that does not exist: an error with the nearest legal ones, and its place."""
 
     message: str
     span: tuple[int, int]
 
 
 def find_unknown_instructions(text: str) -> Iterator[UnknownInstruction]:
-    """Find the matrix instructions of asm statements that do not exist.
+    """Return the nonexistent matrix instructions in asm statements.
 
-    >>> (one,) = find_unknown_instructions('asm("ldmatrix.sync.aligned.m8n8.x3.shared.b16 {%0}, [%1];");')
-    >>> one.message.partition(":")[0]
+    >>> (unknown,) = find_unknown_instructions('asm("ldmatrix.sync.aligned.m8n8.x3.shared.b16 {%0}, [%1];");')
+    >>> unknown.message.partition(":")[0]
     "No instruction 'ldmatrix.sync.aligned.m8n8.x3.shared.b16'"
     """
     return islice(_find_unknown(text), MOST)
@@ -62,7 +62,7 @@ def _find_unknown(text: str) -> Iterator[UnknownInstruction]:
 
 
 def _read_template(text: str, at: int) -> tuple[str, list[int]]:
-    """Return the template of an asm statement, with a hole for each macro, and the place of each character of it."""
+    """Return an asm statement's template, with a placeholder for each macro, and the places of its characters."""
     letters: list[str] = []
     places: list[int] = []
     while (piece := _PIECE.match(text, at)) and not piece["end"]:
@@ -91,7 +91,7 @@ def _unescape(plain: str, first: int, letters: list[str], places: list[int]) -> 
 
 
 def _explain(opcode: str) -> str:
-    """Return why an opcode names no instruction, "" if it does."""
+    """Return why an opcode does not exist, "" if it does."""
     try:
         catalog.find(opcode)
     except LayoutError as error:

@@ -1,4 +1,6 @@
-"""Spellings of descriptor words in programs, debuggers and compilers, with a parser for each in `_SPELLINGS`."""
+"""Find descriptor words in the output of programs, debuggers and compilers, with a parser for each form
+(`_SPELLINGS`).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ _LONG = r"(?:0[xX][0-9a-fA-F]{1,16}|[01]{40,64}|-\d{10,19}|\d{10,20})(?:[uU]?[lL
 _HALF = r"(?:0[xX][0-9a-fA-F]{1,8}|[0-9a-fA-F]{8}|\d{1,10})[uU]?\b"
 _SIGNED = re.compile(r"\s*(?P<word>-\d{10,19}|\d{17,20})(?:[uU]?[lL]{0,2})\s*;?\s*")
 _SHOWN = re.compile(rf"^[ \t]*\$\d{{1,6}}[ \t]*=[ \t]*(?P<word>{_LONG})[ \t]*$", re.M)
-_ARRAY = re.compile(  # print of an array
+_ARRAY = re.compile(  # a printed array
     rf"^[ \t]*\$\d{{1,6}}[ \t]*=[ \t]*\{{(?P<items>{_LONG}(?:, ?{_LONG}){{0,63}})\}}[ \t]*$", re.M
 )
 _LISTED = re.compile(  # NumPy's and PyTorch's
@@ -27,7 +29,7 @@ _HALVES = re.compile(
     re.I,
 )
 _VECTOR = re.compile(rf"\{{\s?\.?x = (?P<one>{_HALF}), \.?y = (?P<two>{_HALF})\s?\}}")  # a debugger's uint2
-_BRACED = re.compile(  # desc = {0x00010100, 0x40000040}: the two halves of one, the lower first
+_BRACED = re.compile(  # desc = {0x00010100, 0x40000040}: the halves of a word, the low one first
     r"(?<![\w.])(?P<label>[\w.\[\]]{0,30}[Dd]esc[\w.\[\]]{0,30})\s?[:=]\s?[{\[(]\s?(?P<one>0[xX][0-9a-fA-F]{1,8})u?,"
     r"\s?(?P<two>0[xX][0-9a-fA-F]{1,8})u?\s?[}\])]"
 )
@@ -35,7 +37,7 @@ _MOVED = re.compile(
     r"\bmov\.[bus](?P<bits>32|64)\s+(?P<to>%?\w{1,20}), ?(?P<word>0[xX][0-9a-fA-F]{1,16}|-?\d{1,20})U?;"
 )
 _JOINED = re.compile(r"\bmov\.b64\s+(?P<to>%?\w{1,20}), ?\{(?P<low>%?\w{1,20}), ?(?P<high>%?\w{1,20})\}")
-_READS = re.compile(  # the operands of PTX that has descriptors among them
+_READS = re.compile(  # operands of PTX instructions with descriptors
     r"\b(?:wgmma\.mma_async|tcgen05\.(?:mma|cp))\b(?P<given>[^;]{0,4000})"
 )
 _REGISTERS = re.compile(r"%?\w{1,20}")
@@ -49,30 +51,32 @@ _CONSTANT = re.compile(
     r"(?:constant\s{0,8}\(?|=)\s{0,8}(?P<word>-?\d{10,20}|0x[0-9a-fA-F]{9,16}(?=\s*:\s*i64))(?=\s*:\s*i64|\s*,|\s*\))"
     r"|\bi64\s+(?P<llvm>-?\d{10,20})\b"
 )
-_QUADS = re.compile(r"(0x[0-9a-fA-F]{9,16})|(0x[0-9a-fA-F]{1,8})[ \t]+(0x[0-9a-fA-F]{1,8})")  # of a line of x/gx, x/2wx
+_QUADS = re.compile(
+    r"(0x[0-9a-fA-F]{9,16})|(0x[0-9a-fA-F]{1,8})[ \t]+(0x[0-9a-fA-F]{1,8})"
+)  # contents in a line of x/gx, x/2wx
 _IS_LOW = {**dict.fromkeys(("lo", "low", "x"), True), **dict.fromkeys(("hi", "high", "y"), False)}
 
 
 def is_address_number(word: int) -> bool:
     """Return whether a number is an address of host or device memory, 47 bits from 0x5… or 0x7….
 
-    As a descriptor it would have a stride of 64 KB or more.
+    As a descriptor its SBO would be 64 KB or more.
     """
     return word >> 47 == 0 and word >> 44 in (0x5, 0x7)
 
 
 def has_descriptor_marks(word: int) -> bool:
-    """Return whether a number has a property that other numbers seldom have: a swizzle mode, or Blackwell's version."""
+    """Return whether a number has a swizzle mode or Blackwell's version field, which other numbers seldom have."""
     return word >> 62 > 0 or not get_format_of_word(word).usual
 
 
 def is_likely_descriptor(word: int) -> bool:
-    """Return whether an unnamed number is a descriptor: no reserved bit, and a stride."""
+    """Return whether an unlabelled number is probably a descriptor: no reserved bits, and a stride."""
     return is_clean_word(word) and SBO.get(word) > 0
 
 
 def parse_number(spelled: str) -> int:
-    """Parse a number as printf writes it: 0x… or decimal, with leading zeros, or 40 or more binary digits."""
+    """Parse a printed number: 0x…, decimal, with leading zeros, or 40 or more binary digits."""
     if len(spelled) >= 40:
         return int(spelled, 2)
     return int(spelled, 16 if spelled[:2].lower() == "0x" else 10)
@@ -84,7 +88,7 @@ def _join_value(spelled: str) -> int | None:
 
 
 def find_words(text: str) -> Iterator[LabelledWord]:
-    """Find the words that a text spells, spelling after spelling; two spellings may claim one place."""
+    """Return the words in a text, form by form; two forms may match at the same place."""
     if signed := _SIGNED.fullmatch(text):
         word = int(re.sub(r"[uUlL]", "", signed["word"]))
         if word <= WORD and is_likely_descriptor(word & WORD):
@@ -104,7 +108,7 @@ def _find_shown(text: str) -> Iterator[LabelledWord]:
 
 
 def _find_listed(text: str) -> Iterator[LabelledWord]:
-    """Find the items of arrays as printed by a debugger, NumPy or PyTorch."""
+    """Find the items of arrays printed by a debugger, NumPy or PyTorch."""
     for match in (*_ARRAY.finditer(text), *_LISTED.finditer(text)):
         start = match.start("items")
         for item in re.finditer(_LONG, match["items"]):
@@ -114,20 +118,20 @@ def _find_listed(text: str) -> Iterator[LabelledWord]:
 
 
 def _find_halves(text: str) -> Iterator[LabelledWord]:
-    """Find lo and hi, .x and .y: the two halves of a word in either order."""
+    """Find the halves of a word, labelled lo and hi or .x and .y, in either order."""
     for match in _HALVES.finditer(text):
         first_low, second_low = (_IS_LOW[match[name].lower().strip(".")] for name in ("first", "second"))
         if first_low == second_low:
             continue
-        one, two = _parse_halves(match["one"], match["two"])
-        word = (one | two << 32 if first_low else two | one << 32) & WORD
+        first, second = _parse_halves(match["one"], match["two"])
+        word = (first | second << 32 if first_low else second | first << 32) & WORD
         label = _get_label_before(text, match.start())
         if label or not is_address_number(word):
             yield LabelledWord(label, word, match.span(), False)
 
 
 def _parse_halves(*halves: str) -> tuple[int, ...]:
-    """Return both halves; without 0x they are hexadecimal if one of them is printed with %08x."""
+    """Return both halves; without 0x they are hexadecimal if one of them has the form of %08x."""
     prefixed = any(half[:2].lower() == "0x" for half in halves)
     if not prefixed and any(half[0] == "0" and len(half) == 8 for half in halves):
         return tuple(int(half, 16) for half in halves)
@@ -135,7 +139,7 @@ def _parse_halves(*halves: str) -> tuple[int, ...]:
 
 
 def _find_vectors(text: str) -> Iterator[LabelledWord]:
-    """Find {x = …, y = …}, a debugger's uint2; an unlabelled one must have a swizzle, unlike a point."""
+    """Find {x = …, y = …}, a debugger's uint2; without a label the word must have a swizzle, to exclude coordinates."""
     for match in _VECTOR.finditer(text):
         word = (parse_number(match["one"].rstrip("uU")) | parse_number(match["two"].rstrip("uU")) << 32) & WORD
         label = _get_label_before(text, match.start()) or _get_label_before(
@@ -146,7 +150,7 @@ def _find_vectors(text: str) -> Iterator[LabelledWord]:
 
 
 def _find_braced(text: str) -> Iterator[LabelledWord]:
-    """Find desc = {0x…, 0x…}, the lower half first."""
+    """Find desc = {0x…, 0x…}, the low half first."""
     for match in _BRACED.finditer(text):
         word = parse_number(match["one"]) | parse_number(match["two"]) << 32
         if is_likely_descriptor(word):
@@ -154,10 +158,10 @@ def _find_braced(text: str) -> Iterator[LabelledWord]:
 
 
 def _find_moved(text: str) -> Iterator[LabelledWord]:
-    """Find constants that PTX moves into a register of 64 bits, or into the two halves of one."""
+    """Find constants that PTX moves into a 64-bit register or into its two halves."""
     read = {name for match in _READS.finditer(text) for name in _REGISTERS.findall(match["given"])}
     if not read and _ATOM.search(text):
-        return  # the text says by another name what is run, and nothing of it reads these registers
+        return  # the text names an atom, and no PTX instruction reads these registers
     for register, word, span in (*_list_moved_words(text), *_list_joined_words(text)):
         if (
             is_likely_descriptor(word)
@@ -168,14 +172,14 @@ def _find_moved(text: str) -> Iterator[LabelledWord]:
 
 
 def _list_moved_words(text: str) -> Iterator[tuple[str, int, Span]]:
-    """Return (register, constant, its place) of each mov of 64 bits."""
+    """Return (register, constant, place) of each 64-bit mov."""
     for match in _MOVED.finditer(text):
         if match["bits"] == "64":
             yield match["to"], parse_number(match["word"]) & WORD, match.span("word")
 
 
 def _list_joined_words(text: str) -> Iterator[tuple[str, int, Span]]:
-    """Return (register, constant, place) of each mov.b64 of two registers that hold constants of 32 bits."""
+    """Return (register, constant, place) of each mov.b64 of two registers with 32-bit constants."""
     moves = (match for match in _MOVED.finditer(text) if match["bits"] == "32")
     constants = {match["to"]: parse_number(match["word"]) & 0xFFFFFFFF for match in moves}
     for match in _JOINED.finditer(text) if constants else ():
@@ -184,7 +188,7 @@ def _list_joined_words(text: str) -> Iterator[tuple[str, int, Span]]:
 
 
 def _find_examined(text: str) -> Iterator[LabelledWord]:
-    """Find the memory that a debugger examines: x/gx, x/2wx, x/8xb and x/4xh."""
+    """Find words in memory that a debugger examines: x/gx, x/2wx, x/8xb and x/4xh."""
     for match in _EXAMINED.finditer(text):
         parts, start = match["held"].split(), match.start("held")
         if {len(part) for part in parts} in ({4}, {6}):
@@ -199,7 +203,7 @@ def _find_examined(text: str) -> Iterator[LabelledWord]:
 
 
 def _find_constants(text: str) -> Iterator[LabelledWord]:
-    """Find constants of 64 bits in LLVM's and MLIR's IR."""
+    """Find 64-bit constants in LLVM and MLIR."""
     for match in _CONSTANT.finditer(text):
         name = "word" if match["word"] else "llvm"
         word = parse_number(match[name]) & WORD
@@ -208,7 +212,7 @@ def _find_constants(text: str) -> Iterator[LabelledWord]:
 
 
 def _find_labelled(text: str) -> Iterator[LabelledWord]:
-    """Find words behind a label or under the name of a column."""
+    """Find words after a label or below the name of a column."""
     for labelled_word in printed_columns.find_labelled_words(text):
         word = labelled_word.word & WORD
         if -(1 << 63) <= labelled_word.word <= WORD and (
@@ -218,7 +222,7 @@ def _find_labelled(text: str) -> Iterator[LabelledWord]:
 
 
 def _find_registers(text: str) -> Iterator[LabelledWord]:
-    """Find pairs of registers; of constants in SASS, only those that resemble a descriptor."""
+    """Find register pairs; constants in SASS only if they resemble a descriptor."""
     for register_word in printed_columns.find_register_words(text):
         moved = "MOV" in text[slice(*register_word.span)]
         if is_likely_descriptor(register_word.word) and (
@@ -229,7 +233,7 @@ def _find_registers(text: str) -> Iterator[LabelledWord]:
             yield register_word
 
 
-# of two readings of one place that are equally long and have the same start, the first is taken
+# of two matches with the same place and length, the first one is taken
 _SPELLINGS: tuple[Callable[[str], Iterator[LabelledWord]], ...] = (
     _find_shown,
     _find_listed,
@@ -250,7 +254,7 @@ def is_examined(text: str) -> bool:
 
 
 def _join_little_endian(parts: list[str]) -> int | None:
-    """Join the 64 bits that a debugger shows as bytes or halves, the lowest first; None for other counts."""
+    """Return the 64-bit word of bytes or half words, the lowest first; None for other counts."""
     width = 4 * (len(parts[0]) - 2)
     if width * len(parts) != 64:
         return None
@@ -258,6 +262,6 @@ def _join_little_endian(parts: list[str]) -> int | None:
 
 
 def _get_label_before(text: str, at: int) -> str:
-    """Return the label in front of the halves of a word: desc_a.lo, desc_a: lo."""
+    """Return the label before the halves of a word, as in desc_a.lo or desc_a: lo."""
     match = re.search(r"([A-Za-z_]\w{0,40}(?:\[\d{1,4}\])?)[\s._:=({]{0,8}$", text[max(0, at - 60) : at])
     return match[1] if match and re.search("desc|word", match[1], re.I) else ""
