@@ -302,7 +302,7 @@ def test_an_expect_tx_of_other_bytes_is_reported_with_both_numbers(size: int) ->
     assert machine.status == "deadlock"
     find_wrong_bytes(machine)
     messages = [one.message for one in machine.findings if one.code == "expect_tx_bytes"]
-    assert messages and all(f"names {size:,}" in one and "complete 2,048" in one for one in messages)
+    assert messages and all(f"specifies {size:,}" in one and "complete 2,048" in one for one in messages)
 
 
 MAP: dict[str, Any] = {

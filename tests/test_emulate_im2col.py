@@ -198,8 +198,8 @@ def test_a_store_through_a_map_with_corners_is_not_executed(lower: int, upper: i
     [
         ((0, 4, 0, 0), (0, 0), "the coordinate 4 along W is not in the pixel box, 0 to 3"),
         ((0, 0, -1, 0), (0, 0), "the coordinate -1 along H is not in the pixel box"),
-        ((0, 1, 0, 0), (0, 0), "no multiple of 2"),
-        ((0, 0, 0, 0), (0, 256), "the offset 256 along H is not 0 to 255"),
+        ((0, 1, 0, 0), (0, 0), "plus a multiple of 2"),
+        ((0, 0, 0, 0), (0, 256), "the offset 256 along H is not in 0 to 255"),
     ],
 )
 def test_what_the_document_leaves_open_is_refused_by_name(
@@ -258,7 +258,7 @@ def test_a_launch_has_im2col_maps() -> None:
     assert lanescope.emulate(ptx, launch).passed
     launch["tensor_map"] = {"map": made | {"channels": 512}}
     result = lanescope.emulate(ptx, launch)
-    assert result.status == "fault" and "cuTensorMapEncodeIm2col refuses it" in result.findings[0].message
+    assert result.status == "fault" and "cuTensorMapEncodeIm2col rejects it" in result.findings[0].message
     for wrong, field in (({"mode": "im2cow"}, "mode"), ({"box": [8, 8]}, "box"), ({"pixel_lower": [0]}, "pixel_lower")):
         launch["tensor_map"] = {"map": made | wrong}
         with pytest.raises(LayoutError) as refused:

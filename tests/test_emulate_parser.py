@@ -69,7 +69,7 @@ def test_every_text_is_parsed_or_refused_with_a_line() -> None:
 
 
 def test_deep_nesting_is_refused() -> None:
-    assert "More than 100 blocks are inside one another" in refuse(BODY + "{" * 101 + "ret;" + "}" * 101)
+    assert "Blocks are nested more than 100 deep" in refuse(BODY + "{" * 101 + "ret;" + "}" * 101)
     with pytest.raises(LayoutError) as refused:
         parse_module(BODY + "mov.b32 %r, " + "{" * 2000)
     assert refused.value.code == "too_deep"

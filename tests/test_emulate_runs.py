@@ -148,7 +148,7 @@ def test_chosen_blocks_run_alone() -> None:
     result = run_kernel(prepare(SUM.replace("OFFSET", "0"), LAUNCH), blocks=[(1, 0, 0), (3, 0, 0)])
     array = result.outputs["C"].array
     assert (array[32:64] == 7 + np.arange(32, 64)).all() and (array[:32] == 7).all() and (array[96] == 103)
-    assert result.notes == ("Only 2 of 5 clusters ran; what the others store is not in the outputs.",)
+    assert result.notes == ("Only 2 of 5 clusters ran; the outputs do not contain the stores of the others.",)
     with pytest.raises(LayoutError, match=r"No block \[5, 0, 0\]"):
         run_kernel(prepare(SUM.replace("OFFSET", "0"), LAUNCH), blocks=[(5, 0, 0)])
 

@@ -77,7 +77,7 @@ def test_the_address_of_a_map_is_told_from_a_pointer() -> None:
     [
         (".reqntid 64, 2", "block = [64, 2]  # .reqntid"),
         (".maxntid 256", "block = [256]  # .maxntid: at most"),
-        ("", "block = [128]  # set: the PTX does not say it"),
+        ("", "block = [128]  # set: not in the PTX"),
         (".explicitcluster .reqntid 32", "cluster = [1]  # set: .explicitcluster"),
         (".explicitcluster .maxclusterrank 8", "cluster = [1]  # set: .maxclusterrank, at most 8 blocks"),
         (".reqnctapercluster 2, 1, 1", "cluster = [2, 1, 1]  # .reqnctapercluster"),

@@ -68,8 +68,8 @@ class AccessTrace:
         self.machine = machine
         self.reads: dict[tuple[int, int], Reads] = {}
         functions = machine.program.module.functions.values()
-        self.statements = [one for function in functions for one in function.statements]
-        self._numbers = {id(one): number for number, one in enumerate(self.statements)}
+        self.statements = [statement for function in functions for statement in function.statements]
+        self._numbers = {id(statement): number for number, statement in enumerate(self.statements)}
         self._writers: dict[int, tuple[Allocation, Ids]] = {}
         self._before: dict[int, Ids] = {}
         self._counts: dict[tuple[int, int, bool], Ids] = {}

@@ -66,8 +66,8 @@ def apply_types(
 
 def take_lanes(values: Array, dtype: Any) -> Array:
     """Return the packed elements of registers: [threads, lanes], or [1, lanes] for a scalar."""
-    whole = np.atleast_1d(np.ascontiguousarray(values))
-    return np.asarray(whole.view(dtype).reshape(len(whole), -1))
+    registers = np.atleast_1d(np.ascontiguousarray(values))
+    return np.asarray(registers.view(dtype).reshape(len(registers), -1))
 
 
 def join_lanes(lanes: Array, storage: np.dtype[Any]) -> Array:

@@ -214,7 +214,7 @@ def _add_lanes(a: Array, b: Array, element: Element) -> Array:
 
 def _by_lanes(compute: Callable[[Array, Array, Element], Array], old: Array, b: Array, element: Element) -> Array:
     """Apply an operation to the packed elements of each register."""
-    x, y = (take_lanes(one.reshape(-1), element.bits) for one in (old, np.ascontiguousarray(b)))
+    x, y = (take_lanes(lanes.reshape(-1), element.bits) for lanes in (old, np.ascontiguousarray(b)))
     return join_lanes(compute(x, y, element), old.dtype).reshape(old.shape)
 
 

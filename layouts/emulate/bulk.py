@@ -110,7 +110,7 @@ def _build_with_mbarrier(
     origin = "global" if spaces[1] == _GLOBAL else "shared"
 
     def copy(group: Group) -> None:
-        values = [read_scalars(one, group) for one in (*readers, sizes, barriers)]
+        values = [read_scalars(reader, group) for reader in (*readers, sizes, barriers)]
         masked = read_scalars(masks, group) if masks is not None else None
         for n in range(group.count):
             target, source, size, barrier = (int(value[n]) for value in values)
@@ -197,7 +197,7 @@ def _build_with_group(compiler: Compiler, operands: list[Operand], change: Chang
     sizes = compiler.read(operands[2], _U32)
 
     def copy(group: Group) -> None:
-        values = [read_scalars(one, group) for one in (*readers, sizes)]
+        values = [read_scalars(reader, group) for reader in (*readers, sizes)]
         for n in range(group.count):
             target, source, size = (int(value[n]) for value in values)
             _check_run(group.statement, target, source, size)
@@ -247,7 +247,7 @@ def build_wait(compiler: Compiler, statement: Statement) -> Action:
     check_words(statement, 4, ("read",))
     count = statement.operands[0]
     if not isinstance(count, Immediate):
-        raise UnknownInstructionError(statement, "cp.async.bulk.wait_group of no constant")
+        raise UnknownInstructionError(statement, "cp.async.bulk.wait_group without a constant")
     number, reads = int(count.value), statement.has("read")
     return lambda group: wait_for_groups(group, KIND, number, reads)
 

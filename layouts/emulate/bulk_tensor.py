@@ -64,7 +64,7 @@ class _Place:
         rank = int(statement.find_word(DIMENSIONS)[0])
         self.takes_rows = bool(statement.find_word((GATHER, SCATTER)))
         if self.takes_rows and rank != 2:
-            raise UnknownInstructionError(statement, f"{statement.opcode} of no 2D tensor")
+            raise UnknownInstructionError(statement, f"{statement.opcode} needs a 2D tensor")
         if len(items) != (5 if self.takes_rows else rank):
             raise UnknownInstructionError(statement, f"{statement.opcode} has {len(items)} coordinates")
         self.map = compiler.read_address(operand)

@@ -1,4 +1,4 @@
-"""A function prepared for execution: every statement becomes a Python function when it is first reached.
+"""Prepare a function for execution: each statement becomes a Python function when it is first reached.
 
 A builder (registered with `instruction`) turns a statement into an action on a group of threads. Operands become
 readers and writers of NumPy arrays, so an action is a few NumPy calls for all threads.
@@ -39,7 +39,7 @@ Writer = Callable[[Group, Array], None]
 Builder = Callable[["Compiler", Statement], Action]
 
 ROWS: dict[str, Builder] = {}
-CONTROL: dict[str, Builder] = {}  # builders whose actions set the program counter
+CONTROL: dict[str, Builder] = {}  # opcodes whose actions set the program counter
 
 
 class UnknownInstructionError(Exception):
@@ -202,7 +202,7 @@ class Compiler:
                 slot = operand.register.slot
                 return lambda group: ~group.frame.registers[slot][group.threads]
             case _:
-                raise ValueError(f"{operand} is no value")
+                raise ValueError(f"{operand} is not a value")
 
     def read_all(self, operand: Operand, row: RegisterType) -> Callable[[Group], Array]:
         """Return a reader of an operand or a vector operand: [threads, count]."""
@@ -223,7 +223,7 @@ class Compiler:
         if isinstance(operand, Discarded):
             return lambda group, values: None
         if not isinstance(operand, Register):
-            raise ValueError(f"{operand} is no register")
+            raise ValueError(f"{operand} is not a register")
         slot, storage = operand.slot, operand.type.storage
         dtype = row.dtype
         if storage.itemsize == dtype.itemsize:
@@ -256,7 +256,7 @@ class Compiler:
     def read_address(self, operand: Operand) -> Callable[[Group], NDArray[np.int64]]:
         """Return a reader of an address in brackets: int64 [threads]."""
         if not isinstance(operand, AddressOperand):
-            raise ValueError(f"{operand} is no address")
+            raise ValueError(f"{operand} is not an address")
         base, offset = operand.base, operand.offset
         row = TYPES["u64"]
         if isinstance(base, Register) and base.type.bits == 32:
@@ -276,7 +276,7 @@ class Compiler:
         from lanescope.emulate.special import compute_special, is_known  # shared by builders and the machine
 
         if not is_known(name):
-            raise ValueError(f"{name} has no value here")
+            raise ValueError(f"{name} is not emulated")
 
         def read(group: Group) -> Array:
             values = group.block.special.get(name)
@@ -293,8 +293,8 @@ class Compiler:
             local = self.code.local_offsets[name] + offset
             return lambda group: np.array(group.frame.local_base + local).astype(dtype)
         if name in self.code.offsets:
-            if self.function.entry and all(name != one.name for one in self.function.parameters):
-                raise ValueError(f"the address of {name}, which passes to a function")
+            if self.function.entry and all(name != parameter.name for parameter in self.function.parameters):
+                raise ValueError(f"the address of {name}, an argument of a call")
             within = self.code.offsets[name] + offset
             # among the parameters of the kernel, or of the function
             return lambda group: np.array(within).astype(dtype)

@@ -114,7 +114,7 @@ def build_comparison(compiler: Compiler, statement: Statement) -> Action:
     target = statement.operands[0]
     pair = isinstance(target, PairOperand)
     targets: list[Operand] = [target.first, target.second] if isinstance(target, PairOperand) else [target]
-    writers = [compiler.write(one, _PRED) for one in targets]
+    writers = [compiler.write(target, _PRED) for target in targets]
     packed = row.kind == "packed"
     if packed and not pair:
         raise UnknownInstructionError(statement)
@@ -128,8 +128,8 @@ def build_comparison(compiler: Compiler, statement: Statement) -> Action:
         if condition is not None:
             with_what = condition(group)
             parts = [combine(part, with_what) for part in parts]
-        for own, part in zip(writers, parts, strict=False):
-            own(group, part)
+        for write, part in zip(writers, parts, strict=False):
+            write(group, part)
 
     return act
 

@@ -82,12 +82,12 @@ def _convert_to_integers(compiler: Compiler, statement: Statement, to: RegisterT
 
     def convert(bits: Array) -> Array:
         values = decode(bits, element)
-        whole = round_whole(flush(values) if flushes else values)
-        inside = (whole >= low) & (whole < float(high + 1))
-        result = np.where(inside, whole, 0.0).astype(to.dtype)
+        integers = round_whole(flush(values) if flushes else values)
+        inside = (integers >= low) & (integers < float(high + 1))
+        result = np.where(inside, integers, 0.0).astype(to.dtype)
         if not inside.all():
-            result = np.where(whole < low, to.dtype.type(low), result)
-            result = np.where(whole >= float(high + 1), to.dtype.type(high), result)
+            result = np.where(integers < low, to.dtype.type(low), result)
+            result = np.where(integers >= float(high + 1), to.dtype.type(high), result)
             result = np.where(np.isnan(values), none, result)
         return result
 
@@ -122,8 +122,8 @@ def _round_long(values: Array, direction: str) -> Array:
         exact = [int(value) for value in np.atleast_1d(values)]
         near = np.array(
             [
-                _step(float(one), int(one), value, direction)
-                for one, value in zip(np.atleast_1d(near), exact, strict=True)
+                _step(float(near_value), int(near_value), value, direction)
+                for near_value, value in zip(np.atleast_1d(near), exact, strict=True)
             ]
         )
     return near.view(np.uint64)
@@ -156,18 +156,18 @@ def _check_words_of_floats(statement: Statement, to: RegisterType, origin: Regis
 
 
 def _convert_floats(compiler: Compiler, statement: Statement, to: RegisterType, origin: RegisterType) -> Action:
-    whole = statement.find_word(_TO_WHOLE)
+    rounding = statement.find_word(_TO_WHOLE)
     direction = statement.find_word(DIRECTIONS)
     source, element = ELEMENTS[origin.name], ELEMENTS[to.name]
     flushes, words = statement.has("ftz"), frozenset(statement.words[1:]) & {"sat", "relu"}
     finite = statement.has("satfinite")
     _check_words_of_floats(statement, to, origin)
-    if to.name == origin.name and to.bits > 16 and not (whole or flushes or words):
+    if to.name == origin.name and to.bits > 16 and not (rounding or flushes or words):
         return apply_types(compiler, statement, TYPES[f"b{to.bits}"], [TYPES[f"b{origin.bits}"]], _keep)
     pair = (origin.name, to.name)
     keeps_nan = _keeps_nan(pair, flushes)
     before = flush if _flushes_source(statement, pair) else _keep
-    round_whole = _TO_WHOLE[whole] if whole else _keep
+    round_whole = _TO_WHOLE[rounding] if rounding else _keep
     last_words = words | {"ftz"} if flushes and element.name == "f32" else words
 
     def convert(bits: Array) -> Array:
@@ -192,10 +192,10 @@ def _carry_nan(bits: Array, source: Element, element: Element, flushes: bool) ->
     if flushes and source.name == "f32":
         bits = np.full_like(bits, source.nan)
     wide = np.asarray(bits).astype(np.uint64)
-    own, to = _FRACTIONS[source.name], _FRACTIONS[element.name]
+    source_bits, to = _FRACTIONS[source.name], _FRACTIONS[element.name]
     width, to_width = source.bits.itemsize * 8, element.bits.itemsize * 8
-    payload = wide & np.uint64((1 << own) - 1)
-    payload = payload << np.uint64(to - own) if to >= own else payload >> np.uint64(own - to)
+    payload = wide & np.uint64((1 << source_bits) - 1)
+    payload = payload << np.uint64(to - source_bits) if to >= source_bits else payload >> np.uint64(source_bits - to)
     if (source.name, element.name) != ("bf16", "f32"):
         payload = payload | np.uint64(1 << to - 1)
     exponent = np.uint64((1 << to_width - 1) - (1 << to))
@@ -236,7 +236,7 @@ def build_packed_integers(compiler: Compiler, statement: Statement) -> Action:
     mask, size = np.uint32((1 << bits) - 1), np.uint32(bits)
 
     def pack(a: Array, b: Array, c: Any = None) -> Array:
-        first, second = (np.clip(one, low, high).astype(np.int32).view(np.uint32) & mask for one in (a, b))
+        first, second = (np.clip(operand, low, high).astype(np.int32).view(np.uint32) & mask for operand in (a, b))
         joined = first << size | second
         return joined if c is None else joined | c << size * np.uint32(2)
 

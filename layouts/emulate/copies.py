@@ -61,7 +61,10 @@ def build_copy(compiler: Compiler, statement: Statement) -> Action:
         elif lengths is not None:
             sizes[:] = lengths(group)
             if (sizes > count).any():
-                raise FaultError("copy_size", f"cp.async of {count} bytes is given a src-size of {int(sizes.max())}.")
+                raise FaultError(
+                    "copy_size",
+                    f"The src-size of cp.async is {int(sizes.max())}; it must be at most its cp-size, {count}.",
+                )
         issue(group, to(group).copy(), origin(group).copy(), count, sizes)
 
     return copy
@@ -86,7 +89,7 @@ def issue(
     def run() -> None:
         values = np.zeros((len(sizes), lanes), dtype)
         raw = values.view(np.uint8)
-        for size in [int(one) for one in np.unique(sizes[sizes > 0])]:
+        for size in [int(size_read) for size_read in np.unique(sizes[sizes > 0])]:
             chosen = np.flatnonzero(sizes == size)
             part = Issuer(issuer, chosen, "generic")
             for inner, allocation, offsets in memory.resolve(
@@ -111,7 +114,7 @@ def build_wait(compiler: Compiler, statement: Statement) -> Action:
     check_words(statement, 3)
     count = statement.operands[0]
     if not isinstance(count, Immediate):
-        raise UnknownInstructionError(statement, "cp.async.wait_group of no constant")
+        raise UnknownInstructionError(statement, "cp.async.wait_group without a constant")
     number = int(count.value)
     return lambda group: wait_for_groups(group, KIND, number)
 
@@ -160,10 +163,12 @@ def _raise_pending(group: Group, block: Block, offset: int, count: int) -> None:
 
 def _submit_arrival(issuer: Issuer, block: Block, offset: int) -> None:
     machine, ids = block.run.machine, issuer.ids
-    own = np.zeros(block.padded, bool)
-    own[ids] = True
+    waiting = np.zeros(block.padded, bool)
+    waiting[ids] = True
     before = [
-        work for work in machine.pending if work.block is block and work.kind == KIND and own[work.keys["ids"]].any()
+        work
+        for work in machine.pending
+        if work.block is block and work.kind == KIND and waiting[work.keys["ids"]].any()
     ]
 
     def run() -> None:

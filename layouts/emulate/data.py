@@ -76,8 +76,8 @@ def _unpack(compiler: Compiler, target: VectorOperand, source: Operand, row: Reg
     read, write = compiler.read(source, row), compiler.write_all(target, part)
 
     def unpack(group: Group) -> None:
-        whole = np.ascontiguousarray(np.broadcast_to(read(group), (group.count,)))
-        write(group, whole.view(part.storage).reshape(group.count, -1))
+        registers = np.ascontiguousarray(np.broadcast_to(read(group), (group.count,)))
+        write(group, registers.view(part.storage).reshape(group.count, -1))
 
     return unpack
 

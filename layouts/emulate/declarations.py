@@ -93,7 +93,7 @@ def _parse_initial(stream: TokenStream) -> Iterator[Immediate | Symbol]:
         inner = list(_parse_initial(stream))
         stream.expect(")")
         offset = stream.accept_offset()
-        yield from (Symbol(one.name, one.offset + offset) if isinstance(one, Symbol) else one for one in inner)
+        yield from (Symbol(item.name, item.offset + offset) if isinstance(item, Symbol) else item for item in inner)
         return
     value = parse_plain(stream, Scope())
     if not isinstance(value, Immediate | Symbol):

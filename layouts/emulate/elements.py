@@ -1,7 +1,7 @@
 """Element types of buffers, the arrays that hold them, and initial contents.
 
-An array holds elements as memory does: types that NumPy has as themselves, bf16, fp8 and fp6 as unsigned integers,
-4-bit and 1-bit types packed into uint8, the first element in the lowest bits.
+An array has the bytes of memory: NumPy's own types where they exist, unsigned integers for bf16, fp8 and fp6, and uint8
+with packed 4-bit and 1-bit elements, the first element in the lowest bits.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from lanescope.ptx.dtypes import DTYPES
 
 Array = NDArray[Any]
 FILLS = ("0", "random", "identify")
-RANDOM = 3  # "random" draws integers from -3 to 3, from 0 to 3 where a type has no sign
+RANDOM = 3  # "random" draws integers from -3 to 3, or 0 to 3 for types without sign
 
 
 @dataclass(frozen=True, slots=True)
 class ElementType:
     """An element type.
 
-    coding: its name among PTX's element types where an array holds encodings, "" where NumPy has the type.
+    coding: PTX's name of the type if arrays contain its encodings, "" if NumPy has the type.
     """
 
     name: str
@@ -53,11 +53,14 @@ _NUMPY |= {f"b{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)}
 _CODED = {"bf16": 16, "e4m3": 8, "e5m2": 8, "e3m2": 8, "e2m3": 8, "e2m1": 4, "ue8m0": 8, "ue4m3": 8}
 _CODED |= {"s4": 4, "u4": 4, "b1": 1}
 TYPES: dict[str, ElementType] = {
-    name: ElementType(name, np.dtype(own).itemsize * 8, np.dtype(own)) for name, own in _NUMPY.items()
+    name: ElementType(name, np.dtype(numpy_name).itemsize * 8, np.dtype(numpy_name))
+    for name, numpy_name in _NUMPY.items()
 }
 TYPES |= {name: ElementType(name, bits, np.dtype(f"uint{max(8, bits)}"), name) for name, bits in _CODED.items()}
 # Names in NumPy, PyTorch, ml_dtypes, Triton and the driver.
-_SPELLED = {own: name for name, own in reversed(_NUMPY.items()) if name not in ("tf32", "b8", "b16", "b32", "b64")}
+_SPELLED = {
+    numpy_name: name for name, numpy_name in reversed(_NUMPY.items()) if name not in ("tf32", "b8", "b16", "b32", "b64")
+}
 _SPELLED |= {
     "bool": "u8",
     "bfloat16": "bf16",
@@ -108,14 +111,15 @@ def compute_array_shape(shape: tuple[int, ...], row: ElementType, field: str) ->
         raise LayoutError(
             "bad_shape",
             f"{field} is {list(shape)}.",
-            f"{row.name} is packed, {row.packed} elements a byte: the last extent is a multiple of {row.packed}.",
+            f"{row.name} is packed, {row.packed} elements per byte, so the last extent must be a multiple of"
+            f" {row.packed}.",
             field,
         )
     return (*shape[:-1], shape[-1] // row.packed)
 
 
-def hold_elements(array: Array, row: ElementType, field: str) -> Array:
-    """Return an array in the dtype that holds such elements, bits unchanged; LayoutError if that is impossible."""
+def view_elements(array: Array, row: ElementType, field: str) -> Array:
+    """Return an array in the dtype of such elements, bits unchanged. LayoutError if that is impossible."""
     dtype = array.dtype
     same_size = dtype.itemsize == row.dtype.itemsize
     bits_given = dtype.kind in "iuV" or dtype.kind == "b"
@@ -151,7 +155,7 @@ def fill_elements(
     if not (decoded == number).all():
         raise LayoutError(
             "bad_fill",
-            f"{field}.fill is {number:g}, which {row.name} does not hold.",
+            f"{field}.fill is {number:g}, which {row.name} cannot represent.",
             "Give a value of the type.",
             f"{field}.fill",
         )
@@ -192,7 +196,7 @@ def split_codes(items: Array, row: ElementType) -> Array:
 
 
 def encode_elements(values: Array, row: ElementType) -> Array:
-    """Return numbers as the array that holds them, each rounded to the nearest value of the type."""
+    """Return numbers as an array of the type, each rounded to the nearest value."""
     if not row.coding:
         return values.astype(row.dtype)
     if row.coding == "b1":

@@ -63,7 +63,7 @@ def parse_npy(raw: bytes, field: str) -> Array:
     """Return the array in the bytes of a .npy file."""
     header = parse_header(raw) if raw.startswith(MAGIC) else None
     if header is None:
-        raise LayoutError("bad_buffer", f"{field} is no .npy file.", "Save one array with numpy.save.", field)
+        raise LayoutError("bad_buffer", f"{field} is not a .npy file.", "Save one array with numpy.save.", field)
     if header.kind.hasobject or header.kind.names or header.kind.kind not in "biufV":
         raise LayoutError("bad_buffer", f"{field} holds {header.kind}.", "Save an array of numbers.", field)
     if len(raw) - header.offset != header.data_bytes:

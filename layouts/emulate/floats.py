@@ -1,4 +1,4 @@
-"""Floating-point arithmetic, rounded as PTX says: f16, bf16, f32, f64, packed types. PTX ISA 9.1, 9.7.3 to 9.7.5."""
+"""Floating-point arithmetic with PTX's rounding: f16, bf16, f32, f64, packed types. PTX ISA 9.1, 9.7.3 to 9.7.5."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _build(compiler: Compiler, statement: Statement, name: str) -> Action:
         parts = [take_lanes(value, element.bits) for value in values]
         wide = [decode(part, element) for part in parts]
         if "ftz" in words:
-            wide = [flush_element(one, element) for one in wide]
+            wide = [flush_element(lane, element) for lane in wide]
         bits = finish(encode(_compute_wide(name, direction, wide), element, direction), element, words)
         return join_lanes(np.broadcast_to(bits, np.broadcast_shapes(*(p.shape for p in parts))), row.storage)
 
@@ -157,9 +157,9 @@ def mark_nan64(values: Array, operands: tuple[Array, ...]) -> Array:
     if not unordered.any():
         return np.asarray(values)
     bits = np.full(np.shape(values), ELEMENTS["f64"].nan, np.uint64)
-    for one in operands:
-        own = np.asarray(one).view(np.uint64)
-        bits = np.where(np.isnan(one), own | np.uint64(1 << 51), bits)
+    for operand in operands:
+        operand_bits = np.asarray(operand).view(np.uint64)
+        bits = np.where(np.isnan(operand), operand_bits | np.uint64(1 << 51), bits)
     return np.where(unordered, bits.view(np.float64), values)
 
 
@@ -278,7 +278,7 @@ def build_extreme(compiler: Compiler, statement: Statement) -> Action:
         lanes = [take_lanes(value, element.bits) for value in values]
         result = choose_extreme(lanes, element, words, smallest)
         if element.name == "f64":
-            result = mark_nan64(result.view(np.float64), tuple(one.view(np.float64) for one in lanes)).view(np.uint64)
+            result = mark_nan64(result.view(np.float64), tuple(lane.view(np.float64) for lane in lanes)).view(np.uint64)
         return join_lanes(result, row.storage)
 
     return apply(compiler, statement, TYPES[f"b{row.bits}"], compute)
@@ -289,22 +289,22 @@ def choose_extreme(lanes: list[Array], element: Element, words: frozenset[str], 
     top = element.bits.itemsize * 8 - 1
     sign = element.bits.type(1 << top)
     if "ftz" in words:
-        lanes = [finish(one, element, frozenset(("ftz",))) for one in lanes]
+        lanes = [finish(lane, element, frozenset(("ftz",))) for lane in lanes]
     signs = lanes[0] & sign
-    for one in lanes[1:]:
-        signs = signs ^ (one & sign)
+    for lane in lanes[1:]:
+        signs = signs ^ (lane & sign)
     if "abs" in words:
-        lanes = [one & ~sign for one in lanes]
+        lanes = [lane & ~sign for lane in lanes]
     result = lanes[0]
     unordered = np.isnan(decode(result, element))
-    for one in lanes[1:]:
-        key, other = _order(result, top), _order(one, top)
-        nan = np.isnan(decode(one, element))
+    for lane in lanes[1:]:
+        key, other = _order(result, top), _order(lane, top)
+        nan = np.isnan(decode(lane, element))
         better = (other < key) if smallest else (other > key)
         if "NaN" in words:
-            result, unordered = np.where(better, one, result), unordered | nan
+            result, unordered = np.where(better, lane, result), unordered | nan
         else:
-            result = np.where(unordered | (better & ~nan), one, result)
+            result = np.where(unordered | (better & ~nan), lane, result)
             unordered = unordered & nan
     if "xorsign" in words:
         result = (result & ~sign) | signs

@@ -23,7 +23,7 @@ _LOCAL_ALIGN = 64  # of a function's variables in local memory
 def build_branch(compiler: Compiler, statement: Statement) -> Action:
     label = statement.operands[0]
     if not isinstance(label, Symbol) or label.name not in compiler.function.labels:
-        raise UnknownInstructionError(statement, f"{statement.opcode} leads to no label of the function")
+        raise UnknownInstructionError(statement, f"{statement.opcode} does not branch to a label of the function")
     target = compiler.function.labels[label.name]
 
     def jump(group: Group) -> None:
@@ -89,8 +89,8 @@ def build_call(compiler: Compiler, statement: Statement) -> Action:
         results, operands = operands[0].items, operands[1:]
     target, operands = operands[0], operands[1:]
     arguments = operands[0].items if operands and isinstance(operands[0], ListOperand) else ()
-    names = [one.name if isinstance(one, Symbol) else "" for one in arguments]
-    result_names = [one.name if isinstance(one, Symbol) else "" for one in results]
+    names = [argument.name if isinstance(argument, Symbol) else "" for argument in arguments]
+    result_names = [result.name if isinstance(result, Symbol) else "" for result in results]
     program = compiler.program
     find_name = _name_target(compiler, target)
 
@@ -103,15 +103,15 @@ def build_call(compiler: Compiler, statement: Statement) -> Action:
         function = program.module.functions.get(name)
         if function is None or not function.statements:
             raise UnknownInstructionError(
-                statement, f"call of {name or 'an address that is no function'}, whose body is not in the text"
+                statement, f"call of {name or 'an address that is not a function'}, whose body is not in the text"
             )
         code = program.get_code(name)
         caller = group.frame
         local_base = -(-(caller.local_base + caller.code.local_bytes) // _LOCAL_ALIGN) * _LOCAL_ALIGN
         frame = group.block.get_frame(code, len(group.stack) + 1, local_base)
         for argument, parameter in zip(names, function.parameters, strict=False):
-            at, own = caller.code.offsets[argument], code.offsets[parameter.name]
-            frame.parameters[group.threads, own : own + parameter.size] = caller.parameters[
+            at, offset = caller.code.offsets[argument], code.offsets[parameter.name]
+            frame.parameters[group.threads, offset : offset + parameter.size] = caller.parameters[
                 group.threads, at : at + parameter.size
             ]
         group.stack = (*group.stack, Call(caller, group.pc + 1, statement))
@@ -146,9 +146,9 @@ def _copy_results(group: Group, call: Call) -> None:
     code = group.frame.code
     for operand, result in zip(first.items, code.function.results, strict=False):
         if isinstance(operand, Symbol):
-            at, own = call.frame.code.offsets[operand.name], code.offsets[result.name]
+            at, offset = call.frame.code.offsets[operand.name], code.offsets[result.name]
             call.frame.parameters[group.threads, at : at + result.size] = group.frame.parameters[
-                group.threads, own : own + result.size
+                group.threads, offset : offset + result.size
             ]
 
 
@@ -165,7 +165,7 @@ BUILT_IN = {"vprintf": _ignore_print, "__assertfail": _fail_assertion, "__assert
 
 @instruction("bar.warp.sync")
 def build_warp_barrier(compiler: Compiler, statement: Statement) -> Action:
-    """Build bar.warp.sync: threads of the mask wait for each other, at whatever statement each stands."""
+    """Build bar.warp.sync: threads of the mask wait for each other, each at any statement."""
     read = compiler.read(statement.operands[0], _U32)
 
     def meet(group: Group) -> None:
@@ -194,7 +194,7 @@ def wait_for_members(group: Group, mask: Array, same_statement: bool = True) -> 
     if not masks.any():
         return
     missing = np.flatnonzero(absent & np.isin(np.arange(len(present)) // WARP, ids[masks != 0] // WARP))
-    missing = np.array([one for one in missing if _is_named(int(one), ids, masks)], np.int64)
+    missing = np.array([lane for lane in missing if _is_named(int(lane), ids, masks)], np.int64)
     if not same_statement and _meet_elsewhere(group, missing):
         return
     raise NotConvergedError(ids[masks != 0], missing)
@@ -245,7 +245,9 @@ def build_sleep(compiler: Compiler, statement: Statement) -> Action:
 )
 def build_nothing(compiler: Compiler, statement: Statement) -> Action:
     """Build a no-op, for hints and register counts."""
-    targets = [compiler.write(one, _U64) for one in statement.operands[:1] if statement.words[0] == "createpolicy"]
+    targets = [
+        compiler.write(result, _U64) for result in statement.operands[:1] if statement.words[0] == "createpolicy"
+    ]
 
     def act(group: Group) -> None:
         for write in targets:

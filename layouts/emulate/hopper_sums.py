@@ -1,4 +1,4 @@
-"""How sm_90's tensor cores add products whose sum is inexact, inferred from captures of an H200.
+"""Add products as sm_90's tensor cores do if the sum is inexact (inferred from captures of an H200).
 
 All products of an instruction and C are truncated toward zero to a multiple of 2^(e - 25), where e is the largest
 exponent among C and the products (2^(e - 13) for wgmma of 8-bit floats); a product's exponent is the sum of its

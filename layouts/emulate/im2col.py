@@ -1,7 +1,7 @@
-"""Tensor maps in im2col mode: what cuTensorMapEncodeIm2col takes, and the pixels that a load brings.
+"""Tensor maps in im2col mode: the rules of cuTensorMapEncodeIm2col, and the pixels that a load copies.
 
-Sources: PTX ISA 9.1, 5.5.4; CUDA driver API 13.0, cuTensorMapEncodeIm2col. Corners stand innermost first, W H D, as
-CUTLASS (include/cute/atom/copy_traits_sm90_im2col.hpp) and Triton give them to the driver. Loads,
+Sources: PTX ISA 9.1, 5.5.4; CUDA driver API 13.0, cuTensorMapEncodeIm2col. Corners are innermost first, W H D, as
+CUTLASS (include/cute/atom/copy_traits_sm90_im2col.hpp) and Triton pass them to the driver. Loads,
 also with strides, and a store equal those of an H100 and an H200 bit for bit.
 """
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 Numbers = NDArray[np.int64]
 RANKS = (3, 4, 5)
 MOST_CHANNELS, MOST_PIXELS = 256, 1024
-GRAIN = 16  # bytes that the channels of a pixel are a multiple of
+GRAIN = 16  # the bytes of a pixel are a multiple of this
 CORNER_BITS = {3: 16, 4: 8, 5: 5}  # of a signed corner, by the tensor's rank; offsets are unsigned
 
 
@@ -27,7 +27,7 @@ class PixelBox:
     """The bounding box of a filter's base positions.
 
     lower, upper: offsets from the first and the last pixel of an image, along W, H and D. channels: elements per pixel
-    that a load brings; pixels: their number.
+    of a load; pixels: their number.
     """
 
     lower: tuple[int, ...]
@@ -54,7 +54,7 @@ def find_pixel_refusals(
             if not -half <= value < half:
                 yield (
                     "tma_corner",
-                    f"pixel_{name}[{n}] is {value}; of {rank} dimensions it must be {-half} to {half - 1}.",
+                    f"pixel_{name}[{n}] is {value}; for {rank} dimensions it must be from {-half} to {half - 1}.",
                     f"pixel_{name}",
                 )
     for n, (size, low, high) in enumerate(zip(dims[1:], box.lower, box.upper, strict=False)):
@@ -67,14 +67,18 @@ def find_pixel_refusals(
     if not 1 <= box.channels <= MOST_CHANNELS:
         yield "tma_channels", f"channels is {box.channels}; it must be 1 to {MOST_CHANNELS}.", "channels"
     if packed and box.channels != 128:
-        yield "tma_channels", f"channels is {box.channels}; of this type it must be 128.", "channels"
+        yield "tma_channels", f"channels is {box.channels}; for this type it must be 128.", "channels"
     if not 1 <= box.pixels <= MOST_PIXELS:
         yield "tma_pixels", f"pixels is {box.pixels}; it must be 1 to {MOST_PIXELS}.", "pixels"
     width = box.channels * element_bits // 8
     if box.channels * element_bits % (8 * GRAIN):
         yield "tma_channels", f"A pixel is {width} bytes; it must be a multiple of {GRAIN}.", "channels"
     if span and width > span:
-        yield "tma_inner_over_swizzle", f"A pixel is {width} bytes, but the swizzle takes at most {span}.", "channels"
+        yield (
+            "tma_inner_over_swizzle",
+            f"A pixel is {width} bytes; with this swizzle it can be at most {span}.",
+            "channels",
+        )
 
 
 class OutsideBoxError(Exception):
@@ -96,13 +100,13 @@ def locate_pixels(
         if not first <= at <= last:
             raise OutsideBoxError(f"the coordinate {at} along {name} is not in the pixel box, {first} to {last}")
         if (at - first) % step:
-            raise OutsideBoxError(f"the coordinate {at} along {name} is no multiple of {step} behind {first}")
+            raise OutsideBoxError(f"the coordinate {at} along {name} is not {first} plus a multiple of {step}")
     if steps[-1] != 1:
         raise OutsideBoxError(f"the element stride along N is {steps[-1]}")
     most = (1 << CORNER_BITS[len(dims)]) - 1
     for name, offset in zip("WHD", offsets, strict=False):
         if not 0 <= offset <= most:
-            raise OutsideBoxError(f"the offset {offset} along {name} is not 0 to {most}")
+            raise OutsideBoxError(f"the offset {offset} along {name} is not in 0 to {most}")
     counts = [(last - first) // step + 1 for first, last, step in zip(low, high, steps, strict=False)]
     starts = [(at - first) // step for at, first, step in zip(base, low, steps, strict=False)]
     index: Numbers = np.arange(box.pixels, dtype=np.int64)

@@ -17,7 +17,7 @@ from lanescope.emulate.elements import (
     fill_codes,
     fill_elements,
     find_type_of,
-    hold_elements,
+    view_elements,
 )
 from lanescope.emulate.launch import BufferSpec, Launch
 from lanescope.emulate.linking import Program
@@ -114,7 +114,7 @@ class Kernel:
             )
         except LayoutError as error:
             field = f"tensor_map.{name}.{error.field or 'type'}"
-            if error.hint not in REFUSALS:  # no tensor map contains this word
+            if error.hint not in REFUSALS:  # not a valid tensor map
                 raise LayoutError("bad_launch", f"{field}: {error.message}", error.hint, field) from None
             raise error.move_to_field(field) from None
 
@@ -136,10 +136,10 @@ class Placement:
 def prepare_kernel(module: Module, launch: Launch, arrays: Mapping[str, Array] | None = None) -> Kernel:
     """Return the kernel of a launch; LayoutError if they do not fit.
 
-    arrays: the buffers that the launch takes from files, by name, in the dtypes of elements.py.
+    arrays: contents of the launch's buffers from files, by name, in the dtypes of elements.py.
     """
-    given = dict(arrays or {})
-    unknown = next((name for name in given if name not in launch.buffers), "")
+    passed_arrays = dict(arrays or {})
+    unknown = next((name for name in passed_arrays if name not in launch.buffers), "")
     if unknown:
         raise LayoutError(
             "bad_launch", f"No buffer '{unknown}' is in the launch.", f"It has {_list(launch.buffers)}.", "buffers"
@@ -149,14 +149,14 @@ def prepare_kernel(module: Module, launch: Launch, arrays: Mapping[str, Array] |
     _check_target(module, entry, launch, cluster)
     count = len(entry.parameters)
     if len(launch.args) != count:
-        names = ", ".join(f".{one.type} {one.name}" for one in entry.parameters[:MOST_SHOWN])
+        names = ", ".join(f".{parameter.type} {parameter.name}" for parameter in entry.parameters[:MOST_SHOWN])
         raise LayoutError(
             "bad_launch",
             f"args has {format_count(len(launch.args), 'value')}; {entry.name} has {format_count(count, 'parameter')}.",
             f"It takes {names}{', …' if count > MOST_SHOWN else ''}." if count else "Give args = [].",
             "args",
         )
-    buffers = {name: _make_buffer(spec, given.get(name)) for name, spec in launch.buffers.items()}
+    buffers = {name: _make_buffer(spec, passed_arrays.get(name)) for name, spec in launch.buffers.items()}
     total = sum(buffer.array.nbytes for buffer in buffers.values())
     if total > MOST_MEMORY:
         raise LayoutError(
@@ -284,7 +284,7 @@ def _make_buffer(spec: BufferSpec, array: Array | None) -> Buffer:
             'Give type, as in type = "f32".',
             f"{field}.type",
         )
-    elements = hold_elements(array, row, field)
+    elements = view_elements(array, row, field)
     if spec.shape and compute_array_shape(spec.shape, row, f"{field}.shape") != elements.shape:
         raise LayoutError(
             "bad_buffer",

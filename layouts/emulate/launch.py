@@ -1,6 +1,6 @@
-"""How a kernel is launched: grid, arguments, buffers and tensor maps, from the object that a TOML file or JSON holds.
+"""Parse a kernel's launch (grid, arguments, buffers, tensor maps) from the object in a TOML or JSON text.
 
-    kernel = "matmul"                # part of the entry's name; not needed where there is one
+    kernel = "matmul"                # part of the entry's name; optional if there is only one
     grid = [16, 1, 1]
     block = [256, 1, 1]
     shared = 65536                   # dynamic shared memory in bytes
@@ -9,7 +9,7 @@
     shape = [512, 512]
     type = "bf16"
 
-Nothing is read from files here: a buffer says which file it wants.
+This module reads no files; a buffer contains the name of its file.
 """
 
 from __future__ import annotations
@@ -139,8 +139,8 @@ def parse_launch(data: object) -> Launch:
     if both:
         raise LayoutError(
             "bad_launch",
-            f"'{both[0]}' names a buffer and a tensor map.",
-            "Give them different names: an argument names either.",
+            f"'{both[0]}' is the name of a buffer and of a tensor map.",
+            "Give them different names, because an argument may be either.",
             f"tensor_map.{both[0]}",
         )
     args = launch.get("args", [])
@@ -194,11 +194,11 @@ def _parse_integers(value: object, name: str, least: int, most: int, counts: ran
         description = f"has {len(value)} numbers" if isinstance(value, list | tuple) else f"is {quote_value(value)}"
         noun = "integer" if counts == range(1, 2) else "integers"
         raise LayoutError("bad_launch", f"{name} {description}.", f"A list of {allowed} {noun}.", name)
-    return tuple(_parse_one(part, name, least, most) for part in value)
+    return tuple(_parse_integer(part, name, least, most) for part in value)
 
 
-def _parse_one(value: object, name: str, least: int, most: int) -> int:
-    """Return one of several integers; the LayoutError names the buffer or map."""
+def _parse_integer(value: object, name: str, least: int, most: int) -> int:
+    """Return an item of a list of integers. The LayoutError names the buffer or map."""
     try:
         return parse_integer(value, name, least, most)
     except LayoutError:
@@ -304,5 +304,5 @@ def _parse_pixel_box(value: Mapping[str, Any], path: str, rank: int) -> PixelBox
         _parse_integers(value[key], f"{path}.{key}", -(1 << 15), (1 << 15) - 1, count)
         for key in ("pixel_lower", "pixel_upper")
     )
-    channels, pixels = (_parse_one(value[key], f"{path}.{key}", 1, 1 << 15) for key in ("channels", "pixels"))
+    channels, pixels = (_parse_integer(value[key], f"{path}.{key}", 1, 1 << 15) for key in ("channels", "pixels"))
     return PixelBox(lower, upper, channels, pixels)

@@ -1,4 +1,4 @@
-"""A template of a launch: what an entry's parameters and directives determine, with placeholders for the rest.
+"""Write a launch template: values that an entry's parameters and directives determine, and placeholders for the rest.
 
 A 64-bit parameter counts as a pointer if its value becomes an address by moves and sums alone, as nvcc and Triton
 compute one; as the address of a tensor map if a bulk tensor instruction takes it.
@@ -45,7 +45,7 @@ def write_launch_template(module: Module, part: str = "") -> str:
     lines = [f'kernel = "{entry.name}"'] if len(module.entries) > 1 else []
     lines += _write_extents(entry)
     if any(variable.space == "shared" and not variable.size for variable in module.variables.values()):
-        lines.append("shared = 49152  # bytes of dynamic shared memory: as the program gives them")
+        lines.append("shared = 49152  # set: bytes of dynamic shared memory")
     arguments = list(_list_arguments(entry))
     lines.append("args = [")
     lines += [f"    {argument.value},  # {argument.note}" for argument in arguments]
@@ -60,7 +60,7 @@ def write_launch_template(module: Module, part: str = "") -> str:
 
 
 def _write_extents(entry: Function) -> Iterator[str]:
-    """Yield the lines of grid, block and cluster, with what the directives fix of them."""
+    """Yield the lines of grid, block and cluster, with the values that the directives fix."""
     limits = entry.limits
     cluster = list(limits.get("reqnctapercluster", ()))
     yield f"grid = {cluster or [1]}  # set: blocks along x, y and z"
@@ -69,7 +69,7 @@ def _write_extents(entry: Function) -> Iterator[str]:
     elif "maxntid" in limits:
         yield f"block = {list(limits['maxntid'])}  # .maxntid: at most"
     else:
-        yield "block = [128]  # set: the PTX does not say it"
+        yield "block = [128]  # set: not in the PTX"
     if cluster:
         yield f"cluster = {cluster}  # .reqnctapercluster"
     elif "explicitcluster" in limits or "maxclusterrank" in limits:
@@ -204,8 +204,7 @@ def _find_origins(
     if statement.words[:2] == ("ld", "param") and len(operands) == 2:
         address = operands[1]
         symbol = address.base if isinstance(address, AddressOperand) else None
-        own = {symbol.name} & names if isinstance(symbol, Symbol) else set()
-        return _list_registers(operands[0]), own
+        return _list_registers(operands[0]), {symbol.name} & names if isinstance(symbol, Symbol) else set()
     places = _SUMS.get(statement.words[0], ())
     sources: set[str] = set()
     for place in places:
@@ -217,4 +216,4 @@ def _find_origins(
 
 def _list_registers(operand: Operand) -> list[Register]:
     items = operand.items if isinstance(operand, VectorOperand) else (operand,)
-    return [one for one in items if isinstance(one, Register)]
+    return [item for item in items if isinstance(item, Register)]

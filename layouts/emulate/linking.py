@@ -48,7 +48,7 @@ class Program:
 
     def find_function(self, address: int) -> str:
         """Return the name of the function at an address, "" if there is none."""
-        return next((name for name, own in self.functions.items() if own == address), "")
+        return next((name for name, function_address in self.functions.items() if function_address == address), "")
 
     def place_variables(self, memory: Memory) -> None:
         """Allocate the variables of global and constant memory, with their initial values."""

@@ -1,4 +1,4 @@
-"""Run a grid: which group of threads is next, what is deferred, and when nothing can continue.
+"""Run a grid: choose the next group of threads, defer asynchronous work, and detect that nothing can continue.
 
 Threads of a block at the same statement run together; a branch splits them, and they merge where they meet again. A
 schedule determines whether warps run together or one by one, and whether asynchronous work completes at once or as late
@@ -87,7 +87,7 @@ class Machine:
         self.schedule, self.most_steps = schedule, most_steps
         self.random = random.Random(schedule.seed)
         self.findings: list[Finding] = []
-        self.notes: set[str] = set()  # caveats for the reader of the results
+        self.notes: set[str] = set()  # caveats about the results
         self.status = ""
         self.stop_statement: Statement | None = None
         self.steps = 0
@@ -163,8 +163,8 @@ class Machine:
                 self.status = "fault"
                 self.report(
                     "diverged",
-                    f"{group.statement.words[0]} has .aligned: all threads of a warp execute it together, and"
-                    f" {wait.what} never come to it",
+                    f"{group.statement.words[0]} has .aligned: all threads of a warp must execute it together, but"
+                    f" {wait.what} never reach it",
                     group.statement,
                 )
 
@@ -234,7 +234,7 @@ class Machine:
         return False
 
     def _advance(self, group: Group) -> None:
-        """Run one group until it waits, splits, meets another one or has used its turn."""
+        """Run one group until it waits, splits, meets another group or has used up its turn."""
         group = join_groups(self, group)
         stops = list_stops(self, group)
         if self.steps >= self.most_steps:

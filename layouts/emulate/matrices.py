@@ -49,7 +49,7 @@ def spread_metadata(bound: Instruction, stored: Array, words: Array, selector: i
     try:
         return spread_sparse(bound.operands["a"], stored, words, selector)
     except LayoutError as error:
-        raise UnknownInstructionError(statement, f"{error.message} What is computed then is undefined") from None
+        raise UnknownInstructionError(statement, f"{error.message} The result is undefined") from None
 
 
 class _Metadata:
@@ -81,7 +81,7 @@ class _Scales:
             ids = operands[f"ids_{name[-1]}"]
             if not isinstance(ids, VectorOperand) or len(ids.items) != 2:
                 raise UnknownInstructionError(statement, "no {byte-id, thread-id}")
-            readers = [compiler.read(one, half) for one in ids.items]
+            readers = [compiler.read(operand_id, half) for operand_id in ids.items]
             self.readers[name[-1]] = compiler.read_all(operands[f"{name}_data"], word), readers
 
     def read(self, group: Group, letter: str) -> Array:

@@ -125,7 +125,9 @@ def split_addresses(
         addresses = truncate_address(addresses)
     if (addresses & 7).any():
         raise FaultError("misaligned", f"An mbarrier at {int(addresses[0]):#x} is not aligned to 8 bytes.")
-    distinct = [int(addresses[0])] if (addresses == addresses[0]).all() else [int(one) for one in np.unique(addresses)]
+    distinct = (
+        [int(addresses[0])] if (addresses == addresses[0]).all() else [int(address) for address in np.unique(addresses)]
+    )
     for address in distinct:
         block = group.find_block(address >> RANK_SHIFT)
         offset = (address & OFFSET_MASK) - block.shared.base
@@ -199,9 +201,9 @@ def _report_bytes(block: Block, barrier: Mbarrier, statement: Statement) -> None
     few = barrier.tx < 0
     block.run.machine.report(
         "expect_tx_bytes",
-        f"On the mbarrier at {barrier.address:#x} (initialized in line {barrier.statement.line}), expect_tx names"
-        f" {barrier.expected_bytes:,} bytes in all and the copies complete {barrier.completed_bytes:,}: it names too"
-        f" {'few' if few else 'many'}",
+        f"On the mbarrier at {barrier.address:#x} (initialized in line {barrier.statement.line}), expect_tx specifies"
+        f" {barrier.expected_bytes:,} bytes in total, but the copies complete {barrier.completed_bytes:,}: expect_tx"
+        f" has too {'few' if few else 'many'}",
         statement,
     )
 
@@ -233,6 +235,6 @@ def check_tx(barrier: Mbarrier) -> None:
     if not -MOST_COUNT <= barrier.tx <= MOST_COUNT:
         raise FaultError(
             "mbarrier_tx_range",
-            f"The transaction count of the mbarrier at {barrier.address:#x} becomes {barrier.tx:,}; it may be at most"
-            f" {MOST_COUNT:,} from 0.",
+            f"The transaction count of the mbarrier at {barrier.address:#x} becomes {barrier.tx:,}; its magnitude may"
+            f" be at most {MOST_COUNT:,}.",
         )

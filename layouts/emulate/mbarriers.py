@@ -222,8 +222,8 @@ def arrive_on(
             raise FaultError(
                 "mbarrier_overflow",
                 f"{count} arrive on the mbarrier at {barrier.address:#x}, of whose phase {barrier.phase}"
-                f" {barrier.pending} of {barrier.expected} arrivals are outstanding: more arrive than mbarrier.init in"
-                f" line {barrier.statement.line} named.",
+                f" {barrier.pending} of {barrier.expected} arrivals are outstanding: more arrivals than"
+                f" mbarrier.init in line {barrier.statement.line} specifies.",
             )
         before = barrier.pending - np.cumsum(counts[chosen]) + counts[chosen]
         size = int(sizes[chosen].sum()) if sizes is not None else 0
@@ -271,7 +271,8 @@ def build_wait(compiler: Compiler, statement: Statement) -> Action:
         parities = values if by_parity else decode_parity(values)
         if by_parity and (parities > 1).any():
             raise FaultError(
-                "mbarrier_parity", f"{statement.opcode} is given the parity {int(parities.max())}; 0 or 1."
+                "mbarrier_parity",
+                f"The phase parity of {statement.opcode} is {int(parities.max())}; it must be 0 or 1.",
             )
         done, ready = np.zeros(group.count, bool), _Readiness()
         for block, offset, chosen in split_addresses(group, space, read(group)):
@@ -316,9 +317,9 @@ class _Readiness:
         machine = group.run.machine
         ids = group.ids
         for number, (block, offset, barrier, threads) in enumerate(self.rows):
-            whole = not done.any() and number == len(self.rows) - 1
+            all_wait = not done.any() and number == len(self.rows) - 1
             wait = make_wait(block, offset, barrier)
-            if whole:
+            if all_wait:
                 group.wait = wait
             else:
                 machine.park(group, ids[threads], wait)

@@ -136,12 +136,12 @@ def _arrive(
     """Count arrivals until a phase ends; return the remaining threads, and the phase with the threads that arrived."""
     if expected % WARP:
         raise FaultError(
-            "bad_barrier", f"Barrier {identity} is to wait for {expected} threads, which is no multiple of {WARP}."
+            "bad_barrier", f"Barrier {identity} is to wait for {expected} threads, which is not a multiple of {WARP}."
         )
     if barrier.arrived and barrier.expected and expected and barrier.expected != expected:
         group.run.machine.report(
             "barrier_count",
-            f"Barrier {identity} is given {expected} threads here and {barrier.expected} elsewhere in the same phase",
+            f"Barrier {identity} expects {expected} threads here and {barrier.expected} elsewhere in the same phase",
             group.statement,
         )
     barrier.expected = expected

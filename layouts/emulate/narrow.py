@@ -150,8 +150,8 @@ def _decode_small(compiler: Compiler, statement: Statement, to: RegisterType, or
     bits = get_dtype(name).bits
 
     def convert(values: Array) -> Array:
-        whole = np.atleast_1d(values).astype(np.uint32)
-        codes = np.stack([whole & 0xF, whole >> 4] if bits == 4 else [whole & 0xFF, whole >> 8], axis=1)
+        encoded = np.atleast_1d(values).astype(np.uint32)
+        codes = np.stack([encoded & 0xF, encoded >> 4] if bits == 4 else [encoded & 0xFF, encoded >> 8], axis=1)
         if bits == 6 and (codes >> 6).any():
             raise UnknownInstructionError(statement, f"{statement.opcode} of a byte whose upper two bits are not zero")
         return join_lanes(

@@ -104,7 +104,7 @@ def parse_plain(stream: TokenStream, scope: Scope) -> Operand:
     if token.kind == "number":
         return parse_number(token)
     if token.kind != "name":
-        raise stream.refuse(f"{quote_value(token.text)} is no operand")
+        raise stream.refuse(f"{quote_value(token.text)} is not an operand")
     if token.text == "_":
         return Discarded()
     return _find_name(stream, scope, token.text)

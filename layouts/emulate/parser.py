@@ -28,8 +28,8 @@ _LIMITS = {
 _FLAGS = {".noreturn", ".explicitcluster", ".blocksareclusters", ".abi_preserve", ".unified"}
 _TABLES = (".branchtargets", ".calltargets", ".callprototype")
 _MOST_TEXT = 64 << 20
-_MOST_REGISTERS = 1 << 20  # that a function declares
-_MOST_DEPTH = 100  # of blocks inside one another
+_MOST_REGISTERS = 1 << 20  # registers per function
+_MOST_DEPTH = 100  # nesting depth of blocks
 
 
 @refuse_deep_recursion()
@@ -65,7 +65,7 @@ class _ModuleParser:
             number = stream.take()
             major, _, minor = number.text.partition(".")
             if not (major.isdecimal() and minor.isdecimal()):
-                raise stream.refuse(f".version is {quote_value(number.text)}, not a number as 8.6")
+                raise stream.refuse(f".version is {quote_value(number.text)}, not a number such as 8.6")
             self.module.version = (int(major), int(minor))
         elif token.text == ".target":
             self.module.target = stream.take().text
@@ -83,7 +83,7 @@ class _ModuleParser:
             stream.at -= 1
             self._parse_declaration()
         else:
-            raise make_error(token.line, f"{quote_value(token.text)} begins no directive")
+            raise make_error(token.line, f"{quote_value(token.text)} is not a directive")
 
     def _skip_section(self) -> None:
         self.stream.skip_past("{")
@@ -194,7 +194,7 @@ class _BodyParser:
             if stream.accept("{"):
                 self.depth += 1
                 if self.depth > _MOST_DEPTH:
-                    raise stream.refuse(f"More than {_MOST_DEPTH} blocks are inside one another", token)
+                    raise stream.refuse(f"Blocks are nested more than {_MOST_DEPTH} deep", token)
                 self._parse_block(Scope(scope))
                 self.depth -= 1
             elif token.text.startswith(".") and token.kind == "name":
@@ -274,8 +274,8 @@ class _BodyParser:
                     raise stream.refuse(f"{self.function.name} declares more than {_MOST_REGISTERS:,} registers")
                 names = [f"{name}{number}" for number in range(count)]
                 stream.expect(">")
-            for one in names:
-                parts = [one] if lanes == 1 else [f"{one}.{letter}" for letter in "xyzw"[:lanes]]
+            for register in names:
+                parts = [register] if lanes == 1 else [f"{register}.{letter}" for letter in "xyzw"[:lanes]]
                 for part in parts:
                     scope.registers[part] = Register(part, len(registers), row)
                     registers.append(row)
@@ -293,7 +293,7 @@ class _BodyParser:
             while stream.accept(","):
                 names.append(stream.take().text)
             stream.expect(";")
-            function.tables[name] = tuple(scope.rename(one) for one in names)
+            function.tables[name] = tuple(scope.rename(label) for label in names)
         elif stream.token.text == ".callprototype":
             stream.skip_past(";")
         else:
@@ -310,7 +310,7 @@ class _BodyParser:
             guard = Guard(register, negated)
         first = stream.take()
         if first.kind != "name":
-            raise stream.refuse(f"{quote_value(first.text)} begins no statement")
+            raise stream.refuse(f"{quote_value(first.text)} does not begin a statement")
         words = [first.text]
         while stream.token.kind in ("name", "number") and stream.token.text.startswith("."):
             words.append(stream.take().text[1:])

@@ -1,4 +1,4 @@
-"""Run a kernel under several schedules, and find what its result depends on.
+"""Run a kernel under several schedules, and find the accesses on which its result depends.
 
 Warps run in lockstep or one by one, asynchronous work completes at once or as late as the waits allow. Where outputs
 differ, two runs are traced, and the first read with another writer names the two accesses. This is no proof: other
@@ -42,7 +42,7 @@ class ScheduleComparison:
 def list_schedules(count: int) -> list[Schedule]:
     """Return that many schedules, the default one first.
 
-    >>> [one.late for one in list_schedules(3)]
+    >>> [schedule.late for schedule in list_schedules(3)]
     [False, True, False]
     """
     fixed = [Schedule(), Schedule(late=True), Schedule(by_warp=True, seed=1), Schedule(by_warp=True, late=True, seed=2)]
@@ -142,13 +142,15 @@ def _find_pairs(first: AccessTrace, second: AccessTrace) -> Iterator[Finding]:
         difference = _compare_reads(first, second, key)
         if difference is not None:
             differences.append(difference)
-    differences.sort(key=lambda one: (_is_loose(one, statements), one.step))
+    differences.sort(key=lambda difference: (_is_loose(difference, statements), difference.step))
     seen: set[tuple[int, ...]] = set()
-    for one in differences:
-        lines = tuple(sorted({one.read.statement, *(writer.statement for writer in one.writers if writer)}))
-        if lines not in seen and (not seen or not _is_loose(one, statements)):
+    for difference in differences:
+        lines = tuple(
+            sorted({difference.read.statement, *(writer.statement for writer in difference.writers if writer)})
+        )
+        if lines not in seen and (not seen or not _is_loose(difference, statements)):
             seen.add(lines)
-            yield _describe(one, statements)
+            yield _describe(difference, statements)
     if not differences:
         yield from _find_stores(first, second, statements)
 
@@ -164,7 +166,7 @@ def _compare_reads(first: AccessTrace, second: AccessTrace, key: tuple[int, int]
     a, b = sort_by_thread(first.reads[key]), sort_by_thread(second.reads[key])
     if not np.array_equal(a[0], b[0]):  # a loop ran another number of iterations: compare those that both have
         keep_a, keep_b = _align(a[0], b[0])
-        a, b = tuple(one[keep_a] for one in a), tuple(one[keep_b] for one in b)
+        a, b = tuple(positions[keep_a] for positions in a), tuple(positions[keep_b] for positions in b)
     differs = np.flatnonzero(a[1] != b[1])
     if not len(differs):
         return None
@@ -182,10 +184,10 @@ def _compare_reads(first: AccessTrace, second: AccessTrace, key: tuple[int, int]
 def _align(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the positions of the accesses that are in both sorted lists of threads."""
     numbers = []
-    for one in (a, b):
-        starts = np.flatnonzero(np.r_[True, one[1:] != one[:-1]])
-        rank = np.arange(len(one)) - np.repeat(starts, np.diff(np.r_[starts, len(one)]))
-        numbers.append(one << 32 | rank)
+    for threads in (a, b):
+        starts = np.flatnonzero(np.r_[True, threads[1:] != threads[:-1]])
+        rank = np.arange(len(threads)) - np.repeat(starts, np.diff(np.r_[starts, len(threads)]))
+        numbers.append(threads << 32 | rank)
     _, keep_a, keep_b = np.intersect1d(numbers[0], numbers[1], assume_unique=True, return_indices=True)
     return keep_a, keep_b
 
@@ -205,8 +207,8 @@ def _find_stores(first: AccessTrace, second: AccessTrace, statements: list[State
             continue
         names = " and ".join(_name(writer, statements) for writer in writers if writer)
         yield _make(
-            f"Two writes to byte {at:,} of {earlier.name} come in either order, and the last one stays: {names}."
-            f" {_suggest(writers[0], writers[1], statements)}",
+            f"Two writes to byte {at:,} of {earlier.name} come in either order, and the last one determines the value:"
+            f" {names}. {_suggest(writers[0], writers[1], statements)}",
             statements[writers[0].statement],
         )
         return
@@ -216,7 +218,7 @@ def _describe(difference: _Difference, statements: list[Statement]) -> Finding:
     reader = _name(difference.read, statements)
     texts = []
     for writer in difference.writers:
-        texts.append(f"what {_name(writer, statements)} wrote" if writer else "what was there before any write")
+        texts.append(f"what {_name(writer, statements)} wrote" if writer else "the value from before any write")
     message = (
         f"Two accesses to {difference.place:#x} are not ordered: {reader} gets {texts[0]} in one schedule, {texts[1]}"
         " in"

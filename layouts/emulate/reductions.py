@@ -113,6 +113,6 @@ def _narrow(name: str, values: Array) -> Array:
 def _order(operation: str, a: Array, b: Array) -> Array:
     """Return the smaller or larger of each pair; -0 is smaller than +0."""
     first, second = a.view(np.int16).astype(np.int32), b.view(np.int16).astype(np.int32)
-    keys = [np.where(one < 0, -32768 - one - 1, one) for one in (first, second)]
+    keys = [np.where(words < 0, -32768 - words - 1, words) for words in (first, second)]
     take_first = keys[0] <= keys[1] if operation == "min" else keys[0] >= keys[1]
     return np.where(take_first, a, b)

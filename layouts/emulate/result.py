@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.emulate.elements import decode_elements, hold_elements, split_codes, view_codes
+from lanescope.emulate.elements import decode_elements, split_codes, view_codes, view_elements
 from lanescope.emulate.kernel import Kernel, Placement
 from lanescope.emulate.machine import Finding
 from lanescope.errors import LayoutError
@@ -101,7 +101,7 @@ def check_expected(kernel: Kernel, expected: Mapping[str, Array]) -> None:
             names = ", ".join(kernel.buffers)
             raise LayoutError("bad_launch", f"No buffer '{name}' to compare.", f"The launch has {names}.", "compare")
         buffer = kernel.buffers[name]
-        if hold_elements(array, buffer.row, f"compare.{name}").shape != buffer.array.shape:
+        if view_elements(array, buffer.row, f"compare.{name}").shape != buffer.array.shape:
             raise LayoutError(
                 "bad_buffer",
                 f"compare.{name} has the shape {list(array.shape)}; the buffer has {list(buffer.array.shape)}.",
@@ -113,7 +113,7 @@ def check_expected(kernel: Kernel, expected: Mapping[str, Array]) -> None:
 def compare_arrays(kernel: Kernel, name: str, after: Array, expected: Array) -> Comparison:
     """Return the comparison of a buffer's array with the expected one, bit for bit."""
     row = kernel.buffers[name].row
-    goal = hold_elements(expected, row, f"compare.{name}")
+    goal = view_elements(expected, row, f"compare.{name}")
     total = after.size * row.packed
     items = [view_codes(array) for array in (after, goal)]
     different = np.flatnonzero(items[0] != items[1])

@@ -155,7 +155,7 @@ def _replace_exactly(
     """Recompute some of the results exactly as fractions and round those."""
     result = np.array(result)
     for place in np.flatnonzero(hard):
-        values = [float(one.flat[place]) for one in operands]
+        values = [float(operand.flat[place]) for operand in operands]
         exact = compute(*map(Fraction, values))
         if exact == 0:  # the sign is that of the computed sum, except when rounding down
             result.flat[place] = -0.0 if direction == "rm" and not _sums_positive_zeros(values) else result.flat[place]
@@ -177,21 +177,21 @@ def round_fraction(value: Fraction, direction: str) -> float:
     exponent -= size < (Fraction(2) ** exponent)
     unit = max(exponent - 52, -1074)
     scaled = size / Fraction(2) ** unit
-    whole = math.floor(scaled)
-    rest = scaled - whole
+    integer = math.floor(scaled)
+    rest = scaled - integer
     up = {
-        "rn": rest > Fraction(1, 2) or (rest == Fraction(1, 2) and whole & 1 == 1),
+        "rn": rest > Fraction(1, 2) or (rest == Fraction(1, 2) and integer & 1 == 1),
         "rz": False,
         "rm": value < 0 and rest > 0,
         "rp": value > 0 and rest > 0,
     }[direction]
-    whole += up
-    if whole.bit_length() + unit > 1024:
+    integer += up
+    if integer.bit_length() + unit > 1024:
         largest = math.ldexp((1 << 53) - 1, 971)
         away = direction == "rn" or (direction != "rz" and (direction == "rp") == (value > 0))
         result = math.inf if away else largest
     else:
-        result = math.ldexp(whole, unit)
+        result = math.ldexp(integer, unit)
     return -result if value < 0 else result
 
 

@@ -46,7 +46,7 @@ def emulate(
     contents of buffers, bit for bit. blocks: run only the clusters that contain these. schedules: the number of
     schedules to run. events: whether to record the timeline. capture: whether to record what matrix instructions read.
 
-    LayoutError if the kernel cannot be launched so; an instruction that is not emulated is a finding.
+    LayoutError if the kernel cannot be launched this way. An instruction that is not emulated is a finding.
     """
     text = ptx if isinstance(ptx, str) and "\n" in ptx else read_text(Path(ptx), "ptx")
     folder, parsed = Path(), launch
@@ -141,9 +141,9 @@ def run_schedules(
     result = collect_result(placements[0], expected)
     ran = len(compared.schedules)
     note = (
-        f"{ran} schedules came to the same result; other orders exist."
+        f"{ran} schedules gave the same result; other orders exist."
         if compared.equal
-        else f"{ran} schedules do not come to the same result."
+        else f"{ran} schedules gave different results."
     )
     return replace(result, findings=(*result.findings, *compared.findings), notes=(*result.notes, note))
 
@@ -174,7 +174,7 @@ def collect_result(placement: Placement, expected: Mapping[str, Array], ran: int
     ran = len(machine.clusters) if ran is None else ran
     if ran < kernel.cluster_count and machine.status == "finished":
         part = f"{ran} of {format_count(kernel.cluster_count, 'cluster')}"
-        notes.append(f"Only {part} ran; what the others store is not in the outputs.")
+        notes.append(f"Only {part} ran; the outputs do not contain the stores of the others.")
     outputs = collect_outputs(kernel, take_arrays(placement), expected)
     barriers = describe_barriers(machine)
     return EmulationResult(

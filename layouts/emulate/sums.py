@@ -77,8 +77,8 @@ def note_inexact(group: Group, statement: Statement, known: bool) -> None:
     if any(finding.code == NOTE for finding in machine.findings):
         return
     how = (
-        "it is cut and rounded as captures of an H200 show; other devices may differ in the last bits"
+        "it is truncated and rounded as in captures of an H200; other devices may differ in the last bits"
         if known
         else "this is the sum in float64, rounded once; a tensor core's result may differ in the last bits"
     )
-    machine.report(NOTE, f"{statement.words[0]} adds products whose sum is not exact: {how}", statement, "note")
+    machine.report(NOTE, f"The sum of products in {statement.words[0]} is not exact: {how}", statement, "note")

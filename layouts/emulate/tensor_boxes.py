@@ -33,7 +33,7 @@ OUTSIDE_NAN = 0x7FF7  # in every 16 bits outside the tensor, for all types (meas
 
 @lru_cache(maxsize=64)
 def read_tensor_map(raw: bytes) -> TensorMap:
-    """Return the map in 128 bytes; FaultError if they hold none, or one that no driver encodes."""
+    """Return the map in 128 bytes; FaultError if they are not a map, or not one that a driver encodes."""
     tensor_map = decode_tensor_map(raw)
     check_tensor_map(tensor_map)
     return tensor_map
@@ -99,7 +99,7 @@ def locate_box(
     if len(coordinates) != tensor_map.rank:
         raise FaultError(
             "tensor_rank",
-            f"{group.statement.opcode} names {len(coordinates)} coordinates; the tensor map has {tensor_map.rank}"
+            f"{group.statement.opcode} has {len(coordinates)} coordinates; the tensor map has {tensor_map.rank}"
             " dimensions.",
         )
     bits, x = tensor_map.type.bits, coordinates[0]
@@ -134,7 +134,7 @@ def locate_four_rows(group: Group, tensor_map: TensorMap, coordinates: Sequence[
         )
     x, *rows = coordinates
     boxes = [locate_box(group, tensor_map, (x, y)) for y in rows]
-    places, valid = np.concatenate([one.rows for one in boxes]), np.concatenate([one.valid for one in boxes])
+    places, valid = np.concatenate([box.rows for box in boxes]), np.concatenate([box.valid for box in boxes])
     return replace(boxes[0], coordinates=tuple(coordinates), rows=places, valid=valid)
 
 
@@ -184,7 +184,7 @@ def _refuse_unknown(group: Group, tensor_map: TensorMap) -> None:
 
 
 def gather_box(issuer: Group, box: Box) -> Bytes:
-    """Return a box from global memory, [rows, bytes]; what lies outside the tensor has the fill value."""
+    """Return a box from global memory, [rows, bytes]; elements outside the tensor have the fill value."""
     data = np.zeros((len(box.rows), box.width), np.uint8)
     width = box.last - box.first
     outside = width < box.width or not box.valid.all()

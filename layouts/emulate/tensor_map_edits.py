@@ -88,7 +88,7 @@ def build_replacement(compiler: Compiler, statement: Statement) -> Action:
 
 def _read_ordinal(statement: Statement, field: _MapField, ordinals: list[Operand]) -> int:
     """Return the dimension whose field is replaced; 0 for a field that exists once."""
-    if len(ordinals) != bool(field.count) or not all(isinstance(one, Immediate) for one in ordinals):
+    if len(ordinals) != bool(field.count) or not all(isinstance(ordinal, Immediate) for ordinal in ordinals):
         raise UnknownInstructionError(statement, f"{statement.opcode} with these operands")
     ordinal = int(ordinals[0].value) if ordinals and isinstance(ordinals[0], Immediate) else 0
     if field.count and not 0 <= ordinal < field.count:
@@ -98,7 +98,7 @@ def _read_ordinal(statement: Statement, field: _MapField, ordinals: list[Operand
 
 def _edit(raw: bytes, name: str, field: _MapField, ordinal: int, value: int) -> bytes:
     if any(raw):
-        if decode_tensor_map(raw).pixel_box:  # raises FaultError if it is none
+        if decode_tensor_map(raw).pixel_box:  # raises FaultError if it is not a map
             raise FaultError("bad_tensor_map", "tensormap.replace.tile edits maps in tiled mode; this one is im2col.")
         numbers = list(FORM.unpack(raw[: FORM.size])[1:])
     else:

@@ -1,8 +1,8 @@
 """Tensor maps, tiled and im2col: the rules of the driver, and the 128 bytes of a map in memory.
 
 The driver's 128 bytes are opaque. Those here hold the arguments with a mark and a checksum, so that a map can be passed
-by value, lie anywhere and be copied by the program; other bytes are no tensor map. Source of the rules: CUDA driver API
-13.0, cuTensorMapEncodeTiled; lanescope.shared.tma has those that were measured on the driver.
+by value, lie anywhere and be copied by the program; other bytes are not a tensor map. Source of the rules: CUDA driver
+API 13.0, cuTensorMapEncodeTiled; lanescope.shared.tma has those that were measured on the driver.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _NAMES = {
     },
 }
 FILLS = ("zero", "nan")
-DRIVER_REFUSES = "cuTensorMapEncodeTiled refuses it."
-IM2COL_REFUSES = "cuTensorMapEncodeIm2col refuses it."
+DRIVER_REFUSES = "cuTensorMapEncodeTiled rejects it."
+IM2COL_REFUSES = "cuTensorMapEncodeIm2col rejects it."
 REFUSALS = (DRIVER_REFUSES, IM2COL_REFUSES)
 
 
@@ -136,8 +136,8 @@ def make_tensor_map(
             raise LayoutError(
                 "tma_rank",
                 f"{name} has {len(values)} numbers; a tensor of {len(dims)} dimensions has {wanted}.",
-                "Give one number a dimension, innermost first; strides are without the innermost, corners along W, H"
-                " and D alone.",
+                "Give one number per dimension, innermost first; strides without the innermost, corners along W, H"
+                " and D only.",
                 name,
             )
     tensor_map = TensorMap(
@@ -151,7 +151,7 @@ def make_tensor_map(
 def check_tensor_map(tensor_map: TensorMap) -> None:
     """Raise FaultError if a map, which a kernel may have edited, breaks a rule."""
     for _, message, _ in _find_refusals(tensor_map):
-        raise FaultError("bad_tensor_map", f"The tensor map is not one that the driver would make: {message}")
+        raise FaultError("bad_tensor_map", f"The tensor map is invalid: {message}")
 
 
 def _strip(text: str, prefix: str) -> str:
@@ -208,7 +208,7 @@ def _find_mode_refusals(tensor_map: TensorMap, grain: int) -> Iterator[tuple[str
         if stride % grain:
             yield "tma_stride", f"globalStrides[{n}] is {stride} bytes; it must be a multiple of {grain}.", "strides"
     if tensor_map.fill == "nan" and row.kind != "f":
-        yield "tma_fill", f"NaN fills only floating-point tensors, not {row.name}.", "fill"
+        yield "tma_fill", f"NaN fill requires a floating-point type, not {row.name}.", "fill"
 
 
 _FIELDS = {
@@ -224,21 +224,25 @@ def _find_packed_refusals(tensor_map: TensorMap) -> Iterator[tuple[str, str, str
     """Yield (code, sentence, field) for rules about elements of 4 and 6 bits."""
     name, inner = tensor_map.type.name, tensor_map.dims[0] if tensor_map.dims else 0
     if tensor_map.type.code == 13 and inner % 2:
-        yield "tma_dim", f"globalDim[0] is {inner}; of {name} it must be a multiple of 2.", "dims"
+        yield "tma_dim", f"globalDim[0] is {inner}; for {name} it must be a multiple of 2.", "dims"
     if tensor_map.type.code < 14:
         return
     if inner % 128:
-        yield "tma_dim", f"globalDim[0] is {inner}; of {name} it must be a multiple of 128.", "dims"
+        yield "tma_dim", f"globalDim[0] is {inner}; for {name} it must be a multiple of 128.", "dims"
     if tensor_map.box[0] != 128 and not tensor_map.pixel_box:
-        yield "tma_box", f"boxDim[0] is {tensor_map.box[0]}; of {name} it must be 128.", "box"
+        yield "tma_box", f"boxDim[0] is {tensor_map.box[0]}; for {name} it must be 128.", "box"
     allowed = ("none", "128B", "128B_ATOM_32B", "128B_ATOM_64B")[: 4 if tensor_map.type.code == 15 else 3]
     if tensor_map.swizzle not in allowed:
-        yield "tma_swizzle", f"{name} has no swizzle {tensor_map.swizzle}, only {', '.join(allowed)}.", "swizzle"
+        yield (
+            "tma_swizzle",
+            f"{name} does not allow swizzle {tensor_map.swizzle}, only {', '.join(allowed)}.",
+            "swizzle",
+        )
     if tensor_map.type.code == 15 and tensor_map.interleave != "none":
-        yield "tma_interleave", f"{name} has no interleave.", "interleave"
+        yield "tma_interleave", f"{name} does not allow interleave.", "interleave"
 
 
-# the bytes in memory
+# encoding in memory
 
 MARK = b"LStensor"
 # mark, address, type, rank, interleave, swizzle, fill, dims − 1, strides, box, element strides; whether it is in im2col
@@ -272,12 +276,12 @@ def _pad(values: tuple[int, ...], count: int) -> tuple[int, ...]:
 
 
 def decode_tensor_map(raw: bytes) -> TensorMap:
-    """Return the map in 128 bytes of memory; FaultError if they are no map."""
+    """Return the map in 128 bytes of memory; FaultError if they are not a map."""
     body, rest = raw[: FORM.size], raw[FORM.size :]
     if rest != struct.pack("<I", zlib.crc32(body)).ljust(len(rest), b"\0") or not raw.startswith(MARK):
         raise FaultError(
             "not_a_tensor_map",
-            "The 128 bytes at the tensor map's address are no tensor map: the address is wrong, or the map was"
+            "The 128 bytes at the tensor map's address are not a tensor map: the address is wrong, or the map was"
             " overwritten or copied in part.",
         )
     _, address, code, rank, interleave, swizzle, fill, *numbers = FORM.unpack(body)

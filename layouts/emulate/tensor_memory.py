@@ -49,10 +49,10 @@ class TensorMemory:
 def get_tensor_memory(block: Block) -> TensorMemory:
     """Return a CTA's tensor memory; the CTAs of a pair share one array, so a product accesses both."""
     if KIND not in block.state:
-        pair = [one for one in block.run.blocks if one.rank | 1 == block.rank | 1]
+        pair = [block for block in block.run.blocks if block.rank | 1 == block.rank | 1]
         cells = np.zeros((2, LANES, COLUMNS), np.uint32)
-        for one in pair:
-            one.state[KIND] = TensorMemory(cells[one.rank & 1])
+        for block in pair:
+            block.state[KIND] = TensorMemory(cells[block.rank & 1])
     memory: TensorMemory = block.state[KIND]
     return memory
 
@@ -92,7 +92,7 @@ def _allocate(group: Group, to: Any, columns_of: Any, space: str) -> None:
     if columns < LEAST_ALLOCATION or columns > COLUMNS or columns & (columns - 1):
         raise FaultError(
             "bad_allocation",
-            f"tcgen05.alloc of {columns} columns; a power of two from {LEAST_ALLOCATION} to {COLUMNS}.",
+            f"tcgen05.alloc of {columns} columns; it must be a power of two from {LEAST_ALLOCATION} to {COLUMNS}.",
         )
     if not memory.may_allocate:
         raise FaultError("bad_allocation", "tcgen05.alloc after tcgen05.relinquish_alloc_permit of the same CTA.")
@@ -100,7 +100,7 @@ def _allocate(group: Group, to: Any, columns_of: Any, space: str) -> None:
     if start < 0:
         raise FaultError(
             "tensor_memory_full",
-            f"tcgen05.alloc of {columns} columns waits for ever: this CTA holds"
+            f"tcgen05.alloc of {columns} columns waits forever: this CTA has allocated"
             f" {int((memory.owner != 0).sum())} of {COLUMNS} columns.",
         )
     memory.allocations += 1
@@ -114,7 +114,7 @@ def _allocate(group: Group, to: Any, columns_of: Any, space: str) -> None:
 @instruction("tcgen05.dealloc")
 def build_release(compiler: Compiler, statement: Statement) -> Action:
     _check_words(statement, _ALLOCATION_WORDS)
-    address, count = (compiler.read(one, _U32) for one in statement.operands)
+    address, count = (compiler.read(operand, _U32) for operand in statement.operands)
 
     def release(group: Group) -> None:
         for warp in group.take_whole_warps():
@@ -127,7 +127,8 @@ def build_release(compiler: Compiler, statement: Statement) -> Action:
             is_allocation = len(owners) == columns and owners.all() and (memory.owner == owners[0]).sum() == columns
             if not is_allocation or (owners != owners[0]).any() or first >> 16:
                 raise FaultError(
-                    "bad_allocation", f"tcgen05.dealloc of {columns} columns from {first:#x}, which is no allocation."
+                    "bad_allocation",
+                    f"tcgen05.dealloc of {columns} columns from {first:#x}, which is not an allocation.",
                 )
             memory.owner[start : start + columns] = 0
 
@@ -159,11 +160,13 @@ def check_cells(group: Group, memory: TensorMemory, address: int, columns: int, 
     """Report columns that are not allocated; raise FaultError for those that do not exist."""
     first, last = address & 0xFFFF, (address & 0xFFFF) + columns
     if last > COLUMNS or address >> 16 >= LANES:
-        raise FaultError("out_of_bounds", f"{what} at {address:#x} takes columns {first} to {last - 1} of {COLUMNS}.")
+        raise FaultError(
+            "out_of_bounds", f"{what} at {address:#x} accesses columns {first} to {last - 1} of {COLUMNS}."
+        )
     if not memory.owner[first:last].all():
         group.run.machine.report(
             "tensor_memory_unallocated",
-            f"{what} at {address:#x} takes columns {first} to {last - 1}, and not all of them are allocated",
+            f"{what} at {address:#x} accesses columns {first} to {last - 1}, not all of which are allocated",
             group.statement,
         )
 
@@ -215,8 +218,8 @@ def _transfer(group: Group, access: TensorAccess, addresses: Array, move: Any, l
         if not QUARTER * quarter <= lane <= QUARTER * (quarter + 1) - access.tall:
             raise FaultError(
                 "tensor_memory_lanes",
-                f"{group.statement.opcode} of warp {warp} at lane {lane}: it reaches lanes {QUARTER * quarter} to"
-                f" {QUARTER * quarter + QUARTER - 1} alone.",
+                f"{group.statement.opcode} of warp {warp} at lane {lane}: it can access only lanes"
+                f" {QUARTER * quarter} to {QUARTER * quarter + QUARTER - 1}.",
             )
         half = access.columns // 2
         span = max(half, access.split) + half if access.halves and access.split else access.columns
@@ -233,7 +236,7 @@ def _transfer(group: Group, access: TensorAccess, addresses: Array, move: Any, l
 
 @instruction("tcgen05.cp")
 def build_copy(compiler: Compiler, statement: Statement) -> Action:
-    """Build tcgen05.cp: copy what a matrix descriptor reads from shared to tensor memory, asynchronously."""
+    """Build tcgen05.cp: copy a matrix descriptor's data from shared to tensor memory, asynchronously."""
     target, source = statement.operands
     assert isinstance(target, AddressOperand)
     try:

@@ -126,7 +126,7 @@ def _issue(group: Group, opcode: MmaOpcode, operands: _ProductOperands, vector: 
     product = TensorProduct(word, opcode.form, None if in_tensor else value(read_a), value(operands.b), at, vector)
     blocks = get_pair(group.block) if opcode.form == PAIR else [group.block]
     if len(blocks) != product.ctas:
-        raise FaultError("no_pair", "cta_group::2 needs a cluster whose CTAs make pairs.")
+        raise FaultError("no_pair", "cta_group::2 needs a cluster with an even number of CTAs.")
     keep = _read_disabled(group, operands, product.ctas)
     accumulate = bool(np.asarray(operands.enable(group)).flat[0])
     for block in blocks:

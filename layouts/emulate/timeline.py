@@ -1,4 +1,4 @@
-"""The timeline of a run: waits of each warp, phases of barriers, copies and wgmma in flight, and what released what.
+"""Build the timeline of a run: waits of warps, phases of barriers, copies and wgmma in flight, and their dependencies.
 
 Positions are steps, the number of statements executed so far, not time.
 """
@@ -281,14 +281,14 @@ class _Builder:
             *((block, 0) for block in self.copies),
             *((key[0], 0) for key in self.products),
         ]
-        for block in sorted({key[0] for key in every}, key=lambda one: one[::-1]):
-            for warp in sorted(number for own, number in self.warps if own == block):
+        for block in sorted({key[0] for key in every}, key=lambda block_index: block_index[::-1]):
+            for warp in sorted(number for block_index, number in self.warps if block_index == block):
                 lane = self.warps[block, warp]
                 alike = next(
                     (
                         n
-                        for n, one in enumerate(lanes)
-                        if one.kind == "warps" and one.block == block and _same(one, lane)
+                        for n, other in enumerate(lanes)
+                        if other.kind == "warps" and other.block == block and _same(other, lane)
                     ),
                     None,
                 )

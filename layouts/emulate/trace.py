@@ -19,14 +19,14 @@ def render_trace(timeline: Timeline) -> str:
         events.append(_name("process_name", number, 0, f"CTA {','.join(map(str, block))}"))
     for tid, lane in enumerate(timeline.lanes):
         pid = blocks.index(lane.block)
-        own = {"pid": pid, "tid": tid}
+        row = {"pid": pid, "tid": tid}
         events.append(_name("thread_name", pid, tid, lane.name))
-        events.append({"ph": "M", "name": "thread_sort_index", **own, "args": {"sort_index": tid}})
+        events.append({"ph": "M", "name": "thread_sort_index", **row, "args": {"sort_index": tid}})
         for span in lane.spans:
             args = {"line": span.line, "ended": not span.open}
             duration = max(span.last - span.first, 1)
             events.append(
-                {"ph": "X", "name": span.text, "cat": span.kind, "ts": span.first, "dur": duration, **own, "args": args}
+                {"ph": "X", "name": span.text, "cat": span.kind, "ts": span.first, "dur": duration, **row, "args": args}
             )
         for mark in lane.marks:
             events.append(
@@ -36,7 +36,7 @@ def render_trace(timeline: Timeline) -> str:
                     "cat": mark.kind,
                     "ts": mark.step,
                     "s": "t",
-                    **own,
+                    **row,
                     "args": {"line": mark.line},
                 }
             )
@@ -45,9 +45,7 @@ def render_trace(timeline: Timeline) -> str:
             pid = blocks.index(timeline.lanes[lane_number].block)
             event = {"ph": phase, "id": number, "name": "releases", "cat": "release", "ts": step, "pid": pid}
             events.append(event | {"tid": lane_number} | ({"bp": "e"} if phase == "f" else {}))
-    return json.dumps(
-        {"traceEvents": events, "otherData": {"unit": "1 µs stands for one step", "steps": timeline.steps}}
-    )
+    return json.dumps({"traceEvents": events, "otherData": {"unit": "1 µs is one step", "steps": timeline.steps}})
 
 
 def _name(kind: str, pid: int, tid: int, name: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""PTX's fundamental types and the NumPy types that hold them. PTX ISA 9.1, 5.2."""
+"""PTX's fundamental types, and the NumPy types of their values. PTX ISA 9.1, 5.2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the threads of a deadlock wait for, and the state of every barrier at the end of a run."""
+"""Describe what the threads of a deadlock wait for, and the state of all barriers at the end of a run."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def describe_mbarrier(block: Block, barrier: Mbarrier) -> str:
     verb = "is" if len(missing) == 1 and missing[0].startswith("1 of") else "are"
     text += f". {capitalize_sentence(join_words(missing))} {verb} outstanding" if missing else ""
     if barrier.tx < 0:
-        text += f". {-barrier.tx:,} bytes more arrived than expect_tx named"
+        text += f". {-barrier.tx:,} more bytes arrived than expect_tx specifies"
     arrived = [_describe_arrival(block, arrival) for arrival in barrier.arrivals]
     if arrived:
         text += f". In this phase: {'; '.join(arrived[:MOST_NAMED])}"
@@ -155,7 +155,7 @@ def _describe_arrival(block: Block, arrival: Arrival) -> str:
 
 
 def format_place(statement: Statement) -> str:
-    """Return the PTX line of a statement, and the source line where it is known."""
+    """Return the PTX line of a statement, and the source line if known."""
     return f"line {statement.line}" + (f" ({statement.place.brief})" if statement.place else "")
 
 
@@ -174,21 +174,21 @@ def name_shared(block: Block, address: int) -> str:
 
 
 def strip_scope(name: str) -> str:
-    """Return a variable's own name: without its function; a mangled name is demangled.
+    """Return a variable's name without its function, demangled.
 
     >>> strip_scope("gemm::_ZZ4gemmE4full")
     'full'
     """
-    own = name.rpartition("::")[2]
-    mangled = re.search(r"E(\d+)(\D\w*)$", own) if own.startswith("_ZZ") else None
-    return mangled[2][: int(mangled[1])] if mangled else own
+    local_name = name.rpartition("::")[2]
+    mangled = re.search(r"E(\d+)(\D\w*)$", local_name) if local_name.startswith("_ZZ") else None
+    return mangled[2][: int(mangled[1])] if mangled else local_name
 
 
 def _describe_named(block: Block, number: int, barrier: NamedBarrier) -> str:
     expected = barrier.expected or int(block.live.sum())
     text = f"barrier {number}, phase {barrier.phase}: {barrier.arrived} of {expected} threads arrived"
     arrived = {warp for _, warps in barrier.groups for warp in warps}
-    where = [f"{_name_warps(warps)} in {format_place(one)}" for one, warps in barrier.groups]
+    where = [f"{_name_warps(warps)} in {format_place(statement)}" for statement, warps in barrier.groups]
     if where:
         text += f": {'; '.join(where[:MOST_NAMED])}"
     absent = [warp for warp in range(block.padded // WARP) if warp not in arrived]
@@ -255,15 +255,17 @@ def _list_mbarriers(block: Block) -> Iterator[dict[str, Any]]:
             "bytes": barrier.tx,
             "arrivals": [
                 {
-                    "line": one.statement.line,
-                    "place": str(one.statement.place or ""),
-                    "rank": one.rank,
-                    "threads": name_ids(block.run.blocks[one.rank], list(one.threads)) if one.threads else "",
-                    "count": one.count,
-                    "expected_bytes": one.expected_bytes,
-                    "completed_bytes": one.completed_bytes,
+                    "line": arrival.statement.line,
+                    "place": str(arrival.statement.place or ""),
+                    "rank": arrival.rank,
+                    "threads": name_ids(block.run.blocks[arrival.rank], list(arrival.threads))
+                    if arrival.threads
+                    else "",
+                    "count": arrival.count,
+                    "expected_bytes": arrival.expected_bytes,
+                    "completed_bytes": arrival.completed_bytes,
                 }
-                for one in barrier.arrivals
+                for arrival in barrier.arrivals
             ],
         }
 
@@ -278,6 +280,7 @@ def _list_named(block: Block) -> Iterator[dict[str, Any]]:
             "arrived": barrier.arrived,
             "expected": barrier.expected,
             "arrivals": [
-                {"line": one.line, "place": str(one.place or ""), "warps": list(warps)} for one, warps in barrier.groups
+                {"line": statement.line, "place": str(statement.place or ""), "warps": list(warps)}
+                for statement, warps in barrier.groups
             ],
         }

@@ -46,8 +46,8 @@ class Warps:
         if not (masks & _BITS[ids % WARP]).all():
             raise FaultError(
                 "not_in_mask",
-                f"{statement.words[0]}.sync: a thread executes it whose lane is not in its membermask,"
-                " which PTX leaves undefined.",
+                f"{statement.words[0]}.sync: an executing thread is not in its own membermask, which is undefined"
+                " behavior in PTX.",
             )
         if (masks == masks[0]).all():
             self.members = (self.here & ((_BITS & masks[0]) != 0))[:, None, :]
@@ -57,9 +57,9 @@ class Warps:
 
     def spread(self, values: Array, dtype: np.dtype[Any]) -> Array:
         """Return values of the group's threads at their lanes: [warps, 32], 0 where the group has no thread."""
-        whole = np.zeros(self.count * WARP, dtype)
-        whole[self.places] = values
-        return whole.reshape(-1, WARP)
+        rows = np.zeros(self.count * WARP, dtype)
+        rows[self.places] = values
+        return rows.reshape(-1, WARP)
 
     def gather(self, values: Array) -> Array:
         """Return each thread's value of [warps, 1 or 32] results."""
@@ -82,7 +82,7 @@ def build_shuffle(compiler: Compiler, statement: Statement) -> Action:
     mode = statement.words[2]
     target, source, lane, clamp, mask = statement.operands
     first, second = _split_target(target)
-    read, read_lane, read_clamp, read_mask = (compiler.read(one, _U32) for one in (source, lane, clamp, mask))
+    read, read_lane, read_clamp, read_mask = (compiler.read(operand, _U32) for operand in (source, lane, clamp, mask))
     write = compiler.write(first, _U32)
     write_flag = compiler.write(second, _PRED) if second is not None else None
 
@@ -104,8 +104,8 @@ def build_shuffle(compiler: Compiler, statement: Statement) -> Action:
                 origin = (lanes & segment) | (by & ~segment & 31)
             inside = origin <= highest
         origin = np.where(inside, origin, lanes)
-        whole = warps.spread(read(group), np.dtype(np.uint32)).reshape(-1)
-        write(group, whole[warps.places - lanes + origin])
+        values = warps.spread(read(group), np.dtype(np.uint32)).reshape(-1)
+        write(group, values[warps.places - lanes + origin])
         if write_flag is not None:
             write_flag(group, inside)
 

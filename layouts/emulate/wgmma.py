@@ -50,7 +50,7 @@ class _Issue:
     word_a: int
     word_b: int
     adds: bool
-    whole: bool  # all four warps
+    complete: bool  # all four warps
 
 
 class _Wgmma:
@@ -146,7 +146,7 @@ class _Wgmma:
 
     def _spread_threads(self, part: _Issue, values: Array) -> Array:
         """Return registers [threads, count] of the present warps as those of a complete warpgroup."""
-        if part.whole:
+        if part.complete:
             return values
         spread = np.zeros((WARP * WARPGROUP, values.shape[1]), values.dtype)
         spread[part.group.ids % (WARP * WARPGROUP)] = values
@@ -170,7 +170,7 @@ class _Wgmma:
     def _spread_metadata_words(self, part: _Issue) -> Array:
         assert self.metadata is not None
         words = self.metadata(part.group)
-        if part.whole:
+        if part.complete:
             return words.reshape(1, -1)
         legal = np.full((WARP * WARPGROUP, 1), 0x44444444, words.dtype)  # of absent warps; their rows are dropped
         legal[part.group.ids % (WARP * WARPGROUP)] = words
@@ -194,7 +194,7 @@ class _Wgmma:
             note_inexact(group, self.statement, known)
             total = add_products(bound, a, b, c) if known else total
         packed = fragment_words.pack(op, encode(total, bound.types["d"], self.saturates)[None])[0]
-        self.write_d(group, packed if part.whole else packed[group.ids % (WARP * WARPGROUP)])
+        self.write_d(group, packed if part.complete else packed[group.ids % (WARP * WARPGROUP)])
 
     def _record(self, part: _Issue, issued: Issued, chained: bool) -> None:
         """Report it to recorders: A and C in registers, then the instruction; D when the program reads it."""

@@ -60,7 +60,7 @@ class _Queue:
     ended: int = 0
 
     def list_flying(self) -> list[Issued]:
-        return [one for group in (*self.groups, self.open) for one in group]
+        return [wgmma for group in (*self.groups, self.open) for wgmma in group]
 
 
 class Queues:
@@ -91,7 +91,7 @@ class Queues:
                 )
                 machine.report(
                     "missing_wgmma_fence",
-                    f"wgmma.mma_async begins though {why}: ptxas may order it wrongly",
+                    f"wgmma.mma_async is issued although {why}: ptxas may reorder it",
                     issued.statement,
                 )
             queue.open.append(issued)
@@ -144,22 +144,22 @@ class Queues:
         for warp in group.warps:
             queue = self.get(warp)
             count = max(0, len(queue.groups) - most)
-            done += [one for ended in queue.groups[:count] for one in ended]
+            done += [wgmma for ended in queue.groups[:count] for wgmma in ended]
             queue.ended += sum(map(len, queue.groups[:count]))
             queue.groups = queue.groups[count:]
         self.settle(group, done)
-        flying = {one.d_slots for warp in group.warps for one in self.get(warp).list_flying()}
-        for one in done:
-            if one.snapshot is not None and one.d_slots not in flying:
-                event, one.snapshot = one.snapshot(), None
-                self.ended[event.threads[0], one.d_slots] = event
+        flying = {wgmma.d_slots for warp in group.warps for wgmma in self.get(warp).list_flying()}
+        for wgmma in done:
+            if wgmma.snapshot is not None and wgmma.d_slots not in flying:
+                event, wgmma.snapshot = wgmma.snapshot(), None
+                self.ended[event.threads[0], wgmma.d_slots] = event
 
     def settle(self, group: Group, issued: list[Issued]) -> None:
         machine = group.run.machine
-        for one in issued:
-            if one.work is not None and one.work in machine.pending:
-                machine.settle(one.work)
-            one.work = None
+        for wgmma in issued:
+            if wgmma.work is not None and wgmma.work in machine.pending:
+                machine.settle(wgmma.work)
+            wgmma.work = None
 
     def touch(self, group: Group, statement: Statement, slots: Slots, written: Slots) -> None:
         """Record that a statement reads or writes registers which some wgmma of the function uses."""
@@ -171,13 +171,13 @@ class Queues:
             if judged:
                 queue.written |= written
                 queue.sums = {sums for sums in queue.sums if not sums & written}
-            flying = [one for one in queue.list_flying() if one.d_slots & slots or one.a_slots & written]
+            flying = [wgmma for wgmma in queue.list_flying() if wgmma.d_slots & slots or wgmma.a_slots & written]
             if not flying:
                 continue
             self.settle(group, queue.list_flying())
-            if judged and not all(one.reported for one in flying):
-                for one in queue.list_flying():
-                    one.reported = True
+            if judged and not all(wgmma.reported for wgmma in flying):
+                for wgmma in queue.list_flying():
+                    wgmma.reported = True
                 _report_flying(group, statement, flying[0], slots)
         if judged and self.ended:
             self.record_ended(lambda key: bool(key[1] & slots) and key[0] // 32 in group.warps)
@@ -194,8 +194,7 @@ def _report_flying(group: Group, statement: Statement, flying: Issued, slots: Sl
     where = first.place.brief if first.place else f"line {first.line}"
     group.run.machine.report(
         "wgmma_in_flight",
-        f"{statement.words[0]} accesses {what} of the wgmma.mma_async at {where}, which no wgmma.wait_group has"
-        " waited for",
+        f"{statement.words[0]} accesses {what} of the wgmma.mma_async at {where} before a wgmma.wait_group for it",
         statement,
     )
 

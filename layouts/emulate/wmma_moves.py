@@ -62,7 +62,7 @@ class _MatrixAccess:
         for what in ("pointer", "ldm"):
             if not (rules[f"PTX {what}"].holds or rules[f"CUDA C++ {what}"].holds):
                 text = rules[f"CUDA C++ {what}"].text
-                raise UnknownInstructionError(self.statement, f"{what} of wmma: {text}. What happens then is undefined")
+                raise UnknownInstructionError(self.statement, f"{what} of wmma: {text}. The behavior is undefined")
 
     def _take_uniform(self, values: Array, what: str) -> Array:
         by_warp = values.reshape(-1, WARP)
@@ -76,7 +76,7 @@ class _MatrixAccess:
         if not any(finding.code == NOTE for finding in machine.findings):
             machine.report(
                 NOTE,
-                f"Fragments of wmma are held as on sm_90, where they were measured; {self.target} may differ",
+                f"Fragments of wmma have the layout measured on sm_90; that of {self.target} may differ",
                 self.statement,
                 "note",
             )
