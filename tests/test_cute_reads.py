@@ -79,7 +79,7 @@ def test_words_are_those_of_make_umma_desc() -> None:
         ("Sw<3,4,3> o smem_ptr[16b](unset) o (64,128):(128,1)", "K", "rows are 256 bytes apart, not the 128 bytes"),
         ("Sw<2,3,3> o smem_ptr[16b](unset) o (64,64):(32,1)", "K", "Sw<2,3,3> is not a swizzle mode of wgmma"),
         ("Sw<3,3,3> o (64,64):(64,1)", "K", "Sw<3,3,3> is not a swizzle mode of wgmma"),
-        ("Sw<3,4,3> o (64,64):(64,1)", "K", "not on a pointer"),
+        ("Sw<3,4,3> o (64,64):(64,1)", "K", "the layout has no pointer"),
         ("Sw<3,4,3> o smem_ptr[16b](unset) o (64,64):(1,64)", "K", "along K it has 16 units"),
     ],
 )

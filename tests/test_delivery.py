@@ -108,7 +108,7 @@ def test_ldmatrix_alone_transposes_no_bytes() -> None:
     )
     found = answer_request(request)
     assert not found.found and found.exhausted
-    assert "puts n0 at byte 0, where the operand has k0, and no allowed instruction moves it" in found.why
+    assert "puts n0 at byte 0, but the operand has k0 there, and no allowed instruction moves it" in found.why
     orders = list_fitting_orders(found.goal, (), 8)
     assert orders["ldmatrix"] == ["k0", "k1", "k2", "k3"]  # 16 neighbours along k: K-major rows would do
 
@@ -128,7 +128,7 @@ def test_a_load_that_would_split_elements_is_named() -> None:
 
 def test_a_conversion_longer_than_the_limit_is_named() -> None:
     found = answer_request(replace(NAMED["Marlin's weights"], second=2, limit=64))
-    assert found.why == "The conversion alone takes 72 instructions; the limit is 64."
+    assert found.why == "The conversion alone needs 72 instructions; the limit is 64."
 
 
 @pytest.mark.parametrize("width", [4, 8, 16])
@@ -154,7 +154,7 @@ def test_rows_of_36_bytes_take_32_bit_loads() -> None:
     found = answer_request(DeliveryRequest(instruction=mma, source="rows", pitch_bytes=36))
     assert [step.says for step in found.steps] == ["ld.b32"] and found.count == 4
     refused = answer_request(DeliveryRequest(instruction=mma, source="rows", pitch_bytes=36, moves="ldmatrix"))
-    assert not refused.found and "ldmatrix needs runs of 4 elements; aligned runs here have 1." in refused.why
+    assert not refused.found and "ldmatrix needs runs of 4 elements; the aligned runs have 1." in refused.why
 
 
 # against exhaustive search, and by chance ---------------------------------------------------------------------------

@@ -48,7 +48,7 @@ def test_the_page_shows_the_bits_the_registers_and_the_code(client: Client) -> N
     assert "5 instructions per warp" in page and "▸n0" in page and "0x7531" in page
     assert "executed on an NVIDIA H100 80GB HBM3 on 2026-11-27, 49 of 49" in page
     kept = client.get("/deliver", params={**FP8_V, "renumber": "none", "moves": "ldmatrix.trans shfl"}).text
-    assert "No program of the allowed loads and moves does it" in kept and 'class="verdict bad"' in kept
+    assert "The allowed loads and moves cannot deliver the operand" in kept and 'class="verdict bad"' in kept
     wrong = client.get("/deliver", params={**FP8_V, "moves": "wgmma"})
     assert wrong.status_code == 422 and "The page shows an example." in wrong.text
 

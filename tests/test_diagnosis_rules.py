@@ -61,8 +61,8 @@ def test_the_start_of_another_step_is_another_slice(wanted: int, given: int) -> 
 @pytest.mark.parametrize(
     ("moved", "ways"),
     [
-        (64, ("scales it again", "elements of 4 bytes", "takes 32 of K")),  # 16 · 4 bytes, 2 · 32 bytes
-        (16, ("elements (16) in place of bytes", "elements of 1 byte", "takes 8 of K")),
+        (64, ("scales it again", "elements of 4 bytes", "with K = 32")),  # 16 · 4 bytes, 2 · 32 bytes
+        (16, ("elements (16) instead of bytes", "elements of 1 byte", "with K = 8")),
     ],
 )
 def test_a_step_with_several_explanations_has_all_of_them(moved: int, ways: tuple[str, ...]) -> None:

@@ -153,7 +153,7 @@ def test_a_stored_tile_is_found_again(spec: dict[str, Any]) -> None:
     stored, (one,) = storage(spec, 16, "K"), told.layouts
     mn, k = np.arange(64)[:, None], np.arange(64)[None, :]
     np.testing.assert_array_equal(one.fit.stored.address(mn, k), stored.address(mn, k))
-    assert one.fit.is_whole and one.fit.stored.spec["kind"] in (spec["kind"], "canonical")
+    assert one.fit.is_complete and one.fit.stored.spec["kind"] in (spec["kind"], "canonical")
     assert told.where.by == "layout"
     np.testing.assert_array_equal(told.where.address, np.asarray(stored.address(mn, k))[:, 16:32])
     repair = one.diagnoses[0].fix

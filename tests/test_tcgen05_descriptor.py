@@ -197,7 +197,7 @@ def test_what_is_open_or_inferred_says_so() -> None:
     word = encode_descriptor(TCGEN05, {"start_address": 1024, "sbo_bytes": 1024}, "128B_base32B")
     assert "inferred" in find_uncertain_reads(word, k_major)[0].message
     assert not find_uncertain_reads(word, View(64, 8, 32, "MN", TCGEN05)) and not find_outside_reads(word, k_major)
-    with pytest.raises(LayoutError, match="which bytes that reads is not documented"):
+    with pytest.raises(LayoutError, match="which bytes are read then is not documented"):
         reads(word.replace(lbo_mode=1), k_major)
     assert "not documented" in find_warnings(word.replace(lbo_mode=1))[0].message
     with pytest.raises(LayoutError, match=r"32-bit elements is not read with swizzle 64B. Allowed: 128B_base32B"):

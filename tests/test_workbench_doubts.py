@@ -40,7 +40,10 @@ def test_a_tensor_map_that_the_driver_refuses_leads() -> None:
 
 @pytest.mark.parametrize(
     ("step", "says"),
-    [("k * 16", ("may be a count of elements (16)", "elements of 1 byte")), ("k * 64", ("elements of 4 bytes", "may"))],
+    [
+        ("k * 16", ("may be a number of elements (16)", "elements of 1 byte")),
+        ("k * 64", ("elements of 4 bytes", "may")),
+    ],
 )
 def test_a_step_that_several_mistakes_explain_is_not_put_down_to_one(step: str, says: tuple[str, ...]) -> None:
     detail = build_bench(replace_all(("sA + k * 32", f"sA + {step}"))).detail
@@ -58,7 +61,7 @@ def test_what_is_said_of_a_step_and_of_fields_holds() -> None:
     )
     assert "SBO must be 1024 bytes; LBO is not read here" in swapped.detail
     tma = build_bench(replace_all(("(uint64_t)1 << 62", "(uint64_t)3 << 62")))
-    assert "The field [63:62] holds 3" in tma.detail
+    assert "The field [63:62] is 3" in tma.detail
 
 
 def test_a_stated_alignment_is_used_and_doubted() -> None:

@@ -1,4 +1,4 @@
-"""Other storages of the same tile: those that a program may have intended, or that a descriptor was built for."""
+"""List other storages of the same tile that the program may have intended, or for which the descriptor was built."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Spec = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class AlternativeStorage:
-    """A storage that differs from the actual one in one respect; code: the mistake of a program that assumes it."""
+    """A storage with one difference from the actual one; code: the mistake of a program that assumes it."""
 
     code: str
     spec: Spec
@@ -34,7 +34,7 @@ class AlternativeStorage:
 
 
 def _try_storage(code: str, spec: Spec, view: View, description: str) -> Iterator[AlternativeStorage]:
-    """Yield the storage, unless its fields are not legal."""
+    """Yield the storage if its fields are legal."""
     try:
         yield AlternativeStorage(code, spec, storage(spec, view.bits, view.major, view.form), description)
     except LayoutError:
@@ -42,12 +42,12 @@ def _try_storage(code: str, spec: Spec, view: View, description: str) -> Iterato
 
 
 def get_tile_bits(view: View) -> int:
-    """Return the element bits of a tile for an operand: single bits are packed in bytes."""
+    """Return the element bits of an operand's tile; single bits are packed into bytes."""
     return max(view.bits, min(bits for bits in view.form.element_bits if bits > 1))
 
 
 def list_misread_storages(stored: Storage, view: View) -> Iterator[AlternativeStorage]:
-    """Yield the tile with another order of atoms, or as large as what one instruction reads."""
+    """Yield the tile with the other order of atoms, or with the size that one instruction reads."""
     spec = stored.spec
     tile = stored.tile
     if tile:
@@ -58,12 +58,12 @@ def list_misread_storages(stored: Storage, view: View) -> Iterator[AlternativeSt
             "atom_order",
             {**full_spec, "order": other},
             view,
-            f"atoms laid {words[other]}; this tile lays them {words[tile.order]}",
+            f"atoms ordered {words[other]}; in this tile they are ordered {words[tile.order]}",
         )
         sizes_read = (("mn", view.rows, tile.mn, "rows"), ("k", view.k, tile.k, "of K"))
         for (name, reads_, has, unit), atom in zip(sizes_read, tile.atom, strict=True):
             if round_up(reads_, atom) < has and tile.order == name:
-                description = f"{reads_} {unit}, which is what one instruction reads; the tile has {has}"
+                description = f"{reads_} {unit}, as many as one instruction reads; the tile has {has}"
                 yield from _try_storage(
                     "panel_stride_from_instruction", {**full_spec, name: round_up(reads_, atom)}, view, description
                 )
@@ -72,14 +72,14 @@ def list_misread_storages(stored: Storage, view: View) -> Iterator[AlternativeSt
         panel = round_up(lines, 8) // 8 * stored.get_number("outer8_stride")
         if panel < stored.get_number("inner_stride"):
             description = (
-                f"panels of {lines} lines, which is what one instruction reads; the tile's panels are"
+                f"panels of {lines} lines, as many as one instruction reads; the tile's panels are"
                 f" {stored.get_number('inner_stride')} bytes apart"
             )
             yield from _try_storage("panel_stride_from_instruction", {**spec, "inner_stride": panel}, view, description)
 
 
 def list_restored_storages(stored: Storage, view: View, mode: Mode) -> Iterator[AlternativeStorage]:
-    """Yield the same tile with other swizzle modes and without padding, those of `mode` first."""
+    """Yield the tile with other swizzle modes and without padding, `mode` first."""
     spec = stored.spec
     kind = spec.get("kind")
     stored_mode = stored.mode.name
@@ -101,7 +101,7 @@ def list_restored_storages(stored: Storage, view: View, mode: Mode) -> Iterator[
 
 
 def _rewiden_storage(stored: Storage, view: View, ranked: list[Mode]) -> Iterator[AlternativeStorage]:
-    """Yield the same rows or panels with the width of another mode."""
+    """Yield the tile with rows or panels of another mode's width."""
     spec = stored.spec
     rows = spec["kind"] == "rows"
     stored_mode = stored.get_number("pitch_bytes" if rows else "width_bytes")
@@ -120,7 +120,7 @@ def _rewiden_storage(stored: Storage, view: View, ranked: list[Mode]) -> Iterato
             for scaled in (
                 ("outer8_stride", "inner_stride"),
                 ("inner_stride",),
-            ):  # panels one after the other, and side by side
+            ):  # consecutive panels, and panels side by side
                 strides = {n: stored.get_number(n) * width // stored_mode for n in scaled}
                 yield from _try_storage(
                     "stored_swizzle", {**new, **strides}, view, f"panels {width} bytes wide, swizzle {name}"
@@ -129,7 +129,7 @@ def _rewiden_storage(stored: Storage, view: View, ranked: list[Mode]) -> Iterato
 
 
 def _swap_cute_swizzles(stored: Storage, view: View, ranked: list[Mode]) -> Iterator[AlternativeStorage]:
-    """Yield the CuTe layout with the XOR of each mode in place of its own."""
+    """Yield the CuTe layout with the XOR of each other mode."""
     spec = stored.spec
     body = str(spec["layout"])
     plain = (
@@ -146,9 +146,9 @@ def _swap_cute_swizzles(stored: Storage, view: View, ranked: list[Mode]) -> Iter
 def list_canonical_tiles(
     stored: Storage, view: View, mode: Mode, descriptor: Descriptor | None = None
 ) -> Iterator[AlternativeStorage]:
-    """Yield canonical tiles of a mode with as many elements.
+    """Yield canonical tiles of a mode with the same number of elements.
 
-    With `descriptor`, also those of sizes from its strides.
+    With `descriptor`, also tiles with sizes derived from its strides.
     """
     atom = mode.get_atom_size(view.bits, view.major)
     mn, k = stored.mn or view.rows, stored.k or (stored.pitch_bytes or 0) * 8 // view.bits or view.k
@@ -180,7 +180,7 @@ def list_canonical_tiles(
 
 
 def list_tile_sizes(descriptor: Descriptor, view: View, atom: tuple[int, int], order: str) -> Iterator[tuple[int, int]]:
-    """Yield extents (mn, k) that a tile of this order may have, from the stride that spans its first dimension."""
+    """Yield possible extents (mn, k) of a tile of this order, from the stride that spans its first dimension."""
     pattern = descriptor.mode.count_atom_bytes(view.major)
     rows, deep = round_up(view.rows, atom[0]), round_up(view.k, atom[1])
     swapped = view.major == "K" or descriptor.mode.chunks == 1

@@ -1,4 +1,4 @@
-"""A wrong descriptor to be explained: the given word, the right one, and the fields that the hardware reads."""
+"""Define a wrong descriptor to explain: the program's word, the right word, and the fields that the hardware reads."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ NAMES = {f.name: f.phrase for row in ROWS for f in row.fields}
 
 
 def get_amounts(descriptor: Descriptor) -> dict[str, int]:
-    """Return the value of every field of a descriptor, in bytes if it holds bytes."""
+    """Return the value of every field of a descriptor, in bytes for addresses and strides."""
     return {f.name: f.get(descriptor.word) * f.unit for f in descriptor.format.fields}
 
 
 def pack_word(values: Amounts, form: DescriptorFormat) -> int:
-    """Return the word with these amounts, each divided by its unit and truncated to its field's width."""
+    """Return the word with these amounts, each divided by its field's unit and truncated to its width."""
     return sum(f.truncate(values[f.name]) << f.low for f in form.fields)
 
 
@@ -43,8 +43,8 @@ def count_bytes(elements: int, view: View) -> int:
 class Diagnosis:
     """One named cause of a mismatch.
 
-    fix: the descriptor that reads the data, None if none does; changes: field → (given, needed), encoded; storage: the
-    storage that the descriptor would read, as in POST /descriptors/verify, None if the data is not at fault.
+    fix: the descriptor that reads the data, None if there is none; changes: field → (actual, needed), encoded; storage:
+    the storage that the descriptor would read, as in POST /descriptors/verify, None if the data is not at fault.
     """
 
     code: str
@@ -58,8 +58,8 @@ class Diagnosis:
 class FieldSlip:
     """Wrong amounts in some fields.
 
-    cost: the evidence needed; rarer and vaguer causes cost more. implied: further given amounts that the slip explains,
-    read or not. copied: the amount is the given field itself, so that no packing of it can be a second mistake.
+    cost: higher for rarer and vaguer causes. implied: further amounts of the word that the slip explains, read or not.
+    copied: the amount was copied from the field itself, so no packing of it can be a second mistake.
     """
 
     code: str
@@ -72,13 +72,13 @@ class FieldSlip:
 
 @dataclass(frozen=True, kw_only=True)
 class DiagnosisCase:
-    """One descriptor to be explained.
+    """One descriptor to explain.
 
-    given: the program's descriptor; right: one that reads the slice at (mn, k) of `stored` and equals `given` in all
-    bits that are not read; computed: the word is an expression that was evaluated, so that no shift lost bits.
+    actual: the program's descriptor; right: the one that reads the slice at (mn, k) of `stored` and equals `actual` in
+    all bits that are not read; computed: the word is an expression that was evaluated, so no shift lost bits.
     """
 
-    given: Descriptor
+    actual: Descriptor
     right: Descriptor
     view: View
     stored: Storage
@@ -90,7 +90,7 @@ class DiagnosisCase:
     @property
     def form(self) -> DescriptorFormat:
         """The format of both descriptors."""
-        return self.given.format
+        return self.actual.format
 
     @cached_property
     def right_amounts(self) -> dict[str, int]:
@@ -98,9 +98,9 @@ class DiagnosisCase:
         return get_amounts(self.right)
 
     @cached_property
-    def given_amounts(self) -> dict[str, int]:
-        """The amounts of the given descriptor."""
-        return get_amounts(self.given)
+    def actual_amounts(self) -> dict[str, int]:
+        """The amounts of the program's descriptor."""
+        return get_amounts(self.actual)
 
     @property
     def mode(self) -> Mode:
@@ -109,7 +109,7 @@ class DiagnosisCase:
 
     @cached_property
     def unread_bits(self) -> int:
-        """The mask of bits that the hardware does not read: they are no evidence."""
+        """The mask of bits that the hardware does not read, which are no evidence."""
         unread = find_inert_fields(self.right, self.view)
         mask = sum(f.most << f.low for f in self.form.fields if f.name in unread)
         return mask | (BASE_OFFSET.most & ~(self.mode.chunks - 1)) << BASE_OFFSET.low
@@ -121,23 +121,23 @@ class DiagnosisCase:
 
     @cached_property
     def wrong_fields(self) -> frozenset[str]:
-        """The fields that are read and whose given value is not the right one."""
-        wrong = (self.given.word ^ self.right.word) & ~self.unread_bits
+        """The fields that are read and differ from the right descriptor."""
+        wrong = (self.actual.word ^ self.right.word) & ~self.unread_bits
         return frozenset(f.name for f in self.form.fields if f.get(wrong))
 
     @cached_property
     def stray_bits(self) -> int:
-        """The given word's set bits that belong to no field."""
-        return self.given.reserved
+        """The set bits of the program's word outside all fields."""
+        return self.actual.reserved
 
-    def matches_given(self, word: int, free: int = 0) -> bool:
-        """Return whether a word equals the given one in every bit outside `free`."""
-        return not (word ^ self.given.word) & WORD & ~free
+    def matches_actual(self, word: int, free: int = 0) -> bool:
+        """Return whether a word equals the program's word in every bit outside `free`."""
+        return not (word ^ self.actual.word) & WORD & ~free
 
     def has_same_field(self, name: str, amount: int) -> bool:
-        """Return whether an amount has the given word's encoding in a field."""
+        """Return whether an amount has the same encoding in a field as the program's word."""
         f = self.form.get_field(name)
-        return not (amount // f.unit ^ f.get(self.given.word)) & f.most
+        return not (amount // f.unit ^ f.get(self.actual.word)) & f.most
 
     def get_start(self, mn: int, k: int) -> int:
         """Return the start address of the right descriptor for another slice of the same tile."""
@@ -149,7 +149,7 @@ class DiagnosisCase:
 
     @cached_property
     def extents(self) -> tuple[int, int]:
-        """The extents (mn, k) of the stored tile; a few slices beyond the given one if the storage is unbounded."""
+        """The extents (mn, k) of the stored tile; a few slices beyond (mn, k) if the storage is unbounded."""
         mn, k = self.mn + 4 * self.view.rows, self.k + 4 * self.view.k
         pitch = self.stored.pitch_bytes
         if pitch and self.stored.spec.get("inner", self.view.major) == "K":
@@ -165,7 +165,8 @@ class DiagnosisCase:
     def slices(self) -> dict[int, tuple[int, int]]:
         """Start address → (mn, k) of every slice of the tile at which a descriptor can begin.
 
-        Along K these are multiples of the instruction's K in a swizzled K-major tile, and of a core matrix elsewhere.
+        Along K they are multiples of the instruction's K in a swizzled K-major tile, and of a core matrix in other
+        tiles.
         """
         mn_most, k_most = self.extents
         per = self.view.k if self.mode.chunks > 1 else self.view.per
@@ -178,14 +179,14 @@ class DiagnosisCase:
             slices.setdefault(int(start), (int(mn[i]), int(k[j])))
         return slices
 
-    def is_whole_slice(self, start: int) -> bool:
-        """Return whether a start is that of a slice which a loop over whole instructions reaches."""
+    def is_loop_slice(self, start: int) -> bool:
+        """Return whether a start is that of a slice which a loop over instructions reaches."""
         origin = self.slices.get(start)
         return origin is not None and (origin[0] - self.mn) % self.view.rows == 0 and origin[1] % self.view.k == 0
 
     @cached_property
     def edge(self) -> int:
-        """The contiguous bytes along K in a row of the tile, at most up to the slice's K."""
+        """The contiguous bytes along K in a row of the tile, at most the slice's K."""
         first, step = self.get_start(self.mn, 0), self.view.k
         steps = range(step, self.k + 1, step)
         reached = (k for k in steps if self.get_start(self.mn, k) - first != count_bytes(k, self.view))
@@ -193,7 +194,7 @@ class DiagnosisCase:
 
     @cached_property
     def line_bytes(self) -> int:
-        """The bytes from one line to the next: rows of M or N if K is contiguous, else values of K."""
+        """The line pitch in bytes; lines are rows of M or N if K is contiguous, else values of K."""
         first = self.get_start(0, 0)
         return (self.get_start(1, 0) if self.view.major == "K" else self.get_start(0, 1)) - first
 
@@ -203,7 +204,7 @@ def format_bytes(amount: int) -> str:
 
 
 def list_field_names(names: Mapping[str, object] | frozenset[str] | tuple[str, ...]) -> str:
-    """Format field names for a sentence, in the order of the word."""
+    """Return field names as a list in words, in the order of the descriptor."""
     return join_words([NAMES[name] for name in NAMES if name in names])
 
 

@@ -1,7 +1,8 @@
-"""The descriptor that CuTe makes of a tile's layout: make_gmma_desc of wgmma, make_umma_desc of tcgen05.mma.
+"""Make a descriptor from a tile's layout as CuTe does: make_gmma_desc (wgmma), make_umma_desc (tcgen05.mma).
 
 CUTLASS 4.7, cute/atom/mma_traits_sm90_gmma.hpp and cute/arch/mma_sm100_desc.hpp. Both take the layout in units of 16
-bytes, divide it by the atom of its swizzle, and read SBO and LBO off its strides; what is not canonical is refused.
+bytes, divide it by the atom of its swizzle, and take SBO and LBO from its strides; a layout that is not canonical is
+rejected.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ _CHUNK_BITS = 128
 
 
 def make_cute_descriptor(layout: CuteLayout, major: str, bits: int, form: DescriptorFormat) -> Descriptor:
-    """Return the descriptor that CuTe makes of the tile of one instruction, (M or N, K) in elements, from byte 0 on.
+    """Return the descriptor that CuTe makes for one instruction's tile, (M or N, K) in elements, at byte 0.
 
-    LayoutError `not_canonical` if CuTe refuses the layout for this major.
+    Raises LayoutError `not_canonical` if CuTe rejects the layout for this major.
 
     >>> from lanescope.cute.text import parse_layout
     >>> from lanescope.ptx.table.descriptors import WGMMA
@@ -38,14 +39,16 @@ def make_cute_descriptor(layout: CuteLayout, major: str, bits: int, form: Descri
 
 
 def _find_mode(layout: CuteLayout, form: DescriptorFormat) -> Mode:
-    """Return the mode of the swizzle on the pointer."""
+    """Return the mode of the pointer's swizzle."""
     if layout.swizzle is None:
         return get_mode("none")
-    mode = next((one for one in form.codes if one.swizzle() == layout.swizzle), None)
+    mode = next((candidate for candidate in form.codes if candidate.swizzle() == layout.swizzle), None)
     if mode is None:
         raise _refuse(f"{layout.swizzle} is not a swizzle mode of {form.name}.")
     if layout.unit_bits is None:
-        raise _refuse(f"{layout.swizzle} changes indices of elements, not addresses: it is not on a pointer.")
+        raise _refuse(
+            f"{layout.swizzle} applies to element indices, not to addresses, because the layout has no pointer."
+        )
     return mode
 
 
@@ -58,7 +61,7 @@ def _count_chunks(layout: CuteLayout, bits: int) -> CuteLayout:
 
 
 def _divide(chunks: CuteLayout, first: int, second: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return the strides of ((first, rest), (second, rest)), where each of them is one mode."""
+    """Return the strides of ((first, rest), (second, rest)); each of the four must be a single mode."""
     try:
         canonical = algebra.logical_divide(chunks, (first, second))
     except LayoutError as error:
@@ -95,7 +98,7 @@ def _read_k_major(chunks: CuteLayout, mode: Mode) -> tuple[int, int]:
 
 
 def _read_mn_major(chunks: CuteLayout, mode: Mode, bits: int) -> tuple[int, int]:
-    """Return LBO and SBO in units of 16 bytes. bits: of an element where K has to be that of one wgmma, else 0."""
+    """Return LBO and SBO in units of 16 bytes. bits: element bits if K must be that of one wgmma, else 0."""
     columns = chunks.modes[1].size
     if bits and columns != 256 // bits:
         raise _refuse(f"along K it has {columns} elements, not {256 // bits}.")

@@ -1,8 +1,8 @@
-"""Explain why a descriptor does not read a tile: find the mistake that turns the right word into the given one.
+"""Explain why a descriptor does not read a tile: find the mistake that turns the right word into the program's word.
 
-Every known mistake is applied to the right word of this storage and slice. One that gives the program's word in every
-bit that is read is the cause; else two mistakes together; else each wrong field is explained by itself. If no
-descriptor reads the data as stored, the explanation starts from the word: which storage would it read?
+Every known mistake is applied to the right word of this storage and slice. The cause is a mistake that gives the
+program's word in every bit that is read, else two mistakes together, else a mistake for each wrong field. If no
+descriptor reads the data as stored, the explanation is the storage that the word would read.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from lanescope.ptx.table.descriptors import LBO, SBO
 from lanescope.shared.storage import Storage
 
 TOGETHER = 0.6  # extra cost of a second mistake
-# … if both concern the same field: two mistakes explain almost any value.
+# … if both concern the same field, because two mistakes explain almost any value.
 TWICE = {"start_address": 1.0, "lbo": 2.0, "sbo": 2.0, "swizzle": 2.0}
-LOW_GAPS = 0b11 << 14 | 0b11 << 30  # bits above the start and LBO, into which an amount that is too large overflows
-LEFT_OVER = 4.0  # cost of a field that no known mistake explains
+LOW_GAPS = 0b11 << 14 | 0b11 << 30  # bits above the start and LBO, into which too large amounts overflow
+LEFT_OVER = 4.0  # cost of a field without a known mistake
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Causes that together give exactly the program's word, and their cost."""
+    """Causes that together give the program's word, and their cost."""
 
     cost: float
     causes: tuple[FieldSlip | PackingMistake, ...]
@@ -51,7 +51,7 @@ class Explanation:
 def diagnose_mismatch(
     descriptor: Descriptor, view: View, stored: Storage, *, mn: int, k: int, expected: Addresses, computed: bool = False
 ) -> list[Diagnosis]:
-    """Return the causes of a mismatch, the likeliest first. computed: see DiagnosisCase."""
+    """Return the causes of a mismatch, the likeliest first. `computed` is described in DiagnosisCase."""
     by_address = stored.swizzle_by == "address" and stored.mode.chunks > 1
     possible = find_repairs(expected, view, descriptor, by_address)
     if not possible:
@@ -59,7 +59,7 @@ def diagnose_mismatch(
     rights = [d for d in possible if d.mode is stored.mode] or possible[:1]
     cases = [
         DiagnosisCase(
-            given=descriptor, right=right, view=view, stored=stored, mn=mn, k=k, expected=expected, computed=computed
+            actual=descriptor, right=right, view=view, stored=stored, mn=mn, k=k, expected=expected, computed=computed
         )
         for right in rights
     ]
@@ -84,7 +84,7 @@ def diagnose_mismatch(
 def _find_likeliest(
     cases: list[DiagnosisCase], begin: int | None
 ) -> tuple[DiagnosisCase, tuple[FieldSlip | PackingMistake, ...]]:
-    """Return the case with the cheapest explanation, and its causes; a start that is not `begin` costs more."""
+    """Return the case with the cheapest explanation, and its causes; a start other than `begin` costs more."""
 
     def cost(judged: tuple[DiagnosisCase, Explanation]) -> float:
         case, explained = judged
@@ -95,7 +95,7 @@ def _find_likeliest(
 
 
 def _repair_word(case: DiagnosisCase, causes: tuple[FieldSlip | PackingMistake, ...]) -> Descriptor:
-    """Return the right descriptor; if a mistake spoiled more than its field, unread fields get their usual values."""
+    """Return the right descriptor; if a mistake also affected unread fields, they get their usual values."""
     packed = any(isinstance(cause, PackingMistake) for cause in causes)
     beyond = any(set(slip.implied) - set(slip.amounts) for slip in causes if isinstance(slip, FieldSlip))
     spoiled = packed or beyond or len(case.wrong_fields) > 1
@@ -104,7 +104,9 @@ def _repair_word(case: DiagnosisCase, causes: tuple[FieldSlip | PackingMistake, 
 
 
 def _find_data_start(stored: Storage, mn: int, k: int) -> int | None:
-    """Return the address before the XOR of a slice that is swizzled from the tile's start; None for other data."""
+    """Return the address before the XOR of a slice that is swizzled relative to the tile's start; None for other
+    data.
+    """
     if not stored.placed or stored.swizzle_by == "address":
         return None
     return stored.base + int(stored.placed.before(mn, k, 0)) // 8
@@ -113,7 +115,7 @@ def _find_data_start(stored: Storage, mn: int, k: int) -> int | None:
 def clean_word(right: Descriptor, view: View, keep: bool = True) -> Descriptor:
     """Return a descriptor whose unread fields have their usual values.
 
-    keep: leave an LBO or SBO that already has one.
+    keep: leave an LBO or SBO that already has a usual value.
     """
     unread, pattern = find_inert_fields(right, view), right.mode.pattern_bytes
     usual = {"lbo": LBO.encode(16), "sbo": SBO.encode(pattern), "base_offset": 0}
@@ -134,12 +136,12 @@ def _is_proven(causes: tuple[FieldSlip | PackingMistake, ...]) -> bool:
 
 
 def explain_case(case: DiagnosisCase) -> Explanation:
-    """Return the cheapest explanation that turns the right word into the given one; of equals the first."""
+    """Return the cheapest explanation that turns the right word into the program's word."""
     slips = list_slips(case)
     best = min([_cover_fields(case, slips), *_explain_packings(case)], key=lambda e: e.cost)
     tried: set[tuple[tuple[str, int], ...]] = set()
     for slip in slips:
-        if slip.cost + TOGETHER + LEAST_COST > best.cost:  # no packing makes it the cheapest
+        if slip.cost + TOGETHER + LEAST_COST > best.cost:  # no packing mistake is cheaper
             continue
         values = {**case.right_amounts, **slip.amounts, **slip.implied}
         key = tuple(sorted(values.items()))
@@ -152,7 +154,7 @@ def explain_case(case: DiagnosisCase) -> Explanation:
 
 
 def _cover_fields(case: DiagnosisCase, slips: list[FieldSlip]) -> Explanation:
-    """Return slips of disjoint fields that cover every wrong field; a field that none explains gets a generic one."""
+    """Return slips of disjoint fields that cover every wrong field; a field without a known slip gets a generic one."""
     fitting = [
         s
         for s in slips
@@ -187,18 +189,18 @@ def _cover_fields(case: DiagnosisCase, slips: list[FieldSlip]) -> Explanation:
 def _explain_packings(case: DiagnosisCase) -> Iterator[Explanation]:
     """Yield explanations by one packing mistake, alone or with exchanged or dropped halves."""
     for packing in [*_list_packings(case, case.right_amounts), *pack_unshifted_additions(case)]:
-        if case.matches_given(packing.word, packing.free):
+        if case.matches_actual(packing.word, packing.free):
             yield Explanation(packing.cost, (packing,))
-        if packing.fields:  # and then the word's halves exchanged, or its high half dropped
+        if packing.fields:  # then the word's halves exchanged, or its high half dropped
             for exchanged in (exchange_halves(case, packing.word), *drop_high_word(packing.word)):
-                if case.matches_given(exchanged.word, exchanged.free):
+                if case.matches_actual(exchanged.word, exchanged.free):
                     yield Explanation(exchanged.cost + packing.cost + TOGETHER, (exchanged, packing))
 
 
 def _explain_packings_with_slip(case: DiagnosisCase, slip: FieldSlip, values: Amounts) -> Iterator[Explanation]:
-    """Yield explanations by one packing mistake of amounts of which a slip has changed some."""
+    """Yield explanations by one packing mistake of amounts that a slip has changed."""
     for packing in _list_packings(case, values, frozenset(slip.implied)):
-        if case.matches_given(packing.word, packing.free):
+        if case.matches_actual(packing.word, packing.free):
             yield Explanation(packing.cost + slip.cost + TOGETHER + _get_stacking_cost(packing, slip), (packing, slip))
 
 
@@ -220,10 +222,10 @@ def _list_packings(
             "Bits of a generic 64-bit pointer reach into LBO, SBO and the bits between them. Convert the pointer with"
             f" __cvta_generic_to_shared, mask it with 0x{case.form.window_bytes - 1:X}, then shift it right by 4."
         )
-        yield PackingMistake("generic_pointer", message, case.given.word, fields=frozenset(("lbo", "sbo")))
+        yield PackingMistake("generic_pointer", message, case.actual.word, fields=frozenset(("lbo", "sbo")))
     packed = list(list_packings(case, values, also))
     yield from packed
-    lowest = find_sign_extension(case.given.word)
+    lowest = find_sign_extension(case.actual.word)
     if lowest is None:
         return
     message = (
@@ -231,71 +233,71 @@ def _list_packings(
         "Use unsigned types: cast each part to uint64_t before it is shifted and combined."
     )
     low = (1 << lowest) - 1
-    for other, cost in ((word, 0.85), *((p.word, 1.5) for p in packed), (case.given.word, 3.0)):
-        if not (case.given.word ^ other) & low & ~case.unread_bits:
-            yield PackingMistake("sign_extended", message, case.given.word, cost)
+    for other, cost in ((word, 0.85), *((p.word, 1.5) for p in packed), (case.actual.word, 3.0)):
+        if not (case.actual.word ^ other) & low & ~case.unread_bits:
+            yield PackingMistake("sign_extended", message, case.actual.word, cost)
             return
 
 
 def _explain_leftover_field(case: DiagnosisCase, name: str, remaining: frozenset[str]) -> Iterator[FieldSlip]:
-    """Yield slips for a field that no known mistake explains, and for overlapping core matrices."""
-    given, needed = case.given_amounts[name], case.right_amounts[name]
+    """Yield slips for a field without a known mistake, and for overlapping core matrices."""
+    actual, needed = case.actual_amounts[name], case.right_amounts[name]
     if name in ("lbo", "sbo"):
         yield from _overlap_left_over(case, remaining)
         yield _stride_left_over(case, name)
     elif name == "start_address":
-        step = given - needed
+        step = actual - needed
         much = "one 16-byte chunk" if abs(step) == 16 else format_bytes(abs(step))
         message = (
             f"The start is {much} {'past' if step > 0 else 'before'} the slice's first byte: it must be {needed:#x},"
-            f" not {given:#x}."
+            f" not {actual:#x}."
         )
-        yield FieldSlip("start_wrong", message, {name: given}, LEFT_OVER)
+        yield FieldSlip("start_wrong", message, {name: actual}, LEFT_OVER)
     else:
-        yield FieldSlip(f"{name}_wrong", f"{NAMES[name]} is {given}; it must be {needed}.", {name: given}, LEFT_OVER)
+        yield FieldSlip(f"{name}_wrong", f"{NAMES[name]} is {actual}; it must be {needed}.", {name: actual}, LEFT_OVER)
 
 
 def _overlap_left_over(case: DiagnosisCase, remaining: frozenset[str]) -> Iterator[FieldSlip]:
-    """Yield a slip for strides so small that core matrices overlap: some byte is read twice."""
+    """Yield a slip for strides so small that core matrices overlap and bytes are read twice."""
     both = {
-        name: case.given_amounts[name] for name in case.wrong_fields if name in ("lbo", "sbo") and name in remaining
+        name: case.actual_amounts[name] for name in case.wrong_fields if name in ("lbo", "sbo") and name in remaining
     }
-    if case.given.mode.chunks > 1 or max(both.values()) >= 128:
+    if case.actual.mode.chunks > 1 or max(both.values()) >= 128:
         return
-    if len(np.unique(reads(case.given, case.view))) < case.expected.size:
+    if len(np.unique(reads(case.actual, case.view))) < case.expected.size:
         message = (
-            f"LBO {case.given_amounts['lbo']} and SBO {case.given_amounts['sbo']} make core matrices overlap: each"
-            " takes 128 bytes of its own. Here"
+            f"LBO {case.actual_amounts['lbo']} and SBO {case.actual_amounts['sbo']} make core matrices overlap; each"
+            " needs 128 separate bytes. Here"
             f" {describe_required_strides(case, case.right_amounts['lbo'], case.right_amounts['sbo'])}."
         )
         yield FieldSlip("overlapping_core_matrices", message, both, LEFT_OVER - 0.5 if len(both) == 1 else 2.0)
 
 
 def _stride_left_over(case: DiagnosisCase, name: str) -> FieldSlip:
-    """Return the slip of an LBO or SBO that is wrong for an unknown reason."""
-    given, needed = case.given_amounts[name], case.right_amounts[name]
+    """Return the slip for an LBO or SBO that is wrong for an unknown reason."""
+    actual, needed = case.actual_amounts[name], case.right_amounts[name]
     turned = case.view.major == "MN" and case.mode.chunks > 1
     panel = turned and name == "lbo"
-    code = "panel_stride_wrong" if panel and given and given % case.mode.pattern_bytes == 0 else "stride_wrong"
+    code = "panel_stride_wrong" if panel and actual and actual % case.mode.pattern_bytes == 0 else "stride_wrong"
     way = "along K" if turned == (name == "sbo") else "along M/N"
     what = "atoms" if case.mode.chunks > 1 else "core matrices"
-    message = f"{NAMES[name]} is {format_bytes(given)}. The tile's {what} are {format_bytes(needed)} apart {way}."
-    return FieldSlip(code, message, {name: given}, LEFT_OVER)
+    message = f"{NAMES[name]} is {format_bytes(actual)}. The tile's {what} are {format_bytes(needed)} apart {way}."
+    return FieldSlip(code, message, {name: actual}, LEFT_OVER)
 
 
-# the same tile, stored otherwise --------------------------------------------------------------------------------------
+# the same tile in another storage -------------------------------------------------------------------------------------
 
 
 def _find_other_storage(case: DiagnosisCase) -> AlternativeStorage | None:
-    """Return an alternative storage that the given word reads exactly; None if there is none."""
-    for alternative in list_restored_storages(case.stored, case.view, case.given.mode):
-        if alternative.code in XOR_ALONE and is_read_exactly(case.given, case.view, alternative, case.mn, case.k):
+    """Return an alternative storage that the program's word reads exactly; None if there is none."""
+    for alternative in list_restored_storages(case.stored, case.view, case.actual.mode):
+        if alternative.code in XOR_ALONE and is_read_exactly(case.actual, case.view, alternative, case.mn, case.k):
             return alternative
     return None
 
 
 def _describe_other_storage(alternative: AlternativeStorage, case: DiagnosisCase) -> str:
-    given, mode = case.stored.mode, case.given.mode
+    stored_mode, mode = case.stored.mode, case.actual.mode
     if alternative.code == "stored_unswizzled":
         return (
             f"The data was stored without the XOR; the descriptor is that of the same tile with swizzle {mode.name}."
@@ -303,13 +305,14 @@ def _describe_other_storage(alternative: AlternativeStorage, case: DiagnosisCase
         )
     if case.stored.tile:
         message = (
-            f"The tile is stored with swizzle {given.name}; the descriptor is that of the same tile with {mode.name}."
+            f"The tile is stored with swizzle {stored_mode.name}; the descriptor is that of the same tile with"
+            f" {mode.name}."
         )
         return f"{message} Use the repaired descriptor, or {describe_storing(mode, True)}"
     rows = f"rows of {mode.width_bytes} bytes"
     message = (
-        f"The data is stored with swizzle {given.name} in rows of {given.width_bytes} bytes; the descriptor is right"
-        f" for {rows} with swizzle {mode.name}."
+        f"The data is stored with swizzle {stored_mode.name} in rows of {stored_mode.width_bytes} bytes; the"
+        f" descriptor is right for {rows} with swizzle {mode.name}."
     )
     return (
         f"{message} Use the repaired descriptor, or"

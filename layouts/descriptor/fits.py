@@ -1,4 +1,4 @@
-"""Find the canonical tiles that a descriptor reads, if the storage is not known."""
+"""Find the canonical tiles that a descriptor may read, for an unknown storage."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from lanescope.shared.storage import Storage, storage
 
 
 def find_fitting_tiles(descriptor: Descriptor, view: View) -> list[tuple[dict[str, Any], dict[str, int]]]:
-    """Return up to six canonical tiles of which a descriptor reads a slice, as (storage, slice), smallest first.
+    """Return up to six canonical tiles with a slice that the descriptor reads, as (storage, slice), the smallest first.
 
-    Tiles aligned to their swizzle pattern, as in CUTLASS; if there are none, those aligned to 128 bytes, as TMA
-    requires; else any.
+    Tiles aligned to their swizzle pattern (as in CUTLASS) are preferred, then tiles aligned to 128 bytes (as TMA
+    requires), then all others.
     """
     fits: list[tuple[dict[str, Any], dict[str, int]]] = []
     mode, address = descriptor.mode, reads(descriptor, view)

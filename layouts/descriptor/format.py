@@ -12,23 +12,23 @@ from lanescope.shared.swizzle import Mode
 
 @dataclass(frozen=True, slots=True)
 class DescriptorFormat:
-    """One format: its fields from bit 0 on, and swizzle mode → code in the field `coded`.
+    """A descriptor format: its fields from bit 0 on, and swizzle mode → code in the field `coded`.
 
-    constants    fields that have one value in every word of this format
+    constants    fields with a constant value in this format
     reader       the instruction that reads it
     by_idesc     whether an instruction descriptor gives sizes, types and majors
     transpose    what selects an MN-major operand, for sentences
     element_bits the element sizes that are read; narrow: other sizes → advice
     turned       element bits → the modes in which such elements may be MN-major
-    usual        whether a request without a format means this one
-    runs         whether hardware runs execute it; ignores: whether hardware ignores bits that belong to no field
+    usual        whether it is the default format of requests
+    runs         whether hardware runs execute it; ignores: whether hardware ignores bits outside the fields
     readers      element bits → an instruction that reads such a tile, with {n} for N, or the kind of one
     cutlass      the C++ type of a word, and the prefix of its members
     example      the word that a page opens with; documented: the word in the API's documentation ("": the same)
-    agrees       what its address model was compared with; notice: a remark for a pasted word
+    agrees       evidence for its address model; notice: a remark for a pasted word
     kept_clear   (low, high, advice) of reserved bits into which a field may overflow
-    target       the target it is read for, "" for any; block_bytes: the shared memory of a block there
-    open         fields that make the bytes read undocumented if they are not 0 → the reason
+    target       the target it applies to, "" for any; block_bytes: the shared memory of a block there
+    open         fields that make the read bytes undocumented if they are not 0 → the reason
 
     ValueError if fields overlap or a code does not fit.
     """
@@ -66,13 +66,13 @@ class DescriptorFormat:
         if max(self.codes.values()) > self.get_field(self.coded).most or len(set(self.codes.values())) < len(
             self.codes
         ):
-            raise ValueError(f"the codes of {self.name} do not fit their field, or two are the same")
+            raise ValueError(f"the codes of {self.name} do not fit their field, or two are equal")
 
     def __hash__(self) -> int:
         return hash(self.name)
 
     def get_field(self, name: str) -> BitField:
-        """Return a field by its name or its amount's; LayoutError lists the names."""
+        """Return a field by its name or the name of its amount. LayoutError lists the names."""
         for bits in self.fields:
             if name in (bits.name, bits.amount):
                 return bits
@@ -98,7 +98,7 @@ class DescriptorFormat:
         return self.get_field("start_address").mask + 1
 
     def matches_word(self, word: int) -> bool:
-        """Return whether a word has the format's constants and no reserved bit."""
+        """Return whether a word has the format's constants and no reserved bits set."""
         right = all(
             self.get_field(name).get(word) * self.get_field(name).unit == n for name, n in self.constants.items()
         )
@@ -110,11 +110,11 @@ class DescriptorFormat:
         return f"[{bits.high}:{bits.low}]"
 
     def get_field_name(self, bit: int) -> str:
-        """Return the name of the field that contains a bit, "" for a reserved one."""
+        """Return the name of the field that contains a bit, "" for a reserved bit."""
         return next((f.name for f in self.fields if f.low <= bit <= f.high), "")
 
     def allows_elements(self, bits: int, major: str, mode: Mode | None = None) -> bool:
-        """Return whether elements of a size can be read in this major, and in this mode if one is given."""
+        """Return whether elements of a size can be read in this major (and mode, unless None)."""
         if major == "K":
             return True
         return bits in self.turned and (mode is None or mode in self.turned[bits])

@@ -1,7 +1,7 @@
-"""Matrix descriptors: their 64 bits, and the bytes that they make the hardware read.
+"""Matrix descriptors: their 64 bits, and the bytes that the hardware reads through them.
 
 Fields: PTX ISA 9.1, 9.7.15.5.1.2.2. The address model reproduces all of 15,572 random descriptors measured on an H100
-(sm_90a, CUDA 13.0, 2026-11-21); tests/test_descriptor.py replays 500 of them. B of wgmma.sp takes 64 bytes of K,
+(sm_90a, CUDA 13.0, 2026-11-21); tests/test_descriptor.py replays 500 of them. B of wgmma.sp has 64 bytes of K,
 measured on an H200: with the 32B swizzle, whose atom is 32 bytes wide, LBO is the distance of the two atoms along K.
 `lanescope gpu verify` repeats the measurement.
 """
@@ -57,7 +57,7 @@ class Descriptor(NotebookObject):
             )
 
     def get_amount(self, name: str) -> int:
-        """Return the value of a field, in bytes if it holds bytes."""
+        """Return the value of a field, in bytes for addresses and strides."""
         field = self.format.get_field(name)
         return field.get(self.word) * field.unit
 
@@ -88,22 +88,22 @@ class Descriptor(NotebookObject):
 
     @property
     def reserved(self) -> int:
-        """The set bits that belong to no field."""
+        """The set bits outside all fields."""
         return self.word & self.format.reserved_mask
 
     @property
     def shared_end(self) -> int:
-        """The address where a block's shared memory ends, if it begins as on sm_90."""
+        """The end address of a block's shared memory, if it begins at the same address as on sm_90."""
         return SHARED_BEGIN + self.format.block_bytes
 
     @property
     def open_fields(self) -> tuple[str, ...]:
-        """The fields whose value makes the bytes read undocumented."""
+        """The fields whose value makes the read bytes undocumented."""
         return tuple(name for name in self.format.open if self.get_amount(name))
 
     @property
     def elsewhere(self) -> tuple[str, Descriptor] | None:
-        """(architecture, descriptor) on which the word has no reserved bit, if it has some here; else None."""
+        """(architecture, descriptor) for which no reserved bit of the word is set, if some are set here; else None."""
         found = find_variant_of_word(self.format, self.word)
         return (found[0], Descriptor(self.word, found[1])) if found else None
 
@@ -143,15 +143,15 @@ class Descriptor(NotebookObject):
 def encode_wgmma(
     start_address: int, lbo_bytes: int, sbo_bytes: int, base_offset: int = 0, swizzle: str = "none"
 ) -> Descriptor:
-    """Return a wgmma descriptor from byte amounts; LayoutError names the field that is misaligned or too large."""
+    """Return a wgmma descriptor from byte amounts. LayoutError names a misaligned or too large field."""
     named = {"start_address": start_address, "lbo_bytes": lbo_bytes, "sbo_bytes": sbo_bytes, "base_offset": base_offset}
     return encode_descriptor(WGMMA, named, swizzle)
 
 
 def encode_descriptor(form: DescriptorFormat, amounts: Mapping[str, int], swizzle: str = "none") -> Descriptor:
-    """Return a descriptor from amounts by name (`lbo_bytes` in bytes); LayoutError names a field that does not fit.
+    """Return a descriptor from amounts by name (`lbo_bytes` in bytes). LayoutError names an amount that does not fit.
 
-    The format's constants are added; a field that is not given is 0.
+    The format's constants are added; missing fields are 0.
     """
     word = 0
     for field in form.fields:
@@ -163,7 +163,7 @@ def encode_descriptor(form: DescriptorFormat, amounts: Mapping[str, int], swizzl
             raise LayoutError(
                 "bad_field",
                 f"{field.amount} {amount:#x} is outside the {field.mask.bit_length()}-bit shared window.",
-                "Give the shared-window address (__cvta_generic_to_shared), not a generic pointer."
+                "Use the shared-window address (__cvta_generic_to_shared), not a generic pointer."
                 + _name_wider_targets(form, amount),
                 field.amount,
             )
@@ -175,7 +175,7 @@ def encode_descriptor(form: DescriptorFormat, amounts: Mapping[str, int], swizzl
 
 
 def _name_wider_targets(form: DescriptorFormat, start: int) -> str:
-    """Return a hint that names the architectures on which the start fits, if no target was given; else ""."""
+    """Return a hint with the architectures on which the start fits, if the format has no target; else ""."""
     wider = [] if form.target else [on for on, row in list_variants(form).items() if start < row.window_bytes]
     return f" On {join_words(wider, 'or')} the window is larger: give the target." if wider else ""
 
@@ -198,7 +198,7 @@ class View:
     def choose_mode(self, code: int) -> Mode:
         """Return the swizzle mode of a code.
 
-        For mode none and reserved codes, 128B or the first that the operand allows.
+        For mode none and reserved codes this is 128B, or the first mode that the operand allows.
         """
         coded = [mode for mode, mode_code in self.form.codes.items() if mode_code == code]
         swizzled = [mode for mode in (*coded, get_mode("128B"), *self.form.codes) if mode.chunks > 1]
@@ -206,11 +206,11 @@ class View:
 
 
 def view(instruction: Instruction, operand: str, major: str) -> View:
-    """Return the view of a wgmma's operand; LayoutError for an instruction, operand or major without descriptor."""
+    """Return the view of a wgmma's operand. LayoutError for an instruction, operand or major without descriptor."""
     if not instruction.family.by_descriptor:
         raise LayoutError(
             "no_descriptor",
-            f"{instruction.ptx} reads no descriptor.",
+            f"{instruction.ptx} has no descriptor operand.",
             "Choose a wgmma.mma_async instruction.",
             "instruction",
         )
@@ -223,7 +223,10 @@ def view(instruction: Instruction, operand: str, major: str) -> View:
     bits = instruction.operand("a").element.bits
     if major == "MN" and bits != 16:
         raise LayoutError(
-            "bad_major", f"{instruction.types[operand]} is read K-major only.", "MN-major is for f16 and bf16.", "major"
+            "bad_major",
+            f"{instruction.types[operand]} is read K-major only.",
+            "Only f16 and bf16 can be MN-major.",
+            "major",
         )
     rows = instruction.sizes["m" if operand == "a" else "n"]
     a = instruction.operand("a")
@@ -234,23 +237,23 @@ def view(instruction: Instruction, operand: str, major: str) -> View:
 def reads(descriptor: Descriptor, view: View) -> Addresses:
     """Return the absolute shared-memory byte address of every element: int64 [rows, k], read-only.
 
-    LayoutError for a reserved swizzle code, and if the bytes read are not documented.
+    Raises LayoutError for a reserved swizzle code, and if the read bytes are not documented.
     """
     for name in descriptor.open_fields:
         field, why = descriptor.format.get_field(name), descriptor.format.open[name]
         raise LayoutError(
             f"open_{name}",
-            f"{why[0].upper()}{why[1:]}; which bytes that reads is not documented.",
+            f"{why[0].upper()}{why[1:]}; which bytes are read then is not documented.",
             f"Clear bit {field.low}{': LBO is an offset then' if field == LBO_MODE else ''}.",
             "descriptor",
         )
-    _ = descriptor.mode  # raises for a reserved code
+    _ = descriptor.mode  # raises LayoutError for a reserved code
     return _compute_addresses(descriptor.word, view, descriptor.format)
 
 
 @lru_cache(maxsize=16)
 def _compute_addresses(word: int, view: View, form: DescriptorFormat) -> Addresses:
-    """Return the addresses of `reads`, cached: a verdict needs them several times."""
+    """Return the addresses of `reads`, cached because a verdict needs them several times."""
     addresses: Addresses = compute_many_addresses(np.array([word], dtype=np.uint64), view, form)[0]
     addresses.flags.writeable = False
     return addresses
@@ -308,7 +311,7 @@ def compute_offset_before_swizzle(
 ) -> Any:
     """Return the byte offset of (r, k) from the start before the XOR; arguments broadcast.
 
-    deep: an MN-major atom's K.
+    deep: K of an MN-major atom.
     """
     if view.major == "K":
         chunk, inside = k // view.per, k % view.per * view.bits // 8
@@ -322,12 +325,12 @@ def compute_offset_before_swizzle(
 
 
 def find_inert_fields(descriptor: Descriptor, view: View) -> dict[str, str]:
-    """Return field → reason for the fields that this view does not read."""
+    """Map the fields that this view does not read to the reason."""
     return find_unread_fields(descriptor.mode, view)
 
 
 def find_unread_fields(mode: Mode, view: View) -> dict[str, str]:
-    """Return field → reason for the fields that a view does not read in any descriptor of a mode."""
+    """Map the fields that a view does not read in any descriptor of a mode to the reason."""
     unread = {}
     swizzled = mode.chunks > 1
     if view.major == "K" and swizzled and view.k <= view.per * mode.chunks:
@@ -337,7 +340,7 @@ def find_unread_fields(mode: Mode, view: View) -> dict[str, str]:
     if view.rows == (8 if view.major == "K" else view.per) and not (view.major == "MN" and swizzled):
         unread["sbo"] = "not read: the operand has only 8 rows"
     if not swizzled:
-        unread["base_offset"] = "not read: mode none XORs nothing"
+        unread["base_offset"] = "not read: mode none has no XOR"
     return unread
 
 

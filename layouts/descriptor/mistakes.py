@@ -1,5 +1,5 @@
-"""The known mistakes of programs that build a descriptor, each applied to the right one: strides, mode, base offset,
-and a tile mistaken for another.
+"""Apply the known mistakes of programs to the right descriptor: strides, mode, base offset, and a tile mistaken for
+another.
 
 A `FieldSlip` puts a wrong amount into one or more fields; layouts/descriptor/starts.py has those of the start.
 layouts/descriptor/diagnosis.py looks for the slips, and the packings of layouts/descriptor/packing.py, that give
@@ -31,7 +31,7 @@ from lanescope.ptx.table.descriptors import LBO, SBO, START, WGMMA
 
 
 def list_slips(case: DiagnosisCase) -> list[FieldSlip]:
-    """Return every known wrong amount for this storage and slice; the likelier of two equal ones first."""
+    """Return all slips for this storage and slice, the likelier of two equal ones first."""
     return [
         *_slip_constants(case),
         *_slip_exchange(case),
@@ -45,29 +45,27 @@ def list_slips(case: DiagnosisCase) -> list[FieldSlip]:
 
 
 NO_VERSION = (
-    "Bits 46 to 48 hold 0: this is wgmma's descriptor. tcgen05 needs version 1 there: add 1ull << 46. The modes"
+    "Bits 46 to 48 are 0: this is a wgmma descriptor. tcgen05 needs version 1 there: add 1ull << 46. The modes"
     " none, 32B, 64B and 128B have the same bits in both formats."
 )
 
 
 def _slip_constants(case: DiagnosisCase) -> Iterator[FieldSlip]:
-    """Yield a field that has one value in every word of the format: tcgen05's version, which a wgmma descriptor
-    lacks.
-    """
+    """Yield a wrong constant field: tcgen05's version, which a wgmma descriptor lacks."""
     for name, value in case.form.constants.items():
         yield FieldSlip("wgmma_format", NO_VERSION, {name: 0}, 0.7)
-        given = case.given_amounts[name]
-        if given not in (0, value):
+        actual = case.actual_amounts[name]
+        if actual not in (0, value):
             message = (
-                f"The version in {case.form.format_place(name)} is {given}; it is {value} in every tcgen05 descriptor."
+                f"The version in {case.form.format_place(name)} is {actual}; it is {value} in every tcgen05 descriptor."
             )
-            yield FieldSlip("version_wrong", message, {name: given}, 1.0, copied=True)
+            yield FieldSlip("version_wrong", message, {name: actual}, 1.0, copied=True)
 
 
 def _slip_exchange(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield LBO and SBO exchanged.
 
-    Where one of them is not read, only the value that programs conventionally write there proves it.
+    If one of them is not read, only its usual value proves the exchange.
     """
     needed, (mn, k), first = case.right_amounts, case.atom, case.get_start(0, 0)
     to_mn, to_k = case.get_start(mn, 0) - first, case.get_start(0, k) - first
@@ -85,7 +83,7 @@ def _slip_exchange(case: DiagnosisCase) -> Iterator[FieldSlip]:
 
 
 def describe_required_strides(case: DiagnosisCase, lbo_bytes: int, sbo_bytes: int) -> str:
-    """Return a clause with the required LBO and SBO, or that one of them is not read."""
+    """Return a clause with the required LBO and SBO, or with the information that one of them is not read."""
     if "lbo" not in case.read_fields:
         return f"SBO must be {format_bytes(sbo_bytes)}; LBO is not read here"
     if "sbo" not in case.read_fields:
@@ -107,12 +105,12 @@ def _slip_strides(case: DiagnosisCase) -> Iterator[FieldSlip]:
 
 
 def _name_lines(case: DiagnosisCase) -> str:
-    """Return the lines of which SBO steps over eight."""
+    """Return what the lines are, eight of which SBO steps over."""
     return "rows of M or N" if case.view.major == "K" or case.mode.chunks == 1 else "values of K"
 
 
 def _sbo_zero(case: DiagnosisCase) -> Iterator[FieldSlip]:
-    """Yield an SBO that was left out, or lost in a shift."""
+    """Yield an SBO that was omitted, or lost in a shift."""
     sbo = case.right_amounts["sbo"]
     lost = "" if case.computed else ": it was left out, or shifted by 32 as a 32-bit integer"
     message = (
@@ -123,7 +121,7 @@ def _sbo_zero(case: DiagnosisCase) -> Iterator[FieldSlip]:
 
 
 def _sbo_row_pitch(case: DiagnosisCase) -> Iterator[FieldSlip]:
-    """Yield an SBO that is the pitch of one row instead of eight."""
+    """Yield an SBO with the pitch of one row instead of eight."""
     sbo = case.right_amounts["sbo"]
     across = count_bytes(case.extents[case.view.major == "K"], case.view)
     for pitch, cost in ((case.line_bytes, 1.0), (case.stored.pitch_bytes, 1.0), (across, 1.4)):
@@ -152,13 +150,13 @@ def _sbo_other_width(case: DiagnosisCase) -> Iterator[FieldSlip]:
 
 
 def _lbo_usual(case: DiagnosisCase) -> Iterator[FieldSlip]:
-    """Yield an LBO left at the values it has in modes that do not read it."""
+    """Yield an LBO with its usual value in modes that do not read it."""
     needed = case.right_amounts["lbo"]
     way = "along M/N" if case.view.major == "MN" and case.mode.chunks > 1 else "along K"
     for value in (0, 16):
         if needed != value:
             message = (
-                f"LBO is {value}, the usual value where it is not read. Here it is the distance {way}:"
+                f"LBO is {value}, its usual value if it is not read. Here it must be the distance {way}:"
                 f" {format_bytes(needed)}."
             )
             yield FieldSlip("stride_wrong", message, {"lbo": value}, 1.0)
@@ -166,41 +164,41 @@ def _lbo_usual(case: DiagnosisCase) -> Iterator[FieldSlip]:
 
 def _lbo_of_other_tile(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield the LBO of a panel of another width, or of a tile with another number of rows."""
-    needed, given, mode = case.right_amounts["lbo"], case.given_amounts["lbo"], case.mode
-    if not given or given == needed:
+    needed, actual, mode = case.right_amounts["lbo"], case.actual_amounts["lbo"], case.mode
+    if not actual or actual == needed:
         return
-    if case.view.major == "MN" and mode.chunks > 1 and not given % mode.pattern_bytes and needed > mode.pattern_bytes:
+    if case.view.major == "MN" and mode.chunks > 1 and not actual % mode.pattern_bytes and needed > mode.pattern_bytes:
         yield _lbo_of_other_panel(case)
     elif (
         case.view.major == "K"
         and case.right_amounts["sbo"] == 128
-        and not given % 128
-        and not max(given, needed) % min(given, needed)
+        and not actual % 128
+        and not max(actual, needed) % min(actual, needed)
     ):
         message = (
-            f"LBO is {format_bytes(given)}, right for a tile of {given // 16} rows. This one has {needed // 16}: LBO"
+            f"LBO is {format_bytes(actual)}, right for a tile of {actual // 16} rows. This one has {needed // 16}: LBO"
             f" must be {format_bytes(needed)}."
         )
-        yield FieldSlip("panel_stride_wrong", message, {"lbo": given}, 3.9 if given == 128 else 1.45, copied=True)
+        yield FieldSlip("panel_stride_wrong", message, {"lbo": actual}, 3.9 if actual == 128 else 1.45, copied=True)
 
 
 def _lbo_of_other_panel(case: DiagnosisCase) -> FieldSlip:
     """Return the LBO of a panel with another number of lines, or of another swizzle width."""
-    needed, given, mode = case.right_amounts["lbo"], case.given_amounts["lbo"], case.mode
+    needed, actual, mode = case.right_amounts["lbo"], case.actual_amounts["lbo"], case.mode
     wide = [m for m in case.form.codes if m.chunks > 1]
-    others = [m for m in wide if given * mode.chunks == needed * m.chunks]
-    sizes = [f"{given // m.width_bytes} lines of {m.width_bytes} bytes" for m in (*others, mode)]
+    others = [m for m in wide if actual * mode.chunks == needed * m.chunks]
+    sizes = [f"{actual // m.width_bytes} lines of {m.width_bytes} bytes" for m in (*others, mode)]
     message = (
-        f"LBO is {format_bytes(given)}, a panel of {' or of '.join(sizes)}. The tile's panels are"
+        f"LBO is {format_bytes(actual)}, a panel of {' or of '.join(sizes)}. The tile's panels are"
         f" {format_bytes(needed)} apart along M/N."
     )
-    return FieldSlip("panel_stride_wrong", message, {"lbo": given}, 1.45 if others else 2.0, copied=True)
+    return FieldSlip("panel_stride_wrong", message, {"lbo": actual}, 1.45 if others else 2.0, copied=True)
 
 
 def _slip_side_by_side(case: DiagnosisCase) -> Iterator[FieldSlip]:
-    """Yield strides of atoms that lie side by side, for a tile whose panels lie one after the other."""
-    given, atom_bytes = case.given_amounts, 8 * case.mode.width_bytes
-    count, rest = divmod(given["sbo"], atom_bytes)
+    """Yield strides of atoms side by side, for a tile with consecutive panels."""
+    actual_amounts, atom_bytes = case.actual_amounts, 8 * case.mode.width_bytes
+    count, rest = divmod(actual_amounts["sbo"], atom_bytes)
     apart = case.stored.get_number("inner_stride")
     if (
         case.mode.chunks == 1
@@ -212,24 +210,27 @@ def _slip_side_by_side(case: DiagnosisCase) -> Iterator[FieldSlip]:
         return
     way, lines = ("K", "rows") if case.view.major == "K" else ("M/N", "values of K")
     message = (
-        f"SBO {given['sbo']} is right for {count} atoms side by side along {way}. Here the panels of"
-        f" {case.mode.width_bytes} bytes follow one another, {format_bytes(apart)} apart, and the next 8 {lines}"
+        f"SBO {actual_amounts['sbo']} is right for {count} atoms side by side along {way}. Here the panels of"
+        f" {case.mode.width_bytes} bytes are consecutive, {format_bytes(apart)} apart, and the next 8 {lines}"
         f" begin {format_bytes(atom_bytes)} further: SBO must be {format_bytes(atom_bytes)}"
     )
-    yield FieldSlip("atom_order", f"{message}.", {"sbo": given["sbo"]}, 1.3 if case.view.bits > 8 else 1.6, copied=True)
+    yield FieldSlip(
+        "atom_order", f"{message}.", {"sbo": actual_amounts["sbo"]}, 1.3 if case.view.bits > 8 else 1.6, copied=True
+    )
     if "lbo" in case.read_fields:
         yield FieldSlip(
             "atom_order",
             f"{message} and LBO {format_bytes(case.right_amounts['lbo'])}.",
-            {"sbo": given["sbo"], "lbo": atom_bytes},
+            {"sbo": actual_amounts["sbo"], "lbo": atom_bytes},
             1.2,
             copied=True,
         )
 
 
 def _slip_core_order(case: DiagnosisCase) -> Iterator[FieldSlip]:
-    """Yield strides of a dense tile of core matrices whose other dimension comes first; a canonical tile is a
-    `AlternativeStorage`.
+    """Yield strides of a dense tile of core matrices with the other dimension first.
+
+    Canonical tiles are covered by `AlternativeStorage`.
     """
     mn, k = case.stored.mn, case.stored.k
     if case.mode.chunks > 1 or case.stored.tile or mn is None or k is None:
@@ -237,11 +238,11 @@ def _slip_core_order(case: DiagnosisCase) -> Iterator[FieldSlip]:
     wide, deep = -(-mn // case.atom[0]), -(-k // case.atom[1])
     orders = {"M/N first": {"lbo": 128 * wide, "sbo": 128}, "K first": {"lbo": 128, "sbo": 128 * deep}}
     read = [name for name in ("lbo", "sbo") if name in case.read_fields]
-    for (given, amounts), order in zip(orders.items(), reversed(orders), strict=True):
+    for (assumed, amounts), order in zip(orders.items(), reversed(orders), strict=True):
         wrong: dict[str, int] = {name: amounts[name] for name in read if amounts[name] != case.right_amounts[name]}
         if wrong and all(orders[order][name] == case.right_amounts[name] for name in read):
             message = (
-                f"right for core matrices laid {given}; this tile lays them {order}."
+                f"right for core matrices ordered {assumed}; in this tile they are ordered {order}."
                 f" {_describe_required_fields(case, wrong)}"
             )
             yield FieldSlip(
@@ -261,8 +262,8 @@ def _slip_mode(case: DiagnosisCase) -> Iterator[FieldSlip]:
         if code == mode.tma:
             order = "in the opposite order" if form is WGMMA else "otherwise"
             message = (
-                f"The field {place} holds {code}, the TMA tensor map's code of {mode.name}. The descriptor numbers"
-                f" the modes {order}: {mode.name} is {right}."
+                f"The field {place} is {code}, the TMA tensor map's code of {mode.name}. The descriptor's codes are"
+                f" {order}: {mode.name} is {right}."
             )
             yield FieldSlip("tma_swizzle_enum", message, {"swizzle": code}, 0.9)
         else:
@@ -282,15 +283,15 @@ def _slip_mode(case: DiagnosisCase) -> Iterator[FieldSlip]:
 def _slip_base_offset(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield wrong base offsets.
 
-    The base offset says how many 128-byte rows past its boundary the swizzle pattern begins; 0 for data swizzled by
-    address.
+    The base offset is the number of 128-byte rows from the boundary to the start of the swizzle pattern; 0 for data
+    swizzled by address.
     """
     if "base_offset" not in case.read_fields:
         return
-    name, needed, given, mode = (
+    name, needed, actual, mode = (
         "base_offset",
         case.right_amounts["base_offset"],
-        case.given_amounts["base_offset"],
+        case.actual_amounts["base_offset"],
         case.mode,
     )
     mask, start = mode.chunks - 1, case.right_amounts["start_address"]
@@ -307,30 +308,30 @@ def _slip_base_offset(case: DiagnosisCase) -> Iterator[FieldSlip]:
             f" {mode.pattern_bytes}-byte boundary. Base offset must be {needed}, not 0."
         )
         yield FieldSlip("base_offset_missing", message, {name: 0}, 1.0)
-    for value in sorted({at >> 4 >> 7 & 7 for at in (start, case.given_amounts["start_address"])}):
+    for value in sorted({at >> 4 >> 7 & 7 for at in (start, case.actual_amounts["start_address"])}):
         if (value ^ needed) & mask:
             message = (
                 f"Base offset {value} was taken from bits 7 to 9 of the encoded start. They are bits 7 to 9 of the byte"
                 f" address. {rule}"
             )
             yield FieldSlip("base_offset_from_shifted_start", message, {name: value}, 1.0)
-    if given and (given ^ needed) & mask:
+    if actual and (actual ^ needed) & mask:
         first = case.get_start(case.mn, 0)
         if first != start:
             message = (
-                f"Base offset {given} was used to step along K. A K step moves the start alone, from {first:#x} to"
+                f"Base offset {actual} was used to step along K. A K step changes only the start, from {first:#x} to"
                 f" {start:#x}; base offset stays {needed}."
             )
             yield FieldSlip(
-                "base_offset_as_k_advance", message, {name: given, "start_address": first}, 0.8, copied=True
+                "base_offset_as_k_advance", message, {name: actual, "start_address": first}, 0.8, copied=True
             )
-    for value in sorted({given, start >> 7 & 7}):
+    for value in sorted({actual, start >> 7 & 7}):
         if (value ^ needed) & mask and value:
             yield FieldSlip("base_offset_wrong", f"Base offset is {value}. {rule}", {name: value}, 1.5)
 
 
 def _slip_alternatives(case: DiagnosisCase) -> Iterator[FieldSlip]:
-    """Yield amounts for another tile: with the other order of atoms, or as large as one instruction."""
+    """Yield amounts for a tile with the other order of atoms, or with the size of one instruction."""
     for alternative in list_misread_storages(case.stored, case.view):
         amounts = _get_differing_amounts(case, alternative)
         choices: list[tuple[str, ...]] = [tuple(amounts)] if amounts else []
@@ -347,7 +348,7 @@ def _slip_alternatives(case: DiagnosisCase) -> Iterator[FieldSlip]:
 
 
 def _get_differing_amounts(case: DiagnosisCase, alternative: AlternativeStorage) -> dict[str, int]:
-    """Return the read amounts in which the right word of another storage differs from the right one."""
+    """Return the amounts that are read and differ in the right word of another storage."""
     expected = compute_expected_reads(alternative.stored, case.view, case.mn, case.k)
     words = find_repairs(expected, case.view, case.right, case.stored.swizzle_by == "address")
     closest = next((word for word in words if word.mode is case.mode), case.right)
@@ -356,7 +357,7 @@ def _get_differing_amounts(case: DiagnosisCase, alternative: AlternativeStorage)
 
 
 def _slip_element_size(case: DiagnosisCase) -> Iterator[FieldSlip]:
-    """Yield amounts for elements of another size: strides that scale with it, and the K step."""
+    """Yield amounts for elements of another size: scaled strides, and the K step."""
     view = case.view
     name = "start_address"
     for size in (1, 2, 4):
@@ -384,7 +385,7 @@ def _slip_element_size(case: DiagnosisCase) -> Iterator[FieldSlip]:
 
 
 def _slip_resized_tile(case: DiagnosisCase, bits: int, of: str) -> Iterator[FieldSlip]:
-    """Yield the right word of a canonical tile with as many elements of another size."""
+    """Yield the right word of a canonical tile with the same number of elements of another size."""
     tile = case.stored.tile
     if not tile:
         return

@@ -1,4 +1,4 @@
-"""Warnings and notices about a descriptor: its fields, its reserved bits, and the bytes that an instruction reads."""
+"""Find warnings about a descriptor: its fields, its reserved bits, and the bytes that an instruction reads."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from lanescope.ptx.table.descriptors import K_SEGMENT, LBO, START, TCGEN05, VERS
 from lanescope.ptx.targets import strip_suffix
 
 Found = tuple[str, str, str]  # (code, field, message) of a notice
-_TCGEN05_BITS = WGMMA.reserved_mask & ~TCGEN05.reserved_mask  # of fields that wgmma's format lacks
+_TCGEN05_BITS = WGMMA.reserved_mask & ~TCGEN05.reserved_mask  # fields that wgmma's format lacks
 
 
 @dataclass(frozen=True, slots=True)
 class FieldNotice:
-    """Something to check about a field: the code of a rule, a sentence, and the rule's source."""
+    """A remark about a field: the rule's code, a sentence, and the rule's source."""
 
     code: str
     field: str
@@ -34,7 +34,7 @@ class FieldNotice:
 
 
 def find_warnings(descriptor: Descriptor) -> list[FieldNotice]:
-    """Return warnings about combinations of fields, each with reason and source. None of them is an error in itself."""
+    """Return warnings about combinations of fields, with reason and source. They are not errors by themselves."""
     form = descriptor.format
     if descriptor.mode_code not in form.codes.values():
         message = (
@@ -45,7 +45,7 @@ def find_warnings(descriptor: Descriptor) -> list[FieldNotice]:
 
 
 def _check_start_in_pattern(descriptor: Descriptor) -> Iterator[Found]:
-    """Yield a start that is inside the swizzle's pattern, or inside a row of it."""
+    """Yield a warning if the start is inside the swizzle's pattern, or inside a row of it."""
     m, start = descriptor.mode, descriptor.start_address
     past = start % m.pattern_bytes
     if m.chunks == 1:
@@ -56,60 +56,60 @@ def _check_start_in_pattern(descriptor: Descriptor) -> Iterator[Found]:
             "start_address",
             f"The start is {past} bytes past a {m.pattern_bytes}-byte boundary, {past // 128}"
             f" row{'s' if past >= 256 else ''} into the {m.name} pattern. That is right if the data were swizzled by"
-            " address, as TMA does. If they were swizzled from the tile's start, the base offset must say so.",
+            " address, as TMA does. If they were swizzled relative to the tile's start, set the base offset.",
         )
     elif past % 32:
         yield (
             "start_inside_row",
             "start_address",
-            f"The start is {past} B past a {m.pattern_bytes}-byte boundary. K steps inside the atom are 32 B apart, so"
-            " none starts there.",
+            f"The start is {past} B past a {m.pattern_bytes}-byte boundary. K steps inside the atom are 32 B apart,"
+            " so no step starts there.",
         )
 
 
 def _check_base_offset(descriptor: Descriptor) -> Iterator[Found]:
-    """Yield a base offset that has no effect, or more of it than the pattern has rows."""
+    """Yield a warning if the base offset has no effect, or exceeds the pattern's rows."""
     m, offset = descriptor.mode, descriptor.base_offset
     if m.chunks == 1 and offset:
-        yield "base_offset_in_none", "base_offset", "Base offset has no effect without a swizzle: nothing is XORed."
+        yield "base_offset_in_none", "base_offset", "Base offset has no effect without a swizzle."
     elif offset >= m.chunks > 1:
         yield "base_offset_beyond", "base_offset", f"Base offset {offset} works modulo {m.chunks} in mode {m.name}."
 
 
 def _check_constants(descriptor: Descriptor) -> Iterator[Found]:
-    """Yield fields that hold one value in every word of the format, and another one here."""
+    """Yield a warning for fields that differ from the format's constants."""
     for name, value in descriptor.format.constants.items():
         if descriptor.get_amount(name) != value:
             yield _describe_wrong_constant(descriptor, name, value)
 
 
 def _check_lbo_mode(descriptor: Descriptor) -> Iterator[Found]:
-    """Yield LBO as an absolute address, which tcgen05 has for one case."""
+    """Yield a warning if LBO is an absolute address, which tcgen05 has for one case."""
     if descriptor.has_absolute_lbo:
         message = "LBO is an absolute address: for K = 96 on sm_103a, with a 128B swizzle, K-major and base offset 0."
         target = descriptor.format.target
-        also = f" PTX does not name {target} for it." if target and strip_suffix(target) != "sm_103" else ""
-        yield "absolute_lbo", "lbo_mode", f"{message}{also} Which bytes that reads is not documented."
+        also = f" PTX does not list {target} for it." if target and strip_suffix(target) != "sm_103" else ""
+        yield "absolute_lbo", "lbo_mode", f"{message}{also} Which bytes are read is not documented."
 
 
 def _check_variant_fields(descriptor: Descriptor) -> Iterator[Found]:
-    """Yield fields of sm_107 about which PTX ISA 9.4 is not clear: Table 49."""
+    """Yield warnings about fields of sm_107 for which PTX ISA 9.4 (Table 49) is unclear."""
     form = descriptor.format
     if K_SEGMENT.name in descriptor.open_fields:
-        message = "Bit 53 is of .decompress::lut::b. PTX does not say what it does without that qualifier."
+        message = "Bit 53 belongs to .decompress::lut::b. PTX does not define it without that qualifier."
         yield "k_segment", K_SEGMENT.name, message
     for field in (START, LBO):
-        own = form.get_field(field.name)
-        if own.get(descriptor.word) > field.most:
+        field_here = form.get_field(field.name)
+        if field_here.get(descriptor.word) > field.most:
             message = (
-                f"Bit {own.high} is set. PTX's table gives {own.phrase} {own.width} bits, but its function"
-                f" matrix-descriptor-encode, (x & 0x{START.mask:X}) >> 4, never sets it."
+                f"Bit {field_here.high} is set. PTX's table gives {field_here.phrase} {field_here.width} bits, but its"
+                f" function matrix-descriptor-encode, (x & 0x{START.mask:X}) >> 4, never sets it."
             )
-            yield "upper_bit", own.name, message
+            yield "upper_bit", field_here.name, message
 
 
 def _check_shared_end(descriptor: Descriptor) -> Iterator[Found]:
-    """Yield a start past the end of a block's shared memory."""
+    """Yield a warning if the start is past the end of a block's shared memory."""
     if descriptor.start_address >= descriptor.shared_end:
         message = f"The start is {descriptor.start_address}: {_describe_shared_end(descriptor)}"
         yield "start_beyond_shared", "start_address", message
@@ -121,15 +121,15 @@ def _describe_shared_end(descriptor: Descriptor) -> str:
 
 
 def _check_reserved(descriptor: Descriptor) -> Iterator[Found]:
-    """Yield bits that no field covers."""
+    """Yield a warning for set reserved bits."""
     if descriptor.reserved:
         yield _describe_reserved_bits(descriptor)
 
 
 def _check_overlap(descriptor: Descriptor) -> Iterator[Found]:
-    """Yield strides smaller than a core matrix."""
+    """Yield a warning for strides smaller than a core matrix."""
     if descriptor.mode.chunks == 1 and 0 < max(descriptor.lbo_bytes, descriptor.sbo_bytes) < 128:
-        message = "Both strides are below 128 bytes, but a core matrix takes 128: core matrices overlap."
+        message = "Both strides are below 128 bytes, the size of a core matrix, so core matrices overlap."
         yield "overlap", "lbo", message
 
 
@@ -146,30 +146,34 @@ _RULES: tuple[Callable[[Descriptor], Iterator[Found]], ...] = (
 
 
 def _describe_wrong_constant(descriptor: Descriptor, name: str, value: int) -> Found:
-    """Return (code, field, message) of a field that has one value in every word of the format, and another one here."""
-    given = descriptor.get_amount(name)
+    """Return (code, field, message) for a field that differs from the format's constant."""
+    actual = descriptor.get_amount(name)
     if not descriptor.word & _TCGEN05_BITS:
         message = (
-            "Bits 46 to 48 hold 0: this is wgmma's descriptor. tcgen05 has the version 1 there; the modes none, 32B,"
+            "Bits 46 to 48 are 0: this is a wgmma descriptor. tcgen05 has version 1 there; the modes none, 32B,"
             " 64B and 128B have the same bits in both."
         )
         return "wgmma_format", name, message
-    return "constant_wrong", name, f"The {name} is {given}; it is {value} in every {descriptor.format.name} descriptor."
+    return (
+        "constant_wrong",
+        name,
+        f"The {name} is {actual}; it is {value} in every {descriptor.format.name} descriptor.",
+    )
 
 
 def _describe_reserved_bits(descriptor: Descriptor) -> Found:
-    """Return (code, field, message) of bits that no field covers."""
+    """Return (code, field, message) for set reserved bits."""
     bits = descriptor.reserved
     message = f"Reserved bits are set: {format_word(bits)}."
     address = descriptor.format.get_field(START.name)
-    pointer = f"pointer that was not masked to {address.mask.bit_length()} bits sets them, and may spoil LBO and SBO."
+    pointer = f"pointer that was not masked to {address.mask.bit_length()} bits sets them, and may corrupt LBO and SBO."
     pointer *= bool(bits & _make_overrun_mask(descriptor.format))
     if not descriptor.format.ignores:
         parts = (f"{message} They must be 0.", describe_elsewhere(descriptor), f"A {pointer}" if pointer else "")
         return "reserved_bits", "reserved", " ".join(filter(None, parts))
     if has_tcgen05_bits(bits):
         message = (
-            "Bit 46 is set: this is tcgen05's descriptor (Blackwell), whose version is 1. wgmma reads the same bytes"
+            "Bit 46 is set: this is a tcgen05 descriptor (Blackwell), whose version is 1. wgmma reads the same bytes"
             " from it, but its own format has 0 there."
         )
         return "tcgen05_format", "reserved", message
@@ -177,13 +181,13 @@ def _describe_reserved_bits(descriptor: Descriptor) -> Found:
 
 
 def _make_overrun_mask(form: DescriptorFormat) -> int:
-    """Return the reserved bits above the address and above LBO, which too many bits of either run into."""
+    """Return the reserved bits above the start and above LBO, into which too large values overflow."""
     above = {form.get_field(field.name).high + 1 for field in (START, LBO)}
     return sum(((1 << high - low + 1) - 1) << low for low, high in form.reserved if low in above)
 
 
 def describe_elsewhere(descriptor: Descriptor) -> str:
-    """Return a sentence that names the architecture where the word's reserved bits are fields, and their values; "" if
+    """Return a sentence with the architecture on which the word's reserved bits are fields, and their values; "" if
     none.
 
     >>> describe_elsewhere(Descriptor(0x4000404000014100, TCGEN05))
@@ -197,35 +201,32 @@ def describe_elsewhere(descriptor: Descriptor) -> str:
 
 
 def format_elsewhere(architecture: str, fields: Sequence[str], document: str) -> str:
-    """Return the sentence about reserved bits that are fields on an architecture.
-
-    fields: each with its value.
-    """
+    """Return the sentence about reserved bits that are fields on an architecture. fields: text with values."""
     return f"On {architecture} these bits belong to fields: {join_words(fields)} ({document})."
 
 
 def _list_fields_of_bits(descriptor: Descriptor, bits: int) -> list[str]:
-    """Return the fields that overlap these bits, each with its value."""
+    """Return the fields that overlap these bits, with their values."""
     named = [field for field in descriptor.format.fields if bits >> field.low & field.most]
-    said = [
+    texts = [
         hex(descriptor.start_address)
         if field.name == START.name
         else descriptor.format.format_field_value(descriptor.word, field)
         for field in named
     ]
-    return [f"{field.title} {text}" for field, text in zip(named, said, strict=True)]
+    return [f"{field.title} {text}" for field, text in zip(named, texts, strict=True)]
 
 
 def has_tcgen05_bits(stray: int) -> bool:
-    """Return whether bits outside all fields of wgmma's format are tcgen05's, its version among them."""
+    """Return whether bits outside all fields of wgmma's format are those of tcgen05, including its version."""
     return bool(stray >> VERSION.low & 1) and not stray & ~_TCGEN05_BITS
 
 
 def list_cautions(descriptor: Descriptor, view: View) -> tuple[str, ...]:
-    """Return the reservations about a word that reads the right bytes.
+    """Return the cautions for a word that reads the right bytes.
 
-    They are its reserved bits, each with the way to keep it 0, and bytes that no source specifies. Unusual but legal
-    fields are not among them.
+    They concern reserved bits (with a way to keep them 0) and bytes that no source specifies, not unusual but legal
+    fields.
     """
     form, cautions = descriptor.format, []
     advice = {bit: message for low, high, message in form.kept_clear for bit in range(low, high + 1)}
@@ -243,7 +244,7 @@ def list_cautions(descriptor: Descriptor, view: View) -> tuple[str, ...]:
 
 
 def summarize_caution(caution: Sequence[str]) -> str:
-    """Return a match with a caution as a sentence without its full stop.
+    """Return a sentence, without full stop, for a match with cautions.
 
     >>> summarize_caution(["Reserved bit 14 is set: mask the address with 0x3FFFF."])
     'The bytes are right; reserved bit 14 is set: mask the address with 0x3FFFF'
@@ -254,7 +255,7 @@ def summarize_caution(caution: Sequence[str]) -> str:
 
 
 def find_outside_reads(descriptor: Descriptor, view: View) -> list[FieldNotice]:
-    """Return the warning about bytes that this view reads outside any block's shared memory; None if there are none."""
+    """Return the warning about reads outside a block's shared memory; None if there are none."""
     address = reads(descriptor, view)
     end = int(address.max()) + max(view.bits // 8, 1)
     if end <= descriptor.shared_end:
@@ -269,18 +270,18 @@ def find_outside_reads(descriptor: Descriptor, view: View) -> list[FieldNotice]:
 
 
 def find_uncertain_reads(descriptor: Descriptor, view: View) -> list[FieldNotice]:
-    """Return the notice that no source specifies the bytes this view reads; None where one does."""
+    """Return the notice that no source specifies the bytes that this view reads; None if a source does."""
     if descriptor.mode.xor and (view.major == "K" or view.bits != 32):
         message = (
-            f"{descriptor.mode.name} with a {view.major}-major operand of {view.bits} bits: PTX allows it, if K-major,"
-            " but no layout of CUTLASS has it. The addresses here are inferred."
+            f"{descriptor.mode.name} with a {view.major}-major operand of {view.bits} bits: PTX allows it for"
+            " K-major operands, but CUTLASS has no such layout. The addresses shown are inferred."
         )
         return [FieldNotice("inferred_reads", descriptor.format.coded, message, descriptor.format.source)]
     return []
 
 
 def find_repeated_reads(descriptor: Descriptor, view: View) -> list[FieldNotice]:
-    """Return the warning about elements that this view reads from the same bytes; None if there are none."""
+    """Return the warning about elements that are read from the same bytes; None if there are none."""
     address = reads(descriptor, view)
     if view.bits < 8:
         return []
@@ -295,5 +296,5 @@ def find_repeated_reads(descriptor: Descriptor, view: View) -> list[FieldNotice]
         if n < atom and name not in unread
     ]
     why = f": {' and '.join(small)}, but {what} takes {atom} bytes" if small else ""
-    message = f"{shared} of {address.size} elements are read from bytes that another element is read from{why}."
+    message = f"{shared} of {address.size} elements are read from the same bytes as another element{why}."
     return [FieldNotice("reads_twice", "sbo" if "SBO" in why or not why else "lbo", message)]

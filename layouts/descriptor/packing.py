@@ -1,4 +1,4 @@
-"""The known ways to pack right amounts into a wrong 64-bit word: units, shifts, masks, integer types, halves, other
+"""Apply the known mistakes of packing right amounts into a word: units, shifts, masks, integer types, halves,
 formats.
 """
 
@@ -24,17 +24,17 @@ from lanescope.ptx.table.descriptors import LBO, SBO, START, VERSION, WGMMA
 
 LOW = (1 << 32) - 1
 _PLACES = (START, LBO, SBO)
-LEAST_COST = 0.8  # no packing costs less: the search for two mistakes relies on it
-NOTHING_LEFT = 2.5  # cost of a packing that leaves 0 in all its fields: 0 has likelier causes
+LEAST_COST = 0.8  # minimum cost of a packing; the search for two mistakes relies on it
+NOTHING_LEFT = 2.5  # cost of a packing that makes all its fields 0, which has likelier causes
 
 
 @dataclass(frozen=True, slots=True)
 class PackingMistake:
-    """A word that packs right amounts wrongly.
+    """A word with right amounts packed wrongly.
 
-    says: the message, or a function that makes it: hundreds of words are tried, few are reported. free: bits that prove
-    nothing; none by default, as what nothing reads was taken from the given word. fields: those it spoils, where it
-    leaves the others alone.
+    says: the message, or a function that makes it (hundreds of words are tried, few are reported). free: bits that
+    prove nothing; none by default, because unread bits were copied from the program's word. fields: those it changes,
+    if not all.
     """
 
     code: str
@@ -50,10 +50,10 @@ class PackingMistake:
 
 
 def list_packings(case: DiagnosisCase, values: Amounts, also: frozenset[str] = frozenset()) -> Iterator[PackingMistake]:
-    """Yield every known way to pack these amounts into a wrong word.
+    """Yield all known packing mistakes of these amounts.
 
-    also: fields that prove something though nothing reads them. The message of an amount that is itself another
-    mistake's never says that the word needs it.
+    also: unread fields that are evidence. If an amount is itself the result of another mistake, its message does not
+    call it the required value.
     """
     form = case.form
     word = pack_word(values, form)
@@ -81,7 +81,7 @@ def _pack_as_tcgen05(bare: int, code: int, name: str, right: bool) -> Iterator[P
 
     bare: the word without its swizzle; right: whether the code is the data's.
     """
-    if code and code << 61 & 1 << 61:  # 2 << 61 is 1 << 62: that word says 128B and nothing of bit 61
+    if code and code << 61 & 1 << 61:  # 2 << 61 is 1 << 62, which is 128B
         remark = f" ({name} is {code} << 62)" if right else ""
         message = (
             f"The swizzle code {code} was put at bit 61. A wgmma descriptor has it in the field [63:62]{remark}; bit 61"
@@ -99,8 +99,8 @@ def _pack_as_tcgen05(bare: int, code: int, name: str, right: bool) -> Iterator[P
 def _pack_as_wgmma(case: DiagnosisCase, bare: int, code: int, right: bool) -> Iterator[PackingMistake]:
     """Yield wgmma's format, codes or places under a tcgen05.mma.
 
-    The version left out, its two-bit code in the field of three bits, this field's code at wgmma's bit 62. bare: the
-    word without its swizzle.
+    Cases: the version omitted, wgmma's two-bit code in the three-bit field, the three-bit code at wgmma's bit 62. bare:
+    the word without its swizzle.
     """
     form = case.form
     mode, low = form.get_mode(code), form.get_field(form.coded).low
@@ -112,7 +112,7 @@ def _pack_as_wgmma(case: DiagnosisCase, bare: int, code: int, right: bool) -> It
         if number and number != code:
             remark = "'s is" + f" {code}: its" if right else "'s"
             more = (
-                f"The field {form.format_place(form.coded)} holds {number}, which is wgmma's code of"
+                f"The field {form.format_place(form.coded)} is {number}, which is wgmma's code of"
                 f" {mode.name}. tcgen05{remark}"
                 f" field has three bits, from bit {low} on."
             )
@@ -131,17 +131,17 @@ def _add_missing_version(message: str, version: int) -> str:
 
 
 def drop_high_word(word: int) -> Iterator[PackingMistake]:
-    """Yield the low half of a word alone."""
+    """Yield a word without its high half."""
     if word >> 32:
         message = (
-            "Bits 32 to 63 are 0: the descriptor was cut to 32 bits, or its high word was left out. SBO and the swizzle"
-            " mode are there; use uint64_t throughout."
+            "Bits 32 to 63 are 0: the descriptor was truncated to 32 bits, or its high word was omitted. It contains"
+            " SBO and the swizzle mode; use uint64_t throughout."
         )
         yield PackingMistake("high_word_missing", message, word & LOW, 0.9)
 
 
 def exchange_halves(case: DiagnosisCase, word: int) -> PackingMistake:
-    """Return a word with its two halves exchanged."""
+    """Yield a word with its two halves exchanged."""
     message = (
         "The two 32-bit words are exchanged: start and LBO belong in the low word, SBO and the swizzle mode in the high"
         " one."
@@ -151,9 +151,9 @@ def exchange_halves(case: DiagnosisCase, word: int) -> PackingMistake:
 
 
 def _pack_wrong_shifts(case: DiagnosisCase, values: Amounts, proving: frozenset[str]) -> Iterator[PackingMistake]:
-    """Yield bytes packed without a shift, masked or spilling over, and amounts shifted right twice."""
+    """Yield amounts packed without a shift (masked or overflowing), and amounts shifted right twice."""
     active = tuple(f.name for f in _PLACES if f.name in proving and values[f.name])
-    beside = 0 if "lbo" in proving else 0b11 << 30  # where LBO is not read, bits 30 and 31 may be its own
+    beside = 0 if "lbo" in proving else 0b11 << 30  # if LBO is not read, bits 30 and 31 may belong to it
     for names in list_subsets(active):
         rest = pack_word({name: 0 if name in names else value for name, value in values.items()}, case.form)
         cut, spilled, added, twice = 0, rest, rest, 0
@@ -198,7 +198,7 @@ def _describe_double_shift(names: tuple[str, ...], needed: Amounts, values: Amou
 
 
 def _pack_narrow_shifts(values: Amounts, word: int, form: DescriptorFormat) -> Iterator[PackingMistake]:
-    """Yield shifts by 32 and more of 32-bit integers, which machines take modulo 32 or turn into 0."""
+    """Yield shifts of 32-bit integers by 32 or more, which give a shift modulo 32 or 0."""
     wide = {f.name: f for f in form.fields if f.low >= 32}
     terms = {name: f.truncate(values[name]) for name, f in wide.items()}
     for names in list_subsets(tuple(name for name, value in terms.items() if value)):
@@ -209,7 +209,7 @@ def _pack_narrow_shifts(values: Amounts, word: int, form: DescriptorFormat) -> I
             kept &= ~(f.most << f.low)
             low |= term
             wrapped += term
-        if not low & ~kept:  # nothing of them is left to see
+        if not low & ~kept:  # they leave no trace
             continue
         message = partial(_describe_narrow_shift, names, wide[names[0]].low)
         yield PackingMistake("shifts_of_32_bits", message, kept | low, 0.8)
@@ -228,7 +228,7 @@ def _describe_narrow_shift(names: tuple[str, ...], low: int) -> str:
 
 
 def pack_unshifted_additions(case: DiagnosisCase) -> Iterator[PackingMistake]:
-    """Yield a K step added to the whole word without the shift, with a carry out of the start's field."""
+    """Yield a K step added to the word without the shift, with a carry out of the start's field."""
     if not case.k:
         return
     first = case.get_start(case.mn, 0)
@@ -246,8 +246,8 @@ def pack_unshifted_additions(case: DiagnosisCase) -> Iterator[PackingMistake]:
 
 
 def find_sign_extension(word: int) -> int | None:
-    """Return the bit from which all higher bits are 1, where that reaches down into the fields; no descriptor looks
-    like that.
+    """Return the bit from which all higher bits are 1, if it is low enough that the word cannot be a descriptor; else
+    None.
     """
     inverted = ~word & WORD
     lowest = inverted.bit_length()
@@ -255,13 +255,12 @@ def find_sign_extension(word: int) -> int | None:
 
 
 def has_pointer_bits(case: DiagnosisCase, right: int) -> bool:
-    """Return whether the word is the right one with the rest of a generic 64-bit address in it, ORed or added above
-    the bits of the start.
+    """Return whether the word is the right one with the upper bits of a generic address ORed or added above the start.
 
-    Linux gives such addresses 47 bits, the first of which are 0x7…; shifted right by 4 they reach bits 14 to 42. The
-    shared window begins at a multiple of 16 MiB, so that bits 14 to 19 stay clear.
+    On Linux such addresses have 47 bits and begin with 0x7…; shifted right by 4 they reach bits 14 to 42. The shared
+    window begins at a multiple of 16 MiB, so bits 14 to 19 stay clear.
     """
-    word, free = case.given.word, case.unread_bits
+    word, free = case.actual.word, case.unread_bits
     extra = (word ^ right) & ~free
     most = case.form.get_field(START.name).most
     within = not right & ~word & ~free and not extra & most and not extra >> 43
@@ -270,7 +269,7 @@ def has_pointer_bits(case: DiagnosisCase, right: int) -> bool:
         return True
     if _is_pointer_added((word - right) & WORD, top, most):
         return True
-    # only LBO and SBO may be spoilt, and the bits between the fields are an address's
+    # only LBO and SBO may differ, and the bits between the fields must be those of an address
     between = case.stray_bits
     return (
         bool(between)
@@ -282,8 +281,9 @@ def has_pointer_bits(case: DiagnosisCase, right: int) -> bool:
 
 
 def _is_pointer_added(added: int, top: bool, most: int) -> bool:
-    """Return whether a sum's second term is the upper part of a generic address; top: whether bits 40 to 42 say so;
-    most: the bits of the start.
+    """Return whether the second term of a sum is the upper part of a generic address.
+
+    top: whether bits 40 to 42 agree; most: the mask of the start.
     """
     if not added or added & most or added >> 14 & 0x3F:
         return False

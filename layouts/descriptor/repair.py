@@ -1,7 +1,7 @@
-"""Which descriptors read a tile where the program put it: an exact search.
+"""Find all descriptors that read a tile where the program stored it.
 
-For each swizzle mode and base offset the XOR is taken off the wanted addresses; what is left either is the affine walk
-of the read model, which then names start, LBO and SBO, or no descriptor of that mode reads these data.
+For each swizzle mode and base offset, the XOR is removed from the required addresses. If the result is an affine walk
+of the address model, it gives start, LBO and SBO; otherwise no descriptor of that mode reads the data.
 """
 
 from __future__ import annotations
@@ -23,12 +23,11 @@ def compute_expected_reads(stored: Storage, view: View, mn: int, k: int) -> Addr
 
 
 def find_repairs(expected: Addresses, view: View, descriptor: Descriptor, by_address: bool = False) -> list[Descriptor]:
-    """Return every descriptor (up to fields nothing reads) that makes the hardware read `expected`, smallest change
-    first.
+    """Return all descriptors that read `expected`, up to unread fields, with the smallest change first.
 
-    by_address: the data were swizzled by address bits, which never takes a base offset; none is offered then. Among
-    changes of as many fields, one that leaves base offset and swizzle mode alone comes before one that leaves the start
-    alone.
+    by_address: the data were swizzled by address bits, which needs no base offset, so only base offset 0 is tried.
+    Among changes of the same number of fields, those that keep base offset and swizzle mode come first, then those that
+    keep the start.
     """
     repairs = []
     for mode_ in descriptor.format.codes:
@@ -45,7 +44,7 @@ def find_repairs(expected: Addresses, view: View, descriptor: Descriptor, by_add
 
 
 def find_plainest_descriptor(stored: Storage, view: View, mn: int, k: int) -> Descriptor | None:
-    """Return the plainest descriptor that reads the slice at (mn, k) exactly; None if none does."""
+    """Return the plainest descriptor that reads the slice at (mn, k) exactly; None if there is none."""
     expected = compute_expected_reads(stored, view, mn, k)
     near = encode_wgmma(START.truncate(int(expected[0, 0])) * START.unit, 16, 16, 0, stored.mode.name)
     repairs = find_repairs(expected, view, near, stored.swizzle_by == "address")
@@ -65,9 +64,7 @@ def _rank_change(changed: dict[str, tuple[int, int]], descriptor: Descriptor) ->
 def _fit_strides(
     expected: Addresses, view: View, descriptor: Descriptor, mode_: Mode, base_offset: int
 ) -> Descriptor | None:
-    """Return the descriptor whose strides are those of the wanted addresses without the XOR; None if there is
-    none.
-    """
+    """Return the descriptor with the strides of the required addresses before the XOR; None if there is none."""
     w = mode_.chunks
 
     def plain(row: int, col: int) -> int:
@@ -99,6 +96,6 @@ def _fit_strides(
 
 
 def list_changes(descriptor: Descriptor, fixed: Descriptor) -> dict[str, tuple[int, int]]:
-    """Return field → (encoded value given, value needed) of the fields that differ."""
+    """Map each field that differs to (actual, needed), encoded."""
     pairs = {f.name: (f.get(descriptor.word), f.get(fixed.word)) for f in descriptor.format.fields}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}

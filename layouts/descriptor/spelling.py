@@ -1,13 +1,13 @@
-"""A 64-bit word in every spelling people have it in: digits, two halves, or a constant C++ expression.
+"""Parse a 64-bit word: digits, two halves, or a constant C++ expression.
 
 - hex with or without 0x, 0b… binary, 0d… decimal; `_`, `'`, a backtick or blanks between digits, C's suffixes. Digits
-  alone are hex
-  up to 16 of them; 17 to 20 decimal digits can only be decimal.
+alone are hex
+up to 16 of them; 17 to 20 decimal digits can only be decimal.
 - `hi:lo`, two halves of up to 8 hex digits; `{lo, hi}` as PTX and debuggers print a pair of registers, x and y or lo
   and hi named or not.
 - a constant expression or declaration of C++: lanescope.cxx.expression.
 
-What could mean two numbers is refused, saying which two.
+Text that could mean two numbers is an error that shows both.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _HALVES = {
     ("lo", "hi"): 0,
     ("hi", "lo"): 1,
     ("y", "x"): 1,
-}  # names of the pair → which of the two is the low half
+}  # names of the pair → position of the low half
 _OPERATORS = re.compile(r"[<>|&^~!?+*/%={}();]|(?<=\S)\s*-")
 HINT = "Write up to 16 hex digits (0x…), 0b…, 0d… for decimal, hi:lo, {lo, hi}, or a constant C++ expression."
 
 
 def parse_word(value: object, field: str = "descriptor") -> ConstantValue:
-    """Parse a 64-bit word; LayoutError says what is wrong with it, or between which numbers the text leaves a choice.
+    """Parse a 64-bit word. LayoutError explains what is wrong, or which numbers the text may mean.
 
-    `warnings` of the answer are those of an expression. A JSON integer is itself.
+    The result's `warnings` are those of an expression. An integer is returned unchanged.
 
     >>> hex(parse_word("{0x00010100, 0x40000040}").word), hex(parse_word("40000040:00010100").word)
     ('0x4000004000010100', '0x4000004000010100')
@@ -78,7 +78,7 @@ def _parse_digits(text: str, field: str, statement: bool) -> int:
     if only_decimal and (match[3] or statement):
         raise LayoutError(
             "bad_word",
-            f"'{shorten_value(text, 80)}' is decimal to a C++ compiler, but digits without 0x are hexadecimal here.",
+            f"'{shorten_value(text, 80)}' is decimal in C++, but digits without 0x are hexadecimal here.",
             f"Write 0x{clean} or 0d{clean}.",
             field,
         )
@@ -109,7 +109,7 @@ def _parse_pair(text: str, field: str) -> int | None:
         if _TWO.fullmatch(text):
             raise LayoutError(
                 "bad_word",
-                f"'{shorten_value(text, 80)}' does not say which word is the high one.",
+                f"'{shorten_value(text, 80)}' does not show which word is the high one.",
                 "Write hi:lo, or {lo, hi} as PTX does.",
                 field,
             )

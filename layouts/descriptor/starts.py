@@ -1,6 +1,4 @@
-"""The known mistakes of a descriptor's start: the address itself, the steps along K and along M or N, and another
-slice's start.
-"""
+"""Apply the known mistakes of the start address: the address itself, steps along K, M or N, another slice's start."""
 
 from __future__ import annotations
 
@@ -11,11 +9,11 @@ from lanescope.inputs import join_words
 from lanescope.ptx.table.descriptors import START
 
 NAME = "start_address"
-K_OF_TYPES = (8, 16, 32)  # what one dense wgmma takes of K: tf32, 16-bit, 8-bit
+K_OF_TYPES = (8, 16, 32)  # K of one dense wgmma: tf32, 16-bit, 8-bit
 
 
 def list_start_slips(case: DiagnosisCase) -> Iterator[FieldSlip]:
-    """Yield every known wrong start of this slice; the likelier of two equal ones first."""
+    """Yield all known wrong starts for this slice; the likelier of two equal ones first."""
     if case.k:
         yield from _slip_k_step(case)
     if case.mn:
@@ -29,14 +27,14 @@ def _slip_address(case: DiagnosisCase) -> Iterator[FieldSlip]:
     start = case.right_amounts[NAME]
     if case.stored.base:
         message = (
-            f"The start is counted from the tile. Add the tile's address, {case.stored.base:#x}: the start is"
+            f"The start is relative to the tile. Add the tile's address, {case.stored.base:#x}: the start is"
             f" {start:#x}."
         )
         yield FieldSlip("start_wrong", message, {NAME: start - case.stored.base}, 1.5)
     address = case.form.get_field(NAME)
     cut = start & address.most
     message = (
-        f"The start is {cut:#x}, which is {start:#x} cut to {address.width} bits before the shift. Mask with"
+        f"The start is {cut:#x}, which is {start:#x} truncated to {address.width} bits before the shift. Mask with"
         f" 0x{address.mask:X}, then shift right by 4."
     )
     yield FieldSlip("start_wrong", message, {NAME: cut}, 1.5)
@@ -48,8 +46,8 @@ def _slip_address(case: DiagnosisCase) -> Iterator[FieldSlip]:
         yield FieldSlip("start_wrong", message, {NAME: start & START.mask}, 1.0)
     first = int(case.expected[0, 0])
     message = (
-        f"The start is where the first element is after the XOR, {first:#x}. The hardware applies the XOR itself:"
-        f" give the address before it, {start:#x}."
+        f"The start is the address of the first element after the XOR, {first:#x}. The hardware applies the XOR"
+        f" itself: use the address before it, {start:#x}."
     )
     yield FieldSlip("start_wrong", message, {NAME: first}, 1.35)
 
@@ -76,7 +74,7 @@ def _slip_k_step(case: DiagnosisCase) -> Iterator[FieldSlip]:
         moves = f"The start moves {format_bytes(along)} for the step along K"
         edge = case.edge
         if view.major == "MN":
-            message = f"{moves}, as in a K-major tile. Here M/N is contiguous, and that is a step along M/N. {right}"
+            message = f"{moves}, as in a K-major tile. Here M/N is contiguous, so this is a step along M/N. {right}"
         elif case.mode.chunks > 1:
             what = f"atom of {edge}" if edge == case.mode.width_bytes else f"row of {edge}"
             message = f"{moves}, past the edge of {'an' if what.startswith('atom') else 'a'} {what} bytes. {right}"
@@ -88,42 +86,42 @@ def _slip_k_step(case: DiagnosisCase) -> Iterator[FieldSlip]:
 
 
 def _slip_other_k(case: DiagnosisCase, first: int, right: str) -> Iterator[FieldSlip]:
-    """Yield the step of an instruction with another K."""
+    """Yield the K step of an instruction with another K."""
     for other in K_OF_TYPES:
         moved = count_bytes(case.k // case.view.k * other, case.view)
         if other == case.view.k or case.k % case.view.k or moved % 16 or first + moved == case.right_amounts[NAME]:
             continue
         message = (
-            f"The K step is {other} elements ({format_bytes(count_bytes(other, case.view))}) an instruction, as"
-            f" for another"
-            f" type; this one takes {case.view.k} ({format_bytes(count_bytes(case.view.k, case.view))}). {right}"
+            f"The K step is {other} elements ({format_bytes(count_bytes(other, case.view))}) per instruction, as for"
+            f" another type; this one has K = {case.view.k} ({format_bytes(count_bytes(case.view.k, case.view))})."
+            f" {right}"
         )
         message = describe_possible_steps(case, first + moved) or message
         yield FieldSlip(
-            "element_size", message, {NAME: first + moved}, 2.1 if case.is_whole_slice(first + moved) else 1.2
+            "element_size", message, {NAME: first + moved}, 2.1 if case.is_loop_slice(first + moved) else 1.2
         )
 
 
 def describe_possible_steps(case: DiagnosisCase, start: int) -> str:
-    """List all ways in which a program may have come to a wrong step along K where there are several; "" otherwise."""
+    """Return a sentence with all possible mistakes behind a wrong K step if there are several; else ""."""
     view, k = case.view, case.k
     first = case.get_start(case.mn, 0)
     step, along = case.right_amounts[NAME] - first, count_bytes(k, view)
     ways: dict[str, int] = {}
     if along != k:
-        ways[f"a count of elements ({k}) in place of bytes"] = k
-        ways[f"a count of elements ({k}) added to the encoded start, which counts 16 bytes"] = 16 * k
+        ways[f"a number of elements ({k}) instead of bytes"] = k
+        ways[f"a number of elements ({k}) added to the encoded start, which has units of 16 bytes"] = 16 * k
         if along == step:
-            ways["a count of bytes added to a pointer, which scales it again"] = along * view.bits // 8
+            ways["a number of bytes added to a pointer, which scales it again"] = along * view.bits // 8
     for amount in (step, along):
-        ways[f"a count of bytes, {amount:#x}, added to the encoded start, which counts 16 bytes"] = 16 * amount
+        ways[f"a number of bytes, {amount:#x}, added to the encoded start, which has units of 16 bytes"] = 16 * amount
     for bits in (8, 16, 32):
         if bits != view.bits >= 8:
             ways[f"that of elements of {bits // 8} byte{'s' if bits > 8 else ''}"] = k * bits // 8
     for other in K_OF_TYPES:
         if other != view.k and not k % view.k:
             amount = count_bytes(k // view.k * other, view)
-            ways[f"that of an instruction that takes {other} of K"] = amount
+            ways[f"that of an instruction with K = {other}"] = amount
     fitting = [way for way, moved in ways.items() if first + moved == start]
     if len(fitting) < 2:
         return ""
@@ -135,7 +133,7 @@ def describe_possible_steps(case: DiagnosisCase, start: int) -> str:
 
 
 def _slip_panels(case: DiagnosisCase, first: int, right: str) -> Iterator[FieldSlip]:
-    """Yield starts that step by another panel than the tile's, for a slice in a later panel of atoms along K."""
+    """Yield starts with a panel step that differs from the tile's, for a slice in a later panel of atoms along K."""
     view, wide = case.view, case.atom[1]
     count, inside = divmod(case.k, wide)
     if not count:
@@ -146,11 +144,11 @@ def _slip_panels(case: DiagnosisCase, first: int, right: str) -> Iterator[FieldS
     instruction = -(-view.rows // lines) * lines * case.mode.width_bytes if view.major == "K" else 0
     if instruction and instruction != panel:
         message = (
-            f"The start steps over panels of {view.rows} rows ({format_bytes(instruction)}), which is what the"
+            f"The start steps over panels of {view.rows} rows ({format_bytes(instruction)}), as many as the"
             f" instruction reads. The tile's panels along K are {format_bytes(panel)} apart. {right}"
         )
         yield FieldSlip("panel_stride_from_instruction", message, {NAME: first + count * instruction + inner}, 1.0)
-    moved = case.given_amounts[NAME] - first - inner
+    moved = case.actual_amounts[NAME] - first - inner
     if (
         moved > 0
         and moved % count == 0
@@ -161,14 +159,14 @@ def _slip_panels(case: DiagnosisCase, first: int, right: str) -> Iterator[FieldS
             f"The start steps over panels of {format_bytes(moved // count)}. The tile's panels along K are"
             f" {format_bytes(panel)} apart. {right}"
         )
-        along_k = case.slices.get(case.given_amounts[NAME], (-1, -1))[0] == case.mn
+        along_k = case.slices.get(case.actual_amounts[NAME], (-1, -1))[0] == case.mn
         yield FieldSlip(
-            "panel_stride_wrong", message, {NAME: case.given_amounts[NAME]}, 2.6 if along_k else 1.7, copied=True
+            "panel_stride_wrong", message, {NAME: case.actual_amounts[NAME]}, 2.6 if along_k else 1.7, copied=True
         )
 
 
 def _slip_mn_step(case: DiagnosisCase) -> Iterator[FieldSlip]:
-    """Yield mistakes of the step to a slice that is not the first along M or N."""
+    """Yield mistakes in the step along M or N."""
     start, view, mn = case.right_amounts[NAME], case.view, case.mn
     first = case.get_start(0, case.k)
     step = start - first
@@ -191,7 +189,7 @@ def _slip_mn_step(case: DiagnosisCase) -> Iterator[FieldSlip]:
     edge = f"past the edge of an atom of {case.atom[0]} elements" if mn >= case.atom[0] else "as in a row of the tile"
     message = f"The start moves {format_bytes(along)} along M/N, {edge}. {right}"
     yield FieldSlip("panel_stride_wrong", message, {NAME: first + along}, 1.5)
-    moved, count = case.given_amounts[NAME] - first, mn // case.atom[0]
+    moved, count = case.actual_amounts[NAME] - first, mn // case.atom[0]
     if count and case.mode.chunks > 1 and moved > 0 and moved % (count * case.mode.pattern_bytes) == 0:
         message = (
             f"The start steps over panels of {format_bytes(moved // count)}. The tile's panels along M/N are"
@@ -200,15 +198,15 @@ def _slip_mn_step(case: DiagnosisCase) -> Iterator[FieldSlip]:
         yield FieldSlip(
             "panel_stride_wrong",
             message,
-            {NAME: case.given_amounts[NAME]},
-            2.6 if case.is_whole_slice(case.given_amounts[NAME]) else 1.7,
+            {NAME: case.actual_amounts[NAME]},
+            2.6 if case.is_loop_slice(case.actual_amounts[NAME]) else 1.7,
             copied=True,
         )
 
 
 def _slip_other_slice(case: DiagnosisCase) -> Iterator[FieldSlip]:
-    given = case.given_amounts[NAME]
-    origin = case.slices.get(given)
+    actual = case.actual_amounts[NAME]
+    origin = case.slices.get(actual)
     if not origin or origin == (case.mn, case.k):
         return
     mn, k = origin
@@ -217,6 +215,6 @@ def _slip_other_slice(case: DiagnosisCase) -> Iterator[FieldSlip]:
         f" {case.right_amounts[NAME]:#x}."
     )
     if k % case.view.k:
-        message += f" One instruction takes {case.view.k} of K."
-    likely = case.is_whole_slice(given) or (mn == case.mn and 2 * k == case.k)
-    yield FieldSlip("other_slice", message, {NAME: given}, 1.4 if likely else 2.0, copied=True)
+        message += f" The K of an instruction is {case.view.k}."
+    likely = case.is_loop_slice(actual) or (mn == case.mn and 2 * k == case.k)
+    yield FieldSlip("other_slice", message, {NAME: actual}, 1.4 if likely else 2.0, copied=True)

@@ -1,6 +1,4 @@
-"""Which descriptors read a tile where the program stores it, or why none does: the inverse of
-layouts/descriptor/verify.py.
-"""
+"""Find the descriptors that read a stored tile, or explain why there are none: the inverse of verify.py."""
 
 from __future__ import annotations
 
@@ -18,8 +16,8 @@ from lanescope.ptx.table.descriptors import WGMMA
 from lanescope.shared.storage import Storage, storage
 
 MOST_ROWS = 256  # N of a wgmma
-MOST_STEPS = 16  # of K whose words are given
-# the widths that wgmma reads, and an instruction of each that has a given N
+MOST_STEPS = 16  # K steps with words
+# element widths that wgmma reads, with an instruction for each (N is inserted)
 INSTRUCTIONS = {
     16: "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.f16.f16",
     8: "wgmma.mma_async.sync.aligned.m64n{n}k32.f32.e4m3.e4m3",
@@ -29,10 +27,11 @@ INSTRUCTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class TileDescriptors:
-    """The descriptors of a tile, one per K step, for an instruction that sees it as `seen`; or none, and why not.
+    """The descriptors of a tile, one per K step, for an instruction with the view `seen`; or the reason why there are
+    none.
 
-    spec: the parsed storage; assumed: whether the text leaves the elements' width open; on_bytes: whether the swizzle
-    is assumed to XOR byte addresses, which the text leaves open.
+    spec: the parsed storage; assumed: whether the element width is assumed; on_bytes: whether it is assumed that the
+    swizzle applies to byte addresses.
     """
 
     spec: Mapping[str, Any]
@@ -44,25 +43,25 @@ class TileDescriptors:
 
     @property
     def starts(self) -> tuple[int, ...]:
-        """Bytes from the tile's first byte to each step's start."""
+        """Byte offsets of the steps' starts in the tile."""
         return tuple(word.start_address - self.words[0].start_address for word in self.words)
 
     @property
     def unused(self) -> dict[str, str]:
-        """Fields that the instruction does not read, and why."""
+        """Fields that the instruction does not read → reason."""
         return find_inert_fields(self.words[0], self.seen) if self.words else {}
 
     @property
     def instruction(self) -> str:
-        """An instruction that takes the tile as B, with as many columns as it reads rows of it."""
+        """An instruction that reads the tile as B, with N equal to the number of rows read."""
         return INSTRUCTIONS[self.seen.bits].format(n=self.seen.rows)
 
 
 def describe_stored_tile(spec: Mapping[str, Any], element_bits: int | None) -> list[TileDescriptors]:
-    """Return the descriptors of a stored tile, for each element width that it may have.
+    """Return the descriptors of a stored tile for each possible element width.
 
-    Where no descriptor reads it, the last one says why. Nothing for a storage that no wgmma could read: of other
-    elements, too large, or unbounded. element_bits: None if the text leaves it open.
+    If no descriptor reads it, the last item has the reason. Returns () for a storage that wgmma cannot read: other
+    element types, too large, or unbounded. element_bits: None if unknown.
     """
     open_ = element_bits in (None, 128)  # a layout of 16-byte chunks holds elements of any width
     widths = _list_element_widths(spec) if open_ or element_bits is None else [element_bits]
@@ -75,9 +74,9 @@ def describe_stored_tile(spec: Mapping[str, Any], element_bits: int | None) -> l
 
 
 def _swizzle_bytes(spec: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return a layout of 16-bit elements with Sw<B,4,3> as one whose XOR is on byte addresses; None for others.
+    """Return a layout of 16-bit elements with Sw<B,4,3> as one whose XOR applies to byte addresses; None for others.
 
-    People print GMMA's atoms without the pointer that says so.
+    GMMA's atoms are often printed without the pointer that shows this.
     """
     laid = parse_layout(str(spec["layout"])) if spec.get("kind") == "cute" and "unit" not in spec else None
     if laid is None or laid.unit_bits or laid.offset or laid.swizzle is None or laid.swizzle.base != 4:
@@ -86,7 +85,7 @@ def _swizzle_bytes(spec: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _list_element_widths(spec: Mapping[str, Any]) -> list[int]:
-    """Return the element widths that a CuTe layout may have: a swizzle moves 16-byte chunks."""
+    """Return the possible element widths of a CuTe layout, because a swizzle permutes 16-byte chunks."""
     laid = parse_layout(str(spec["layout"])) if spec.get("kind") == "cute" else None
     swizzle = laid.swizzle if laid is not None and laid.unit_bits is None else None
     if swizzle is not None and spec.get("unit") != "chunks":
@@ -95,8 +94,8 @@ def _list_element_widths(spec: Mapping[str, Any]) -> list[int]:
 
 
 def _describe_width(spec: Mapping[str, Any], bits: int, assumed: bool) -> TileDescriptors | None:
-    """Return the descriptors of a tile with elements of a width, or why there are none; None if it cannot be stored
-    so.
+    """Return the descriptors of a tile with this element width, or the reason why there are none; None if it does not
+    fit.
     """
     step = K_BYTES * 8 // bits
     reasons: list[TileDescriptors] = []
@@ -126,7 +125,7 @@ def _describe_width(spec: Mapping[str, Any], bits: int, assumed: bool) -> TileDe
 
 
 def _make_step_descriptors(stored: Storage, seen: View) -> tuple[Descriptor, ...]:
-    """Return the descriptor of every K step; () if a step has none."""
+    """Return the descriptor of each K step; () if one of the steps has none."""
     assert stored.k is not None
     descriptors: list[Descriptor] = []
     for k in range(0, min(stored.k // seen.k, MOST_STEPS) * seen.k, seen.k):
@@ -139,7 +138,7 @@ def _make_step_descriptors(stored: Storage, seen: View) -> tuple[Descriptor, ...
 
 
 def _explain_missing_descriptor(stored: Storage, view: View) -> str:
-    """Return the reason why no descriptor reads the tile; "" if each step has one."""
+    """Return the reason why no descriptor reads the tile; "" if each step has a descriptor."""
     for k in range(0, (stored.k or 0) - view.k + 1, view.k):
         if find_plainest_descriptor(stored, view, 0, k) is None:
             start = int(compute_expected_reads(stored, view, 0, k)[0, 0])

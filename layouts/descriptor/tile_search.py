@@ -1,10 +1,10 @@
-"""Where a tile lies in bytes of memory, and which layout that is.
+"""Find a tile in a dump of memory, and its layout.
 
-Every layout keeps 16 bytes of the contiguous dimension together, so chunks of the tile are looked for, not elements.
-Those that occur once are anchors, first among the aligned 16 bytes of memory, then anywhere. For each swizzle mode the
-XOR is taken off their addresses; what is left either is the walk of rows or panels, whose strides follow, or no layout
-of that mode. A layout counts where it gives every anchor its address; how many elements it explains is counted over the
-whole tile.
+Every layout keeps 16 bytes of the contiguous dimension together, so the search is for chunks of the tile, not for
+elements. Chunks that occur once are anchors, first at 16-byte boundaries, then anywhere. For each swizzle mode the XOR
+is removed from their addresses. If the result is a walk of rows or panels, it gives the strides; otherwise the layout
+does not have that mode. A layout must give every anchor its address; it is rated by the number of elements that it
+explains.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from lanescope.ptx.codec import Bits
 from lanescope.shared.storage import Storage, storage
 from lanescope.shared.swizzle import MODES, Mode
 
-ABSENT, SEVERAL = -1, -2  # in place of an address
-MOST_COPIES = 4  # of one tile that are told apart
-MOST_ANCHORS = 1024  # that strides are worked out from; all are checked
-MOST_TRIED = 64  # different storages that are held against the whole tile
-LEAST_SHARE = 0.5  # of a tile's elements that a layout explains
+ABSENT, SEVERAL = -1, -2  # instead of an address
+MOST_COPIES = 4  # copies of a tile that are distinguished
+MOST_ANCHORS = 1024  # anchors from which strides are derived; all are checked
+MOST_TRIED = 64  # different storages compared with the complete tile
+LEAST_SHARE = 0.5  # minimum share of elements that a layout must explain
 Chunks = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryImage:
-    """Bytes of memory, base: the address of the first."""
+    """Bytes of memory; base: the address of the first byte."""
 
     data: NDArray[np.uint8]
     base: int
@@ -43,9 +43,9 @@ class MemoryImage:
 
 @dataclass(frozen=True, slots=True)
 class TileFit:
-    """A layout of the complete tile; matched: how many of its elements have their values at that layout's addresses.
+    """A layout of the tile; matched: number of elements with their values at the layout's addresses.
 
-    determined: whether its strides follow from values that occur once; else it is a standard layout that fits.
+    determined: whether the strides follow from values that occur once; else it is a standard layout that fits.
     """
 
     stored: Storage
@@ -54,7 +54,7 @@ class TileFit:
     determined: bool = True
 
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         return self.matched == self.total
 
 
@@ -63,7 +63,7 @@ class ElementPlaces:
     """The address of each element of the operand, [row][k].
 
     ABSENT: its value is not in the dump. SEVERAL: it occurs more than once, and no layout decides. instead: the element
-    of the tile that has the value, [row][k] of (mn, k). by: "layout" or "value".
+    of the tile with the value, [row][k] of (mn, k). by: "layout" or "value".
     """
 
     address: Addresses
@@ -71,12 +71,10 @@ class ElementPlaces:
 
 
 def find_layouts(image: MemoryImage, tile: Bits, bits: int, word: Descriptor) -> list[TileFit]:
-    """Find the layouts in which the tile lies in the image that explain the most elements; [] if none explains half.
+    """Return the layouts of the tile in the image that explain the most elements; [] if none explains half.
 
-    Two that put every element at the same address count as one.
-
-    tile: codes [mn][k]. Where the tile's values repeat so that nothing is found only once, the standard layouts at the
-    dump's and the word's first byte are tried; several may fit then, and all are given.
+    Layouts with the same address for every element count once. tile: codes [mn][k]. If no chunk occurs only once, the
+    standard layouts at the first byte of the dump and of the word are tried, and all that fit are returned.
     """
     if not image.data.size:
         raise LayoutError("bad_dump", "The image of memory has 0 bytes.", "At least 1.", "image")
@@ -100,7 +98,7 @@ def find_layouts(image: MemoryImage, tile: Bits, bits: int, word: Descriptor) ->
 
 
 def _drop_repeats(candidates: Iterator[tuple[dict[str, Any], str]]) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield every candidate once: walks of several widths and copies often describe the same storage."""
+    """Yield candidates without repeats; walks of several widths and copies often describe the same storage."""
     yielded = set()
     for spec, major in candidates:
         key = (major, *sorted(spec.items(), key=lambda item: item[0]))
@@ -110,7 +108,7 @@ def _drop_repeats(candidates: Iterator[tuple[dict[str, Any], str]]) -> Iterator[
 
 
 def _list_walked_storages(image: MemoryImage, tile: Bits, bits: int, step: int) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield the layouts that fit the anchors; step: alignment of chunks in bytes."""
+    """Yield the storages that fit the anchors; step: alignment of chunks in bytes."""
     for major in ("K", "MN") if bits >= 8 else ("K",):
         lines = _encode_lines(tile if major == "K" else tile.T, bits)
         for line, at, address in _find_anchors(image, lines, step):
@@ -130,7 +128,7 @@ def _encode_lines(codes: Bits, bits: int) -> NDArray[np.uint8]:
 def _find_anchors(image: MemoryImage, lines: NDArray[np.uint8], step: int) -> Iterator[tuple[Chunks, Chunks, Chunks]]:
     """Yield (line, byte along it, address) of chunks that are unique in the tile and in memory.
 
-    If memory has several copies of the tile, there is one item for each copy.
+    If memory has several copies of the tile, a chunk has an item for each copy.
     """
     size = gcd(16, lines.shape[1])
     first = -image.base % step
@@ -156,7 +154,7 @@ def _find_anchors(image: MemoryImage, lines: NDArray[np.uint8], step: int) -> It
 
 
 def hash_chunks(chunks: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """Hash chunks of 8 or 16 bytes to one word each; matches are compared byte by byte later."""
+    """Return a 64-bit hash of each chunk of 8 or 16 bytes; matches are compared byte by byte later."""
     words = np.ascontiguousarray(chunks).view("<u8")
     hashes = words[:, 0] * np.uint64(0x9E3779B97F4A7C15)
     if words.shape[1] > 1:
@@ -172,7 +170,7 @@ def _fit_walks(
     widths = dict.fromkeys([*(w for w in (mode.width_bytes, 16, 32, 64, 128) if w < past), past])
     begin = address[(line == 0) & (at == 0)]
     bases = [None] if mode.chunks == 1 else [None, *(int(b) for b in begin)]
-    for base in bases:  # by address, or from the tile's start, which is then the first element's
+    for base in bases:  # swizzled by address, or relative to the tile's start, which is then the first element
         plain = address if base is None else address - base
         plain = mode.unswizzle(plain)
         for width in widths:
@@ -198,7 +196,7 @@ def _fit_walks(
 
 
 def _fit_strides(line: Chunks, at: Chunks, plain: Chunks, width: int) -> tuple[int, int, int, int] | None:
-    """Fit (start, stride of 8 lines, of a line, of a panel) in bytes; None if no walk fits, or more than one."""
+    """Return (start, stride of 8 lines, of a line, of a panel) in bytes; None unless exactly one walk fits."""
     terms = np.stack([np.ones_like(line), line // 8, line % 8, at // width], axis=1).astype(np.float64)
     places = (plain - at % width).astype(np.float64)
     open_ = terms.any(axis=0)
@@ -216,9 +214,9 @@ def _fit_strides(line: Chunks, at: Chunks, plain: Chunks, width: int) -> tuple[i
 
 
 def _name_storage(spec: Mapping[str, Any], shape: tuple[int, ...], bits: int) -> Iterator[dict[str, Any]]:
-    """Yield a storage under its simplest names: a canonical tile, rows with a pitch, then as it is.
+    """Yield descriptions of a storage, the simplest first: a canonical tile, rows with a pitch, the storage itself.
 
-    The first that puts every element at the same address counts.
+    The first one that gives every element the same address is used.
     """
     major, base, swizzle, by = spec["inner"], spec["base"], spec["swizzle"], spec["swizzle_by"]
     for order in ("mn", "k"):
@@ -270,10 +268,10 @@ def _list_standard_storages(
 
 
 def _fit_storage(image: MemoryImage, tile: Bits, bits: int, spec: Mapping[str, Any], major: str) -> TileFit | None:
-    """Return a storage with the elements that lie where it says.
+    """Return a storage with the number of elements at its addresses.
 
-    None if it is invalid, explains too few elements, or puts two elements in one place, as a walk does if the dump does
-    not show its panels.
+    Returns None if it is invalid, explains too few elements, or gives two elements the same address, as a walk does if
+    the dump does not contain its panels.
     """
     try:
         stored = storage(spec, bits, major)
@@ -310,12 +308,12 @@ def locate_elements(
 ) -> ElementPlaces:
     """Locate the elements of the operand.
 
-    The layout tells if only one was found and it explains the whole tile; else each element's value does, if it occurs
-    once in memory.
+    The layout gives the places if exactly one was found and it explains the complete tile. Otherwise each element is
+    located by its value, if that occurs once in memory.
     """
     mn, k = origin
     part = np.s_[mn : mn + view.rows, k : k + view.k]
-    if len(fits) == 1 and fits[0].is_whole and fits[0].determined:
+    if len(fits) == 1 and fits[0].is_complete and fits[0].determined:
         return ElementPlaces(_compute_addresses(fits[0].stored, tile.shape)[part], "layout")
     expected = tile[part]
     if bits < 8:

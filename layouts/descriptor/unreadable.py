@@ -1,4 +1,4 @@
-"""Data that no descriptor can read as stored: the reason, and the storage that the word would read."""
+"""Explain why no descriptor can read the data as stored, and which storage the word would read."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from lanescope.descriptor.repair import compute_expected_reads, find_repairs, li
 from lanescope.shared.storage import Storage
 from lanescope.shared.swizzle import Mode
 
-XOR_ALONE = ("stored_unswizzled", "stored_swizzle")  # the data lies where the word reads, except for the swizzle
+XOR_ALONE = ("stored_unswizzled", "stored_swizzle")  # causes where the data differs from the word only by the swizzle
 
 
 class MismatchJudge(Protocol):
-    """Find the causes of a mismatch that a word could mend."""
+    """Function that finds the causes of a mismatch which another word could repair."""
 
     def __call__(
         self, descriptor: Descriptor, view: View, stored: Storage, /, *, mn: int, k: int, expected: Addresses
@@ -33,7 +33,7 @@ class MismatchJudge(Protocol):
 def diagnose_unreadable(
     descriptor: Descriptor, view: View, stored: Storage, *, expected: Addresses, mn: int, k: int, judge: MismatchJudge
 ) -> list[Diagnosis]:
-    """Explain why no descriptor of this major reads these data, and which storage the word reads."""
+    """Return why no descriptor of this major reads the data, and which storage the word reads."""
     unreachable = (
         _check_address_bits(expected)
         or _check_chunk(view, expected, mn, k)
@@ -62,7 +62,7 @@ def diagnose_unreadable(
 
 
 def _check_address_bits(expected: Addresses) -> Diagnosis | None:
-    """Report a slice whose addresses have more bits than a descriptor's start."""
+    """Return the diagnosis of a slice whose addresses have more bits than a descriptor's start, if any."""
     last = int(expected.max())
     if not last >> 18:
         return None
@@ -73,7 +73,7 @@ def _check_address_bits(expected: Addresses) -> Diagnosis | None:
 
 
 def _check_chunk(view: View, expected: Addresses, mn: int, k: int) -> Diagnosis | None:
-    """Report a slice that begins inside a 16-byte chunk."""
+    """Return the diagnosis of a slice that begins inside a 16-byte chunk, if any."""
     along, at = ("K", k) if view.major == "K" else ("M/N", mn)
     if not (at % view.per and int(expected[0, 0]) % 16):
         return None
@@ -85,7 +85,7 @@ def _check_chunk(view: View, expected: Addresses, mn: int, k: int) -> Diagnosis 
 
 
 def _matches_plain_rows(descriptor: Descriptor, view: View, stored: Storage, expected: Addresses) -> bool:
-    """Return whether the strides describe plain rows as well as they can: LBO 0 or 16, SBO eight rows."""
+    """Return whether the strides are the best possible for plain rows: LBO 0 or 16, SBO eight rows."""
     across = expected if view.major == "K" else expected.T
     pitch = stored.pitch_bytes or abs(int(across[1, 0]) - int(across[0, 0]))
     return descriptor.lbo_bytes in (0, 16) and descriptor.sbo_bytes == 8 * pitch
@@ -106,15 +106,15 @@ def _explain_unreadable(view: View, stored: Storage, expected: Addresses) -> Dia
     other, flag = ("MN", "1") if view.major == "K" else ("K", "0")
     message = (
         f"The data is {other}-major; the instruction reads {view.major}-major. {view.form.transpose} must be {flag},"
-        f" and the tile must be stored in {other}-major core matrices or swizzled atoms, which it is not."
+        f" and the tile must be stored in {other}-major core matrices or swizzled atoms."
     )
     return Diagnosis("wrong_transpose", message)
 
 
 def _find_contiguous_dimension(expected: Addresses, view: View, stored: Storage) -> str:
-    """Return the dimension along which elements are neighbours; "" if neither is."""
-    if said := stored.get_major(""):
-        return said
+    """Return the dimension with contiguous elements; "" if there is none."""
+    if major := stored.get_major(""):
+        return major
     size = max(view.bits // 8, 1)
     along_k, along_mn = (bool((np.diff(expected[:8, :8], axis=axis) == size).all()) for axis in (1, 0))
     return "K" if along_k else "MN" if along_mn else ""
@@ -123,7 +123,7 @@ def _find_contiguous_dimension(expected: Addresses, view: View, stored: Storage)
 def _diagnose_word(
     descriptor: Descriptor, view: View, stored: Storage, mn: int, k: int, judge: MismatchJudge
 ) -> list[Diagnosis]:
-    """Return what is wrong with the word for a canonical tile of its mode: it is no better than the data."""
+    """Return the mistakes of the word itself, relative to a canonical tile of its mode."""
     for alternative in list_canonical_tiles(stored, view, descriptor.mode):
         tile = alternative.stored
         if (tile.mn or 0) < mn + view.rows or (tile.k or 0) < k + view.k:
@@ -131,25 +131,28 @@ def _diagnose_word(
         expected_reads = compute_expected_reads(tile, view, mn, k)
         if not find_repairs(
             expected_reads, view, descriptor
-        ):  # a slice that begins where no descriptor can, whatever the storage
+        ):  # a slice that begins where no descriptor can begin in any storage
             continue
         causes = judge(descriptor, view, tile, mn=mn, k=k, expected=expected_reads)
         right = causes[0].fix if causes else None
         if right:
             return [
-                Diagnosis(c.code, f"{c.message} (This is about {alternative.description}; its descriptor is {right}.)")
+                Diagnosis(
+                    c.code, f"{c.message} (This refers to {alternative.description}, with the descriptor {right}.)"
+                )
                 for c in causes
             ]
     return []
 
 
 def _diagnose_storage(view: View, stored: Storage, expected: Addresses) -> Diagnosis:
-    """Return where the storage departs from what every mode can read, and the storage to use instead."""
+    """Return the first place where the storage differs from every mode, and the storage to use instead."""
     pitch, width = stored.pitch_bytes, stored.mode.width_bytes
     if stored.mode.chunks > 1 and pitch and pitch != width:
         message = (
-            f"No descriptor reads this layout: rows swizzled with {stored.mode.name} must be {width} bytes apart, and"
-            f" these are {pitch}. Store {width}-byte rows without padding; the swizzle already avoids bank conflicts."
+            f"No descriptor reads this layout: rows swizzled with {stored.mode.name} must be {width} bytes apart,"
+            f" but they are {pitch} bytes apart. Store {width}-byte rows without padding; the swizzle already avoids"
+            " bank conflicts."
         )
         return Diagnosis("not_canonical", message)
     row, chunk, text, rows_apart = _find_broken_core(expected, view)
@@ -184,7 +187,7 @@ def _diagnose_storage(view: View, stored: Storage, expected: Addresses) -> Diagn
 
 
 def _check_atom(view: View, stored: Storage, mn: int) -> Diagnosis | None:
-    """Report a slice that begins inside an MN-major atom and runs into the next."""
+    """Return the diagnosis of a slice that crosses from one MN-major atom into the next, if any."""
     atom = view.per * stored.mode.chunks
     turned = view.major == "MN" and stored.mode.chunks > 1 and stored.get_major(view.major) == "MN"
     if not turned or not mn % atom or mn % view.per:
@@ -194,8 +197,8 @@ def _check_atom(view: View, stored: Storage, mn: int) -> Diagnosis | None:
     narrower = next((m for m in by_size if m.chunks * view.per < atom and not mn % (m.chunks * view.per)), None)
     if narrower is None:
         message = (
-            f"The slice begins at {mn} of M/N: in every layout a slice begins at a multiple of {view.per}, in this one"
-            f" at a multiple of {atom}."
+            f"The slice begins at {mn} of M/N; a slice must begin at a multiple of {view.per} in any layout, and of"
+            f" {atom} in this one."
         )
         return Diagnosis("mn_offset_inside_atom", message)
     spec = _find_canonical_tile(stored, view, narrower)
@@ -215,7 +218,7 @@ def _check_atom(view: View, stored: Storage, mn: int) -> Diagnosis | None:
 def _describe_xor_difference(
     alternative: AlternativeStorage, descriptor: Descriptor, stored: Storage
 ) -> tuple[str, str]:
-    """Return (code, message) of data that differ from what the word reads by their XOR only."""
+    """Return (code, message) for data that differ from the word only by the XOR."""
     word = descriptor.mode
     if alternative.code == "stored_unswizzled":
         return (
@@ -230,13 +233,12 @@ def _describe_xor_difference(
     if stored.spec.get("kind") == "cute" and stored.mode.chunks == 1:
         current, meant = (str(spec["layout"]).partition("o")[0].strip() for spec in (stored.spec, alternative.spec))
         message = (
-            f"Counted in the layout's units, swizzle {word.name} is {meant}, not {current}:"
-            f" {describe_storing(word, True)}"
+            f"In the layout's units, swizzle {word.name} is {meant}, not {current}: {describe_storing(word, True)}"
         )
         return alternative.code, message
     message = (
-        f"The data was stored with swizzle {stored.mode.name} in rows of another width; the descriptor reads swizzle"
-        f" {word.name}. {describe_storing(word)}"
+        f"The data was stored with swizzle {stored.mode.name} in rows of a different width; the descriptor has"
+        f" swizzle {word.name}. {describe_storing(word)}"
     )
     return alternative.code, message
 
@@ -244,19 +246,19 @@ def _describe_xor_difference(
 def _describe_off_row(stored: Storage, mode: Mode) -> str:
     return (
         f"The XOR was applied to the offset from the tile's start, which is {stored.base % mode.pattern_bytes} bytes"
-        f" past a {mode.pattern_bytes}-byte boundary. Base offset counts rows of 128 bytes and cannot say that. Align"
-        f" the tile to {mode.pattern_bytes} bytes, or apply the XOR to the shared-memory address."
+        f" past a {mode.pattern_bytes}-byte boundary. The base offset is in rows of 128 bytes and cannot express that."
+        f" Align the tile to {mode.pattern_bytes} bytes, or apply the XOR to the shared-memory address."
     )
 
 
 def _find_canonical_tile(stored: Storage, view: View, mode: Mode) -> dict[str, Any] | None:
-    """Return a canonical tile of the word's mode with as many elements; None if there is none."""
+    """Return a canonical tile of the word's mode with the same number of elements; None if there is none."""
     alternative = next(list_canonical_tiles(stored, view, mode), None)
     return dict(alternative.spec) if alternative else None
 
 
 def _diagnose_other_major(descriptor: Descriptor, view: View, expected: Addresses) -> Diagnosis | None:
-    """Report data that the other major reads."""
+    """Return the diagnosis of data that the other major can read, if any."""
     other = replace(view, major="MN" if view.major == "K" else "K")
     if not view.form.allows_elements(view.bits, "MN"):
         return None
@@ -265,7 +267,7 @@ def _diagnose_other_major(descriptor: Descriptor, view: View, expected: Addresse
         return None
     needed = list_changes(descriptor, repairs[0])
     flag = "1" if other.major == "MN" else "0"
-    more = f" Then {_format_changes(needed)} must change, too." if needed else ""
+    more = f" In addition, {_format_changes(needed)} must change." if needed else ""
     message = (
         f"The data is {other.major}-major; the instruction reads {view.major}-major. {view.form.transpose} must be"
         f" {flag}.{more}"
@@ -274,9 +276,9 @@ def _diagnose_other_major(descriptor: Descriptor, view: View, expected: Addresse
 
 
 def _find_broken_core(expected: Addresses, view: View) -> tuple[int, int, str, bool]:
-    """Find the first core matrix that no mode allows.
+    """Return the first core matrix that no mode allows.
 
-    Return (row, chunk of K, what is wrong, whether its rows are whole but too far apart).
+    The result is (row, chunk of K, what is wrong, whether its rows are contiguous but too far apart).
     """
     across = expected if view.major == "K" else expected.T
     size = count_bytes(view.per, view) // view.per or 1
@@ -305,7 +307,7 @@ def _find_broken_core(expected: Addresses, view: View) -> tuple[int, int, str, b
 
 
 def _is_legal_pitch(starts: Addresses, mode: Mode) -> bool:
-    """Return whether eight row starts are one atom's lines under some base offset."""
+    """Return whether eight row starts are the lines of an atom for some base offset."""
     return any((np.diff(mode.unswizzle(starts, base)) == mode.width_bytes).all() for base in range(mode.chunks))
 
 

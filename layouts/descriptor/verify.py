@@ -1,7 +1,6 @@
-"""Does a descriptor read a tile the way the program stored it? If not, by what name is the mistake known, and what
-repairs it.
+"""Verify that a descriptor reads a tile as the program stored it, and diagnose a mismatch.
 
-layouts/descriptor/repair.py finds the words that verify, layouts/descriptor/diagnosis.py the cause.
+layouts/descriptor/repair.py finds the right descriptors, layouts/descriptor/diagnosis.py the cause.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from lanescope.shared.storage import Storage
 
 @dataclass(frozen=True, slots=True)
 class ElementMismatch:
-    """An element of the operand, (row, k): the byte it is read from, and the byte where it lies."""
+    """An element of the operand, (row, k): the byte address that is read, and the byte address where it is stored."""
 
     row: int
     k: int
@@ -34,24 +33,22 @@ class ElementMismatch:
 
 @dataclass(frozen=True, slots=True)
 class Verdict(NotebookObject):
-    """The result: both maps, the number of elements that agree, the first that does not, and the diagnoses, likeliest
-    first.
-    """
+    """The result: both maps, the number of equal elements, the first mismatch, and the diagnoses, likeliest first."""
 
     read: Addresses
     expected: Addresses
     diagnoses: tuple[Diagnosis, ...]
-    malformed: str = ""  # which bits make the word none of its format, "" where it is one
-    caution: tuple[str, ...] = ()  # beside a match: reserved bits that are set, and what is inferred
+    malformed: str = ""  # bits that contradict the format's constants, "" if none
+    caution: tuple[str, ...] = ()  # cautions for a match: reserved bits that are set, inferred addresses
 
     @property
     def formed(self) -> bool:
-        """Whether the word is one of its format."""
+        """Whether the word has its format's constants."""
         return not self.malformed
 
     @property
     def defined(self) -> bool:
-        """Whether it is defined what the word reads."""
+        """Whether the bytes that the word reads are defined."""
         return bool((self.read != -1).any())
 
     @property
@@ -68,7 +65,7 @@ class Verdict(NotebookObject):
 
     @property
     def first_mismatch(self) -> ElementMismatch | None:
-        """The first element, row by row, that is read from another place; None if all agree."""
+        """The first element, in row order, that is read from another address; None if all agree."""
         wrong = np.argwhere(self.read != self.expected)
         if not len(wrong):
             return None
@@ -86,10 +83,10 @@ def verify(
     notes: tuple[CompilerNote, ...] = (),
     computed: bool = False,
 ) -> Verdict:
-    """Compare reads with where the program put the slice that begins at (mn, k), and diagnose a difference.
+    """Compare the bytes that are read with the stored slice at (mn, k), and diagnose a mismatch.
 
-    notes: what was odd about the expression the word was written as; where its arithmetic is at fault, it is the first
-    cause. computed: the word is an expression whose shifts were computed, so that those it has no note of lost nothing.
+    notes: warnings about the word's expression; if its arithmetic is at fault, that is the first cause. computed: the
+    word is an expression whose shifts were evaluated, so shifts without a note lost no bits.
     """
     require_inside(view, stored, mn, k)
     expected = compute_expected_reads(stored, view, mn, k)
@@ -107,7 +104,7 @@ def verify(
 
 
 def _find_wrong_constants(descriptor: Descriptor) -> str:
-    """Return the bits that are not those of every word of the format: `bits [48:46] are 0, not 1`; "" if none."""
+    """Return the bits that contradict the format's constants, such as `bits [48:46] are 0, not 1`; "" if none."""
     form = descriptor.format
     wrong = [
         f"bits {form.format_place(name)} are {descriptor.get_amount(name)}, not {value}"
@@ -118,25 +115,25 @@ def _find_wrong_constants(descriptor: Descriptor) -> str:
 
 
 def require_inside(view: View, stored: Storage, mn: int, k: int) -> None:
-    """Refuse a slice that does not lie in what is stored: LayoutError `bad_slice`."""
+    """Raise LayoutError `bad_slice` if the slice exceeds the stored tile."""
     for name, at, size, extent in (("mn", mn, view.rows, stored.mn), ("k", k, view.k, stored.k)):
         if at < 0 or (extent is not None and at + size > extent):
             raise LayoutError(
                 "bad_slice",
                 f"The slice {name} {at} … {at + size - 1} exceeds the stored {extent}.",
-                f"The instruction takes {size} of {name}.",
+                f"The instruction reads {size} along {name}.",
                 f"slice.{name}",
             )
 
 
 def _judge_reserved_mode(descriptor: Descriptor, view: View, stored: Storage, expected: Addresses) -> Verdict:
-    """Return the verdict on a word with a reserved swizzle code, whose reads no source specifies."""
+    """Return the verdict on a word with a reserved swizzle code, whose reads are undefined."""
     form = descriptor.format
     plain = descriptor.replace(**{form.coded: form.codes[form.modes[0]]})
     repairs = find_repairs(expected, view, plain, stored.swizzle_by == "address" and stored.mode.chunks > 1)
     fix = next((repair for repair in repairs if repair.mode is stored.mode), repairs[0] if repairs else None)
     code = descriptor.mode_code
-    message = f"The field {form.format_place(form.coded)} holds {code}, which is reserved in {form.name}."
+    message = f"The field {form.format_place(form.coded)} is {code}, which is reserved in {form.name}."
     if fix and fix.mode.tma == code:
         message += f" {code} is the TMA tensor map's code of {fix.mode.name}; the descriptor's is {fix.mode_code}."
         return _make_mismatch_verdict(expected, "tma_swizzle_enum", message, descriptor, fix)
@@ -151,7 +148,7 @@ def _judge_reserved_mode(descriptor: Descriptor, view: View, stored: Storage, ex
 def _make_mismatch_verdict(
     expected: Addresses, code: str, message: str, descriptor: Descriptor, fix: Descriptor | None
 ) -> Verdict:
-    """Return the verdict where no element is read from its place: the cause, and the word that reads the tile."""
+    """Return the verdict in which no element matches: the cause, and the word that reads the tile."""
     cause = Diagnosis(code, message, fix, list_changes(descriptor, fix) if fix else {})
     form = descriptor.format
     malformed = f"bits {form.format_place(form.coded)} are {descriptor.mode_code}, a reserved swizzle code"
@@ -161,9 +158,7 @@ def _make_mismatch_verdict(
 def _diagnose_expression(
     note: CompilerNote, descriptor: Descriptor, view: View, stored: Storage, *, mn: int, k: int, expected: Addresses
 ) -> list[Diagnosis]:
-    """Return what the expression's arithmetic lost, then what is wrong with the intended word, with one repair for
-    all.
-    """
+    """Return the error of the expression's arithmetic, then those of the intended word, with a common repair."""
     meant = Descriptor(note.word, descriptor.format)
     rest = (
         []
