@@ -100,7 +100,7 @@ def test_what_is_written_is_read() -> None:
 def test_a_small_buffer_drops_records_and_counts_them() -> None:
     raw = capture.write(WHOLE, len(capture.write(Capture((WGMMA,)))) + 8)
     told = capture.read(raw)
-    assert not told.is_whole and capture.read(capture.write(WHOLE)).is_whole
+    assert not told.is_complete and capture.read(capture.write(WHOLE)).is_complete
     assert capture.read(capture.write(Capture((), skipped=3))).skipped == 3
     assert [one.kind for one in told.records] == ["wgmma"] and told.dropped == 2
 
@@ -149,7 +149,7 @@ def test_other_versions_are_refused_by_number() -> None:
 @for_each(
     ("row", "value", "says"),
     [
-        ("mark", 0, "not written to its end"),
+        ("mark", 0, "is incomplete"),
         ("bytes", 96, "damaged"),
         ("bytes", 1 << 31, "damaged"),
         ("kind", 9, "damaged"),

@@ -210,7 +210,7 @@ def test_where_accumulators_begin() -> None:
     made = capture.verify(partial, **given)
     assert made.verdict == "match" and {one.verdict for one in made.accumulators} == {"unknown"}
     assert {one.verdict for one in forms.build_answer(made).accumulators} == {"unknown"}
-    assert "not judged" in made.text and "LANESCOPE_WHEN left out 8 calls" in made.text
+    assert "not verified" in made.text and "LANESCOPE_WHEN left out 8 calls" in made.text
 
 
 def test_only_what_is_recorded_is_judged() -> None:

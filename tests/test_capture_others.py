@@ -91,7 +91,7 @@ def test_registers_of_a_load_that_an_mma_takes_in_another_order() -> None:
     made = verify_run("p3_4warps_x4_pairs-b_pairs")
     first = made.first_wrong
     assert first is not None and first.causes[0].code == "registers_exchanged"
-    assert "B is given registers 0 and 1 of the load at" in first.causes[0].message
+    assert "B uses registers 0 and 1 of the load at" in first.causes[0].message
     assert "its slice is in registers 0 and 2" in first.causes[0].message
 
 

@@ -169,7 +169,7 @@ def test_what_other_warps_record_after_the_next_step_is_of_the_last_one() -> Non
 def test_d_of_steps_whose_a_nobody_recorded_is_not_judged(rest: list[Record]) -> None:
     """O = P · V of attention: P is in registers; D of S = Q · K, of the same shape, is judged all the same."""
     made = verify_records([*STEPS, *make_d(AB), *rest, *make_d(C)], **GIVEN)
-    assert list_verdicts(made) == ["match", "unknown"] and made.verdict == "match" and "not judged" in made.text
+    assert list_verdicts(made) == ["match", "unknown"] and made.verdict == "match" and "not verified" in made.text
     made = verify_records([*STEPS, *ONLY_B, *make_d(AB), *make_d(C)], **GIVEN)
     assert list_verdicts(made) == ["match", "unknown"]
     made = verify_records([*STEPS, *make_d(C), *rest, *make_d(C)], **GIVEN)
@@ -305,7 +305,7 @@ def test_both_operands_are_of_one_fill() -> None:
         made = identify_operands(
             ("bf16", "bf16"), [tuple(replace(one, window=held) for one in files[0])], a=None, b=None, nk=False, notes=[]
         )
-        assert made["a"].blocks == made["b"].blocks == 1 and made["a"].own_periods == made["b"].own_periods == (
+        assert made["a"].blocks == made["b"].blocks == 1 and made["a"].code_periods == made["b"].code_periods == (
             240,
             128,
         )

@@ -68,13 +68,13 @@ def test_a_repair_reads_the_slice_where_it_lies(example: str, mistake: int) -> N
     assert wrong.first is not None and side.operand == wrong.name
     if side.memory is None:
         return
-    assert told.picture.lies is not None and side.seen is not None
-    assert wrong.first.lies == told.picture.lies[wrong.first.row, wrong.first.k]
+    assert told.picture.places is not None and side.seen is not None
+    assert wrong.first.stored_at == told.picture.places[wrong.first.row, wrong.first.k]
     fix = wrong.diagnoses[0].fix
     if wrong.diagnoses[0].code != "wrong_transpose":
         from lanescope.descriptor.matrix import reads
 
-        assert fix is not None and np.array_equal(reads(fix, side.seen), told.picture.lies)
+        assert fix is not None and np.array_equal(reads(fix, side.seen), told.picture.places)
 
 
 def test_a_right_loop_is_right() -> None:
@@ -218,7 +218,7 @@ def test_tensors_of_types_that_numpy_has_not() -> None:
 
 def test_too_many_steps_for_one_answer_are_counted() -> None:
     made = verify_records(build_ring(2, 4), most=5)
-    assert made.verdict == "unknown" and made.left == 11 and "11 are not" in made.text
+    assert made.verdict == "unknown" and made.left == 11 and "11 were not" in made.text
 
 
 def test_a_slice_that_is_not_there_is_said() -> None:
@@ -347,4 +347,4 @@ def test_matrices_that_are_no_fills_are_not_judged_as_fills(example: captures.Ex
     raw = h200_captures.read_files()[f"{example.name}-0-real.lscap"]
     made = capture.verify([raw] * fills.count_passes(example.element))
     assert made.verdict == "unknown" and not made.steps and made.unread
-    assert {one.reason for one in made.unread} == {NO_FILL} and "Give A and B as matrices" in made.text
+    assert {one.reason for one in made.unread} == {NO_FILL} and "Pass A and B as matrices" in made.text

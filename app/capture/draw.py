@@ -31,8 +31,8 @@ def draw_operand(picture: OperandPicture) -> OperandPictures:
     """
     side = picture.side
     name = side.operand.upper()
-    if side.address is not None and side.seen is not None and picture.lies is not None:
-        cells = read_pictures.make_chunks(side.address, picture.lies, side.seen, name)
+    if side.address is not None and side.seen is not None and picture.places is not None:
+        cells = read_pictures.make_chunks(side.address, picture.places, side.seen, name)
         return OperandPictures(
             read_pictures.render_operand(cells, f"{name}: the byte that each 16-byte chunk is read from"),
             read_pictures.render_memory(cells, "shared memory, 128 bytes per row"),

@@ -352,7 +352,7 @@ def _build_operand(operand: OperandVerdict) -> RecordedOperand:
 
 
 def _build_element(element: MisreadElement) -> RecordedElement:
-    lies = element.lies if element.lies is not None and element.lies >= 0 else None
+    lies = element.stored_at if element.stored_at is not None and element.stored_at >= 0 else None
     return RecordedElement(
         row=element.row,
         k=element.k,

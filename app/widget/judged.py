@@ -176,14 +176,14 @@ def _name_elements(drawn: OperandPicture) -> tuple[SheetLayer, ...]:
 
 def _make_capture_matrix(side: OperandCodes, panel: FigurePanel, layers: tuple[SheetLayer, ...]) -> LiveMatrix:
     """Make the matrix of an operand in registers, which lanes hold, or of one that is read from shared memory."""
-    if side.address is not None or side.own is None:
+    if side.address is not None or side.fragment is None:
         nowhere = np.full(side.mn.shape, -1, dtype=np.int64)
         return _make_read_matrix(panel, nowhere if side.address is None else side.address, *layers)
-    down, across = (side.own.coords[axis].astype(np.int64) for axis in side.own.plane)
+    down, across = (side.fragment.coords[axis].astype(np.int64) for axis in side.fragment.plane)
     if side.operand == "b":  # (k, n) in the map, (n, k) here
         down, across = across, down
     made = make_lane_matrix(
-        "operand", panel, down * panel.cols + across, unit=side.own.scope.thread, letter=side.operand
+        "operand", panel, down * panel.cols + across, unit=side.fragment.scope.thread, letter=side.operand
     )
     return replace(made, layers=(*layers, *made.layers))
 

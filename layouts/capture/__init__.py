@@ -1,8 +1,8 @@
-"""Captures of a running kernel: what lanescope.cuh recorded, read and verified.
+"""Parse and verify captures, which lanescope.cuh records in a running kernel.
 
 >>> from lanescope import capture
->>> buffer = capture.empty(1 << 20)          # copied to the device, a kernel parameter
->>> capture.read(buffer).records             # after the kernel; here nothing ran
+>>> buffer = capture.empty(1 << 20)          # to be copied to the device, for a kernel parameter
+>>> capture.read(buffer).records             # after the kernel; in this example no kernel ran
 ()
 """
 

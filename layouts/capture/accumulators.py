@@ -1,7 +1,7 @@
-"""Compare recorded accumulators with NumPy: with the expected sum of the steps, and with the sum of what they read.
+"""Compare recorded accumulators with NumPy: with the expected sum of the steps, and with the sum of the elements read.
 
-A sum begins at zero or at a recorded C. A recorded C must be part of some D: if it is part of none, the D that began at
-zero or at an older C instead is wrong.
+A sum begins at zero or at a recorded C. A recorded C must be part of some D; otherwise the D that began at zero or
+at an older C is wrong.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.catalog import find
 from lanescope.ptx.instruction import Instruction, Operand
 
-MOST_SUMS = 64  # limit of tracked tiles of D
-MOST_BEGUN = 64  # limit of stored C's of one warp
-Group = tuple[int, ...]  # block and warp, or block and warpgroup
+MOST_SUMS = 64  # most tracked tiles of D
+MOST_BEGUN = 64  # most stored C's per warp
+Group = tuple[int, ...]  # (block, warp) or (block, warpgroup)
 Shape = tuple[int, int, str]  # of D: m, n, type
 TileKey = tuple[object, ...]  # of a tile of D: its first m and n, and its shape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accumulator:
-    """D as one warp recorded it.
+    """D as recorded by one warp.
 
-    verdict: "match" if it is the expected product; "unknown" if it is not even the sum of what was read and some step
-    is missing; else "mismatch"; as_read: whether it is the sum of what the steps read; m, n: its first element; steps:
-    in the sum; since: whether it is the sum only of those after D was last recorded.
+    verdict: "match" if it is the expected product; "unknown" if it is not the sum of the elements read either and a
+    step is missing; else "mismatch". as_read: whether it is the sum of the elements read; m, n: its first element;
+    steps: number of steps in the sum; since: whether the sum starts after D was last recorded.
     """
 
     number: int
@@ -53,26 +53,26 @@ class Accumulator:
     total: int
     right: int
     as_read: bool
-    whole: bool = True
+    complete: bool = True
     since: bool = False
 
     @property
     def closeness(self) -> tuple[int, bool]:
-        """A sort key: greater if more of D is right."""
+        """A sort key, greater if more of D is right."""
         return self.right, self.as_read
 
     @property
     def verdict(self) -> str:
         if self.right == self.total:
             return "match"
-        return "mismatch" if self.whole or self.as_read else "unknown"
+        return "mismatch" if self.complete or self.as_read else "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class _MatchedWithoutC:
-    """A D that is right without the C's that were recorded for it.
+    """A D that is right without the C's recorded for it.
 
-    tile: its group, place and shape; waiting: places of the C's; without: the verdict if none of the D's has them.
+    tile: its group, place and shape; waiting: places of the C's; without: the result if no D contains the C's.
     """
 
     group: Group
@@ -85,7 +85,7 @@ class _MatchedWithoutC:
 
 @dataclass(frozen=True, slots=True)
 class _NearestSum:
-    """A recorded D and the sum that it is nearest to. key: of the tile; start: the place of its C, -1 for zero."""
+    """A recorded D and the nearest sum. key: of the tile; start: the place of its C, -1 for zero."""
 
     accumulator: Accumulator
     key: tuple[object, ...]
@@ -94,9 +94,8 @@ class _NearestSum:
 
 @dataclass(frozen=True, slots=True)
 class _Fragment:
-    """A D that one warp recorded.
-
-    number: of its record; within: the warp of its group; at: its position in the order of the records.
+    """A D recorded by one warp. number: of its record; within: the warp's index in its group; at: position in record
+    order.
     """
 
     number: int
@@ -111,29 +110,29 @@ class _Fragment:
 
 
 class AccumulatorSums:
-    """The tiles of D of every warp or warpgroup, in the order of the records.
+    """The tiles of D of all warps and warpgroups, in the order of the records.
 
-    whole: whether no step is missing; missing: (number, group, instruction) of steps that cannot be added; None if the
-    instruction is unknown.
+    complete: whether no step is missing; missing: (number, group, instruction) of steps that cannot be added; None if
+    the instruction is unknown.
     """
 
     def __init__(
         self,
         records: Sequence[Record],
-        whole: bool = True,
+        complete: bool = True,
         missing: Iterable[tuple[int, Group, Instruction | None]] = (),
     ) -> None:
         self.records = records
-        self.whole = whole
-        self.missing: dict[tuple[Group, Shape | None], int] = {}  # the first one
+        self.complete = complete
+        self.missing: dict[tuple[Group, Shape | None], int] = {}  # the first missing step
         for number, group, instruction in missing:
             self._mark_missing(number, group, instruction)
         self.open: dict[Group, dict[tuple[object, ...], SumTile]] = {}
-        self.begun: dict[Group, dict[int, NDArray[np.uint32]]] = {}  # of each warp: C by its place
-        self.fresh: dict[Group, set[int]] = {}  # of each warp: the C's that are in no D yet
+        self.begun: dict[Group, dict[int, NDArray[np.uint32]]] = {}  # for each warp: place → C
+        self.fresh: dict[Group, set[int]] = {}  # for each warp: C's not found in a D yet
         self.anew: dict[Group, int] = {}  # where C was last recorded
-        self.ended: dict[tuple[object, ...], int] = {}  # the last step in a warp's tile of D
-        self.recorded: set[tuple[object, ...]] = set()  # tiles whose D was, since their last step
+        self.ended: dict[tuple[object, ...], int] = {}  # the last step of a warp's tile of D
+        self.recorded: set[tuple[object, ...]] = set()  # tiles whose D was recorded since their last step
         self.judged: dict[tuple[object, ...], Accumulator] = {}
         self.passed: dict[tuple[object, ...], _MatchedWithoutC] = {}
         self.order = _order_records(records)
@@ -142,7 +141,7 @@ class AccumulatorSums:
     def add_step(
         self, step: MultiplyStep, codes: Mapping[str, OperandCodes], parts: Mapping[str, OperandSlice]
     ) -> None:
-        """Add one step, after judging the accumulators that were recorded before it."""
+        """Verify the accumulators recorded before this step, then add the step."""
         self._judge_until(step.number)
         if set(codes) != {"a", "b"} or not parts.keys() >= codes.keys() or step.instruction.operand("a").sparsity:
             return self._mark_missing(step.number, step.group, step.instruction)
@@ -168,7 +167,7 @@ class AccumulatorSums:
         codes: tuple[OperandCodes, OperandCodes],
         parts: Mapping[str, OperandSlice],
     ) -> dict[str, StepSum]:
-        """Return the sums of a tile with one more step, including sums that begin at it if D may have been reset."""
+        """Return a tile's sums with one more step, including sums that begin at this step if D may have been reset."""
         product = multiply_step(step, codes, parts)
         anew = {
             "again": parts["a"].k * step.depth // codes[0].depth <= tile.k,
@@ -182,11 +181,11 @@ class AccumulatorSums:
         }
 
     def list_accumulators(self) -> list[Accumulator]:
-        """Return every recorded accumulator; for mma, the last one of each tile."""
+        """Return all recorded accumulators; for mma, the last one of each tile."""
         self._judge_until(len(self.records))
         for place, matched in self.passed.items():
             left = matched.waiting & self.fresh.get(matched.warp, set())
-            without_d = sum(  # other tiles, whose D may have them
+            without_d = sum(  # other tiles may contain them
                 tile.step.number > self.ended.get((matched.warp, key), -1)
                 for key, tile in self.open[matched.group].items()
                 if key[2:] == matched.shape and key != matched.tile
@@ -197,13 +196,13 @@ class AccumulatorSums:
         return list(self.judged.values())
 
     def _mark_missing(self, number: int, group: Group, instruction: Instruction | None) -> None:
-        """Mark a group's sums as unknown from a step on that cannot be added."""
+        """Mark a group's sums as unknown after a step that cannot be added."""
         key = group, None if instruction is None else _get_shape(instruction)
         self.missing[key] = min(number, self.missing.get(key, number))
 
     def _has_all_steps(self, group: Group, shape: Shape, at: int) -> bool:
-        """Return whether every step before record `at` that may belong to this D was added."""
-        return self.whole and not any(self.missing.get((group, which), at) < at for which in (shape, None))
+        """Return whether all steps before record `at` that may belong to this D were added."""
+        return self.complete and not any(self.missing.get((group, which), at) < at for which in (shape, None))
 
     def _judge_until(self, number: int) -> None:
         while self.at < len(self.order) and self.order[self.at][0] < number:
@@ -218,7 +217,7 @@ class AccumulatorSums:
                 alike = {key: tile for key, tile in tiles.items() if key[2:] == shape}
                 self._judge_record(_Fragment(record_number, record, group, within, at), alike)
                 continue
-            begun = self.begun.setdefault(warp, {})  # what D begins with
+            begun = self.begun.setdefault(warp, {})  # initial values of D
             begun[at] = record.registers["d"]
             self.fresh.setdefault(warp, set()).add(at)
             self.anew[group] = at
@@ -226,7 +225,7 @@ class AccumulatorSums:
                 del begun[next(iter(begun))]
 
     def _judge_record(self, fragment: _Fragment, tiles: Mapping[TileKey, SumTile]) -> None:
-        """Compare one warp's D with every tile that it may hold."""
+        """Compare one warp's D with every tile that it may be."""
         if not tiles:
             return
         instruction = next(iter(tiles.values())).step.instruction
@@ -250,9 +249,9 @@ class AccumulatorSums:
     def _keep(
         self, fragment: _Fragment, nearest: _NearestSum, with_c: _NearestSum | None, fresh: Sequence[int], shape: Shape
     ) -> None:
-        """Record the sum that a D is nearest to, and which of the recorded C's it contains.
+        """Record the sum nearest to a D, and the recorded C's that it contains.
 
-        fresh: places of C's that are in no D yet; with_c: the nearest sum with one of them.
+        fresh: places of C's not found in a D yet; with_c: the nearest sum with one of them.
         """
         accumulator, key, warp, group = nearest.accumulator, nearest.key, fragment.warp, fragment.group
         mma = fragment.record.kind == "mma"
@@ -263,7 +262,7 @@ class AccumulatorSums:
         waiting = frozenset(n for n in fresh if ended < n < last) | (before.waiting if before else frozenset())
         since = min(waiting, default=-1)
         open_tiles = self._open_tiles(group, warp, shape, since)
-        if nearest is with_c or accumulator.verdict != "match":  # one that is wrong has a C for itself, too
+        if nearest is with_c or accumulator.verdict != "match":  # a wrong D also uses up a C
             self._use_up(warp, fresh, nearest.start if nearest is with_c else since, open_tiles)
         elif with_c is not None and waiting and sum(n >= since for n in fresh) >= open_tiles:
             self.passed[place] = _MatchedWithoutC(group, key, shape, warp, waiting, with_c.accumulator)
@@ -272,7 +271,7 @@ class AccumulatorSums:
             self.recorded.add((group, key))
 
     def _open_tiles(self, group: Group, warp: Group, shape: Shape, since: int) -> int:
-        """Return the number of tiles of this shape with a step after `since` and after their last D."""
+        """Return the number of tiles of this shape with a step after both `since` and their last D."""
         return sum(
             tile.step.number > max(since, self.ended.get((warp, key), -1))
             for key, tile in self.open[group].items()
@@ -280,7 +279,7 @@ class AccumulatorSums:
         )
 
     def _use_up(self, warp: Group, fresh: Sequence[int], used: int, open_tiles: int) -> None:
-        """Remove a C from those that are in no D yet, and earlier ones unless other tiles may have them."""
+        """Remove a C from those not found in a D yet, and earlier ones unless other tiles may contain them."""
         waiting = {n for matched in self.passed.values() if matched.warp == warp for n in matched.waiting}
         used_up = {n for n in fresh if n < used} - waiting if open_tiles <= 1 else set()
         self.fresh[warp] = self.fresh.get(warp, set()) - used_up - {used}
@@ -288,12 +287,12 @@ class AccumulatorSums:
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """One warp's D and the tiles that it may be. operand: its register map; whole: whether every step was added."""
+    """One warp's D and the tiles that it may be. operand: its register map; complete: whether all steps were added."""
 
     fragment: _Fragment
     tiles: Mapping[TileKey, SumTile]
     operand: Operand
-    whole: bool
+    complete: bool
 
     def nearest(self, starts: Sequence[int], begun: Mapping[int, NDArray[np.uint32]]) -> _NearestSum:
         """Return the sum nearest to D that starts from one of these C's; start -1 means zero. begun: place → C."""
@@ -314,7 +313,7 @@ class _Compared:
             total=values.size,
             right=right,
             as_read=as_read,
-            whole=self.whole,
+            complete=self.complete,
             since=name == "recorded",
         )
         return _NearestSum(accumulator, key, start)
@@ -325,7 +324,7 @@ def _get_shape(instruction: Instruction) -> Shape:
 
 
 def _find_shape(record: Record, tiles: Mapping[tuple[object, ...], SumTile]) -> Shape | None:
-    """Return the shape of a recorded D: from its PTX text if that has as many registers, else the last step's."""
+    """Return the shape of a recorded D: from its PTX if the number of registers agrees, else from the last step."""
     try:
         instruction = find(record.text)
         if instruction.operand("d").registers == record.registers["d"].shape[1]:
@@ -337,7 +336,7 @@ def _find_shape(record: Record, tiles: Mapping[tuple[object, ...], SumTile]) -> 
 
 
 def _get_group(record: Record) -> tuple[Group, int]:
-    """Return (group, warp of the group) whose registers of C or D these are."""
+    """Return (group, warp of the group) of a record of C or D."""
     warps = 1 if record.text.lstrip().startswith("mma") else 4
     return (*record.block, record.warp // warps), record.warp % warps
 
@@ -345,8 +344,8 @@ def _get_group(record: Record) -> tuple[Group, int]:
 def _order_records(records: Sequence[Record]) -> list[tuple[int, int]]:
     """Return (place, record) of every C and D, in program order.
 
-    The first warp of a warpgroup records the steps. Other warps may record what precedes a step after it, so their
-    records take the place of the first warp's.
+    The first warp of a warpgroup records the steps. Other warps may record earlier operands after it, so their records
+    are ordered like those of the first warp.
     """
     by_group: dict[tuple[object, ...], dict[int, list[int]]] = {}
     for number, record in enumerate(records):

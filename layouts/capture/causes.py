@@ -9,7 +9,7 @@ from lanescope.capture.verdict import OperandVerdict, StepVerdict
 from lanescope.inputs import join_words
 from lanescope.ptx.table.descriptors import START
 
-# what is said where the data are not there, or lie in no known way: of one operand one of these explains the others
+# codes for data that is missing or in an unknown layout: for one operand, one of these explains the others
 _MEMORY = frozenset("slice_incomplete slice_not_in_memory layout_not_found reads_past_recorded".split())
 Fields = frozenset[str]
 
@@ -18,9 +18,9 @@ Fields = frozenset[str]
 class CaptureCause:
     """One mistake.
 
-    operands: whose steps are wrong because of it; count, total: the number of wrong steps, and of all steps; first: the
-    first wrong step, message: its diagnosis; repairs: operand → (its word, the right one) there; folded: the codes of
-    later steps' diagnoses that follow from it.
+    operands: those it affects; count, total: number of wrong steps and of all steps; first: the first wrong step;
+    message: its diagnosis; repairs: operand → (word, right word) in that step; folded: codes of later diagnoses that
+    follow from it.
     """
 
     code: str
@@ -99,7 +99,7 @@ def _find_fixed_word(operand: OperandVerdict) -> int | None:
 def _find_roots(steps: Sequence[StepVerdict], name: str) -> list[_RootCause]:
     """Return the causes of one operand."""
     roots: list[_RootCause] = []
-    starts: dict[object, tuple[int, int]] = {}  # of each warp: the step before's start, and how far it was wrong
+    starts: dict[object, tuple[int, int]] = {}  # for each warp: the previous step's start, and its error
     for step in steps:
         operand = next((o for o in step.operands if o.name == name), None)
         if operand is None:
@@ -117,7 +117,7 @@ def _find_roots(steps: Sequence[StepVerdict], name: str) -> list[_RootCause]:
                 and _get_start_distance(operand) == before[1]
             )
             roots += _new_roots(roots, step, operand, carried)
-        elif roots:  # too many memories were looked at: the last cause known is the likeliest
+        elif roots:  # search budget used up: the last known cause is the likeliest
             roots[-1].numbers.append(step.number)
     return roots
 
@@ -127,7 +127,7 @@ def _new_roots(
 ) -> list[_RootCause]:
     """Add a wrong step to the causes that it follows from, and return its new ones.
 
-    carried: whether its start is off by as much as that of the previous step.
+    carried: whether the error of its start is that of the previous step.
     """
     codes = {diagnosis.code: diagnosis.message for diagnosis in operand.diagnoses}
     known = [root for root in roots if root.code in codes]
@@ -136,7 +136,7 @@ def _new_roots(
     named = {root.code for root in known}
     new = [code for code in codes if code not in named]
     left = _list_changed_fields(operand) - frozenset[str]().union(*(root.fields for root in known))
-    if known and not left:  # what else it is called follows from these
+    if known and not left:  # its other diagnoses follow from these
         known[0].folded.update(dict.fromkeys(new))
         return []
     earlier = (root for root in reversed(roots) if left <= root.fields and _may_follow(root, step, carried))
@@ -144,7 +144,7 @@ def _new_roots(
         before.folded.update(dict.fromkeys(new))
         before.numbers += [step.number] if step.number not in before.numbers else []
         return []
-    count = max(len(left), 1)  # so many fields are wrong for no more mistakes than that
+    count = max(len(left), 1)  # one mistake explains as many fields
     new_roots = [_RootCause(code, codes[code], left, step, operand, [step.number]) for code in new[:count]]
     for root in new_roots[:1]:
         root.folded.update(dict.fromkeys(new[count:]))
@@ -154,7 +154,7 @@ def _new_roots(
 def _may_follow(root: _RootCause, step: StepVerdict, carried: bool) -> bool:
     """Return whether a wrong step may follow from an earlier cause.
 
-    It does if it is at the same line, or if its start is off by as much as in the previous step.
+    It may if it is at the same line, or if the error of its start is that of the previous step.
     """
     first, second = root.first.record, step.record
     return carried or (first.file, first.line) == (second.file, second.line)
@@ -169,7 +169,7 @@ def _list_changed_fields(operand: OperandVerdict) -> Fields:
 
 
 def _get_start_distance(operand: OperandVerdict) -> int:
-    """Return the distance of the start from the right one, encoded."""
+    """Return the error of the start, encoded."""
     changed = next((cause.changes for cause in operand.diagnoses if START.name in cause.changes), {})
     start, needed = changed.get(START.name, (0, 0))
     return needed - start

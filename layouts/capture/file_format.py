@@ -1,8 +1,7 @@
-"""The capture file: what `lanescope.cuh` writes on the device and the host saves as it is. docs/capture.md has it field
-by field.
+"""Read and write capture files, which `lanescope.cuh` writes on the device; docs/capture.md describes all fields.
 
-A header, then records one after the other, each a multiple of 16 bytes, little-endian throughout. The same rows make
-the header's structs (layouts/render/capture_header.py), the reader and the writer, so that none of them can differ.
+The file has a header and consecutive records, each a multiple of 16 bytes, little-endian. The structs of the C++ header
+(layouts/render/capture_header.py), the reader and the writer are generated from the same rows.
 """
 
 from __future__ import annotations
@@ -18,21 +17,21 @@ from lanescope.descriptor.matrix import WINDOW_BYTES
 from lanescope.errors import LayoutError
 
 MAGIC = int.from_bytes(b"LANESCOP", "little")
-MARK = int.from_bytes(b"LREC", "little")  # of a complete record
+MARK = int.from_bytes(b"LREC", "little")  # mark of a complete record
 VERSION = 1
-GRAIN = 16  # bytes: every part of a record begins at a multiple of it
-OPEN = 0xFFFFFFFF  # a slice that the kernel did not state
-MOST_FILE = 1 << 30  # bytes of a file that is read
-MOST_RECORDS = 4096  # that are read of one file
-MOST_TEXT = 1024  # bytes of file name, label and instruction together
+GRAIN = 16  # alignment of a record's parts in bytes
+OPEN = 0xFFFFFFFF  # marks a slice that the kernel did not state
+MOST_FILE = 1 << 30  # bytes of the largest file
+MOST_RECORDS = 4096  # records read per file
+MOST_TEXT = 1024  # bytes of file name, label and instruction
 MOST_WINDOW = WINDOW_BYTES  # that a record holds
-MOST_REGISTERS = 256  # of one operand a thread
+MOST_REGISTERS = 256  # registers of an operand per thread
 
-# kind → its number; what it records
+# kind → number, meaning
 WGMMA, LDMATRIX, MMA, FRAGMENT = 1, 2, 3, 4
 KINDS = {WGMMA: "wgmma", LDMATRIX: "ldmatrix", MMA: "mma", FRAGMENT: "fragment"}
 
-# (name, C type, NumPy type, what it is); a count is a C array's
+# (name, C type, NumPy type, meaning); count: of a C array
 Row = tuple[str, str, str, str]
 HEADER: tuple[Row, ...] = (
     ("magic", "unsigned long long", "<u8", "the bytes LANESCOP"),
@@ -79,17 +78,17 @@ def _make_dtype(rows: Sequence[Row]) -> np.dtype[Any]:
 
 HEADER_TYPE, RECORD_TYPE = _make_dtype(HEADER), _make_dtype(RECORD)
 HEADER_BYTES, RECORD_BYTES = HEADER_TYPE.itemsize, RECORD_TYPE.itemsize
-NOT_GIVEN = -128  # an immediate's byte
+NOT_GIVEN = -128  # byte of an absent immediate
 OPERANDS = "abcd"
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One instruction, recorded by a warp or warpgroup before it is issued, or after.
+    """One instruction, recorded by a warp or warpgroup before or after it is issued.
 
     words: operand → descriptor; slice: m, n, k if the kernel stated them; immediates: scale_a, scale_b, trans_a,
-    trans_b if given; registers: operand → uint32 [32, count] of a warp; addresses: [32] of ldmatrix; window: the bytes
-    of shared memory from `window_first` on.
+    trans_b if present; registers: operand → uint32 [32, count] of a warp; addresses: [32] of ldmatrix; window: the
+    bytes of shared memory from `window_first` on.
     """
 
     kind: str
@@ -113,7 +112,7 @@ class Record:
 
     @property
     def where(self) -> str:
-        """The source location, as compilers print it."""
+        """The source location in a compiler's format."""
         return f"{self.file}:{self.line}"
 
 
@@ -121,8 +120,8 @@ class Record:
 class Capture:
     """A capture file.
 
-    dropped: records that did not fit in the buffer; cut: whether there are more than are read; skipped: calls that
-    LANESCOPE_WHEN excluded.
+    dropped: number of records that did not fit in the buffer; cut: whether there are more records than were read;
+    skipped: number of calls that LANESCOPE_WHEN excluded.
     """
 
     records: tuple[Record, ...]
@@ -131,15 +130,15 @@ class Capture:
     skipped: int = 0
 
     @property
-    def is_whole(self) -> bool:
-        """Whether every call of a macro in the recorded blocks was recorded."""
+    def is_complete(self) -> bool:
+        """Whether all macro calls of the recorded blocks were recorded."""
         return not (self.dropped or self.cut or self.skipped)
 
 
 def empty(size: int = 64 << 20, blocks: tuple[int, int] = (0, 0)) -> NDArray[np.uint8]:
-    """Return a buffer without records, to be copied to the device: uint8 [size].
+    """Return an empty buffer to copy to the device: uint8 [size].
 
-    blocks: the first and the last block that record, by linear index.
+    blocks: linear indices of the first and last block to record.
 
     >>> empty(1 << 20).size
     1048576
@@ -147,13 +146,13 @@ def empty(size: int = 64 << 20, blocks: tuple[int, int] = (0, 0)) -> NDArray[np.
     least = HEADER_BYTES + RECORD_BYTES
     if not least <= size <= MOST_FILE:
         raise LayoutError(
-            "bad_capture", f"A buffer of {size} bytes is asked for.", f"From {least} to {MOST_FILE} bytes.", "size"
+            "bad_capture", f"The size of the buffer is {size} bytes.", f"From {least} to {MOST_FILE} bytes.", "size"
         )
     if not 0 <= blocks[0] <= blocks[1] < 1 << 32:
         raise LayoutError(
             "bad_capture",
             f"blocks is {blocks[0]} to {blocks[1]}.",
-            "Give the first and the last block's index.",
+            "Give the indices of the first and the last block.",
             "blocks",
         )
     buffer = np.zeros(size // GRAIN * GRAIN, np.uint8)
@@ -197,21 +196,21 @@ def read_capture(raw: bytes | bytearray | memoryview | NDArray[Any]) -> Capture:
 
 
 def get_extent(head: bytes) -> int:
-    """Return the number of bytes of a file that hold its records, from its first bytes.
+    """Return the number of bytes of header and records, from the header.
 
-    LayoutError as in read_capture.
+    Raises LayoutError as read_capture does.
     """
     row = _parse_header(_get_bytes(head))
     end = min(int(row["used"]), int(row["capacity"]))
     if end > MOST_FILE:
-        raise _make_error(f"The capture says that it has {end} bytes.", f"At most {MOST_FILE}.")
+        raise _make_error(f"The header gives a size of {end} bytes.", f"At most {MOST_FILE}.")
     return end
 
 
 def _get_bytes(raw: bytes | bytearray | memoryview | NDArray[Any]) -> NDArray[np.uint8]:
     if isinstance(raw, np.ndarray):
         if raw.dtype.hasobject:
-            raise _make_error("The array holds objects.", "Give the buffer's bytes, as uint8.")
+            raise _make_error("The array has objects as elements.", "Give the buffer's bytes, as uint8.")
         data = np.ascontiguousarray(raw).reshape(-1).view(np.uint8)
     else:
         data = np.frombuffer(raw, np.uint8)
@@ -228,14 +227,14 @@ def _parse_header(data: NDArray[np.uint8]) -> np.void:
         )
     if len(data) < HEADER_BYTES:
         raise _make_error(
-            f"The capture is truncated: {len(data)} bytes, its header has {HEADER_BYTES}.", "Save it again."
+            f"The capture is truncated: {len(data)} bytes, the header alone has {HEADER_BYTES}.", "Save it again."
         )
     head: np.void = data[:HEADER_BYTES].view(HEADER_TYPE)[0]
     version, size = int(head["version"]), int(head["header_bytes"])
     if (version, size) != (VERSION, HEADER_BYTES):
         raise _make_error(
-            f"The capture has version {version} and a header of {size} bytes; this program reads version {VERSION}, of"
-            f" {HEADER_BYTES}.",
+            f"The capture has version {version} and a header of {size} bytes; this program reads version {VERSION},"
+            f" with {HEADER_BYTES} bytes.",
             "Compile the kernel with the header of this version: lanescope capture header > lanescope.cuh.",
         )
     return head
@@ -276,7 +275,7 @@ def _parse_record(data: NDArray[np.uint8], at: int, end: int, number: int) -> tu
 
 
 def _row(data: NDArray[np.uint8], at: int, end: int, number: int) -> tuple[dict[str, int], list[int]]:
-    """Return the fields of a record, and the bytes after them; LayoutError for a damaged or incomplete record."""
+    """Return the fields of a record, and the bytes after them. LayoutError for a damaged or incomplete record."""
     truncated = f"The capture is truncated at byte {at}, in record {number}."
     if at + RECORD_BYTES > end:
         raise _make_error(truncated, "Save the whole buffer again.")
@@ -284,8 +283,8 @@ def _row(data: NDArray[np.uint8], at: int, end: int, number: int) -> tuple[dict[
     fields = {name: int(row[name]) for name, *_ in RECORD}
     if fields["mark"] != MARK:
         raise _make_error(
-            f"Record {number}, at byte {at}, was not written to its end.",
-            "Wait for the kernel (cudaDeviceSynchronize) before the buffer is saved, and look for its error.",
+            f"Record {number}, at byte {at}, is incomplete.",
+            "Wait for the kernel (cudaDeviceSynchronize) before you save the buffer, and check for errors.",
         )
     parts = _list_part_sizes(fields)
     if (
@@ -303,7 +302,7 @@ def _row(data: NDArray[np.uint8], at: int, end: int, number: int) -> tuple[dict[
 
 
 def _list_part_sizes(row: Mapping[str, int]) -> list[int]:
-    """Return the sizes of text, addresses, registers of a, b, c, d, and window, each rounded up to GRAIN."""
+    """Return the sizes of texts, addresses, registers of a, b, c, d, and window, rounded up to GRAIN."""
     exact = [row["text_bytes"], 4 * row["addresses"]]
     exact += [128 * row[f"registers_{name}"] for name in OPERANDS]
     return [-(-size // GRAIN) * GRAIN for size in (*exact, row["window_bytes"])]
@@ -317,9 +316,9 @@ def _make_error(message: str, hint: str) -> LayoutError:
 
 
 def write(capture: Capture, size: int = 0) -> bytes:
-    """Return the file of a capture as the device leaves it.
+    """Return the file of a capture, with the device's format.
 
-    size: of the buffer in bytes, 0 for as many as needed; records that do not fit are counted as dropped.
+    size: bytes of the buffer, 0 for as many as needed; records that do not fit are counted as dropped.
     """
     parts = [_pack_record(record) for record in capture.records]
     needed = HEADER_BYTES + sum(map(len, parts))

@@ -1,10 +1,10 @@
-"""Matrices whose elements tell who they are: the code of element (mn, k) of A or B, in every type of 8, 16 or 32 bits.
+"""Fill matrices with codes that identify each element (mn, k) of A or B, for all types of 8, 16 or 32 bits.
 
 16-bit types and tf32: the number ((mn mod 240) xor j) · 127 + k mod 127, where j = k div 127 mod 8 (tf32: mod 4), from
 the first normal number of the type on, so that no element is zero, subnormal, infinite or NaN and a kernel may convert,
-scale by one or copy them. One code tells k mod 127; 16 bytes along either dimension tell k mod 1016 (tf32: 508), more
-than the stages of a pipeline hold. 8-bit types have too few codes: two passes, two runs of the kernel, tell mn mod 113
-and k mod 113 together. B is A with the sign bit set (u8: 128 more), so that no element of one is taken for the other's.
+scale by one or copy them. A code determines k mod 127; 16 bytes along either dimension determine k mod 1016 (tf32:
+508), more than a pipeline's stages contain. 8-bit types have too few codes, so two passes (runs of the kernel) together
+determine mn mod 113 and k mod 113. B has A's codes with the sign bit set (u8: plus 128), so A and B cannot be confused.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.codec import Bits
 from lanescope.ptx.dtypes import get_dtype
 
-# Of a fill of 16 or 32 bits: f16 has just enough codes, and the depth of no tile is a multiple of a prime.
+# Periods of 16- and 32-bit fills: f16 has just enough codes, and no tile depth is a multiple of a prime.
 MN, K = 240, 127
-EARLIER = 240, 128  # once: a tile of 64 or 128 had the same codes again in the stage after the next, or in the next
-EIGHT = 113  # both periods of an 8-bit fill: a prime, so that k → k³ is a permutation
-# type → the code of its first element: 1 in the exponent, 0 in the mantissa, as memory holds the type
+EARLIER = 240, 128  # earlier header versions; tiles of 64 or 128 repeated codes after one or two stages
+EIGHT = 113  # both periods of 8-bit fills: a prime for which k → k³ is a permutation
+# type → code of the first element as stored: exponent 1, mantissa 0
 WIDE = {row.name: row for row in map(get_dtype, ("f16", "bf16", "tf32"))}
 FIRST = {name: 1 << row.format.mantissa_bits for name, row in WIDE.items() if row.format}
-STEP = {name: 1 << row.unread_bits for name, row in WIDE.items()}  # the least significant bit that is read
+STEP = {name: 1 << row.unread_bits for name, row in WIDE.items()}  # the least significant bit that the hardware reads
 EIGHT_BIT = ("e4m3", "e5m2", "s8", "u8")
 TYPES = (*FIRST, *EIGHT_BIT)
-MOST = 1 << 28  # elements of one matrix
+MOST = 1 << 28  # elements per matrix
 
 
 def count_passes(name: str) -> int:
@@ -37,9 +37,9 @@ def count_passes(name: str) -> int:
 
 
 def require_fill_type(name: str) -> str:
-    """Return the name of a type that can be filled; LayoutError lists them."""
+    """Return the name of a type that has fills. LayoutError lists these types."""
     if name not in TYPES:
-        raise LayoutError("bad_fill", f"No fill for '{name[:40]}'.", f"Types: {', '.join(TYPES)}.", "type")
+        raise LayoutError("bad_fill", f"There is no fill for '{name[:40]}'.", f"Types: {', '.join(TYPES)}.", "type")
     return name
 
 
@@ -51,7 +51,7 @@ def get_periods(name: str, earlier: bool = False) -> tuple[int, int]:
 
 
 def count_blocks(name: str) -> int:
-    """Return the number of orders of 8 elements adjacent along mn in a 16- or 32-bit fill."""
+    """Return the number of different orders of 8 adjacent elements along mn in a 16- or 32-bit fill."""
     return 128 // get_dtype(name).bits
 
 
@@ -65,12 +65,12 @@ def compute_codes(mn: Any, k: Any, name: str, operand: str = "a", part: int = 1,
     """
     row, m, n = get_dtype(require_fill_type(name)), np.asarray(mn, np.int64), np.asarray(k, np.int64)
     if operand not in ("a", "b"):
-        raise LayoutError("bad_operand", f"No operand '{operand}' is filled.", "Allowed: a, b.", "operand")
+        raise LayoutError("bad_operand", f"There is no fill for operand '{operand}'.", "Allowed: a, b.", "operand")
     if part not in range(1, count_passes(name) + 1):
         raise LayoutError(
             "bad_fill",
             f"pass is {part}.",
-            f"{name} takes {('one pass', 'passes 1 and 2')[count_passes(name) - 1]}.",
+            f"{name} has {('one pass', 'passes 1 and 2')[count_passes(name) - 1]}.",
             "pass",
         )
     if name in EIGHT_BIT:
@@ -83,7 +83,7 @@ def compute_codes(mn: Any, k: Any, name: str, operand: str = "a", part: int = 1,
 
 
 def matrix(shape: tuple[int, int], name: str, operand: str = "a", part: int = 1, nk: bool = False) -> NDArray[Any]:
-    """Return a complete matrix of codes, as unsigned integers of the type's width.
+    """Return a matrix of codes as unsigned integers of the type's width.
 
     The shape is (m, k) for A, (k, n) for B, or (n, k) with nk.
 

@@ -1,7 +1,7 @@
-"""The codes of A and B, from fills or real matrices, and the element at an address of recorded memory.
+"""Identify the elements of A and B (fills or real matrices) in recorded memory.
 
-Memory is searched by 16-byte chunks, which repeat far less often in real data than single elements. A single element is
-identified by its value, unless several have that value.
+The search uses 16-byte chunks, which repeat far less often in real data than single elements. A single element is
+identified by its value if no other element has that value.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from lanescope.ptx.dtypes import DType, get_dtype
 
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
-NONE, SEVERAL = -1, -2  # in place of an index
+NONE, SEVERAL = -1, -2  # instead of an index
 CHUNK = 16  # bytes
 MAJORS = ("K", "MN")
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkTable:
-    """Chunks of one matrix along one dimension, by their hash: hashes in order, and where each chunk begins."""
+    """The chunks of a matrix along one dimension: sorted hashes, and each chunk's first element."""
 
     ranked: NDArray[np.uint64]
     mn: Ints
     k: Ints
 
     def find_chunks(self, chunks: NDArray[np.uint64]) -> tuple[Ints, Ints]:
-        """Return (mn, k) of each chunk's first element, NONE or SEVERAL."""
+        """Return (mn, k) of each chunk's first element, or NONE or SEVERAL."""
         return _find_words(self.ranked, self.mn, self.k, chunks)
 
 
@@ -43,8 +43,8 @@ class ChunkTable:
 class KnownOperand:
     """One operand.
 
-    codes: [mn][k], one array per pass; periods: of chunks of 16 bytes along mn and k, own_periods: of codes, (0, 0) for
-    a real matrix; chunks: major → table; blocks: the number of K values, fills.K apart, that one code may mean, 1 if it
+    codes: [mn][k], one array per pass; periods: of 16-byte chunks along mn and k; code_periods: of codes; (0, 0) for a
+    real matrix. chunks: major → table; blocks: number of K values, fills.K apart, that a code may mean, 1 if it
     determines the element.
     """
 
@@ -52,7 +52,7 @@ class KnownOperand:
     element: DType
     codes: tuple[Bits, ...]
     periods: tuple[int, int]
-    own_periods: tuple[int, int]
+    code_periods: tuple[int, int]
     chunks: dict[str, ChunkTable]
     singles: ChunkTable
     blocks: int = 1
@@ -63,7 +63,7 @@ class KnownOperand:
 
     @property
     def extents(self) -> tuple[int, int]:
-        """The number of mn and k; for a fill, its periods."""
+        """The extents (mn, k), or the periods of a fill."""
         return self.codes[0].shape[0], self.codes[0].shape[1]
 
     def get_codes(self, mn: Ints, k: Ints, part: int = 0) -> Ints:
@@ -76,17 +76,17 @@ class KnownOperand:
         return np.where(inside, codes, -1)
 
     def identify_elements(self, codes: Sequence[Bits]) -> tuple[Ints, Ints]:
-        """Return (mn, k) of elements by their codes, one array per pass: NONE if unknown, SEVERAL if not unique."""
+        """Return (mn, k) of elements from their codes (one array per pass): NONE if unknown, SEVERAL if not unique."""
         combined = _join_passes(codes)
         mn, k = (part.reshape(combined.shape) for part in self.singles.find_chunks(combined.ravel()))
         return (mn, k) if self.blocks == 1 else self._identify_in_block(mn, k)
 
     def _identify_in_block(self, mn: Ints, k: Ints) -> tuple[Ints, Ints]:
-        """Return elements in the block of K, not determined by their codes, that makes most rows consecutive."""
+        """Return elements in the block of K (not determined by codes) that makes the most rows consecutive."""
         present = mn >= 0
         if mn.ndim != 2 or not present.any():
             return np.where(present, SEVERAL, mn), np.where(present, SEVERAL, k)
-        next_one = (k < fills.K // 4) & bool((k[present] > fills.K * 3 // 4).any())  # past the block's end
+        next_one = (k < fills.K // 4) & bool((k[present] > fills.K * 3 // 4).any())  # beyond the block's end
 
         def placed(block: int) -> tuple[Ints, Ints]:
             shifted = (block + next_one) % self.blocks
@@ -99,7 +99,7 @@ class KnownOperand:
         return placed(max(range(self.blocks), key=follow))
 
     def identify_lines(self, codes: Sequence[Bits]) -> tuple[Ints, Ints]:
-        """Return the elements of a grid [row][k]: by chunks along K first, then by single elements."""
+        """Return the elements of a grid [row][k], identified by chunks along K, then by single codes."""
         mn, k = self.identify_elements(codes)
         per = CHUNK * 8 // self.element.bits
         rows, depth = mn.shape
@@ -114,18 +114,18 @@ class KnownOperand:
             np.where(by_chunk, of_chunk, k),
         )
 
-    def get_whole_k(self, k: int) -> int:
-        """Return the first K, a multiple of a chunk's elements, whose codes begin like those of k."""
-        if self.real or self.own_periods[1] == self.periods[1]:
+    def get_first_k(self, k: int) -> int:
+        """Return the smallest multiple of a chunk's elements whose codes begin like those of k."""
+        if self.real or self.code_periods[1] == self.periods[1]:
             return k
-        per, period = CHUNK * 8 // self.element.bits, self.own_periods[1]
+        per, period = CHUNK * 8 // self.element.bits, self.code_periods[1]
         return per * (k * pow(per, -1, period) % period)
 
 
 def operand_from_fill(name: str, operand: str, parts: Sequence[int], earlier: bool = False) -> KnownOperand:
-    """Return A or B as filled.
+    """Return A or B as a fill.
 
-    parts: the pass of each file; earlier: use the codes of earlier versions of the header.
+    parts: the pass of each file; earlier: use the codes of earlier header versions.
     """
     fill_periods = fills.get_periods(name, earlier)
     per = CHUNK * 8 // get_dtype(name).bits
@@ -137,7 +137,7 @@ def operand_from_fill(name: str, operand: str, parts: Sequence[int], earlier: bo
 
 
 def operand_from_matrix(codes: Bits, name: str, operand: str, parts: int = 1) -> KnownOperand:
-    """Return A or B as given: codes [mn][k]."""
+    """Return A or B from its codes [mn][k]."""
     row = get_dtype(name)
     return _make_operand(operand, row, (codec.mask_unread_bits(codes, row.name),) * parts, (0, 0))
 
@@ -158,7 +158,7 @@ def _make_operand(
         element=row,
         codes=codes,
         periods=periods,
-        own_periods=fill_periods,
+        code_periods=fill_periods,
         chunks=chunks,
         singles=_sort_chunks(_join_passes(once).ravel(), mn, k),
         blocks=blocks,
@@ -166,7 +166,7 @@ def _make_operand(
 
 
 def _make_chunk_table(codes: Bits, row: DType, major: str) -> ChunkTable:
-    """Return the table of chunks that begin at a multiple of their elements."""
+    """Return the table of aligned chunks."""
     lines = codes if major == "K" else codes.T
     per = CHUNK * 8 // row.bits
     count = lines.shape[1] // per
@@ -178,7 +178,7 @@ def _make_chunk_table(codes: Bits, row: DType, major: str) -> ChunkTable:
 
 
 def _sort_chunks(words: NDArray[np.uint64], mn: Ints, k: Ints) -> ChunkTable:
-    order = np.argsort(words, kind="stable")  # so that the bytes do not depend on the processor
+    order = np.argsort(words, kind="stable")  # independent of the processor's byte order
     return ChunkTable(words[order], mn[order], k[order])
 
 
@@ -206,10 +206,10 @@ def _join_passes(codes: Sequence[Bits]) -> NDArray[np.uint64]:
 
 @dataclass(frozen=True, slots=True)
 class RecordedMemory:
-    """Recorded shared memory, with elements identified for one operand.
+    """Recorded shared memory, with the elements of one operand identified.
 
-    windows: the bytes, one array per pass; base: the address of the first; mn, k, major: for each 16-byte chunk from
-    `base` on, its first element (NONE, SEVERAL) and the dimension along it, 0 for K, 1 for MN.
+    windows: the bytes, one array per pass; base: address of the first byte; mn, k, major: for each 16-byte chunk from
+    `base` on, its first element (or NONE, SEVERAL) and its dimension (0: K, 1: MN).
     """
 
     known: KnownOperand
@@ -238,7 +238,7 @@ class RecordedMemory:
         return tuple(gathered), inside
 
     def find_elements(self, address: Ints) -> tuple[Ints, Ints]:
-        """Return the elements (mn, k) at byte addresses, NONE or SEVERAL."""
+        """Return the elements (mn, k) at byte addresses, or NONE or SEVERAL."""
         codes, inside = self.gather_codes(address)
         mn, k = self.known.identify_elements(codes)
         chunk = (address - self.base) // CHUNK
@@ -255,7 +255,7 @@ class RecordedMemory:
         return np.where(inside, mn, NONE), np.where(inside, k, NONE)
 
     def find_address(self, mn: int, k: int) -> int:
-        """Return the address of an element, NONE or SEVERAL: by chunks, else by its value."""
+        """Return the address of an element, or NONE or SEVERAL; by chunks, else by its value."""
         rows, columns = self.known.extents
         per = CHUNK * 8 // self.known.element.bits
         away_mn, away_k = mn - self.mn, k - self.k
@@ -278,7 +278,7 @@ class RecordedMemory:
     def find_present_rectangle(self) -> tuple[tuple[int, int], tuple[int, int]] | None:
         """Return the bounding rectangle of the elements in memory: ((first mn, count), (first k, count)).
 
-        For a fill, which repeats, the shortest one; None if nothing of the matrix is in memory.
+        For a fill, which is periodic, this is the smallest one. Returns None if no element is in memory.
         """
         present = self.mn >= 0
         if not present.any():
@@ -309,7 +309,7 @@ def _find_shortest_arc(first: Ints, long: Ints, period: int) -> tuple[int, int]:
 
 
 def make_memory(known: KnownOperand, windows: Sequence[Bytes], base: int) -> RecordedMemory:
-    """Return recorded memory with its elements identified; windows: one array of bytes a pass."""
+    """Return recorded memory with its elements identified; windows: one array of bytes per pass."""
     masked = [codec.mask_unread_memory(window, known.element.name) for window in windows]
     count = len(masked[0]) // CHUNK
     mn, k, major = (np.full(count, NONE, np.int64), np.full(count, NONE, np.int64), np.zeros(count, np.int64))

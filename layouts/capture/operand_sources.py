@@ -1,4 +1,4 @@
-"""A and B of a capture: the matrices that were given, or the fills (for 8-bit types, the pass of each file)."""
+"""Find A and B of a capture: the matrices passed by the user, or fills (for 8-bit types with the pass of each file)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.codec import Bits
 from lanescope.ptx.dtypes import get_dtype
 
-MOST_WINDOWS = 4  # that tell which fill it is
-MOST_ELEMENTS = 1 << 24  # of a matrix that is given
+MOST_WINDOWS = 4  # records examined to identify the fill
+MOST_ELEMENTS = 1 << 24  # elements of a matrix
 
 
 def identify_operands(
@@ -38,11 +38,10 @@ def identify_operands(
     steps: Sequence[MultiplyStep] = (),
     kept: int = 1,
 ) -> dict[str, KnownOperand]:
-    """Return both operands by name, as elements of the pair's types.
+    """Return both operands by name, with the pair's element types.
 
-    steps: their registers identify the operands if no memory was recorded; kept: the number of elements of K of which a
-    sparse A stores one. LayoutError `bad_matrix` for arrays that do not fit, `bad_fill` for a type that cannot be
-    verified.
+    steps: their registers identify the operands if no memory was recorded; kept: elements of K per stored element of a
+    sparse A. LayoutError `bad_matrix` for arrays that do not fit, `bad_fill` for a type that cannot be verified.
     """
     operands: dict[str, KnownOperand] = {}
     depth = _parse_array(a, "a", pair[0]).shape[1] * kept if a is not None else None
@@ -63,15 +62,15 @@ def identify_operands(
 def _by_columns(codes: Bits, nk: bool, depth: int | None, kept: int, notes: list[str]) -> Bits:
     """Return B as (n, k).
 
-    depth: the k of A, None if A is not given; kept: the number of elements of K of which a sparse A stores one.
+    depth: k of A, None without A; kept: elements of K per stored element of a sparse A.
     """
     turned = nk or (depth is not None and codes.shape[0] != depth and codes.shape[1] == depth)
     if turned and not nk:
         size = " × ".join(map(str, codes.shape))
-        notes.append(f"B is {size}: it is taken as (n, k), since A has k = {depth}.")
+        notes.append(f"B is {size}: it is taken as (n, k), because A has k = {depth}.")
     codes = codes if turned else codes.T
     if depth is not None and codes.shape[1] != depth:
-        sparse = f" A of a sparse instruction is what is stored of it: (m, k / {kept})." if kept > 1 else ""
+        sparse = f" A of a sparse instruction is the stored matrix, (m, k / {kept})." if kept > 1 else ""
         raise LayoutError(
             "bad_matrix", f"A has k = {depth}, B {codes.shape[1]}.", f"A is (m, k), B (k, n).{sparse}", "b"
         )
@@ -79,10 +78,10 @@ def _by_columns(codes: Bits, nk: bool, depth: int | None, kept: int, notes: list
 
 
 def _matrices(codes: Bits, name: str, operand: str, passes: int) -> list[dict[str, KnownOperand]]:
-    """Return the forms that a given matrix may have in memory: with the unread bits truncated, or rounded."""
+    """Return the possible forms of a matrix in memory: with unread bits truncated, or rounded."""
     if get_dtype(name).bits < 8:
         raise LayoutError(
-            "bad_fill", f"Elements of {get_dtype(name).bits} bits are not verified.", "8 bits or more.", "type"
+            "bad_fill", f"Elements of {get_dtype(name).bits} bits cannot be verified.", "8 bits or more.", "type"
         )
     candidates = [{operand: operand_from_matrix(codes, name, operand, passes)}]
     if unread := get_dtype(name).unread_bits:
@@ -94,7 +93,7 @@ def _matrices(codes: Bits, name: str, operand: str, passes: int) -> list[dict[st
 def _fills(
     filled: Sequence[tuple[str, str]], parts: tuple[int, ...], files: Sequence[Sequence[Record]]
 ) -> list[dict[str, KnownOperand]]:
-    """Return the operands for each version of the header and each order of passes; parts: the pass of each file."""
+    """Return the fills of each header version and each order of passes; parts: the pass of each file."""
     orders = [parts] if any(len(record.window) for record in files[0]) else [parts, parts[::-1]]
     headers = (False, True) if any(fills.count_passes(name) == 1 for _, name in filled) else (False,)
     return [
@@ -110,35 +109,35 @@ def _fills(
 
 
 def copy_to_host(array: Any) -> Any:
-    """Return an array of CuPy or a tensor of PyTorch copied to host memory; anything else unchanged."""
+    """Return a CuPy array or PyTorch tensor copied to host memory; other values unchanged."""
     if hasattr(array, "get") and hasattr(array, "__cuda_array_interface__"):
         return array.get()
     if hasattr(array, "cpu") and hasattr(array, "numpy"):
         on_host = array.detach().cpu() if hasattr(array, "detach") else array.cpu()
         try:
             return on_host.numpy()
-        except TypeError:  # a type that NumPy has not, as bfloat16: a float holds each of its numbers
+        except TypeError:  # types without a NumPy dtype, such as bfloat16, are exact as float
             return on_host.float().numpy()
     return array
 
 
 def _parse_array(value: Any, field: str, name: str) -> NDArray[Any]:
     array = np.asarray(copy_to_host(value))
-    if get_dtype(name).kind == "int" and array.dtype == np.uint8:  # a fill's codes
+    if get_dtype(name).kind == "int" and array.dtype == np.uint8:  # codes of a fill
         array = array.view(np.int8)
     if array.ndim != 2 or not 0 < array.size <= MOST_ELEMENTS or array.dtype.kind not in "biufV":
         shape = " × ".join(map(str, array.shape)) or "one number"
         raise LayoutError(
             "bad_matrix",
             f"{field.upper()} is {shape} of {array.dtype}.",
-            f"A matrix of numbers, at most {MOST_ELEMENTS} of them.",
+            f"Give a matrix of at most {MOST_ELEMENTS} numbers.",
             field,
         )
     return array
 
 
 def _find_passes(pair: tuple[str, str], files: Sequence[Sequence[Record]], notes: list[str]) -> tuple[int, ...]:
-    """Return the pass of each file, found from the contents of memory; 1 for types with a single pass."""
+    """Return the pass of each file, determined from recorded memory; 1 for types with a single pass."""
     if all(fills.count_passes(name) == 1 for name in pair):
         return (1,) * len(files)
     parts: list[int] = []
@@ -156,14 +155,16 @@ def _find_passes(pair: tuple[str, str], files: Sequence[Sequence[Record]], notes
             "capture",
         )
     if len(files) == 1:
-        notes.append(f"{pair[1]} has too few codes for one pass: give the second capture, to tell every element apart.")
+        notes.append(f"{pair[1]} has too few codes for one pass: give the second capture to distinguish all elements.")
     return tuple(parts)
 
 
 def _choose_likeliest(
     candidates: Sequence[dict[str, KnownOperand]], files: Sequence[Sequence[Record]], steps: Sequence[MultiplyStep]
 ) -> dict[str, KnownOperand]:
-    """Return the operands that match recorded memory best, else the first registers, else the first candidate."""
+    """Return the candidate that best matches recorded memory, or else the first registers, or else the first
+    candidate.
+    """
     if len(candidates) == 1:
         return candidates[0]
     latest: dict[bytes, Record] = {}
@@ -186,25 +187,25 @@ def _choose_likeliest(
 def _get_slice_share(
     known: dict[str, KnownOperand], files: Sequence[Sequence[Record]], steps: Sequence[MultiplyStep]
 ) -> float:
-    """Return the share of the operands in the first steps' registers that belongs to a single slice."""
+    """Return the share of elements in the first steps' registers that belongs to a single slice."""
     share, windows = 0.0, MemoryWindows(known)
     for step in steps[:MOST_WINDOWS]:
         try:
             origins = [find_origin(side) for side in read_operands(step, files, windows) if side.registers]
-        except LayoutError:  # it is said where the step is judged
+        except LayoutError:  # reported when the step is verified
             continue
         share += sum(origin[2] for origin in origins if origin is not None)
     return share
 
 
 def _get_density(memory: RecordedMemory) -> float:
-    """Return how densely a matrix fills its rectangle in memory; elements of a wrong matrix are scattered."""
+    """Return the density of a matrix in its rectangle of memory; elements of a wrong matrix are scattered."""
     rectangle = memory.find_present_rectangle()
     return 0.0 if rectangle is None else int((memory.mn >= 0).sum()) / (rectangle[0][1] * rectangle[1][1])
 
 
 def _count_window_rows(known: KnownOperand, records: Sequence[Record]) -> int:
-    """Return the number of rows found in the first recorded window; swapped passes leave gaps between them."""
+    """Return the number of rows in the first recorded window; swapped passes leave gaps between rows."""
     window = next((record for record in records if len(record.window)), None)
     if window is None:
         return 0

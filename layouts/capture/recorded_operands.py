@@ -1,4 +1,4 @@
-"""What the recorded instructions read: each operand as a grid of codes, with the element of A or B that each one is."""
+"""Read the operands of recorded instructions: a grid of codes for each, and the element of A or B for each code."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from lanescope.ptx.codec import Bits, mask_unread_bits
 from lanescope.ptx.instruction import Instruction, Operand
 
 WARPGROUP = 128
-LEAST_OWN, LEAST_OTHER = 0.05, 0.5  # shares of a word's elements that are its own matrix's, and the other's
-MOST_CHANCE = 0.1  # of the pairs in a register file without a fill, the largest share that may look like neighbors
+LEAST_OWN, LEAST_OTHER = 0.05, 0.5  # shares of a word's elements that belong to its own matrix, and to the other one
+MOST_CHANCE = 0.1  # maximum share of register pairs that look adjacent without a fill
 MULTIPLY = (KINDS[WGMMA], KINDS[MMA])
 
 
@@ -26,9 +26,9 @@ MULTIPLY = (KINDS[WGMMA], KINDS[MMA])
 class OperandCodes:
     """One operand of one instruction.
 
-    codes: [row][k] per pass, row is M for A and N for B; inside: whether it was recorded; mn, k: which element it is,
-    NONE or SEVERAL. Through a descriptor: address, memory, seen and word. In registers: registers [thread][count] per
-    pass, own: the register map, near: the memory from which an ldmatrix loaded them.
+    codes: [row][k] per pass, rows are M for A and N for B; inside: whether recorded; mn, k: the element, or NONE or
+    SEVERAL. Through a descriptor: address, memory, seen and word. In registers: registers [thread][count] per pass;
+    fragment: the register map; near: the memory from which an ldmatrix loaded them.
     """
 
     operand: str
@@ -42,7 +42,7 @@ class OperandCodes:
     seen: View | None = None
     word: Descriptor | None = None
     registers: tuple[NDArray[np.uint32], ...] = ()
-    own: Operand | None = None
+    fragment: Operand | None = None
     near: RecordedMemory | None = None
 
     @property
@@ -55,7 +55,7 @@ class OperandCodes:
         return int(self.mn.shape[1])
 
     def mask_right(self, mn: int, k: int) -> NDArray[np.bool_]:
-        """Return which elements belong to the slice that begins at (mn, k): bool [row][k].
+        """Return which elements belong to the slice at (mn, k): bool [row][k].
 
         Beyond the end of a matrix, K must be zeros; rows may hold anything, since their results are not stored.
         """
@@ -70,10 +70,9 @@ class OperandCodes:
 
 @dataclass(frozen=True, slots=True)
 class MultiplyStep:
-    """One instruction that multiplies, issued by one warp or warpgroup.
+    """A wgmma or mma issued by one warp or warpgroup.
 
-    number: of its record; group: the warp or warpgroup and its block; fed: operand → the records whose registers it
-    takes.
+    number: of its record; group: the warp or warpgroup and its block; fed: operand → the records with its registers.
     """
 
     number: int
@@ -90,7 +89,7 @@ class MultiplyStep:
 
 @dataclass(frozen=True, slots=True)
 class UnjudgedRecord:
-    """A record that cannot be judged, and the reason."""
+    """A record that cannot be verified, and the reason."""
 
     number: int
     record: Record
@@ -98,24 +97,24 @@ class UnjudgedRecord:
 
 
 class MemoryWindows:
-    """A cache of recorded memory by operand: consecutive records often hold the same bytes."""
+    """A cache of recorded memory by operand, because consecutive records often have the same bytes."""
 
     def __init__(self, known: dict[str, KnownOperand]) -> None:
         self.known = known
-        self.held: dict[tuple[str, int, tuple[bytes, ...]], RecordedMemory] = {}
+        self.memories: dict[tuple[str, int, tuple[bytes, ...]], RecordedMemory] = {}
 
     def get_memory(self, operand: str, records: Sequence[Record]) -> RecordedMemory:
         windows: list[Bytes] = [record.window for record in records]
         key = (operand, records[0].window_first, tuple(window.tobytes() for window in windows))
-        if key not in self.held:
-            if len(self.held) >= 4:
-                self.held.pop(next(iter(self.held)))
-            self.held[key] = make_memory(self.known[operand], windows, records[0].window_first)
-        return self.held[key]
+        if key not in self.memories:
+            if len(self.memories) >= 4:
+                self.memories.pop(next(iter(self.memories)))
+            self.memories[key] = make_memory(self.known[operand], windows, records[0].window_first)
+        return self.memories[key]
 
 
 def list_steps(records: Sequence[Record]) -> tuple[list[MultiplyStep], list[UnjudgedRecord]]:
-    """Return the instructions that multiply, in the order in which each warp or warpgroup issued them."""
+    """Return the wgmma and mma steps, in each warp's or warpgroup's order of issue."""
     steps: list[MultiplyStep] = []
     unread: list[UnjudgedRecord] = []
     for number, record in enumerate(records):
@@ -136,12 +135,12 @@ def list_steps(records: Sequence[Record]) -> tuple[list[MultiplyStep], list[Unju
 
 
 def get_group(record: Record) -> tuple[int, int, int, int]:
-    """Return the warp (for wgmma, the warpgroup) of which block that issued a record."""
+    """Return the block and the warp (for wgmma, the warpgroup) of a record."""
     return *record.block, record.thread // (WARPGROUP if record.kind == "wgmma" else 32)
 
 
 def _find_fragment_records(records: Sequence[Record], number: int) -> tuple[int, ...]:
-    """Return the records of A's registers, one per warp: those at this wgmma's position in each warp."""
+    """Return the records of A's registers, one per warp, at this wgmma's position in each warp."""
     wgmma = records[number]
     first = wgmma.thread // WARPGROUP * 4
     of_warp: dict[int, list[int]] = {first + warp: [] for warp in range(4)}
@@ -160,7 +159,7 @@ def _find_fragment_records(records: Sequence[Record], number: int) -> tuple[int,
 
 
 def _find_load_records(records: Sequence[Record], number: int, operand: str) -> tuple[int, ...]:
-    """Return the ldmatrix records of this warp that loaded these registers, the nearest before the mma."""
+    """Return the ldmatrix records that loaded an mma's registers, the nearest ones before it in this warp."""
     mma = records[number]
     needed = mma.registers.get(operand)
     if needed is None:
@@ -185,12 +184,12 @@ def _find_load_records(records: Sequence[Record], number: int, operand: str) -> 
 
 
 def _find_register(load_registers: NDArray[np.uint32], column: NDArray[np.uint32]) -> int | None:
-    """Return the register of a load that holds these words; None if there is none."""
+    """Return the register of a load with these words; None if there is none."""
     return next((n for n in range(load_registers.shape[1]) if np.array_equal(load_registers[:, n], column)), None)
 
 
 def find_taken_registers(loads: Sequence[Record], columns: NDArray[np.uint32]) -> list[tuple[int, int]]:
-    """Return (load, register of the load) for each of these registers, [lane][register]; [] if one is from no load."""
+    """Return (load, register of the load) for each register [lane][register]; [] if one was not loaded."""
     taken = []
     for column in columns.T:
         place = (
@@ -202,10 +201,10 @@ def find_taken_registers(loads: Sequence[Record], columns: NDArray[np.uint32]) -
     return [register_place for register_place in taken if register_place is not None] if None not in taken else []
 
 
-def list_judged_operands(record: Record) -> str:
-    """Return the operands of a wgmma or mma that are compared with elements of A and B.
+def list_verified_operands(record: Record) -> str:
+    """Return the operands of a wgmma or mma that are compared with A and B.
 
-    Of a wgmma, those with a descriptor or recorded registers; of an mma, all unless its label names one of them.
+    For wgmma, these have a descriptor or recorded registers; for mma, all of them or the one that its label names.
     """
     label = record.label.lower()
     return label if record.kind == "mma" and label in ("a", "b") else "ab"
@@ -214,7 +213,7 @@ def list_judged_operands(record: Record) -> str:
 def read_operands(
     step: MultiplyStep, files: Sequence[Sequence[Record]], windows: MemoryWindows
 ) -> Iterator[OperandCodes]:
-    """Yield the recorded operands of one step; files: the records of each pass."""
+    """Yield the recorded operands of a step; files: the records of each pass."""
     for operand in ("a", "b"):
         side = _side(step, operand, files, windows)
         if side is not None:
@@ -230,7 +229,7 @@ def _side(
         return None
     fed = step.fed.get(operand, ())
     if record.kind == "mma":
-        if operand not in record.registers or operand not in list_judged_operands(record):
+        if operand not in record.registers or operand not in list_verified_operands(record):
             return None
         by_pass = tuple(records[step.number].registers[operand] for records in files)
         near = windows.get_memory(operand, [records[fed[0]] for records in files]) if fed else None
@@ -280,7 +279,7 @@ def _read_by_registers(
             "bad_capture",
             f"{step.record.where} recorded {registers[0].shape[1]} registers of {operand.upper()} per lane;"
             f" {step.instruction.ptx} has {fragment.registers}.",
-            "Give the array of the instruction's registers.",
+            "Pass the array of the instruction's registers to the macro.",
             "capture",
         )
     codes = tuple(
@@ -289,7 +288,7 @@ def _read_by_registers(
     )
     mn, k = known.identify_lines(codes)
     inside = np.ones(mn.shape, np.bool_)
-    return OperandCodes(operand, known, codes, inside, mn, k, registers=registers, own=fragment, near=near)
+    return OperandCodes(operand, known, codes, inside, mn, k, registers=registers, fragment=fragment, near=near)
 
 
 def registers_to_grid(registers: NDArray[np.uint32], fragment: Operand, operand: str) -> Bits:
@@ -306,26 +305,26 @@ def registers_to_grid(registers: NDArray[np.uint32], fragment: Operand, operand:
 
 
 def find_origin(side: OperandCodes) -> tuple[int, int, float] | None:
-    """Return (mn, k, share) of the slice that most elements belong to; None if no element is known."""
+    """Return (mn, k, share) of the slice with the most elements; None if no element is known."""
     known = (side.mn >= 0) & (side.k >= 0)
     if not known.any():
         return None
-    periods = side.known.own_periods
+    periods = side.known.code_periods
     mn = side.mn - np.arange(side.rows)[:, None]
     k = side.k - np.arange(side.depth)[None, :]
     if periods != (0, 0):
         mn, k = mn % periods[0], k % periods[1]
-    least, wide = int(k.min()), int(np.ptp(k)) + 1  # a pair as one number: those are sorted sooner
+    least, wide = int(k.min()), int(np.ptp(k)) + 1  # one number per pair is faster to sort
     pairs, counts = np.unique(mn[known] * wide + (k[known] - least), return_counts=True)
     best = int(pairs[counts.argmax()])
     first = int(mn[0, 0]) * wide + int(k[0, 0]) - least
     if known[0, 0] and counts[pairs == first].max() == counts.max():
-        best = first  # where several are as good, the one that the first element belongs to
-    return best // wide, side.known.get_whole_k(best % wide + least), float(counts.max()) / side.mn.size
+        best = first  # of equally good slices, the one of the first element
+    return best // wide, side.known.get_first_k(best % wide + least), float(counts.max()) / side.mn.size
 
 
 def describe_other_matrix(side: OperandCodes, windows: MemoryWindows, records: Sequence[Record]) -> str:
-    """Return a sentence if a descriptor reads the other matrix and hardly anything of its own; else ""."""
+    """Return a sentence if a descriptor reads the other matrix and hardly any of its own elements; else ""."""
     other = "b" if side.operand == "a" else "a"
     known = windows.known.get(other)
     if side.address is None or known is None or known.element != side.known.element:
@@ -342,7 +341,7 @@ def describe_other_matrix(side: OperandCodes, windows: MemoryWindows, records: S
 
 
 def is_recorded(side: OperandCodes) -> bool:
-    """Return whether anything of its matrix was recorded: 16 bytes in memory, or a pair of adjacent registers."""
+    """Return whether elements of the matrix were recorded: 16 bytes in memory, or a pair of adjacent registers."""
     memory = side.memory or side.near
     if memory is not None and bool((memory.mn >= 0).any()):
         return True
@@ -355,6 +354,6 @@ def is_recorded(side: OperandCodes) -> bool:
 
 
 def find_first_element(side: OperandCodes) -> tuple[int, int] | None:
-    """Return the element at the first K of the first row; None if it is not known."""
+    """Return the element at the first K of the first row; None if unknown."""
     mn, k = int(side.mn[0, 0]), int(side.k[0, 0])
     return None if min(mn, k) <= NONE else (mn, k)

@@ -1,6 +1,6 @@
 """Explain why registers do not hold the slice that an mma or a wgmma multiplies.
 
-They are exchanged, of another slice, or loaded by an ldmatrix whose lanes gave other rows. layouts/shared/chain.py
+They are exchanged, of another slice, or loaded by an ldmatrix with other row addresses. layouts/shared/chain.py
 computes the right lanes and registers.
 """
 
@@ -43,7 +43,7 @@ def diagnose_registers(
     windows: MemoryWindows,
     fits: StorageCache,
 ) -> tuple[Diagnosis, ...]:
-    """Return the diagnoses of registers that do not hold their slice; of their ldmatrix, if that is the cause."""
+    """Return the diagnoses of registers that do not hold their slice, or of their ldmatrix if that is the cause."""
     loads = [records[at] for at in step.fed.get(side.operand, ()) if records[at].kind == "ldmatrix"]
     if loads and (causes := _diagnose_loads(side, part, loads, windows, fits)):
         return causes
@@ -51,9 +51,9 @@ def diagnose_registers(
 
 
 def _diagnose_own_registers(side: OperandCodes, part: OperandSlice) -> Diagnosis:
-    assert side.own is not None
+    assert side.fragment is not None
     name = side.operand.upper()
-    expected = _compute_registers(side.own, side.known, part, side.operand)
+    expected = _compute_registers(side.fragment, side.known, part, side.operand)
     words = side.registers[0]
     count = words.shape[1]
     same = np.array([[bool((words[:, r] == expected[:, p]).all()) for p in range(count)] for r in range(count)])
@@ -64,23 +64,23 @@ def _diagnose_own_registers(side: OperandCodes, part: OperandSlice) -> Diagnosis
             exchanges = join_words([f"{r} and {p}" for r, p in pairs])
             message = (
                 f"Registers {exchanges} of {name} are exchanged."
-                f" {_describe_register(side.own, side.operand, pairs[0][0])}"
+                f" {_describe_register(side.fragment, side.operand, pairs[0][0])}"
             )
         else:
-            moved = join_words([f"register {r} holds what belongs in {p}" for r, p in enumerate(holds) if p != r])
-            message = f"The registers of {name} are in another order: {moved}."
+            moved = join_words([f"register {r} has the contents of {p}" for r, p in enumerate(holds) if p != r])
+            message = f"The registers of {name} are in the wrong order: {moved}."
         return Diagnosis("registers_exchanged", message)
     origin = find_origin(side)
     if origin is not None and origin[2] == 1.0:
         letter = "m" if side.operand == "a" else "n"
         message = (
-            f"The registers of {name} hold the slice at {letter} = {origin[0]}, k = {origin[1]}; this step multiplies"
+            f"The registers of {name} hold the slice at {letter} = {origin[0]}, k = {origin[1]}; this step needs"
             f" {letter} = {part.mn}, k = {part.k}."
         )
         return Diagnosis("other_slice", message)
     right = side.mask_right(part.mn, part.k)
     row, k = (int(n) for n in np.argwhere(~right)[0])
-    holder = _format_holder(side.own, side.operand, row, k)
+    holder = _format_holder(side.fragment, side.operand, row, k)
     message = f"The first wrong element is {name}[{_format_element(side.operand, row, k)}] of the operand, {holder}."
     return Diagnosis("registers_wrong", message)
 
@@ -97,14 +97,14 @@ def _format_holder(fragment: Operand, operand: str, row: int, k: int) -> str:
 
 
 def _describe_register(fragment: Operand, operand: str, register: int) -> str:
-    """Describe what a register of thread 0 holds."""
+    """Return a sentence with the first element in a register of thread 0."""
     value = register * (32 // fragment.container_bits)
     row, column = int(fragment.rows[0, value]), int(fragment.cols[0, value])
     return f"Register {register} of thread 0 begins with {operand.upper()}[{row},{column}] of the operand."
 
 
 def _compute_registers(fragment: Operand, known: KnownOperand, part: OperandSlice, operand: str) -> Ints:
-    """Return the words that each thread should hold: [thread][register], of the first pass."""
+    """Return the expected registers of each thread: [thread][register], of the first pass."""
     mn, k = (fragment.rows, fragment.cols) if operand == "a" else (fragment.cols, fragment.rows)
     codes = known.get_codes(part.mn + mn.astype(np.int64), part.k + k.astype(np.int64))
     per = 32 // fragment.container_bits
@@ -116,11 +116,11 @@ def _compute_registers(fragment: Operand, known: KnownOperand, part: OperandSlic
 
 
 def find_row_starts(record: Record, memory: RecordedMemory) -> tuple[Ints, Ints]:
-    """Return (mn, k) of the first element in the row that each lane points to, for lanes that give an address."""
+    """Return (mn, k) of the first element in each lane's row, for lanes whose address is used."""
     assert record.addresses is not None
     try:
         address = catalog.find(record.text).address
-    except LayoutError:  # the text names no ldmatrix: take the addresses of all lanes
+    except LayoutError:  # not a known ldmatrix: use the addresses of all lanes
         address = None
     count = len(address.coords["matrix"]) if address is not None else 32
     return memory.find_elements(record.addresses[:count].astype(np.int64))
@@ -129,8 +129,8 @@ def find_row_starts(record: Record, memory: RecordedMemory) -> tuple[Ints, Ints]
 def _diagnose_loads(
     side: OperandCodes, part: OperandSlice, loads: Sequence[Record], windows: MemoryWindows, fits: StorageCache
 ) -> tuple[Diagnosis, ...]:
-    """Return the diagnoses of the ldmatrix that fill this operand; () if their rows are right."""
-    assert side.own is not None
+    """Return the diagnoses of the ldmatrix that load this operand; () if their rows are right."""
+    assert side.fragment is not None
     taken = find_taken_registers(loads, side.registers[0])
     if not taken or any(load.addresses is None for load in loads):
         return ()
@@ -141,7 +141,7 @@ def _diagnose_loads(
     record = _merge_loads(loads, taken)
     try:
         load = catalog.find(record.text)
-        chain = make_chain(load, side.own, major)
+        chain = make_chain(load, side.fragment, major)
     except LayoutError as error:
         return (Diagnosis(error.code, f"{record.where}: {error.message}"),)
     if not chain.match:
@@ -175,7 +175,7 @@ def _diagnose_loads(
 
 
 def _merge_loads(loads: Sequence[Record], taken: Sequence[tuple[int, int]]) -> Record:
-    """Return one load made of the registers that an operand takes from several loads."""
+    """Return one load with the registers that an operand takes from several loads."""
     first = loads[taken[0][0]]
     if ".m8n8." not in first.text or len(taken) not in (1, 2, 4):
         return first
@@ -187,9 +187,11 @@ def _merge_loads(loads: Sequence[Record], taken: Sequence[tuple[int, int]]) -> R
 def _diagnose_taken_registers(
     side: OperandCodes, part: OperandSlice, loads: Sequence[Record], taken: Sequence[tuple[int, int]]
 ) -> Diagnosis | None:
-    """Return the diagnosis if the loads hold the slice but the instruction takes other registers of them; else None."""
-    assert side.own is not None
-    right = find_taken_registers(loads, _compute_registers(side.own, side.known, part, side.operand).astype(np.uint32))
+    """Return the diagnosis if the loads have the slice but the instruction uses other registers of them; else None."""
+    assert side.fragment is not None
+    right = find_taken_registers(
+        loads, _compute_registers(side.fragment, side.known, part, side.operand).astype(np.uint32)
+    )
     if not right or right == list(taken):
         return None
     in_order = all(b == (a[0], a[1] + 1) for a, b in pairwise(taken) if a[0] == b[0]) and list(taken) == sorted(taken)
@@ -203,7 +205,7 @@ def _diagnose_taken_registers(
         for which in (taken, right)
     )
     of = "" if len(loads) > 1 else f" of the load at {loads[0].where}"
-    message = f"{side.operand.upper()} is given registers {has}{of}, in this order; its slice is in registers {needs}."
+    message = f"{side.operand.upper()} uses registers {has}{of}, in this order; its slice is in registers {needs}."
     return Diagnosis("registers_exchanged", message)
 
 
@@ -223,8 +225,8 @@ def _diagnose_transposed(record: Record, load: Instruction, side: OperandCodes, 
     )
     contiguous = "K" if major == "K" else "M" if side.operand == "a" else "N"
     try:
-        assert side.own is not None
-        fits = make_chain(catalog.find(other), side.own, major).match
+        assert side.fragment is not None
+        fits = make_chain(catalog.find(other), side.fragment, major).match
     except LayoutError:
         fits = False
     message = (
@@ -247,7 +249,7 @@ def _find_row_cause(
     part: OperandSlice,
     fits: StorageCache,
 ) -> tuple[str, str]:
-    """Return (code, sentence) for rows that are not those the mma needs."""
+    """Return (code, sentence) for rows that differ from those the mma needs."""
     assert record.addresses is not None
     known, addresses = memory.known, record.addresses[lanes].astype(np.int64)
     matrices = _match_matrices(known, expected, got)
@@ -256,7 +258,7 @@ def _find_row_cause(
         exchanges = join_words([f"{m} and {p}" for m, p in pairs]) if pairs else ""
         lane = 8 * (pairs[0][0] if pairs else 0)
         message = (
-            f"Matrices {exchanges} are exchanged: lanes {lane} to {lane + 7} give the rows of matrix {pairs[0][1]}."
+            f"Matrices {exchanges} are exchanged: lanes {lane} to {lane + 7} address the rows of matrix {pairs[0][1]}."
             if pairs
             else f"The matrices are in the order {', '.join(map(str, matrices))}."
         )
@@ -272,14 +274,14 @@ def _find_row_cause(
         )[0]
     )
     name = side.operand.upper()
-    has = "no known row" if got[0][lane] < 0 else f"{name}'s row from ({got[0][lane]}, {got[1][lane]}) on"
+    has = "an unknown row" if got[0][lane] < 0 else f"{name}'s row from ({got[0][lane]}, {got[1][lane]}) on"
     needs = f"({expected[0][lane]}, {expected[1][lane]})"
-    message = f"Lane {int(lanes[lane])} gives {has}; the mma needs the row from {needs} on."
+    message = f"Lane {int(lanes[lane])} addresses {has}; the mma needs the row from {needs} on."
     return "other_rows", f"{message} Both are ({'m' if side.operand == 'a' else 'n'}, k)."
 
 
 def _match_matrices(known: KnownOperand, expected: tuple[Ints, Ints], got: tuple[Ints, Ints]) -> list[int] | None:
-    """Return the matrix whose rows each group of eight lanes points to; None if there is none."""
+    """Return the matrix that each group of eight lanes addresses; None if a group addresses no matrix."""
     count = len(expected[0]) // 8
     order = []
     for m in range(count):
@@ -299,7 +301,7 @@ def _match_matrices(known: KnownOperand, expected: tuple[Ints, Ints], got: tuple
 def _diagnose_addresses(
     addresses: Ints, where: Ints, stored: StoredRectangle, side: OperandCodes, part: OperandSlice
 ) -> tuple[str, str] | None:
-    """Return the diagnosis of the addresses: a swizzle too many or too few, another pitch, another step along K."""
+    """Return the diagnosis of the addresses: wrong swizzle, pitch or step along K."""
     name, storage = side.operand.upper(), stored.storage
     return (
         _other_swizzle(addresses, where, storage, name)
@@ -323,19 +325,19 @@ def _other_swizzle(addresses: Ints, where: Ints, storage: Storage, name: str) ->
                 )
     if mode.chunks > 1 and np.array_equal(mode.unswizzle(where), addresses):
         return "address_not_swizzled", (
-            f"{name} is stored with swizzle {mode.name}; the lanes' addresses lack the XOR."
+            f"{name} is stored with swizzle {mode.name}; the lanes' addresses do not have the XOR."
         )
     return None
 
 
 def _moved(step: Ints, k: int, bits: int) -> tuple[str, str] | None:
-    """Return the cause if every lane's address is off by the same step."""
+    """Return the cause if all lanes' addresses are off by the same step."""
     if not (step == step[0]).all():
         return None
     moved, right = int(step[0]), k * bits // 8
     message = f"Every lane's address is {abs(moved)} bytes {'past' if moved > 0 else 'before'} the right one."
     if right + moved == k and right:
-        return "k_step_in_elements", f"{message} The step along K is counted in elements ({k}), not in bytes."
+        return "k_step_in_elements", f"{message} The step along K is in elements ({k}), not in bytes."
     return "start_wrong", message
 
 

@@ -1,4 +1,4 @@
-"""A verified capture: its verdict, and the report for a terminal."""
+"""The result of verifying a capture, and its report for a terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lanescope.capture.verdict import LoadedRows, OperandPicture, OperandVerdict
 from lanescope.descriptor.causes import TITLES
 from lanescope.inputs import join_words
 
-MOST_ROWS = 48  # of the table that is printed
+MOST_ROWS = 48  # steps in the printed table
 MOST_CAUSES = 4
 
 
@@ -22,8 +22,8 @@ MOST_CAUSES = 4
 class Verified:
     """The verification of a capture.
 
-    source: "fills" or "matrices"; left: the number of steps that were not judged; picture: the first wrong operand,
-    opening: the first one.
+    source: "fills" or "matrices"; left: number of steps not verified; picture: the first wrong operand; opening:
+    the first operand.
     """
 
     steps: tuple[StepVerdict, ...]
@@ -40,7 +40,7 @@ class Verified:
 
     @property
     def wrong(self) -> tuple[StepVerdict, ...]:
-        """The wrong steps, in their order."""
+        """The wrong steps, in order."""
         return tuple(step for step in self.steps if not step.ok)
 
     @property
@@ -49,14 +49,14 @@ class Verified:
 
     @property
     def verdict(self) -> str:
-        """ "match"; "mismatch" if a step or an accumulator is wrong; "unknown" if not all steps were judged."""
+        """ "match"; "mismatch" if a step or an accumulator is wrong; "unknown" if not all steps were verified."""
         if self.wrong or any(accumulator.verdict == "mismatch" for accumulator in self.accumulators):
             return "mismatch"
         return "match" if self.steps and not self.unread and not self.left else "unknown"
 
     @property
     def ok(self) -> bool:
-        """Whether everything that was recorded is right."""
+        """Whether all recorded steps are right."""
         return self.verdict == "match"
 
     @property
@@ -89,7 +89,7 @@ def summarize_verdict(verified: Verified) -> str:
 
 
 def _format_unread(count: int, more: str = "") -> str:
-    return f"{count:,} {more}record{'' if count == 1 else 's'} could not be judged"
+    return f"{count:,} {more}record{'' if count == 1 else 's'} could not be verified"
 
 
 def render_report(verified: Verified, every: bool = True) -> str:
@@ -114,14 +114,14 @@ def _render_lines(verified: Verified, every: bool) -> Iterator[str]:
 
 
 def format_cause(cause: CaptureCause) -> str:
-    """Format one mistake in a line: operand, number of steps, line of the first one, cause and repair."""
+    """Return a line for a mistake: operand, number of steps, line of the first step, cause and repair."""
     steps = f"{cause.count:,} of {cause.total:,} steps" if cause.total > 1 else "the step"
     sentence = f"{cause.whose}: {steps}, first step {cause.first.index} at {cause.first.record.where}"
     return f"{sentence}. {TITLES.get(cause.code, 'Other elements are read')} ({cause.code}). {_format_repair(cause)}"
 
 
 def _format_repair(cause: CaptureCause) -> str:
-    """Return the right words; if no word repairs it, the diagnosis."""
+    """Return the right words, or the diagnosis if no word repairs it."""
     words = [f"desc_{name} {format_word(had)} → {format_word(fix)}" for name, (had, fix) in cause.repairs.items()]
     return f"Repair: {', '.join(words)}" if words else cause.message
 
@@ -146,42 +146,42 @@ def _render_k_loop(verified: Verified) -> Iterator[str]:
 
 
 def format_state(operand: OperandVerdict) -> str:
-    """Describe one operand of one step in a few words."""
+    """Return the state of an operand of a step in a few words."""
     letter = "m" if operand.name == "a" else "n"
     part = f"{operand.name.upper()}[{letter} {operand.part.mn}, k {operand.part.k}]"
     return f"{part} right" if operand.ok else f"{part} {operand.total - operand.right:,} of {operand.total:,} wrong"
 
 
 def format_element(name: str, at: tuple[int, int]) -> str:
-    """Format an element of A or B in mathematical notation."""
+    """Return an element of A or B in mathematical notation."""
     if NONE in at:
-        return "no element of it"
+        return "not an element of it"
     if SEVERAL in at:
         return "a value that several elements have"
     return f"{name.upper()}[{at[0]},{at[1]}]" if name == "a" else f"{name.upper()}[{at[1]},{at[0]}]"
 
 
 def format_wrong_element(operand: OperandVerdict) -> str:
-    """Describe the first wrong element: the address it was read from, and the right one."""
+    """Return a sentence on the first wrong element: the address that was read, and the right one."""
     if operand.first is None:
         return ""
     w = operand.first
     at = "" if w.address is None else f" from {w.address:#x}"
-    lies = {
+    place = {
         None: "",
         NONE: "; that value is not in the recorded memory",
         SEVERAL: "; that value occurs there more than once",
-    }.get(w.lies, f", which is at {w.lies:#x}" if w.lies is not None else "")
+    }.get(w.stored_at, f", which is at {w.stored_at:#x}" if w.stored_at is not None else "")
     inside = f"({w.row}, {w.k})" if operand.name == "a" else f"({w.k}, {w.row})"
     name = operand.name
     return (
         f"element {inside} of the instruction's {name.upper()} is {format_element(name, w.read)}{at}; it should be"
-        f" {format_element(name, w.expected)}{lies}"
+        f" {format_element(name, w.expected)}{place}"
     )
 
 
 def render_first_wrong(step: StepVerdict) -> Iterator[str]:
-    """Yield the lines about the first wrong step: what it read, how the tile is stored, causes and repairs."""
+    """Yield lines on the first wrong step: the elements read, the tile's storage, causes and repairs."""
     yield f"first wrong: step {step.index}, {step.record.where}, {step.ptx}"
     for operand in step.operands:
         if operand.ok:
@@ -206,7 +206,7 @@ def format_origin(operand: OperandVerdict) -> str:
 
 
 def render_accumulators(verified: Verified) -> Iterator[str]:
-    """Yield the lines about D compared with NumPy, one for all accumulators of a source line."""
+    """Yield lines on D compared with NumPy, one for all accumulators of a source line."""
     lines: dict[str, list[tuple[str, bool]]] = {}
     for accumulator in verified.accumulators:
         lines.setdefault(accumulator.record.where, []).append((accumulator.verdict, accumulator.as_read))
@@ -217,11 +217,11 @@ def render_accumulators(verified: Verified) -> Iterator[str]:
             continue
         wrong = [as_read for verdict, as_read in verdicts if verdict == "mismatch"]
         if not wrong:
-            yield f"  D at {where}: not judged; it may hold steps that were not recorded or could not be read"
+            yield f"  D at {where}: not verified; it may contain steps that were not recorded or could not be read"
             continue
         why = (
-            "it is the product of what the steps read"
+            "it is the product of the elements read"
             if all(wrong)
-            else "and not of what the steps read: steps that were not recorded, or D did not begin at zero"
+            else "and not of the elements read: steps are missing, or D did not begin at zero"
         )
         yield f"  D at {where}: not A · B ({join_words([f'{len(wrong)} of {len(verdicts)} warps'])}); {why}"

@@ -1,4 +1,4 @@
-"""Causes across steps: one name for a mistake that many steps make, and warps that multiply the same slices."""
+"""Relate causes across steps: name a repeated mistake once, and find warps that multiply the same slices."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Who = tuple[str, tuple[int, ...]]  # "warp" or "warpgroup", its block and its nu
 
 
 class CauseNames:
-    """The causes of each place in a program, by the change that repairs them.
+    """The causes at each place in a program, by the change that repairs them.
 
-    The first wrong step of a loop is the least ambiguous; later steps with the same repair get the same cause.
+    The first wrong step of a loop is the least ambiguous, so later steps with the same repair get its cause.
     """
 
     def __init__(self) -> None:
@@ -25,10 +25,10 @@ class CauseNames:
     def unify_causes(
         self, place: tuple[object, ...], index: int, causes: tuple[Diagnosis, ...]
     ) -> tuple[Diagnosis, ...]:
-        """Return the causes of a step; the first one gets the name of an earlier cause with the same repair."""
+        """Return the causes of a step; the first one is replaced by an earlier cause with the same repair."""
         if not causes or not causes[0].changes:
             return causes
-        moved = frozenset((name, needed - given) for name, (given, needed) in causes[0].changes.items())
+        moved = frozenset((name, needed - actual) for name, (actual, needed) in causes[0].changes.items())
         first, cause = self.first_causes.setdefault(place, {}).setdefault(moved, (index, causes[0]))
         if cause.code == causes[0].code:
             return causes
@@ -59,7 +59,7 @@ def find_duplicate_notes(verdicts: Sequence[StepVerdict]) -> list[str]:
                 f"{kind} {issuer[3]} of block {', '.join(map(str, issuer[:3]))}" for kind, issuer in sorted(several)[:2]
             ]
             return [
-                f"{which[0].capitalize()} and {which[1]} multiply the same slices. If each has a tile of its own, state"
-                " m, n, k (the macros' …_AT forms)."
+                f"{which[0].capitalize()} and {which[1]} multiply the same slices. If each should have its own tile,"
+                " state m, n, k (the macros' …_AT forms)."
             ]
     return []

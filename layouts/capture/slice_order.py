@@ -1,7 +1,7 @@
 """Find the slice of A and of B that each instruction should read: stated by the kernel, or inferred.
 
-The K of a loop is a hypothesis: that of A, that of B, or one step after the other. The one under which most operands
-are right is used; an order that multiplies the same slices twice in a row is rejected.
+Hypotheses for K in a loop are: the K of A, the K of B, and consecutive steps. The one with the most right operands is
+used. An order that multiplies the same slices twice in a row is rejected.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from lanescope.capture.operand_codes import KnownOperand
 from lanescope.capture.recorded_operands import MultiplyStep, OperandCodes, find_first_element, find_origin
 
 WHOLE = 1.0
-LEAST = 0.25  # of the elements, that tell where a slice begins
+LEAST = 0.25  # minimum share of elements that determines a slice's start
 STATED, INFERRED = "stated", "inferred"
 
 
 @dataclass(frozen=True, slots=True)
 class SliceHint:
-    """The evidence of one operand of one step about its slice."""
+    """Evidence for the slice of one operand in one step."""
 
     rows: int
     depth: int
@@ -32,13 +32,13 @@ class SliceHint:
     size: tuple[int, int] = (0, 0)
 
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         return self.share == WHOLE
 
 
 @dataclass(frozen=True, slots=True)
 class OperandSlice:
-    """Where an operand's slice begins, and whether that was stated or inferred."""
+    """The start of an operand's slice, and whether it was stated or inferred."""
 
     mn: int
     k: int
@@ -61,7 +61,7 @@ def make_hint(side: OperandCodes) -> SliceHint:
 def infer_slices(
     steps: Sequence[MultiplyStep], hints: Sequence[Mapping[str, SliceHint]], known: Mapping[str, KnownOperand]
 ) -> list[dict[str, OperandSlice]]:
-    """Return the slice of each operand of each step; operands of which nothing is known are left out."""
+    """Return the slice of each operand of each step, except for operands without evidence."""
     slices: list[dict[str, OperandSlice]] = [{} for _ in steps]
     groups: dict[tuple[int, ...], list[int]] = {}
     for number, step in enumerate(steps):
@@ -74,7 +74,7 @@ def infer_slices(
                 own_k = stated.get("k", k)
                 if own_k is None:
                     continue
-                own_k = own_k * hint.depth // steps[number].depth  # of a sparse A, columns that are kept
+                own_k = own_k * hint.depth // steps[number].depth  # for a sparse A, stored columns
                 letter = "m" if name == "a" else "n"
                 if letter in stated and "k" in stated:
                     slices[number][name] = OperandSlice(stated[letter], own_k, STATED)
@@ -90,10 +90,10 @@ def infer_slices(
 def _infer_loop_k(
     steps: Sequence[MultiplyStep], hints: Sequence[Mapping[str, SliceHint]], known: Mapping[str, KnownOperand]
 ) -> list[int | None]:
-    """Return the K of each step of one warp or warpgroup."""
+    """Return the K of each step of a warp or warpgroup."""
     known_ks = {
         name: [
-            hint.k * step.depth // hint.depth if (hint := each.get(name)) is not None and hint.is_whole else None
+            hint.k * step.depth // hint.depth if (hint := each.get(name)) is not None and hint.is_complete else None
             for step, each in zip(steps, hints, strict=True)
         ]
         for name in ("a", "b")
@@ -133,7 +133,7 @@ def _infer_first_k(
     hints: Sequence[Mapping[str, SliceHint]],
     known_ks: Mapping[str, Sequence[int | None]],
 ) -> int | None:
-    """Return the K of the first step; if operands disagree the lower one, since most loops begin at 0."""
+    """Return the K of the first step; the lower one if operands disagree, because most loops begin at 0."""
     first = [k for k in (known_ks["a"][0], known_ks["b"][0]) if k is not None]
     if first:
         return min(first)
@@ -147,13 +147,13 @@ def _infer_first_k(
 
 
 def _count_k_steps(steps: Sequence[MultiplyStep], start: int) -> list[int | None]:
-    """Return consecutive K steps; if several source lines use the same K, each line counts by itself."""
+    """Return consecutive K steps; if several source lines use the same K, each line is counted separately."""
     ks: list[int | None] = []
     count: Counter[int] = Counter()
     for step in steps:
         ks.append(start + count[step.record.line] * step.depth)
         count[step.record.line] += 1
-    if len(count) > 1 and max(count.values()) == 1:  # an unrolled loop: a line each
+    if len(count) > 1 and max(count.values()) == 1:  # an unrolled loop: a line per step
         ks = [start + n * step.depth for n, step in enumerate(steps)]
     return ks
 
@@ -161,7 +161,7 @@ def _count_k_steps(steps: Sequence[MultiplyStep], start: int) -> list[int | None
 def _fill_open_k(
     ks: Sequence[int | None], other: Sequence[int | None], steps: Sequence[MultiplyStep]
 ) -> list[int | None]:
-    """Return one operand's K, completed from the other operand or by counting on from the previous step."""
+    """Return one operand's K, with gaps filled from the other operand or from the previous step."""
     filled: list[int | None] = []
     for n, k in enumerate(ks):
         if k is None:
@@ -175,14 +175,14 @@ def _fill_open_k(
 def _repeats_slices(
     steps: Sequence[MultiplyStep], hints: Sequence[Mapping[str, SliceHint]], ks: Sequence[int | None]
 ) -> bool:
-    """Return whether a step multiplies the same slices as the previous one at the same line."""
+    """Return whether a step multiplies the same slices as the previous step at the same line."""
     for n in range(1, len(ks)):
         if ks[n] is None or ks[n] != ks[n - 1] or steps[n].record.line != steps[n - 1].record.line:
             continue
         before, here = hints[n - 1], hints[n]
         both = [name for name in here if name in before]
         if both and all(
-            before[name].is_whole and here[name].is_whole and before[name].mn == here[name].mn for name in both
+            before[name].is_complete and here[name].is_complete and before[name].mn == here[name].mn for name in both
         ):
             return True
     return False
@@ -200,19 +200,19 @@ def _infer_mn(
 ) -> int | None:
     """Return the slice's first row of M or N."""
     hint = hints[number][name]
-    if hint.is_whole and hint.mn % 8 == 0:
+    if hint.is_complete and hint.mn % 8 == 0:
         return hint.mn
     line = steps[number].record.line
     same = [hints[n][name] for n in members if steps[n].record.line == line and name in hints[n]]
-    mn = _find_first_row_of_whole(hint, same)
+    mn = _find_first_row_of_complete(hint, same)
     if mn is None:
         mn = _of_most(same, known)
     return hint.low[0] if mn is None and hint.low is not None else mn
 
 
-def _find_first_row_of_whole(hint: SliceHint, same: Sequence[SliceHint]) -> int | None:
-    """Return the first row that steps of the same line read completely: of this step, else the most frequent."""
-    counts = Counter(other.mn for other in same if other.is_whole and other.mn % 8 == 0)
+def _find_first_row_of_complete(hint: SliceHint, same: Sequence[SliceHint]) -> int | None:
+    """Return the first row of completely read slices at the same line: this step's, else the most frequent one."""
+    counts = Counter(other.mn for other in same if other.is_complete and other.mn % 8 == 0)
     for mn in (hint.mn if hint.share >= LEAST else None, hint.first[0] if hint.first else None):
         if mn in counts:
             return mn
@@ -220,7 +220,7 @@ def _find_first_row_of_whole(hint: SliceHint, same: Sequence[SliceHint]) -> int 
 
 
 def _of_most(same: Sequence[SliceHint], known: KnownOperand) -> int | None:
-    """Return the first row that most steps of the same line probably read."""
+    """Return the first row that most steps at the same line probably read."""
     firsts = [(hint, hint.mn) for hint in same if hint.share >= LEAST]
     firsts += [(hint, hint.first[0]) for hint in same if hint.first]
     likely = Counter(mn for hint, mn in firsts if mn % 8 == 0 and _lies_in_memory(hint, mn, known))

@@ -1,4 +1,4 @@
-"""Find how the tile of a slice is stored in recorded memory, and why a descriptor does not read the slice.
+"""Find the storage of a slice's tile in recorded memory, and explain why a descriptor does not read the slice.
 
 tile_search.py finds the layout, layouts/descriptor/verify.py the cause and the repair. This module chooses the
 rectangle of A or B to search for: all of it that is in memory, else the part around the slice.
@@ -23,15 +23,19 @@ from lanescope.descriptor.verify import verify
 from lanescope.errors import LayoutError
 from lanescope.shared.storage import Storage
 
-VAGUE = ("start_wrong", "panel_stride_wrong", "other_slice")  # the verifier's codes if another slice is read completely
-MOST_TILE = 1 << 20  # elements of a rectangle that is looked for
+VAGUE = (
+    "start_wrong",
+    "panel_stride_wrong",
+    "other_slice",
+)  # the verifier's codes for reading another slice completely
+MOST_TILE = 1 << 20  # elements of the largest rectangle
 MOST_HELD = 64  # rectangles whose layouts are cached
-MOST_SEARCHED = 96  # rectangles that are searched for one capture
+MOST_SEARCHED = 96  # rectangles searched per capture
 
 
 @dataclass(frozen=True, slots=True)
 class StoredRectangle:
-    """The layout of a rectangle of A or B in recorded memory; its origin and size in the matrix."""
+    """The layout of a rectangle of A or B in recorded memory, with its origin and size in the matrix."""
 
     storage: Storage
     mn: int
@@ -44,23 +48,25 @@ class StoredRectangle:
         return int(np.asarray(self.storage.address(np.array(away_mn), np.array(away_k))))
 
     def compute_addresses(self, known: KnownOperand, part: OperandSlice, rows: int, depth: int) -> Addresses:
-        """Compute the addresses of the elements of a slice: [row][k]."""
+        """Return the addresses of a slice's elements: [row][k]."""
         mn, k = self.get_offset(known, part.mn, part.k)
         at = self.storage.address(mn + np.arange(rows)[:, None], k + np.arange(depth)[None, :])
         return np.broadcast_to(np.asarray(at, np.int64), (rows, depth))
 
     def get_offset(self, known: KnownOperand, mn: int, k: int) -> tuple[int, int]:
-        """Return (mn, k) counted from the rectangle's first element."""
+        """Return (mn, k) relative to the rectangle's first element."""
         if known.real:
             return mn - self.mn, k - self.k
         return (mn - self.mn) % known.periods[0], (k - self.k) % known.periods[1]
 
 
 class StorageCache:
-    """A cache of layouts: many steps ask for the same rectangle of the same memory."""
+    """A cache of layouts, because many steps need the same rectangle of the same memory."""
 
     def __init__(self) -> None:
-        self.held: dict[tuple[int, tuple[int, int], tuple[int, int]], tuple[RecordedMemory, list[StoredRectangle]]] = {}
+        self.layouts: dict[
+            tuple[int, tuple[int, int], tuple[int, int]], tuple[RecordedMemory, list[StoredRectangle]]
+        ] = {}
         self.searched = 0
 
     @property
@@ -78,19 +84,19 @@ class StorageCache:
         word: Descriptor,
         read: Addresses | None = None,
     ) -> StoredRectangle | None:
-        """Return the layout of the largest rectangle around a slice that has one; None if none has.
+        """Return the layout of the largest rectangle around a slice that has one; None without one.
 
-        read: the addresses that the slice is read from. Of several copies in memory the one that is read most is used,
-        then the nearest.
+        read: the addresses that are read. Of several copies in memory, the one with the most elements at these
+        addresses is returned, then the nearest one.
         """
         for mn, k, size in _list_rectangles(memory, part, rows, depth):
             key = (id(memory), (mn, k), size)
-            if key not in self.held:
-                if len(self.held) >= MOST_HELD:
-                    self.held.pop(next(iter(self.held)))
+            if key not in self.layouts:
+                if len(self.layouts) >= MOST_HELD:
+                    self.layouts.pop(next(iter(self.layouts)))
                 self.searched += 1
-                self.held[key] = memory, _find_storages(memory, mn, k, size, word)
-            if rectangles := self.held[key][1]:
+                self.layouts[key] = memory, _find_storages(memory, mn, k, size, word)
+            if rectangles := self.layouts[key][1]:
                 return (
                     rectangles[0]
                     if read is None or len(rectangles) == 1
@@ -103,8 +109,8 @@ def _choose_nearest(
     memory: RecordedMemory, rectangles: list[StoredRectangle], part: OperandSlice, read: Addresses
 ) -> StoredRectangle:
     def away(rectangle: StoredRectangle) -> tuple[int, int]:
-        lies = rectangle.compute_addresses(memory.known, part, *read.shape)
-        return -int((lies == read).sum()), abs(int(lies.flat[0]) - int(read.flat[0]))
+        addresses = rectangle.compute_addresses(memory.known, part, *read.shape)
+        return -int((addresses == read).sum()), abs(int(addresses.flat[0]) - int(read.flat[0]))
 
     return min(rectangles, key=away)
 
@@ -118,7 +124,7 @@ def _find_storages(
         return []
     tile = codes.astype(np.uint64)
     layouts = find_layouts(MemoryImage(memory.windows[0], memory.base), tile, memory.known.element.bits, word)
-    return [StoredRectangle(fit.stored, mn, k, size) for fit in layouts if fit.is_whole]
+    return [StoredRectangle(fit.stored, mn, k, size) for fit in layouts if fit.is_complete]
 
 
 def _list_rectangles(
@@ -179,13 +185,17 @@ def diagnose_descriptor(
 ) -> tuple[Diagnosis, ...]:
     """Return the diagnoses of a descriptor that does not read its slice.
 
-    of_other: what it reads of the other matrix; stays: whether the previous step of the same line has the same word.
+    of_other: the elements read of the other matrix; stays: whether the previous step at the same line has the same
+    word.
     """
     assert side.memory is not None and side.seen is not None and side.word is not None
     if of_other:
-        message = f"desc_{side.operand} reads {of_other}. Is the other operand's word, tile or tensor map given here?"
+        message = (
+            f"desc_{side.operand} reads {of_other}. Check whether the other operand's word, tile or tensor map is used"
+            " here."
+        )
         return (Diagnosis("operands_exchanged", message),)
-    other, steps = _find_whole_slice(side, part)
+    other, steps = _find_complete_slice(side, part)
     brought = _brought(side, part, other) if other is not None else ""
     if stored is None:
         return _not_stored(side, side.memory, part, brought)
@@ -210,23 +220,23 @@ def _brought(side: OperandCodes, part: OperandSlice, other: tuple[int, int]) -> 
     """Return a remark if the copy to shared memory may have loaded another slice."""
     letter = _letter(side)
     return (
-        f"The word reads all of the slice at {letter} = {other[0]}, k = {other[1]}: the copy brought that one, not"
-        f" the slice at {letter} = {part.mn}, k = {part.k}. Check the copy's coordinates."
+        f"The word reads the complete slice at {letter} = {other[0]}, k = {other[1]}: the copy loaded that one"
+        f" instead of the slice at {letter} = {part.mn}, k = {part.k}. Check the copy's coordinates."
     )
 
 
 def _vague(cause: Diagnosis, stays: bool) -> bool:
-    """Return whether a cause is less specific than "another slice is read": it only moves the start."""
+    """Return whether a cause is less specific than "another slice is read", because it only changes the start."""
     vague = cause.code in VAGUE or (cause.code == "k_step_missing" and not stays)
     return vague and set(cause.changes) <= {"start_address"}
 
 
 def _of_other_slice(side: OperandCodes, part: OperandSlice, other: tuple[int, int], cause: Diagnosis) -> Diagnosis:
-    """Return the diagnosis that another slice is read completely, with the repair of the less specific cause."""
+    """Return the diagnosis that another slice is read completely, with the less specific cause's repair."""
     assert cause.fix is not None and side.word is not None
     letter = _letter(side)
     message = (
-        f"The word reads all of the slice at {letter} = {other[0]}, k = {other[1]}: another stage, panel or"
+        f"The word reads the complete slice at {letter} = {other[0]}, k = {other[1]}: another stage, panel or"
         f" step. The slice at {letter} = {part.mn}, k = {part.k} begins at {cause.fix.start_address:#x}, not at"
         f" {side.word.start_address:#x}."
     )
@@ -234,34 +244,33 @@ def _of_other_slice(side: OperandCodes, part: OperandSlice, other: tuple[int, in
 
 
 def _not_stored(side: OperandCodes, memory: RecordedMemory, part: OperandSlice, brought: str) -> tuple[Diagnosis, ...]:
-    """Return the diagnosis of a slice without known layout: none, some or all of it is in memory.
+    """Return the diagnosis of a slice without known layout, of which none, a part or all is in memory.
 
-    brought: a remark to add if the word reads all of another slice.
+    brought: a remark to add if the word reads another slice completely.
     """
     recorded = _mask_recorded(memory, part, side.rows, side.depth)
     name, where = side.operand.upper(), f"the recorded shared memory, bytes {memory.base:#x} to {memory.end - 1:#x}"
     if recorded.all():
-        message = f"All of the slice of {name} is in the recorded memory, but in no known layout."
+        message = f"The complete slice of {name} is in the recorded memory, but not in a known layout."
         return (Diagnosis("layout_not_found", message), *_diagnose_beyond(side))
     if brought:
         return (Diagnosis("other_slice", brought),)
     if not recorded.any():
         message = (
-            f"Nothing of this slice of {name} is in {where}. Its copy had not arrived when the macro ran, or it"
-            " went to another place."
+            f"No element of this slice of {name} is in {where}. Its copy had not arrived when the macro ran, or went"
+            " to another place."
         )
         return (Diagnosis("slice_not_in_memory", message), *_diagnose_beyond(side))
     missing, count = _missing(recorded, _letter(side), part)
     message = (
-        f"{missing} of this slice of {name} {'is' if count == 1 else 'are'} not in {where}: the copy brought"
-        " fewer, they had not arrived, or they are past the end of the matrix (give A and B as matrices"
-        " then)."
+        f"{missing} of this slice of {name} {'is' if count == 1 else 'are'} not in {where}: the copy loaded fewer,"
+        " they had not arrived, or they are past the end of the matrix (pass A and B as matrices then)."
     )
     return (Diagnosis("slice_incomplete", message), *_diagnose_beyond(side))
 
 
 def _missing(recorded: NDArray[np.bool_], letter: str, part: OperandSlice) -> tuple[str, int]:
-    """Return (missing part, count); the part is a range of rows or of K if the missing elements form one."""
+    """Return (missing part, count); the part is a range of rows or of K if the missing elements are one."""
     for axis, name, first in ((1, letter, part.mn), (0, "k", part.k)):
         missing, count = _format_missing_range(recorded.any(axis=axis), name, first)
         if count:
@@ -270,8 +279,8 @@ def _missing(recorded: NDArray[np.bool_], letter: str, part: OperandSlice) -> tu
     return f"{count:,} of {recorded.size:,} elements", count
 
 
-def _find_whole_slice(side: OperandCodes, part: OperandSlice) -> tuple[tuple[int, int] | None, bool]:
-    """Return another slice that is read completely: ((mn, k) or None, whether it is whole steps away)."""
+def _find_complete_slice(side: OperandCodes, part: OperandSlice) -> tuple[tuple[int, int] | None, bool]:
+    """Return another slice that is read completely: ((mn, k) or None, whether its distance is a multiple of a step)."""
     origin = find_origin(side)
     if origin is None or origin[2] < 1.0:
         return None, False
@@ -283,12 +292,12 @@ def _find_whole_slice(side: OperandCodes, part: OperandSlice) -> tuple[tuple[int
 
 
 def _get_least_distance(away: int, period: int) -> int:
-    """Return the smallest of the distances that are equal modulo a period."""
+    """Return the smallest distance that is equal modulo a period."""
     return (away + period // 2) % period - period // 2
 
 
 def _format_missing_range(recorded: Any, letter: str, first: int) -> tuple[str, int]:
-    """Return (range, count) of the missing indices of one dimension; ("", 0) if they are not one range."""
+    """Return (range, count) of the missing indices along a dimension; ("", 0) if they are not one range."""
     at = np.flatnonzero(~np.asarray(recorded))
     if not len(at) or len(at) == len(recorded) or at[-1] - at[0] + 1 != len(at):
         return "", 0
@@ -310,6 +319,6 @@ def _diagnose_beyond(side: OperandCodes) -> tuple[Diagnosis, ...]:
         if past
         else ""
     )
-    first = f", of which the block's own begins at {SHARED_BEGIN:#x} on sm_90" if not past else ""
-    message = f"{outside:,} of {side.mn.size:,} elements are read {where}, outside what was recorded{first}.{fault}"
+    first = f", in which the block's own memory begins at {SHARED_BEGIN:#x} on sm_90" if not past else ""
+    message = f"{outside:,} of {side.mn.size:,} elements are read {where}, outside the recorded memory{first}.{fault}"
     return (Diagnosis("reads_past_recorded", message),)

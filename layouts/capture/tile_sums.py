@@ -1,4 +1,4 @@
-"""Sums of products for tiles of D: those that steps should add and those of what they read, compared with D."""
+"""Sum products for tiles of D (expected, and of the elements read), and compare them with D."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from lanescope.ptx.codec import decode_as_read
 from lanescope.ptx.dtypes import get_dtype
 from lanescope.ptx.instruction import Instruction, Operand
 
-# of the sum of magnitudes: an accumulator rounds every step; wgmma keeps 14 bits of a sum of FP8 products (measured)
+# relative to the sum of magnitudes: every step rounds; wgmma keeps 14 bits of a sum of FP8 products (measured)
 SLACK = {"f16": 2.0**-7, "f32": 2.0**-9, "s32": 0.0}
 SLACK_FP8 = 2.0**-7
-LEAST = {"f16": 2.0**-24, "f32": 1e-37, "s32": 0.0}  # error of one step in a subnormal sum
+LEAST = {"f16": 2.0**-24, "f32": 1e-37, "s32": 0.0}  # error per step in a subnormal sum
 Reals = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class StepSum:
-    """What the steps from some step on add to a tile of D: expected and as read, each with the sum of magnitudes.
+    """The sum of a tile of D from some step on: expected and as read, each with the sum of magnitudes.
 
     Arrays are [m][n].
     """
@@ -50,8 +50,8 @@ class StepSum:
 class SumTile:
     """A tile of D.
 
-    sums: from the first step on, and from each step at which the accumulators may have been reset: where K begins
-    again, after C was recorded, and after D was; inside: [m][n], what is inside A · B; step: the last one.
+    sums: from the first step, and from each step at which the accumulators may have been reset (K begins again, C or D
+    was recorded before); inside: [m][n], whether inside A · B; step: the last step.
     """
 
     m: int
@@ -62,13 +62,13 @@ class SumTile:
     step: MultiplyStep
 
 
-SUMS = ("first", "again", "begun", "recorded")  # in the order in which they are tried
+SUMS = ("first", "again", "begun", "recorded")  # in the order of the comparison
 
 
 def begin_tile(
     step: MultiplyStep, seen: tuple[OperandCodes, OperandCodes], parts: Mapping[str, OperandSlice], k: int
 ) -> SumTile:
-    """Return a tile of D before its first step, which begins at k."""
+    """Return a tile of D before its first step, at k."""
     inside_of = [side.known.get_codes(parts[side.operand].mn + np.arange(side.rows), np.array(0)) >= 0 for side in seen]
     inside = inside_of[0][:, None] & inside_of[1][None, :]
     return SumTile(parts["a"].mn, parts["b"].mn, k - step.depth, inside, {}, step)
@@ -82,10 +82,10 @@ def find_nearest_sum(
     tiles: Mapping[tuple[object, ...], SumTile],
     element: str,
 ) -> tuple[int, bool, int, tuple[object, ...], str]:
-    """Return the sum, started from one of the C's, that is nearest to a warp's D.
+    """Return the sum nearest to a warp's D that starts from one of the C's.
 
-    The result is (right elements, whether it is the sum of what was read, start, tile, sum); of equally near C's the
-    last. values: [m][n] of D; c: [start][m][n].
+    The result is (number of right elements, whether it is the sum of the elements read, start, tile, sum). Of equally
+    near C's the last one is used. values: [m][n] of D; c: [start][m][n].
     """
     best = None
     for key, tile in tiles.items():
@@ -114,7 +114,7 @@ def _get_slack(instruction: Instruction, element: str) -> float:
 def multiply_step(
     step: MultiplyStep, seen: tuple[OperandCodes, OperandCodes], parts: Mapping[str, OperandSlice]
 ) -> StepSum:
-    """Return A · B of one step: of the slices that it should multiply, and of what it read."""
+    """Return A · B of a step: of the expected slices, and of the elements read."""
     sign = step.record.immediates.get("scale_a", 1) * step.record.immediates.get("scale_b", 1)
     read = [decode_as_read(side.codes[0], side.known.element) for side in seen]
     expected = []
@@ -129,14 +129,14 @@ def multiply_step(
 
 
 def decode_registers(registers: NDArray[np.uint32], operand: Operand, warp: int) -> Reals:
-    """Return one warp's registers as numbers of the fragment, [m][n]."""
+    """Return a warp's registers as numbers [m][n] of the fragment."""
     full = np.zeros((operand.threads, operand.registers), np.uint32)
     full[32 * warp : 32 * warp + 32] = registers
     return np.asarray(codec.decode_bits(registers_to_grid(full, operand, "d"), operand.element.name))
 
 
 def _mask_close(values: Reals, expected: Reals, size: Reals, name: str, slack: float, steps: int) -> NDArray[np.bool_]:
-    """Return which numbers equal the sum within the accumulator's rounding; overflow is infinite."""
+    """Return which numbers equal the sum within the accumulator's rounding; overflow gives infinity."""
     with np.errstate(all="ignore"):
         most = float(np.finfo(np.float16 if name == "f16" else np.float32).max)
         past = ~(size <= most * (1 - slack))

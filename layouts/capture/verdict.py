@@ -18,9 +18,9 @@ from lanescope.descriptor.case import Diagnosis
 
 @dataclass(frozen=True, slots=True)
 class MisreadElement:
-    """A wrong element (row, k) of an operand: the address and element that were read, and those expected.
+    """A wrong element (row, k) of an operand: the address and element that were read, and the expected ones.
 
-    Elements and addresses are NONE or SEVERAL if they are not known.
+    Unknown elements and addresses are NONE or SEVERAL.
     """
 
     row: int
@@ -28,16 +28,16 @@ class MisreadElement:
     address: int | None
     read: tuple[int, int]
     expected: tuple[int, int]
-    lies: int | None
+    stored_at: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperandVerdict:
     """One operand of one step.
 
-    how: "descriptor" or "registers"; part: the slice that it should be; several: the number of elements whose value
-    occurs more than once in the matrix, so that it is unknown which was read; stored: the layout of the tile in
-    recorded memory, as a storage of POST /descriptors/verify.
+    how: "descriptor" or "registers"; part: the expected slice; several: number of elements that are unknown because
+    their value occurs more than once in the matrix; stored: the tile's layout in recorded memory, as a storage of POST
+    /descriptors/verify.
     """
 
     name: str
@@ -62,7 +62,7 @@ class OperandVerdict:
 
 @dataclass(frozen=True, slots=True)
 class StepVerdict:
-    """One step: a recorded wgmma or mma with its operands. index: its position in the loop of its warp or warpgroup."""
+    """A recorded wgmma or mma with its operands. index: its position among the steps of its warp or warpgroup."""
 
     number: int
     index: int
@@ -76,7 +76,7 @@ class StepVerdict:
 
     @property
     def k(self) -> int | None:
-        """The K at which its slices begin."""
+        """The first K of its slices."""
         return self.operands[-1].part.k if self.operands else None
 
     @property
@@ -86,7 +86,7 @@ class StepVerdict:
 
 @dataclass(frozen=True, slots=True)
 class LoadedRows:
-    """The rows that the lanes of an ldmatrix fetched: [lane] of (mn, k), NONE or SEVERAL."""
+    """The rows that the lanes of an ldmatrix fetched: (mn, k) of each lane, or NONE or SEVERAL."""
 
     number: int
     record: Record
@@ -99,12 +99,11 @@ class LoadedRows:
 class OperandPicture:
     """The data for a picture of one operand of one step.
 
-    Its sides, and which elements are right, [row][k]; lies: the addresses of the right ones, None if no layout was
-    found; part: the slice that it should be.
+    right: [row][k]; places: addresses of the right elements, None if no layout was found; part: the expected slice.
     """
 
     side: OperandCodes
     right: NDArray[np.bool_]
-    lies: Ints | None
+    places: Ints | None
     part: OperandSlice
     where: str

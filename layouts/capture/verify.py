@@ -1,4 +1,4 @@
-"""Verify a capture: the elements that every recorded instruction read, causes and repairs of wrong ones.
+"""Verify a capture: find the elements that each recorded instruction read, with causes and repairs of wrong ones.
 
 >>> from lanescope import capture
 >>> capture.verify(capture.empty(1 << 12)).verdict
@@ -42,14 +42,14 @@ from lanescope.descriptor.case import Diagnosis
 from lanescope.errors import LayoutError
 
 NO_FILL = (
-    "Nothing that was recorded is of the fills. Give A and B as matrices if they are not fills; if they are, their data"
-    " had not arrived here."
+    "No element of the fills was recorded. Pass A and B as matrices if they are not fills; if they are, their data"
+    " had not arrived."
 )
 Given = bytes | bytearray | memoryview | NDArray[Any]
 
 
 def check(data: Any, a: Any = None, b: Any = None, second: Any = None, nk: bool = False) -> Verified:
-    """Raise AssertionError with the report unless everything that was recorded is right."""
+    """Raise AssertionError with the report unless all recorded steps are right."""
     verified = verify(data, a, b, second, nk)
     if not verified.ok:
         raise AssertionError(verified.text)
@@ -66,12 +66,12 @@ def verify(
 ) -> Verified:
     """Verify a capture: the bytes of a file, or the buffer copied back from the device.
 
-    Without a and b the matrices are those of `capture.fill`. For an 8-bit type give both passes, with `second` or as a
-    list of two; arrays of CuPy and tensors of PyTorch are copied from the device. a: (m, k), b: (k, n), or (n, k) with
-    nk: numbers, or the elements' codes as unsigned integers. most: the number of steps to judge; further ones are only
-    counted.
+    Without a and b the matrices are those of `capture.fill`. For an 8-bit type pass both captures, with `second` or as
+    a list of two; arrays of CuPy and tensors of PyTorch are copied from the device. a: (m, k), b: (k, n), or (n, k)
+    with nk: numbers, or the elements' codes as unsigned integers. most: number of steps to verify; further ones are
+    only counted.
 
-    LayoutError for a file that cannot be read, and for matrices that do not fit.
+    Raises LayoutError for a file that cannot be read, and for matrices that do not fit.
     """
     captures = _read(data, second)
     first = captures[0]
@@ -79,7 +79,7 @@ def verify(
     every, unread = list_steps(files[0])
     judged, left = every[:most], max(len(every) - most, 0)
     findings = _Findings(unread)
-    complete = not left and all(capture.is_whole for capture in captures)
+    complete = not left and all(capture.is_complete for capture in captures)
     for pair in dict.fromkeys(map(_get_type_pair, judged)):
         of_pair = [step for step in judged if _get_type_pair(step) == pair]
         other_types = [step for step in judged if _get_type_pair(step) != pair]
@@ -125,7 +125,7 @@ class _Findings:
     accumulators: list[Accumulator] = field(default_factory=list)
     loads: list[LoadedRows] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    picture: OperandPicture | None = None  # of the first step that is wrong
+    picture: OperandPicture | None = None  # of the first wrong step
     opening: OperandPicture | None = None  # of the first step
 
 
@@ -135,30 +135,33 @@ def _read(data: Given | Sequence[Given], second: Given | None) -> list[Capture]:
     sources += [second] if second is not None else []
     if not 1 <= len(sources) <= 2:
         raise LayoutError(
-            "bad_capture", f"{len(sources)} captures are given.", "One, or the two passes of an 8-bit type.", "capture"
+            "bad_capture",
+            f"There are {len(sources)} captures.",
+            "Pass one, or the two passes of an 8-bit type.",
+            "capture",
         )
     return [file_format.read_capture(copy_to_host(source)) for source in sources]
 
 
 def _left_out(capture: Capture, most: int, left: int, any_steps: bool) -> Iterator[str]:
-    """Yield sentences about what was not judged. left: the number of steps beyond the first `most`."""
+    """Yield sentences on what was not verified. left: number of steps beyond the first `most`."""
     if capture.dropped:
         yield (
-            f"{capture.dropped} records did not fit into the buffer: make it larger, or record less with"
+            f"{capture.dropped} records did not fit into the buffer: use a larger buffer, or record less with"
             " LANESCOPE_WHEN."
         )
     if capture.cut:
         yield f"Only the first {file_format.MOST_RECORDS} records are read."
     if skipped := capture.skipped:
-        yield f"LANESCOPE_WHEN left out {skipped:,} calls; D is judged only where it needs none of them."
+        yield f"LANESCOPE_WHEN left out {skipped:,} calls; D is verified only if it does not depend on them."
     if left:
-        yield f"The first {most} steps are judged, {left:,} are not."
+        yield f"The first {most} steps were verified, {left:,} were not."
     if not any_steps:
-        yield "No wgmma and no mma is recorded."
+        yield "No wgmma or mma was recorded."
 
 
 def _drop_repeats(accumulators: Sequence[Accumulator]) -> list[Accumulator]:
-    """Return each D once: D of steps of several types was compared with the sums of each."""
+    """Return each D once; D of steps of several types was compared with the sums of each type."""
     best: dict[int, Accumulator] = {}
     for accumulator in accumulators:
         known = best.get(accumulator.number)
@@ -171,7 +174,7 @@ def _drop_repeats(accumulators: Sequence[Accumulator]) -> list[Accumulator]:
 
 
 def _align_records(first: Sequence[Record], other: Sequence[Record]) -> tuple[Record, ...]:
-    """Return the second pass's records in the order of the first: warps may record in another order each time."""
+    """Return the second pass's records in the order of the first pass, because the order of warps may vary."""
     left: dict[tuple[object, ...], list[Record]] = {}
     for record in reversed(other):
         left.setdefault(_make_record_key(record), []).append(record)
@@ -182,7 +185,7 @@ def _align_records(first: Sequence[Record], other: Sequence[Record]) -> tuple[Re
             raise LayoutError(
                 "bad_capture",
                 f"The second capture has no record like that of {record.where}, warp {record.warp}.",
-                "Give the two passes of one kernel, launched alike.",
+                "Pass two captures of the same kernel and launch.",
                 "capture",
             )
         aligned.append(same.pop())
@@ -190,7 +193,7 @@ def _align_records(first: Sequence[Record], other: Sequence[Record]) -> tuple[Re
 
 
 def _get_type_pair(step: MultiplyStep) -> tuple[str, str, int]:
-    """Return (type of A, type of B, number of elements of K of which A stores one)."""
+    """Return (type of A, type of B, elements of K per stored element of A)."""
     types = step.instruction.types
     return types["a"], types["b"], step.depth // step.instruction.operand("a").col_count
 
@@ -199,7 +202,7 @@ def _make_record_key(record: Record) -> tuple[object, ...]:
     return record.kind, record.file, record.line, record.label, record.text, record.block, record.thread
 
 
-# judging --------------------------------------------------------------------------------------------------------------
+# verification --------------------------------------------------------------------------------------------------------
 
 
 def _judge(
@@ -210,7 +213,7 @@ def _judge(
     findings: _Findings,
     complete: bool,
 ) -> None:
-    """Judge the steps of one pair of types.
+    """Verify the steps of one pair of types.
 
     other_types: the steps of other pairs; complete: whether no step is missing.
     """
@@ -233,13 +236,13 @@ def _judge(
     findings.opening = findings.opening or judge.opening
     if judge.fits.spent:
         findings.notes.append(
-            "Causes and layouts are given for the first steps only: shared memory was recorded in too many"
-            " different states."
+            "Causes and layouts are reported for the first steps only, because shared memory has too many different"
+            " states."
         )
 
 
 class _Judge:
-    """Judges the steps of one pair of types in order; the verdict on a step depends on the previous ones."""
+    """Verifier of the steps of one pair of types, in order; a verdict may depend on the previous steps."""
 
     def __init__(self, files: Sequence[Sequence[Record]], known: dict[str, KnownOperand], findings: _Findings) -> None:
         self.files = files
@@ -249,14 +252,14 @@ class _Judge:
         self.filled = any(operand.real for operand in known.values())  # whether anything of A or B was recorded
         self.named = CauseNames()
         self.counts: dict[tuple[int, ...], int] = {}
-        self.places: set[tuple[str, int, str]] = set()  # lines and operands that were judged
-        self.words: dict[tuple[object, ...], int] = {}  # the last word of each line
+        self.places: set[tuple[str, int, str]] = set()  # verified lines and operands
+        self.words: dict[tuple[object, ...], int] = {}  # the last word at each line
         self.loads: dict[tuple[int, str], LoadedRows] = {}
         self.picture: OperandPicture | None = None
         self.opening: OperandPicture | None = None
 
     def recorded(self, steps: Sequence[MultiplyStep]) -> tuple[list[MultiplyStep], list[dict[str, SliceHint]]]:
-        """Return the steps whose operands are known, each with its slice hints."""
+        """Return the steps with known operands, each with its slice hints."""
         kept, hints = [], []
         for step in steps:
             try:
@@ -269,9 +272,9 @@ class _Judge:
         return kept, hints
 
     def step(self, step: MultiplyStep, parts: dict[str, OperandSlice]) -> dict[str, OperandCodes]:
-        """Judge one step, and return its operands as they were read.
+        """Verify one step, and return its operands as read.
 
-        parts: the slices that it should read; a slice known only from the other matrix is added.
+        parts: the expected slices; a slice known only from the other matrix is added.
         """
         index = self.counts[step.group] = self.counts.get(step.group, -1) + 1
         sides = {side.operand: side for side in read_operands(step, self.files, self.windows)}
@@ -283,9 +286,12 @@ class _Judge:
             if name in parts:
                 operands.append(self._operand(step, side, parts[name], index, of_other))
         self._add_loads(step)
-        untold = [name.upper() for name in sides if name not in parts]
-        if untold:
-            reason = f"Nothing tells which slice of {' and '.join(untold)} it reads: no element of it was recognized."
+        unknown = [name.upper() for name in sides if name not in parts]
+        if unknown:
+            reason = (
+                f"The slice of {' and '.join(unknown)} that it reads is unknown, because no element of it was"
+                " recognized."
+            )
             self.findings.unread.append(UnjudgedRecord(step.number, step.record, reason))
         if operands:
             verdict = StepVerdict(step.number, index, step.record, step.instruction.ptx, tuple(operands))
@@ -295,9 +301,9 @@ class _Judge:
     def _operand(
         self, step: MultiplyStep, side: OperandCodes, part: OperandSlice, index: int, of_other: str
     ) -> OperandVerdict:
-        """Judge one operand of a step.
+        """Verify one operand of a step.
 
-        index: of the step in its group; of_other: what it reads of the other matrix.
+        index: of the step in its group; of_other: the elements read of the other matrix.
         """
         name, record = side.operand, step.record
         place = record.file, record.line, name
@@ -321,16 +327,16 @@ class _Judge:
         verdict = _undiagnosed(side, part, right, stored)
         verdict = replace(verdict, diagnoses=self.named.unify_causes(line, index, diagnoses))
         if self.opening is None or (wrong and self.picture is None):
-            lies = None
+            places = None
             if stored is not None and wrong:
-                lies = stored.compute_addresses(side.known, part, side.rows, side.depth)
-            drawn = OperandPicture(side, right, lies, part, record.where)
+                places = stored.compute_addresses(side.known, part, side.rows, side.depth)
+            drawn = OperandPicture(side, right, places, part, record.where)
             self.opening = self.opening or drawn
             self.picture = self.picture or (drawn if wrong else None)
         return verdict
 
     def _add_loads(self, step: MultiplyStep) -> None:
-        """Judge the ldmatrix that loaded a step's registers, each once."""
+        """Verify the ldmatrix that loaded a step's registers, each once."""
         for name, numbers in step.fed.items():
             for at in numbers:
                 if self.files[0][at].kind == "ldmatrix" and (at, name) not in self.loads:
@@ -351,7 +357,7 @@ def _stored(side: OperandCodes, part: OperandSlice, fits: StorageCache) -> Store
 def _undiagnosed(
     side: OperandCodes, part: OperandSlice, right: NDArray[np.bool_], stored: StoredRectangle | None
 ) -> OperandVerdict:
-    """Return the verdict on an operand without diagnoses; right: which of its elements belong to the slice."""
+    """Return the verdict on an operand, without diagnoses; right: which elements belong to the slice."""
     count = int(right.sum())
     operand = OperandVerdict(
         name=side.operand,
@@ -371,8 +377,8 @@ def _undiagnosed(
     )
     if stored is None:
         return operand
-    lies = stored.storage
-    return replace(operand, stored=dict(lies.spec), stored_text=lies.text, stored_at=(stored.mn, stored.k))
+    storage = stored.storage
+    return replace(operand, stored=dict(storage.spec), stored_text=storage.text, stored_at=(stored.mn, stored.k))
 
 
 def _find_first_wrong(side: OperandCodes, part: OperandSlice, right: NDArray[np.bool_]) -> MisreadElement:
