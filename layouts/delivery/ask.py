@@ -1,4 +1,4 @@
-"""Parse a request for a delivery: an instruction or a pattern, the source, and what may be permuted."""
+"""Parse a request for a delivery: an instruction or a pattern, the source, and the axes that may be permuted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SOURCES = ("rows", "columns", "layout", "chosen", "accumulator")
 RENUMBERED = {"none": (), "k": ("k",), "n": ("n",), "both": ("k", "n")}
 PER = ("element", "row", "column")
 TYPES = tuple(dict.fromkeys((*(row.source for row in ROWS), *(row.target for row in ROWS))))
-LONGEST_SIDE = 64  # operands side by side
+LONGEST_SIDE = 64  # most operands side by side
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,9 +29,9 @@ class DeliveryRequest:
     """A request.
 
     instruction: PTX, with an operand's letter, or a pattern of one warp, with the element's `type`. first, second: the
-    number of operands side by side along m or n, and along k (n of A's and B's product for C and D). source: rows (k
-    contiguous), columns (m or n contiguous), a CuTe layout over (m or n, k) in elements, the order that one wide load
-    delivers, or the accumulator (D) of `accumulator`, by default the same instruction.
+    number of operands side by side along m or n, and along k (n for C and D). source: rows (k contiguous), columns (m
+    or n contiguous), a CuTe layout over (m or n, k) in elements, the order that one wide load delivers, or the
+    accumulator (D) of `accumulator`, by default the same instruction.
     """
 
     instruction: str
@@ -52,7 +52,7 @@ class DeliveryRequest:
 
 
 def deliver(instruction: str, operand: str = "a", **fields: Any) -> Delivery:
-    """Return the shortest program that delivers an operand from memory, or why there is none.
+    """Return the shortest program that delivers an operand from memory, or the reason why there is none.
 
     fields: those of DeliveryRequest.
 
@@ -64,7 +64,7 @@ def deliver(instruction: str, operand: str = "a", **fields: Any) -> Delivery:
 
 
 def answer_request(request: DeliveryRequest) -> Delivery:
-    """Return the shortest program for a request; LayoutError names the invalid field."""
+    """Return the shortest program for a request. LayoutError names the invalid field."""
     operand, type_ = _read_operand(request)
     accumulator = (
         _find_accumulator(request) if parse_choice(request.source, "source", SOURCES) == "accumulator" else None
@@ -112,7 +112,7 @@ def _read_operand(request: DeliveryRequest) -> tuple[Operand, str]:
 def _find_operand(instruction: Instruction, letter: str, field: str) -> Operand:
     operands = {name: operand for name, operand in instruction.operands.items() if name in "abcd"}
     if not operands:
-        message = f"{instruction.ptx} multiplies nothing that registers hold."
+        message = f"{instruction.ptx} has no operand in registers."
         hint = "Choose an mma, a wmma.mma, or a wgmma with A in registers."
         raise LayoutError("bad_instruction", message, hint, "instruction")
     if not isinstance(letter, str) or letter not in operands:
@@ -122,7 +122,7 @@ def _find_operand(instruction: Instruction, letter: str, field: str) -> Operand:
 
 
 def _place(request: DeliveryRequest, goal: Fragment, width: int) -> Memory:
-    """Return the source of the elements; LayoutError names the invalid field."""
+    """Return the source of the elements. LayoutError names the invalid field."""
     field = "layout" if request.source == "layout" else "pitch_bytes"
     storage = _read_storage(request, goal, width)
     try:
@@ -134,7 +134,7 @@ def _place(request: DeliveryRequest, goal: Fragment, width: int) -> Memory:
         raise LayoutError(
             "too_large",
             f"The elements span {size:,} bytes; the loads read shared memory.",
-            f"At most {MOST_SHARED:,} bytes, what a block of sm_90 has: give the addresses of a tile in shared memory.",
+            f"At most {MOST_SHARED:,} bytes, the shared memory of a block on sm_90.",
             field,
         )
     return memory
@@ -159,12 +159,12 @@ def _read_storage(request: DeliveryRequest, goal: Fragment, width: int) -> Stora
 
 
 def _find_accumulator(request: DeliveryRequest) -> Operand:
-    """Return the D that becomes A of the next product: its columns are that product's k."""
+    """Return the D that becomes A of the next product, whose k is D's columns."""
     if request.operand != "a" or "->" in request.instruction or request.per != "element":
         raise LayoutError(
             "bad_operand",
             f"The accumulator cannot become {request.instruction if '->' in request.instruction else request.operand}.",
-            "D becomes operand a of the next product: its columns are that product's k.",
+            "D becomes operand a of the next product, whose k is D's columns.",
             "operand",
         )
     instruction = lookup.parse_instruction(request.accumulator or request.instruction, "accumulator")
@@ -172,15 +172,15 @@ def _find_accumulator(request: DeliveryRequest) -> Operand:
 
 
 def _fill_with_accumulators(operand: Operand, goal: Fragment, stored: str) -> Fragment:
-    """Return the contents of the registers of as many D as fill A."""
+    """Return the contents of the registers of enough D's to fill A."""
     rows, columns = (1 << bits for bits in goal.space.bits)
     single = make_fragment(operand)
     tiles = [size >> bits for size, bits in zip((rows, columns), single.space.bits, strict=True)]
     if 0 in tiles:
         raise LayoutError(
             "bad_operand",
-            f"D has {1 << single.space.bits[0]}×{1 << single.space.bits[1]} elements of a warp, A {rows}×{columns}.",
-            "Give more of A side by side.",
+            f"D has {1 << single.space.bits[0]}×{1 << single.space.bits[1]} elements per warp, A {rows}×{columns}.",
+            "Use more A operands side by side.",
             "first",
         )
     if single.width != WIDTHS.get(stored, single.width):

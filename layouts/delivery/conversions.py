@@ -1,4 +1,4 @@
-"""Conversions of element types, one row each: the place bits that they permute, and their cost.
+"""Conversions of element types, one per row: the place bits that they permute, and their cost.
 
 Unsigned 4- and 8-bit numbers become f16 or bf16 by inserting them into the mantissa of a power of two, which is then
 subtracted: Kim, Henry, Fahim and Awadalla, "Who Says Elephants Can't Run", arXiv 2211.10017, section 3.2.
@@ -22,7 +22,7 @@ WIDTHS = {name: get_dtype(name).bits for name in ("u4", "u8", "e4m3", "e5m2", "f
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """One conversion.
+    """A conversion of element types.
 
     places: the place bits inside a register of the wider type, in terms of the narrower type's; spread: place bits
     inside a narrow register that become register bits, lowest first; cost: instructions per narrow register.
@@ -44,12 +44,14 @@ class Conversion:
 
     @property
     def kept_bits(self) -> tuple[int, ...]:
-        """The place bits inside a narrow register that stay inside one."""
+        """The place bits inside a narrow register that stay inside a register."""
         narrow = WIDTHS[self.source] if self.widens else WIDTHS[self.target]
         return tuple(n for n in range(count_inner_bits(narrow)) if n not in self.spread)
 
     def list_sources(self, vectors: Vectors, natural: bool = False) -> Iterator[Vectors]:
-        """Yield the place bits before the conversion for those after it; natural: only with registers in order."""
+        """Yield the possible place bits before the conversion from those after it; natural: only with registers in
+        order.
+        """
         wide = WIDTHS[self.target] if self.widens else WIDTHS[self.source]
         narrow = WIDTHS[self.source] if self.widens else WIDTHS[self.target]
         inner = count_inner_bits(narrow)
@@ -76,7 +78,7 @@ class Conversion:
         parts = [_value_of([spread[place] for place in self.spread], part) for part in range(1 << len(self.spread))]
         for number in range(1 << len(narrow)):
             value = _value_of(narrow, number)
-            wides = [_number_of(wide, value ^ part) for part in parts]  # where its elements are
+            wides = [_number_of(wide, value ^ part) for part in parts]  # places of its elements
             results: tuple[int, ...]
             sources: tuple[int, ...]
             if self.widens:
@@ -89,12 +91,12 @@ class Conversion:
         builder.registers, builder.width = targets, WIDTHS[self.target]
 
     def _list_units(self, part: int) -> list[int]:
-        """Return the places of a narrow register whose elements a wide one takes, in its order."""
+        """Return the places in a narrow register of a wide register's elements, in order."""
         base = _scatter_bits(part, self.spread)
         return [base + _scatter_bits(unit, self.kept_bits) for unit in range(1 << len(self.kept_bits))]
 
     def _list_origins(self, inner: int) -> tuple[tuple[int, int], ...]:
-        """Return the wide register, and the place in it, of each place of a narrow register."""
+        """Return (wide register, place in it) for each place of a narrow register."""
         return tuple(
             (_gather_bits(unit, self.spread), _gather_bits(unit, self.kept_bits)) for unit in range(1 << inner)
         )
@@ -134,16 +136,16 @@ ROWS = (
 
 
 def find_conversions(source: str, target: str) -> tuple[Conversion, ...]:
-    """Return the conversions from one type to another; empty if they are equal. LayoutError if there is none."""
+    """Return the conversions from one type to another; () for equal types. LayoutError if there is none."""
     conversions = tuple(row for row in ROWS if (row.source, row.target) == (source, target))
     if source != target and not conversions:
         into = [row.source for row in ROWS if row.target == target]
         raise LayoutError(
             "bad_conversion",
-            f"No conversion from {source} to {target}.",
-            f"Known are {join_words(sorted(set(into)), 'and')} to {target}."
+            f"There is no conversion from {source} to {target}.",
+            f"Supported are {join_words(sorted(set(into)), 'and')} to {target}."
             if into
-            else f"Leave it out: elements of {target} are moved as they are.",
+            else f"Leave it out: elements of {target} are moved unchanged.",
             "stored",
         )
     return conversions

@@ -1,7 +1,4 @@
-"""The loads from memory: the place bits that must be the lowest address bits.
-
-Those of ldmatrix follow from its maps.
-"""
+"""Loads from memory: the place bits that must be the lowest address bits (for ldmatrix derived from its maps)."""
 
 from __future__ import annotations
 
@@ -27,10 +24,10 @@ _MATRIX = {
 
 @dataclass(frozen=True, slots=True)
 class LoadKind:
-    """One kind of load.
+    """A kind of load.
 
-    fixed: place bit (inside a register, lane) → address bit in elements; words: consecutive registers of a lane's
-    access; run: the address bits that must be contiguous; registers: of one instruction.
+    fixed: place bit (inside a register, lane) → address bit in elements; words: consecutive registers per access of a
+    lane; run: number of address bits that must be contiguous; registers: number of registers per instruction.
     """
 
     name: str
@@ -47,7 +44,7 @@ class LoadKind:
 
 @lru_cache(maxsize=64)
 def list_loads(width: int, registers: int, allowed: tuple[str, ...]) -> tuple[LoadKind, ...]:
-    """Return every allowed load that fills some of `registers` registers, those with fewer instructions first."""
+    """Return the allowed loads for `registers` registers, those with fewer instructions first."""
     inner = count_inner_bits(width)
     kinds = []
     for name in allowed:
@@ -66,14 +63,14 @@ def list_loads(width: int, registers: int, allowed: tuple[str, ...]) -> tuple[Lo
 
 
 def _make_matrix_kind(name: str, move: MatrixMove, width: int) -> list[LoadKind]:
-    """Return the kind of an ldmatrix in a list; an empty list if it would split an element."""
+    """Return the kind of an ldmatrix as a list; [] if it would split an element."""
     inner, size = count_inner_bits(width), max(1, width // 8)
-    weights = [int(move.byte[0, 0, 1]), int(move.byte[0, 0, 2])]  # of the byte's number in the register
+    weights = [int(move.byte[0, 0, 1]), int(move.byte[0, 0, 2])]  # by the byte's index in the register
     if any(weights[n] != 1 << n for n in range(size.bit_length() - 1)):
         return []
     fixed = [(0, 0)] if width == 4 else []
-    whole = weights[size.bit_length() - 1 :]
-    for n, weight in enumerate(whole):
+    weights_of_bytes = weights[size.bit_length() - 1 :]
+    for n, weight in enumerate(weights_of_bytes):
         place = n + (width == 4)
         fixed += [(place, (weight * 8 // width).bit_length() - 1)] if weight else []
     for n in range(LANE_BITS):
@@ -83,9 +80,9 @@ def _make_matrix_kind(name: str, move: MatrixMove, width: int) -> list[LoadKind]
 
 
 def match_load(kind: LoadKind, fragment: Fragment, memory: Memory, low: Sequence[int]) -> tuple[int, ...] | None:
-    """Return the order of the registers' place bits in which the load delivers the fragment; None if it cannot.
+    """Return the order of register bits in which the load delivers the fragment; None if it cannot.
 
-    low: what each coordinate bit changes of the address inside an aligned run (Memory.name_low_bits).
+    low: the address bits inside an aligned run that each coordinate bit changes (Memory.name_low_bits).
     """
     if len(memory.runs) < kind.run:
         return None
@@ -116,7 +113,7 @@ def _find_low(vector: int, low: Sequence[int]) -> int:
 
 
 def make_loads(kind: LoadKind, fragment: Fragment, memory: Memory) -> list[Load]:
-    """Return the loads of a fragment whose registers are in the load's order; targets are numbered from 0."""
+    """Return the loads of a fragment with registers in the load's order; targets are numbered from 0."""
     at = memory.address[fragment.list_elements()] * memory.width // 8  # [lane, register, place]
     loads = []
     for begin in range(0, fragment.registers, kind.registers):

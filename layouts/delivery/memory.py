@@ -1,4 +1,4 @@
-"""The addresses of elements in memory, and the aligned runs that one load can take."""
+"""The addresses of elements in memory, and the aligned runs that a load can access."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from lanescope.delivery.places import Longs, Space
 from lanescope.errors import LayoutError
 from lanescope.shared.storage import Storage
 
-CHUNK_BITS = 128  # the widest load of a lane, and a row of ldmatrix
+CHUNK_BITS = 128  # the widest load per lane, and a row of ldmatrix
 
 
 @dataclass(frozen=True)
 class Memory:
     """The elements in memory.
 
-    width: bits of an element; address: int64, of every element in elements from the start; storage: the storage that
-    they are in, None for the order that the solver chose.
+    width: bits per element; address: int64, of every element in elements from the start; storage: their storage, None
+    for an order chosen by the solver.
     """
 
     space: Space
@@ -36,15 +36,15 @@ class Memory:
     @cached_property
     def element_at(self) -> Longs:
         """The element at every address, −1 in holes."""
-        held = np.full(self.size, -1, np.int64)
-        held[self.address] = np.arange(len(self.address))
-        return held
+        elements = np.full(self.size, -1, np.int64)
+        elements[self.address] = np.arange(len(self.address))
+        return elements
 
     @cached_property
     def runs(self) -> tuple[int, ...]:
         """The coordinate vectors of the lowest address bits, up to 16 bytes.
 
-        They end where the elements of an aligned run do not differ from its first one by the same XOR everywhere.
+        They end at the first bit for which aligned runs do not all have the same XOR pattern.
         """
         numbers = np.arange(len(self.address))
         found: list[int] = []
@@ -58,7 +58,7 @@ class Memory:
         return tuple(found)
 
     def _adds_up(self, count: int) -> bool:
-        """Return whether the lowest `count` address bits are an XOR of what each coordinate bit changes."""
+        """Return whether the lowest `count` address bits are a linear (XOR) map of the coordinate bits."""
         low = (1 << count) - 1
         expected = np.zeros(1, np.int64)
         for n in range(sum(self.space.bits)):
@@ -68,7 +68,7 @@ class Memory:
     def list_address_bits(self) -> list[int]:
         """Return the coordinate vector of each address bit, lowest first, 0 for a gap.
 
-        Only those of `runs` if the others do not form a linear map.
+        If the map is not linear, only the bits of `runs` are returned.
         """
         numbers, start = np.arange(len(self.address)), int(self.address[0])
         found = []
@@ -81,14 +81,14 @@ class Memory:
         return found
 
     def name_low_bits(self) -> list[int]:
-        """Return, for each unit vector of the coordinates, the address bits inside a 16-byte run that it changes."""
+        """Map each unit vector of the coordinates to the address bits inside a 16-byte run that it changes."""
         low = (1 << len(self.runs)) - 1
         start = int(self.address[0])
         return [(int(self.address[1 << n]) ^ start) & low for n in range(sum(self.space.bits))]
 
 
 def place_elements(space: Space, width: int, storage: Storage) -> Memory:
-    """Return the memory of elements in a storage; LayoutError if it does not hold all of them."""
+    """Return the memory of elements in a storage. LayoutError if the storage is too small."""
     for size, bits, name in zip((storage.mn, storage.k), space.bits, space.axes, strict=True):
         if size is not None and size < 1 << bits:
             raise LayoutError(
@@ -106,7 +106,7 @@ def place_elements(space: Space, width: int, storage: Storage) -> Memory:
         raise LayoutError(
             "bad_storage",
             "Elements overlap, or are before the start.",
-            "Rows may not overlap; their distance is a multiple of an element.",
+            "Rows must not overlap, and their pitch must be a multiple of an element.",
             "source",
         )
     return Memory(space, width, bits_at // width, storage)

@@ -1,8 +1,7 @@
-"""The moves between registers: the place bits that each permutes, its cost, and its instructions.
+"""Moves between registers: the place bits that each permutes, its cost, and its instructions.
 
-A move is a map of place bits: the new place bit p holds what the old place bit `order[p]` held. Costs are the
-instructions of one warp for all its registers; selectors and masks that depend on the lane are computed once and not
-counted.
+A move is a permutation of place bits: the new place bit p is the old place bit `order[p]`. Costs are a warp's
+instructions for all registers; selectors and masks that depend on the lane are computed once and not counted.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ NAMES = ("prmt", "shfl", "movmatrix", "lop3")
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One move.
+    """A move.
 
     kind: the row of EMIT; needs: the instructions that it uses; order: new place bit → old one; rearrange: permutes a
-    tuple of what the place bits hold.
+    tuple with one item per place bit.
     """
 
     kind: str
@@ -41,7 +40,7 @@ class Move:
 
 @dataclass
 class Builder:
-    """The registers by number, and the instructions so far. inner, width: of the current elements."""
+    """Register numbers and instructions so far. inner, width: of the current elements."""
 
     registers: list[int]
     width: int
@@ -64,7 +63,7 @@ class Builder:
 
 
 def list_moves(width: int, count: int, allowed: tuple[str, ...]) -> tuple[Move, ...]:
-    """Return every move over `count` place bits of elements of `width` bits, cheapest first."""
+    """Return all moves over `count` place bits of elements of `width` bits, the cheapest first."""
     return _list_moves(width, count, tuple(sorted(allowed)))
 
 
@@ -83,7 +82,7 @@ def _list_moves(width: int, count: int, allowed: tuple[str, ...]) -> tuple[Move,
 class _Places:
     """The positions of the place bits in a tuple.
 
-    units: those inside a register that number bytes or halves; nibble: the one of 4-bit elements.
+    units: those inside a register that index bytes or halves; nibble: that of 4-bit elements.
     """
 
     count: int
@@ -94,7 +93,7 @@ class _Places:
 
     @property
     def total(self) -> int:
-        """The number of registers."""
+        """The number of place bits."""
         return 1 << len(self.registers)
 
     def reorder(self, moved: Mapping[int, int]) -> Order:
@@ -126,7 +125,7 @@ def _generate_moves(width: int, count: int) -> Iterator[Move]:
 
 
 def _generate_byte_moves(at: _Places) -> Iterator[Move]:
-    """Yield every permutation of the byte places and one register place that moves a byte place."""
+    """Yield the permutations of the byte places and one register place that move a byte place."""
     groups = [at.units, *((*at.units, register) for register in at.registers)]
     for group in groups:
         for order in permutations(group):
@@ -156,9 +155,9 @@ def _generate_nibble_moves(at: _Places) -> Iterator[Move]:
 
 @lru_cache(maxsize=64)
 def list_turns(width: int, count: int, allowed: tuple[str, ...]) -> tuple[Order, ...]:
-    """Return the cycles of a byte place, a lane bit and a register bit, in both directions; none without prmt and shfl.
+    """Return the cycles of a byte place, a lane bit and a register bit, in both directions; () without prmt and shfl.
 
-    join_turn combines such a cycle with a permutation of the lanes, which costs its shfl nothing.
+    join_turn combines such a cycle with a permutation of the lanes at no cost, because the shfl includes it.
     """
     inner = count_inner_bits(width)
     if not {"prmt", "shfl"} <= set(allowed):
@@ -175,7 +174,7 @@ def list_turns(width: int, count: int, allowed: tuple[str, ...]) -> tuple[Order,
 
 
 def join_turn(turn: Order, lanes: Move) -> Move:
-    """Return a permutation of the lanes followed by a cycle as one move."""
+    """Return a permutation of the lanes, followed by a cycle, as one move."""
     order = tuple(lanes.order[p] for p in turn)
     return Move("turn", ("prmt", "shfl"), order, 3 * lanes.cost, "prmt, shfl and selp")
 
@@ -195,7 +194,7 @@ def _emit_bytes(order: Order, builder: Builder) -> None:
     bytes_ = list(range(inner))[max(0, inner - 2) :]
     moved = _find_moved(order, range(inner + LANE_BITS, len(order)))
     bit = moved[0] - inner - LANE_BITS if moved else None
-    size = 4 >> len(bytes_)  # bytes of the unit that the places number
+    size = 4 >> len(bytes_)  # bytes of the unit that the places index
     old, new = builder.registers, []
     for number in range(len(old)):
         base = number if bit is None else number & ~(1 << bit)
@@ -229,11 +228,11 @@ def _emit_lane_byte(order: Order, builder: Builder) -> None:
     place, size = place - (inner - numbered), 4 >> numbered
     selectors = []
     for lane in range(32):
-        own = lane >> bit & 1
+        lane_bit = lane >> bit & 1
         digits = []
         for unit in range(1 << numbered):
-            source = (unit & ~(1 << place)) | own << place
-            other = (unit >> place & 1) != own
+            source = (unit & ~(1 << place)) | lane_bit << place
+            other = (unit >> place & 1) != lane_bit
             digits += [source * size + n + 4 * other for n in range(size)]
         selectors.append(sum(digit << 4 * n for n, digit in enumerate(digits)))
     partner = tuple(lane ^ 1 << bit for lane in range(32))
@@ -244,7 +243,7 @@ def _emit_lane_byte(order: Order, builder: Builder) -> None:
 
 
 def _emit_lane_register(order: Order, builder: Builder) -> None:
-    """Emit shuffles in which each lane sends the register that its partner lacks."""
+    """Emit shuffles in which each lane sends the register that its partner needs."""
     inner = builder.inner
     lane_place, place = _find_moved(order, range(len(order)))
     bit, step = lane_place - inner, 1 << place - inner - LANE_BITS
@@ -277,10 +276,10 @@ def _emit_lane_nibble(order: Order, builder: Builder) -> None:
 
 
 def _emit_nibbles(order: Order, builder: Builder) -> None:
-    """Emit the exchange, inside a register, of the nibbles whose number has exactly one of two bits set."""
+    """Emit the exchange of the nibbles of a register whose index has exactly one of two bits set."""
     (_, place) = _find_moved(order, range(builder.inner))
-    apart = (1 << place) - 1  # nibbles from one to the other
-    up = sum(0xF << 4 * n for n in range(8) if n & 1 and not n >> place & 1)  # those that move up
+    apart = (1 << place) - 1  # distance of the nibbles
+    up = sum(0xF << 4 * n for n in range(8) if n & 1 and not n >> place & 1)  # nibbles that move up
     down = up << 4 * apart
     new = []
     for register in builder.registers:
@@ -306,18 +305,18 @@ def _emit_matrix(order: Order, builder: Builder) -> None:
 
 
 def _emit_turn(order: Order, builder: Builder) -> None:
-    """Emit shuffles in which lanes send both registers of a pair in the order that the receivers need.
+    """Emit shuffles in which lanes send both registers of a pair in the receivers' order.
 
     The byte bit moves to the lane or to the register: bytes are packed before or after the exchange, and registers are
-    selected at the other end.
+    selected on the other side.
     """
     inner = builder.inner
     lanes = range(inner, inner + LANE_BITS)
     (unit,) = _find_moved(order, range(inner))
     (register,) = _find_moved(order, range(inner + LANE_BITS, len(order)))
     packs_first = order[unit] == register
-    out = next(p for p in lanes if p not in order[inner : inner + LANE_BITS])  # the lane bit that leaves
-    new = next(p for p in lanes if order[p] not in lanes) - inner  # where another comes in
+    out = next(p for p in lanes if p not in order[inner : inner + LANE_BITS])  # the outgoing lane bit
+    new = next(p for p in lanes if order[p] not in lanes) - inner  # place of the incoming lane bit
     tables = [_list_source_lanes(order, inner, out, (new, turn)) for turn in range(2)]
     pack = [_list_packing(unit, inner, value) for value in range(2)]
     step, registers = 1 << register - inner - LANE_BITS, list(builder.registers)
@@ -329,7 +328,7 @@ def _emit_turn(order: Order, builder: Builder) -> None:
         packed = []
         for turn in range(2):
             selectors = tuple(pack[(lane >> bit & 1) ^ turn if packs_first else turn] for lane in range(32))
-            if not packs_first:  # the pair came in the order of the lane's bit
+            if not packs_first:  # the pair arrived in the order of the lane's bit
                 selectors = tuple(s ^ 0x4444 * (lane >> bit & 1) for lane, s in enumerate(selectors))
             packed.append(builder.add(Permute, *pair, selectors))
         return packed[0], packed[1]
@@ -344,10 +343,10 @@ def _emit_turn(order: Order, builder: Builder) -> None:
 
 
 def _list_source_lanes(order: Order, inner: int, out: int, selection: tuple[int, int]) -> tuple[int, ...]:
-    """Return the lane that each lane reads in one shuffle of an exchange.
+    """Return the source lane of each lane in a shuffle of an exchange.
 
-    inner: the place of lane bit 0; out: the lane bit that leaves. selection: the lane bit that comes in, and the value
-    to XOR with it.
+    inner: the place of lane bit 0; out: the outgoing lane bit; selection: the incoming lane bit, and the value to XOR
+    with it.
     """
     new, turn = selection
     lanes = range(inner, inner + LANE_BITS)

@@ -1,4 +1,4 @@
-"""Deliveries of kernels in public use, as requests with their names and sources."""
+"""Deliveries of public kernels, as requests with names and sources."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The contents of a warp's registers as a map of bits: each bit of a place → the bit of the element's coordinates.
+"""Represent the contents of a warp's registers as a map from place bits to bits of the element's coordinates.
 
 A place is (position inside the register, lane, register). A coordinate vector is an int: its low bits are those of the
 first axis (m of A and D, n of B), the others those of the second. Zero means that the place bit changes no coordinate,
-so that lanes hold copies.
+so lanes hold copies.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Vectors = tuple[int, ...]
 LANE_BITS = 5
 WIDTHS = (4, 8, 16, 32)
 MOST_ELEMENTS = 1 << 14
-MOST_NUMBERINGS = 5040  # limit of the bits of axes that may be permuted
+MOST_NUMBERINGS = 5040  # most coordinate bits
 AXES = {"a": ("m", "k"), "b": ("n", "k"), "c": ("m", "n"), "d": ("m", "n")}
 PER = {"element": (0, 1), "row": (0,), "column": (1,)}
 
@@ -44,7 +44,7 @@ class Space:
         return 1 << sum(self.bits)
 
     def name_vector(self, vector: int) -> str:
-        """Format a vector: `k0`, `k0⊕n3` if a place bit changes several coordinates, `·` if it changes none."""
+        """Return a vector as text: `k0`, `k0⊕n3` if a place bit changes several coordinates, `·` for none."""
         first = self.bits[0]
         names = [
             f"{self.axes[0]}{n}" if n < first else f"{self.axes[1]}{n - first}"
@@ -54,7 +54,7 @@ class Space:
         return "⊕".join(names) or "·"
 
     def split(self, element: Longs) -> tuple[Longs, Longs]:
-        """Return both coordinates of element numbers."""
+        """Return the two coordinates of element numbers."""
         return element & ((1 << self.bits[0]) - 1), element >> self.bits[0]
 
     def list_units(self, axis: int) -> list[int]:
@@ -65,10 +65,10 @@ class Space:
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """The contents of one warp's registers.
+    """The contents of a warp's registers.
 
-    width: bits of an element; vectors: of the place bits inside a register (lowest first), of the five lane bits, and
-    of the register bits (lowest first).
+    width: bits per element; vectors: of the place bits inside a register (lowest first), of the five lane bits, and of
+    the register bits (lowest first).
     """
 
     space: Space
@@ -84,7 +84,7 @@ class Fragment:
         return 1 << (len(self.vectors) - self.inner - LANE_BITS)
 
     def list_elements(self) -> Longs:
-        """Return the element at every place: [lane, register, place inside it]."""
+        """Return the element at every place: [lane, register, place in the register]."""
         numbers = np.zeros(1, np.int64)
         for vector in self.vectors:
             numbers = np.concatenate([numbers, numbers ^ vector])
@@ -92,7 +92,7 @@ class Fragment:
 
 
 def count_inner_bits(width: int) -> int:
-    """Return the number of bits that index the elements of a register: 3 for 4-bit elements, 0 for 32-bit ones."""
+    """Return the number of bits that index a register's elements: 3 for 4-bit elements, 0 for 32-bit elements."""
     return 5 - width.bit_length() + 1
 
 
@@ -110,9 +110,10 @@ def name_places(width: int, count: int) -> tuple[str, ...]:
 def make_fragment(operand: Operand, tiles: tuple[int, int] = (1, 1), per: str = "element", width: int = 0) -> Fragment:
     """Return the contents of the registers of `tiles` operands side by side along both axes.
 
-    per: "row" or "column" for values that a whole row or column of the operand's matrix shares (scale factors): each
-    lane then holds every value that it needs once. width: bits of an element, if not the operand's. For an operand of
-    several warps, the first warp's part. LayoutError for an operand that is not a map of bits, or too large.
+    per: "row" or "column" for values shared by a row or column of the operand's matrix (scale factors); each lane then
+    holds every value that it needs once. width: bits per element, if not the operand's. For an operand of several
+    warps, this is the first warp's part. LayoutError for an operand that is not a linear (XOR) map of bits, or too
+    large.
     """
     width = width or operand.container_bits
     arrays = _list_coordinates(operand, tiles, width)
@@ -127,8 +128,8 @@ def make_fragment(operand: Operand, tiles: tuple[int, int] = (1, 1), per: str = 
     numbers = np.bitwise_or.reduce([arrays[axis] << shifts[axis] for axis in kept])
     side_by_side = [_list_powers(sizes[axis] << shifts[axis], tiles[axis]) for axis in sorted(kept)]
     lanes = [int(numbers[1 << n, 0]) for n in range(LANE_BITS)]
-    own = [int(numbers[0, step]) for step in _list_powers(1, operand.values)]
-    values = [vector for vector in chain(own, *side_by_side) if vector]  # what a lane shares it holds once
+    bits_of_values = [int(numbers[0, step]) for step in _list_powers(1, operand.values)]
+    values = [vector for vector in chain(bits_of_values, *side_by_side) if vector]  # a lane holds shared values once
     inner = count_inner_bits(width)
     if len(values) < inner:
         raise _refuse(f"A lane holds {1 << len(values)} elements of {width} bits, less than a register.", operand)
@@ -136,7 +137,7 @@ def make_fragment(operand: Operand, tiles: tuple[int, int] = (1, 1), per: str = 
 
 
 def _list_coordinates(operand: Operand, tiles: tuple[int, int], width: int) -> list[Longs]:
-    """Return both coordinates of each element of the first warp, [lane, value]: of m or n, then of k."""
+    """Return the coordinates of each element of the first warp, each [lane, value]: m or n, then k."""
     if len(operand.axes) != 2:
         count = len(operand.axes)
         raise _refuse(f"Operand {operand.name} has {count} coordinates ({', '.join(operand.axes)}), not two.", operand)
@@ -150,14 +151,14 @@ def _list_coordinates(operand: Operand, tiles: tuple[int, int], width: int) -> l
 
 
 def _list_powers(first: int, count: int) -> list[int]:
-    """Return what each bit of a number below `count` adds, in units of `first`."""
+    """Return the weight of each bit of a number below `count`, in units of `first`."""
     return [first << n for n in range(count.bit_length() - 1)]
 
 
 def _require_linear(operand: Operand, numbers: Longs, once: bool) -> None:
-    """Raise LayoutError if the element is not an XOR of what the bits of lane and value change.
+    """Raise LayoutError unless the element is a linear (XOR) map of the bits of lane and value.
 
-    once: also for copies in a lane.
+    once: also raise for copies in a lane.
     """
     folded = np.zeros(1, np.int64)
     units = [(0, step) for step in _list_powers(1, operand.values)] + [(step, 0) for step in _list_powers(1, 32)]
@@ -165,7 +166,7 @@ def _require_linear(operand: Operand, numbers: Longs, once: bool) -> None:
         folded = np.concatenate([folded, folded ^ numbers[unit]])
     copies = once and len(np.unique(numbers[0])) < operand.values
     if copies or not np.array_equal(folded.reshape(numbers.shape), numbers):
-        raise _refuse("It holds copies in a lane, or adds where a map of bits XORs.", operand)
+        raise _refuse("A lane holds copies, or the map is not linear in the bits (it has carries).", operand)
 
 
 def make_pattern_operand(text: str, width: int) -> Operand:
@@ -175,7 +176,7 @@ def make_pattern_operand(text: str, width: int) -> Operand:
         raise LayoutError(
             "bad_pattern",
             f"{quote_value(text)} has {pattern.thread_count} threads and {len(pattern.coords)} axes.",
-            "Give the 32 lanes of a warp, and two axes: (t:32) (e:8) -> (t) (e).",
+            "A pattern needs 32 lanes and two axes: (t:32) (e:8) -> (t) (e).",
             "instruction",
         )
     names = {4: "u4", 8: "b8", 16: "f16", 32: "b32"}
@@ -187,14 +188,14 @@ def make_pattern_operand(text: str, width: int) -> Operand:
 
 
 def list_renumberings(goal: Fragment, axes: Sequence[str]) -> list[Fragment]:
-    """Return the goal under every permutation of the coordinate bits of some axes, the unchanged one first."""
+    """Return the goal with all permutations of the coordinate bits of some axes, the identity first."""
     space = goal.space
     count = prod(factorial(bits) for axis, bits in zip(space.axes, space.bits, strict=True) if axis in axes)
     if count > MOST_NUMBERINGS:
         raise LayoutError(
             "too_large",
             f"The bits of {' and '.join(axes)} have {count:,} orders.",
-            f"At most {MOST_NUMBERINGS:,}: permute one axis, or give fewer operands side by side.",
+            f"At most {MOST_NUMBERINGS:,} are searched: permute one axis, or use fewer operands side by side.",
             "renumber",
         )
     units = [space.list_units(axis) for axis in (0, 1) if space.axes[axis] in axes]
@@ -213,6 +214,6 @@ def _refuse(why: str, operand: Operand) -> LayoutError:
     return LayoutError(
         "bad_operand",
         f"{why} Its pattern is {operand.pattern}.",
-        "Give an operand of 4-, 8-, 16- or 32-bit elements whose sizes are powers of two, held once.",
+        "Use an operand of 4-, 8-, 16- or 32-bit elements with power-of-two sizes and without copies in a lane.",
         "operand",
     )

@@ -1,7 +1,7 @@
 """The instructions of a program, and their simulation on element numbers.
 
 The simulation does not use the maps of bits: every instruction moves numbered elements as PTX specifies. ldmatrix reads
-the rows that lanes address, by the catalogue's maps.
+the rows that the lanes address, with the catalogue's maps.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LANE = np.arange(32)
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """ld of `words` registers per lane, or ldmatrix (`matrix`); address: in bytes, of each lane that gives one."""
+    """ld of `words` registers per lane, or ldmatrix (`matrix`); address: in bytes, of each lane that passes one."""
 
     targets: tuple[int, ...]
     address: Lanes
@@ -31,7 +31,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Permute:
-    """prmt: the bytes of registers a and b that the selector's digits select; one selector per lane."""
+    """prmt: select bytes of registers a and b by the selector's digits; one selector per lane."""
 
     target: int
     a: int
@@ -52,7 +52,7 @@ class Shuffle:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """selp: register b in the lanes that have a bit set, else a."""
+    """selp: register b in lanes with a bit of the lane number set, else a."""
 
     target: int
     a: int
@@ -72,7 +72,7 @@ class Transpose:
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """shl by whole nibbles, or shr if `nibbles` is negative."""
+    """shl by a number of nibbles, or shr if `nibbles` is negative."""
 
     target: int
     a: int
@@ -82,7 +82,7 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class Blend:
-    """lop3: the bits of a where the mask is 1, else those of b; one mask per lane."""
+    """lop3: bits of a where the mask is 1, else bits of b; one mask per lane."""
 
     target: int
     a: int
@@ -93,12 +93,12 @@ class Blend:
 
 @dataclass(frozen=True, slots=True)
 class Convert:
-    """A conversion of element types: targets and sources in the order of the conversion's row."""
+    """A conversion of element types, with targets and sources in the order of the conversion's row."""
 
     targets: tuple[int, ...]
     sources: tuple[int, ...]
     kind: str
-    moves: tuple[tuple[tuple[int, int], ...], ...]  # of each target: (source, place in it) of each of its elements
+    moves: tuple[tuple[tuple[int, int], ...], ...]  # for each target: (source, place in it) of its elements
     count: int
 
 
@@ -108,43 +108,45 @@ Instruction = Load | Permute | Shuffle | Select | Transpose | Shift | Blend | Co
 def simulate(
     instructions: Sequence[Instruction], registers: dict[int, Longs], memory: Memory | None
 ) -> dict[int, Longs]:
-    """Return what every register holds after the instructions: element numbers [lane, place], −1 for none.
+    """Return the contents of all registers after the instructions: element numbers [lane, place], −1 for none.
 
-    registers: their contents before.
+    registers: their contents before the instructions.
     """
-    held = dict(registers)
-    for one in instructions:
-        if isinstance(one, Convert):
-            for target, moves in zip(one.targets, one.moves, strict=True):
-                held[target] = np.stack([held[one.sources[source]][:, place] for source, place in moves], axis=1)
-        elif isinstance(one, Load):
+    contents = dict(registers)
+    for instruction in instructions:
+        if isinstance(instruction, Convert):
+            for target, moves in zip(instruction.targets, instruction.moves, strict=True):
+                contents[target] = np.stack(
+                    [contents[instruction.sources[source]][:, place] for source, place in moves], axis=1
+                )
+        elif isinstance(instruction, Load):
             assert memory is not None
-            _load(one, held, memory)
+            _load(instruction, contents, memory)
         else:
-            held[one.target] = _compute(one, held)
-    return held
+            contents[instruction.target] = _compute(instruction, contents)
+    return contents
 
 
-def _compute(one: Permute | Shuffle | Select | Transpose | Shift | Blend, held: dict[int, Longs]) -> Longs:
-    source = held[one.a]
+def _compute(instruction: Permute | Shuffle | Select | Transpose | Shift | Blend, contents: dict[int, Longs]) -> Longs:
+    source = contents[instruction.a]
     places = source.shape[1]
-    if isinstance(one, Shuffle):
-        return np.asarray(source[np.array(one.lanes)])
-    if isinstance(one, Select):
-        return np.where((LANE >> one.bit & 1)[:, None] == 1, held[one.b], source)
-    if isinstance(one, Shift):
+    if isinstance(instruction, Shuffle):
+        return np.asarray(source[np.array(instruction.lanes)])
+    if isinstance(instruction, Select):
+        return np.where((LANE >> instruction.bit & 1)[:, None] == 1, contents[instruction.b], source)
+    if isinstance(instruction, Shift):
         moved = np.full_like(source, -1)
-        n = one.nibbles * places // 8
+        n = instruction.nibbles * places // 8
         moved[:, max(n, 0) : places + min(n, 0)] = source[:, max(-n, 0) : places - max(n, 0)]
         return moved
-    if isinstance(one, Blend):
-        mask = np.array(one.mask)[:, None] >> (np.arange(places) * (32 // places)) & 1
-        return np.where(mask == 1, source, held[one.b])
-    if isinstance(one, Transpose):
+    if isinstance(instruction, Blend):
+        mask = np.array(instruction.mask)[:, None] >> (np.arange(places) * (32 // places)) & 1
+        return np.where(mask == 1, source, contents[instruction.b])
+    if isinstance(instruction, Transpose):
         half = source.reshape(8, 4, 2, -1)  # [row, lane of the row, unit, place]
         return half.reshape(8, 8, -1).swapaxes(0, 1).reshape(32, places)
-    by_byte = np.concatenate([_split_bytes(source), _split_bytes(held[one.b])], axis=1)
-    digits = np.array(one.selector)[:, None] >> 4 * np.arange(4) & 7
+    by_byte = np.concatenate([_split_bytes(source), _split_bytes(contents[instruction.b])], axis=1)
+    digits = np.array(instruction.selector)[:, None] >> 4 * np.arange(4) & 7
     return _join_bytes(by_byte[LANE[:, None], digits], places)
 
 
@@ -162,25 +164,25 @@ def _join_bytes(parts: Longs, places: int) -> Longs:
         return parts.reshape(len(parts), places)
     size = 4 // places
     units = parts.reshape(len(parts), places, size)
-    whole = (units % 4 == np.arange(size)).all(axis=2) & (units // 4 == units[:, :, :1] // 4).all(axis=2)
-    return np.where(whole, units[:, :, 0] // 4, -1)
+    is_complete = (units % 4 == np.arange(size)).all(axis=2) & (units // 4 == units[:, :, :1] // 4).all(axis=2)
+    return np.where(is_complete, units[:, :, 0] // 4, -1)
 
 
-def _load(one: Load, held: dict[int, Longs], memory: Memory) -> None:
+def _load(instruction: Load, contents: dict[int, Longs], memory: Memory) -> None:
     width, elements = memory.width, memory.element_at
     places = 32 // width
-    if one.matrix is None:
-        start = np.array(one.address) * 8 // width
-        for number, target in enumerate(one.targets):
-            held[target] = elements[start[:, None] + number * places + np.arange(places)]
+    if instruction.matrix is None:
+        start = np.array(instruction.address) * 8 // width
+        for number, target in enumerate(instruction.targets):
+            contents[target] = elements[start[:, None] + number * places + np.arange(places)]
         return
-    move, address = one.matrix, one.matrix.instruction.address
+    move, address = instruction.matrix, instruction.matrix.instruction.address
     assert address is not None
     rows = np.zeros((move.matrices, move.rows), np.int64)
     matrix, row = (np.asarray(address.coords[axis][:, 0], np.int64) for axis in ("matrix", "row"))
-    rows[matrix, row] = np.array(one.address)[: len(matrix)]
+    rows[matrix, row] = np.array(instruction.address)[: len(matrix)]
     bit = np.arange(places) * width
-    for number, target in enumerate(one.targets):
+    for number, target in enumerate(instruction.targets):
         byte = bit // 8
         at = rows[move.matrix[:, number, byte], move.row[:, number, byte]] + move.byte[:, number, byte]
-        held[target] = elements[(8 * at + bit % 8) // width]
+        contents[target] = elements[(8 * at + bit % 8) // width]

@@ -1,8 +1,8 @@
-"""Search the cheapest way from a goal back to what memory or registers provide.
+"""Search the cheapest program backwards, from a goal to the contents of memory or registers.
 
-Uniform-cost search over place bits. If every place bit is one coordinate bit, the coordinate bits that no load fixes
-are interchangeable: exchanging two of them changes neither reachability nor cost. States that differ only by that are
-one.
+This is a uniform-cost search over place bits. If every place bit is one coordinate bit, the coordinate bits that no
+load fixes are interchangeable: exchanging two of them changes neither reachability nor cost. States that differ only in
+this way are identified.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Problem:
 
     space: Space
     width: int  # of the goal
-    stored: int  # of what memory or registers hold
+    stored: int  # of the source
     conversions: tuple[Conversion, ...]
     moves: tuple[str, ...]
     loads: tuple[str, ...]
@@ -43,8 +43,8 @@ class Problem:
 class Found:
     """The result of a successful search.
 
-    path: the states from the source to the goal, each with the operation that produces it; load: the one that fills the
-    first state, with the order of its register bits.
+    path: the states from the source to the goal, each with the operation that produces it; load: the load of the first
+    state, with the order of its register bits.
     """
 
     path: tuple[tuple[State, Move | Conversion | None], ...]
@@ -56,7 +56,7 @@ class Found:
 class SearchResult:
     """The outcome of a search.
 
-    found: the cheapest program found, None if none; exhausted: whether every reachable state was visited, so that
+    found: the cheapest program, None if none was found; exhausted: whether all reachable states were visited, so that
     no program exists if none was found; states: number of visited states.
     """
 
@@ -67,7 +67,7 @@ class SearchResult:
 
 @dataclass(slots=True)
 class _Node:
-    """A node of the search. labels: its place bits, by the names under which states are identified."""
+    """A node of the search. labels: its place bits, with the names that identify states."""
 
     cost: int
     state: State
@@ -75,21 +75,23 @@ class _Node:
     parent: _Node | None = None
     by: Move | Conversion | None = None
     load: tuple[LoadKind, tuple[int, ...]] | None = None
-    turns: bool = False  # reached by a permutation of lanes that must be joined with a turn
+    turns: bool = False  # a lane permutation that must be joined with a turn
 
 
 class _Queue:
-    """The nodes to visit, cheapest first, and the least cost at which each state was reached."""
+    """A priority queue of nodes, cheapest first, with the least cost of each state."""
 
     def __init__(self, bound: Callable[[State], int], deep: bool) -> None:
-        """Create an empty queue. deep: among equal estimates, prefer the node nearest to the goal, else the oldest."""
+        """Create an empty queue. deep: of equal estimates, prefer the node nearest to the goal, else the oldest
+        node.
+        """
         self.bound, self.number, self.deep = bound, count(), deep
         self.heap: list[tuple[int, int, int, _Node]] = []
         self.best: dict[object, int] = {}
-        self.turned: dict[object, int] = {}  # of permutations of lanes that must be joined with a turn
+        self.turned: dict[object, int] = {}  # of lane permutations that must be joined with a turn
 
     def improves(self, key: object, cost: int) -> bool:
-        """Return whether a state was not reached at this cost or less, and record it."""
+        """Return whether this cost is lower than all previous costs of a state, and record it."""
         if cost >= self.best.get(key, 1 << 30):
             return False
         self.best[key] = cost
@@ -100,7 +102,7 @@ class _Queue:
 
 
 def search_program(problem: Problem, goals: Sequence[Vectors]) -> SearchResult:
-    """Return the cheapest program that ends in one of the goals, the first of equals."""
+    """Return the cheapest program that ends in one of the goals."""
     label, queue = _make_labels(problem, goals), _Queue(_make_bound(problem), deep=len(goals) == 1)
     low = problem.memory.name_low_bits() if problem.memory else []
     for goal in goals:
@@ -122,7 +124,7 @@ def search_program(problem: Problem, goals: Sequence[Vectors]) -> SearchResult:
         if len(best) > MOST_STATES:
             raise LayoutError(
                 "too_large",
-                f"More than {MOST_STATES:,} states were seen.",
+                f"The search visited more than {MOST_STATES:,} states.",
                 f"Lower the limit of {problem.limit} instructions, or allow fewer moves.",
                 "limit",
             )
@@ -163,7 +165,7 @@ def _push_moves(node: _Node, problem: Problem, queue: _Queue) -> None:
 
 
 def _push_turns(node: _Node, problem: Problem, queue: _Queue) -> None:
-    """Push the nodes of every turn joined with the permutation of lanes that led to this node."""
+    """Push the nodes of all turns joined with the lane permutation that led to this node."""
     width, vectors = node.state
     assert node.parent and isinstance(node.by, Move)
     for turn in list_turns(width, len(vectors), problem.moves):
@@ -185,19 +187,19 @@ def _push_conversions(node: _Node, problem: Problem, queue: _Queue, label: Calla
 
 
 def _make_key(width: int, labels: Vectors) -> object:
-    """Return a key that is equal for equal states; the order of registers does not matter."""
+    """Return a key that is equal for equal states, independent of the order of registers."""
     first = count_inner_bits(width) + LANE_BITS
     return width, labels[:first], tuple(sorted(labels[first:]))
 
 
 def cost_conversion(row: Conversion, narrow: Vectors) -> int:
-    """Return the instructions of a conversion; narrow: the place bits of the narrower type's registers."""
+    """Return the number of instructions of a conversion; narrow: place bits of the narrower type's registers."""
     width = min(len(row.kept_bits) + len(row.spread), 3)
     return row.cost << len(narrow) - width - LANE_BITS
 
 
 def _make_labels(problem: Problem, goals: Sequence[Vectors]) -> Callable[[Vectors], Vectors]:
-    """Return the names of place bits that identify states; all coordinate bits that no load fixes have the same."""
+    """Return the names of place bits that identify states; coordinate bits that no load fixes share a name."""
     memory = problem.memory
     if memory is None:
         return lambda vectors: vectors
@@ -213,7 +215,7 @@ def _make_labels(problem: Problem, goals: Sequence[Vectors]) -> Callable[[Vector
 def _make_bound(problem: Problem) -> Callable[[State], int]:
     """Return a lower bound of the cost from a state to the source: the conversion, and lane bits that differ.
 
-    Every move that changes the set of lane bits changes one, and costs at least one instruction per register.
+    A move changes at most one lane bit of the set, and costs at least one instruction per register.
     """
 
     def bound(state: State) -> int:

@@ -1,4 +1,4 @@
-"""Find the shortest program that delivers an operand, with its certificate, or why there is none."""
+"""Find the shortest program that delivers an operand, with its certificate, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from lanescope.shared.banks import ACCESSES, Cost, compute_cost
 
 DEFAULT_LIMIT = 128
 ALLOWED = (*loads.NAMES, *NAMES)
-DEFAULT_ALLOWED = tuple(name for name in ALLOWED if name != "ldmatrix.b8")  # only on sm_100a and sm_120a
+DEFAULT_ALLOWED = tuple(name for name in ALLOWED if name != "ldmatrix.b8")  # sm_100a and sm_120a only
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """One step of a program.
 
-    says: a description; count: instructions; after: what the registers hold afterwards; made: the instructions.
+    says: a description; count: number of instructions; after: the contents of the registers; made: the instructions.
     """
 
     says: str
@@ -48,9 +48,9 @@ class Step:
 class Delivery:
     """The result.
 
-    goal: what the registers hold at the end, after the chosen renumbering; renumbered: whether that differs from the
-    operand's own; memory: None if the program starts in registers, `start`; registers: those that hold the goal;
-    states: how many the search visited; exhausted: whether no program exists.
+    goal: the final contents of the registers, with the chosen renumbering; memory: None if the program starts in the
+    registers `start`; registers: those with the goal; states: number of visited states; exhausted: whether no program
+    exists.
     """
 
     goal: Fragment
@@ -69,7 +69,7 @@ class Delivery:
 
     @property
     def count(self) -> int:
-        """The instructions of one warp."""
+        """The number of instructions per warp."""
         return sum(step.count for step in self.steps)
 
     @property
@@ -81,7 +81,7 @@ class Delivery:
         return tuple(instruction for step in self.steps for instruction in step.made)
 
     def simulate_steps(self) -> list[dict[int, Longs]]:
-        """Return what all registers hold after each step, by simulation: element numbers [lane, place]."""
+        """Return the simulated contents of all registers after each step: element numbers [lane, place]."""
         contents = self.list_start_registers()
         snapshots = []
         for step in self.steps:
@@ -90,7 +90,7 @@ class Delivery:
         return snapshots
 
     def list_start_registers(self) -> dict[int, Longs]:
-        """Return what the registers hold before the program; empty if it begins in memory."""
+        """Return the contents of the registers before the program; {} if it begins in memory."""
         if self.start is None:
             return {}
         elements = self.start.list_elements()
@@ -98,7 +98,7 @@ class Delivery:
 
     @property
     def certified(self) -> bool:
-        """Whether the simulated program leaves every element of the goal in its place."""
+        """Whether the simulated program puts every element of the goal in its place."""
         contents = self.simulate_steps()[-1] if self.steps else self.list_start_registers()
         elements = self.goal.list_elements()
         return all(
@@ -122,7 +122,7 @@ def name_access(load: Load) -> str:
 
 
 def parse_allowed(text: str) -> tuple[str, ...]:
-    """Return the loads and moves that a text names, all if it is empty; LayoutError for another word."""
+    """Return the loads and moves named in a text, all if it is empty. LayoutError for unknown words."""
     words = text.replace(",", " ").split()
     return tuple(parse_choice(word, "moves", ALLOWED) for word in words) or DEFAULT_ALLOWED
 
@@ -137,9 +137,9 @@ def solve_delivery(
     allowed: Iterable[str] = DEFAULT_ALLOWED,
     limit: int = DEFAULT_LIMIT,
 ) -> Delivery:
-    """Return the shortest program that leaves `wanted` in a warp's registers, and its certificate.
+    """Return the shortest program that delivers `wanted` to a warp's registers, with its certificate.
 
-    type: of the operand's elements; stored: of those in memory or registers, if it differs. source: where they are;
+    type: of the operand's elements; stored: of the source's elements, if different. source: memory or registers;
     None for the order in memory that one wide load delivers. renumber: the axes (k, n) whose bits the program may
     permute. LayoutError if the conversion is unknown or the search too large.
     """
@@ -150,8 +150,8 @@ def solve_delivery(
     if source is None:
         source = choose_memory(wanted, rows, width)
     moves, kinds = (tuple(name for name in names if name in allowed) for names in (NAMES, loads.NAMES))
-    memory, held = (source, ()) if isinstance(source, Memory) else (None, source.vectors)
-    problem = Problem(wanted.space, wanted.width, width, rows, moves, kinds, memory, held, limit)
+    memory, source_vectors = (source, ()) if isinstance(source, Memory) else (None, source.vectors)
+    problem = Problem(wanted.space, wanted.width, width, rows, moves, kinds, memory, source_vectors, limit)
     goals = list_renumberings(wanted, tuple(renumber))
     result = search_program(problem, [goal.vectors for goal in goals])
     if result.found is None:
@@ -172,8 +172,9 @@ def _require_registers(wanted: Fragment, rows: tuple[Conversion, ...]) -> None:
         if row.widens and 1 << len(row.spread) > wanted.registers:
             raise LayoutError(
                 "bad_operand",
-                f"A lane holds {format_count(wanted.registers, 'register')}; {row.name} fills {1 << len(row.spread)}.",
-                "Give more operands side by side.",
+                f"A lane has {format_count(wanted.registers, 'register')} of the operand; {row.name} fills"
+                f" {1 << len(row.spread)}.",
+                "Use more operands side by side.",
                 "first",
             )
 
@@ -181,7 +182,7 @@ def _require_registers(wanted: Fragment, rows: tuple[Conversion, ...]) -> None:
 def choose_memory(wanted: Fragment, rows: tuple[Conversion, ...], stored: int) -> Memory:
     """Return the order in memory in which the widest loads deliver a fragment without moves.
 
-    A lane's elements are adjacent, in the order in which the conversion unpacks them; then come those of the next lane.
+    A lane's elements are adjacent, in the conversion's order, and followed by those of the next lane.
     """
     vectors = next(rows[0].list_sources(wanted.vectors, natural=True)) if rows else wanted.vectors
     inner = count_inner_bits(stored)
@@ -194,8 +195,8 @@ def choose_memory(wanted: Fragment, rows: tuple[Conversion, ...], stored: int) -
     if len(places) != sum(wanted.space.bits) or any(v & v - 1 for v in places):
         raise LayoutError(
             "bad_storage",
-            "The fragment holds elements several times, or XORs of coordinates.",
-            "Choose an operand each of whose elements is held once, or copied over whole lanes.",
+            "The fragment has copies of elements, or XORs of coordinates.",
+            "Choose an operand without copies, or with copies in complete lanes only.",
             "source",
         )
     for n in range(sum(wanted.space.bits)):
@@ -204,7 +205,7 @@ def choose_memory(wanted: Fragment, rows: tuple[Conversion, ...], stored: int) -
 
 
 def list_fitting_orders(wanted: Fragment, rows: tuple[Conversion, ...], stored: int) -> dict[str, list[str]]:
-    """Return, for each load, the coordinate bits that must be the lowest of the address for it to deliver alone."""
+    """Map each load to the coordinate bits that must be the lowest address bits so that it needs no moves."""
     vectors = next(rows[0].list_sources(wanted.vectors, natural=True)) if rows else wanted.vectors
     fragment = Fragment(wanted.space, stored, vectors)
     orders = {}
@@ -226,14 +227,14 @@ def _write_program(found: Found, problem: Problem) -> tuple[tuple[Step, ...], tu
     steps: list[Step] = []
     if found.load and problem.memory:
         kind, order = found.load
-        given = (*vectors[:first], *(vectors[p] for p in order))
-        loaded = Fragment(problem.space, width, given)
+        source_vectors = (*vectors[:first], *(vectors[p] for p in order))
+        loaded = Fragment(problem.space, width, source_vectors)
         instructions = loads.make_loads(kind, loaded, problem.memory)
         steps.append(Step(kind.text, len(instructions), fragment, tuple(instructions)))
     else:
-        given = problem.registers
+        source_vectors = problem.registers
     builder = Builder(list(range(fragment.registers)), width, [], fragment.registers)
-    builder.registers = _rename(builder.registers, given[first:], vectors[first:])
+    builder.registers = _rename(builder.registers, source_vectors[first:], vectors[first:])
     for (width, after), operation in found.path[1:]:
         begin = len(builder.instructions)
         if isinstance(operation, Conversion):
@@ -262,7 +263,7 @@ def _write_program(found: Found, problem: Problem) -> tuple[tuple[Step, ...], tu
 
 
 def _rename(registers: list[int], old: Vectors, new: Vectors) -> list[int]:
-    """Return registers numbered by old place bits, in the order of the new ones."""
+    """Return register numbers in the order of the new place bits."""
     places = [old.index(vector) for vector in new]
     return [
         registers[sum((number >> n & 1) << place for n, place in enumerate(places))] for number in range(len(registers))
@@ -276,11 +277,14 @@ def _refuse(
     least = min((_count_conversion(row, wanted) for row in problem.conversions), default=0)
     visited = format_count(result.states, "arrangement")
     if result.exhausted:
-        reasons = [f"No program of the allowed loads and moves does it. The search saw all that they reach: {visited}."]
+        reasons = [f"The allowed loads and moves cannot deliver the operand. The search was exhaustive: {visited}."]
     elif least > problem.limit:
-        reasons = [f"The conversion alone takes {least} instructions; the limit is {problem.limit}."]
+        reasons = [f"The conversion alone needs {least} instructions; the limit is {problem.limit}."]
     else:
-        reasons = [f"No program of at most {problem.limit} instructions does it; the search saw {visited}. More may."]
+        reasons = [
+            f"No program of at most {problem.limit} instructions delivers the operand; the search"
+            f" visited {visited}. A longer program may exist."
+        ]
     if memory and least <= problem.limit:
         reasons += _find_invariants(wanted, problem)
     why = " ".join(reasons)
@@ -297,7 +301,7 @@ def _count_conversion(row: Conversion, wanted: Fragment) -> int:
 
 
 def _find_invariants(wanted: Fragment, problem: Problem) -> list[str]:
-    """Return a sentence for each load about what it needs and no allowed move changes, if there is such a thing."""
+    """Return a sentence for each load with a requirement that no allowed move can change."""
     memory = problem.memory
     assert memory is not None
     rows = problem.conversions
@@ -317,23 +321,23 @@ def _find_invariants(wanted: Fragment, problem: Problem) -> list[str]:
     for kind in kinds:
         if len(memory.runs) < kind.run:
             has = 1 << len(memory.runs)
-            reasons.append(f"{kind.name} needs runs of {1 << kind.run} elements; aligned runs here have {has}.")
+            reasons.append(f"{kind.name} needs runs of {1 << kind.run} elements; the aligned runs have {has}.")
             continue
         for place, bit in kind.fixed:
             if place not in moved and vectors[place] != memory.runs[bit]:
                 name = wanted.space.name_vector
                 reasons.append(
-                    f"{kind.name} puts {name(memory.runs[bit])} at {names[place]}, where the operand has"
-                    f" {name(vectors[place])}, and no allowed instruction moves it."
+                    f"{kind.name} puts {name(memory.runs[bit])} at {names[place]}, but the operand has"
+                    f" {name(vectors[place])} there, and no allowed instruction moves it."
                 )
                 break
     return reasons
 
 
 def _find_splits(width: int, allowed: Iterable[str], fit: Iterable[str]) -> list[str]:
-    """Return a sentence about the allowed ldmatrix that would split elements.
+    """Return a sentence on the allowed ldmatrix that would split elements.
 
-    fit: the names of the loads that do not.
+    fit: names of the other loads.
     """
     reasons = []
     for name in sorted({name for name in allowed if name.startswith("ldmatrix")} - set(fit)):
