@@ -48,7 +48,7 @@ class SearchExport:
 def build_export(chosen: Iterable[Instruction]) -> SearchExport:
     """Build what the script of an exported site needs to search among these instructions."""
     rows = [search.index_instructions()[instruction.ptx] for instruction in chosen]
-    names = sorted({key for keys in rows for key in (*keys.whole, *keys.words)})
+    names = sorted({key for keys in rows for key in (*keys.exact_keys, *keys.words)})
     at = {key: number for number, key in enumerate(names)}
     return SearchExport(
         foreign=search.FOREIGN,
@@ -67,7 +67,9 @@ def build_export(chosen: Iterable[Instruction]) -> SearchExport:
         known=tuple(sorted(search.list_known_words())),
         keys=tuple(names),
         rows=tuple(
-            RowKeys(whole=tuple(sorted(at[key] for key in keys.whole)), words=tuple(at[key] for key in keys.words))
+            RowKeys(
+                exact_keys=tuple(sorted(at[key] for key in keys.exact_keys)), words=tuple(at[key] for key in keys.words)
+            )
             for keys in rows
         ),
         lines=tuple(sorted(search.list_lines() - set(names))),

@@ -50,7 +50,7 @@ def build_meaning(text: str, matches: FormMatches) -> Meaning:
     if matches.ignored:
         plural = "s" * (len(matches.ignored) > 1)
         notices.append(f"No instruction has the word{plural} {lookup.quote_words(matches.ignored)}: not used.")
-    if not matches.whole:
+    if not matches.spelled_out:
         notices.append("A word is only the beginning of one of the instruction's.")
     return _build_list(title, _link_list(text, words, ordered), matches.forms, tuple(notices))
 

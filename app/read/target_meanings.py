@@ -79,7 +79,7 @@ def _find_asked(text: str, rest: str) -> forms.FormMatches | None:
     matches, whole = forms.find_forms(rest), forms.find_forms(text)
     if whole.forms and not (whole.ignored or _ASKING.match(text)):
         return None
-    asked = matches.forms and matches.whole and not matches.ignored and full_text.is_asked(rest)
+    asked = matches.forms and matches.spelled_out and not matches.ignored and full_text.is_asked(rest)
     return matches if asked else None
 
 

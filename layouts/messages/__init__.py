@@ -1,7 +1,7 @@
-"""Messages of ptxas, of the driver's tensor maps and of CuTe: the reason, the change, and the smallest program.
+"""Explain messages of ptxas, of the driver's tensor maps and of CuTe: reason, change, and the smallest program.
 
 >>> from lanescope.messages import recognise_messages
->>> [one.row.slug for one in recognise_messages("ptxas fatal : Unknown modifier '.m64n12k16'").found]
+>>> [message.row.slug for message in recognise_messages("ptxas fatal : Unknown modifier '.m64n12k16'").found]
 ['unknown-modifier']
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     )
     from lanescope.messages.table import BY_SLUG, GROUPS, ROWS
 
-# Imported on first use: a device's worker checks tensor maps by this package's rules and reads no pasted text.
+# Imported on first use, because a device's worker uses only this package's rules for tensor maps.
 _HOMES = {
     **dict.fromkeys(
         ("FoundMessage", "MessageReading", "clean_message", "list_numbered", "recognise_messages"), "recognise"

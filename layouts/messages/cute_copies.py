@@ -15,12 +15,13 @@ _ASYNC = "Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>, half_t>{}.with(t
 _GMEM, _SMEM = "make_gmem_ptr((half_t*)nullptr)", "make_smem_ptr((half_t*)nullptr)"
 _LDSM = "Copy_Atom<SM75_U32x4_LDSM_N, half_t>{}"
 _VECTORS = (
-    "The atom moves one vector at a time, and the values that a thread gets are not one vector in memory: their stride"
-    " is not 1, or they are too few or too many for the atom's width."
+    "The atom moves one vector at a time, but the values of a thread are not one vector in memory: their stride is"
+    " not 1, or their number does not fit the atom's width."
 )
 _NARROWER = (
-    "Give each thread neighbours along the contiguous mode, as many as the atom moves (8 of 16 bits for uint128_t), in"
-    " source and destination; or take a narrower atom. The page of TiledCopy draws who reads what."
+    "Give each thread adjacent elements along the contiguous mode, as many as the atom moves (8 of 16 bits for"
+    " uint128_t), in source and destination; or use a narrower atom. The page of TiledCopy shows which thread reads"
+    " which elements."
 )
 
 
@@ -46,10 +47,10 @@ COPY_ROWS = (
         "A thread of the TiledCopy has too few values",
         ("TiledCopy uses too few vals for selected CopyAtom",),
         _ATOM_HEADER,
-        reason="The values of a thread are no multiple of what the atom moves at once: uint128_t moves 8 elements of 16"
-        " bits, and ldmatrix .x4 gives a thread 8.",
-        change="Raise the value layout to the atom's values, or take an atom that moves fewer (LDSM x2 or x1,"
-        " uint64_t)."
+        reason="The number of a thread's values is not a multiple of the atom's: uint128_t moves 8 elements of 16"
+        " bits, and ldmatrix .x4 loads 8 per thread.",
+        change="Enlarge the value layout to the atom's number of values, or use an atom that moves fewer (LDSM x2 or"
+        " x1, uint64_t)."
         " With make_tiled_copy_A or _B the values are those of the TiledMMA: a wider K or N of its tile.",
         wrong=f"auto x = make_tiled_copy({_ATOM}, Layout<Shape<_16, _8>>{{}}, Layout<Shape<_1, _4>>{{}});",
         right=f"auto x = make_tiled_copy({_ATOM}, Layout<Shape<_16, _8>>{{}}, Layout<Shape<_1, _8>>{{}});",
@@ -60,8 +61,8 @@ COPY_ROWS = (
         "The TiledCopy has too few threads",
         ("TiledCopy uses too few thrs for selected CopyAtom",),
         _ATOM_HEADER,
-        reason="The atom needs a whole warp, as ldmatrix does, and the thread layout has fewer threads, or no multiple"
-        " of them.",
+        reason="The atom needs a complete warp, as ldmatrix does, but the number of threads in the thread layout is"
+        " not a multiple of it.",
         change="Use a thread layout of 32, 64, 128, … threads.",
         wrong=f"auto x = make_tiled_copy({_LDSM}, Layout<Shape<_16, _1>>{{}}, Layout<Shape<_1, _8>>{{}});",
         right=f"auto x = make_tiled_copy({_LDSM}, Layout<Shape<_16, _2>>{{}}, Layout<Shape<_1, _8>>{{}});",
@@ -69,12 +70,12 @@ COPY_ROWS = (
     ),
     make_row(
         "copy-partition",
-        "The partition is not what the copy atom moves",
+        "The partition does not match the copy atom",
         ("CopyAtom: Src/Dst partitioning does not match the instruction requirement.",),
         _ATOM_HEADER,
-        reason="The first mode of source and destination has neither the number of values of the atom nor modes that"
-        " could be taken apart: the tensors were not partitioned by this TiledCopy, or their elements have another"
-        " width than the atom was made for.",
+        reason="The first mode of source and destination does not have the atom's number of values, and cannot be"
+        " split further: the tensors were not partitioned by this TiledCopy, or their element width differs from the"
+        " atom's.",
         change="Partition both with the same TiledCopy (partition_S, partition_D, retile_S, retile_D), and make the"
         " atom"
         " for the tensor's element type.",
@@ -139,7 +140,7 @@ COPY_ROWS = (
         "The source of cp.async is not in global memory",
         ("Expected gmem source for cp.async.",),
         _SM80,
-        reason="cp.async copies from global to shared memory, and the source's pointer does not say that it is global.",
+        reason="cp.async copies from global to shared memory, but the source's pointer is not tagged as global.",
         change="Make the source with make_gmem_ptr, or exchange source and destination.",
         wrong=_copy("(half_t*)nullptr, Layout<_8>{}", f"{_SMEM}, Layout<_8>{{}}", _ASYNC),
         right=_copy(f"{_GMEM}, Layout<_8>{{}}", f"{_SMEM}, Layout<_8>{{}}", _ASYNC),
@@ -150,9 +151,9 @@ COPY_ROWS = (
         "The destination of cp.async is not in shared memory",
         ("Expected smem destination for cp.async.",),
         _SM80,
-        reason="cp.async copies from global to shared memory, and the destination is in registers, or its pointer does"
-        " not say that it is shared.",
-        change="Make the destination with make_smem_ptr; to load into registers take UniversalCopy.",
+        reason="cp.async copies from global to shared memory, but the destination is in registers, or its pointer is"
+        " not tagged as shared.",
+        change="Make the destination with make_smem_ptr; to load into registers, use UniversalCopy.",
         wrong=_copy(f"{_GMEM}, Layout<_8>{{}}", "(half_t*)nullptr, Layout<_8>{}", _ASYNC),
         right=_copy(f"{_GMEM}, Layout<_8>{{}}", f"{_SMEM}, Layout<_8>{{}}", _ASYNC),
         links=(_COPY,),
@@ -162,9 +163,10 @@ COPY_ROWS = (
         "Source and destination of a copy have different ranks",
         ("CopyAtom rank-mismatch.",),
         "cute/algorithm/copy.hpp",
-        reason="copy goes through the modes after the first together, and one tensor has more of them: a mode of stages"
-        " or of K blocks is not sliced, or only one side is partitioned.",
-        change="Slice the extra mode (s(_, _, _, stage)), or group modes (group_modes<1, 3>) until both have one rank.",
+        reason="copy iterates over the modes after the first in both tensors, and one tensor has more of them: a"
+        " mode of stages or K blocks is not sliced, or only one side is partitioned.",
+        change="Slice the extra mode (s(_, _, _, stage)), or group modes (group_modes<1, 3>) until both have the same"
+        " rank.",
         wrong="auto s = make_tensor<half_t>(Shape<_8, _4>{});\nauto d = make_tensor<half_t>(Shape<_8, _2, _2>{});\n"
         f"copy({_ATOM}, s, d);",
         right="auto s = make_tensor<half_t>(Shape<_8, _4>{});\nauto d = make_tensor<half_t>(Shape<_8, _4>{});\n"
@@ -173,11 +175,11 @@ COPY_ROWS = (
     ),
     make_row(
         "copy-atom-rank",
-        "A copy atom is called with a whole matrix",
+        "A copy atom is called with a complete matrix",
         ("Expected rank-1 src tensor", "Expected rank-1 dst tensor"),
         _ATOM_HEADER,
         reason="Copy_Atom::call moves the values of one instruction, and the tensor has more modes.",
-        change="Call copy(atom, s, d), which goes through the modes after the first, or slice them.",
+        change="Call copy(atom, s, d), which iterates over the modes after the first, or slice them.",
         wrong="half_t a[16], b[16];\nauto s = make_tensor(&a[0], Layout<Shape<_8, _2>>{});\n"
         f"auto d = make_tensor(&b[0], Layout<Shape<_8, _2>>{{}});\n{_ATOM}.call(s, d);",
         right=_copy_arrays("Layout<Shape<_8, _2>>{}", "Layout<Shape<_8, _2>>{}"),
@@ -185,10 +187,10 @@ COPY_ROWS = (
     ),
     make_row(
         "partition-rank",
-        "A tensor of too small a rank is partitioned",
+        "The rank of a partitioned tensor is too small",
         ("Rank of tensor to be partitioned too small.",),
         _ATOM_HEADER,
-        reason="partition_S and partition_D tile the modes that the TiledCopy has, and the tensor has fewer.",
+        reason="partition_S and partition_D tile the modes of the TiledCopy, but the tensor has fewer modes.",
         change="Partition the tile with both of its modes, before it is sliced or flattened.",
         wrong="auto t = make_tiled_copy(Copy_Atom<UniversalCopy<half_t>, half_t>{}, Layout<Shape<_16, _8>>{});\n"
         "auto s = make_tensor<half_t>(Shape<_128>{});\nauto x = t.get_slice(0).partition_S(s);",
@@ -201,10 +203,10 @@ COPY_ROWS = (
         "CuTe has no traits for this copy operation",
         ("Copy_Traits not implemented for this CopyOperation.",),
         _TRAITS,
-        reason="Copy_Atom is made of a type for which no Copy_Traits are defined: an element type in place of an"
-        " operation, an operation of another architecture whose header is not included, or one of your own.",
-        change="Name an operation (UniversalCopy<T>, SM75_U32x4_LDSM_N, SM90_TMA_LOAD), include its header, or define"
-        " Copy_Traits for yours.",
+        reason="Copy_Atom is made from a type without Copy_Traits: an element type instead of an operation, an"
+        " operation whose header is not included, or your own operation.",
+        change="Use an operation (UniversalCopy<T>, SM75_U32x4_LDSM_N, SM90_TMA_LOAD), include its header, or define"
+        " Copy_Traits for your operation.",
         wrong="struct Mine {};\nCopy_Atom<Mine, half_t> x;",
         right="Copy_Atom<UniversalCopy<half_t>, half_t> x;",
         links=(_COPY,),
@@ -214,9 +216,8 @@ COPY_ROWS = (
         "The tile of a TMA copy and its shared memory have different sizes",
         ("TMA requires CTA_Tile and SLayout top-level size equivalence.",),
         _TMA,
-        reason="make_tma_copy is given a shared-memory layout and the tile that it is filled with, and they have not"
-        " the"
-        " same number of elements: often the mode of stages is still in the layout.",
+        reason="The shared-memory layout and the tile of make_tma_copy have different numbers of elements. Often the"
+        " layout still contains the mode of stages.",
         change="Pass the layout of one stage, s_layout(_, _, 0), and a tile of the same shape.",
         wrong=_tma("Stride<int, _1>", _SW128, "Shape<_128, _64>"),
         right=_tma("Stride<int, _1>", _SW128, "Shape<_64, _64>"),
@@ -227,9 +228,9 @@ COPY_ROWS = (
         "No mode is contiguous in both global and shared memory",
         ("Could not find a common tile-gmem vectorization. Does the Tile select out major GMEM modes?",),
         _TMA,
-        reason="A box of TMA is contiguous along the innermost mode of global memory. The shared-memory layout has"
-        " stride 1 along no mode, or the tile takes one element of the contiguous mode.",
-        change="Let one mode have the constant stride 1 in the shared-memory layout, and let the tile be wide along"
+        reason="A TMA box is contiguous along the innermost mode of global memory. The shared-memory layout has no"
+        " mode with stride 1, or the tile has a single element along the contiguous mode.",
+        change="Use a shared-memory layout with the constant stride 1 along one mode, and a tile that is wide along"
         " it.",
         wrong=_tma("Stride<int, _1>", "Layout<Shape<_64, _64>, Stride<_2, _128>>{}", "Shape<_64, _64>"),
         right=_tma("Stride<int, _1>", "Layout<Shape<_64, _64>, Stride<_64, _1>>{}", "Shape<_64, _64>"),
@@ -240,7 +241,7 @@ COPY_ROWS = (
         "TMA has no swizzle with this shift",
         ("Expected S = 3 when M == 4. Unsupported layout swizzle.",),
         _TMA_SWIZZLE,
-        reason="In bytes the swizzles of TMA are Swizzle<B, 4, 3> with B = 0 to 3, and the layout has another shift.",
+        reason="TMA's swizzles in bytes are Swizzle<B, 4, 3> with B = 0 to 3, but the layout has a different shift.",
         change="Use a GMMA atom, or Swizzle<3, 3, 3> for 16-bit, <3, 2, 3> for 32-bit and <3, 4, 3> for 8-bit"
         " elements.",
         wrong="auto x = detail::get_tma_swizzle_base(Swizzle<3, 4, 4>{});",
@@ -249,11 +250,11 @@ COPY_ROWS = (
     ),
     make_row(
         "tma-swizzle-bits",
-        "TMA has no swizzle of so many bits",
+        "TMA has no swizzle with this number of bits",
         ("Expected B = 0,1,2, or 3 when M == 4. Unsupported layout swizzle.",),
         _TMA_SWIZZLE,
         reason="TMA swizzles within 128 bytes at most: B is 3 for 128B, 2 for 64B, 1 for 32B and 0 for none.",
-        change="Use B of 3 or less.",
+        change="Use B ≤ 3.",
         wrong="auto x = detail::get_tma_swizzle_bits(Swizzle<4, 4, 4>{});",
         right="auto x = detail::get_tma_swizzle_bits(Swizzle<3, 4, 3>{});",
         links=(_SWIZZLE,),

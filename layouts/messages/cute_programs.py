@@ -9,7 +9,7 @@ from lanescope.messages.row import CUTE, MessageRow
 RELEASE = "CUTLASS 4.2.0"
 TENSOR = "cute/tensor.hpp"
 MMA = "cute/atom/mma_atom.hpp"
-_HEADERS = (  # a word of the statements → the header that has it
+_HEADERS = (  # a word in the statements → its header
     (r"\bgemm\(", "cute/algorithm/gemm.hpp"),
     (r"SM90_TMA|make_tma|get_tma", "cute/atom/copy_traits_sm90_tma.hpp"),
     (r"SM90_64|GMMA|SM80_16|SM100_|MMA_|TiledMMA|warpgroup_", MMA),
@@ -18,7 +18,7 @@ _HEADERS = (  # a word of the statements → the header that has it
 
 
 def render_program(statements: str) -> str:
-    """Render a file whose function has the statements, one line each."""
+    """Return a file with a function that contains the statements, one per line."""
     headers = [TENSOR, *(header for word, header in _HEADERS if re.search(word, statements))]
     lines = [f"  {line.strip()}" for line in statements.strip().splitlines()]
     includes = [f"#include <{header}>" for header in headers]

@@ -1,4 +1,4 @@
-"""A call of cuTensorMapEncodeTiled or cuTensorMapEncodeIm2col: its arguments, this project's check, its C++ code."""
+"""Calls of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col: arguments, the check, C++ code."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _ENUM = "CU_TENSOR_MAP_"
 class MapCall:
     """The arguments.
 
-    offset: of the address, from one that cudaMalloc returned; strides in bytes, without the innermost; all innermost
-    first. With `lower` and `upper`, corners along W, H and D, it is cuTensorMapEncodeIm2col.
+    offset: of the address from a pointer returned by cudaMalloc; strides in bytes, without the innermost; all innermost
+    first. With `lower` and `upper` (corners along W, H and D) the function is cuTensorMapEncodeIm2col.
     """
 
     type: str = "BFLOAT16"
@@ -57,7 +57,7 @@ class MapCall:
 
 
 def find_refusal(call: MapCall) -> LayoutError | None:
-    """Return the first rule that a call breaks; None if it is legal."""
+    """Return the first rule that a call violates; None if it is legal."""
     arguments: dict[str, Any] = {
         "address": BASE + call.offset,
         "type": call.type,

@@ -59,10 +59,10 @@ RULES = (
     _rule(
         "address",
         "tma_address",
-        "The address is no multiple of 16",
-        reason="globalAddress must be a multiple of 16 bytes. A slice that begins in the middle of a row, x[:, 1:], or"
-        " an offset counted in elements breaks it. Nothing else is asked of the address here: the driver of an H100"
-        " takes a null pointer.",
+        "The address is not a multiple of 16",
+        reason="globalAddress must be a multiple of 16 bytes. A slice that begins in the middle of a row, x[:, 1:],"
+        " or an offset in elements violates this. There is no other rule for the address: the driver of an H100"
+        " accepts a null pointer.",
         change="Begin at a multiple of 16 bytes and pass the offset as a coordinate of the load.",
         wrong=replace(_PLAIN, offset=8),
         right=replace(_PLAIN, offset=16),
@@ -70,7 +70,7 @@ RULES = (
     _rule(
         "address-32",
         "tma_address",
-        "The address is no multiple of 32 with interleave 32B",
+        "The address is not a multiple of 32 with interleave 32B",
         reason="With CU_TENSOR_MAP_INTERLEAVE_32B, and for the packed types 16U4_ALIGN16B and 16U6_ALIGN16B,"
         " globalAddress must be a multiple of 32 bytes.",
         change="Align the tensor to 32 bytes.",
@@ -80,9 +80,9 @@ RULES = (
     _rule(
         "stride",
         "tma_stride",
-        "A stride is no multiple of 16 bytes",
-        reason="Each of globalStrides is in bytes and must be a multiple of 16. A row of 60 elements of 16 bits has 120"
-        " bytes; strides in elements in place of bytes break it, too.",
+        "A stride is not a multiple of 16 bytes",
+        reason="Each of globalStrides is in bytes and must be a multiple of 16. A row of 60 elements of 16 bits has"
+        " 120 bytes; strides in elements instead of bytes also violate this.",
         change="Pad the rows to a multiple of 16 bytes, and multiply strides by the element size.",
         wrong=replace(_PLAIN, dims=(60, 64), strides=(120,)),
         right=replace(_PLAIN, dims=(60, 64), strides=(128,)),
@@ -90,7 +90,7 @@ RULES = (
     _rule(
         "stride-32",
         "tma_stride",
-        "A stride is no multiple of 32 bytes with interleave 32B",
+        "A stride is not a multiple of 32 bytes with interleave 32B",
         reason="With CU_TENSOR_MAP_INTERLEAVE_32B, and for the packed types of 16 bytes, each of globalStrides must be"
         " a"
         " multiple of 32.",
@@ -103,8 +103,8 @@ RULES = (
         "tma_stride",
         "A stride of 2^40 bytes or more",
         reason="Each of globalStrides must be below 2^40 bytes. A negative stride becomes such a number.",
-        change="Check the sign and the type of what the stride is computed from; a tensor that is turned around needs"
-        " another address, not a negative stride.",
+        change="Check the sign and the type of the values from which the stride is computed; a reversed tensor"
+        " cannot have a negative stride.",
         wrong=replace(_PLAIN, strides=(1 << 40,)),
         right=replace(_PLAIN, strides=((1 << 40) - 16,)),
     ),
@@ -122,7 +122,7 @@ RULES = (
         "tma_rank",
         "More than five dimensions",
         reason=f"A tensor map has 1 to {tma.MOST_RANK} dimensions.",
-        change="Join dimensions whose strides follow one another, or take a map for each part.",
+        change="Merge dimensions that are contiguous, or use a map for each part.",
         wrong=replace(_PLAIN, dims=(64, 2, 2, 2, 2, 2), strides=(128, 256, 512, 1024, 2048), box=(64, 1, 1, 1, 1, 1)),
         right=replace(_PLAIN, dims=(64, 2, 2, 2, 2), strides=(128, 256, 512, 1024), box=(64, 1, 1, 1, 1)),
     ),
@@ -131,8 +131,8 @@ RULES = (
         "tma_rank",
         "An interleaved tensor of fewer than three dimensions",
         reason="With CU_TENSOR_MAP_INTERLEAVE_16B or _32B the tensor has slices of channels, NC/8HWC8 or NC/16HWC16,"
-        " and the rank must be 3 to 5. CUDA's documentation asks for the swizzle 32B with INTERLEAVE_32B; the driver of"
-        " an H100 (580.159.04) takes any swizzle, and what such a box holds is not documented.",
+        " and the rank must be 3 to 5. CUDA's documentation requires the swizzle 32B with INTERLEAVE_32B; the driver"
+        " of an H100 (580.159.04) accepts any swizzle, but the contents of such a box are not documented.",
         change="Use CU_TENSOR_MAP_INTERLEAVE_NONE for matrices.",
         wrong=replace(_PLAIN, dims=(8, 64), strides=(16,), box=(8, 64), interleave="16B"),
         right=replace(_PLAIN, dims=(8, 64), strides=(16,), box=(8, 64)),
@@ -150,9 +150,9 @@ RULES = (
     _rule(
         "inner-box",
         "tma_inner_box",
-        "The inner box is no multiple of 16 bytes",
+        "The inner box is not a multiple of 16 bytes",
         reason="boxDim[0] times the element size must be a multiple of 16 bytes. The documentation has this rule for"
-        " CU_TENSOR_MAP_INTERLEAVE_NONE; the driver of an H100 has it for every interleave.",
+        " CU_TENSOR_MAP_INTERLEAVE_NONE; the driver of an H100 applies it to every interleave.",
         change="Widen the inner box, and let out-of-bounds elements be filled with zeros.",
         wrong=replace(_PLAIN, box=(4, 64)),
         right=replace(_PLAIN, box=(8, 64)),
@@ -161,10 +161,9 @@ RULES = (
         "swizzle-width",
         "tma_inner_over_swizzle",
         "The inner box is wider than the swizzle",
-        reason="With a swizzle the inner box has at most as many bytes as the swizzle is wide: 32, 64 or 128. A tile of"
+        reason="With a swizzle, the inner box may be at most as wide as the swizzle: 32, 64 or 128 bytes. A tile of"
         " 128 elements of 16 bits is 256 bytes wide.",
-        change="Load the tile as several boxes, each as wide as the swizzle, one panel behind the other in shared"
-        " memory.",
+        change="Load the tile as several boxes, each as wide as the swizzle, as consecutive panels in shared memory.",
         wrong=replace(_PLAIN, dims=(128, 64), strides=(256,), box=(128, 64), swizzle="128B"),
         right=replace(_PLAIN, dims=(128, 64), strides=(256,), box=(64, 64), swizzle="128B"),
     ),
@@ -172,8 +171,8 @@ RULES = (
         "box-bytes",
         "tma_box_bytes",
         "The box is larger than shared memory",
-        reason=f"The whole box has at most {tma.MOST_BOX_BYTES:,} bytes, the shared memory of an SM. The"
-        " driver's documentation does not have this rule; the drivers of an H100 and an H200 refuse such boxes.",
+        reason=f"A box has at most {tma.MOST_BOX_BYTES:,} bytes, the shared memory of an SM. The driver's"
+        " documentation does not contain this rule; the drivers of an H100 and an H200 reject larger boxes.",
         change="Load a smaller box.",
         wrong=replace(_VOLUME, dims=(64, 256, 16), strides=(128, 32768), box=(64, 256, 8)),
         right=replace(_VOLUME, dims=(64, 256, 16), strides=(128, 32768), box=(64, 256, 7)),
@@ -182,7 +181,7 @@ RULES = (
         "element-stride",
         "tma_element_stride",
         "An element stride of 0, or of more than 8",
-        reason=f"Each of elementStrides must be 1 to {tma.MOST_STEP}. An array that was not filled has zeros.",
+        reason=f"Each of elementStrides must be 1 to {tma.MOST_STEP}. An uninitialized array may contain zeros.",
         change="Pass 1 for each dimension.",
         wrong=replace(_PLAIN, steps=(1, 0)),
         right=replace(_PLAIN, steps=(1, 1)),
@@ -200,7 +199,7 @@ RULES = (
     _rule(
         "packed-dim",
         "tma_dim",
-        "A packed tensor whose rows have no whole groups",
+        "A packed tensor whose rows are not complete groups",
         reason="globalDim[0] of 16U4_ALIGN16B and 16U6_ALIGN16B must be a multiple of 128, of 16U4_ALIGN8B of 2.",
         change="Pad the rows.",
         wrong=replace(_PACKED, dims=(192, 64), strides=(96,)),
@@ -210,7 +209,7 @@ RULES = (
         "packed-box",
         "tma_box",
         "A packed box that is not 128 elements wide",
-        reason="boxDim[0] of 16U4_ALIGN16B and 16U6_ALIGN16B must be 128: with the gaps that are filled in, 128 bytes.",
+        reason="boxDim[0] of 16U4_ALIGN16B and 16U6_ALIGN16B must be 128: with padding, 128 bytes.",
         change="Load boxes 128 elements wide.",
         wrong=replace(_PACKED, box=(64, 64)),
         right=_PACKED,
@@ -218,8 +217,8 @@ RULES = (
     _rule(
         "packed-swizzle",
         "tma_swizzle",
-        "A swizzle that a packed type does not have",
-        reason="16U4_ALIGN16B takes no swizzle, 128B and 128B_ATOM_32B; 16U6_ALIGN16B 128B_ATOM_64B, too.",
+        "A swizzle that a packed type does not allow",
+        reason="16U4_ALIGN16B allows no swizzle, 128B and 128B_ATOM_32B; 16U6_ALIGN16B also 128B_ATOM_64B.",
         change="Use CU_TENSOR_MAP_SWIZZLE_128B.",
         wrong=replace(_PACKED, swizzle="64B"),
         right=replace(_PACKED, swizzle="128B"),
@@ -228,7 +227,7 @@ RULES = (
         "packed-interleave",
         "tma_interleave",
         "16U6_ALIGN16B with an interleave",
-        reason="16U6_ALIGN16B has no interleaved layout.",
+        reason="16U6_ALIGN16B does not allow interleaved layouts.",
         change="Use CU_TENSOR_MAP_INTERLEAVE_NONE.",
         wrong=replace(_SIX_BITS, interleave="16B"),
         right=_SIX_BITS,
@@ -238,7 +237,7 @@ RULES = (
         "tma_rank",
         "An im2col tensor of fewer than three dimensions",
         reason="In im2col mode the tensor has 3 to 5 dimensions: C, W and N; C, W, H and N; C, W, H, D and N.",
-        change="Give the batch a dimension of its own, or use cuTensorMapEncodeTiled.",
+        change="Use a separate dimension for the batch, or cuTensorMapEncodeTiled.",
         wrong=replace(_PIXELS, dims=(64, 16), strides=(128,), lower=(), upper=()),
         right=_PIXELS,
     ),
@@ -319,9 +318,9 @@ _NUMBER = re.compile(r"0x[0-9a-f]+|-?\d[\d,]*")
 
 
 def _generalise(sentence: str) -> re.Pattern[str]:
-    """Compile a sentence of lanescope's checks into a pattern with any numbers before its limit."""
-    given, must, limit = sentence.partition(" must be ")
-    parts = [re.escape(part) for part in _NUMBER.split(given)]
+    """Return a pattern that matches a sentence of lanescope's checks with any numbers before its limit."""
+    subject, must, limit = sentence.partition(" must be ")
+    parts = [re.escape(part) for part in _NUMBER.split(subject)]
     return re.compile(f"(?:{_NUMBER.pattern})".join(parts) + re.escape(must + limit))
 
 
@@ -332,7 +331,7 @@ def _compile_sentences() -> tuple[tuple[MessageRow, re.Pattern[str]], ...]:
 
 
 def find_rules(sentences: Iterable[str]) -> tuple[MessageRow, ...]:
-    """Return the rules that sentences of lanescope's checks report.
+    """Return the rules reported by sentences of lanescope's checks.
 
     >>> [row.slug for row in find_rules(["boxDim[1] is 512; it must be 1 to 256."])]
     ['tensor-map-box']

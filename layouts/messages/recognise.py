@@ -12,14 +12,14 @@ from lanescope.reader.assembler import recognise_ptxas_message
 
 LONGEST = 1 << 16  # characters that are searched
 NEAREST = 3
-MOST_WORDS = 8  # blanks of a question about a number
-LEAST_FRAGMENT, LEAST_WORDS = 16, 3  # characters and words of a part of a message by which it is found
+MOST_WORDS = 8  # most blanks in a query for a number
+LEAST_FRAGMENT, LEAST_WORDS = 16, 3  # minimum characters and words of a fragment that finds a message
 _ASSERTION = re.compile(r"static[ _]assert(?:ion)? failed", re.I)
 _QUOTES = str.maketrans({"‘": "'", "’": "'", "`": "'", "“": '"', "”": '"', "\u00a0": " "})
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 _CODE = re.compile(r"\(?\b(C7[0-9]{3})\b\)?")
 _WORD = re.compile(r"[A-Za-z_]\w{2,}")
-# a text that a tool printed, and no program or question
+# output of a tool, not a program or a question
 _PRINTED = re.compile(
     rf"\b(?:error|fatal|warning|info)\b\s*(?:#[\w-]+)?\s*:|{_ASSERTION.pattern}|\bptxas\b"
     r"|Potential Performance Loss"
@@ -28,7 +28,7 @@ _PRINTED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FoundMessage:
-    """A message in a text. values: what the tool printed for the row's {names}; code: its number."""
+    """A message in a text. values: the printed values of the row's {names}; code: the message's number."""
 
     row: MessageRow
     values: tuple[tuple[str, str], ...]
@@ -40,7 +40,7 @@ class FoundMessage:
 class MessageReading:
     """The messages of a text in order, one per row.
 
-    nearest: the most similar rows if none matches; numbers: rows of a number without text.
+    nearest: the most similar rows if none matches; numbers: rows with the number, if the text is only a number.
     """
 
     found: tuple[FoundMessage, ...] = ()
@@ -54,10 +54,10 @@ def clean_message(text: str) -> str:
 
 
 def recognise_messages(text: str) -> MessageReading:
-    """Return the messages that a tool printed in a text.
+    """Return the messages of tools in a text.
 
-    Assertions of CuTe are short and use common words: they count after "static assertion failed", or if they are the
-    whole text. A part of a message counts if no other message contains it.
+    CuTe's assertions are short and use common words, so they are accepted only after "static assertion failed", or as
+    the complete text. A fragment of a message is accepted if no other message contains it.
     """
     cleaned = clean_message(text)
     if not cleaned:
@@ -80,7 +80,7 @@ def recognise_messages(text: str) -> MessageReading:
 
 
 def _find_fragment(cleaned: str) -> MessageRow | None:
-    """Return the only row that contains a text; None for a short text, and for one in several rows."""
+    """Return the only row that contains a text; None if the text is short or in several rows."""
     part = cleaned.strip("\"'.: ").lower()
     if len(part) < LEAST_FRAGMENT or part.count(" ") < LEAST_WORDS - 1:
         return None
@@ -89,19 +89,19 @@ def _find_fragment(cleaned: str) -> MessageRow | None:
 
 
 def list_numbered(code: str) -> tuple[MessageRow, ...]:
-    """Return the rows that have a number of ptxas in any release."""
+    """Return the rows with a message number of any ptxas release."""
     return tuple(row for row in ROWS if any(number == code for _, number in row.codes))
 
 
 @lru_cache(maxsize=1)
 def _compile_rows() -> tuple[tuple[MessageRow, str, re.Pattern[str]], ...]:
-    """Return (row, longest literal part of a text, pattern), longest first; the part is a quick pre-check."""
+    """Return (row, longest literal part, pattern), longest first; the literal part is for a quick pre-check."""
     rows = [(row, max(re.split(r"\{\w+\}", text), key=len), compile_text(text)) for row in ROWS for text in row.texts]
     return tuple(sorted(rows, key=lambda compiled: -len(compiled[1])))
 
 
 def _match_rows(cleaned: str) -> list[tuple[MessageRow, re.Match[str]]]:
-    """Return every row that matches, with the first place of its text that is not part of a longer text."""
+    """Return the rows that match, each with its first place that is not inside a longer match."""
     asserted = [match.end() for match in _ASSERTION.finditer(cleaned)]
     occupied = bytearray(len(cleaned))  # 1 if the text contains a longer literal part
     matches = []
@@ -117,7 +117,7 @@ def _match_rows(cleaned: str) -> list[tuple[MessageRow, re.Match[str]]]:
 
 
 def _is_asserted(cleaned: str, match: re.Match[str], asserted: list[int]) -> bool:
-    """Return whether an assertion's text follows a compiler's words, or is the whole text."""
+    """Return whether an assertion's text follows a compiler's words, or is the complete text."""
     if cleaned.strip("\"'. ") == match[0].strip("\"'. "):
         return True
     return any(end <= match.start() for end in asserted)
@@ -139,7 +139,7 @@ def _drop_contained(
 
 
 def _find_code_before(cleaned: str, start: int) -> str:
-    """Return the number in front of a message of ptxas, "" if it has none."""
+    """Return the number before a ptxas message, "" if there is none."""
     before = re.search(r"\((C7\d{3})\)\s*$", cleaned[max(0, start - 12) : start])
     return before[1] if before else ""
 
@@ -152,7 +152,7 @@ def _index_words() -> tuple[tuple[MessageRow, frozenset[str]], ...]:
 
 
 def _find_nearest(cleaned: str) -> tuple[MessageRow, ...]:
-    """Return the rows that share most words with a text, else those that have its number."""
+    """Return the rows that share the most words with a text, or else those with its number."""
     words = frozenset(_WORD.findall(cleaned.lower()))
     number = _CODE.search(cleaned)
     near: dict[MessageRow, float] = {}

@@ -1,4 +1,4 @@
-"""A message of a tool: its texts, the reason, the change, and the smallest programs with and without it."""
+"""A message of a tool: texts, reason, change, and the smallest programs with and without the error."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ SOURCES = {
     DRIVER: "cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col",
     CUTE: "Static assertions of CuTe",
 }
-RELEASES = ("12.9", "13.5")  # of ptxas, that the tests ask unless a row names one
-LONGEST_VALUE = 4000  # characters of a name that a tool prints: mangled names are long
+RELEASES = ("12.9", "13.5")  # ptxas's default target in the tests
+LONGEST_VALUE = 4000  # most characters of a printed name; mangled names are long
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
@@ -20,10 +20,9 @@ _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 class MessageRow:
     """One message.
 
-    slug: its address; texts: as the tool prints it, {name} for a printed value, newest first; codes: (release, number)
-    of ptxas; place: where it is raised; wrong, right: programs that raise the message and that do not, "" if no program
-    of this project raises it; architecture, options: how ptxas is called; rule: the code of lanescope's own check;
-    links: (words, page).
+    slug: its address; texts: as printed by the tool, newest first, {name} for values; codes: (release, number) of
+    ptxas; place: where it is raised; wrong, right: programs with and without the error, "" if no program of this
+    project raises it; architecture, options: of ptxas; rule: the code of lanescope's check; links: (words, page).
     """
 
     slug: str
@@ -37,11 +36,11 @@ class MessageRow:
     codes: tuple[tuple[str, str], ...] = ()
     place: str = ""
     release: str = ""  # the tool that raised it in this project's tests
-    architecture: str = ""  # that ptxas compiles the wrong program for, if not its .target
+    architecture: str = ""  # target of the wrong program, if not its .target
     options: tuple[str, ...] = ()
-    right_options: tuple[str, ...] | None = None  # of the right program, if others
+    right_options: tuple[str, ...] | None = None  # of the right program, if different
     rule: str = ""
-    matrix_only: bool = False  # said of many instructions; the row is about those of tensor cores
+    matrix_only: bool = False  # raised for many instructions; the row covers matrix instructions
     links: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -56,12 +55,12 @@ class MessageRow:
 
     @property
     def target(self) -> str:
-        """The target that ptxas compiles the wrong program for; "" for another source."""
+        """ptxas's target for the wrong program; "" for other languages."""
         return self.architecture or _find_target(self.wrong)
 
     @property
     def right_target(self) -> str:
-        """The target of the right program of ptxas; "" for another source."""
+        """ptxas's target for the right program; "" for other languages."""
         return _find_target(self.right)
 
     @property
@@ -76,7 +75,7 @@ def _find_target(program: str) -> str:
 
 
 def compile_text(text: str) -> re.Pattern[str]:
-    """Compile the pattern of a text, with a group per placeholder, for texts with single spaces.
+    """Return the pattern of a text, with a group per placeholder, for input with single spaces.
 
     >>> compile_text("Insufficient registers ({n})").search("fatal: Insufficient registers (64) to compile")["n"]
     '64'

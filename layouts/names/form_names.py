@@ -1,4 +1,4 @@
-"""Short names of instructions: opcode and shape, types as an assignment, and the words that distinguish the rest."""
+"""Short names of instructions: opcode and shape, types as an assignment, and distinguishing words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lanescope.ptx.syntax import SILENT
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormName:
-    """A unique name: opcode and shape, types, and the words that distinguish forms with both alike."""
+    """A unique name: opcode and shape, types, and words that distinguish forms with the same shape and types."""
 
     name: str
     types: str
@@ -40,7 +40,7 @@ def name_form(instruction: Instruction) -> FormName:
 
 
 def format_short_name(instruction: Instruction) -> str:
-    """Return opcode and shape as people say them; a short name, not PTX.
+    """Return opcode and shape as a short name (not PTX).
 
     >>> (format_short_name(catalog.find("wgmma.mma_async.m64n8k16.f32.f16.f16")),
     ... format_short_name(catalog.find("ldmatrix.m8n8.x4.trans.b16")))
@@ -55,13 +55,13 @@ def format_short_name(instruction: Instruction) -> str:
 
 
 def find_issued_kind(instruction: Instruction) -> str:
-    """Find the kind of a product whose types its text leaves open."""
+    """Return the kind of a tensor-memory product without its instruction descriptor; None for other instructions."""
     assert instruction.family.issue is not None
     return f"kind::{instruction.family.issue.kind}"
 
 
 def format_assignment(instruction: Instruction) -> str:
-    """Return the types as an assignment (f32 += f16 × f16), or the element types if nothing is multiplied; "" if open.
+    """Return the types as an assignment (f32 += f16 × f16), or the element types of a move; "" if unknown.
 
     >>> format_assignment(catalog.find("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f16"))
     'f32 = f16 × f16 + f16'
@@ -79,7 +79,7 @@ def format_assignment(instruction: Instruction) -> str:
 
 @lru_cache(maxsize=1)
 def _index_apart() -> dict[str, str]:
-    """Return, for every form, the words that another form of the same short name and types lacks."""
+    """Map every form to its words that other forms with the same short name and types lack."""
     alike: dict[tuple[str, str], list[Instruction]] = {}
     for i in catalog.instructions():
         alike.setdefault((format_short_name(i), format_assignment(i)), []).append(i)
@@ -93,7 +93,7 @@ def _index_apart() -> dict[str, str]:
 
 
 def list_spelling_words(i: Instruction) -> list[str]:
-    """Return the words of a text besides its shape: opcode, both layouts as one word, modifiers and types."""
+    """Return the words of a PTX text except its shape: opcode, layouts as one word, modifiers and types."""
     syntax = i.syntax
     words = [*re.split(r"\.|::", syntax.opcode), ".".join(syntax.layouts), *syntax.modifiers, *syntax.types]
     return [word for word in words if word and word not in SILENT and word not in catalog.SPACES]

@@ -1,5 +1,4 @@
-"""The instructions that a name means: a full name means one, a shorter one every form with its words, the plain one
-first.
+"""Find the forms of a name: a full name means one form, a shorter name every form with its words, the plain form first.
 
 No word is ignored silently.
 """
@@ -17,41 +16,39 @@ from lanescope.ptx import catalog, syntax
 from lanescope.ptx.dtypes import DTYPES
 from lanescope.ptx.instruction import Instruction
 
-LONGEST = 400  # characters of a text that may be a name
+LONGEST = 400  # characters of the longest name
 MOST_WORDS = 16
 _WORD = re.compile(r"[0-9a-z_]+(?:::[0-9a-z_]+)*")
 _TOKEN = re.compile(rf"{_WORD.pattern}|\+=|[=+×*]")
-_SIGNS = ("+=", "=", "+", "×")  # of a name, which people leave out
+_SIGNS = ("+=", "=", "+", "×")  # words often omitted from a name
 _ASSIGNED = re.compile(r"(\w+)\s*\+=\s*(\w+)\s*[×x*]\s*(\w+)|(\w+)\s*=\s*(\w+)\s*[×x*]\s*(\w+)\s*\+\s*(\w+)")
-_TYPE_ORDER = ("f16", "bf16", "tf32", "f64", "e4m3", "s8")  # of products: which one a shorter name means first
+_TYPE_ORDER = ("f16", "bf16", "tf32", "f64", "e4m3", "s8")  # preference among products for a shorter name
 
 
 @dataclass(frozen=True, slots=True)
 class FormMatches:
-    """What the words of a text find.
+    """The forms that match the words of a text.
 
-    words: those that count, as given; ignored: those that no form has; forms: every one that has all the words, the
-    plain one first; exact: whether the text is the one form's whole name; whole: whether every word was spelled in
-    full; without: per word how many forms have all the others.
+    words: words that some form has, as typed; ignored: words that no form has; forms: the forms with all the words, the
+    plain one first; exact: whether the text is the full name of the only form; spelled_out: whether no word is
+    abbreviated; without: for each word the number of forms with all the others.
     """
 
     words: tuple[str, ...]
     ignored: tuple[str, ...]
     forms: tuple[Instruction, ...]
     exact: bool = False
-    whole: bool = True
+    spelled_out: bool = True
     without: tuple[tuple[str, int], ...] = ()
 
     @property
     def named(self) -> bool:
-        """Return whether the words alone say that an instruction is meant: an opcode or a shape, even a wrong one,
-        is among them.
-        """
+        """Whether the words include an opcode or a shape, even an illegal one, so that an instruction is meant."""
         return any(is_opcode(word) or search.split_shape(word) for word in (*self.words, *self.ignored))
 
 
 def find_forms(text: str) -> FormMatches:
-    """Find the forms that a text names by its words, in any order; a dot and a blank separate alike.
+    """Return the forms that a text names by its words, in any order, separated by dots or blanks.
 
     >>> [form.ptx for form in find_forms("wgmma 64x256x16 bf16").forms]
     ['wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16']
@@ -72,22 +69,22 @@ def find_forms(text: str) -> FormMatches:
         content = [word for word in content if word not in vocabulary.ARTICLES]
     fits = _intersect(content) & assigned
     if fits and content:
-        whole = all(_is_whole(word) for word in content)
-        return FormMatches(tuple(content), ignored, _sort_forms(fits, content, _WORD.findall(text)), whole=whole)
+        spelled_out = all(_is_spelled_out(word) for word in content)
+        return FormMatches(
+            tuple(content), ignored, _sort_forms(fits, content, _WORD.findall(text)), spelled_out=spelled_out
+        )
     return _explain_none(content, ignored, assigned)
 
 
 def _join_sizes(text: str) -> str:
-    """Join the sizes of a shape that a text writes apart: n=256, 16 8 16, 64 x 128 x 16."""
+    """Join the separate sizes of a shape: n=256, 16 8 16, 64 x 128 x 16."""
     text = re.sub(r"\b([mnk])\s*=\s*(\d+)\b", r"\1\2", text)
     text = re.sub(r"(?<![\w.])(\d{1,3})\s*[x×*]\s*(\d{1,3})\s*[x×*]\s*(\d{1,3})(?![\w.])", r"\1x\2x\3", text)
     return re.sub(r"(?<![\w.])(\d{1,3})(?:,\s*|\s+)(\d{1,3})(?:,\s*|\s+)(\d{1,3})(?![\w.])", r"m\1n\2k\3", text)
 
 
 def split_words(text: str) -> list[str]:
-    """Split a text into its words, each once; a word of PTX with :: stays one, a name with _ that nothing has falls
-    apart.
-    """
+    """Split a text into its words, without repeats; PTX words with :: are kept, unknown names are split at _."""
     words: list[str] = []
     for word in _WORD.findall(text.replace("×", "x").lower() if re.search(r"\d\s?×\s?\d", text) else text.lower()):
         parts = [word]
@@ -99,12 +96,12 @@ def split_words(text: str) -> list[str]:
 
 
 def is_opcode(word: str) -> bool:
-    """Return whether a word begins an opcode: mma, wgmma, ldmatrix."""
+    """Return whether a word is the beginning of an opcode: mma, wgmma, ldmatrix."""
     return any(opcode.partition(".")[0] == word for opcode in catalog.OPCODES)
 
 
 def _explain_none(content: list[str], ignored: tuple[str, ...], assigned: int) -> FormMatches:
-    """Return which words exclude all forms, and how many forms have all the others."""
+    """Return the words that exclude all forms, each with the number of forms that have all the others."""
     left = {word: _intersect([other for other in content if other != word]) & assigned for word in content}
     if len(content) < 2:
         return FormMatches(tuple(content), ignored, ())
@@ -114,11 +111,12 @@ def _explain_none(content: list[str], ignored: tuple[str, ...], assigned: int) -
 
 @lru_cache(maxsize=1)
 def _index_names() -> dict[tuple[str, ...], Instruction]:
-    """Map the tokens of every name that the pages print in full, h1 and tab, to its form; of a product in tensor
-    memory also with the types of the usual instruction descriptor. A name without types is one only where no form with
-    other types has its words.
+    """Map the tokens of every full name on the pages (h1 and tab) to its form.
+
+    Products in tensor memory are also listed with the types of the usual instruction descriptor. A name without types
+    is listed only if no form with other types has its words.
     """
-    from lanescope.blackwell import bound  # brings NumPy, for which `lanescope show` does not wait
+    from lanescope.blackwell import bound  # imports NumPy, which `lanescope show` does not need
 
     alike: defaultdict[tuple[str, str], int] = defaultdict(int)
     typed: defaultdict[tuple[object, ...], int] = defaultdict(int)
@@ -139,41 +137,41 @@ def _index_names() -> dict[tuple[str, ...], Instruction]:
             for tokens in map(_tokenize, texts):
                 for key in (tokens, tuple(token for token in tokens if token not in _SIGNS)):
                     names[key] = form if names.get(key, form) is form else None
-    whole = {_tokenize(name_form(form).text): form for form in catalog.instructions()}
-    return {tokens: form for tokens, form in {**names, **whole}.items() if form is not None}
+    full_names = {_tokenize(name_form(form).text): form for form in catalog.instructions()}
+    return {tokens: form for tokens, form in {**names, **full_names}.items() if form is not None}
 
 
 @lru_cache(maxsize=1)
 def _index_lines() -> dict[tuple[str, ...], Instruction]:
-    """Map the parts of every form's PTX to the form, in their order and without those that each form has."""
+    """Map the ordered parts of every form's PTX, without the parts common to all forms, to the form."""
     return {_list_parts(form.ptx): form for form in reversed(catalog.instructions())}
 
 
 def _list_parts(text: str) -> tuple[str, ...]:
-    """List the parts of a PTX text, whether dots or blanks stand between them."""
+    """Return the parts of a PTX text, separated by dots or blanks."""
     return tuple(word for word in _WORD.findall(text.lower()) if word not in syntax.SILENT)
 
 
 def _tokenize(text: str) -> tuple[str, ...]:
-    """Return the words and signs of a name in order."""
+    """Return the words and signs of a name, in order."""
     return tuple("×" if token in ("x", "*") else token for token in _TOKEN.findall(text.lower()))
 
 
 @lru_cache(maxsize=4096)
 def _match_word(word: str) -> int:
-    """Return the forms that have a word, as bits in the catalogue's order."""
+    """Return the forms with a word, as bits in the catalogue's order."""
     return reduce(int.__or__, map(_match_spelling, vocabulary.SYNONYMS.get(word, (word,))), 0)
 
 
 def _match_spelling(word: str) -> int:
-    """Match as search.has_word does, in an index."""
-    words, whole = _index_keys()
+    """Return the forms with a word's spelling, as bits; an index for search.has_word."""
+    words, exact_keys = _index_keys()
     if sizes := search.split_shape(word):
-        return reduce(int.__and__, (whole.get(f"shape={size}", 0) for size in sizes))
+        return reduce(int.__and__, (exact_keys.get(f"shape={size}", 0) for size in sizes))
     if word.startswith("sm_"):
-        return whole.get(f"target={word}", 0)
+        return exact_keys.get(f"target={word}", 0)
     if word in search.list_known_words():
-        return words.get(word, 0) | whole.get(f"type={word}", 0)
+        return words.get(word, 0) | exact_keys.get(f"type={word}", 0)
     if len(word) < 2 or word.isdecimal():
         return 0
     return reduce(int.__or__, (bits for key, bits in words.items() if key.startswith(word)), 0)
@@ -181,26 +179,27 @@ def _match_spelling(word: str) -> int:
 
 @lru_cache(maxsize=1)
 def _index_keys() -> tuple[dict[str, int], dict[str, int]]:
-    """Return the forms that have each word, and each whole key, as bits in the catalogue's order."""
+    """Return (word → forms, exact key → forms), as bits in the catalogue's order."""
     words: dict[str, int] = {}
-    whole: dict[str, int] = {}
+    exact_keys: dict[str, int] = {}
     keys = search.index_instructions()
     for n, form in enumerate(catalog.instructions()):
-        for index, names in ((words, keys[form.ptx].words), (whole, keys[form.ptx].whole)):
+        for index, names in ((words, keys[form.ptx].words), (exact_keys, keys[form.ptx].exact_keys)):
             for name in names:
                 index[name] = index.get(name, 0) | 1 << n
-    return words, whole
+    return words, exact_keys
 
 
 def _intersect(words: list[str]) -> int:
     return reduce(int.__and__, map(_match_word, words), (1 << len(catalog.instructions())) - 1)
 
 
-def _is_whole(word: str) -> bool:
-    """Return whether a word is spelled in full, not the beginning of one."""
+def _is_spelled_out(word: str) -> bool:
+    """Return whether a word is complete, not the beginning of another word."""
     spellings = vocabulary.SYNONYMS.get(word, (word,))
     return any(
-        one in search.list_known_words() or bool(search.split_shape(one)) or one.startswith("sm_") for one in spellings
+        spelling in search.list_known_words() or bool(search.split_shape(spelling)) or spelling.startswith("sm_")
+        for spelling in spellings
     )
 
 
@@ -209,7 +208,7 @@ def _list_sizes(form: Instruction) -> set[str]:
 
 
 def _match_assignment(text: str) -> int:
-    """Return the forms with the product of a text, f32 += bf16 × bf16; all where it says none."""
+    """Return the forms with a text's assignment (f32 += bf16 × bf16), as bits; all forms without an assignment."""
     everything = _intersect([])
     match = _ASSIGNED.search(text)
     if not match:
@@ -226,8 +225,8 @@ def _match_assignment(text: str) -> int:
 
 
 def list_types(name: str) -> tuple[str, ...]:
-    """List the element types of PTX that a word may mean."""
-    return tuple(one for one in vocabulary.SYNONYMS.get(name, (name,)) if one in DTYPES)
+    """Return the element types of PTX that a word may mean."""
+    return tuple(dtype for dtype in vocabulary.SYNONYMS.get(name, (name,)) if dtype in DTYPES)
 
 
 def _has_types(form: Instruction, expected: dict[str, str]) -> bool:
@@ -236,25 +235,27 @@ def _has_types(form: Instruction, expected: dict[str, str]) -> bool:
     return all(actual[operand] in list_types(name) for operand, name in expected.items())
 
 
-def _sort_forms(bits: int, words: list[str], said: list[str]) -> tuple[Instruction, ...]:
-    """Sort forms: the plain one first. said: the words of the text in order, as often as it has them."""
+def _sort_forms(bits: int, words: list[str], spelled_words: list[str]) -> tuple[Instruction, ...]:
+    """Return the forms of a bit set, the plain one first. spelled_words: the text's words in order, with repeats."""
     forms = [form for n, form in enumerate(catalog.instructions()) if bits >> n & 1]
-    return tuple(sorted(forms, key=lambda form: _rank_form(form, words, said)))
+    return tuple(sorted(forms, key=lambda form: _rank_form(form, words, spelled_words)))
 
 
-def _is_in_order(given: list[str], order: list[str]) -> bool:
-    """Return whether types are those of D, A, B and C, or the first of these that are given."""
-    return given in (order, [name for name in order if name in given][: len(given)])
+def _is_in_order(types_in_text: list[str], order: list[str]) -> bool:
+    """Return whether types are those of D, A, B and C in order, possibly with some omitted."""
+    return types_in_text in (order, [name for name in order if name in types_in_text][: len(types_in_text)])
 
 
 def spell_words(words: list[str]) -> set[str]:
-    """Return words as PTX writes them."""
+    """Return words with PTX's spelling."""
     return {spelling for word in words for spelling in vocabulary.SYNONYMS.get(word, (word,))}
 
 
-def _rank_form(form: Instruction, words: list[str], said: list[str]) -> tuple[int, ...]:
-    """Rank how far a form is from the plain one that a shorter name means: the opcode and shape as given, few
-    modifiers, the layouts and types in the order of the text, row.col, an f32 accumulator, equal types.
+def _rank_form(form: Instruction, words: list[str], spelled_words: list[str]) -> tuple[int, ...]:
+    """Return the sort key of a form for a shorter name.
+
+    Preferred are the opcode and shape of the text, few modifiers, layouts and types in the text's order, row.col, an
+    f32 accumulator and equal types.
     """
     parts, types = form.syntax, form.types
     kind = form.family.issue.kind if form.family.issue else ""
@@ -262,8 +263,8 @@ def _rank_form(form: Instruction, words: list[str], said: list[str]) -> tuple[in
     opcode = [word for word in re.split(r"\.|::", parts.opcode) if word not in spellings]
     modifiers = [word for word in parts.modifiers if word not in spellings and word not in catalog.SPACES]
     order = [types.get(name, "") for name in "dabc"]
-    given = [word for word in said if word in DTYPES and word != types.get("s")]
-    layouts = tuple(word for word in said if word in syntax.LAYOUTS)
+    types_in_text = [word for word in spelled_words if word in DTYPES and word != types.get("s")]
+    layouts = tuple(word for word in spelled_words if word in syntax.LAYOUTS)
     other_scale = types.get("s") == "ue8m0" or "scale_vec::2X" in form.ptx
     return (
         len(opcode),
@@ -275,7 +276,7 @@ def _rank_form(form: Instruction, words: list[str], said: list[str]) -> tuple[in
         len(modifiers),
         parts.layouts[: len(layouts)] != layouts,
         parts.layouts not in ((), ("row", "col"), ("row",)),
-        not _is_in_order(given, order),
+        not _is_in_order(types_in_text, order),
         types.get("d") != "f32",
         types.get("c", "") not in ("", types.get("d", "")),
         types.get("a") != types.get("b"),

@@ -1,5 +1,6 @@
-"""The one instruction that a text must mean: PTX, or a name as people type it. Never a guess: a name that fits several
-is refused with their list.
+"""Find the only instruction that a text can mean: PTX, or an informal name.
+
+Nothing is guessed: a name that fits several instructions is an error that lists them.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.refusals import measure_shape_distance
 from lanescope.ptx.short_names import find_instruction
 
-MOST_SHAPES = 4  # that a refusal names
-MOST_NEAREST = 8  # instructions that a refusal lists
+MOST_SHAPES = 4  # nearest instructions in an error
+MOST_NEAREST = 8  # instructions listed in an error
 _CODE = re.compile(r"[{}\[\]<>;%\"'\\@$#&|?!\n]|0x|->|\w\(|\b[A-Za-z_]{2,}\s*=")
-_DIGIT = re.compile(r"\d")  # a word with a digit is a part of a form, not of a sentence
+_DIGIT = re.compile(r"\d")  # a word with a digit belongs to a form, not to prose
 
 
 def parse_instruction(value: object, field: str, opcodes: Sequence[str] = ()) -> Instruction:
-    """Return the instruction that a field of a request names; LayoutError `bad_instruction` names the field.
+    """Return the instruction in a field of a request. LayoutError `bad_instruction` names the field.
 
-    opcodes: those that the field takes, for the error about a text that names no instruction; all if empty.
+    opcodes: those that the field accepts, for the error message; all if empty.
     """
     try:
         return find(inputs.require_text(value, field, catalog.LONGEST))
@@ -43,8 +44,8 @@ def parse_instruction(value: object, field: str, opcodes: Sequence[str] = ()) ->
 def find(text: str) -> Instruction:
     """Return the instruction that a text names: PTX, or a name such as `wgmma.m64n256k16 bf16`.
 
-    A text without blanks is PTX. LayoutError `unknown_instruction` says which part is illegal and lists the nearest
-    legal ones, or lists the instructions that a name fits.
+    A text without blanks is PTX. LayoutError `unknown_instruction` gives the illegal part and the nearest legal
+    instructions, or lists the instructions that a name fits.
 
     >>> find("mma.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1}, ...").ptx
     'mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32'
@@ -61,14 +62,12 @@ def find(text: str) -> Instruction:
 
 
 def _has_stray_words(text: str, named: FormMatches) -> bool:
-    """Return whether a name has words that no form has; behind a whole line of PTX, or with commas, these are its
-    operands.
-    """
+    """Return whether a name has unknown words other than operands, which follow a line of PTX or have commas."""
     return bool(named.forms and named.ignored) and "," not in text and not is_spelled_out(text)
 
 
 def _choose_form(text: str, named: FormMatches) -> Instruction:
-    """Return the form that a name means; LayoutError where none or several do."""
+    """Return the only form of a name. LayoutError if there is none or several."""
     if (only := get_only(named) or _find_plain(named)) is not None:
         return only
     if is_refused(named):
@@ -84,16 +83,18 @@ def _choose_form(text: str, named: FormMatches) -> Instruction:
 def _make_choice_error(text: str, candidates: Sequence[str]) -> LayoutError:
     """Return the error for a text that several instructions fit."""
     listed = tuple(candidates[:MOST_NEAREST])
-    hint = f"Give one of them: {', '.join(listed)}{', …' if len(candidates) > MOST_NEAREST else '.'}"
+    hint = f"Specify one of them: {', '.join(listed)}{', …' if len(candidates) > MOST_NEAREST else '.'}"
     message = f"'{shorten_value(text.strip())}' names {count_forms(len(candidates))}."
     return LayoutError("unknown_instruction", message, hint, "ptx", listed)
 
 
 def _find_plain(named: FormMatches) -> Instruction | None:
-    """Find the form of which all others that fit are variants: the same shape, layouts and types, and all its other
-    words besides their own. A name without `sp` does not mean the sparse one.
+    """Return the form of which all other matches are variants, None without one.
+
+    Variants have the same shape, layouts and types, and additional words. A name without `sp` does not mean a sparse
+    form.
     """
-    if not named.forms or named.ignored or not named.whole:
+    if not named.forms or named.ignored or not named.spelled_out:
         return None
     plain, *others = (form.syntax for form in named.forms)
     parts = {*re.split(r"\.|::", plain.opcode), *plain.modifiers}
@@ -106,7 +107,7 @@ def _find_plain(named: FormMatches) -> Instruction | None:
 
 
 def find_named(text: str) -> FormMatches | None:
-    """Find the forms that a text of words names; None for code, and for a text that spells a line of PTX."""
+    """Return the forms that a text of words names; None for code and for a line of PTX."""
     text = re.sub(r"\s->\s", " ", text)
     if (
         len(text) > forms.LONGEST
@@ -119,14 +120,16 @@ def find_named(text: str) -> FormMatches | None:
 
 
 def find_spelled(text: str) -> Instruction | None:
-    """Find the instruction that a text spells from its first to its last character."""
+    """Return the instruction whose PTX is the complete text; None without one."""
     text = text.strip()
     match = catalog.OPCODE.match(text)
     return find_instruction(text) if match and match.end() == len(text) else None
 
 
 def _keep_ordered(text: str, matches: FormMatches) -> FormMatches:
-    """Keep the forms with the types in the order of a dotted text, where that has three or more and some form has."""
+    """Return the matches with the types in the order of a dotted text, if it has three or more and a form fits; else
+    all.
+    """
     types = list_dotted_types(text)
     in_order = tuple(form for form in matches.forms if _is_within(types, form.syntax.types))
     if len(types) < 3 or not in_order:
@@ -135,12 +138,12 @@ def _keep_ordered(text: str, matches: FormMatches) -> FormMatches:
 
 
 def list_dotted_types(text: str) -> list[str]:
-    """List the types of a dotted text in order; [] for a text with blanks."""
+    """Return the types of a dotted text in order; [] for a text with blanks."""
     return [] if " " in text.strip() else [word for word in re.split(r"[.\s]+", text.lower()) if word in DTYPES]
 
 
 def keeps_order(text: str, matches: FormMatches) -> bool:
-    """Return whether some form has the types in the order of a dotted text, where that has three or more."""
+    """Return whether a form has the types in the order of a dotted text; True for fewer than three types."""
     types = list_dotted_types(text)
     return len(types) < 3 or any(_is_within(types, form.syntax.types) for form in matches.forms)
 
@@ -151,40 +154,41 @@ def _is_within(types: list[str], order: tuple[str, ...]) -> bool:
 
 
 def is_name(matches: FormMatches) -> bool:
-    """Return whether nothing but an instruction can be meant: every word is one of a form, several or a shape."""
+    """Return whether a text can only mean instructions: all words belong to forms, and there are several or a shape."""
     return bool(matches.forms) and not matches.ignored and (len(matches.words) > 1 or has_shape(matches))
 
 
 def has_shape(matches: FormMatches) -> bool:
-    """Return whether a shape, or a part of one, is among the words."""
-    return any(search.split_shape(one) for word in matches.words for one in forms.spell_words([word]))
+    """Return whether the words include a shape or a part of one."""
+    return any(search.split_shape(spelled) for word in matches.words for spelled in forms.spell_words([word]))
 
 
 def is_spelled_out(text: str) -> bool:
-    """Return whether a text is a line of PTX, legal or not, rather than a name."""
+    """Return whether a text is a line of PTX (legal or not) rather than a name."""
     return "aligned" in text.lower()
 
 
 def get_only(matches: FormMatches) -> Instruction | None:
-    """Return the one form that a text names, each word in full; None if several fit, or a word was not used."""
-    certain = matches.exact or (len(matches.forms) == 1 and matches.whole and not matches.ignored)
+    """Return the only form of a text without abbreviated or ignored words; None otherwise."""
+    certain = matches.exact or (len(matches.forms) == 1 and matches.spelled_out and not matches.ignored)
     return matches.forms[0] if certain else None
 
 
 def is_refused(matches: FormMatches) -> bool:
-    """Return whether a text names an instruction that does not exist: two of its words or more stand in no form, or one
-    that looks like a part of a name stands in none.
+    """Return whether a text names an instruction that does not exist.
+
+    This is assumed if no form has two or more of its words, or one word that looks like part of a name.
     """
     return matches.named and bool((list_missing(matches) and matches.forms) or matches.without)
 
 
 def list_missing(matches: FormMatches) -> list[str]:
-    """List the words that look like a part of a name and stand in no form."""
+    """Return the words that look like part of a name and that no form has."""
     return [word for word in matches.ignored if _DIGIT.search(word)]
 
 
 def explain_refusal(matches: FormMatches) -> str:
-    """Explain which words are in the way, and how many forms there are without each."""
+    """Return a sentence on the words that exclude all forms, and the number of forms without each."""
     missing = list_missing(matches)
     if missing and matches.forms:
         count, shapes = len(matches.forms), _list_shapes(missing, matches.forms)
@@ -198,7 +202,7 @@ def explain_refusal(matches: FormMatches) -> str:
 
 
 def _list_shapes(missing: list[str], found: tuple[Instruction, ...]) -> str:
-    """List the nearest shapes of the plain form's opcode, a sentence; "" if no shape is missing."""
+    """Return a sentence with the nearest shapes of the plain form's opcode; "" if no shape is missing."""
     shape = next(filter(search.split_shape, missing), "")
     alike = tuple(form for form in found if form.syntax.opcode == found[0].syntax.opcode)
     shapes = list(dict.fromkeys(form.shape for form in sort_by_shape(alike, shape)))[:MOST_SHAPES] if shape else []
@@ -206,8 +210,9 @@ def _list_shapes(missing: list[str], found: tuple[Instruction, ...]) -> str:
 
 
 def list_nearest(matches: FormMatches) -> tuple[Instruction, ...]:
-    """List the forms that have all words but those that none has, those of the nearest shape first; where several words
-    exclude one another, the forms without each in turn.
+    """Return the forms with all words that some form has, those with the nearest shape first.
+
+    If words exclude one another, these are the forms without each of them in turn.
     """
     shape = next(filter(search.split_shape, (*matches.ignored, *matches.words)), "")
     if matches.forms or not matches.without:
@@ -216,13 +221,13 @@ def list_nearest(matches: FormMatches) -> tuple[Instruction, ...]:
 
 
 def find_without(matches: FormMatches, word: str) -> tuple[Instruction, ...]:
-    """Find the forms that have all words but one, those of the nearest shape first."""
+    """Return the forms with all words but one, those with the nearest shape first."""
     words = " ".join(other for other in matches.words if other != word)
     return sort_by_shape(forms.find_forms(words).forms, word)
 
 
 def sort_by_shape(found: tuple[Instruction, ...], shape: str) -> tuple[Instruction, ...]:
-    """Sort forms by the distance of their shape from a given one; as they are where it is none."""
+    """Return forms sorted by the distance of their shape from `shape`; unchanged if that is not a shape."""
     sizes = "".join(search.split_shape(shape))
     return tuple(sorted(found, key=lambda form: measure_shape_distance(sizes, form.shape))) if sizes else found
 
@@ -237,5 +242,5 @@ def count_forms(count: int) -> str:
 
 
 def quote_words(words: Sequence[str]) -> str:
-    """Join words in quotation marks as a sentence has them."""
+    """Return words in quotation marks, joined for a sentence."""
     return join_words([f"'{shorten_value(word)}'" for word in words])

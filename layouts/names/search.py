@@ -1,15 +1,15 @@
-"""The search of the catalogue: a row has keys, a query asks for keys.
+"""Search the catalogue: an instruction has keys, and a query is a set of required keys.
 
 The server matches with `has_keys`; an exported site receives these rules as data (app/catalogue/site_search.py) and
-matches with static/catalogue/site.js, which knows nothing else:
-  - every filter is a whole key, `name=value`;
-  - a text that spells one instruction in full asks for its whole key `line=…` and for nothing else;
-  - of any other text every word counts in any order, and means what `vocabulary.SYNONYMS` says of it, or itself;
-  - a product of two types, `bf16 × bf16`, asks for the whole key `product=…`;
-  - a target, sm_90a, asks for the whole key `target=…`;
-  - a shape, m16n8k16 or 16x8x16 or a part of one, asks for the whole key `shape=…` of each of its sizes;
-  - a word that some form of the catalogue has asks for that word or the whole key `type=…`; any other one is the
-    beginning of a word if it has two letters or more.
+matches with static/catalogue/site.js, which has no other rules:
+  - every filter is an exact key, `name=value`;
+  - a text that is the PTX of one instruction requires its exact key `line=…` and nothing else;
+  - in any other text every word is required, in any order, with its synonyms in `vocabulary.SYNONYMS`;
+  - a product of two types, `bf16 × bf16`, requires the exact key `product=…`;
+  - a target, sm_90a, requires the exact key `target=…`;
+  - a shape, m16n8k16 or 16x8x16 or a part of one, requires the exact key `shape=…` of each of its sizes;
+  - a word that some form has requires that word or the exact key `type=…`; any other word of two letters or more
+  matches the beginning of a word.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.syntax import LAYOUTS, SILENT
 
 FILTERS = ("family", "type", "target", "shape", "q")
-ORDERED = frozenset((*LAYOUTS, *DTYPES))  # parts of a PTX text whose order counts
+ORDERED = frozenset((*LAYOUTS, *DTYPES))  # parts of PTX whose order is significant
 BLANKS = " \t\r\n"
-# Python and JavaScript read these alike: ASCII, everything else is a blank.
+# The same in Python and JavaScript: ASCII only, everything else is a blank.
 FOREIGN, END, WORD = r"[^\x00-\x7f]", r"[{\[%;]", r"[0-9a-z_:]+"
 PRODUCT, PART = r"([0-9]+)x([0-9]+)(?:x([0-9]+))?", r"(m[0-9]+)?(n[0-9]+)?(k[0-9]+)?"
 OPCODE = re.compile(catalog.OPCODE.pattern, re.I | re.A)
@@ -38,26 +38,25 @@ TARGET = "sm_"
 
 @dataclass(frozen=True, slots=True)
 class SearchKeys:
-    """The keys that find an instruction: whole keys, and words found by their beginnings."""
+    """The keys of an instruction: exact keys, and words that match by their beginnings."""
 
-    whole: frozenset[str]
+    exact_keys: frozenset[str]
     words: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """Whole keys and words that a row must all have."""
+    """Exact keys and words, all of which an instruction must have."""
 
-    whole: tuple[str, ...]
+    exact_keys: tuple[str, ...]
     words: tuple[str, ...]
 
     def has_keys(self, keys: SearchKeys) -> bool:
-        return keys.whole.issuperset(self.whole) and all(has_word(keys, word) for word in self.words)
+        return keys.exact_keys.issuperset(self.exact_keys) and all(has_word(keys, word) for word in self.words)
 
 
 def normalize_ptx(text: str) -> str:
-    """Return the first PTX text of a line in the one spelling that is compared: parts without an order first, sorted;
-    "" if there is none.
+    """Return the first PTX text of a line in a normal form, unordered parts sorted and first; "" without PTX.
 
     >>> normalize_ptx("@p mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, ...};")
     'm16n8k16.mma.row.col.f32.f16.f16.f32'
@@ -77,14 +76,16 @@ def normalize_ptx(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def index_instructions() -> dict[str, SearchKeys]:
-    """Return the keys of every instruction, by its PTX text."""
+    """Map the PTX text of every instruction to its keys."""
     return {instruction.ptx: _build_keys(instruction) for instruction in catalog.instructions()}
 
 
 @lru_cache(maxsize=1)
 def list_lines() -> frozenset[str]:
-    """Return the key `line=…` of every spelling of every instruction."""
-    return frozenset(key for keys in index_instructions().values() for key in keys.whole if key.startswith("line="))
+    """Return the keys `line=…` of all spellings of all instructions."""
+    return frozenset(
+        key for keys in index_instructions().values() for key in keys.exact_keys if key.startswith("line=")
+    )
 
 
 def _build_keys(i: Instruction) -> SearchKeys:
@@ -105,16 +106,16 @@ def _build_keys(i: Instruction) -> SearchKeys:
 
 @lru_cache(maxsize=1)
 def list_known_words() -> frozenset[str]:
-    """Return every word and every type of some form."""
+    """Return all words and types of all forms."""
     return frozenset(
         word
         for keys in index_instructions().values()
-        for word in (*keys.words, *(key[5:] for key in keys.whole if key.startswith("type=")))
+        for word in (*keys.words, *(key[5:] for key in keys.exact_keys if key.startswith("type=")))
     )
 
 
 def split_shape(word: str) -> tuple[str, ...]:
-    """Split a shape or a part of one into its sizes; () for any other word.
+    """Split a shape or a part of one into its sizes; () for other words.
 
     >>> split_shape("16x8x16"), split_shape("n8k16"), split_shape("x4")
     (('m16', 'n8', 'k16'), ('n8', 'k16'), ())
@@ -126,22 +127,22 @@ def split_shape(word: str) -> tuple[str, ...]:
 
 
 def has_word(keys: SearchKeys, word: str) -> bool:
-    """Return whether a form has a word, or what the word stands for."""
+    """Return whether a form has a word or one of its synonyms."""
     return any(_has_spelling(keys, spelling) for spelling in vocabulary.SYNONYMS.get(word, (word,)))
 
 
 def _has_spelling(keys: SearchKeys, word: str) -> bool:
     if sizes := split_shape(word):
-        return all(f"shape={size}" in keys.whole for size in sizes)
+        return all(f"shape={size}" in keys.exact_keys for size in sizes)
     if word.startswith(TARGET):
-        return f"target={word}" in keys.whole
+        return f"target={word}" in keys.exact_keys
     if word in list_known_words():
-        return word in keys.words or f"type={word}" in keys.whole
+        return word in keys.words or f"type={word}" in keys.exact_keys
     return len(word) > 1 and not word.isdecimal() and any(key.startswith(word) for key in keys.words)
 
 
 def parse_query(filters: Mapping[str, str]) -> SearchQuery:
-    """Parse the filters and the text of a search into the keys that they ask for."""
+    """Parse the filters and the text of a search into the required keys."""
     whole_keys = [
         f"{name}={value}" for name in FILTERS if name != "q" and (value := filters.get(name, "").strip(BLANKS).lower())
     ]
@@ -155,7 +156,7 @@ def parse_query(filters: Mapping[str, str]) -> SearchQuery:
 
 
 def find_products(text: str) -> list[str]:
-    """Find the products of two types in a text, as whole keys.
+    """Return the products of two types in a text, as exact keys.
 
     >>> find_products("f32 += bf16 × half, 16x8")
     ['product=bf16*f16']
@@ -169,6 +170,6 @@ def find_products(text: str) -> list[str]:
 
 
 def find_instructions(filters: Mapping[str, str]) -> list[Instruction]:
-    """Find every instruction that matches a search, in the catalogue's order."""
+    """Return the instructions that match a search, in the catalogue's order."""
     query, keys = parse_query(filters), index_instructions()
     return [instruction for instruction in catalog.instructions() if query.has_keys(keys[instruction.ptx])]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lanescope.ptx import syntax
 
-_ALTERNATIVES = {  # as PTX spells it, one of several where the common name leaves it open → common names
+_ALTERNATIVES = {  # PTX's word (one of several if the common name is ambiguous) → common names
     "f64": "fp64 double float64",
     "f32": "fp32 float float32 float_t",
     "f16": "fp16 half float16 half_t __half half2 __half2",
@@ -30,9 +30,9 @@ _ALTERNATIVES = {  # as PTX spells it, one of several where the common name leav
 SYNONYMS: dict[str, tuple[str, ...]] = {
     name: tuple(spellings.split()) for spellings, names in _ALTERNATIVES.items() for name in names.split()
 }
-KIND_OF_I8 = "i8"  # kind::i8 of tcgen05.mma is a word of PTX, s8 what other compilers call so
+KIND_OF_I8 = "i8"  # i8 is PTX's kind::i8 of tcgen05.mma, and the name of s8 in other compilers
 SYNONYMS[KIND_OF_I8] = (KIND_OF_I8, *SYNONYMS[KIND_OF_I8])
-_SPELLINGS = {  # kinds with block scales, shapes as SASS writes them, targets by their chips and architectures
+_SPELLINGS = {  # block-scaled kinds, shapes in SASS, targets by chip and architecture
     "mxf8f6f4": "mxfp8 mxfp6",
     "mxf4nvf4": "nvfp4",
     "mxf4 mxf4nvf4": "mxfp4",
@@ -63,15 +63,15 @@ _SPELLINGS = {  # kinds with block scales, shapes as SASS writes them, targets b
     "sm_121a": "gb10 spark sm_121",
 }
 SYNONYMS |= {name: tuple(spellings.split()) for spellings, names in _SPELLINGS.items() for name in names.split()}
-SENTENCE = frozenset(  # words of a sentence, which name neither a form nor a page
+SENTENCE = frozenset(  # words of prose, which name neither a form nor a page
     """an are at by do does for from give have how i in into is it its many me my of on or show tell that the this to
     use what where which with""".split()
 )
-# Words of a sentence around a name; x is a product's sign, scale stands before the type of the scale factors.
+# Prose around a name; x is the sign of a product, scale precedes the type of the scale factors.
 FILLERS = SENTENCE | frozenset(
     """acc accumulate accumulated accumulates accumulating accumulation accumulator accumulators instruction
     instructions layout layouts open per please ptx register registers scale thread using variant variants
     x""".split()
 )
-ARTICLES = frozenset(("a", "and", "b", "c", "d"))  # words of a sentence that PTX has, too
+ARTICLES = frozenset(("a", "and", "b", "c", "d"))  # words of prose that are also PTX words
 SILENT = frozenset(syntax.SILENT) | FILLERS
