@@ -196,9 +196,9 @@ def check_keys(request: Mapping[Any, Any], allowed: Iterable[str], field: str = 
 def find_nearest_word(text: str, known: Iterable[str]) -> str:
     """Return the known word that starts with the text, or the most similar one; "" if none is similar."""
     spelled = {word.lower(): word for word in known}
-    given = text[:LONGEST_KEY].lower()
-    begun = [word for word in spelled if len(given) > 1 and word.startswith(given)]
-    matches = begun or get_close_matches(given, spelled, 1, LEAST_ALIKE)
+    beginning = text[:LONGEST_KEY].lower()
+    begun = [word for word in spelled if len(beginning) > 1 and word.startswith(beginning)]
+    matches = begun or get_close_matches(beginning, spelled, 1, LEAST_ALIKE)
     return spelled[matches[0]] if matches else ""
 
 

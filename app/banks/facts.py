@@ -399,7 +399,7 @@ def _build_solved(use: banks.AccessUse, xor: Swizzle, cost: banks.Cost) -> Solve
     return SolvedAccess(
         access=use.access.name,
         pattern=use.reach or None,
-        given=list(use.given),
+        given=list(use.addresses),
         address=use.address(xor),
         wavefronts=cost.wavefronts,
         ideal=cost.ideal,

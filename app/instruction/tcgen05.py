@@ -134,7 +134,7 @@ def build_idesc_view(
         more=tuple(field for field in fields if field.name not in FIRST),
         places=tuple(
             _build_operand_view(instruction, op, evidence)
-            for op, evidence in zip(instruction.held, bound.list_evidence(instruction), strict=True)
+            for op, evidence in zip(instruction.tensor_operands, bound.list_evidence(instruction), strict=True)
         ),
         open=dict(instruction.open),
         tmem=link_tmem(instruction),
@@ -157,7 +157,7 @@ def link_tmem(instruction: BoundMma) -> str:
 def _list_columns(instruction: BoundMma) -> dict[str, int]:
     """List the first column of each operand in the map."""
     query = _build_placement_query(instruction)
-    return {op.name: int(query[f"{op.name}_at"]) for op in instruction.held}
+    return {op.name: int(query[f"{op.name}_at"]) for op in instruction.tensor_operands}
 
 
 def _draw_map(instruction: BoundMma, grid: SheetGrid, figure: PanelFigure, pins: Sequence[str]) -> str:
@@ -166,9 +166,11 @@ def _draw_map(instruction: BoundMma, grid: SheetGrid, figure: PanelFigure, pins:
     grids = {panel.name: panel.grid for panel in figure.panels if panel.grid and panel.name in columns}
     rings = ""
     for name, row, col in (element for element, _ in map(split_pin, pins) if element and element[0] in grids):
-        held = grids[name]
-        for lane, value in zip(held.thread[row, col].tolist(), held.value[row, col].tolist(), strict=True):
-            rings += draw_ring(grid, lane, columns[name] + held.operand.register_of(value)[0])
+        tensor_operands = grids[name]
+        for lane, value in zip(
+            tensor_operands.thread[row, col].tolist(), tensor_operands.value[row, col].tolist(), strict=True
+        ):
+            rings += draw_ring(grid, lane, columns[name] + tensor_operands.operand.register_of(value)[0])
     return PLACEMENT.draw_query(_build_placement_query(instruction)).replace("</svg>", f"{rings}</svg>")
 
 
@@ -185,7 +187,7 @@ def _build_placement_query(instruction: BoundMma) -> dict[str, str]:
         "access": "",
     }
     query |= {"scale_vec": mma.scale_vec} if mma.scale_vec else {}
-    for op in sorted(instruction.held, key=lambda op: op.name != "d"):
+    for op in sorted(instruction.tensor_operands, key=lambda op: op.name != "d"):
         query[f"{op.name}_at"] = column
         column += op.registers
     return {name: str(value) for name, value in query.items()}

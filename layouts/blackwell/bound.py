@@ -44,13 +44,13 @@ class BoundMma(Instruction):
 
     mma: TmemMma = field(kw_only=True, hash=False)
     word: IdescWord = field(kw_only=True, hash=False)
-    held: tuple[Operand, ...] = ()
+    tensor_operands: tuple[Operand, ...] = ()
     maps: Mapping[str, int] = field(default_factory=dict, hash=False)
     open: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @cached_property
     def operands(self) -> dict[str, Operand]:
-        return {op.name: op for op in self.held}
+        return {op.name: op for op in self.tensor_operands}
 
     @property
     def operand_names(self) -> tuple[str, ...]:
@@ -120,7 +120,7 @@ def parse_idesc(instruction: Instruction, text: object, target: str = "") -> Ide
         raise error.move_to_field("idesc", "bad_idesc") from None
 
 
-def bind(found: Instruction, given: object = None, target: str = "") -> BoundMma:
+def bind(found: Instruction, descriptor: object = None, target: str = "") -> BoundMma:
     """Return the instruction with its descriptor: sizes, types and the operands of one CTA.
 
     given: the word or its fields, as parse_idesc takes them; None for the default. target: determines the fields of
@@ -131,7 +131,7 @@ def bind(found: Instruction, given: object = None, target: str = "") -> BoundMma
     >>> d.owner(7, 44), d.row_count, d.col_count
     ([(7, 44)], 128, 256)
     """
-    word = make_default_idesc(found, target) if given is None else parse_idesc(found, given, target)
+    word = make_default_idesc(found, target) if descriptor is None else parse_idesc(found, descriptor, target)
     return _bind_idesc(found, word)
 
 
@@ -179,7 +179,7 @@ def _bind_idesc(instruction: Instruction, word: IdescWord) -> BoundMma:
         types,
         sizes,
         instruction.listed_ptx,
-        held=tuple(operands),
+        tensor_operands=tuple(operands),
         maps=maps,
         open=open_,
         mma=mma,

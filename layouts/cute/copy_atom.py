@@ -158,8 +158,8 @@ def find_printed_atoms(source: CuteLayout, destination: CuteLayout, element_bits
         for atom in _list_matrix_atoms()
         if atom.bits % element_bits == 0
         and all(
-            _is_same_layout(algebra.upcast(one, element_bits), shown)
-            for one, shown in ((atom.source, source), (atom.destination, destination))
+            _is_same_layout(algebra.upcast(layout, element_bits), shown)
+            for layout, shown in ((atom.source, source), (atom.destination, destination))
         )
     )
 

@@ -34,7 +34,7 @@ class _ElementValues(NamedTuple):
     """The values of all elements, and whether they are integers (C's int) or real numbers."""
 
     array: Array
-    whole: bool
+    integral: bool
 
 
 def evaluate_formula(text: str, names: Mapping[str, NDArray[Any]], field: str = "formula") -> tuple[Array, bool]:
@@ -49,7 +49,7 @@ def evaluate_formula(text: str, names: Mapping[str, NDArray[Any]], field: str = 
     with np.errstate(all="ignore"):
         values = reader.evaluate_text()
     shape = np.broadcast_shapes(*(array.shape for array in names.values()))
-    return np.broadcast_to(values.array, shape).copy(), values.whole
+    return np.broadcast_to(values.array, shape).copy(), values.integral
 
 
 class _FormulaReader(PrecedenceClimber[_ElementValues]):
@@ -90,7 +90,7 @@ class _FormulaReader(PrecedenceClimber[_ElementValues]):
         self.expect_token(":")
         no = self.parse_conditional()
         chosen = np.where(condition.array != 0, yes.array, no.array)
-        return _ElementValues(np.where(np.isnan(condition.array), np.nan, chosen), yes.whole and no.whole)
+        return _ElementValues(np.where(np.isnan(condition.array), np.nan, chosen), yes.integral and no.integral)
 
     def parse_unary(self) -> _ElementValues:
         signs = []
@@ -100,14 +100,14 @@ class _FormulaReader(PrecedenceClimber[_ElementValues]):
                 raise self.make_error(f"it has more than {DEEPEST} signs in a row")
         values = self.parse_primary()
         for sign in reversed(signs):
-            if sign == "~" and not values.whole:
+            if sign == "~" and not values.integral:
                 raise self.make_error("~ takes integers")
             array = values.array
             if sign in ("-", "~"):
-                array = (-1.0 if sign == "~" else 0.0) - array if values.whole else -array
+                array = (-1.0 if sign == "~" else 0.0) - array if values.integral else -array
             elif sign == "!":
                 array = np.where(np.isnan(array), np.nan, array == 0)
-            values = _ElementValues(array, values.whole or sign == "!")
+            values = _ElementValues(array, values.integral or sign == "!")
         return values
 
     def parse_primary(self) -> _ElementValues:
@@ -142,12 +142,14 @@ class _FormulaReader(PrecedenceClimber[_ElementValues]):
         if len(arguments) != _FUNCTIONS[name]:
             raise self.make_error(f"{name} takes {_FUNCTIONS[name]}, not {len(arguments)}")
         if name == "abs":
-            return _ElementValues(np.abs(arguments[0].array), arguments[0].whole)
+            return _ElementValues(np.abs(arguments[0].array), arguments[0].integral)
         make = np.minimum if name == "min" else np.maximum
-        return _ElementValues(make(arguments[0].array, arguments[1].array), arguments[0].whole and arguments[1].whole)
+        return _ElementValues(
+            make(arguments[0].array, arguments[1].array), arguments[0].integral and arguments[1].integral
+        )
 
     def apply_operator(self, op: str, left: _ElementValues, right: _ElementValues) -> _ElementValues:
-        a, b, integral = left.array, right.array, left.whole and right.whole
+        a, b, integral = left.array, right.array, left.integral and right.integral
         if op in _COMPARE:
             return _ElementValues(np.where(np.isnan(a) | np.isnan(b), np.nan, _COMPARE[op](a, b)), True)
         if op in ("&&", "||"):  # the right side counts only where the left one leaves it open

@@ -42,7 +42,7 @@ def place_side(
     LayoutError if it does not hold the whole product, or no descriptor reads it.
     """
     options = {"base": str(at)} | {
-        name: " ".join(reads.given[name].split()) for name in KEYS[kind] if name in reads.given
+        name: " ".join(reads.options[name].split()) for name in KEYS[kind] if name in reads.options
     }
     if not _PLAIN.fullmatch(layout := options.get("layout", "")):  # it stands in the program's comments
         raise reads.make_error(
@@ -61,7 +61,7 @@ def place_side(
         raise error.move_to_field(f"{reads.side}.{error.field.removeprefix('storage.')}") from None
     _check_storage(reads, where, element, rows, k)
     word = None
-    if text := reads.given.get("descriptor"):
+    if text := reads.options.get("descriptor"):
         word = Descriptor(parse_word(text, f"{reads.side}.descriptor").word)
         reads.full["descriptor"] = str(word)
     side = PlacedSide(

@@ -71,29 +71,31 @@ class OptionReader:
     """
 
     side: str
-    given: Options
+    options: Options
     allowed: tuple[str, ...]
     full: Options = field(default_factory=dict)
     words: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not self.allowed and self.given:
+        if not self.allowed and self.options:
             raise LayoutError(
                 "unknown_key",
                 f"{self.side.upper()} has no options here.",
-                f"'{shorten_value(min(self.given))}' was given.",
+                f"'{shorten_value(min(self.options))}' was given.",
                 self.side,
             )
-        check_keys(self.given, self.allowed, self.side)
+        check_keys(self.options, self.allowed, self.side)
 
     def read_choice(self, name: str, allowed: tuple[str, ...], default: str = "") -> str:
-        value = self.given.get(name, "")
+        value = self.options.get(name, "")
         self.words[name] = allowed
         self.full[name] = parse_choice(value, f"{self.side}.{name}", allowed) if value else default or allowed[0]
         return self.full[name]
 
     def read_integer(self, name: str, default: int, least: int = 0, most: int | None = None) -> int:
-        value = parse_integer(self.given[name], f"{self.side}.{name}", least, most) if name in self.given else default
+        value = (
+            parse_integer(self.options[name], f"{self.side}.{name}", least, most) if name in self.options else default
+        )
         self.full[name] = str(value)
         return value
 
@@ -110,5 +112,5 @@ def collect_options(
 ) -> tuple[dict[str, Options], dict[str, Options], dict[str, dict[str, tuple[str, ...]]]]:
     """Return (every option by side, the given ones, the choices of each), in the order of the fields."""
     full = {s: {name: r.full.get(name, "") for name in r.allowed} for s, r in reads.items()}
-    chosen = {s: {name: value for name, value in full[s].items() if name in r.given} for s, r in reads.items()}
+    chosen = {s: {name: value for name, value in full[s].items() if name in r.options} for s, r in reads.items()}
     return full, chosen, {s: {name: r.words.get(name, ()) for name in r.allowed} for s, r in reads.items()}

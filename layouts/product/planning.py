@@ -152,7 +152,7 @@ def _count_steps(reads: Mapping[str, OptionReader], step: Mapping[str, int], lea
     """Return the number of K steps: from the options, or the fewest that fill whole atoms."""
     counts = {}
     for s in ("a", "b"):
-        if "k" in reads[s].given:
+        if "k" in reads[s].options:
             k = reads[s].read_integer("k", 0, 1, 4096)
             if k % step[s]:
                 raise reads[s].make_error(
@@ -202,7 +202,7 @@ def _plan_tiled_side(
             f"mn from {first + rows}.",
         )
     reads.full["k"] = str(k)
-    order, by = reads.given.get("order", ""), reads.read_choice("swizzle_by", SWIZZLED_BY)
+    order, by = reads.options.get("order", ""), reads.read_choice("swizzle_by", SWIZZLED_BY)
     base = reads.read_integer("base", at, 0, MOST_SHARED)
     order = order and reads.read_choice("order", ORDERS)
     try:
@@ -213,7 +213,7 @@ def _plan_tiled_side(
         raise error.move_to_field(f"{reads.side}.{name}") from None
     reads.full["order"], reads.words["order"] = tile.order, ORDERS
     word = None
-    if text := reads.given.get("descriptor"):
+    if text := reads.options.get("descriptor"):
         word = Descriptor(parse_word(text, f"{reads.side}.descriptor").word)
         reads.full["descriptor"] = str(word)
     return TiledSide(

@@ -19,15 +19,15 @@ def _render_loads(epilogue: Epilogue, body: Sequence[str]) -> str:
 
     The body sees row and col, the position in D where a load begins.
     """
-    first = [next(one for one in epilogue.loads if one.warp == warp) for warp in range(WARPS)]
-    corners = [epilogue.locate_elements(one) for one in first]
+    first = [next(load for load in epilogue.loads if load.warp == warp) for warp in range(WARPS)]
+    corners = [epilogue.locate_elements(load) for load in first]
     rows = ", ".join(str(int(row[row >= 0].min())) for row, _ in corners)
     cols = ", ".join(str(int(col[col >= 0].min())) for _, col in corners)
     lines = _PROGRAMS.lines(
         "epilogue_loads.cu",
         rows=rows,
         cols=cols,
-        lanes=max(one.lane for one in epilogue.loads) + epilogue.access.tall,
+        lanes=max(load.lane for load in epilogue.loads) + epilogue.access.tall,
         tall=epilogue.access.tall,
         columns=epilogue.d.columns,
         step=epilogue.access.columns,

@@ -285,7 +285,9 @@ def _render_wmma(plan: ProductPlan) -> tuple[list[str], list[str]]:
         shared=_render_shared(plan),
         fills=_fills(sides),
         registers=[f"{cuda.get_register_type(op.element)} {name}[{op.registers}];" for name, op in i.operands.items()],
-        loads=[f"{get_function_name(moves[one.letter])}({one.letter}, tile_{one.letter}, {one.ldm});" for one in sides],
+        loads=[
+            f"{get_function_name(moves[side.letter])}({side.letter}, tile_{side.letter}, {side.ldm});" for side in sides
+        ],
         load_c=get_function_name(moves["c"]),
         multiply=get_function_name(i),
         store_d=get_function_name(moves["d"]),

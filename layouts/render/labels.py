@@ -59,13 +59,13 @@ def fit_labels(
     if not texts:
         return None
     room, parts = width / glyph, [split_label(text) for text in texts]
-    one = min(largest, room / (max(map(len, texts)) + 1), height - _ABOVE)
-    if one >= _SHORTEN_BELOW:
-        return LabelFit(one, "one")
+    single_line = min(largest, room / (max(map(len, texts)) + 1), height - _ABOVE)
+    if single_line >= _SHORTEN_BELOW:
+        return LabelFit(single_line, "one")
     if (two := _fit_two(parts, room, height)) is not None:
         return two
-    if one >= SMALLEST:
-        return LabelFit(one, "one")
+    if single_line >= SMALLEST:
+        return LabelFit(single_line, "one")
     first = min(largest, room / (max(len(first) for first, _ in parts) + 1), height - _ABOVE)
     if first >= SMALLEST and all(rest and first[0].isalpha() for first, rest in parts):
         return LabelFit(first, "first")

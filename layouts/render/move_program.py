@@ -120,7 +120,7 @@ def _render_host(plan: MovePlan) -> str:
     """Return the host half: fill, launch, one line of output per lane, the comparison."""
     op, loads, bits = plan.data, plan.instruction.family.loads, plan.element_bits
     per, mask = op.register_bits // op.container_bits, hex((1 << bits) - 1)
-    held = f"fragment[lane * {op.registers} + i / {per}] >> {op.container_bits} * (i % {per}) & {mask}"
+    fragment_value = f"fragment[lane * {op.registers} + i / {per}] >> {op.container_bits} * (i % {per}) & {mask}"
     stored = f"memory[element * {bits} / 32] >> element * {bits} % 32 & {mask}"
     bytes_of = "static_cast<signed char>({0}), static_cast<signed char>({0} >> 8)"
     signed = plan.fill == "s8"
@@ -137,7 +137,7 @@ def _render_host(plan: MovePlan) -> str:
         places=[f"const unsigned {word} = {cuda.format_cpp(text)};" for word, text in op.formula()["forward"].items()],
         element=_format_element(plan),
         expected="element" if loads else f"lane * {op.values} + i",
-        got=held if loads else stored,
+        got=fragment_value if loads else stored,
         format='" %4d %4d"' if signed else '" %3u"',
         shown_got=bytes_of.format("got") if signed else "got",
         format_expected=" %d %d" if signed else " %u",

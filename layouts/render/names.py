@@ -113,11 +113,11 @@ def _describe_half(axis: str, term: DigitTerm, extent: int) -> str:
     """Return "upper / lower 8 rows" for a digit of extent two, else its formula."""
     if term.size != 2:
         return _format_digit(axis, term, extent)
-    whole = term.weight * 2 == extent
+    halves = term.weight * 2 == extent
     if term.weight == 1:
-        return f"first / second {axis}" if whole else f"even / odd {axis}"
+        return f"first / second {axis}" if halves else f"even / odd {axis}"
     half = f"{_HALVES.get(axis, 'first / second')} {term.weight} {axis}s"
-    return half if whole else f"{half} of {2 * term.weight}"
+    return half if halves else f"{half} of {2 * term.weight}"
 
 
 def _format_digit(unit: str, term: DigitTerm, extent: int) -> str:

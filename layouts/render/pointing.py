@@ -38,8 +38,8 @@ def describe_cells(panel: FigurePanel) -> str:
         op = panel.grid.operand
         facts["texts"] = panel.grid.format_labels("lane:value", down, across)
         if op.name != "address":
-            said = {"title": op.name.upper(), "unit": op.scope.thread, "name": op.name}
-            facts["said"] = HELD.format(**said, row="{row}", col="{col}", holder="{holder}", value="{value}")
+            fields = {"title": op.name.upper(), "unit": op.scope.thread, "name": op.name}
+            facts["said"] = HELD.format(**fields, row="{row}", col="{col}", holder="{holder}", value="{value}")
     elif panel.texts:
         facts["texts"] = [row[across] for row in panel.texts[down]]
     else:
@@ -54,17 +54,14 @@ def describe_grid(
     corner: tuple[float, float],
     cell: tuple[float, float],
     texts: Sequence[Sequence[str]],
-    *,
-    said: str = "{text}",
     groups: Sequence[Sequence[str]] = (),
 ) -> str:
     """Return the attribute of a group of cells that is not a panel.
 
-    said: a template of a cell's row, column and text. groups: names of cells that are highlighted together, "" for
-    none.
+    groups: names of cells that are highlighted together, "" for none.
     """
     facts: dict[str, Any] = {"x": corner[0], "y": corner[1], "w": cell[0], "h": cell[1], "row0": 0, "col0": 0}
-    facts |= {"rows": len(texts), "cols": len(texts[0]), "said": said, "texts": texts}
+    facts |= {"rows": len(texts), "cols": len(texts[0]), "said": "{text}", "texts": texts}
     return _format_attribute(facts | ({"groups": groups} if groups else {}))
 
 

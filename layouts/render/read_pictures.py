@@ -255,12 +255,12 @@ def _map_memory_chunks(chunks: OperandChunks) -> dict[int, str]:
 
 def render_hatches() -> str:
     """Return the two hatch patterns of memory states and their combination, in the page's status colours."""
-    one = '<path d="M0 6L6 0M-1 1L1 -1M5 7L7 5" stroke="var(--bad)" stroke-width="1.5"/>'
-    two = '<path d="M0 0L6 6M-1 5L1 7M5 -1L7 1" stroke="var(--accent)" stroke-width="1.2"/>'
+    falling = '<path d="M0 6L6 0M-1 1L1 -1M5 7L7 5" stroke="var(--bad)" stroke-width="1.5"/>'
+    rising = '<path d="M0 0L6 6M-1 5L1 7M5 -1L7 1" stroke="var(--accent)" stroke-width="1.2"/>'
     patterns = "".join(
         f'<pattern id="status-{name}" width="6" height="6" patternUnits="userSpaceOnUse"><rect width="6" height="6"'
         f' fill="var(--raised)"/>{lines}</pattern>'
-        for name, lines in (("read", one), ("stored", two), ("other", one + two))
+        for name, lines in (("read", falling), ("stored", rising), ("other", falling + rising))
     )
     return f'<svg class="hidden" width="0" height="0" aria-hidden="true"><defs>{patterns}</defs></svg>'
 

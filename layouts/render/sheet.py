@@ -298,9 +298,9 @@ def make_sheets_figure(
         room = max(40.0, min(38.0 * sheet.cols, 1200.0))
         panel, _ = _make_panel(sheet, colour, words, letter=letter, room=room, at=(x, y), most=most)
         if panels and x + panel.width > _ROOM:
-            x, y = _LEFT, max(one.y + one.height for one in panels) + 2 * TOP
+            x, y = _LEFT, max(panel.y + panel.height for panel in panels) + 2 * TOP
             panel, _ = _make_panel(sheet, colour, words, letter=letter, room=room, at=(x, y), most=most)
         panels.append(panel)
         reach = x + max(panel.width, 7.6 * len(words))
         x, wide = reach + 2 * _LEFT, max(wide, reach)
-    return PanelFigure(wide + 8, max(one.y + one.height for one in panels) + 8, tuple(panels))
+    return PanelFigure(wide + 8, max(panel.y + panel.height for panel in panels) + 8, tuple(panels))

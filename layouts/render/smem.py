@@ -31,8 +31,8 @@ def render_xor(mode: Mode, offset: str, past: int = 0) -> str:
     """
     if mode.chunks == 1:
         return offset
-    own, at = mode.swizzle(), f"({offset} + {past})" if past else offset
-    swizzled = f"{at} ^ (({at} >> {own.base + own.shift} & {(1 << own.bits) - 1}) << {own.base})"
+    xor, at = mode.swizzle(), f"({offset} + {past})" if past else offset
+    swizzled = f"{at} ^ (({at} >> {xor.base + xor.shift} & {(1 << xor.bits) - 1}) << {xor.base})"
     return f"({swizzled}) - {past}" if past else swizzled
 
 

@@ -241,17 +241,17 @@ def render_swatches(
         status=np.unique(statuses)[None, :],
     )
     defs = "".join(_render_status_hatches(PanelFigure(0, 0, (row,)), palette, key))
-    said = escape(", ".join((words or {}).get(status.name, status.words) for status in used))
-    return x, said, defs + "".join(out)
+    caption = escape(", ".join((words or {}).get(status.name, status.words) for status in used))
+    return x, caption, defs + "".join(out)
 
 
 def render_status_legend(statuses: IntArray, palette: Palette | None, words: dict[str, str] | None = None) -> str:
     """Return the legend of a picture's statuses as an SVG of its own, for below a page's figure."""
-    x, said, drawn = render_swatches(statuses, palette, words)
+    x, caption, drawn = render_swatches(statuses, palette, words)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="statuses" viewBox="0 0 {_format_number(x)} 17"'
         f' width="{_format_number(x)}" height="17"'
-        f' role="img" font-family="{FONT}"><title>{said}</title>{drawn}</svg>'
+        f' role="img" font-family="{FONT}"><title>{caption}</title>{drawn}</svg>'
     )
 
 

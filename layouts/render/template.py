@@ -48,8 +48,8 @@ def fill_lines(text: str, slots: dict[str, Slot]) -> list[str]:
             out.append(_SLOT.sub(lambda found: str(slots[found[1] or found[2]]), line))
             continue
         value = slots[alone[2] or alone[3]]
-        given = str(value).splitlines() if isinstance(value, str | int) else value
-        out += indent_lines(given, alone[1])
+        lines = str(value).splitlines() if isinstance(value, str | int) else value
+        out += indent_lines(lines, alone[1])
     return out
 
 

@@ -42,7 +42,7 @@ def make_tensor_sheet(layout: LinearLayout, element_bits: int, block: int = 0) -
     rows, cols = np.where(full, rows, -1), np.where(full, cols, -1)
     each = max(1, COLUMN_BITS // element_bits)
     if rest := -rows.shape[1] % each:
-        rows, cols = (np.pad(one, ((0, 0), (0, rest)), constant_values=-1) for one in (rows, cols))
+        rows, cols = (np.pad(coordinates, ((0, 0), (0, rest)), constant_values=-1) for coordinates in (rows, cols))
     says = tuple(
         tuple(
             _format_elements(list(zip(m[at : at + each], n[at : at + each], strict=True)))

@@ -51,7 +51,7 @@ def render_pack(layout: WeightLayout) -> str:
         "weights_pack.cu",
         **_list_slots(layout),
         words=layout.words_of_tile,
-        own=layout.words_of_thread,
+        words_of_thread=layout.words_of_thread,
         first_k=f"{row} * {down}",
         first_n=f"{col} * {across}",
     )
@@ -119,8 +119,8 @@ def list_register_parts(layout: WeightLayout) -> list[list[Part]]:
     found: dict[tuple[int, int], dict[int, tuple[int, int]]] = defaultdict(dict)
     for value in range(layout.tile.value_count):
         instruction, row, col = fragment.element_at(0, value)
-        ((_, held),) = operand.owner(row, col)
-        register, bit = operand.register_of(held)
+        ((_, value),) = operand.owner(row, col)
+        register, bit = operand.register_of(value)
         found[instruction, register][bit] = divmod(value, layout.fields)
     parts = {key: _join_part([places[bit] for bit in sorted(places)]) for key, places in found.items()}
     instructions = sorted({key[0] for key in parts})

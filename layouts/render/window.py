@@ -75,8 +75,8 @@ def parse_ranges(text: str, counts: Mapping[str, int]) -> dict[str, Range]:
     >>> parse_ranges("m:16-32", {"m": 64, "n": 8})
     {'m': (16.0, 32.0), 'n': (0, 8)}
     """
-    whole: dict[str, Range] = {dim: (0, count) for dim, count in counts.items()}
-    return whole if text in ("", WHOLE) else whole | dict(_parse_range_parts(text, counts))
+    full_ranges: dict[str, Range] = {dim: (0, count) for dim, count in counts.items()}
+    return full_ranges if text in ("", WHOLE) else full_ranges | dict(_parse_range_parts(text, counts))
 
 
 def _parse_range_parts(text: str, most: Mapping[str, float]) -> Iterator[tuple[str, Range]]:

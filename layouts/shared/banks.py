@@ -310,7 +310,7 @@ class AccessUse:
     """One access with each lane's byte address before the swizzle, None for an inactive lane; text: its name."""
 
     access: BankAccess
-    given: tuple[int | None, ...]
+    addresses: tuple[int | None, ...]
     text: str
     reach: str = ""
 
@@ -326,7 +326,7 @@ class AccessUse:
                 f"The base M must be {self.finest} or more: B, M and S count bits of byte addresses.",
                 "swizzle",
             )
-        return [at if at is None else xor(at) for at in self.given]
+        return [at if at is None else xor(at) for at in self.addresses]
 
     @property
     def finest(self) -> int:

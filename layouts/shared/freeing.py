@@ -48,7 +48,7 @@ def list_swizzles(finest: int, highest: int) -> list[Swizzle]:
 
 def _find_highest_bit(uses: Sequence[AccessUse]) -> int:
     """Return the highest address bit in which lanes of one use differ."""
-    addresses = [[at for at in use.given if at is not None] for use in uses]
+    addresses = [[at for at in use.addresses if at is not None] for use in uses]
     return max((at ^ active[0]).bit_length() - 1 for active in addresses for at in active)
 
 
@@ -128,11 +128,11 @@ def _format_swizzles(swizzles: set[Swizzle]) -> str:
 def _describe_stuck_use(use: AccessUse) -> str:
     """Return which address bits differ between lanes that conflict, and which bits a swizzle can XOR."""
     differ = 0
-    for phase in use.access.list_phases(use.given):
+    for phase in use.access.list_phases(use.addresses):
         words = {
             at // BANK_BYTES + n
             for lane in phase
-            if (at := use.given[lane]) is not None
+            if (at := use.addresses[lane]) is not None
             for n in range(max(1, use.access.bytes // BANK_BYTES))
         }
         by_bank: dict[int, int] = {}

@@ -93,7 +93,7 @@ def assert_descriptors_read(
             wrong.append((step, k, descriptor, verdict))
     if wrong:
         step, k, descriptor, verdict = wrong[0]
-        others = f"; wrong steps: {', '.join(str(one[0]) for one in wrong)} of {len(steps)}"
+        others = f"; wrong steps: {', '.join(str(step[0]) for step in wrong)} of {len(steps)}"
         head = (
             f"{descriptor} does not read {operand.upper()} at K step {step} (k {k}): {verdict.matched} of"
             f" {verdict.total}"

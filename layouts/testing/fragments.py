@@ -43,10 +43,10 @@ def assert_bijection(
         if size != parsed.size:
             fail(f"{parsed} has {parsed.size:,} elements, the shape {size:,}")
         return _assert_cute(parsed)
-    coords, own = _list_coordinates(layout, threads, values)
-    if shape is None and not own:
+    coords, layout_sizes = _list_coordinates(layout, threads, values)
+    if shape is None and not layout_sizes:
         raise LayoutError("bad_shape", "The layout has no shape of its own.", "Give shape.", "shape")
-    sizes = own if shape is None else _parse_shape(shape)
+    sizes = layout_sizes if shape is None else _parse_shape(shape)
     if not sizes or len(sizes) != len(coords):
         raise LayoutError(
             "bad_shape", f"The layout has {len(coords)} axes, the shape {len(sizes)}.", "One number an axis.", "shape"
@@ -108,8 +108,8 @@ def _list_coordinates(layout: Any, threads: int | None, values: int | None) -> t
         shape = tuple(layout.shape)
         return [np.asarray(axis, np.int64) for axis in layout.coords], shape
     if hasattr(layout, "rows") and hasattr(layout, "cols"):
-        own = (layout.row_count, layout.col_count) if hasattr(layout, "row_count") else ()
-        return [np.asarray(layout.rows, np.int64), np.asarray(layout.cols, np.int64)], own
+        layout_sizes = (layout.row_count, layout.col_count) if hasattr(layout, "row_count") else ()
+        return [np.asarray(layout.rows, np.int64), np.asarray(layout.cols, np.int64)], layout_sizes
     return _convert_arrays(layout), ()
 
 
@@ -185,8 +185,8 @@ def assert_reusable_as_a(first: Instruction | str, second: Instruction | str, *,
     """
     __tracebackhide__ = True
     source, target = (
-        one if isinstance(one, Instruction) else lookup.parse_instruction(one, field)
-        for one, field in ((first, "first"), (second, "second"))
+        text if isinstance(text, Instruction) else lookup.parse_instruction(text, field)
+        for text, field in ((first, "first"), (second, "second"))
     )
     head = f"D of {source.ptx} is not A of {target.ptx}"
     try:

@@ -161,17 +161,17 @@ def _mask_held_units(units: Longs, have: Longs, needed: Longs, want: Longs, size
 
     units, needed: the unit of each row of `have` and of `want`.
     """
-    held = np.zeros(want.shape, dtype=np.bool_)
+    in_place = np.zeros(want.shape, dtype=np.bool_)
     unit, element = np.broadcast_to(units, have.shape).reshape(-1), have.reshape(-1)
     for _ in range(4):  # each round checks one unit that holds the element
         place = np.full(size, -1, dtype=np.int64)
         place[element] = unit
-        held |= place[want] == needed
+        in_place |= place[want] == needed
         remaining = place[element] != unit
         unit, element = unit[remaining], element[remaining]
         if not element.size:
-            return held
-    return np.asarray(held | np.isin(needed * size + want, unit * size + element))
+            return in_place
+    return np.asarray(in_place | np.isin(needed * size + want, unit * size + element))
 
 
 def _number_elements(layout: TritonLayout) -> Longs:

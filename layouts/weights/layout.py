@@ -168,8 +168,8 @@ class WeightLayout:
 
         flat = np.asarray(words).reshape(-1)
         if flat.size != self.word_count or flat.dtype.kind not in "iu" or flat.dtype.itemsize < 4:
-            given = f"{flat.size} words of type {flat.dtype} were given."
-            raise LayoutError("bad_words", given, f"Give {self.word_count} integers of 32 bits.")
+            problem = f"{flat.size} words of type {flat.dtype} were given."
+            raise LayoutError("bad_words", problem, f"Give {self.word_count} integers of 32 bits.")
         (down, across), (rows, cols) = self.tile.extents, self.tiles
         k, n = self.tile.evaluate()
         outer = (rows, cols) if self.format.k_first else (cols, rows)
@@ -207,8 +207,8 @@ class WeightLayout:
         check_coordinate(word, self.word_count, f"W has {self.word_count} words.")
         check_coordinate(field, self.fields, f"A word has {self.fields} fields.")
         tile, inside = divmod(word, self.words_of_tile)
-        thread, own = divmod(inside, self.words_of_thread)
-        k, n = self.tile.element_at(thread, own * self.fields + field)
+        thread, value_index = divmod(inside, self.words_of_thread)
+        k, n = self.tile.element_at(thread, value_index * self.fields + field)
         (down, across), (rows, cols) = self.tile.extents, self.tiles
         row, col = divmod(tile, cols) if self.format.k_first else divmod(tile, rows)[::-1]
         return int(row * down + k), int(col * across + n)
@@ -243,9 +243,9 @@ class WeightLayout:
         if self.fragment is None or operand is None:
             return None
         instruction, row, col = self.fragment.element_at(thread, value)
-        ((own, held),) = operand.owner(row, col)
-        register, bit = operand.register_of(held)
-        return FragmentPlace(instruction, row, col, own, held, register, bit)
+        ((lane, value_of_lane),) = operand.owner(row, col)
+        register, bit = operand.register_of(value_of_lane)
+        return FragmentPlace(instruction, row, col, lane, value_of_lane, register, bit)
 
 
 def packed_weights(name: str, k: int | None = None, n: int | None = None, bits: int = 4) -> WeightLayout:
@@ -261,8 +261,8 @@ def packed_weights(name: str, k: int | None = None, n: int | None = None, bits: 
         )
     tile = Pattern.parse(row.tile_of(bits))
     sizes = []
-    for axis, given, unit in zip("kn", (k, n), tile.extents, strict=True):
-        size = unit if given is None else parse_integer(given, axis, 1)
+    for axis, extent, unit in zip("kn", (k, n), tile.extents, strict=True):
+        size = unit if extent is None else parse_integer(extent, axis, 1)
         if size % unit or size > MOST:
             message = f"{axis} is {size}. A tile of {row.title} with {bits} bits has {unit}."
             raise LayoutError("bad_tile", message, f"Give a multiple of {unit} up to {MOST}.", axis)
@@ -294,8 +294,8 @@ def check_integers(values: NDArray[Any], bits: int, what: str) -> None:
     if values.dtype.kind not in "iu":
         raise LayoutError("bad_weights", f"{what} have the type {values.dtype}.", f"Give integers from 0 to {most}.")
     if values.size and (values.min() < 0 or values.max() > most):
-        given = f"{what} reach from {values.min()} to {values.max()}."
-        raise LayoutError("bad_weights", given, f"{bits} bits hold 0 to {most}: add the zero point first.")
+        problem = f"{what} reach from {values.min()} to {values.max()}."
+        raise LayoutError("bad_weights", problem, f"{bits} bits hold 0 to {most}: add the zero point first.")
 
 
 def find_side_order(side: SideValues, key: str, what: str) -> Pattern:

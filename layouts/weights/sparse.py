@@ -37,16 +37,16 @@ def compress_weights(layout: WeightLayout, weights: NDArray[Any], zero: int) -> 
 
     dense = np.asarray(weights)
     if dense.shape != (2 * layout.k, layout.n):
-        given = f"weights have the shape {dense.shape}."
-        raise LayoutError("bad_shape", given, f"Give ({2 * layout.k}, {layout.n}): dense K is twice the stored one.")
+        problem = f"weights have the shape {dense.shape}."
+        raise LayoutError("bad_shape", problem, f"Give ({2 * layout.k}, {layout.n}): dense K is twice the stored one.")
     find_metadata_order(layout)
     groups = dense.T.astype(np.int64).reshape(layout.n, -1, GROUP)
     used = groups != zero
     if (many := used.sum(axis=2) > KEPT).any():
         column, group = (int(at) for at in np.argwhere(many)[0])
         rows = f"{GROUP * group} to {GROUP * group + GROUP - 1}"
-        given = f"Column {column}, rows {rows} have {int(used[column, group].sum())} elements other than {zero}."
-        raise LayoutError("too_dense", given, f"2:4 weights keep {KEPT} of {GROUP} neighbours along k.", "weights")
+        problem = f"Column {column}, rows {rows} have {int(used[column, group].sum())} elements other than {zero}."
+        raise LayoutError("too_dense", problem, f"2:4 weights keep {KEPT} of {GROUP} neighbours along k.", "weights")
     low, high = _choose_positions(used)
     kept = np.take_along_axis(groups, np.stack([low, high], axis=2), axis=2).reshape(layout.n, -1)
     return kept.T, pack_metadata(layout, low | high << 2)
@@ -79,12 +79,14 @@ def pack_metadata(layout: WeightLayout, indices: NDArray[Any]) -> Words:
     """Pack indices of 4 bits, [n][groups of k], into metadata words [dense k / 32][n]."""
     import numpy as np
 
-    order, given = find_metadata_order(layout), np.asarray(indices)
-    if given.shape != (layout.n, layout.k // KEPT):
-        raise LayoutError("bad_shape", f"indices have the shape {given.shape}.", f"Give ({layout.n}, {layout.k // 2}).")
+    order, values = find_metadata_order(layout), np.asarray(indices)
+    if values.shape != (layout.n, layout.k // KEPT):
+        raise LayoutError(
+            "bad_shape", f"indices have the shape {values.shape}.", f"Give ({layout.n}, {layout.k // 2})."
+        )
     column, group = order.evaluate()
     across, deep = order.extents
-    blocks = given.reshape(layout.n // across, across, -1, deep).transpose(2, 0, 1, 3)
+    blocks = values.reshape(layout.n // across, across, -1, deep).transpose(2, 0, 1, 3)
     return join_fields(blocks[:, :, column, group], INDEX_BITS).reshape(-1, layout.n)
 
 
@@ -92,14 +94,14 @@ def unpack_metadata(layout: WeightLayout, words: NDArray[Any]) -> NDArray[np.int
     """Unpack metadata words into indices of 4 bits: int64 [n][groups of k]."""
     import numpy as np
 
-    order, given = find_metadata_order(layout), np.asarray(words)
+    order, values = find_metadata_order(layout), np.asarray(words)
     across, deep = order.extents
     groups = layout.k // KEPT
-    if given.size != layout.n * groups // (32 // INDEX_BITS):
+    if values.size != layout.n * groups // (32 // INDEX_BITS):
         expected = layout.n * groups // (32 // INDEX_BITS)
-        raise LayoutError("bad_words", f"{given.size} words of metadata were given.", f"Give {expected}.")
+        raise LayoutError("bad_words", f"{values.size} words of metadata were given.", f"Give {expected}.")
     column, group = order.evaluate()
-    fields = split_fields(given.reshape(groups // deep, layout.n // across, -1), INDEX_BITS)
+    fields = split_fields(values.reshape(groups // deep, layout.n // across, -1), INDEX_BITS)
     blocks = np.empty((*fields.shape[:2], across, deep), np.int64)
     blocks[:, :, column, group] = fields
     return blocks.transpose(1, 2, 0, 3).reshape(layout.n, groups)

@@ -41,10 +41,10 @@ def describe_composition(a: CuteLayout, b: Any, result: CuteLayout) -> str:
 
 
 def describe_complement(a: CuteLayout, target: Any, result: CuteLayout) -> str:
-    whole = size(target) if target is not None else algebra.filter_layout(a).cosize
+    total = size(target) if target is not None else algebra.filter_layout(a).cosize
     times = f"{result.size} repetition{'s' * (result.size != 1)} of A"
-    if algebra.filter_layout(a).size * result.size == whole:
-        return f"What A leaves out, in ascending order: (A, R) reaches each of the {whole} indices once, with {times}."
+    if algebra.filter_layout(a).size * result.size == total:
+        return f"What A leaves out, in ascending order: (A, R) reaches each of the {total} indices once, with {times}."
     last = algebra.concatenate(algebra.strip_swizzle(a), result).cosize - 1
     return f"What A leaves out, in ascending order: (A, R) reaches up to index {last}, with {times}."
 

@@ -61,8 +61,8 @@ class _StatementReader(CuteReader):
             templated = self.parse_template(op) if self.next == "<" else []
             return self.apply_brackets(self.run_operation(op, [*self.parse_bracketed_values("(", ")"), *templated]))
         if name == "slice" and self.next == "(":
-            coord, one = [*self.parse_bracketed_values("(", ")"), None, None][:2]
-            return self.slice_layout(one, coord)
+            coord, layout = [*self.parse_bracketed_values("(", ")"), None, None][:2]
+            return self.slice_layout(layout, coord)
         if self.next == "(" and self.is_unknown_operation(name):
             near = find_nearest_word(name, OPS)
             raise self.make_error(

@@ -6,7 +6,7 @@ __global__ void pack_weights(const unsigned char* weights, unsigned* words, unsi
   const unsigned first_k = $first_k, first_n = $first_n;
   unsigned word = 0;
   for (unsigned field = 0; field < $fields; ++field) {
-    [[maybe_unused]] const unsigned thread = at % $words / $own, value = at % $own * $fields + field;
+    [[maybe_unused]] const unsigned thread = at % $words / $words_of_thread, value = at % $words_of_thread * $fields + field;
     const unsigned row = $row;
     const unsigned col = $col;
     word |= unsigned(weights[(first_k + row) * n + first_n + col]) << $bits * field;
@@ -20,7 +20,7 @@ __global__ void unpack_words(const unsigned* words, unsigned char* weights, unsi
   const unsigned tile = at / $words, word = words[at];
   const unsigned first_k = $first_k, first_n = $first_n;
   for (unsigned field = 0; field < $fields; ++field) {
-    [[maybe_unused]] const unsigned thread = at % $words / $own, value = at % $own * $fields + field;
+    [[maybe_unused]] const unsigned thread = at % $words / $words_of_thread, value = at % $words_of_thread * $fields + field;
     const unsigned row = $row;
     const unsigned col = $col;
     weights[(first_k + row) * n + first_n + col] = (word >> $bits * field) & $most;
