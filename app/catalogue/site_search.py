@@ -67,9 +67,7 @@ def build_export(chosen: Iterable[Instruction]) -> SearchExport:
         known=tuple(sorted(search.list_known_words())),
         keys=tuple(names),
         rows=tuple(
-            RowKeys(
-                exact_keys=tuple(sorted(at[key] for key in keys.exact_keys)), words=tuple(at[key] for key in keys.words)
-            )
+            RowKeys(whole=tuple(sorted(at[key] for key in keys.exact_keys)), words=tuple(at[key] for key in keys.words))
             for keys in rows
         ),
         lines=tuple(sorted(search.list_lines() - set(names))),

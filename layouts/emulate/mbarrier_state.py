@@ -202,8 +202,8 @@ def _report_bytes(block: Block, barrier: Mbarrier, statement: Statement) -> None
     block.run.machine.report(
         "expect_tx_bytes",
         f"On the mbarrier at {barrier.address:#x} (initialized in line {barrier.statement.line}), expect_tx specifies"
-        f" {barrier.expected_bytes:,} bytes in total, but the copies complete {barrier.completed_bytes:,}: expect_tx"
-        f" has too {'few' if few else 'many'}",
+        f" {barrier.expected_bytes:,} bytes in total, but the copies complete {barrier.completed_bytes:,}: it"
+        f" specifies too {'few' if few else 'many'}",
         statement,
     )
 
