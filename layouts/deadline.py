@@ -25,8 +25,8 @@ class OverdueError(BaseException):
 @contextmanager
 def end_when(over: Callable[[], bool]) -> Iterator[None]:
     """Make `check_deadline` raise inside the context, in this thread, once over() or an outer condition is true."""
-    around = _over.get()
-    token = _over.set(over if around is None else lambda: over() or around())
+    outer_condition = _over.get()
+    token = _over.set(over if outer_condition is None else lambda: over() or outer_condition())
     try:
         yield
     finally:

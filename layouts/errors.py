@@ -49,5 +49,5 @@ def refuse_deep_recursion() -> Iterator[None]:
         raise LayoutError(
             "too_deep",
             "The text is nested too deeply to be read.",
-            "Put fewer brackets, calls or operators inside one another, or give the part in question alone.",
+            "Use fewer nested brackets, calls or operators, or only the part in question.",
         ) from None

@@ -1,7 +1,7 @@
-"""Parsing of values that people and programs give: integers, choices, the keys of an object.
+"""Parse values of users and programs: integers, choices, the keys of an object.
 
-Every value of a caller (query, body, option, address, storage) is parsed here, so that one spelling means one number
-everywhere. Numbers: decimal (also with leading zeros), 0x…, 0b…, `_` or `'` between digits, C's suffixes.
+Every value of a caller (query, body, option, address, storage) is parsed here, so that a spelling means the same
+number everywhere. Numbers: decimal (also with leading zeros), 0x…, 0b…, `_` or `'` between digits, C's suffixes.
 """
 
 from __future__ import annotations
@@ -145,8 +145,8 @@ def parse_ranges(text: str, field: str, count: int) -> tuple[tuple[int, int], ..
     return tuple(ranges)
 
 
-def get_given(request: Mapping[str, Any], name: str, default: Any) -> Any:
-    """Return the value of a key; the default if it is missing or, as forms send it, blank."""
+def get_field_value(request: Mapping[str, Any], name: str, default: Any) -> Any:
+    """Return the value of a key; the default if it is missing or blank (as in forms)."""
     value = request.get(name, "")
     return default if isinstance(value, str) and not value.strip() else value
 

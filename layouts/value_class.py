@@ -1,4 +1,4 @@
-"""Dataclasses of which an evaluation makes millions: mypy takes them for frozen, at run time nothing checks it.
+"""Dataclasses for millions of objects: frozen for mypy, not checked at run time.
 
 A frozen dataclass sets each field through object.__setattr__, which makes it three times as slow to build.
 """

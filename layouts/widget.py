@@ -1,4 +1,4 @@
-"""Live views in notebooks, of the extra `notebook`: `show` makes one, `link` has two of them move together."""
+"""Live views in notebooks (extra `notebook`): `show` makes a view, `link` makes views move together."""
 
 from __future__ import annotations
 

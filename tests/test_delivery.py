@@ -214,7 +214,7 @@ def test_the_simulated_program_is_the_goal(seed: int, width: int, registers: int
 def test_a_wrong_selector_is_no_certificate() -> None:
     found = answer_request(NAMED["FP8 V, transposed"])
     assert found.certified
-    broken = found.steps[1].made[0]
+    broken = found.steps[1].instructions[0]
     assert isinstance(broken, Permute)
     object.__setattr__(broken, "selector", (0x6421,) * 32)
     assert not found.certified

@@ -24,11 +24,11 @@ KINDS = [
 SENTENCES = (
     r"the tile's start",
     (
-        r"\+(?P<moved>\d+) bytes: a step takes (?P<spans>\d+) (?P<piece>core matrices|atoms) of K, (?P<across>\d+)"
+        r"\+(?P<moved>\d+) bytes: a step has (?P<spans>\d+) (?P<piece>core matrices|atoms) along K, (?P<across>\d+)"
         r" bytes apart \((?P<field>LBO|SBO)\)"
     ),
     (
-        r"\+(?P<moved>\d+) bytes: a step takes (?P<spans>one) (?P<piece>core matrix|atom) of K, and the next (?:core"
+        r"\+(?P<moved>\d+) bytes: a step has (?P<spans>one) (?P<piece>core matrix|atom) along K, and the next (?:core"
         r" matrix|atom) begins (?P<across>\d+) bytes after it"
     ),
     (

@@ -184,9 +184,9 @@ def test_an_operand_is_what_the_instruction_descriptor_says() -> None:
         umma.parse_mma_opcode("tcgen05.mma.cta_group::1.kind::mxf4.block_scale.scale_vec::2X"), four, "b"
     )
     assert (found.rows, found.k, found.bits) == (64, 64, 4)
-    with pytest.raises(LayoutError, match="says sparse; the opcode does not"):
+    with pytest.raises(LayoutError, match="is sparse; the opcode is not"):
         umma.make_view(alone, idesc.encode(idesc.get_kind("tf32"), {"m": 128, "n": 64, "sparse": 1}), "a")
-    with pytest.raises(LayoutError, match="major is K, but the instruction descriptor says that B is MN-major"):
+    with pytest.raises(LayoutError, match="major is K, but in the instruction descriptor B is MN-major"):
         umma.make_view(alone, tf32, "b", "K")
     with pytest.raises(LayoutError, match=r"is not a tcgen05.mma with a kind"):
         umma.parse_mma_opcode("tcgen05.ld.sync.aligned.32x32b.x1.b32")

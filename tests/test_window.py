@@ -19,11 +19,11 @@ def test_a_small_product_opens_whole_and_a_wgmma_on_warp_0() -> None:
     assert (
         window.parse_window("", MMA)
         == {"m": (0, 16), "n": (0, 8), "k": (0, 16)}
-        == window.parse_window(window.WHOLE, MMA)
+        == window.parse_window(window.ALL, MMA)
     )
     opened = window.parse_window("", WGMMA)
     assert opened["m"] == (0, 16) and opened["n"][0] == 0 and opened["n"][1] < 256
-    assert window.parse_window(window.WHOLE, WGMMA) == {"m": (0, 64), "n": (0, 256), "k": (0, 16)}
+    assert window.parse_window(window.ALL, WGMMA) == {"m": (0, 64), "n": (0, 256), "k": (0, 16)}
 
 
 @given(st.tuples(st.integers(0, 6300), st.integers(1, 6400)).filter(lambda span: span[0] < span[1]))
@@ -31,7 +31,7 @@ def test_what_is_written_is_read(span: tuple[int, int]) -> None:
     """Two decimals survive an address; dimensions that are not named are whole."""
     shown = {"m": (span[0] / 100, span[1] / 100)}
     assert window.parse_window(window.format_ranges(shown), WGMMA) == {
-        **window.parse_window(window.WHOLE, WGMMA),
+        **window.parse_window(window.ALL, WGMMA),
         **shown,
     }
 

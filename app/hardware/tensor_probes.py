@@ -36,7 +36,7 @@ from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.matrix import encode_descriptor
 from lanescope.errors import LayoutError
 from lanescope.ptx import fragment_words
-from lanescope.ptx.metadata import WHOLE
+from lanescope.ptx.metadata import HALF_NIBBLES
 from lanescope.ptx.table.descriptors import BASE32B, TCGEN05
 from lanescope.ptx.table.kinds import ALONE, KINDS, PAIR, WS
 from lanescope.shared.swizzle import Mode
@@ -46,7 +46,7 @@ WIDE = 256  # columns of the dumps
 SEED = 20261122
 RUNS = 12  # random descriptors of an operand, major and freedom
 IMAGE = 48 * 1024  # bytes of shared memory that a random descriptor may read
-LOWER, UPPER = WHOLE  # an index that keeps the first two of four positions, and one that keeps the last two
+LOWER, UPPER = HALF_NIBBLES  # an index that keeps the first two of four positions, and one that keeps the last two
 
 
 def probe_d(device: TensorDevice) -> Iterator[ProbeResult]:

@@ -24,7 +24,7 @@ from lanescope.blackwell.kind import KindField, MmaKind
 from lanescope.blackwell.zeromask import ZeroMask
 from lanescope.descriptor.notices import FieldNotice
 from lanescope.errors import LayoutError
-from lanescope.inputs import check_keys, get_given
+from lanescope.inputs import check_keys, get_field_value
 from lanescope.ptx.table.kinds import KINDS, RUBIN_KINDS
 from lanescope.render.idesc import describe_field, render_code
 
@@ -193,7 +193,7 @@ def parse_wish(body: Json) -> IdescWord:
     check_keys(body, ("kind", *(part.name for part in row.parts), *FORM, "target"), "", "unknown_field")
     form = ""
     if any(str(body.get(name, "")).strip() for name in FORM):
-        form = idesc.get_form(get_given(body, "cta_group", 1), get_given(body, "ws", 0))
+        form = idesc.get_form(get_field_value(body, "cta_group", 1), get_field_value(body, "ws", 0))
     wish = {name: value for name, value in body.items() if name not in ("kind", *FORM, "target")}
     return idesc.encode(row, wish, form, target)
 

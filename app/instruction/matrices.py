@@ -134,7 +134,7 @@ def list_views(instruction: Instruction, figure: PanelFigure, page_state: PageSt
     """List the views: the whole, the opening view if that is less, and each warp of a warpgroup."""
     whole_view = {dim: (0.0, float(count)) for dim, count in window.count_cells(instruction, figure).items()}
     opening = window.make_opening_window(instruction, figure)
-    views = [("Fit", window.WHOLE)]
+    views = [("Fit", window.ALL)]
     if opening == whole_view:
         return [ViewLink(text="Fit", value="", chosen=not page_state.view)]
     if not instruction.family.scope.several:

@@ -217,7 +217,7 @@ def _parse_selector(instruction: Instruction, name: str, text: str) -> int:
 
 def _parse_view(instruction: Instruction, text: str) -> str:
     text = text.strip()
-    return text if text == window.WHOLE else window.format_ranges(window.parse_window(text, instruction))
+    return text if text == window.ALL else window.format_ranges(window.parse_window(text, instruction))
 
 
 def _parse_pin(instruction: Instruction, text: str) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from lanescope.app.kit.fact import Description, extend_fact, fact, make_optional_field
 from lanescope.errors import LayoutError
-from lanescope.inputs import get_given, parse_integer
+from lanescope.inputs import get_field_value, parse_integer
 from lanescope.ptx import wmma
 from lanescope.ptx.instruction import Instruction, OperandPlace
 
@@ -133,8 +133,8 @@ def check_memory(instruction: Instruction, query: Mapping[str, str]) -> CheckedM
     (layout,) = instruction.syntax.layouts
     pointer, ldm, problem = 0, facts.default_stride, ""
     try:
-        pointer = parse_integer(get_given(query, "pointer", 0), "pointer", 0, MOST_POINTER)
-        ldm = parse_integer(get_given(query, "ldm", ldm), "ldm", 1, MOST_LDM)
+        pointer = parse_integer(get_field_value(query, "pointer", 0), "pointer", 0, MOST_POINTER)
+        ldm = parse_integer(get_field_value(query, "ldm", ldm), "ldm", 1, MOST_LDM)
     except LayoutError as error:
         pointer, ldm, problem = (
             0,

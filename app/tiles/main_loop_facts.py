@@ -11,7 +11,7 @@ from lanescope.app.tiles.questions import LoopBody, OperandOfLoop, parse_mma
 from lanescope.app.tiles.tiled_copy_facts import parse_tiled_copy
 from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
-from lanescope.inputs import check_keys, get_given, parse_choice, parse_integer, require_object, require_text
+from lanescope.inputs import check_keys, get_field_value, parse_choice, parse_integer, require_object, require_text
 from lanescope.shared.storage import HINT as STORAGE_HINT
 from lanescope.shared.storage import Storage, storage
 from lanescope.tiles.loop import LoadStep, LoopFeed, feed
@@ -205,7 +205,7 @@ def _parse_request(body: Json) -> tuple[TiledMMA, dict[str, LoopFeed]]:
             feeds[name] = _parse_feed(mma, name, asked)
         except LayoutError as error:
             raise error.move_to_field(f"{name}.{error.field}".strip(".")) from None
-    if get_given(body, "k", None) is not None and parse_integer(body["k"], "k", 1, MOST_K) % mma.tile[2]:
+    if get_field_value(body, "k", None) is not None and parse_integer(body["k"], "k", 1, MOST_K) % mma.tile[2]:
         raise LayoutError(
             "bad_tile",
             f"k = {body['k']} is not a multiple of the tile's K = {mma.tile[2]}.",
@@ -232,7 +232,7 @@ def build_loop(body: Json) -> LoopFacts:
         mma=m * n * k,
         a=_build_operand(feeds["a"]) if "a" in feeds else None,
         b=_build_operand(feeds["b"]) if "b" in feeds else None,
-        whole=None if get_given(body, "k", None) is None else _build_whole_loop(body["k"], mma, stages),
+        whole=None if get_field_value(body, "k", None) is None else _build_whole_loop(body["k"], mma, stages),
         notes=_list_notes(mma, feeds),
     )
 
@@ -277,10 +277,10 @@ def _parse_feed(mma: TiledMMA, name: str, side: Mapping[str, Any]) -> LoopFeed:
         raise LayoutError("bad_storage", "storage is missing.", STORAGE_HINT, "storage")
     across = (
         None
-        if get_given(side, "global", None) is None
+        if get_field_value(side, "global", None) is None
         else parse_cute_layout(require_text(side["global"], "global"), "global")
     )
-    load = require_text(get_given(side, "load", "ldmatrix.m8n8.x4.shared.b16"), "load")
+    load = require_text(get_field_value(side, "load", "ldmatrix.m8n8.x4.shared.b16"), "load")
     read = _parse_storage(side, "loaded_from", op.element_bits)
     try:
         return feed(mma, name, where, load, store=store, layout=across, read=read)
@@ -291,7 +291,7 @@ def _parse_feed(mma: TiledMMA, name: str, side: Mapping[str, Any]) -> LoopFeed:
 def _parse_storage(side: Mapping[str, Any], name: str, bits: int) -> Storage | None:
     if side.get(name) is None:
         return None
-    major = parse_choice(get_given(side, "major", "K"), "major", ("K", "MN"), "bad_major")
+    major = parse_choice(get_field_value(side, "major", "K"), "major", ("K", "MN"), "bad_major")
     try:
         return storage(require_object(side[name], name, STORAGE_HINT, "bad_storage"), bits, major)
     except LayoutError as error:  # the engine calls every storage `storage`

@@ -112,7 +112,7 @@ def _parse_option(tiled_mma: TiledMMA, name: str, text: str) -> str | int:
     if name in "mnk":
         return ALL if text == str(ALL) else parse_integer(text, name, 0, tiled_mma.rests["mnk".index(name)] - 1)
     if name == "view":
-        return text if text == window.WHOLE else window.format_ranges(window.parse_ranges(text, get_extents(tiled_mma)))
+        return text if text == window.ALL else window.format_ranges(window.parse_ranges(text, get_extents(tiled_mma)))
     if name != "sel" and text.startswith("thread:"):
         thread = parse_integer(text.removeprefix("thread:"), name, 0, int(tiled_mma.thread_ids[-1]))
         if thread not in tiled_mma.thread_ids.tolist():

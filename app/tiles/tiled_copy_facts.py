@@ -14,7 +14,7 @@ from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
 from lanescope.inputs import (
     check_keys,
-    get_given,
+    get_field_value,
     parse_choice,
     parse_integer,
     require_object,
@@ -185,10 +185,10 @@ def build_tma_copy(body: Json) -> TmaCopyFacts:
 def parse_tma_copy(body: Mapping[str, Any]) -> TmaCopy:
     """Return the TMA copy of a request. LayoutError names the wrong field."""
     check_keys(body, ("atom", "element_bits", "tile", "storage", "major", "global", "multicast"))
-    element = parse_integer(get_given(body, "element_bits", 16), "element_bits", 1, 128)
-    major = parse_choice(get_given(body, "major", "K"), "major", ("K", "MN"), "bad_major")
+    element = parse_integer(get_field_value(body, "element_bits", 16), "element_bits", 1, 128)
+    major = parse_choice(get_field_value(body, "major", "K"), "major", ("K", "MN"), "bad_major")
     where = storage(require_object(body.get("storage"), "storage", STORAGE_HINT, "bad_storage"), element, major)
-    across = get_given(body, "global", None)
+    across = get_field_value(body, "global", None)
     tile = body.get("tile")
     if not isinstance(tile, list):
         why = "missing" if tile is None else shorten_value(tile)
@@ -199,7 +199,7 @@ def parse_tma_copy(body: Mapping[str, Any]) -> TmaCopy:
         where=where,
         element_bits=element,
         major=major,
-        multicast=get_given(body, "multicast", 1),
+        multicast=get_field_value(body, "multicast", 1),
         layout=None if across is None else parse_cute_layout(require_text(across, "global"), "global"),
     )
 
@@ -235,13 +235,13 @@ def format_tma_copy(found: TmaCopyFacts) -> list[str]:
 def parse_tiled_copy(body: Mapping[str, Any]) -> TiledCopy:
     """Return the TiledCopy of a request. LayoutError names the wrong field."""
     check_keys(body, options_of(TiledCopyBody))
-    atom = require_text(get_given(body, "atom", "universal"), "atom")
-    if get_given(body, "multicast", None) is not None:
+    atom = require_text(get_field_value(body, "atom", "universal"), "atom")
+    if get_field_value(body, "multicast", None) is not None:
         raise LayoutError(
             "bad_atom", f"multicast with {shorten_value(atom, 60)}.", "SM90_TMA_LOAD_MULTICAST.", "multicast"
         )
     made = body.get("tiled_mma")
-    named = [name for name in MADE_OF if get_given(body, name, None) is not None]
+    named = [name for name in MADE_OF if get_field_value(body, name, None) is not None]
     if len(set(named) - {"val_layout"}) > 1 or (len(named) > 1 and "thr_layout" not in named):
         raise LayoutError(
             "bad_layout",
@@ -255,9 +255,9 @@ def parse_tiled_copy(body: Mapping[str, Any]) -> TiledCopy:
         raise LayoutError("bad_tile", f"tile is {why}.", "A list of two sizes: [rows, columns].", "tile")
     hint = "{'atom': …, 'atom_layout': …}."
     mma = None if made is None else parse_mma(require_object(made, "tiled_mma", hint), "tiled_mma")
-    operand = parse_choice(get_given(body, "operand", "a"), "operand", OPERANDS, "bad_operand")
-    bits = get_given(body, "bits", None)
-    element = get_given(body, "element_bits", None if mma is None else _get_default_bits(mma, operand))
+    operand = parse_choice(get_field_value(body, "operand", "a"), "operand", OPERANDS, "bad_operand")
+    bits = get_field_value(body, "bits", None)
+    element = get_field_value(body, "element_bits", None if mma is None else _get_default_bits(mma, operand))
     return tiled_copy(
         atom,
         tile=tile,
@@ -270,13 +270,13 @@ def parse_tiled_copy(body: Mapping[str, Any]) -> TiledCopy:
         layout_tv=_parse_optional_layout(body, "layout_tv"),
         tiler_mn=_parse_optional_layout(body, "tiler_mn"),
         like=_build_matching_copy(body),
-        side=parse_choice(get_given(body, "side", "S"), "side", ("S", "D"), "bad_side"),
+        side=parse_choice(get_field_value(body, "side", "S"), "side", ("S", "D"), "bad_side"),
     )
 
 
 def _build_matching_copy(body: Mapping[str, Any]) -> TiledCopy | None:
     """Return the TiledCopy that matches another's source or destination; both have the same tile."""
-    if get_given(body, "like", None) is None:
+    if get_field_value(body, "like", None) is None:
         return None
     other = require_object(body["like"], "like", "{'atom': …, 'thr_layout': …}.")
     try:
@@ -290,20 +290,20 @@ def _get_default_bits(tiled_mma: TiledMMA, operand: str) -> int:
 
 
 def _parse_optional_layout(body: Mapping[str, Any], name: str) -> str | None:
-    found = get_given(body, name, None)
+    found = get_field_value(body, name, None)
     return None if found is None else parse_layout_text(found, name)
 
 
 def build_cost_sides(tiled_copy: TiledCopy, body: Json) -> tuple[SharedCopySide | None, SectorCount | None]:
     """Return the cost of the copy in shared and in global memory, if the request describes them."""
-    side = get_given(body, "shared", "")
+    side = get_field_value(body, "shared", "")
     side = side and parse_choice(side, "shared", memory.SIDES, "bad_side")
     held = across = None
     if body.get("storage") is not None:
         spec = require_object(body["storage"], "storage", STORAGE_HINT, "bad_storage")
-        major = parse_choice(get_given(body, "major", "K"), "major", ("K", "MN"), "bad_major")
+        major = parse_choice(get_field_value(body, "major", "K"), "major", ("K", "MN"), "bad_major")
         held = memory.make_shared_side(tiled_copy, storage(spec, tiled_copy.element_bits, major), side)
-    if get_given(body, "global", None) is not None:
+    if get_field_value(body, "global", None) is not None:
         found = parse_cute_layout(require_text(body["global"], "global"), "global")
         across = memory.count_global_sectors(tiled_copy, found, _get_other_side(side))
     return held, across

@@ -39,7 +39,8 @@ class OperandEvidence:
 class BoundMma(Instruction):
     """A product in tensor memory with its instruction descriptor.
 
-    held: its operands; maps: operand → number of equal maps of CUTLASS; open: operand → why its place is not known.
+    tensor_operands: its operands; maps: operand → number of equal maps of CUTLASS; open: operand → why its place is not
+    known.
     """
 
     mma: TmemMma = field(kw_only=True, hash=False)
@@ -68,7 +69,7 @@ def get_mma_opcode(instruction: Instruction) -> MmaOpcode:
     if issue is None:
         raise LayoutError(
             "bad_instruction",
-            f"{instruction.ptx} takes no instruction descriptor.",
+            f"{instruction.ptx} has no instruction descriptor.",
             f"E.g. {umma.DEFAULT}.",
             "instruction",
         )
@@ -123,8 +124,8 @@ def parse_idesc(instruction: Instruction, text: object, target: str = "") -> Ide
 def bind(found: Instruction, descriptor: object = None, target: str = "") -> BoundMma:
     """Return the instruction with its descriptor: sizes, types and the operands of one CTA.
 
-    given: the word or its fields, as parse_idesc takes them; None for the default. target: determines the fields of
-    the word and K; "" for any. LayoutError if the word is illegal for the instruction.
+    descriptor: the word or its fields, as parse_idesc accepts them; None for the default. target: determines the fields
+    of the word and K; "" for any. LayoutError if the word is illegal for the instruction.
 
     >>> from lanescope.ptx.catalog import find
     >>> d = bind(find("tcgen05.mma.cta_group::1.kind::f16"), 0x08400490).operand("d")
@@ -149,12 +150,12 @@ def _bind_idesc(instruction: Instruction, word: IdescWord) -> BoundMma:
     factors = issue.factors
     if word.format_field("scale_type") == "ue4m3" and factors != "4X" and not word.on_rubin:
         message = f"The word selects ue4m3 factors; with {factors} they are ue8m0."
-        raise LayoutError("bad_idesc", message, "Bit 23: 1. ue4m3 takes scale_vec::4X or block16.", "idesc")
+        raise LayoutError("bad_idesc", message, "Bit 23: 1. ue4m3 requires scale_vec::4X or block16.", "idesc")
     _check_factor_ids(by.kind, word, factors)
     mma = TmemMma(by.kind, by.form, by.sparse, word.m, word.n, 96 if word.k == 96 else 0, scale_vec=factors)
     shifts = "ashift" in instruction.modifiers
     if shifts and word.m < 128:
-        raise LayoutError("bad_idesc", f"M is {word.m}. .ashift takes M 128 or 256.", "Bits 24 to 28.", "idesc")
+        raise LayoutError("bad_idesc", f"M is {word.m}. .ashift requires M = 128 or 256.", "Bits 24 to 28.", "idesc")
     operands, maps, open_ = [], {}, {}
     for name in issue.operands:
         if why := _explain_open_place(word, name):
@@ -231,7 +232,7 @@ def _make_tmem_operand(layout: TmemOperandLayout, mma: TmemMma, word: IdescWord)
         dims=dims,
         threads=TENSOR.threads,
         source=SourceReference(document, section),
-        held_by=TENSOR,
+        holder_scope=TENSOR,
         compressed=kept,
     )
 

@@ -73,7 +73,7 @@ class Epilogue:
             message = "pack::16b keeps the low half of every column; D has 32 bits."
             raise LayoutError("bad_access", message, "Remove .pack::16b, or choose a 16-bit D.", "access")
         if self.d.columns % self.access.columns:
-            message = f"{self.access.ptx} takes {self.access.columns} columns; D has {self.d.columns}."
+            message = f"{self.access.ptx} accesses {self.access.columns} columns; D has {self.d.columns}."
             raise LayoutError("bad_access", message, "Give a count that divides D's columns.", "access")
         if self.access.halves:
             message = f"The second half of {self.access.shape} begins at an immediate offset."

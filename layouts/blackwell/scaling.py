@@ -180,9 +180,9 @@ def make_scale_operands(
     """
     if not mma.kind.scaled:
         message = f"kind::{mma.kind.name} is not block-scaled."
-        raise LayoutError("bad_kind", message, "mxf8f6f4, mxf4 and mxf4nvf4 take scale factors.", "kind")
+        raise LayoutError("bad_kind", message, "Only mxf8f6f4, mxf4 and mxf4nvf4 have scale factors.", "kind")
     if k < mma.k or k % mma.k or k > MOST_K:
-        message = f"The tile's K is {k}, but one MMA takes {mma.k}."
+        message = f"The tile's K is {k}; it must be a multiple of the MMA's K, {mma.k}."
         raise LayoutError("bad_tile", message, f"Allowed: multiples of {mma.k} up to {MOST_K}.", "tile_k")
     a = ScaleOperand(mma, "scale_a", mma.place.rows, k, columns[0], shared[0])
     b = ScaleOperand(
@@ -196,8 +196,8 @@ def make_scale_operands(
     return a, b
 
 
-def list_mma_steps(a: ScaleOperand, b: ScaleOperand, wish: dict[str, object] | None = None) -> list[ScaledMmaStep]:
-    """Return every MMA of the tile. wish: types and majors of the instruction descriptor."""
+def list_mma_steps(a: ScaleOperand, b: ScaleOperand, types: dict[str, object] | None = None) -> list[ScaledMmaStep]:
+    """Return all MMAs of the tile. types: types and majors in the instruction descriptor."""
     steps = []
     for n in range(a.k // a.mma.k):
         first = n * a.per_step
@@ -205,7 +205,7 @@ def list_mma_steps(a: ScaleOperand, b: ScaleOperand, wish: dict[str, object] | N
         columns = (a.column + group * a.group_columns, b.column + group * b.group_columns)
         fields = {
             **idesc.get_factor_types(a.mma.kind, a.mma.scale_vec),
-            **(wish or {}),
+            **(types or {}),
             "m": a.mma.m,
             "n": a.mma.n,
             "sparse": int(a.mma.sparse),

@@ -72,12 +72,12 @@ def make_view(by: MmaOpcode, word: IdescWord, operand: str, major: str = "") -> 
     if problems:
         raise LayoutError("bad_idesc", problems[0].message, f"Under {by.ptx}. See {problems[0].source}.", "idesc")
     if word.sparse != by.sparse:
-        message = f"The instruction descriptor says {'sparse' if word.sparse else 'dense'}; the opcode does not."
+        message = f"The instruction descriptor is {'sparse' if word.sparse else 'dense'}; the opcode is not."
         raise LayoutError("bad_idesc", message, "Bit 2 must be 1 with .sp, and 0 without.", "idesc")
     word_major = word.format_field(f"transpose_{operand}")
     if major and major != word_major:
         bit = word.kind.get_field(f"transpose_{operand}").field.low
-        message = f"major is {major}, but the instruction descriptor says that {operand.upper()} is {word_major}-major."
+        message = f"major is {major}, but in the instruction descriptor {operand.upper()} is {word_major}-major."
         raise LayoutError("bad_major", message, f"Its bit {bit} is {word.word >> bit & 1}.", "major")
     if word.has_open_packing(operand):
         message = f"How {word.types[operand]} is packed in shared memory with K = {word.k} is not documented."

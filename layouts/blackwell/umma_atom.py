@@ -144,12 +144,12 @@ def explain_missing_atom(atom: UmmaAtom, ending: str) -> str:
     kind, pair = atom.mma.kind.name, atom.mma.form == PAIR
     only = ONLY_M.get((kind, pair))
     if only and m != only:
-        return f"CUTLASS's atom of a pair takes only M {only}; M is {m}."
+        return f"CUTLASS's atom for a pair requires M = {only}; M is {m}."
     family = ending.removesuffix("_SCALED")
     for name, rows in (("", 0), ("", m), (kind, 0), (kind, m)):
         step = STEPS.get((name, family, pair, rows))
         if step and n % step:
-            return f"CUTLASS's {family} atom takes N in steps of {step}; N is {n}."
+            return f"CUTLASS's {family} atom requires a multiple of {step} as N; N is {n}."
     return ""
 
 

@@ -133,7 +133,7 @@ class AccumulatorSums:
         self.anew: dict[Group, int] = {}  # where C was last recorded
         self.ended: dict[tuple[object, ...], int] = {}  # the last step of a warp's tile of D
         self.recorded: set[tuple[object, ...]] = set()  # tiles whose D was recorded since their last step
-        self.judged: dict[tuple[object, ...], Accumulator] = {}
+        self.results: dict[tuple[object, ...], Accumulator] = {}
         self.passed: dict[tuple[object, ...], _MatchedWithoutC] = {}
         self.order = _order_records(records)
         self.at = 0
@@ -142,7 +142,7 @@ class AccumulatorSums:
         self, step: MultiplyStep, codes: Mapping[str, OperandCodes], parts: Mapping[str, OperandSlice]
     ) -> None:
         """Verify the accumulators recorded before this step, then add the step."""
-        self._judge_until(step.number)
+        self._compare_until(step.number)
         if set(codes) != {"a", "b"} or not parts.keys() >= codes.keys() or step.instruction.operand("a").sparsity:
             return self._mark_missing(step.number, step.group, step.instruction)
         tiles = self.open.setdefault(step.group, {})
@@ -157,7 +157,7 @@ class AccumulatorSums:
         self.recorded.discard((step.group, key))
         if step.record.kind == "mma" and "d" in step.record.registers:
             fragment = _Fragment(step.number, step.record, step.group, 0, step.number)
-            self._judge_record(fragment, {key: tile})
+            self._compare_record(fragment, {key: tile})
 
     def _added(
         self,
@@ -182,7 +182,7 @@ class AccumulatorSums:
 
     def list_accumulators(self) -> list[Accumulator]:
         """Return all recorded accumulators; for mma, the last one of each tile."""
-        self._judge_until(len(self.records))
+        self._compare_until(len(self.records))
         for place, matched in self.passed.items():
             left = matched.waiting & self.fresh.get(matched.warp, set())
             without_d = sum(  # other tiles may contain them
@@ -191,9 +191,9 @@ class AccumulatorSums:
                 if key[2:] == matched.shape and key != matched.tile
             )
             if len(left) > without_d and self._has_all_steps(matched.group, matched.shape, len(self.records)):
-                self.judged[place] = matched.without
+                self.results[place] = matched.without
         self.passed.clear()
-        return list(self.judged.values())
+        return list(self.results.values())
 
     def _mark_missing(self, number: int, group: Group, instruction: Instruction | None) -> None:
         """Mark a group's sums as unknown after a step that cannot be added."""
@@ -204,7 +204,7 @@ class AccumulatorSums:
         """Return whether all steps before record `at` that may belong to this D were added."""
         return self.complete and not any(self.missing.get((group, which), at) < at for which in (shape, None))
 
-    def _judge_until(self, number: int) -> None:
+    def _compare_until(self, number: int) -> None:
         while self.at < len(self.order) and self.order[self.at][0] < number:
             at, record_number = self.order[self.at]
             self.at += 1
@@ -215,7 +215,7 @@ class AccumulatorSums:
                 tiles = self.open.get(group, {})
                 shape = _find_shape(record, tiles)
                 alike = {key: tile for key, tile in tiles.items() if key[2:] == shape}
-                self._judge_record(_Fragment(record_number, record, group, within, at), alike)
+                self._compare_record(_Fragment(record_number, record, group, within, at), alike)
                 continue
             begun = self.begun.setdefault(warp, {})  # initial values of D
             begun[at] = record.registers["d"]
@@ -224,7 +224,7 @@ class AccumulatorSums:
             if len(begun) > MOST_BEGUN:
                 del begun[next(iter(begun))]
 
-    def _judge_record(self, fragment: _Fragment, tiles: Mapping[TileKey, SumTile]) -> None:
+    def _compare_record(self, fragment: _Fragment, tiles: Mapping[TileKey, SumTile]) -> None:
         """Compare one warp's D with every tile that it may be."""
         if not tiles:
             return
@@ -256,7 +256,7 @@ class AccumulatorSums:
         accumulator, key, warp, group = nearest.accumulator, nearest.key, fragment.warp, fragment.group
         mma = fragment.record.kind == "mma"
         place = (group, fragment.within, accumulator.m, accumulator.n) if mma else (fragment.number,)
-        self.judged[place] = accumulator
+        self.results[place] = accumulator
         before = self.passed.pop(place, None)
         ended, last = self.ended.get((warp, key), -1), self.open[group][key].step.number
         waiting = frozenset(n for n in fresh if ended < n < last) | (before.waiting if before else frozenset())

@@ -37,18 +37,18 @@ HEADER: tuple[Row, ...] = (
     ("magic", "unsigned long long", "<u8", "the bytes LANESCOP"),
     ("version", "unsigned", "<u4", "1"),
     ("header_bytes", "unsigned", "<u4", "where the first record begins: 64"),
-    ("capacity", "unsigned long long", "<u8", "bytes of the whole buffer, this header included"),
+    ("capacity", "unsigned long long", "<u8", "bytes of the buffer, including this header"),
     ("used", "unsigned long long", "<u8", "bytes that the records need, including the header; may exceed the capacity"),
     ("records", "unsigned", "<u4", "records that were written"),
     ("dropped", "unsigned", "<u4", "records that did not fit"),
     ("block_first", "unsigned", "<u4", "the first block that records, by its linear index in the grid"),
-    ("block_last", "unsigned", "<u4", "the last one; both clusters record whole"),
+    ("block_last", "unsigned", "<u4", "the last one; all blocks of both clusters record"),
     ("skipped", "unsigned long long", "<u8", "calls of a warp that LANESCOPE_WHEN left out"),
     ("reserved_1", "unsigned long long", "<u8", "0"),
 )
 RECORD: tuple[Row, ...] = (
     ("mark", "unsigned", "<u4", "the bytes LREC, written last"),
-    ("bytes", "unsigned", "<u4", "of the whole record, a multiple of 16"),
+    ("bytes", "unsigned", "<u4", "of the complete record, a multiple of 16"),
     ("kind", "unsigned", "<u4", "1 wgmma, 2 ldmatrix, 3 mma, 4 one fragment"),
     ("line", "unsigned", "<u4", "__LINE__"),
     ("block_x", "unsigned", "<u4", "blockIdx"),
@@ -78,7 +78,7 @@ def _make_dtype(rows: Sequence[Row]) -> np.dtype[Any]:
 
 HEADER_TYPE, RECORD_TYPE = _make_dtype(HEADER), _make_dtype(RECORD)
 HEADER_BYTES, RECORD_BYTES = HEADER_TYPE.itemsize, RECORD_TYPE.itemsize
-NOT_GIVEN = -128  # byte of an absent immediate
+ABSENT = -128  # byte of an absent immediate
 OPERANDS = "abcd"
 
 
@@ -184,7 +184,7 @@ def read_capture(raw: bytes | bytearray | memoryview | NDArray[Any]) -> Capture:
     end = min(int(head["used"]), len(data))
     if int(head["used"]) <= int(head["capacity"]) and int(head["used"]) > len(data):
         raise _make_error(
-            f"The capture is truncated: {len(data)} bytes of {int(head['used'])}.", "Save the whole buffer again."
+            f"The capture is truncated: {len(data)} bytes of {int(head['used'])}.", "Save the complete buffer again."
         )
     records: list[Record] = []
     at, count = HEADER_BYTES, int(head["records"])
@@ -223,7 +223,7 @@ def _parse_header(data: NDArray[np.uint8]) -> np.void:
     if len(data) < 8 or int.from_bytes(data[:8].tobytes(), "little") != MAGIC:
         raise _make_error(
             "This is not a capture: it does not begin with LANESCOP.",
-            "Save what lanescope::save writes, or the buffer that lanescope.capture.empty made, after the kernel.",
+            "Save the output of lanescope::save, or the buffer of lanescope.capture.empty after the kernel.",
         )
     if len(data) < HEADER_BYTES:
         raise _make_error(
@@ -245,7 +245,9 @@ def _parse_record(data: NDArray[np.uint8], at: int, end: int, number: int) -> tu
     begins = np.cumsum([at + RECORD_BYTES, *parts]).tolist()
     words = [part.decode("utf-8", "replace") for part in data[begins[0] :][: row["text_bytes"]].tobytes().split(b"\0")]
     if len(words) != 4 or words[3]:
-        raise _make_error(f"The texts of record {number}, at byte {at}, are damaged.", "Save the whole buffer again.")
+        raise _make_error(
+            f"The texts of record {number}, at byte {at}, are damaged.", "Save the complete buffer again."
+        )
     addresses = data[begins[1] : begins[2]].view("<u4") if row["addresses"] else None
     counts = {name: row[f"registers_{name}"] for name in OPERANDS}
     registers = {
@@ -265,7 +267,7 @@ def _parse_record(data: NDArray[np.uint8], at: int, end: int, number: int) -> tu
         thread=row["thread"],
         words={"a": row["desc_a"], "b": row["desc_b"]} if row["kind"] == WGMMA else {},
         slice={name: row[name] for name in "mnk" if row[name] != OPEN},
-        immediates={name: value for name, value in zip(names, immediates, strict=True) if value != NOT_GIVEN},
+        immediates={name: value for name, value in zip(names, immediates, strict=True) if value != ABSENT},
         window_first=row["window_first"],
         window=data[begins[6] :][: row["window_bytes"]],
         addresses=addresses,
@@ -278,7 +280,7 @@ def _row(data: NDArray[np.uint8], at: int, end: int, number: int) -> tuple[dict[
     """Return the fields of a record, and the bytes after them. LayoutError for a damaged or incomplete record."""
     truncated = f"The capture is truncated at byte {at}, in record {number}."
     if at + RECORD_BYTES > end:
-        raise _make_error(truncated, "Save the whole buffer again.")
+        raise _make_error(truncated, "Save the complete buffer again.")
     row = data[at : at + RECORD_BYTES].view(RECORD_TYPE)[0]
     fields = {name: int(row[name]) for name, *_ in RECORD}
     if fields["mark"] != MARK:
@@ -295,9 +297,9 @@ def _row(data: NDArray[np.uint8], at: int, end: int, number: int) -> tuple[dict[
         or fields["addresses"] not in (0, 32)
         or fields["bytes"] != RECORD_BYTES + sum(parts)
     ):
-        raise _make_error(f"Record {number}, at byte {at}, is damaged.", "Save the whole buffer again.")
+        raise _make_error(f"Record {number}, at byte {at}, is damaged.", "Save the complete buffer again.")
     if at + fields["bytes"] > end:
-        raise _make_error(truncated, "Save the whole buffer again.")
+        raise _make_error(truncated, "Save the complete buffer again.")
     return fields, parts
 
 
@@ -349,7 +351,7 @@ def write(capture: Capture, size: int = 0) -> bytes:
 def _pack_record(record: Record) -> bytes:
     text = b"".join(part.encode() + b"\0" for part in (record.file, record.label, record.text))
     names = ("scale_a", "scale_b", "trans_a", "trans_b")
-    immediates = np.array([record.immediates.get(name, NOT_GIVEN) for name in names], np.int8).view("<u4")[0]
+    immediates = np.array([record.immediates.get(name, ABSENT) for name in names], np.int8).view("<u4")[0]
     fields = {
         "mark": MARK,
         "kind": {name: n for n, name in KINDS.items()}[record.kind],

@@ -86,10 +86,10 @@ class KnownOperand:
         present = mn >= 0
         if mn.ndim != 2 or not present.any():
             return np.where(present, SEVERAL, mn), np.where(present, SEVERAL, k)
-        next_one = (k < fills.K // 4) & bool((k[present] > fills.K * 3 // 4).any())  # beyond the block's end
+        wraps = (k < fills.K // 4) & bool((k[present] > fills.K * 3 // 4).any())  # beyond the block's end
 
         def placed(block: int) -> tuple[Ints, Ints]:
-            shifted = (block + next_one) % self.blocks
+            shifted = (block + wraps) % self.blocks
             return np.where(present, mn ^ shifted, mn), np.where(present, k + fills.K * shifted, k)
 
         def follow(block: int) -> int:

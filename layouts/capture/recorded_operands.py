@@ -17,7 +17,7 @@ from lanescope.ptx.codec import Bits, mask_unread_bits
 from lanescope.ptx.instruction import Instruction, Operand
 
 WARPGROUP = 128
-LEAST_OWN, LEAST_OTHER = 0.05, 0.5  # shares of a word's elements that belong to its own matrix, and to the other one
+LEAST_SAME, LEAST_OTHER = 0.05, 0.5  # shares of a word's elements that belong to its own matrix, and to the other one
 MOST_CHANCE = 0.1  # maximum share of register pairs that look adjacent without a fill
 MULTIPLY = (KINDS[WGMMA], KINDS[MMA])
 
@@ -88,7 +88,7 @@ class MultiplyStep:
 
 
 @dataclass(frozen=True, slots=True)
-class UnjudgedRecord:
+class UnverifiedRecord:
     """A record that cannot be verified, and the reason."""
 
     number: int
@@ -113,17 +113,17 @@ class MemoryWindows:
         return self.memories[key]
 
 
-def list_steps(records: Sequence[Record]) -> tuple[list[MultiplyStep], list[UnjudgedRecord]]:
+def list_steps(records: Sequence[Record]) -> tuple[list[MultiplyStep], list[UnverifiedRecord]]:
     """Return the wgmma and mma steps, in each warp's or warpgroup's order of issue."""
     steps: list[MultiplyStep] = []
-    unread: list[UnjudgedRecord] = []
+    unread: list[UnverifiedRecord] = []
     for number, record in enumerate(records):
         if record.kind not in MULTIPLY:
             continue
         try:
             instruction = find(record.text)
         except LayoutError as error:
-            unread.append(UnjudgedRecord(number, record, error.message))
+            unread.append(UnverifiedRecord(number, record, error.message))
             continue
         group = get_group(record)
         if record.kind == "mma":
@@ -329,7 +329,7 @@ def describe_other_matrix(side: OperandCodes, windows: MemoryWindows, records: S
     known = windows.known.get(other)
     if side.address is None or known is None or known.element != side.known.element:
         return ""
-    if float((side.mn >= 0).mean()) > LEAST_OWN:
+    if float((side.mn >= 0).mean()) > LEAST_SAME:
         return ""
     mn, k = windows.get_memory(other, records).find_elements(side.address)
     if float((mn >= 0).mean()) < LEAST_OTHER:

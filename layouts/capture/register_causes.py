@@ -47,10 +47,10 @@ def diagnose_registers(
     loads = [records[at] for at in step.fed.get(side.operand, ()) if records[at].kind == "ldmatrix"]
     if loads and (causes := _diagnose_loads(side, part, loads, windows, fits)):
         return causes
-    return (_diagnose_own_registers(side, part),)
+    return (_diagnose_contents(side, part),)
 
 
-def _diagnose_own_registers(side: OperandCodes, part: OperandSlice) -> Diagnosis:
+def _diagnose_contents(side: OperandCodes, part: OperandSlice) -> Diagnosis:
     assert side.fragment is not None
     name = side.operand.upper()
     expected = _compute_registers(side.fragment, side.known, part, side.operand)

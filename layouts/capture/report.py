@@ -9,7 +9,7 @@ from lanescope.bits import format_word
 from lanescope.capture.accumulators import Accumulator
 from lanescope.capture.causes import CaptureCause, find_causes
 from lanescope.capture.operand_codes import NONE, SEVERAL
-from lanescope.capture.recorded_operands import UnjudgedRecord
+from lanescope.capture.recorded_operands import UnverifiedRecord
 from lanescope.capture.verdict import LoadedRows, OperandPicture, OperandVerdict, StepVerdict
 from lanescope.descriptor.causes import TITLES
 from lanescope.inputs import join_words
@@ -29,7 +29,7 @@ class Verified:
     steps: tuple[StepVerdict, ...]
     accumulators: tuple[Accumulator, ...]
     loads: tuple[LoadedRows, ...]
-    unread: tuple[UnjudgedRecord, ...]
+    unread: tuple[UnverifiedRecord, ...]
     notes: tuple[str, ...]
     source: str
     records: int

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from lanescope.capture.operand_codes import KnownOperand
 from lanescope.capture.recorded_operands import MultiplyStep, OperandCodes, find_first_element, find_origin
 
-WHOLE = 1.0
+ALL_ELEMENTS = 1.0
 LEAST = 0.25  # minimum share of elements that determines a slice's start
 STATED, INFERRED = "stated", "inferred"
 
@@ -33,7 +33,7 @@ class SliceHint:
 
     @property
     def is_complete(self) -> bool:
-        return self.share == WHOLE
+        return self.share == ALL_ELEMENTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +71,20 @@ def infer_slices(
         for number, k in zip(members, chosen, strict=True):
             for name, hint in hints[number].items():
                 stated = steps[number].record.slice
-                own_k = stated.get("k", k)
-                if own_k is None:
+                slice_k = stated.get("k", k)
+                if slice_k is None:
                     continue
-                own_k = own_k * hint.depth // steps[number].depth  # for a sparse A, stored columns
+                slice_k = slice_k * hint.depth // steps[number].depth  # for a sparse A, stored columns
                 letter = "m" if name == "a" else "n"
                 if letter in stated and "k" in stated:
-                    slices[number][name] = OperandSlice(stated[letter], own_k, STATED)
+                    slices[number][name] = OperandSlice(stated[letter], slice_k, STATED)
                     continue
                 mn = stated.get(
-                    letter, _infer_mn(number, name, own_k, members=members, steps=steps, hints=hints, known=known[name])
+                    letter,
+                    _infer_mn(number, name, slice_k, members=members, steps=steps, hints=hints, known=known[name]),
                 )
                 if mn is not None:
-                    slices[number][name] = OperandSlice(mn, own_k, INFERRED)
+                    slices[number][name] = OperandSlice(mn, slice_k, INFERRED)
     return slices
 
 
@@ -223,11 +224,11 @@ def _of_most(same: Sequence[SliceHint], known: KnownOperand) -> int | None:
     """Return the first row that most steps at the same line probably read."""
     firsts = [(hint, hint.mn) for hint in same if hint.share >= LEAST]
     firsts += [(hint, hint.first[0]) for hint in same if hint.first]
-    likely = Counter(mn for hint, mn in firsts if mn % 8 == 0 and _lies_in_memory(hint, mn, known))
+    likely = Counter(mn for hint, mn in firsts if mn % 8 == 0 and _is_in_memory(hint, mn, known))
     return likely.most_common(1)[0][0] if likely else None
 
 
-def _lies_in_memory(hint: SliceHint, mn: int, known: KnownOperand) -> bool:
+def _is_in_memory(hint: SliceHint, mn: int, known: KnownOperand) -> bool:
     """Return whether the slice's rows from mn on are in memory."""
     if hint.low is None:
         return True

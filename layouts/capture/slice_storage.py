@@ -29,7 +29,7 @@ VAGUE = (
     "other_slice",
 )  # the verifier's codes for reading another slice completely
 MOST_TILE = 1 << 20  # elements of the largest rectangle
-MOST_HELD = 64  # rectangles whose layouts are cached
+MOST_CACHED = 64  # rectangles whose layouts are cached
 MOST_SEARCHED = 96  # rectangles searched per capture
 
 
@@ -92,7 +92,7 @@ class StorageCache:
         for mn, k, size in _list_rectangles(memory, part, rows, depth):
             key = (id(memory), (mn, k), size)
             if key not in self.layouts:
-                if len(self.layouts) >= MOST_HELD:
+                if len(self.layouts) >= MOST_CACHED:
                     self.layouts.pop(next(iter(self.layouts)))
                 self.searched += 1
                 self.layouts[key] = memory, _find_storages(memory, mn, k, size, word)

@@ -23,7 +23,7 @@ from lanescope.capture.recorded_operands import (
     MemoryWindows,
     MultiplyStep,
     OperandCodes,
-    UnjudgedRecord,
+    UnverifiedRecord,
     describe_other_matrix,
     get_group,
     is_recorded,
@@ -45,7 +45,7 @@ NO_FILL = (
     "No element of the fills was recorded. Pass A and B as matrices if they are not fills; if they are, their data"
     " had not arrived."
 )
-Given = bytes | bytearray | memoryview | NDArray[Any]
+CaptureData = bytes | bytearray | memoryview | NDArray[Any]
 
 
 def check(data: Any, a: Any = None, b: Any = None, second: Any = None, nk: bool = False) -> Verified:
@@ -57,10 +57,10 @@ def check(data: Any, a: Any = None, b: Any = None, second: Any = None, nk: bool 
 
 
 def verify(
-    data: Given | Sequence[Given],
+    data: CaptureData | Sequence[CaptureData],
     a: Any = None,
     b: Any = None,
-    second: Given | None = None,
+    second: CaptureData | None = None,
     nk: bool = False,
     most: int = file_format.MOST_RECORDS,
 ) -> Verified:
@@ -77,12 +77,12 @@ def verify(
     first = captures[0]
     files = [first.records, *(_align_records(first.records, capture.records) for capture in captures[1:])]
     every, unread = list_steps(files[0])
-    judged, left = every[:most], max(len(every) - most, 0)
+    verified_steps, left = every[:most], max(len(every) - most, 0)
     findings = _Findings(unread)
     complete = not left and all(capture.is_complete for capture in captures)
-    for pair in dict.fromkeys(map(_get_type_pair, judged)):
-        of_pair = [step for step in judged if _get_type_pair(step) == pair]
-        other_types = [step for step in judged if _get_type_pair(step) != pair]
+    for pair in dict.fromkeys(map(_get_type_pair, verified_steps)):
+        of_pair = [step for step in verified_steps if _get_type_pair(step) == pair]
+        other_types = [step for step in verified_steps if _get_type_pair(step) != pair]
         try:
             known = identify_operands(
                 pair[:2], files, a=a, b=b, nk=nk, notes=findings.notes, steps=of_pair, kept=pair[2]
@@ -90,9 +90,9 @@ def verify(
         except LayoutError as error:
             if error.code != "bad_fill":
                 raise
-            findings.unread += [UnjudgedRecord(step.number, step.record, error.message) for step in of_pair]
+            findings.unread += [UnverifiedRecord(step.number, step.record, error.message) for step in of_pair]
             continue
-        _judge(of_pair, other_types, files, known, findings, complete)
+        _verify_steps(of_pair, other_types, files, known, findings, complete)
     accumulators = _drop_repeats(findings.accumulators)
     findings.verdicts.sort(key=lambda step: step.number)
     since = dict.fromkeys(
@@ -120,7 +120,7 @@ def verify(
 class _Findings:
     """The findings in a capture so far."""
 
-    unread: list[UnjudgedRecord]
+    unread: list[UnverifiedRecord]
     verdicts: list[StepVerdict] = field(default_factory=list)
     accumulators: list[Accumulator] = field(default_factory=list)
     loads: list[LoadedRows] = field(default_factory=list)
@@ -129,9 +129,9 @@ class _Findings:
     opening: OperandPicture | None = None  # of the first step
 
 
-def _read(data: Given | Sequence[Given], second: Given | None) -> list[Capture]:
+def _read(data: CaptureData | Sequence[CaptureData], second: CaptureData | None) -> list[Capture]:
     """Return the captures: one, or the two passes of an 8-bit type."""
-    sources: list[Given] = list(data) if isinstance(data, (list, tuple)) else [data]  # type: ignore[list-item]
+    sources: list[CaptureData] = list(data) if isinstance(data, (list, tuple)) else [data]  # type: ignore[list-item]
     sources += [second] if second is not None else []
     if not 1 <= len(sources) <= 2:
         raise LayoutError(
@@ -205,7 +205,7 @@ def _make_record_key(record: Record) -> tuple[object, ...]:
 # verification --------------------------------------------------------------------------------------------------------
 
 
-def _judge(
+def _verify_steps(
     steps: Sequence[MultiplyStep],
     other_types: Sequence[MultiplyStep],
     files: Sequence[Sequence[Record]],
@@ -217,10 +217,10 @@ def _judge(
 
     other_types: the steps of other pairs; complete: whether no step is missing.
     """
-    judge = _Judge(files, known, findings)
-    recorded, hints = judge.recorded(steps)
-    if not judge.filled:
-        findings.unread += [UnjudgedRecord(step.number, step.record, NO_FILL) for step in recorded]
+    verifier = _Verifier(files, known, findings)
+    recorded, hints = verifier.recorded(steps)
+    if not verifier.filled:
+        findings.unread += [UnverifiedRecord(step.number, step.record, NO_FILL) for step in recorded]
         return
     slices = infer_slices(recorded, hints, known)
     missing = [(record.number, get_group(record.record), None) for record in findings.unread]
@@ -228,20 +228,20 @@ def _judge(
         files[0], complete, [*missing, *((step.number, step.group, step.instruction) for step in other_types)]
     )
     for step, parts in zip(recorded, slices, strict=True):
-        sides = judge.step(step, parts)
+        sides = verifier.step(step, parts)
         sums.add_step(step, sides, parts)
     findings.accumulators += sums.list_accumulators()
-    findings.loads += judge.loads.values()
-    findings.picture = findings.picture or judge.picture
-    findings.opening = findings.opening or judge.opening
-    if judge.fits.spent:
+    findings.loads += verifier.loads.values()
+    findings.picture = findings.picture or verifier.picture
+    findings.opening = findings.opening or verifier.opening
+    if verifier.fits.spent:
         findings.notes.append(
             "Causes and layouts are reported for the first steps only, because shared memory has too many different"
             " states."
         )
 
 
-class _Judge:
+class _Verifier:
     """Verifier of the steps of one pair of types, in order; a verdict may depend on the previous steps."""
 
     def __init__(self, files: Sequence[Sequence[Record]], known: dict[str, KnownOperand], findings: _Findings) -> None:
@@ -268,7 +268,7 @@ class _Judge:
                 self.filled = self.filled or any(is_recorded(side) for side in codes)
                 kept.append(step)
             except LayoutError as error:
-                self.findings.unread.append(UnjudgedRecord(step.number, step.record, error.message))
+                self.findings.unread.append(UnverifiedRecord(step.number, step.record, error.message))
         return kept, hints
 
     def step(self, step: MultiplyStep, parts: dict[str, OperandSlice]) -> dict[str, OperandCodes]:
@@ -292,7 +292,7 @@ class _Judge:
                 f"The slice of {' and '.join(unknown)} that it reads is unknown, because no element of it was"
                 " recognized."
             )
-            self.findings.unread.append(UnjudgedRecord(step.number, step.record, reason))
+            self.findings.unread.append(UnverifiedRecord(step.number, step.record, reason))
         if operands:
             verdict = StepVerdict(step.number, index, step.record, step.instruction.ptx, tuple(operands))
             self.findings.verdicts.append(verdict)

@@ -58,7 +58,7 @@ def make_plain_atom(name: str, bits: int | None, element_bits: int) -> CopyAtom:
     if width not in PLAIN[name] or width % element_bits:
         raise LayoutError(
             "bad_atom",
-            f"{name} of {width} bits does not move whole elements of {element_bits}."
+            f"{name} of {width} bits does not move complete elements of {element_bits} bits."
             if width % element_bits
             else f"{name} cannot move {width} bits at once.",
             f"Allowed: {', '.join(str(n) for n in PLAIN[name] if n % element_bits == 0) or 'wider elements'}.",
@@ -138,7 +138,7 @@ def cotile(atom_tv: CuteLayout, data: CuteLayout) -> tuple[CuteLayout, tuple[Cut
         raise LayoutError(
             "bad_layout",
             f"The values of {atom_tv} are not in the data layout {data}.",
-            "make_cotiled_copy takes values whose addresses the data layout has.",
+            "make_cotiled_copy requires values whose addresses are in the data layout.",
             "layout_tv",
         )
     return fit_tiler(in_data, tuple(mode.size for mode in data.modes))

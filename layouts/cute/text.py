@@ -43,7 +43,7 @@ def parse_shape_stride(text: str, field: str = "") -> tuple[Nested, Nested]:
     layout = parse_layout(text, field)
     if layout != CuteLayout(layout.shape, layout.stride):
         raise LayoutError(
-            "bad_cute", f"'{shorten_value(text, 80)}' is not a shape and a stride alone.", PRINTED_HINT, field
+            "bad_cute", f"'{shorten_value(text, 80)}' is not only a shape and a stride.", PRINTED_HINT, field
         )
     return layout.shape, layout.stride
 

@@ -1,13 +1,13 @@
-"""Constant C++ expressions, computed as C++ computes them: `evaluate_constant("(uint64_t)1 << 62 | 0x100")`.
+"""Evaluate constant C++ expressions as C++ does: `evaluate_constant("(uint64_t)1 << 62 | 0x100")`.
 
 Integers have C++'s types on a 64-bit CUDA host (int 32 bits, long and long long 64): literals take the type their
 spelling and suffix give (a leading 0 is octal, hex may become unsigned), narrow types are promoted, the usual
 arithmetic conversions apply, unsigned arithmetic wraps, precedence is C++'s. The result becomes 64 bits as an
 assignment to uint64_t makes it: a negative int is sign-extended. Nothing is executed.
 
-What C++ leaves undefined but compilers accept gets the value the device computes, and a warning with the word that
-64-bit arithmetic would have given: a 32-bit value shifted by 32 to 63 bits is what shl.b32 and shr make of it (PTX ISA
-9.1, 9.7.8.8: shift amounts are clamped to the width, so `1 << 62` is 0), signed overflow wraps.
+Undefined operations that compilers accept get the value that the device computes, and a warning with the word that
+64-bit arithmetic gives. Shifts of 32-bit values by 32 to 63 bits behave like shl.b32 and shr (PTX ISA 9.1, 9.7.8.8:
+amounts are clamped to the width, so `1 << 62` is 0), signed overflow wraps.
 
 >>> evaluate_constant("1ull << 62 | (uint64_t)(1024 >> 4) << 32 | 1 << 16 | 0x100").word == 0x4000004000010100
 True

@@ -1,9 +1,8 @@
-"""Formulas of matrix elements, as `-(i + 1)` or `row == col ? 1 : 0`: read and computed here, for all elements at once;
-nothing is executed.
+"""Parse and evaluate formulas of matrix elements, such as `-(i + 1)` or `row == col ? 1 : 0`, for all elements at once.
 
 Operators and precedence are C's: + - * / % << >> & | ^ ~ ! == != < <= > >= && || ?: and parentheses; abs(x), min(x, y),
-max(x, y). Whole numbers divide as in C (7 / 2 is 3, -7 / 2 is -3, the remainder has the dividend's sign); a number with
-a point makes a real result (i / 2.0). Whole numbers stay below 2^53, so that every one of them is exact.
+max(x, y). Integers divide as in C (7 / 2 is 3, -7 / 2 is -3, the remainder has the dividend's sign); a number with a
+point makes the result real (i / 2.0). Integers stay below 2^53, so all of them are exact. Nothing is executed.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from lanescope.cxx.precedence import PrecedenceClimber
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_real, shorten_value
 
-LONGEST, DEEPEST, MOST = 500, 32, float(2**53 - 1)  # characters, nesting, the largest whole number
+LONGEST, DEEPEST, MOST = 500, 32, float(2**53 - 1)  # characters, nesting, the largest integer
 Array = NDArray[np.float64]
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>0[xXbB][0-9a-fA-F_']+|(?:[0-9][0-9_']*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)|("
@@ -140,7 +139,7 @@ class _FormulaReader(PrecedenceClimber[_ElementValues]):
             arguments.append(self.parse_conditional())
         self.expect_token(")")
         if len(arguments) != _FUNCTIONS[name]:
-            raise self.make_error(f"{name} takes {_FUNCTIONS[name]}, not {len(arguments)}")
+            raise self.make_error(f"{name} needs {_FUNCTIONS[name]}, not {len(arguments)}")
         if name == "abs":
             return _ElementValues(np.abs(arguments[0].array), arguments[0].integral)
         make = np.minimum if name == "min" else np.maximum
@@ -152,7 +151,7 @@ class _FormulaReader(PrecedenceClimber[_ElementValues]):
         a, b, integral = left.array, right.array, left.integral and right.integral
         if op in _COMPARE:
             return _ElementValues(np.where(np.isnan(a) | np.isnan(b), np.nan, _COMPARE[op](a, b)), True)
-        if op in ("&&", "||"):  # the right side counts only where the left one leaves it open
+        if op in ("&&", "||"):  # the right side matters only where the left side does not decide
             settled = a == 0 if op == "&&" else (a != 0) & ~np.isnan(a)
             truth = np.where(np.isnan(a) | np.isnan(b), np.nan, b != 0)
             return _ElementValues(np.where(settled, float(op == "||"), np.where(np.isnan(a), np.nan, truth)), True)
@@ -169,7 +168,7 @@ class _FormulaReader(PrecedenceClimber[_ElementValues]):
 
     def check_range(self, array: Array, integral: bool) -> _ElementValues:
         if integral and (np.abs(array) > MOST).any():
-            raise self.make_error("a whole number is 2^53 or more")
+            raise self.make_error("an integer is 2^53 or more")
         return _ElementValues(array, integral)
 
 

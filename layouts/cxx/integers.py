@@ -118,7 +118,7 @@ TYPES = (
 _BY_WIDTH = {True: {8: SCHAR, 16: SHORT, 32: INT, 64: LONG}, False: {8: UCHAR, 16: USHORT, 32: UINT, 64: ULONG}}
 _UNSIGNED = {CHAR: UCHAR, SCHAR: UCHAR, SHORT: USHORT, INT: UINT, LONG: ULONG, LLONG: ULLONG, INT128: UINT128}
 
-# names of typedefs → the type that each is: glibc's stdint.h and stddef.h, CUDA's cuda.h, and what kernels define
+# typedef → type: glibc's stdint.h and stddef.h, CUDA's cuda.h, and what kernels define
 TYPEDEFS: dict[str, IntegerType] = {
     **{f"{'' if s else 'u'}int{bits}_t": _BY_WIDTH[s][bits] for s in (True, False) for bits in (8, 16, 32, 64)},
     **{f"{'' if s else 'u'}int_least{bits}_t": _BY_WIDTH[s][bits] for s in (True, False) for bits in (8, 16, 32, 64)},
@@ -155,7 +155,7 @@ TYPEDEFS: dict[str, IntegerType] = {
 }
 _DISTINCT = {kind.name: kind for kind in (BOOL, WCHAR, CHAR8, CHAR16, CHAR32)}
 _QUALIFIERS = frozenset("const volatile constexpr constinit static inline typename".split())
-# the words of a type in alphabetical order, as C++ takes them in any → the type
+# the words of a type in alphabetical order (C++ allows any order) → type
 _SPELLED = {("char",): CHAR, ("char", "signed"): SCHAR, ("char", "unsigned"): UCHAR} | {
     tuple(sorted((*sign, *words.split()))): _UNSIGNED[kind] if sign == ("unsigned",) else kind
     for words, kind in (
@@ -352,7 +352,7 @@ def compute_shift(op: str, left: int, left_type: IntegerType, count: int) -> Ope
             return OperatorResult(None, kind, f"a shift by {count}")
         return OperatorResult(left << count if op == "<<" else left >> count, kind)
     undefined = "" if 0 <= count < kind.bits else f"a shift by {count} of a value of {kind.bits} bits"
-    by = count if 0 <= count < kind.bits else kind.bits  # shl and shr clamp the amount, which has no sign
+    by = count if 0 <= count < kind.bits else kind.bits  # shl and shr clamp the amount, which is unsigned
     exact = left << by if op == "<<" else left >> by
     return OperatorResult(kind.wrap(exact) if op == ">>" or not undefined else 0, kind, undefined, exact)
 
@@ -378,7 +378,7 @@ def _compute_python(op: str, left: int, right: int) -> OperatorResult:
     if op in ("/", "//", "%") and not right:
         return OperatorResult(None, PYTHON, f"{left} {op} 0 divides by zero")
     if op == "/" and left % right:
-        return OperatorResult(None, PYTHON, f"{left} / {right} is not a whole number")
+        return OperatorResult(None, PYTHON, f"{left} / {right} is not an integer")
     if op == "**":
         if not 0 <= right <= 64 or abs(left) > 1 << 64:
             return OperatorResult(None, PYTHON, f"{left} ** {right} is too large")

@@ -89,7 +89,7 @@ def parse_character(text: str) -> tuple[int, IntegerType] | None:
         kind = _PREFIXED[match[1]]
         return (codes[0], kind) if len(codes) == 1 and codes[0] <= kind.mask else None
     if not codes or len(codes) > 4 or any(code > 0xFF for code in codes) or not match[2].isascii():
-        return None  # gcc makes several bytes of it, and a value of its own
+        return None  # gcc encodes it as several bytes
     if len(codes) == 1:
         return CHAR.wrap(codes[0]), CHAR
     value = 0

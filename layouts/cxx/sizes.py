@@ -1,5 +1,5 @@
-"""sizeof and alignof of the types that kernels use, and the bits of their elements: C's integers, CUDA's vectors, and
-the element types of lanescope.ptx.dtypes under every name that code has for them.
+"""Look up sizeof, alignof and element bits of the types in kernels: C's integers, CUDA's vectors, and the element types
+of lanescope.ptx.dtypes by all their names.
 
 CUDA C++ Programming Guide 13.0, "Built-in Vector Types" (alignment); cuda_fp16.h, cuda_bf16.h, cuda_fp8.h, cuda_fp6.h,
 cuda_fp4.h (sizes of the packed types).
@@ -22,7 +22,7 @@ class TypeSize(NamedTuple):
     align: int
 
 
-# PTX's element type → the names that CUDA's headers, CUTLASS, PyTorch and plain C++ have for it
+# PTX's element type → its names in CUDA's headers, CUTLASS, PyTorch and C++
 _NAMED = {
     "f16": "half __half half_t float16_t fp16 f16 nv_half __nv_half float16 Half",
     "bf16": "bfloat16_t bf16 __nv_bfloat16 nv_bfloat16 hip_bfloat16 bfloat16 BFloat16 bhalf",
@@ -37,7 +37,7 @@ _NAMED = {
     "s4": "int4b_t int4_t",
     "u4": "uint4b_t uint4_t",
 }
-# a packed type of CUDA's headers → (element, how many)
+# a packed type of CUDA's headers → (element, count)
 _PACKED = {
     **dict.fromkeys("half2 __half2 half_2".split(), ("f16", 2)),
     **dict.fromkeys("__nv_bfloat162 nv_bfloat162 bf16_2".split(), ("bf16", 2)),
@@ -79,9 +79,9 @@ def _make_vector_sizes() -> dict[str, TypeSize]:
 
 
 VECTORS = _make_vector_sizes()
-# a name of a floating-point or 4-bit element type → PTX's
+# name of a floating-point or 4-bit element type → PTX's name
 ELEMENT_NAMES = {name: ptx for ptx, names in _NAMED.items() for name in names.split()}
-# bits of the element types of kernels, and of the vectors that they move
+# bits of element types and vectors in kernels
 ELEMENT_BITS: dict[str, int] = {
     **{name: DTYPES[ptx].bits for name, ptx in ELEMENT_NAMES.items()},
     **{name: DTYPES[ptx].bits * count for name, (ptx, count) in _PACKED.items()},
@@ -91,7 +91,7 @@ ELEMENT_BITS: dict[str, int] = {
 }
 
 
-# a number in an element type's name is its bits, in CuTe's Python DSL and where C++ says _t
+# a number in an element type's name is its bits in CuTe's Python DSL, and in C++ with the suffix _t
 _SIZED = re.compile(r"(?:[BT]?Float|[Uu]?[Ii]nt|bit)(\d+)\w*")
 
 

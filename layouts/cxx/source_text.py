@@ -1,4 +1,4 @@
-"""Comments, brackets and commas of a text in C++, PTX or CuTe's notation, found without parsing it."""
+"""Find comments, brackets and commas of a text in C++, PTX or CuTe's notation without parsing it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ def strip_comments(text: str) -> str:
 
 
 def blank(text: str) -> str:
-    """Return as many blanks as a text has characters; line ends stay, so that what follows keeps its line and place."""
+    """Return blanks in place of a text's characters, with its line ends, so that later lines and places stay the
+    same.
+    """
     return re.sub(r"[^\n]", " ", text)
 
 
@@ -32,7 +34,7 @@ def blank_matches(pattern: re.Pattern[str], text: str) -> str:
 
 
 def split_arguments(text: str, brackets: tuple[str, str] = ("([{", ")]}")) -> list[str]:
-    """Split arguments at the commas outside all brackets, given as those that open and those that close.
+    """Split arguments at commas outside brackets; brackets: the opening and the closing ones.
 
     >>> split_arguments("a, f(b, c), {d, e}")
     ['a', ' f(b, c)', ' {d, e}']
@@ -51,11 +53,10 @@ def split_arguments(text: str, brackets: tuple[str, str] = ("([{", ")]}")) -> li
 
 
 def split_list(text: str, first: int, past: int | None = None) -> tuple[list[tuple[int, int]], int]:
-    """Split what stands behind an opening bracket, such as the < of a template, at its commas: (places, where it
-    closes).
+    """Split a list after an opening bracket, such as a template's <, at commas; return (places, closing place).
 
-    Inside other brackets < and > are comparisons. past: the end of what is searched, and where a list without an end
-    closes.
+    Inside other brackets < and > are comparisons. past: the end of the search, and the closing place of an unterminated
+    list.
 
     >>> split_list("A<B<1, 2>, (3 < 4)>;", 2)
     ([(2, 9), (10, 18)], 18)
@@ -81,9 +82,9 @@ def split_list(text: str, first: int, past: int | None = None) -> tuple[list[tup
 
 
 def find_closing(text: str, at: int) -> int:
-    """Return where the bracket that opens at a place closes; the end of the text if it does not.
+    """Return the place of the closing bracket of the one at a place; the end of the text without one.
 
-    Brackets of other kinds do not count.
+    Brackets of other kinds are ignored.
 
     >>> find_closing("f(a, g[0], (b)) + c", 1)
     14
@@ -98,7 +99,7 @@ def find_closing(text: str, at: int) -> int:
 
 
 def is_parenthesized(text: str) -> bool:
-    """Return whether one pair of parentheses encloses a whole text.
+    """Return whether one pair of parentheses encloses the complete text.
 
     >>> is_parenthesized("(a + (b))"), is_parenthesized("(a) + (b)"), is_parenthesized("(a")
     (True, False, False)

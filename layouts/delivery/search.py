@@ -239,7 +239,7 @@ def _make_bound(problem: Problem) -> Callable[[State], int]:
         if not missing:
             return cost + each * (lanes != target)
         # A lane bit comes in by an exchange, 2 instructions a register, or by movmatrix, which takes 1 but undoes
-        # itself unless another move stands between two of them, and orders the lanes as it does.
+        # itself unless another move is between two of them, and orders the lanes as it does.
         half = inner - 1
         direct = (lanes[3], lanes[4], vectors[half], lanes[0], lanes[1]) if half >= 0 else ()
         saves = missing > 1 or direct == target or (len(before) > 1 and start > 0)

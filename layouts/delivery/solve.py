@@ -35,13 +35,13 @@ DEFAULT_ALLOWED = tuple(name for name in ALLOWED if name != "ldmatrix.b8")  # sm
 class Step:
     """One step of a program.
 
-    says: a description; count: number of instructions; after: the contents of the registers; made: the instructions.
+    says: a description; count: number of instructions; after: the contents of the registers; instructions: as a tuple.
     """
 
     says: str
     count: int
     after: Fragment
-    made: tuple[Instruction, ...] = field(repr=False)
+    instructions: tuple[Instruction, ...] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +78,14 @@ class Delivery:
 
     @property
     def instructions(self) -> tuple[Instruction, ...]:
-        return tuple(instruction for step in self.steps for instruction in step.made)
+        return tuple(instruction for step in self.steps for instruction in step.instructions)
 
     def simulate_steps(self) -> list[dict[int, Longs]]:
         """Return the simulated contents of all registers after each step: element numbers [lane, place]."""
         contents = self.list_start_registers()
         snapshots = []
         for step in self.steps:
-            contents = simulate(step.made, contents, self.memory)
+            contents = simulate(step.instructions, contents, self.memory)
             snapshots.append(contents)
         return snapshots
 

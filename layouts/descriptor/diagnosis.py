@@ -55,7 +55,7 @@ def diagnose_mismatch(
     by_address = stored.swizzle_by == "address" and stored.mode.chunks > 1
     possible = find_repairs(expected, view, descriptor, by_address)
     if not possible:
-        return diagnose_unreadable(descriptor, view, stored, expected=expected, mn=mn, k=k, judge=diagnose_mismatch)
+        return diagnose_unreadable(descriptor, view, stored, expected=expected, mn=mn, k=k, diagnose=diagnose_mismatch)
     rights = [d for d in possible if d.mode is stored.mode] or possible[:1]
     cases = [
         DiagnosisCase(
@@ -86,8 +86,8 @@ def _find_likeliest(
 ) -> tuple[DiagnosisCase, tuple[FieldSlip | PackingMistake, ...]]:
     """Return the case with the cheapest explanation, and its causes; a start other than `begin` costs more."""
 
-    def cost(judged: tuple[DiagnosisCase, Explanation]) -> float:
-        case, explained = judged
+    def cost(explanation: tuple[DiagnosisCase, Explanation]) -> float:
+        case, explained = explanation
         return explained.cost + (LEFT_OVER / 2 if begin not in (None, case.right.start_address) else 0.0)
 
     case, explained = min(((case, explain_case(case)) for case in cases), key=cost)

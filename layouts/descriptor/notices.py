@@ -295,6 +295,6 @@ def find_repeated_reads(descriptor: Descriptor, view: View) -> list[FieldNotice]
         for name, n in (("lbo", descriptor.lbo_bytes), ("sbo", descriptor.sbo_bytes))
         if n < atom and name not in unread
     ]
-    why = f": {' and '.join(small)}, but {what} takes {atom} bytes" if small else ""
+    why = f": {' and '.join(small)}, but {what} has {atom} bytes" if small else ""
     message = f"{shared} of {address.size} elements are read from the same bytes as another element{why}."
     return [FieldNotice("reads_twice", "sbo" if "SBO" in why or not why else "lbo", message)]

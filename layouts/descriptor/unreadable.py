@@ -22,7 +22,7 @@ from lanescope.shared.swizzle import Mode
 XOR_ALONE = ("stored_unswizzled", "stored_swizzle")  # causes where the data differs from the word only by the swizzle
 
 
-class MismatchJudge(Protocol):
+class MismatchDiagnoser(Protocol):
     """Function that finds the causes of a mismatch which another word could repair."""
 
     def __call__(
@@ -31,7 +31,14 @@ class MismatchJudge(Protocol):
 
 
 def diagnose_unreadable(
-    descriptor: Descriptor, view: View, stored: Storage, *, expected: Addresses, mn: int, k: int, judge: MismatchJudge
+    descriptor: Descriptor,
+    view: View,
+    stored: Storage,
+    *,
+    expected: Addresses,
+    mn: int,
+    k: int,
+    diagnose: MismatchDiagnoser,
 ) -> list[Diagnosis]:
     """Return why no descriptor of this major reads the data, and which storage the word reads."""
     unreachable = (
@@ -58,7 +65,7 @@ def diagnose_unreadable(
         return [replace(d, storage=dict(fits.spec)) for d in diagnoses]
     if _matches_plain_rows(descriptor, view, stored, expected):
         return diagnoses
-    return [*diagnoses, *_diagnose_word(descriptor, view, stored, mn, k, judge)]
+    return [*diagnoses, *_diagnose_word(descriptor, view, stored, mn, k, diagnose)]
 
 
 def _check_address_bits(expected: Addresses) -> Diagnosis | None:
@@ -121,7 +128,7 @@ def _find_contiguous_dimension(expected: Addresses, view: View, stored: Storage)
 
 
 def _diagnose_word(
-    descriptor: Descriptor, view: View, stored: Storage, mn: int, k: int, judge: MismatchJudge
+    descriptor: Descriptor, view: View, stored: Storage, mn: int, k: int, diagnose: MismatchDiagnoser
 ) -> list[Diagnosis]:
     """Return the mistakes of the word itself, relative to a canonical tile of its mode."""
     for alternative in list_canonical_tiles(stored, view, descriptor.mode):
@@ -133,7 +140,7 @@ def _diagnose_word(
             expected_reads, view, descriptor
         ):  # a slice that begins where no descriptor can begin in any storage
             continue
-        causes = judge(descriptor, view, tile, mn=mn, k=k, expected=expected_reads)
+        causes = diagnose(descriptor, view, tile, mn=mn, k=k, expected=expected_reads)
         right = causes[0].fix if causes else None
         if right:
             return [

@@ -91,7 +91,7 @@ def verify(
     require_inside(view, stored, mn, k)
     expected = compute_expected_reads(stored, view, mn, k)
     if descriptor.mode_code not in descriptor.format.codes.values():
-        return _judge_reserved_mode(descriptor, view, stored, expected)
+        return _verify_reserved_mode(descriptor, view, stored, expected)
     read = reads(descriptor, view)
     malformed = _find_wrong_constants(descriptor)
     if np.array_equal(read, expected) and not malformed:
@@ -126,7 +126,7 @@ def require_inside(view: View, stored: Storage, mn: int, k: int) -> None:
             )
 
 
-def _judge_reserved_mode(descriptor: Descriptor, view: View, stored: Storage, expected: Addresses) -> Verdict:
+def _verify_reserved_mode(descriptor: Descriptor, view: View, stored: Storage, expected: Addresses) -> Verdict:
     """Return the verdict on a word with a reserved swizzle code, whose reads are undefined."""
     form = descriptor.format
     plain = descriptor.replace(**{form.coded: form.codes[form.modes[0]]})

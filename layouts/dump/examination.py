@@ -1,4 +1,4 @@
-"""What an instruction reads from a dump, whether that is the expected tile, and where the tile really is.
+"""Compare what an instruction reads from a dump with the expected tile, and find the tile in the dump.
 
 Addresses: layouts/descriptor/matrix.py; numbers: layouts/ptx/codec.py; search of the tile in the dump:
 layouts/descriptor/tile_search.py; causes: layouts/descriptor/verify.py.
@@ -25,7 +25,7 @@ from lanescope.ptx.dtypes import DType, get_dtype
 from lanescope.ptx.instruction import Instruction
 from lanescope.shared.storage import Storage
 
-MOST_DIAGNOSED = 4  # layouts that are explained
+MOST_DIAGNOSED = 4  # layouts with explanations
 AS = ("", "values", "bits")
 Mask = NDArray[np.bool_]
 
@@ -120,9 +120,9 @@ def examine(
 
     >>> import numpy as np
     >>> from lanescope import find
-    >>> told = examine(Dump(np.zeros(8192, np.uint8)), Descriptor(0x4000004000010040),
+    >>> examined = examine(Dump(np.zeros(8192, np.uint8)), Descriptor(0x4000004000010040),
     ...                find("wgmma.mma_async.m64n64k16.f32.f16.f16"))
-    >>> told.verdict, told.values.shape, told.outside
+    >>> examined.verdict, examined.values.shape, examined.outside
     ('unknown', (64, 16), 0)
     """
     operand_view = view(instruction, operand, major)
@@ -143,7 +143,7 @@ def examine(
     if expected is None:
         return examination
     tile = tile_of(expected, row.name, operand, operand_view, parse_choice(taken, "expected_as", AS))
-    return _judge_dump(examination, tile, origin)
+    return _compare_dump(examination, tile, origin)
 
 
 def gather(dump: Dump, address: Addresses, bits: int) -> tuple[codec.Bits, Mask]:
@@ -182,7 +182,7 @@ def written(stored: Storage, codes: codec.Bits, bits: int, base: int = BASE, siz
     return Dump(data, base)
 
 
-def _judge_dump(examination: Examined, tile: Tile, origin: tuple[int, int]) -> Examined:
+def _compare_dump(examination: Examined, tile: Tile, origin: tuple[int, int]) -> Examined:
     operand_view, row = examination.seen, examination.element
     for name, at, size, extent in zip(
         ("mn", "k"), origin, (operand_view.rows, operand_view.k), tile.codes.shape, strict=True
@@ -191,15 +191,15 @@ def _judge_dump(examination: Examined, tile: Tile, origin: tuple[int, int]) -> E
             raise LayoutError(
                 "bad_slice",
                 f"The slice {name} {at} … {at + size - 1} exceeds the expected tile's {extent}.",
-                f"The instruction takes {size} of {name}.",
+                f"The instruction reads {size} along {name}.",
                 f"slice.{name}",
             )
     mn, k = origin
     expected = tile.codes[mn : mn + operand_view.rows, k : k + operand_view.k]
     right = examination.inside & (make_comparison_keys(examination.codes, row) == make_comparison_keys(expected, row))
-    judged = replace(examination, tile=tile, wanted=expected, right=right)
+    compared = replace(examination, tile=tile, wanted=expected, right=right)
     if right.all():
-        return judged
+        return compared
     layouts = find_layouts(
         _make_image(examination.dump, row),
         codec.mask_unread_bits(tile.codes, row.name),
@@ -215,12 +215,12 @@ def _judge_dump(examination: Examined, tile: Tile, origin: tuple[int, int]) -> E
         operand_view,
     )
     return replace(
-        judged,
+        compared,
         where=spots,
-        layouts=tuple(_explain_layouts(judged, layouts, origin)),
+        layouts=tuple(_explain_layouts(compared, layouts, origin)),
         layout_count=len(layouts),
-        begins=tuple(_find_other_bases(judged, layouts, spots)),
-        transposed=_is_transposed(judged),
+        begins=tuple(_find_other_bases(compared, layouts, spots)),
+        transposed=_is_transposed(compared),
     )
 
 

@@ -1,4 +1,4 @@
-"""The given files: a dump of shared memory, raw or .npy, and the expected tile."""
+"""Parse files: a dump of shared memory, raw or .npy, and the expected tile."""
 
 from __future__ import annotations
 

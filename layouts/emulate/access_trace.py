@@ -157,8 +157,8 @@ class ProxyWatch:
             "missing_proxy_fence",
             f"{statement.opcode.partition('.shared')[0]} reads shared memory through the async proxy that thread"
             f" {int(threads[first])} wrote in line {written.line}{_format_place(written)}; neither that thread nor the"
-            " one that issues it executed fence.proxy.async since. Put fence.proxy.async behind the stores, before the"
-            " barrier",
+            " one that issues it executed fence.proxy.async since. Put fence.proxy.async after the stores, before"
+            " the barrier",
             statement,
             "warning",
         )

@@ -54,7 +54,7 @@ class ArgumentValues:
             )
             raise LayoutError("bad_argument", f"{field} is {quote_value(name)}.", hint, field)
         if parameter.size != 8 or TYPES[parameter.type].kind == "f":
-            raise _refuse(field, f"'{name}', an address of 8 bytes", parameter, "An address takes a 64-bit parameter.")
+            raise _refuse(field, f"'{name}', an address of 8 bytes", parameter, "An address needs a 64-bit parameter.")
         return found.base.to_bytes(8, "little")
 
 

@@ -113,7 +113,7 @@ class Group:
         group = Group(self.block, self.frame, simplify(self.ids[chosen]), self.pc, self.stack)
         return group
 
-    def take_whole_warps(self) -> NDArray[np.int64]:
+    def take_complete_warps(self) -> NDArray[np.int64]:
         """Return the warps of the group.
 
         NotConvergedError where threads of a warp have not arrived at the statement, as `.aligned` requires.

@@ -90,7 +90,7 @@ def _check_run(statement: Statement, target: int, source: int, size: int) -> Non
     if not size:
         raise UnknownInstructionError(statement, f"{statement.opcode} of 0 bytes is not emulated")
     if size % 16:
-        raise FaultError("copy_size", f"{statement.opcode} copies {size:,} bytes, which is no multiple of 16.")
+        raise FaultError("copy_size", f"{statement.opcode} copies {size:,} bytes, which is not a multiple of 16.")
     for address, what in ((target, "destination"), (source, "source")):
         if address % 16:
             raise FaultError("misaligned", f"{statement.opcode}: the {what} {address:#x} is not aligned to 16 bytes.")
@@ -161,13 +161,13 @@ def submit_load(
     mbarrier may be in the other CTA of a pair (.cta_group::2).
     """
     target, barrier, ranks = truncate_address(place[0]), truncate_address(place[1]), place[2]
-    own_rank, barrier_rank = target >> RANK_SHIFT, barrier >> RANK_SHIFT
+    target_rank, barrier_rank = target >> RANK_SHIFT, barrier >> RANK_SHIFT
     statement, block, machine = issuer.statement, issuer.block, issuer.run.machine
-    if barrier_rank != own_rank and not (pair and barrier_rank ^ own_rank == 1):
+    if barrier_rank != target_rank and not (pair and barrier_rank ^ target_rank == 1):
         raise FaultError(
             "remote_mbarrier",
-            f"{statement.opcode} copies to CTA {own_rank} of the cluster and signals an mbarrier of CTA {barrier_rank};"
-            " both have to be in the same CTA.",
+            f"{statement.opcode} copies to CTA {target_rank} of the cluster and signals an mbarrier of CTA"
+            f" {barrier_rank}; both have to be in the same CTA.",
         )
     pairs = [(target, barrier)]
     if ranks is not None:

@@ -66,7 +66,7 @@ def build_cluster_arrival(compiler: Compiler, statement: Statement) -> Action:
 
     def arrive(group: Group) -> None:
         if aligned:
-            group.take_whole_warps()
+            group.take_complete_warps()
         block, ids = group.block, group.ids
         barrier = get_cluster_barrier(block)
         again = barrier.arrived[block.rank][ids]
@@ -93,7 +93,7 @@ def build_cluster_wait(compiler: Compiler, statement: Statement) -> Action:
 
     def wait(group: Group) -> None:
         if aligned:
-            group.take_whole_warps()
+            group.take_complete_warps()
         block, ids = group.block, group.ids
         barrier = get_cluster_barrier(block)
         phases = barrier.waiting[block.rank][ids]

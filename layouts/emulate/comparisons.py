@@ -128,8 +128,8 @@ def build_comparison(compiler: Compiler, statement: Statement) -> Action:
         if condition is not None:
             with_what = condition(group)
             parts = [combine(part, with_what) for part in parts]
-        for write, part in zip(writers, parts, strict=False):
-            write(group, part)
+        for write_part, part in zip(writers, parts, strict=False):
+            write_part(group, part)
 
     return act
 

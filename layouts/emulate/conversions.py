@@ -19,7 +19,7 @@ from lanescope.emulate.rounding import DIRECTIONS, ELEMENTS, Element, add_to_odd
 from lanescope.emulate.types import TYPES, RegisterType
 
 Array = NDArray[Any]
-_TO_WHOLE: dict[str, Callable[[Array], Array]] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
+_TO_INTEGER: dict[str, Callable[[Array], Array]] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 SPECIAL: dict[str, Builder] = {}  # builders for packed formats and tf32
 
 
@@ -29,7 +29,7 @@ def build_conversion(compiler: Compiler, statement: Statement) -> Action:
     special = next((SPECIAL[word] for word in types if word in SPECIAL), None)
     if special:
         return special(compiler, statement)
-    to, origin = check_words(statement, (*DIRECTIONS, *_TO_WHOLE, "sat", "ftz", "relu", "satfinite"), types=2)
+    to, origin = check_words(statement, (*DIRECTIONS, *_TO_INTEGER, "sat", "ftz", "relu", "satfinite"), types=2)
     if to.kind in "us" and origin.kind in "us":
         return _convert_integers(compiler, statement, to, origin)
     if to.kind in "us" and origin.name in ELEMENTS:
@@ -70,11 +70,11 @@ def _convert_to_integers(compiler: Compiler, statement: Statement, to: RegisterT
 
     NaN becomes 0, or the top bit alone where either type has 64 bits.
     """
-    _check_only(statement, *_TO_WHOLE, "ftz", "sat")
-    name = statement.find_word(_TO_WHOLE)
+    _check_only(statement, *_TO_INTEGER, "ftz", "sat")
+    name = statement.find_word(_TO_INTEGER)
     if not name or (statement.has("ftz") and origin.name != "f32"):
         raise UnknownInstructionError(statement)
-    round_whole, flushes, element = _TO_WHOLE[name], statement.has("ftz"), ELEMENTS[origin.name]
+    round_integer, flushes, element = _TO_INTEGER[name], statement.has("ftz"), ELEMENTS[origin.name]
     low, high = _get_bounds(to)
     wide = to.bits == 64 or origin.name == "f64"
     unordered = (1 << to.bits - 1) if wide else 0
@@ -82,7 +82,7 @@ def _convert_to_integers(compiler: Compiler, statement: Statement, to: RegisterT
 
     def convert(bits: Array) -> Array:
         values = decode(bits, element)
-        integers = round_whole(flush(values) if flushes else values)
+        integers = round_integer(flush(values) if flushes else values)
         inside = (integers >= low) & (integers < float(high + 1))
         result = np.where(inside, integers, 0.0).astype(to.dtype)
         if not inside.all():
@@ -142,7 +142,7 @@ def _check_words_of_floats(statement: Statement, to: RegisterType, origin: Regis
     """Raise UnknownInstructionError for qualifiers that ptxas rejects between these types."""
     direction = statement.find_word(DIRECTIONS)
     allowed = (
-        (_TO_WHOLE, to.name == origin.name and not direction),
+        (_TO_INTEGER, to.name == origin.name and not direction),
         (("ftz",), "f32" in (to.name, origin.name)),
         (("satfinite",), to.bits == 16 and origin.name == "f32"),
         (("relu",), to.bits == 16),
@@ -156,7 +156,7 @@ def _check_words_of_floats(statement: Statement, to: RegisterType, origin: Regis
 
 
 def _convert_floats(compiler: Compiler, statement: Statement, to: RegisterType, origin: RegisterType) -> Action:
-    rounding = statement.find_word(_TO_WHOLE)
+    rounding = statement.find_word(_TO_INTEGER)
     direction = statement.find_word(DIRECTIONS)
     source, element = ELEMENTS[origin.name], ELEMENTS[to.name]
     flushes, words = statement.has("ftz"), frozenset(statement.words[1:]) & {"sat", "relu"}
@@ -167,11 +167,11 @@ def _convert_floats(compiler: Compiler, statement: Statement, to: RegisterType, 
     pair = (origin.name, to.name)
     keeps_nan = _keeps_nan(pair, flushes)
     before = flush if _flushes_source(statement, pair) else _keep
-    round_whole = _TO_WHOLE[rounding] if rounding else _keep
+    round_integer = _TO_INTEGER[rounding] if rounding else _keep
     last_words = words | {"ftz"} if flushes and element.name == "f32" else words
 
     def convert(bits: Array) -> Array:
-        values = round_whole(before(decode(bits, source)))
+        values = round_integer(before(decode(bits, source)))
         result = encode(values, element, direction or "rn")
         unordered = np.isnan(values)
         if keeps_nan and unordered.any():

@@ -88,10 +88,10 @@ def find_space(compiler: Compiler, statement: Statement, address: AddressOperand
     space = {"shared::cta": "shared", "param::entry": "param", "param::func": "param"}.get(space, space)
     if space == "param":
         name = address.base.name if isinstance(address.base, Symbol) else ""
-        is_own = name in compiler.code.offsets and not (
+        is_parameter = name in compiler.code.offsets and not (
             compiler.function.entry and _is_kernel_parameter(compiler, name)
         )
-        return space, is_own
+        return space, is_parameter
     return space, False
 
 
@@ -120,9 +120,9 @@ def build_load(compiler: Compiler, statement: Statement) -> Action:
     target, address = statement.operands[0], statement.operands[1]
     assert isinstance(address, AddressOperand)
     row, lanes = _get_access_type(compiler, statement, _LOADS)
-    space, is_own = find_space(compiler, statement, address)
+    space, is_parameter = find_space(compiler, statement, address)
     write = compiler.write_all(target, row)
-    if is_own:
+    if is_parameter:
         assert isinstance(address.base, Symbol)
         first = compiler.code.offsets[address.base.name] + address.base.offset + address.offset
         size, dtype = row.bytes * lanes, row.dtype
@@ -170,9 +170,9 @@ def build_store(compiler: Compiler, statement: Statement) -> Action:
     address, source = statement.operands[0], statement.operands[1]
     assert isinstance(address, AddressOperand)
     row, _ = _get_access_type(compiler, statement, _STORES)
-    space, is_own = find_space(compiler, statement, address)
+    space, is_parameter = find_space(compiler, statement, address)
     values_of = compiler.read_all(source, row)
-    if is_own:
+    if is_parameter:
         assert isinstance(address.base, Symbol)
         first = compiler.code.offsets[address.base.name] + address.base.offset + address.offset
 

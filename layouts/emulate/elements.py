@@ -122,10 +122,10 @@ def view_elements(array: Array, row: ElementType, field: str) -> Array:
     """Return an array in the dtype of such elements, bits unchanged. LayoutError if that is impossible."""
     dtype = array.dtype
     same_size = dtype.itemsize == row.dtype.itemsize
-    bits_given = dtype.kind in "iuV" or dtype.kind == "b"
+    has_codes = dtype.kind in "iuV" or dtype.kind == "b"
     if dtype.byteorder == ">":
         raise LayoutError("bad_buffer", f"The array of {field} is big-endian.", "Save little-endian numbers.", field)
-    if dtype == row.dtype or (same_size and bits_given and (row.coding or row.dtype.kind in "fiu")):
+    if dtype == row.dtype or (same_size and has_codes and (row.coding or row.dtype.kind in "fiu")):
         return np.ascontiguousarray(array).view(row.dtype).reshape(array.shape)
     how = f"the codes of {row.name} as {row.dtype.name}" if row.coding else row.dtype.name
     if row.packed > 1:

@@ -43,7 +43,9 @@ def build_indexed_branch(compiler: Compiler, statement: Statement) -> Action:
     def branch(group: Group) -> None:
         values = np.broadcast_to(read(group), (group.count,))
         if int(values.max()) >= len(targets):
-            raise FaultError("bad_branch", f"brx.idx takes target {int(values.max())} of {len(targets)}.")
+            raise FaultError(
+                "bad_branch", f"The index of brx.idx is {int(values.max())}, but there are {len(targets)} targets."
+            )
         distinct = np.unique(values)
         for value in distinct[1:]:
             group.run.machine.split(group, np.broadcast_to(read(group), (group.count,)) == value, targets[int(value)])

@@ -67,7 +67,7 @@ def take_full_warps(group: Group, statement: Statement) -> NDArray[np.int64]:
 
     UnknownInstructionError for a warp of fewer than 32 threads, which PTX leaves undefined.
     """
-    warps = group.take_whole_warps()
+    warps = group.take_complete_warps()
     if group.count != WARP * len(warps):
         raise UnknownInstructionError(
             statement, f"{statement.words[0]} by a warp of which threads have exited is undefined"
@@ -120,5 +120,5 @@ def encode(values: Array, name: str, saturates: bool = False) -> Array:
 def require_number(operand: Operand, statement: Statement, what: str) -> int:
     """Return the value of an operand that PTX requires to be a constant."""
     if not isinstance(operand, Immediate) or operand.bits:
-        raise UnknownInstructionError(statement, f"{what} of {statement.words[0]} is no constant")
+        raise UnknownInstructionError(statement, f"{what} of {statement.words[0]} is not a constant")
     return int(operand.value)

@@ -153,7 +153,7 @@ def prepare_kernel(module: Module, launch: Launch, arrays: Mapping[str, Array] |
         raise LayoutError(
             "bad_launch",
             f"args has {format_count(len(launch.args), 'value')}; {entry.name} has {format_count(count, 'parameter')}.",
-            f"It takes {names}{', …' if count > MOST_SHOWN else ''}." if count else "Give args = [].",
+            f"Its parameters are {names}{', …' if count > MOST_SHOWN else ''}." if count else "Give args = [].",
             "args",
         )
     buffers = {name: _make_buffer(spec, passed_arrays.get(name)) for name, spec in launch.buffers.items()}
@@ -176,9 +176,9 @@ def find_entry(module: Module, part: str) -> Function:
     names = _list(entry.name for entry in (matches or entries))
     what = f"kernel is {quote_value(part)}, which" if part else "The PTX"
     if matches:
-        message = f"{what} {'names' if part else 'has'} {len(matches)} entries."
+        message = f"{what} {'matches' if part else 'has'} {len(matches)} entries."
     else:
-        message = f"{what} is in no entry's name."
+        message = f"{what} is not in an entry's name."
     raise LayoutError("no_kernel", message, f"Give kernel as a part of one of: {names}.", "kernel")
 
 

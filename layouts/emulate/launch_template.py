@@ -95,13 +95,13 @@ def _list_arguments(entry: Function) -> Iterator[_Argument]:
         name = f"{parameter.name}: "
         use = uses.get(parameter.name, "")
         if parameter.size == MAP_BYTES or (use == "map" and parameter.size == 8):
-            buffer, made = _name_buffer(buffers), f"map{maps}"
+            buffer, map_name = _name_buffer(buffers), f"map{maps}"
             buffers, maps = buffers + 1, maps + 1
             by_value = parameter.size == MAP_BYTES
             value, note = (
-                (f'"{made}"', "a tensor map by value") if by_value else (f'"&{made}"', "a tensor map's address")
+                (f'"{map_name}"', "a tensor map by value") if by_value else (f'"&{map_name}"', "a tensor map's address")
             )
-            yield _Argument(value, name + note, buffer, made)
+            yield _Argument(value, name + note, buffer, map_name)
         elif parameter.size != row.bytes:
             yield _Argument(f'{{hex = "{"00" * parameter.size}"}}', f"{name}set: a struct of {parameter.size} bytes")
         elif row.bits == 64 and row.kind != "f" and use == "pointer":

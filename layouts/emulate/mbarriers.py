@@ -54,7 +54,7 @@ def find_shared_space(statement: Statement) -> str:
     return "shared" if word == "shared::cta" else word
 
 
-def _check_own(group: Group, block: Block, what: str) -> None:
+def _check_local(group: Group, block: Block, what: str) -> None:
     if block is not group.block:
         raise FaultError(
             "remote_mbarrier", f"{what} of an mbarrier in the shared memory of CTA {block.rank} of the cluster."
@@ -91,7 +91,7 @@ def build_init(compiler: Compiler, statement: Statement) -> Action:
     def init(group: Group) -> None:
         values = np.broadcast_to(counts(group), (group.count,))
         for block, offset, chosen in split_addresses(group, space, read(group)):
-            _check_own(group, block, "mbarrier.init")
+            _check_local(group, block, "mbarrier.init")
             number = int(values[chosen[-1]])
             place = block.shared.base + offset
             if not 1 <= number <= MOST_COUNT:
@@ -125,7 +125,7 @@ def build_invalidation(compiler: Compiler, statement: Statement) -> Action:
 
     def invalidate(group: Group) -> None:
         for block, offset, _ in split_addresses(group, space, read(group)):
-            _check_own(group, block, "mbarrier.inval")
+            _check_local(group, block, "mbarrier.inval")
             get_mbarrier(block, offset).invalidated = statement
 
     return invalidate
@@ -179,7 +179,7 @@ def build_arrival(compiler: Compiler, statement: Statement) -> Action:
         states = np.zeros(group.count, np.uint64)
         for block, offset, chosen in split_addresses(group, space, read(group)):
             if keeps:
-                _check_own(group, block, f"The state of {statement.opcode}")
+                _check_local(group, block, f"The state of {statement.opcode}")
             barrier = get_mbarrier(block, offset)
             _check_use(group, block, barrier)
             sizes = values[chosen] if expects else None
@@ -276,7 +276,7 @@ def build_wait(compiler: Compiler, statement: Statement) -> Action:
             )
         done, ready = np.zeros(group.count, bool), _Readiness()
         for block, offset, chosen in split_addresses(group, space, read(group)):
-            _check_own(group, block, statement.opcode)
+            _check_local(group, block, statement.opcode)
             barrier = get_mbarrier(block, offset)
             _check_use(group, block, barrier)
             for parity in np.unique(parities[chosen]):

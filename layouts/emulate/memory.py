@@ -222,7 +222,7 @@ def _find_nothing(address: int, writes: bool) -> FaultError:
     near = " (a null pointer)" if 0 <= address < 4096 else ""
     return FaultError(
         "out_of_bounds",
-        f"{'A store to' if writes else 'A load from'} {format_address(address)}{near}: no memory is there.",
+        f"{'A store to' if writes else 'A load from'} {format_address(address)}{near}, where no memory is allocated.",
     )
 
 

@@ -1,8 +1,8 @@
 """Run a kernel under several schedules, and find the accesses on which its result depends.
 
 Warps run in lockstep or one by one, asynchronous work completes at once or as late as the waits allow. Where outputs
-differ, two runs are traced, and the first read with another writer names the two accesses. This is no proof: other
-orders exist.
+differ, two runs are traced, and the first read with another writer names the two accesses. This is not a proof, because
+other orders exist.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ def locate_four_rows(group: Group, tensor_map: TensorMap, coordinates: Sequence[
     if tensor_map.box[1:] != (1,):
         raise FaultError(
             "tensor_box",
-            f"{group.statement.opcode} takes rows of a 2D tensor: its box is {tensor_map.box}, not (columns, 1).",
+            f"{group.statement.opcode} needs a 2D tensor map with the box (columns, 1), not {tensor_map.box}.",
         )
     x, *rows = coordinates
     boxes = [locate_box(group, tensor_map, (x, y)) for y in rows]

@@ -127,7 +127,7 @@ def build_copy(compiler: Compiler, statement: Statement) -> Action:
     to, origin = compiler.read_address(target), compiler.read_address(source)
 
     def copy(group: Group) -> None:
-        warps = group.take_whole_warps()
+        warps = group.take_complete_warps()
         ids, to_all, from_all = group.ids, to(group), origin(group)
         for warp in warps:
             first = np.array([int(np.flatnonzero(ids // 32 == warp)[0])])

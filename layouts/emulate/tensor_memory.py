@@ -49,10 +49,10 @@ class TensorMemory:
 def get_tensor_memory(block: Block) -> TensorMemory:
     """Return a CTA's tensor memory; the CTAs of a pair share one array, so a product accesses both."""
     if KIND not in block.state:
-        pair = [block for block in block.run.blocks if block.rank | 1 == block.rank | 1]
+        pair = [other for other in block.run.blocks if other.rank | 1 == block.rank | 1]
         cells = np.zeros((2, LANES, COLUMNS), np.uint32)
-        for block in pair:
-            block.state[KIND] = TensorMemory(cells[block.rank & 1])
+        for member in pair:
+            member.state[KIND] = TensorMemory(cells[member.rank & 1])
     memory: TensorMemory = block.state[KIND]
     return memory
 
@@ -80,7 +80,7 @@ def build_allocation(compiler: Compiler, statement: Statement) -> Action:
     space = "shared" if statement.has("shared::cta") else ""
 
     def allocate(group: Group) -> None:
-        for warp in group.take_whole_warps():
+        for warp in group.take_complete_warps():
             _allocate(group.select(group.ids // WARP == warp), to, columns_of, space)
 
     return allocate
@@ -117,7 +117,7 @@ def build_release(compiler: Compiler, statement: Statement) -> Action:
     address, count = (compiler.read(operand, _U32) for operand in statement.operands)
 
     def release(group: Group) -> None:
-        for warp in group.take_whole_warps():
+        for warp in group.take_complete_warps():
             part = group.select(group.ids // WARP == warp)
             first = int(np.asarray(address(part)).flat[0])
             columns = int(np.asarray(count(part)).flat[0])
@@ -209,7 +209,7 @@ def _drop_rank(block: Block, address: int) -> int:
 def _transfer(group: Group, access: TensorAccess, addresses: Array, move: Any, loads: bool) -> None:
     memory = get_tensor_memory(group.block)
     group.run.machine.settle_all(lambda work: work.kind == KIND and work.keys.get("private", False))
-    warps = group.take_whole_warps()
+    warps = group.take_complete_warps()
     values = np.empty((group.count, access.registers), np.uint32) if loads else move(group)
     for number, warp in enumerate(warps):
         threads = slice(number * WARP, (number + 1) * WARP)

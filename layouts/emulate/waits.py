@@ -99,7 +99,7 @@ def _describe_wait(group: Group) -> str:
         if tested is not None and tested.phase == phase:
             often = f"{'tests' if alone else 'test'} again and again"
             return f"{often} for the end of {describe_mbarrier(owner, tested)}"
-        return f"{'looks' if alone else 'look'} again and again at a value that no thread changes any more"
+        return f"{'polls' if alone else 'poll'} a value that no thread changes any more"
     if wait.kind == "mbarrier":
         block = group.run.blocks[wait.facts["rank"]]
         barrier = list_mbarriers(block).get(wait.facts["mbarrier"])
@@ -221,7 +221,7 @@ def _describe_others(machine: Machine, group: Group) -> Iterator[str]:
     block = group.block
     others = [candidate for candidate in machine.groups if candidate.block is block and candidate is not group]
     for other in others[:MOST_NAMED]:
-        verb = "stands" if other.count == 1 or (len(other.warps) == 1 and other.count == WARP) else "stand"
+        verb = "is" if other.count == 1 or (len(other.warps) == 1 and other.count == WARP) else "are"
         yield f"{capitalize_sentence(name_threads(other))} {verb} at {format_place(find_waiting_statement(other))}"
     gone = [thread for thread in range(block.thread_count) if not block.live[thread]]
     if gone:

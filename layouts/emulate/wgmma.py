@@ -118,15 +118,19 @@ class _Wgmma:
         adds = self._read_uniform(group, self.scale_d, "scale-d")
         ids = group.ids // (WARP * WARPGROUP)
         for number in np.unique(warps // WARPGROUP):
-            is_own = warps // WARPGROUP == number
+            in_warpgroup = warps // WARPGROUP == number
             for what, values in (("descriptor A", a), ("descriptor B", b), ("scale-d", adds)):
-                if len(np.unique(values[is_own])) > 1:
+                if len(np.unique(values[in_warpgroup])) > 1:
                     raise UnknownInstructionError(
                         self.statement, f"{what} of wgmma differs between warps of a warpgroup"
                     )
             part = group.select(ids == number)
             yield _Issue(
-                part, int(a[is_own][0]), int(b[is_own][0]), bool(adds[is_own][0]), int(is_own.sum()) == WARPGROUP
+                part,
+                int(a[in_warpgroup][0]),
+                int(b[in_warpgroup][0]),
+                bool(adds[in_warpgroup][0]),
+                int(in_warpgroup.sum()) == WARPGROUP,
             )
 
     def _read_uniform(self, group: Group, read: Any, what: str) -> Array:

@@ -18,7 +18,7 @@ LAYOUT_ROWS = (
         reason="shape_div(a, b) needs a % b = 0 or b % a = 0. Tiling, partitioning and tile_to_shape call it, for"
         " example for a tile of 96 with atoms of 64, or N = 136 with steps of 64. The two numbers are in the"
         " instantiation, as IntTupleA and IntTupleB.",
-        change="Choose tile and atom so that one divides the other: powers of two, or a smaller atom (64B in place of"
+        change="Choose tile and atom so that one divides the other: powers of two, or a smaller atom (64B instead of"
         " 128B).",
         wrong="auto x = shape_div(Int<6>{}, Int<4>{});",
         right="auto x = shape_div(Int<8>{}, Int<4>{});",
@@ -153,7 +153,8 @@ LAYOUT_ROWS = (
         ("Downcast requires adjacent elements",),
         _LAYOUT,
         reason="recast to a narrower type splits each element, and needs a mode of stride 1 for the parts.",
-        change="Recast before the tensor is partitioned or sliced, or a tensor whose innermost mode has stride 1.",
+        change="Recast before the tensor is partitioned or sliced, or recast a tensor whose innermost mode has stride"
+        " 1.",
         wrong="auto x = recast_layout<float, half_t>(Layout<_8, _2>{});",
         right="auto x = recast_layout<float, half_t>(Layout<_8, _1>{});",
         links=(_ALGEBRA,),

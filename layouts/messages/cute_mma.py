@@ -15,8 +15,8 @@ _CANONICAL = "Use tile_to_shape(SM90::GMMA::Layout_K_SW128_Atom<T>{}, shape), or
 
 
 def _descriptor(layout: str, major: str = "K", memory: str = _SMEM, of: str = "s") -> str:
-    made = f"auto x = SM90::GMMA::make_gmma_desc<SM90::GMMA::Major::{major}>({of});"
-    return f"auto s = make_tensor({memory}, {layout});\n{made}"
+    statement = f"auto x = SM90::GMMA::make_gmma_desc<SM90::GMMA::Major::{major}>({of});"
+    return f"auto s = make_tensor({memory}, {layout});\n{statement}"
 
 
 def _atom(name: str, shape: str) -> str:

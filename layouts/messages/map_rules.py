@@ -113,7 +113,7 @@ RULES = (
         "tma_dim",
         "A dimension of 0, or of more than 2^32",
         reason="Each of globalDim must be 1 to 2^32. An empty batch has a dimension of 0.",
-        change="Skip the launch for empty tensors, or pass 1 and load nothing.",
+        change="Skip the launch for empty tensors, or pass 1 and load no boxes.",
         wrong=replace(_PLAIN, dims=(64, 0)),
         right=replace(_PLAIN, dims=(64, 1)),
     ),
@@ -266,7 +266,7 @@ RULES = (
     _rule(
         "im2col-channels",
         "tma_channels",
-        "A pixel of no whole 16 bytes, or of more than 256 channels",
+        "A pixel that is not a multiple of 16 bytes, or has more than 256 channels",
         reason="channelsPerPixel is 1 to 256, and its bytes are a multiple of 16.",
         change="Round the channels up; missing ones are filled.",
         wrong=replace(_PIXELS, channels=12),
@@ -286,7 +286,7 @@ RULES = (
         "tma_inner_over_swizzle",
         "A pixel is wider than the swizzle",
         reason="With a swizzle, channelsPerPixel times the element size is at most the width of the swizzle.",
-        change="Load fewer channels at once, or take a wider swizzle.",
+        change="Load fewer channels at once, or use a wider swizzle.",
         wrong=replace(_PIXELS, swizzle="64B"),
         right=replace(_PIXELS, swizzle="128B"),
     ),
@@ -299,12 +299,9 @@ INVALID_VALUE = MessageRow(
         "Failed to initialize the TMA descriptor {result}",
         "Failed to initialize the TensorMap {result}",
     ),
-    reason="cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col return CUDA_ERROR_INVALID_VALUE (1) for every rule that"
-    " a"
-    " call breaks, and do not say which. CUTLASS prints the result of the driver behind its sentence: another number"
-    " than 1, such as 700 (illegal address) or 715 (illegal instruction), is the error of an earlier kernel, and the"
-    " map"
-    " is right.",
+    reason="cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col return CUDA_ERROR_INVALID_VALUE (1) for every violated"
+    " rule, without details. CUTLASS prints the driver's result after its sentence: a number other than 1, such as 700"
+    " (illegal address) or 715 (illegal instruction), is the error of an earlier kernel, and the map is right.",
     change="With 1, compare the arguments with the rules below, or paste the call or the print of the map: Lanescope"
     " names"
     " the rule. With another number, look for the kernel that failed before (compute-sanitizer).",

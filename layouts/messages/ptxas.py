@@ -14,7 +14,7 @@ _STAGE = "between start and end of the pipeline stage in the function '{function
 _ORDER = ("The order of instructions around a wgmma", "/guide/fence-commit-wait")
 _WAITING = ("wgmma.wait_group", "/guide/wgmma.wait_group")
 _FENCING = ("wgmma.fence", "/guide/wgmma.fence")
-_SERIAL = " The result is right; the wgmmas run one after the other, each with a wait behind it."
+_SERIAL = " The result is correct, but the wgmmas run sequentially, each followed by a wait."
 _CALLEE = ".extern .func other;"
 _PRINT = ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 v);"
 _CALL_PRINT = (
@@ -39,10 +39,10 @@ ORDER_ROWS = (
         title="wgmma is serialized: the function calls an extern function",
         texts=(f"{_SERIALIZED}the presence of Extern calls in the function '{{function}}'",),
         codes=_number("C7509"),
-        reason="A function that ptxas does not see is called, so that it cannot tell which registers the callee touches"
-        f" while a wgmma runs.{_SERIAL}",
+        reason="The kernel calls a function that ptxas cannot see, so it does not know which registers the callee"
+        f" accesses while a wgmma runs.{_SERIAL}",
         change="Define the function in the same module, or link with -dlto, so that it is inlined. Moving the call"
-        " behind wgmma.wait_group 0 does not help.",
+        " after wgmma.wait_group 0 does not help.",
         wrong=ptx.render_module(ptx.FENCE, ptx.WGMMA_D, ptx.COMMIT, "call other;", ptx.WAIT, before=_CALLEE),
         right=ptx.render_module(ptx.FENCE, ptx.WGMMA_D, ptx.COMMIT, ptx.WAIT),
         options=("-c",),
@@ -56,11 +56,11 @@ ORDER_ROWS = (
             f"{_SERIALIZED}wgmma pipeline crossing function boundary at a function call in the function '{{function}}'",
         ),
         codes=_number("C7510"),
-        reason="A kernel with wgmma calls a function that is not inlined. ptxas says so wherever the call is, even"
-        f" behind wgmma.wait_group 0. printf and assert are such calls.{_SERIAL}",
+        reason="A kernel with wgmma calls a function that is not inlined. ptxas reports this for any call, even"
+        f" after wgmma.wait_group 0. printf and assert are such calls.{_SERIAL}",
         change="Inline the function: __forceinline__, also for lambdas and templates of the loop. Take printf and"
         " assert"
-        " out of the kernel; a condition with trap is no call.",
+        " out of the kernel; a condition with trap is not a call.",
         wrong=ptx.render_module(ptx.FENCE, ptx.WGMMA_D, ptx.COMMIT, ptx.WAIT, _CALL_PRINT, before=_PRINT),
         right=ptx.render_module(ptx.FENCE, ptx.WGMMA_D, ptx.COMMIT, ptx.WAIT, _CALL_INLINED, before=_INLINED),
         links=(_ORDER,),
@@ -72,8 +72,8 @@ ORDER_ROWS = (
         texts=(f"{_SERIALIZED}insufficient register resources for the wgmma pipeline in the function '{{function}}'",),
         codes=_number("C7511"),
         reason="The accumulators and A fragments that are in flight together need more registers than a thread has: at"
-        " most 255, fewer with __launch_bounds__, .maxnreg or -maxrregcount. m64nNk16 with an f32 accumulator takes N/2"
-        f" registers. -O0 and -G raise it for any wgmma.{_SERIAL}",
+        " most 255, fewer with __launch_bounds__, .maxnreg or -maxrregcount. m64nNk16 with an f32 accumulator needs"
+        f" N/2 registers. -O0 and -G cause it for any wgmma.{_SERIAL}",
         change="Have fewer accumulators in flight: a smaller N, or two warpgroups that share the tile. Raise the limit"
         " (__launch_bounds__, setmaxnreg of a warp-specialized kernel), and compile with optimization.",
         wrong=ptx.render_module(ptx.render_accumulators(2, 256), uses="desc"),
@@ -145,7 +145,7 @@ ORDER_ROWS = (
         title="wgmma is serialized: an accumulator is written between wgmma and wait_group",
         texts=(f"{_SERIALIZED}non wgmma instructions defining accumulator registers of a wgmma {_STAGE}",),
         codes=_number("C7515"),
-        reason="An instruction that is no wgmma writes registers of D between the wgmma and its wgmma.wait_group:"
+        reason="An instruction other than wgmma writes registers of D between the wgmma and its wgmma.wait_group:"
         " zeros for the next tile, a scaled sum, or a copy that the compiler made because the accumulator is no longer"
         f" one array with constant indices.{_SERIAL}",
         change="Write D after wgmma.wait_group 0 and before the next wgmma.fence. Start a tile with scale-d = 0"
@@ -163,8 +163,8 @@ ORDER_ROWS = (
         codes=_number("C7516"),
         reason="ptxas cannot match the wgmma.fence, the wgmmas, the wgmma.commit_group and the wgmma.wait_group of a"
         f" stage on every path through the function.{_SERIAL} No program of this project raises it.",
-        change="Let every path run fence, wgmma, commit_group and wait_group in this order: none of them in a branch of"
-        " its own, no exit between them.",
+        change="Run fence, wgmma, commit_group and wait_group in this order on every path, without branches around"
+        " single instructions or exits between them.",
         links=(_ORDER,),
     ),
     MessageRow(
@@ -179,7 +179,7 @@ ORDER_ROWS = (
         ),
         codes=_number("C7517"),
         reason="The accumulator is used, or the kernel ends, before a wgmma.wait_group that covers the wgmma; ptxas"
-        " inserts one there. The result is right, and the wgmma is waited for earlier than the source says.",
+        " inserts one there. The result is correct, but the wait is earlier than in the source.",
         change="Put wgmma.wait_group before the first use of D, with N so small that the group of D is complete. After"
         " the last loop iteration, wgmma.wait_group 0.",
         wrong=ptx.render_module(ptx.FENCE, ptx.WGMMA_D, ptx.COMMIT, "add.f32 d0, d0, d0;", ptx.WAIT),
@@ -244,7 +244,7 @@ ORDER_ROWS = (
         ),
         codes=_number("C7519", ("12.9",)),
         reason="Registers of a wgmma, D or A, are written before it without a wgmma.fence in between. ptxas 12.9"
-        " inserts one and says so. ptxas 13.5 has no such message: it assembles the same program in silence.",
+        " inserts one and reports it. ptxas 13.5 assembles the same program without a message.",
         change="Put wgmma.fence (warpgroup_arrive in CUTLASS) after the last write to the registers and before the"
         " first"
         " wgmma that uses them.",
@@ -272,10 +272,10 @@ ORDER_ROWS = (
             " compile with register target of {need} or higher.",
         ),
         codes=_number("C7602"),
-        reason="One instruction alone needs more registers than the limit of the kernel: m64n256k16 with an f32"
+        reason="A single instruction needs more registers than the kernel's limit: m64n256k16 with an f32"
         " accumulator has 128 in D. The limit comes from .maxnreg, -maxrregcount, or from __launch_bounds__: 65,536"
         " registers for all threads of the block.",
-        change="Raise the limit to the number that the message names, launch fewer threads, or take a smaller N.",
+        change="Raise the limit to the number in the message, launch fewer threads, or use a smaller N.",
         wrong=ptx.render_module(ptx.render_accumulators(1, 256), uses="desc", limits=".maxnreg 64"),
         right=ptx.render_module(ptx.render_accumulators(1, 256), uses="desc", limits=".maxnreg 168"),
         links=(("Registers of a wgmma", "/i/wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"),),
@@ -291,7 +291,7 @@ REGISTER_ROWS = (
         texts=(f"{_IGNORED} to maintain compatibility across compilation units.",),
         codes=_number("C7504"),
         reason=f"The module is compiled to be linked (nvcc -rdc=true, ptxas -c).{_KEPT}",
-        change="Compile the kernel as a whole program (-rdc=false), or link with -dlto.",
+        change="Compile without relocatable device code (-rdc=false), or link with -dlto.",
         wrong=ptx.render_module(_DEC, uses="d", limits=_LIMITS),
         right=ptx.render_module(_DEC, uses="d", limits=_LIMITS),
         options=("-c",),
@@ -358,7 +358,7 @@ REGISTER_ROWS = (
             " the program ({most})",
         ),
         codes=_number("C7406", ("13.5",)),
-        reason="setmaxnreg.dec gives registers back, and its number is larger than what the kernel was launched with.",
+        reason="setmaxnreg.dec releases registers, but its count is larger than that of the launch.",
         change="Use a smaller number with dec, or inc where the warp shall get more.",
         wrong=ptx.render_module("setmaxnreg.dec.sync.aligned.u32 232;", uses="d", limits=_LIMITS),
         right=ptx.render_module("setmaxnreg.dec.sync.aligned.u32 40;", uses="d", limits=_LIMITS),
@@ -371,7 +371,7 @@ REGISTER_ROWS = (
         texts=(
             "Argument {n} of instruction '{opcode}': unexpected value '{value}', expected to be multiple of {unit}",
         ),
-        reason="setmaxnreg takes a register count that is a multiple of 8, from 24 to 256.",
+        reason="setmaxnreg needs a register count that is a multiple of 8, from 24 to 256.",
         change="Round the number: 24, 40, 232, 240. The sum over all warps of the block is at most the 65,536"
         " registers of the SM.",
         wrong=ptx.render_module("setmaxnreg.inc.sync.aligned.u32 233;", uses="d", limits=_LIMITS),
@@ -385,8 +385,7 @@ REGISTER_ROWS = (
             "Argument {n} of instruction '{opcode}': value '{value}' out of range, expected to be in range"
             " [{least}..{most}]",
         ),
-        reason="The instruction has a constant operand with limits, and the constant is outside of them: setmaxnreg"
-        " takes 24 to 256.",
+        reason="A constant operand of the instruction is out of range: setmaxnreg allows 24 to 256.",
         change="Use a value of the range that the message names.",
         wrong=ptx.render_module("setmaxnreg.inc.sync.aligned.u32 264;", uses="d", limits=_LIMITS),
         right=ptx.render_module("setmaxnreg.inc.sync.aligned.u32 240;", uses="d", limits=_LIMITS),

@@ -41,9 +41,9 @@ TARGET_ROWS = (
         source=PTXAS,
         title="The architecture does not have this instruction",
         texts=("Instruction '{what}' cannot be compiled for architecture '{target}'",),
-        reason="The module's .target has the instruction and the architecture that ptxas compiles for (-arch) does not:"
-        f" PTX of a target with a letter runs on that architecture alone. {_SUFFIX}",
-        change="Pass ptxas the architecture of the .target, or write the kernel with what the GPU has.",
+        reason="The module's .target supports the instruction, but the architecture that ptxas compiles for (-arch)"
+        f" does not: PTX for a target with a letter runs only on that architecture. {_SUFFIX}",
+        change="Pass the architecture of the .target to ptxas, or use instructions that the GPU supports.",
         wrong=render_line(_WGMMA, "sm_90a"),
         right=render_line(_WGMMA, "sm_90a"),
         architecture="sm_100a",
@@ -70,7 +70,7 @@ TARGET_ROWS = (
             "Feature '{what}' cannot be compiled for architecture '{target}'",
         ),
         reason=f"A qualifier of the instruction, such as .kind::f16 or .block_scale, is not in the target. {_SUFFIX}",
-        change="Compile for the target with its letter, or take a form of the instruction that the target has.",
+        change="Compile for the target with its letter, or use a form of the instruction that the target supports.",
         wrong=render_line(_TCGEN05, "sm_100"),
         right=render_line(_TCGEN05, "sm_100a"),
         links=(_TARGETS,),
@@ -96,9 +96,8 @@ TARGET_ROWS = (
         source=PTXAS,
         title="The instruction needs a later version of PTX",
         texts=("Feature '{what}' requires PTX ISA .version {version} or later",),
-        reason="The module's .version is older than the instruction. Generators of PTX write it: Triton and LLVM take"
-        " it"
-        " from the CUDA that they find, NVRTC is of one release.",
+        reason="The module's .version is older than the instruction. Generators of PTX write it: Triton and LLVM use"
+        " that of the CUDA toolkit that they find, NVRTC that of its release.",
         change="Raise .version, or compile with a toolkit whose PTX is new enough: wgmma needs 8.0, tcgen05 8.6.",
         wrong=render_line(_WGMMA, "sm_90a", "7.8"),
         right=render_line(_WGMMA, "sm_90a", "8.0"),
@@ -141,9 +140,9 @@ FORM_ROWS = (
         matrix_only=True,
         title="An operand of the wrong kind",
         texts=("Arguments mismatch for instruction '{opcode}'",),
-        reason="An operand has another type of register than the instruction takes, or there are too many or too few:"
-        " a 32-bit register for the 64-bit descriptor, or the transpose immediates of a type that has none (wgmma takes"
-        " them for f16 and bf16 alone).",
+        reason="An operand's register type differs from the instruction's, or there are too many or too few operands:"
+        " a 32-bit register for the 64-bit descriptor, or transpose immediates for a type without them (wgmma has"
+        " them for f16 and bf16 only).",
         change="Compare with the operands on the instruction's page. A matrix descriptor is .b64, in inline assembly"
         ' "l".',
         wrong=render_line(_WGMMA.replace("x, y", "r0, y"), "sm_90a"),
@@ -160,8 +159,8 @@ FORM_ROWS = (
             "Incorrect instruction type specified for {opcode}",
         ),
         reason="Each type is legal by itself, and not together with the others, or not with this shape.",
-        change="A and B have one type, unless both are integers of one width or both are FP8, FP6 or FP4; C and D"
-        " follow from them. The table of shapes and types lists what exists.",
+        change="A and B have the same type, unless both are integers of the same width or both are FP8, FP6 or FP4;"
+        " C and D follow from them. The table of shapes and types lists the legal combinations.",
         wrong=render_line(_MMA.replace("f16.f16", "f16.bf16"), "sm_80"),
         right=render_line(_MMA, "sm_80"),
         links=(_SHAPES,),
@@ -174,7 +173,7 @@ FORM_ROWS = (
         texts=("Unknown modifier '{word}'",),
         reason="A word of the instruction is misspelled, of another opcode, or newer than this ptxas. A shape such as"
         " .m64n12k16 is such a word: N of wgmma goes in steps of 8.",
-        change="Paste the whole instruction to see the nearest legal ones.",
+        change="Paste the complete instruction to see the nearest legal ones.",
         wrong=render_line(_WGMMA.replace("m64n8k16", "m64n12k16"), "sm_90a"),
         right=render_line(_WGMMA, "sm_90a"),
         links=(_SHAPES, _SYNTAX),
@@ -183,17 +182,16 @@ FORM_ROWS = (
         slug="illegal-modifier",
         source=PTXAS,
         matrix_only=True,
-        title="The instruction does not take this modifier",
+        title="The instruction does not support this modifier",
         texts=(
             "Illegal modifier '{word}' for instruction '{opcode}'",
             "Illegal alayout '{word}' for instruction '{opcode}'",
             "Illegal blayout '{word}' for instruction '{opcode}'",
         ),
-        reason="The modifier exists, but not for this opcode, shape or type: mma takes .row.col in all shapes"
-        " but"
+        reason="The modifier exists, but not for this opcode, shape or type: mma has .row.col in all shapes except"
         " m8n8k4 of f16.",
-        change="Take the word off, or load the operand in the order that the instruction takes: .trans of ldmatrix"
-        " exchanges rows and columns.",
+        change="Remove the modifier, or load the operand in the order that the instruction requires: .trans of"
+        " ldmatrix exchanges rows and columns.",
         wrong=render_line(_MMA.replace("row.col", "col.row"), "sm_80"),
         right=render_line(_MMA, "sm_80"),
         links=(_SYNTAX, ("ldmatrix", "/guide/ldmatrix")),
@@ -220,7 +218,7 @@ FORM_ROWS = (
         texts=("Not a name of any known instruction: '{opcode}'",),
         reason="The opcode is misspelled, or this ptxas is older than the instruction: wgmma came with CUDA 12.0 (PTX"
         " 8.0), tcgen05 with 12.8 (PTX 8.6).",
-        change="Correct the name, or use the ptxas of a newer toolkit: Triton takes TRITON_PTXAS_PATH.",
+        change="Correct the name, or use the ptxas of a newer toolkit: Triton uses TRITON_PTXAS_PATH.",
         wrong=render_line(_MMA.replace("mma.sync", "mna.sync"), "sm_80"),
         right=render_line(_MMA, "sm_80"),
         links=(_SHAPES,),
@@ -228,7 +226,7 @@ FORM_ROWS = (
     MessageRow(
         slug="immediate-unexpected",
         source=PTXAS,
-        title="An immediate that the instruction does not take",
+        title="An immediate that the instruction does not support",
         texts=("Argument {n} of instruction '{what}': unexpected value '{value}', expected to be {allowed}",),
         reason="scale-a and scale-b of wgmma are 1 or -1, the transposes 0 or 1. The message counts arguments from 0.",
         change="Use a value that the message names. A factor other than -1 or 1 is applied in the epilogue.",

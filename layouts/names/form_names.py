@@ -86,8 +86,8 @@ def _index_apart() -> dict[str, str]:
     apart: dict[str, str] = {}
     for forms in alike.values():
         words = [list_spelling_words(i) for i in forms]
-        for form, own_words in zip(forms, words, strict=True):
-            distinct = (word for word in own_words if any(word not in other for other in words))
+        for form, form_words in zip(forms, words, strict=True):
+            distinct = (word for word in form_words if any(word not in other for other in words))
             apart[form.ptx] = " ".join(dict.fromkeys(distinct))
     return apart
 

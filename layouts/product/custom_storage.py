@@ -123,6 +123,6 @@ def _find_step_descriptor(reads: OptionReader, side: PlacedSide, number: int) ->
             "no_descriptor",
             "kind",
             f"No descriptor reads step {number} of {reads.side.upper()} stored so, {side.major}-major.",
-            "Give a descriptor to see what it reads, or store it as a canonical tile.",
+            "Set a descriptor to see what it reads, or use a canonical tile.",
         )
     return descriptor

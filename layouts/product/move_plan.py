@@ -76,7 +76,7 @@ def make_move_plan(instruction: Instruction, data: object = "") -> MovePlan:
     if instruction.ptx != instruction.listed_ptx and "shared" not in instruction.ptx:
         raise LayoutError(
             "no_program",
-            f"{instruction.ptx} takes a generic address; the program has shared ones.",
+            f"{instruction.ptx} has a generic address; the program uses shared addresses.",
             f"Name the state space: {instruction.listed_ptx}.",
             "ptx",
         )

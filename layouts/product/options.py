@@ -60,7 +60,7 @@ def _format_option(value: object, field: str) -> str:
         return str(int(value))
     if isinstance(value, str) or (isinstance(value, int) and abs(value) < 1 << 64):
         return str(value)
-    raise LayoutError("bad_options", f"{field} is '{shorten_value(value)}'.", "Give text or a whole number.", field)
+    raise LayoutError("bad_options", f"{field} is '{shorten_value(value)}'.", "Use text or an integer.", field)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class OptionReader:
 def collect_options(
     reads: Mapping[str, OptionReader],
 ) -> tuple[dict[str, Options], dict[str, Options], dict[str, dict[str, tuple[str, ...]]]]:
-    """Return (every option by side, the given ones, the choices of each), in the order of the fields."""
+    """Return (all options by side, those in the request, the choices of each), in the order of the fields."""
     full = {s: {name: r.full.get(name, "") for name in r.allowed} for s, r in reads.items()}
     chosen = {s: {name: value for name, value in full[s].items() if name in r.options} for s, r in reads.items()}
     return full, chosen, {s: {name: r.words.get(name, ()) for name in r.allowed} for s, r in reads.items()}

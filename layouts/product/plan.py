@@ -223,7 +223,7 @@ class WmmaSide(ProductSide):
 class ProductPlan:
     """Everything that a program needs.
 
-    options: all options by side, complete ("" if there is none); chosen: those that were given; words: the choices of
+    options: all options by side, complete ("" if there is none); chosen: those in the request; words: the choices of
     each, empty for a number; accumulate: whether D starts as C; selector: of the metadata; ids: byte-id and thread-id
     of scale_a and scale_b; d_layout, d_ldm: of C and D for wmma.load.c and wmma.store.d.
     """

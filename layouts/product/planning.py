@@ -141,7 +141,7 @@ def _a_in_registers(i: Instruction, reads: OptionReader, steps: int) -> ProductS
     """Return A of a wgmma from registers: every step has its own registers."""
     if steps > MOST_REGISTER_STEPS:
         hint = f"At most {MOST_REGISTER_STEPS}; store A in shared memory."
-        raise reads.make_error("bad_option", "k", f"A from registers takes {steps} steps.", hint)
+        raise reads.make_error("bad_option", "k", f"A from registers has {steps} steps.", hint)
     op = i.operands["a"]
     negated, k = _floating(i) and reads.is_negated(), steps * op.col_count
     reads.full["k"] = str(k)
@@ -156,14 +156,14 @@ def _count_steps(reads: Mapping[str, OptionReader], step: Mapping[str, int], lea
             k = reads[s].read_integer("k", 0, 1, 4096)
             if k % step[s]:
                 raise reads[s].make_error(
-                    "bad_option", "k", f"k = {k} is not a whole number of steps.", f"Multiples of {step[s]}."
+                    "bad_option", "k", f"k = {k} is not a multiple of a step.", f"Multiples of {step[s]}."
                 )
             counts[s] = k // step[s]
     if len(set(counts.values())) > 1:
         raise LayoutError(
             "bad_option",
             f"A has {counts['a']} steps of K, B {counts['b']}.",
-            "Give both the same number of steps, or k of one alone.",
+            "Use the same number of steps for both, or set only one k.",
             "b.k",
         )
     steps = next(iter(counts.values()), least)
@@ -173,7 +173,7 @@ def _count_steps(reads: Mapping[str, OptionReader], step: Mapping[str, int], lea
         raise reads[s].make_error(
             "bad_option",
             "k",
-            f"k = {steps * step[s]} does not fill whole atoms of both operands in up to {MOST_STEPS} steps.",
+            f"k = {steps * step[s]} does not fill complete atoms of both operands in up to {MOST_STEPS} steps.",
             f"Multiples of {allowed[0]}: {', '.join(map(str, allowed))}, …",
         )
     return steps
@@ -230,7 +230,7 @@ def _check_shared_memory(plan: ProductPlan) -> None:
             free = -(-a.end // PATTERN) * PATTERN
             raise LayoutError(
                 "overlap",
-                f"A takes bytes {a.base} to {a.end - 1}, B {b.base} to {b.end - 1}.",
+                f"A occupies bytes {a.base} to {a.end - 1}, B {b.base} to {b.end - 1}.",
                 f"Put B at {free}.",
                 "b.base",
             )

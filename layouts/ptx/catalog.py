@@ -166,8 +166,8 @@ def _index_target_support() -> dict[str, TargetSupport]:
         rest = f" and of {len(missing) - 1} more" if len(missing) > 1 else ""
         raise LayoutError(
             "missing_targets",
-            f"targets.json does not say which targets have '{missing[0]}'{rest}.",
-            "Run `make targets`: it asks ptxas.",
+            f"targets.json has no targets for '{missing[0]}'{rest}.",
+            "Run `make targets`, which runs ptxas.",
         )
     return known
 
@@ -417,7 +417,7 @@ def require_access(product: Instruction, operand: str, layout: str) -> Instructi
 
 
 def _make_refusal(opcode: str, syntax: OpcodeSyntax) -> LayoutError:
-    """Return the error for a text that names no instruction; for a form of newer PTX it gives release and targets."""
+    """Return the error for a text that is not an instruction; for a form of newer PTX it has release and targets."""
     if newer := find_newer_form(opcode):
         return LayoutError("unmapped_form", newer.message, f"See {newer.source}.", "ptx")
     full_opcode = SHORTS.get(syntax.opcode)

@@ -324,7 +324,7 @@ class Family:
                 threads=threads,
                 source=source,
                 sparsity=sparsity,
-                held_by=self.scope,
+                holder_scope=self.scope,
             )
             expected = tuple(sizes.get(dim, 0) for dim in dims)
             if all(expected) and (operand.row_count, operand.dense_col_count) != expected:

@@ -12,8 +12,8 @@ from lanescope.ptx.pattern import IntArray, Pattern
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-WHOLE = (0x4, 0xE)  # nibbles that keep the first and the last half of a group of four positions
-FIRST, LAST = (nibble * 0x11111111 for nibble in WHOLE)  # words of eight such nibbles
+HALF_NIBBLES = (0x4, 0xE)  # nibbles that keep the first and the last half of a group of four positions
+FIRST, LAST = (nibble * 0x11111111 for nibble in HALF_NIBBLES)  # words of eight such nibbles
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +54,12 @@ class Sparsity:
     @property
     def nibbles(self) -> tuple[int, ...]:
         """The legal values of a metadata nibble: one index, or two ascending ones."""
-        return self.whole_nibbles or tuple(high << 2 | low for high in range(4) for low in range(high))
+        return self.half_nibbles or tuple(high << 2 | low for high in range(4) for low in range(high))
 
     @property
-    def whole_nibbles(self) -> tuple[int, int] | None:
+    def half_nibbles(self) -> tuple[int, int] | None:
         """The nibbles for the first and the last position if one index takes a whole nibble, else None."""
-        return WHOLE if self.index_bits == 4 else None
+        return HALF_NIBBLES if self.index_bits == 4 else None
 
     def list_first_columns(self, stored: IntArray) -> IntArray:
         """Return each stored column's dense column if every index keeps the first positions (metadata 0x44444444)."""
@@ -102,7 +102,7 @@ class Sparsity:
             t, v = (int(n) for n in np.argwhere(bad)[0])
             at, first = int(thread[t, v]), int(bit[t, v]) & ~3
             pairs = f"two ascending positions: {' '.join(f'{n:X}' for n in self.nibbles)} (hex)"
-            allowed = "0x{:X} (first) or 0x{:X} (second)".format(*self.whole_nibbles) if self.whole_nibbles else pairs
+            allowed = "0x{:X} (first) or 0x{:X} (second)".format(*self.half_nibbles) if self.half_nibbles else pairs
             raise LayoutError(
                 "bad_metadata",
                 f"Lane {at}'s metadata 0x{words[at]:08X} has nibble 0x{int(nibble[t, v]):X} in bits {first} to"
@@ -157,7 +157,7 @@ class Sparsity:
 
         positions = self.find_kept_positions(dense)
         at = positions[rows, stored // self.kept, stored % self.kept // self.per_index]
-        value = np.where(at == 0, *self.whole_nibbles) if self.whole_nibbles else at
+        value = np.where(at == 0, *self.half_nibbles) if self.half_nibbles else at
         words = [FIRST] * rows.shape[0]
         thread, bit = self.find_suppliers(selector)
         for t, first, index in zip(thread.ravel().tolist(), bit.ravel().tolist(), value.ravel().tolist(), strict=True):

@@ -24,7 +24,7 @@ def get_plane_axes(axes: tuple[str, ...]) -> tuple[str, str]:
 class Operand(NotebookObject):
     """One fragment of one instruction: which thread and value hold which element.
 
-    rows, cols: int arrays [threads, values]. A is (m, k), B is (k, n), C and D are (m, n). held_by: the scope, if the
+    rows, cols: int arrays [threads, values]. A is (m, k), B is (k, n), C and D are (m, n). holder_scope: set if the
     number of threads does not imply it; compressed: (kept, group) of a sparse A whose metadata is not in registers.
     """
 
@@ -37,7 +37,7 @@ class Operand(NotebookObject):
     threads: int
     source: SourceReference
     sparsity: Sparsity | None = None
-    held_by: ExecutionScope | None = None
+    holder_scope: ExecutionScope | None = None
     compressed: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
@@ -47,7 +47,9 @@ class Operand(NotebookObject):
                 f"Operand {self.name}: '{self.pattern}' has {self.pattern.thread_count} threads, not {self.threads}.",
             )
         if self.values * self.container_bits % self.element.register_bits:
-            raise LayoutError("bad_pattern", f"Operand {self.name}: {self.values} values do not fill whole registers.")
+            raise LayoutError(
+                "bad_pattern", f"Operand {self.name}: {self.values} values do not fill complete registers."
+            )
 
     @property
     def values(self) -> int:
@@ -117,7 +119,7 @@ class Operand(NotebookObject):
     @property
     def scope(self) -> ExecutionScope:
         """The scope whose threads hold it; a warp also if fewer than 32 lanes supply addresses."""
-        return self.held_by or SCOPES.get(self.threads, WARP)
+        return self.holder_scope or SCOPES.get(self.threads, WARP)
 
     def register_of(self, value: int) -> tuple[int, int]:
         """Return (register, first bit in it) of a value index."""

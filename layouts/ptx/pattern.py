@@ -4,7 +4,7 @@
 
 The first group on the left spells the thread number, the second the value index (the element's place in the thread's
 registers), each group on the right one coordinate. A name with a size is a mixed-radix digit; the last name of a group
-runs fastest. A name that stands only on the left is a copy: the element is held once for each of its digits. Sizes may
+runs fastest. A name only on the left is a copy: there is a copy of the element for each value of the digit. Sizes may
 be products and quotients of letters bound when the pattern is parsed: `(j:k/4/v)`.
 
 >>> a = Pattern.parse("(g:8 t:4) (j:2 i:2 e:2) -> (i g) (j t e)")

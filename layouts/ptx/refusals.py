@@ -1,4 +1,4 @@
-"""Explain why a PTX text names no instruction: which part is wrong, what is allowed, and what is nearest."""
+"""Explain why a PTX text is not an instruction: the wrong part, the allowed values, and the nearest instructions."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _filter_spaces(near: Iterable[Instruction], spaces: Sequence[str]) -> list[I
 
 
 def make_refusal(opcode: str, syntax: OpcodeSyntax, rows: Sequence[Instruction], opcodes: Sequence[str]) -> LayoutError:
-    """Return the error that says why a text names no instruction, with the nearest rows; opcodes: all that exist."""
+    """Return the error for a text that is not an instruction, with the nearest rows; opcodes: all that exist."""
     if syntax.opcode not in opcodes and not (syntax.shape or syntax.layouts or syntax.types):
         return _refuse_unfinished(opcode, syntax, rows, opcodes)
     spaces = [m for m in syntax.modifiers if m in STATE_SPACES]

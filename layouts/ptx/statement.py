@@ -147,13 +147,13 @@ def _compare_operand(slot: OperandSlot, text: str, declared: Mapping[str, int]) 
         return _compare_vector(slot, text, declared)
     count = _count_registers(text)
     if count and count > 1 and not slot.value.startswith("{"):
-        return _KIND, f"is a vector of {count} registers, but takes {_describe_slot(slot)}"
+        return _KIND, f"is a vector of {count} registers, but must be {_describe_slot(slot)}"
     if slot.kind == "immediate" and _is_declared(text, declared):
-        return _KIND, "is a register, but takes an immediate"
+        return _KIND, "is a register, but must be an immediate"
     if slot.kind == "address" and _NUMBERED.fullmatch(text):
         return _KIND, "is not an address: write it in brackets"
     if slot.kind != "address" and text.startswith("["):
-        return _KIND, f"is an address, but takes {_describe_slot(slot)}"
+        return _KIND, f"is an address, but must be {_describe_slot(slot)}"
     return 0, ""
 
 

@@ -138,7 +138,7 @@ def _list_targets(opcode: str, feature: str, line: str) -> str:
         listed.append(
             f"{name}{kind} for {format_targets(every)}" + (f", some forms for {format_targets(more)}" if more else "")
         )
-    return f"{lacks} Of the targets tried, {catalog.get_assembler_release()} takes {'; '.join(listed)}.".strip()
+    return f"{lacks} Of the tested targets, {catalog.get_assembler_release()} accepts {'; '.join(listed)}.".strip()
 
 
 def _list_instruction_targets(

@@ -183,7 +183,7 @@ def _format_trivial_arguments(text: TermText, value: SyntaxTerm, paired: int) ->
         "y": value.get_argument(2 + paired, "b_leading_mode"),
         "source": value.get_argument(6 + paired, "a_source"),
     }
-    return {name: text.format_words(text.resolve_value(value)) for name, value in types.items() if value is not None}
+    return {name: text.format_words(text.resolve_value(item)) for name, item in types.items() if item is not None}
 
 
 def _parse_trivial_mma(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:

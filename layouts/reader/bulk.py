@@ -35,7 +35,7 @@ PASTE = (
     " cuTensorMapEncodeTiled(…) with its"
     " arrays, make_tma_copy(…) with its layout, or Triton's make_tensor_descriptor(…)."
 )
-_MADE = re.compile(r"[tT]ensor_?[mM]ap_?[eE]ncode|make_(?:tiled_)?tma|make_tensor_desc|TensorDescriptor\b")
+_MAP_MAKERS = re.compile(r"[tT]ensor_?[mM]ap_?[eE]ncode|make_(?:tiled_)?tma|make_tensor_desc|TensorDescriptor\b")
 _MOST = 64  # instructions per text
 
 
@@ -59,7 +59,7 @@ def describe_tma(match: re.Match[str]) -> tuple[str, str, str]:
 
 def recognise_tma(text: str) -> tuple[TextMeaning, ...]:
     """Return one meaning for all TMA instructions of a text; () if there are none."""
-    if _MADE.search(text):
+    if _MAP_MAKERS.search(text):
         return ()  # recognised by its tensor map instead
     descriptions = [describe_tma(match) for match, _ in zip(INSTRUCTION.finditer(text), range(_MOST), strict=False)]
     if not descriptions:

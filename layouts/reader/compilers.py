@@ -23,7 +23,9 @@ _OPERATION = re.compile(
     r"\"?(?<![\w.])(?P<op>nvvm\.wgmma\.mma_async|nvvm\.mma\.(?:sp\.)?sync|(?:nvgpu|gpu)\.mma\.(?:sp\.)?sync|nvvm\.ldmatrix"
     r"|nvvm\.stmatrix|nvgpu\.ldmatrix|nvgpu\.warpgroup\.mma)\"?(?=[\s(])(?P<rest>[^#]{0,40})"
 )
-_CALL = re.compile(r"(?<!\w)(?P<op>ptx_mma(?:_sp)?|ptx_legacy\.mma(?:_sp)?|ptx_wgmma_[sr]s)\s*\((?P<given>[^;]{0,600})")
+_CALL = re.compile(
+    r"(?<!\w)(?P<op>ptx_mma(?:_sp)?|ptx_legacy\.mma(?:_sp)?|ptx_wgmma_[sr]s)\s*\((?P<arguments>[^;]{0,600})"
+)
 _SPELLED = re.compile(
     r"(?<!\w)ptx(?P<dot>\.|\[f?[\"'])(?P<name>(?:mma|wgmma|ldmatrix|stmatrix|wmma|tcgen05)\.[\w.:]{6,160})"
 )
@@ -276,7 +278,7 @@ def _parse_warpgroup(rest: str) -> list[str]:
 
 def _parse_call(match: re.Match[str]) -> list[str]:
     """Parse ptx_mma("float32", "m16n8k16", "row", "col", "fp16", "fp16", "fp32", …) of TVM and TileLang."""
-    arguments = match["given"]
+    arguments = match["arguments"]
     shape = re.search(r"[\"'](m\d+n\d+k\d+)[\"']", arguments)
     if not shape:
         return []

@@ -56,13 +56,13 @@ def parse_shape(home: TermText, value: Value) -> Any:
     """Return the nested shape of a tuple, a layout, a tensor or a number, with symbols as text; None for other
     values.
     """
-    shape = parse_own_shape(home, value)
+    shape = parse_plain_shape(home, value)
     if shape is None:
         shape = next((found for parse in SHAPES if (found := parse(home, value)) is not None), None)
     return shape
 
 
-def parse_own_shape(home: TermText, value: Value) -> Any:
+def parse_plain_shape(home: TermText, value: Value) -> Any:
     """Return the nested shape of a tuple, a layout or a number; None for other values."""
     value = home.resolve_value(value)
     if isinstance(value, SyntaxTerm) and value.name in LAYOUTS:

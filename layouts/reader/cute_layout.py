@@ -42,7 +42,7 @@ _WORDS = re.compile(r"[A-Za-z]{3,}")
 _KEYWORD = re.compile(r"(make_layout\(\s*)shape\s*=\s*")
 _COORDINATES = re.compile(r"\d@\d")
 _MOST_LISTED, _MOST_SHIFTS = 1 << 20, 64  # elements per stage, and stages that begin inside one
-_WHOLE = 8  # hex digits from which a half is not a size
+_WORD_DIGITS = 8  # hex digits from which a half is not a size
 
 
 def recognise_layouts(text: str) -> tuple[TextMeaning, ...]:
@@ -58,7 +58,7 @@ def recognise_layouts(text: str) -> tuple[TextMeaning, ...]:
         return _parse_first_layout(text)
     if looks and not sentence:
         halves = _HALVES.fullmatch(text)
-        if halves and max(map(len, halves.groups())) >= _WHOLE:
+        if halves and max(map(len, halves.groups())) >= _WORD_DIGITS:
             return ()
         if alone := _parse_single_layout(text, not halves, any(line.worded for line in lines)):
             return alone
@@ -69,7 +69,7 @@ def _refuse_coordinates(text: str) -> None:
     if _COORDINATES.search(text) and text.lstrip().startswith(("ArithTuple", "(")):
         raise LayoutError(
             "bad_cute",
-            "A coordinate tensor: its strides are basis elements (1@0), so it places nothing in memory.",
+            "A coordinate tensor: its strides are basis elements (1@0), so it has no places in memory.",
             "Give the layout of the data.",
             "text",
         )

@@ -22,10 +22,10 @@ _TYPE = "|".join(_TYPES)
 _MMA = re.compile(
     r"\b(?:SM(?P<sm>\d{2,3})\w{0,24}?(?:::\w{1,24}?){0,4}?(?:::|_))?(?P<sparse>SPARSE(?:_|::))?(?:G?MMA_)?"
     rf"(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)_(?P<types>(?:{_TYPE}){{3,4}})?_?(?P<ending>[A-Z]\w*)"
-    r"(?:\s*<(?P<given>[^<>]*)>)?"
+    r"(?:\s*<(?P<arguments>[^<>]*)>)?"
 )
 _WGMMA = re.compile(r"(?:SM90_|(?:SM90::GMMA::)?MMA_)\d+x\d+x\d+_\w+_(?:SS|RS)(?:_\w+)?")
-_GIVEN = re.compile(r"\b(?:float_|type_float_|cutlass::float_)?(e\dm\d|ue\dm\d)(?:_unpacksmem)?(?:_t)?\b")
+_ELEMENT = re.compile(r"\b(?:float_|type_float_|cutlass::float_)?(e\dm\d|ue\dm\d)(?:_unpacksmem)?(?:_t)?\b")
 _COPY = re.compile(
     r"\bSM(?P<sm>\d+)_(?:(?P<unit>U\d+)x(?P<units>\d+)|SU(?P<packed>[46])_DU8x16_x(?P<count>\d+))"
     r"_(?P<what>LDSM|STSM|MOVM)_(?P<way>[NT])\b"
@@ -177,7 +177,7 @@ def _find_products(match: re.Match[str]) -> list[Instruction]:
 
 
 def _parse_name(match: re.Match[str]) -> _Name:
-    text, ending, arguments = match[0], match["ending"].split("_"), match["given"]
+    text, ending, arguments = match[0], match["ending"].split("_"), match["arguments"]
     types = [_TYPES[name] for name in re.findall(_TYPE, match["types"] or "")]
     parts = [part.strip() for part in (arguments or "").split(",")]
     sides = next((part for part in ending if re.fullmatch("[TN]{2}", part)), "")
@@ -188,7 +188,7 @@ def _parse_name(match: re.Match[str]) -> _Name:
         words={_WORDS[part] for part in ending if part in _WORDS},
         sparse="SPARSE" in text or "GMMA_64" in text,  # GMMA::SPARSE::GMMA_64…; dense ones are GMMA::MMA_64…
         scaled="VS" in ending or "BLOCKSCALED" in text,
-        scales=[name for name in _GIVEN.findall(arguments or "") if name.startswith("u")],
+        scales=[name for name in _ELEMENT.findall(arguments or "") if name.startswith("u")],
         vector=next((int(part) for part in parts if part.isdecimal()), 0),
     )
 
@@ -196,7 +196,7 @@ def _parse_name(match: re.Match[str]) -> _Name:
 def _list_argument_types(parts: list[str]) -> list[str]:
     """Return D, A and B from the template arguments; [] without D."""
     d = next((_SUMS[part] for part in parts if part in _SUMS), "")
-    known = (_GIVEN.fullmatch(part) for part in parts[:2])
+    known = (_ELEMENT.fullmatch(part) for part in parts[:2])
     return [d, *(match[1] for match in known if match)] if d else []
 
 
@@ -219,8 +219,8 @@ def _find_moves(match: re.Match[str]) -> list[Instruction]:
         op = next(iter(i.operands.values()))
         if i.family.unpacks or op.element.bits != (16 if bits == 32 else bits):
             continue
-        units_held = op.registers * 32 // bits  # units of the atom per thread
-        if units_held == units:
+        unit_count = op.registers * 32 // bits  # units of the atom per thread
+        if unit_count == units:
             moves.append(i)
     return moves
 

@@ -53,7 +53,7 @@ _MEMBER_OF = re.compile(
 )
 _SHORT = re.compile(r"\s*[0-9a-fA-F]{1,7}\s*:\s*[0-9a-fA-F]{1,7}\s*")  # hi:lo that may also be a layout
 _PLAIN = re.compile(r"(?:0[xX])?[0-9a-fA-F']+(?:[uU]?[lL]{0,2})")
-_WHOLE = 16  # digits of a word with leading zeros
+_ALL_DIGITS = 16  # digits of a word with leading zeros
 _DIGITS = 9  # hex digits without 0x from which a number is a 64-bit word
 RESERVED = find_runs(WGMMA.reserved_mask)
 UNLIKELY = 3  # groups of reserved bits; one or two are set if an address is not shifted or not masked
@@ -127,7 +127,7 @@ def _recognise_spelled(text: str) -> tuple[TextMeaning, ...]:
     small = read.word >> 32 == 0
     short = _SHORT.fullmatch(text) is not None
     notices = tuple(note.text for note in read.warnings) or _list_doubts(read.word)
-    fits = number and (small or (len(plain.removeprefix("0x")) < _WHOLE and not has_descriptor_marks(read.word)))
+    fits = number and (small or (len(plain.removeprefix("0x")) < _ALL_DIGITS and not has_descriptor_marks(read.word)))
     result = [printed_words.make_descriptor_meaning(read.word, notices, not (small or short or notices), fits=fits)]
     intended = {note.word for note in read.warnings} - {read.word}
     result += [
@@ -153,7 +153,7 @@ def _has_32_bits(text: str, word: int) -> bool:
     if word >> 32 == 0 and instruction_word.recognise_instruction_word(text):
         return True
     plain = text.strip().rstrip(";")
-    return plain.isdecimal() and len(plain) < _WHOLE and int(plain) < 1 << 32
+    return plain.isdecimal() and len(plain) < _ALL_DIGITS and int(plain) < 1 << 32
 
 
 def _list_doubts(word: int) -> tuple[str, ...]:

@@ -141,8 +141,8 @@ _MOVES = {
         unpacks=(4, 6),
         each=2,
         older=False,
-        note="The operation permutes addresses and values around this instruction, so that a thread holds what"
-        " stmatrix.m16n8.trans stores. The map shown here is that of the instruction alone.",
+        note="The operation permutes addresses and values around this instruction, so that a thread holds the values"
+        " that stmatrix.m16n8.trans stores. The map shown here is that of the instruction alone.",
     ),
     "StMatrix8x8x16bOp": _MoveOperation("m8n8", 16, (1, 2, 4)),
     "StMatrix16x8x8bOp": _MoveOperation("m16n8", 8, (1, 2, 4), True, older=True),
@@ -162,7 +162,7 @@ def _parse_move(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
     names = ("num_matrices",) if older else ("transpose", "num_matrices", "unpack_bits")
     values = {
         **dict(zip(names, args, strict=False)),
-        **{name: text.resolve_value(value) for name, value in value.named},
+        **{name: text.resolve_value(item) for name, item in value.named},
     }
     transposed = True if older else values.get("transpose", False)
     if isinstance(transposed, SyntaxTerm):
@@ -176,7 +176,7 @@ def _parse_move(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
     return AtomMeaning(tuple(found), value.path, {}, note=_OLDER if older else row.note) if found else None
 
 
-_OLDER = "Written as before CUTLASS 4.4, with num_matrices alone; since then transpose=True comes first."
+_OLDER = "This is the form before CUTLASS 4.4, with num_matrices only; since then transpose=True comes first."
 
 
 def _has_count_alone(value: SyntaxTerm, args: list[Any]) -> bool:
@@ -257,7 +257,7 @@ def _make_move_error(name: str, row: _MoveOperation, why: str) -> LayoutError:
     unpacks = f", unpack_bits=None|{'|'.join(map(str, row.unpacks))}" if row.unpacks else ""
     return LayoutError(
         "bad_operation",
-        f"{name} does not take these arguments: {why}.",
+        f"{name} does not accept these arguments: {why}.",
         f"Allowed: {name}(transpose={transpose}, num_matrices={counts}{unpacks}).",
         "text",
     )

@@ -12,7 +12,7 @@ from lanescope.reader import terms
 from lanescope.reader.meaning import TextMeaning, make_instruction_meaning
 
 _FRAGMENT = re.compile(r"(?<!\w)fragment\s*<([^<>]*)>")
-_SAID = {
+_SPELLINGS = {
     "__half": "half",
     "nv_bfloat16": "__nv_bfloat16",
     "signedchar": "signedchar",
@@ -30,7 +30,7 @@ _WORDS = frozenset(
 def _make_key(text: str) -> str:
     """Return a fragment's arguments without blanks and namespaces, with mma.h's names of the types."""
     parts = [re.sub(r"\s|(?:\w+::)+", "", part) for part in text.split(",")]
-    return ",".join(_SAID.get(part, part) for part in parts if part not in ("void", ""))
+    return ",".join(_SPELLINGS.get(part, part) for part in parts if part not in ("void", ""))
 
 
 @lru_cache(maxsize=1)

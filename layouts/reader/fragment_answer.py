@@ -218,7 +218,7 @@ def _describe_range(answer: FormulaAnswer) -> Iterator[str]:
 
 def _describe_half(answer: FormulaAnswer) -> Iterator[str]:
     has, name = ("row", "col") if answer.half == "row" else ("column", "row")
-    yield f"Add {name} = … to compare the whole. The {has} alone was compared with that of {answer.compared} maps."
+    yield f"Add {name} = … to compare both. Only the {has} was compared, with that of {answer.compared} maps."
     if not answer.matches:
         yield f"No operand has this {has} for every lane and value."
         return

@@ -154,7 +154,7 @@ def _compare_values(
     loose = _list_loose(runs)
     if loose and not matches:
         raise make_open_error(f"no operand agrees if {', '.join(loose)} is the same in all threads")
-    nearest = None if loose or _has_whole(matches, least) else _find_nearest(runs, maps, letter, least)
+    nearest = None if loose or _has_all_values(matches, least) else _find_nearest(runs, maps, letter, least)
     open_values = "" if range_ else index_names[0]
     clash = None
     if open_values and matches and matches[0].map.values < least:
@@ -175,7 +175,7 @@ def _compare_single(
     parts = list_holding(*runs[1][:2], (0,), letter)
     if loose and not (matches or addresses or parts):
         raise make_open_error(f"no operand agrees if {', '.join(loose)} is the same in all threads")
-    found = addresses or _has_whole(matches, least)
+    found = addresses or _has_all_values(matches, least)
     nearest = None if loose or found else _find_nearest(runs, maps, letter, least)
     compared = len(list_fragment_maps()) + len(list_address_maps())
     return FormulaAnswer(tuple(matches), addresses, nearest, loose, letter, compared, False, least, parts=parts)
@@ -196,7 +196,7 @@ def _list_matches(runs: FormulaRuns, maps: Sequence[FragmentMap], letter: str, l
     return sorted(filter(None, found), key=lambda match: _rank_match(match, letter, least))
 
 
-def _has_whole(matches: Sequence[FormulaMatch], least: int) -> bool:
+def _has_all_values(matches: Sequence[FormulaMatch], least: int) -> bool:
     """Return whether a map matches all values of a formula, with rows and columns not exchanged."""
     return any(match.map.values >= least and not match.swapped for match in matches)
 

@@ -116,16 +116,16 @@ def _parse_make_instr_desc(text: str) -> IdescWord | None:
     home = terms.make_term_text(text)
     for value in terms.find_terms(home, _CALLED):
         scaled = "block_scaled" in value.name
-        wish = _parse_request(home, value, scaled)
-        if wish is None:
+        fields = _parse_request(home, value, scaled)
+        if fields is None:
             continue
         unpacked = any("unpack" in home.format_words(argument) for argument in (value.angle or ())[:4])
-        packed = scaled and not unpacked and wish["a"] == wish["b"] == "e2m1"
+        packed = scaled and not unpacked and fields["a"] == fields["b"] == "e2m1"
         for row in KINDS:
             if (
                 row.has_field("scale_type") == scaled
                 and row.has_field("k") == packed
-                and (word := _encode_word(row, wish))
+                and (word := _encode_word(row, fields))
             ):
                 return word
     return None
@@ -140,17 +140,17 @@ def _parse_request(home: TermText, value: SyntaxTerm, scaled: bool) -> dict[str,
     sizes = [home.parse_number(argument) for argument in rest[:2]]
     if len(rest) < 4 or not all(elements) or None in sizes:
         return None
-    wish: dict[str, object] = {"m": sizes[0], "n": sizes[1], "a": elements[0], "b": elements[1]}
-    wish["scale_type" if scaled else "d"] = elements[-1]
+    fields: dict[str, object] = {"m": sizes[0], "n": sizes[1], "a": elements[0], "b": elements[1]}
+    fields["scale_type" if scaled else "d"] = elements[-1]
     words = [home.format_words(argument).rpartition(":")[2] for argument in rest[2:]]
     flags = _SCALED_FLAGS if scaled else _FLAGS
-    return wish | {name: int(word in ("MN", "Neg", "True", "true")) for name, word in zip(flags, words, strict=False)}
+    return fields | {name: int(word in ("MN", "Neg", "True", "true")) for name, word in zip(flags, words, strict=False)}
 
 
-def _encode_word(row: MmaKind, wish: dict[str, object]) -> IdescWord | None:
+def _encode_word(row: MmaKind, fields: dict[str, object]) -> IdescWord | None:
     """Encode the fields for a kind; flags that the kind lacks are omitted if they are 0."""
     try:
-        return idesc.encode(row, {name: value for name, value in wish.items() if value or row.has_field(name)})
+        return idesc.encode(row, {name: value for name, value in fields.items() if value or row.has_field(name)})
     except LayoutError:
         return None
 

@@ -39,9 +39,9 @@ _RESULT = re.compile(
 _OTHER_SCRIPT = re.compile(r"[\s\u3000-\u303f\u3400-\u9fff\uac00-\ud7a3]{1,24}[:=]?\s{0,4}")
 _UNDERSCORED = re.compile(r"raw_ptr_(\d{1,3})b")
 _ENDING = re.compile(r"[\s>;,.|\")]{0,20}(?:data ?= ?.*|(?://|#).*)?")
-_SAID = r"[A-Za-z][\w'-]*(?:[\s,.;]+[A-Za-z0-9][\w'-]*){0,23}"
+_WORDS = r"[A-Za-z][\w'-]*(?:[\s,.;]+[A-Za-z0-9][\w'-]*){0,23}"
 _BEHIND = re.compile(  # words that describe a layout further
-    rf"\s*[,;.–-]?\s+(?!o\b)(?:{_SAID}[\s,.;]*(?:\({_SAID}\))?|\({_SAID}\))[\s,.;!]*"
+    rf"\s*[,;.–-]?\s+(?!o\b)(?:{_WORDS}[\s,.;]*(?:\({_WORDS}\))?|\({_WORDS}\))[\s,.;!]*"
 )
 _CODE = re.compile(
     r"(?<![\w.])(?:\w+(?:::|\.)){0,6}(?:(?:Composed)?Layout\s*<"

@@ -276,7 +276,7 @@ class _Runner:
                 parts = [found for argument in expression.arguments for found in self._find_values(argument)]
                 pairs = _PAIRS.fullmatch(function.last)
                 if len(parts) > 1 and not (pairs and int(next(filter(None, pairs.groups()))) == len(parts)):
-                    raise make_open_error(f"{function.last} takes several values")
+                    raise make_open_error(f"{function.last} has several arguments")
                 return parts
         return []
 

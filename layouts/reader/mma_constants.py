@@ -16,13 +16,13 @@ from lanescope.reader.grammar import SyntaxTerm, Value
 from lanescope.reader.meaning import TextMeaning
 from lanescope.reader.terms import REDUCERS, TermText
 
-_MADE = frozenset(("TiledMMA", "TiledMma", "make_tiled_mma", "make_trivial_tiled_mma"))
+_MAKERS = frozenset(("TiledMMA", "TiledMma", "make_tiled_mma", "make_trivial_tiled_mma"))
 
 
 def find_tiled_mma(home: TermText, value: Value) -> TextMeaning | None:
     """Return the TiledMMA that a value makes or slices; None for other values."""
     value = home.resolve_value(value)
-    if not isinstance(value, SyntaxTerm) or value.name not in _MADE:
+    if not isinstance(value, SyntaxTerm) or value.name not in _MAKERS:
         return None
     return tiled_mma.parse_tiled_mma(home, value)
 

@@ -13,7 +13,7 @@ from lanescope.reader.terms import SyntaxTerm, TermText
 
 _SELECTOR = re.compile(r"(?<![\w.])(?:\w+::){0,4}[sr]s_op_selector(?:_\w+)?\s*<")
 _BARE = re.compile(r"\s*(?:\w+\.){0,6}((?:Ld|St)Matrix\w{4,12}Op)\s*")
-_MADE = re.compile(r"make_tiled_mma\s*\(|TiledMMA\s*<")
+_TILED_MMA = re.compile(r"make_tiled_mma\s*\(|TiledMMA\s*<")
 _MOST = 8
 
 
@@ -44,7 +44,7 @@ def _recognise_bare_class(name: str) -> tuple[TextMeaning, ...]:
 
 def _recognise_selectors(text: str) -> tuple[TextMeaning, ...]:
     """Return the choice of a text's selectors; () if the text makes a TiledMMA of them, which shows the atom itself."""
-    if not _SELECTOR.search(text) or _MADE.search(text):
+    if not _SELECTOR.search(text) or _TILED_MMA.search(text):
         return ()
     home = terms.make_term_text(text)
     selectors = [meaning for term in terms.find_terms(home, _SELECTOR) for meaning in _recognise_selector(home, term)]

@@ -32,7 +32,7 @@ _SAME = {
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@", re.M)
 _HEAD = re.compile(r"(?:diff --git |index [0-9a-f]{6}|--- \S|\+\+\+ \S|@@ -\d)")
 _REPLACED = re.compile(r"(?P<old>-+)(?P<new>\++)")  # first characters of lines
-_OWN = re.compile(r"[A-Za-z_]\w{2,}")
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w{2,}")
 _PLUS = re.compile(r"\+(?!\+\+ )")
 # `file.cu:41:` of grep -n, `  41 | ` and `41:` of an editor, a Markdown quote's `>`
 _FOUND = re.compile(
@@ -199,7 +199,7 @@ def _has_diff_marks(lines: list[str]) -> bool:
 
 
 def _collect_words(lines: list[str]) -> set[str]:
-    return {word for line in lines for word in _OWN.findall(line)}
+    return {word for line in lines for word in _IDENTIFIER.findall(line)}
 
 
 def _blank_line_heads(pattern: re.Pattern[str], text: str) -> str:

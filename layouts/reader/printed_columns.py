@@ -57,7 +57,7 @@ _REGISTER = re.compile(
     r"(?<![\w.])\$?(?P<name>U?R\d{1,3})[ \t]*(?:[:=]|[ \t])[ \t]*(?P<value>0[xX][0-9a-fA-F]{1,8})(?![\w.])"
 )
 _MOVED = re.compile(r"(?<![\w.])U?MOV[ \t]{1,20}(?P<name>U?R\d{1,3}),[ \t]{1,4}(?P<value>0x[0-9a-fA-F]{1,8})(?![\w.])")
-_ASKED = re.compile(
+_DEBUGGER_COMMAND = re.compile(
     r"\bp(?:rint)?(?:/\w)?[ \t]{1,8}(?P<what>[^\s][^\n]{0,79})\n[ \t]{0,40}\$\d{1,6}[ \t]{0,8}=[ \t]{0,8}"
     r"(?P<value>0[xX][0-9a-fA-F]{1,16}|-?\d{1,20})(?!\w)"
 )
@@ -256,7 +256,7 @@ def find_register_words(text: str) -> Iterator[LabelledWord]:
     registers: dict[str, tuple[int, Span]] = {}
     for match in (*_REGISTER.finditer(text), *_MOVED.finditer(text)):
         registers.setdefault(match["name"], (int(match["value"], 16), match.span()))
-    for match in _ASKED.finditer(text):
+    for match in _DEBUGGER_COMMAND.finditer(text):
         what = match["what"].strip().lstrip("$")
         if re.fullmatch(r"U?R\d{1,3}", what):
             registers.setdefault(
@@ -273,4 +273,4 @@ def find_register_words(text: str) -> Iterator[LabelledWord]:
 
 def find_debugger_questions(text: str) -> dict[int, str]:
     """Map the place of a debugger's output to its command, such as `p/x desc_a` before `$1 = 0x…`."""
-    return {match.start("value"): match["what"].strip() for match in _ASKED.finditer(text)}
+    return {match.start("value"): match["what"].strip() for match in _DEBUGGER_COMMAND.finditer(text)}

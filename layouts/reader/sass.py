@@ -30,7 +30,7 @@ from lanescope.reader.tensor_sass import (
 
 _MOST = 64  # different mnemonics per text
 _MOST_LINES = 4096
-_MOST_OF_ONE = 8  # instructions of a text that may be the pieces of a wmma
+_MOST_PIECES = 8  # instructions of a text that may be the pieces of a wmma
 _MOST_SEVERAL = 24  # listed PTX instructions that compile to several
 _OF_WARPS = ("HMMA", "IMMA", "BMMA", "DMMA", "QMMA", "OMMA", "HGMMA", "IGMMA", "QGMMA", "BGMMA", "LDSM", "STSM", "MOVM")
 OPCODES = (*_OF_WARPS, *TENSOR_OPCODES)
@@ -184,7 +184,7 @@ def _find_fitting(
                 alone.append(ptx)
             else:
                 several[ptx] = dict(form.runs)[name]
-                if wmma and times > 1 and lines <= _MOST_OF_ONE and times % several[ptx] == 0:
+                if wmma and times > 1 and lines <= _MOST_PIECES and times % several[ptx] == 0:
                     pieces.append(ptx)
     if not alone and not pieces:
         return list(several), {}

@@ -96,7 +96,7 @@ class ScopeIndex:
         """Return the innermost scope around a place."""
         scope = self.outermost
         while True:
-            inside = next((scope for scope in scope.inner if scope.start <= place < scope.end), None)
+            inside = next((inner for inner in scope.inner if inner.start <= place < inner.end), None)
             if inside is None:
                 return scope
             scope = inside

@@ -24,13 +24,13 @@ from lanescope.reader.smem_atoms import NAMED, parse_atom_kind, parse_atom_name
 from lanescope.reader.terms import SyntaxTerm, TermText
 from lanescope.shared.swizzle import Mode
 
-_MADE = re.compile(r"(?<![\w.])(?:\w+(?:::|\.)){0,6}tile_to_(?:mma_)?shape\s*\(")
+_TILE_TO_SHAPE = re.compile(r"(?<![\w.])(?:\w+(?:::|\.)){0,6}tile_to_(?:mma_)?shape\s*\(")
 _ALONE = re.compile(
     rf"(?<![\w.])(?:\w+::){{0,6}}{NAMED}\b(?!\s*[=:]\s*(?:Sw?<|smem_ptr|\())|(?<![\w.])(?:\w+\.){{0,6}}make_smem_layout_atom\s*\("
     r"|(?<![\w.])(?:\w+\.){0,6}SmemLayoutAtomKind\.\w+"
     r"|(?<![\w:])composition\s*\(\s*(?:\w+::)?Swizzle\s*<"
 )
-_MOST_MADE = 16
+_MOST_LAYOUTS = 16
 _LONGEST_NAME = 80
 _LAYS = LAYOUTS | {"ComposedLayout", "composition"}
 _LAID = re.compile(r"Layout|make_(?:ordered_)?layout|composition\s*\(")
@@ -59,10 +59,12 @@ class SwizzleAtom:
 
 def recognise_smem_layouts(text: str) -> tuple[TextMeaning, ...]:
     """Return the shared-memory layouts that a text makes from atoms, without repeats; bare atoms if none is tiled."""
-    if not (_MADE.search(text) or _ALONE.search(text)):
+    if not (_TILE_TO_SHAPE.search(text) or _ALONE.search(text)):
         return ()
     home = terms.make_term_text(text)
-    layouts = [meaning for term in terms.find_terms(home, _MADE) if (meaning := _parse_tile_to_shape(home, term))]
+    layouts = [
+        meaning for term in terms.find_terms(home, _TILE_TO_SHAPE) if (meaning := _parse_tile_to_shape(home, term))
+    ]
     if not layouts:
         layouts = [
             _make_meaning(swizzle_atom, None, None)
@@ -72,7 +74,7 @@ def recognise_smem_layouts(text: str) -> tuple[TextMeaning, ...]:
     seen: dict[str, TextMeaning] = {}
     for meaning in layouts:
         seen.setdefault(repr(meaning.facts), meaning)
-    return tuple(seen.values())[:_MOST_MADE]
+    return tuple(seen.values())[:_MOST_LAYOUTS]
 
 
 def parse_swizzle_atom(home: TermText, value: Any) -> SwizzleAtom | None:
@@ -166,10 +168,10 @@ def find_tiled_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str
 
     bits: bits of an element of unknown type.
     """
-    if "tile_to_" not in text or not _MADE.search(text):
+    if "tile_to_" not in text or not _TILE_TO_SHAPE.search(text):
         return
     home = terms.make_term_text(text)
-    for term in terms.find_terms(home, _MADE):
+    for term in terms.find_terms(home, _TILE_TO_SHAPE):
         tiled = _parse_tile_to_shape(home, term, bits)
         if tiled is not None and tiled.facts["cute"]:
             line = text[max(0, term.span[0] - 120) : term.span[0]]

@@ -18,16 +18,16 @@ ATOM = re.compile(
 )
 OPERATION = re.compile(
     rf"\b(?P<way>Ld|St)(?P<stat>Red)?(?P<lanes>16|32)x(?P<bits>{_BITS})b(?:x2)?Op\s*\("
-    r"(?P<given>(?:[^()]|\([^()]*\)){0,200})\)"
+    r"(?P<arguments>(?:[^()]|\([^()]*\)){0,200})\)"
 )
 COPIED = re.compile(
     r"\bSM1[01]\d_UTCCP_(?P<dp>4x32|2x64|128|4)dp(?P<bits>128|256)bit(?:lw(?P<pair>0213|0123))?_(?P<ctas>[12])cta\b"
 )
 FROM_SHARED = re.compile(
-    r"\bCp(?P<dp>4x32|2x64|128|4)x(?P<bits>128|256)b(?P<pair>0213|0123)?Op\s*\((?P<given>(?:[^()]|\([^()]*\)){0,200})\)"
+    r"\bCp(?P<dp>4x32|2x64|128|4)x(?P<bits>128|256)b(?P<pair>0213|0123)?Op\s*\((?P<arguments>(?:[^()]|\([^()]*\)){0,200})\)"
 )
 _REPEATED = re.compile(r"Repetition\s*(?:\.\s*x|\(\s*)(\d{1,3})")
-_SAID_OTHERWISE = re.compile(r"Repetition\s*\(\s*[A-Za-z_]|repeat\s*=\s*[a-z_]\w*\s*(?:,|$)")
+_OPEN_REPETITION = re.compile(r"Repetition\s*\(\s*[A-Za-z_]|repeat\s*=\s*[a-z_]\w*\s*(?:,|$)")
 
 
 def _find_instructions(text: str) -> list[Instruction]:
@@ -40,8 +40,8 @@ def _find_instructions(text: str) -> list[Instruction]:
 def find_moves(match: re.Match[str]) -> list[Instruction]:
     """Return the load or store of an atom or operation; all candidates if the type of a reduction is unknown."""
     named = match.re is ATOM
-    arguments = "" if named else match["given"]
-    if _SAID_OTHERWISE.search(arguments):
+    arguments = "" if named else match["arguments"]
+    if _OPEN_REPETITION.search(arguments):
         return []
     count = match["x"] if named else next(iter(_REPEATED.findall(arguments)), "1")
     opcode = STORE if match["way"].lower().startswith("st") else REDUCE if match["stat"] else LOAD
@@ -64,7 +64,9 @@ _COPIED = {"4x32": "32x128b.warpx4", "2x64": "64x128b"}
 
 def find_copies(match: re.Match[str]) -> list[Instruction]:
     """Return the copy from shared memory of an atom or operation."""
-    ctas = match["ctas"] if match.re is COPIED else "2" if re.search(r"CtaGroup\s*\.\s*TWO", match["given"]) else "1"
+    ctas = (
+        match["ctas"] if match.re is COPIED else "2" if re.search(r"CtaGroup\s*\.\s*TWO", match["arguments"]) else "1"
+    )
     shape = _COPIED.get(match["dp"], f"{match['dp']}x{match['bits']}b") + _PAIRS[match["pair"]]
     return _find_instructions(f"{COPY.text}.cta_group::{ctas}.{shape}")
 

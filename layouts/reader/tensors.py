@@ -68,7 +68,7 @@ def parse_tensor(home: TermText, value: Value, depth: int = 0) -> TensorShape | 
     if not isinstance(value, SyntaxTerm) or not value.args:
         return _parse_slice(home, value, depth) if isinstance(value, SyntaxTerm) else None
     if value.name == "make_tensor":
-        return _parse_made(home, value)
+        return _parse_make_tensor(home, value)
     if value.name in ("make_fragment_like", "make_tensor_like"):
         return parse_tensor(home, value.args[0], depth + 1)
     if value.name in ("make_identity_tensor", "make_counting_tensor"):
@@ -85,7 +85,7 @@ def parse_tensor(home: TermText, value: Value, depth: int = 0) -> TensorShape | 
 
 
 def _make_shape(home: TermText, value: Value) -> TensorShape | None:
-    shape = _list_open_symbols(constants.parse_own_shape(home, value))
+    shape = _list_open_symbols(constants.parse_plain_shape(home, value))
     return TensorShape(shape) if isinstance(shape, tuple) else None
 
 
@@ -96,7 +96,7 @@ def _list_open_symbols(shape: Any) -> Any:
     return shape if isinstance(shape, int) else OPEN
 
 
-def _parse_made(home: TermText, value: SyntaxTerm) -> TensorShape | None:
+def _parse_make_tensor(home: TermText, value: SyntaxTerm) -> TensorShape | None:
     """Parse make_tensor(pointer, layout), make_tensor(pointer, shape, stride) and make_tensor<T>(layout)."""
     args = value.args or ()
     at = 0 if value.angle else 1
@@ -206,7 +206,7 @@ def _cut_threads(home: TermText, value: SyntaxTerm, depth: int) -> TensorShape |
     """
     args = value.args or ()
     tensor = parse_tensor(home, args[0], depth + 1) if len(args) in (3, 4) else None
-    shape = constants.parse_own_shape(home, args[1]) if tensor is not None else None
+    shape = constants.parse_plain_shape(home, args[1]) if tensor is not None else None
     if tensor is None or not isinstance(shape, tuple):
         return None
     threads = _list_sizes(_list_open_symbols(shape))
@@ -320,7 +320,7 @@ def _find_tiled_copy(home: TermText, value: Value) -> TextMeaning | None:
     resolved = home.resolve_value(value)
     return (
         tiled_copy.parse_tiled_copy(home, resolved)
-        if isinstance(resolved, SyntaxTerm) and tiled_copy.is_made(resolved)
+        if isinstance(resolved, SyntaxTerm) and tiled_copy.is_tiled_copy(resolved)
         else None
     )
 

@@ -27,7 +27,7 @@ from lanescope.tiles.mma import SIDES
 if TYPE_CHECKING:
     from lanescope.tiles.copy import TiledCopy
 
-_MADE = re.compile(
+_MAKERS = re.compile(
     r"(?<!def )(?<![\w.])(?:\w+(?:::|\.)){0,6}make_(?:tiled_copy(?:_(?:tv|A|B|C|S|D|C_atom|impl))?|cotiled_copy)\s*\("
     r"|(?<!\w)TiledCopy\s*<"
 )
@@ -38,7 +38,7 @@ _FIELD = re.compile(
     re.I,
 )
 _OF_OPERAND = re.compile(r"make_tiled_copy_([ABC])(_atom)?")
-_MOST_MADE = 8
+_MOST_COPIES = 8
 _FOURTH = (
     "make_tiled_copy takes an atom, a thread layout and a value layout. The fourth argument is taken as the tile to"
     " copy."
@@ -50,14 +50,14 @@ def recognise_tiled_copies(text: str) -> tuple[TextMeaning, ...]:
     copies = []
     if _HEAD.search(text):
         copies += [meaning for block in _find_print_blocks(text) if (meaning := _parse_print(block))]
-    if _MADE.search(text):
+    if _MAKERS.search(text):
         home = terms.make_term_text(text)
         copies += [
             tiled_mma.finish_meaning(home, term, meaning)
-            for term in terms.find_terms(home, _MADE)
+            for term in terms.find_terms(home, _MAKERS)
             if (meaning := parse_tiled_copy(home, term))
         ]
-    return drop_repeats(copies, _MOST_MADE)
+    return drop_repeats(copies, _MOST_COPIES)
 
 
 def parse_tiled_copy(home: TermText, term: SyntaxTerm) -> TextMeaning | None:
@@ -274,7 +274,7 @@ def _make_like_meaning(home: TermText, term: SyntaxTerm, copied: CopyAtomMeaning
     tiled_copy.
     """
     other = home.resolve_value((term.args or ())[1])
-    like = parse_tiled_copy(home, other) if isinstance(other, SyntaxTerm) and is_made(other) else None
+    like = parse_tiled_copy(home, other) if isinstance(other, SyntaxTerm) and is_tiled_copy(other) else None
     facts = like.facts if like else {}
     body = {"like": dict(facts["body"]) if like else None, "side": term.name[-1]}
     opened = (
@@ -284,7 +284,7 @@ def _make_like_meaning(home: TermText, term: SyntaxTerm, copied: CopyAtomMeaning
     return _make_meaning(shown, copied, opened, [])
 
 
-def is_made(value: SyntaxTerm) -> bool:
+def is_tiled_copy(value: SyntaxTerm) -> bool:
     return value.name == "TiledCopy" or value.name.startswith(("make_tiled_copy", "make_cotiled_copy"))
 
 
@@ -369,7 +369,7 @@ def _find_print_blocks(text: str) -> list[dict[str, str]]:
         if name == "tiler" or not blocks:
             blocks.append({})
         blocks[-1].setdefault(name, value)
-    return [block for block in blocks if "tiler" in block and "tv" in block][:_MOST_MADE]
+    return [block for block in blocks if "tiler" in block and "tv" in block][:_MOST_COPIES]
 
 
 def _parse_print(block: dict[str, str]) -> TextMeaning | None:

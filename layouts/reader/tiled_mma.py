@@ -27,7 +27,7 @@ from lanescope.reader.lookup import describe_instantiation
 from lanescope.reader.meaning import TextMeaning, drop_repeats
 from lanescope.reader.terms import SyntaxTerm, TermText
 
-_MADE = re.compile(
+_MAKERS = re.compile(
     r"(?<!def )(?<![\w.])(?:\w+(?:::|\.)){0,6}(?:make_tiled_mma|make_trivial_tiled_mma)\s*\(|(?<!\w)TiledM(?:MA|ma)\s*<"
 )
 _HEAD = re.compile(r"(?:Thr[ _]?Layout[ _]?VMNK|Permutation[ _]?MNK)\s*:", re.I)
@@ -36,7 +36,7 @@ _FIELD = re.compile(
     r"|TV[ _]?Layout[ _]?(?P<py>[ABC])\b(?!\s*tiled))\s*:[ \t]*",
     re.I,
 )
-_MOST_MADE = 8  # per text
+_MOST_MMAS = 8  # per text
 _MOST_LISTED = 48
 _REFUSED = frozenset(("bad_permutation", "bad_atom_layout"))  # by CuTe, whatever the tile
 UMMA = (
@@ -49,7 +49,7 @@ SCALAR = "UniversalFMA multiplies single elements in each thread; it is not a ma
 
 def recognise_lone_atom(text: str) -> tuple[TextMeaning, ...]:
     """Return a text's UMMA atom outside a TiledMMA as a TiledMMA of one atom."""
-    if _MADE.search(text) or _HEAD.search(text) or not umma_atoms.is_atom(text) or umma_atoms.is_tcgen05_mma(text):
+    if _MAKERS.search(text) or _HEAD.search(text) or not umma_atoms.is_atom(text) or umma_atoms.is_tcgen05_mma(text):
         return ()
     spelled = umma_atoms.parse_umma_text(text)
     if spelled is None or spelled.atom is None:
@@ -63,16 +63,16 @@ def recognise_tiled_mmas(text: str) -> tuple[TextMeaning, ...]:
     mmas = []
     if _HEAD.search(text):
         mmas += [meaning for block in _find_print_blocks(text) if (meaning := _parse_print(block))]
-    if _MADE.search(text):
+    if _MAKERS.search(text):
         home = terms.make_term_text(text)
         mmas += [
             finish_meaning(home, term, meaning)
-            for term in terms.find_terms(home, _MADE)
+            for term in terms.find_terms(home, _MAKERS)
             if (meaning := parse_tiled_mma(home, term))
         ]
     if any("umma" in meaning.facts for meaning in mmas):  # a print in a comment does not name the atom
         mmas.sort(key=lambda meaning: "umma" not in meaning.facts)
-    return drop_repeats(mmas, _MOST_MADE)
+    return drop_repeats(mmas, _MOST_MMAS)
 
 
 def finish_meaning(home: TermText, term: SyntaxTerm, meaning: TextMeaning) -> TextMeaning:
@@ -323,7 +323,7 @@ def _find_print_blocks(text: str) -> list[dict[str, str]]:
         if name == "thr" or not blocks or (name in blocks[-1] and name != "thr"):
             blocks.append({})
         blocks[-1][name] = value
-    return [block for block in blocks if "thr" in block or "shape" in block][:_MOST_MADE]
+    return [block for block in blocks if "thr" in block or "shape" in block][:_MOST_MMAS]
 
 
 def _parse_print(block: dict[str, str]) -> TextMeaning | None:

@@ -33,7 +33,7 @@ _TENSOR = re.compile(
 )
 _MOST_LISTED = 48
 _LONGEST_SHAPE = 128  # characters of a tensor's sizes
-_MOST_MADE = 16
+_MOST_LAYOUTS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def recognise_triton_layouts(text: str) -> tuple[TextMeaning, ...]:
             if isinstance(parent, dict) and "attribute" in parent:
                 inner.add(format_mlir(parent["attribute"], parent["params"]))
             words = format_mlir(attribute, params)
-            if words not in layouts and len(layouts) < _MOST_MADE:
+            if words not in layouts and len(layouts) < _MOST_LAYOUTS:
                 alias = _find_alias(text, term.span[0])
                 layouts[words] = _make_meaning(
                     attribute, params, words, shapes.get(alias or "") or shapes.get("", None)
@@ -317,8 +317,8 @@ def _find_tensor(
     attribute: str, params: dict[str, Any], shape: tuple[list[int], int | None] | None
 ) -> tuple[list[int] | None, int | None]:
     """Return (sizes, element bits) of the tensor, from the text or the layout (None: unknown)."""
-    own_shape = params.get("shape") if attribute in ("linear", "padded_shared") else None
-    sizes, bits = shape or (own_shape, None)
+    layout_shape = params.get("shape") if attribute in ("linear", "padded_shared") else None
+    sizes, bits = shape or (layout_shape, None)
     if bits is None and isinstance(params.get("elementBitWidth"), int):
         bits = params["elementBitWidth"]
     known = isinstance(sizes, list) and all(isinstance(n, int) for n in sizes)

@@ -136,17 +136,17 @@ def _parse_template(home: TermText, value: SyntaxTerm) -> SpelledAtom:
         raise LayoutError("bad_atom", message, f"Allowed: {', '.join(map(str, row.kinds))}.", "atom")
     kind = idesc.get_kind(row.kinds[vs])
     sparse = "SPARSE" in ending
-    wish, opened = _parse_wish(home, kind, arguments)
+    fields, opened = _parse_fields(home, kind, arguments)
     if row.k:
-        wish["k"] = str(row.k)
+        fields["k"] = str(row.k)
     open_ = tuple(dict.fromkeys(opened))
-    if {"m", "n"} - set(wish) or UNSAID in wish:
+    if {"m", "n"} - set(fields) or UNSAID in fields:
         return SpelledAtom(None, value.name, open_, value.span)
     factors = "1X" if "scale_type" in arguments else ""
     if vs:
         factors = {1: "1X", 2: "2X", 3: "2X", 4: "4X", 6: "4X"}[(row.k or kind.k * (1 + sparse)) // vs]
     form, tensor = PAIR if pair else ALONE, ending.startswith(TENSOR)
-    atom = _make_atom(kind, form, wish, sparse=sparse, tensor=tensor, factors=factors, scaled="SCALED" in ending)
+    atom = _make_atom(kind, form, fields, sparse=sparse, tensor=tensor, factors=factors, scaled="SCALED" in ending)
     if why := umma_atom.explain_missing_atom(atom, ending):
         raise LayoutError(
             "bad_atom", why, f"PTX allows more: use {atom.bound.ptx} with its instruction descriptor.", "atom"
@@ -172,9 +172,9 @@ def _list_template_arguments(row: AtomRow, ending: str, value: SyntaxTerm) -> di
     return dict(zip(names, arguments, strict=False))
 
 
-def _parse_wish(home: TermText, kind: MmaKind, arguments: Mapping[str, Any]) -> tuple[dict[str, object], list[str]]:
+def _parse_fields(home: TermText, kind: MmaKind, arguments: Mapping[str, Any]) -> tuple[dict[str, object], list[str]]:
     """Return the instruction descriptor's fields in the arguments, and the text of open ones."""
-    wish: dict[str, object] = {}
+    fields: dict[str, object] = {}
     opened: list[str] = []
     for name, argument in arguments.items():
         value = home.resolve_value(argument)
@@ -184,25 +184,27 @@ def _parse_wish(home: TermText, kind: MmaKind, arguments: Mapping[str, Any]) -> 
             if size is None:
                 opened.append(words)
             else:
-                wish[name] = size
+                fields[name] = size
         elif name in ("transpose_a", "transpose_b"):
             match = _MAJOR.search(value.path if isinstance(value, SyntaxTerm) else "")
             if match is None:
                 opened.append(words)
-                wish[UNSAID] = words
+                fields[UNSAID] = words
             elif match[1] == "MN":
-                wish[name] = "MN"
+                fields[name] = "MN"
         elif name in ("negate_a", "negate_b", "saturate"):
             path = value.path if isinstance(value, SyntaxTerm) else str(value)
             if path.endswith(("Neg", "True")):
-                wish[name] = 1
+                fields[name] = 1
         elif name in ("a", "b", "d", "ab", "scale_type"):
             for field in "ab" if name == "ab" else (name,):
-                _parse_type(kind, field, value, words, wish, opened)
-    return wish, opened
+                _parse_type(kind, field, value, words, fields, opened)
+    return fields, opened
 
 
-def _parse_type(kind: MmaKind, field: str, value: Any, words: str, wish: dict[str, object], opened: list[str]) -> None:
+def _parse_type(
+    kind: MmaKind, field: str, value: Any, words: str, fields: dict[str, object], opened: list[str]
+) -> None:
     """Parse a type of the instruction descriptor. LayoutError if the kind does not accept it."""
     name = parse_element_type(value)
     if not name:
@@ -219,7 +221,7 @@ def _parse_type(kind: MmaKind, field: str, value: Any, words: str, wish: dict[st
     if name not in part.codes:
         message = f"{part.field.title} of kind::{kind.name} is {words}."
         raise LayoutError("bad_atom", message, f"Allowed: {', '.join(part.codes)}.", "atom")
-    wish[field] = name
+    fields[field] = name
 
 
 def parse_element_type(value: Any) -> str:
@@ -234,7 +236,7 @@ def parse_element_type(value: Any) -> str:
 def _make_atom(
     kind: MmaKind,
     form: str,
-    wish: Mapping[str, object],
+    fields: Mapping[str, object],
     *,
     sparse: bool,
     tensor: bool,
@@ -243,7 +245,7 @@ def _make_atom(
 ) -> UmmaAtom:
     try:
         return umma_atom.make_umma_atom(
-            kind, form, wish, sparse=sparse, tensor_a=tensor, factors=factors, scaled_d=scaled
+            kind, form, fields, sparse=sparse, tensor_a=tensor, factors=factors, scaled_d=scaled
         )
     except LayoutError as error:
         raise error.move_to_field("atom", "bad_atom") from None
@@ -283,18 +285,18 @@ def _parse_operation(home: TermText, value: SyntaxTerm) -> SpelledAtom:
         opened.append(group)
     if source not in ("SMEM", "TMEM"):
         opened.append(source)
-    wish, more = _parse_wish(home, idesc.get_kind(row.kind), arguments)
+    fields, more = _parse_fields(home, idesc.get_kind(row.kind), arguments)
     if group not in ("ONE", "TWO") or source not in ("SMEM", "TMEM"):
-        wish[UNSAID] = group
+        fields[UNSAID] = group
     return _make_operation_atom(
-        value.name, row, wish, pair=group == "TWO", tensor=source == "TMEM", opened=(*opened, *more), where=value.span
+        value.name, row, fields, pair=group == "TWO", tensor=source == "TMEM", opened=(*opened, *more), where=value.span
     )
 
 
 def _make_operation_atom(
     name: str,
     row: OperationRow,
-    wish: dict[str, object],
+    fields: dict[str, object],
     *,
     pair: bool,
     tensor: bool,
@@ -302,21 +304,21 @@ def _make_operation_atom(
     where: tuple[int, int],
 ) -> SpelledAtom:
     kind = idesc.get_kind(row.kind)
-    _set_scale_type(kind, row, wish)
-    if {"m", "n"} - set(wish) or UNSAID in wish:
+    _set_scale_type(kind, row, fields)
+    if {"m", "n"} - set(fields) or UNSAID in fields:
         return SpelledAtom(None, name, tuple(dict.fromkeys(opened)), where)
-    atom = _make_atom(kind, PAIR if pair else ALONE, wish, sparse=False, tensor=tensor, factors=row.factors)
+    atom = _make_atom(kind, PAIR if pair else ALONE, fields, sparse=False, tensor=tensor, factors=row.factors)
     return SpelledAtom(atom, name, tuple(dict.fromkeys(opened)), where)
 
 
-def _set_scale_type(kind: MmaKind, row: OperationRow, wish: dict[str, object]) -> None:
+def _set_scale_type(kind: MmaKind, row: OperationRow, fields: dict[str, object]) -> None:
     """Set the scale factors' type from the operation, and K if it is 96."""
     if row.factors == "2X" and kind.has_field("scale_type"):
-        wish["scale_type"] = "ue8m0"
-    elif wish.get("scale_type") is None and row.factors == "4X":
-        wish["scale_type"] = "ue4m3"
+        fields["scale_type"] = "ue8m0"
+    elif fields.get("scale_type") is None and row.factors == "4X":
+        fields["scale_type"] = "ue4m3"
     if row.k:
-        wish["k"] = str(row.k)
+        fields["k"] = str(row.k)
 
 
 def _get_last_word(value: Any) -> str:
@@ -342,14 +344,14 @@ def _parse_print(text: str, printed: re.Match[str]) -> SpelledAtom:
     for side in "ab":
         if f"{side.upper()} major mode" in lines:
             arguments[f"transpose_{side}"] = SyntaxTerm(lines[f"{side.upper()} major mode"])
-    wish, opened = _parse_wish(home, idesc.get_kind(row.kind), arguments)
+    fields, opened = _parse_fields(home, idesc.get_kind(row.kind), arguments)
     pair, tensor = lines.get("CTA group", "").endswith("TWO"), lines.get("A source location", "").endswith("TMEM")
     arguments["ab"] = arguments.get("a", "")
     parts = [str(arguments.get(letter, "")) for letter in row.types] + [f"({', '.join(map(str, sizes))})"]
     parts += [f"CtaGroup.{'TWO' if pair else 'ONE'}", f"OperandSource.{'TMEM' if tensor else 'SMEM'}"]
-    parts += [f"OperandMajorMode.{wish.get(f'transpose_{side}', 'K')}" for side in "ab"] if row.majors else []
+    parts += [f"OperandMajorMode.{fields.get(f'transpose_{side}', 'K')}" for side in "ab"] if row.majors else []
     operation_atom = _make_operation_atom(
-        name, row, wish, pair=pair, tensor=tensor, opened=tuple(opened), where=(printed.start(), len(text))
+        name, row, fields, pair=pair, tensor=tensor, opened=tuple(opened), where=(printed.start(), len(text))
     )
     return replace(operation_atom, text=f"tcgen05.{name}({', '.join(parts)})")
 

@@ -38,13 +38,13 @@ _MOVED = re.compile(
 )
 _JOINED = re.compile(r"\bmov\.b64\s+(?P<to>%?\w{1,20}), ?\{(?P<low>%?\w{1,20}), ?(?P<high>%?\w{1,20})\}")
 _READS = re.compile(  # operands of PTX instructions with descriptors
-    r"\b(?:wgmma\.mma_async|tcgen05\.(?:mma|cp))\b(?P<given>[^;]{0,4000})"
+    r"\b(?:wgmma\.mma_async|tcgen05\.(?:mma|cp))\b(?P<operands>[^;]{0,4000})"
 )
 _REGISTERS = re.compile(r"%?\w{1,20}")
 _ATOM = re.compile(r"\bSM\d{2,3}_\w{0,40}\d{1,3}x\d")
 _EXAMINED = re.compile(
     r"^[ \t]*0x[0-9a-fA-F]{4,16}(?:[ \t]*<[^>\n]{0,200}>)?:[ \t]+"
-    r"(?P<held>0x[0-9a-fA-F]{1,16}(?:[ \t]+0x[0-9a-fA-F]{1,16}){0,7})[ \t]*$",
+    r"(?P<contents>0x[0-9a-fA-F]{1,16}(?:[ \t]+0x[0-9a-fA-F]{1,16}){0,7})[ \t]*$",
     re.M,
 )
 _CONSTANT = re.compile(
@@ -159,7 +159,7 @@ def _find_braced(text: str) -> Iterator[LabelledWord]:
 
 def _find_moved(text: str) -> Iterator[LabelledWord]:
     """Find constants that PTX moves into a 64-bit register or into its two halves."""
-    read = {name for match in _READS.finditer(text) for name in _REGISTERS.findall(match["given"])}
+    read = {name for match in _READS.finditer(text) for name in _REGISTERS.findall(match["operands"])}
     if not read and _ATOM.search(text):
         return  # the text names an atom, and no PTX instruction reads these registers
     for register, word, span in (*_list_moved_words(text), *_list_joined_words(text)):
@@ -190,13 +190,13 @@ def _list_joined_words(text: str) -> Iterator[tuple[str, int, Span]]:
 def _find_examined(text: str) -> Iterator[LabelledWord]:
     """Find words in memory that a debugger examines: x/gx, x/2wx, x/8xb and x/4xh."""
     for match in _EXAMINED.finditer(text):
-        parts, start = match["held"].split(), match.start("held")
+        parts, start = match["contents"].split(), match.start("contents")
         if {len(part) for part in parts} in ({4}, {6}):
             word = _join_little_endian(parts)
             if word is not None and is_likely_descriptor(word):
-                yield LabelledWord("", word, match.span("held"), False)
+                yield LabelledWord("", word, match.span("contents"), False)
             continue
-        for at in _QUADS.finditer(match["held"]):
+        for at in _QUADS.finditer(match["contents"]):
             word = int(at[1], 16) if at[1] else int(at[2], 16) | int(at[3], 16) << 32
             if is_likely_descriptor(word):
                 yield LabelledWord("", word, (start + at.start(), start + at.end()), False)

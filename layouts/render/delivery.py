@@ -32,7 +32,7 @@ def render_function(delivery: Delivery) -> str:
     lines: list[str] = []
     for step in delivery.steps:
         lines += [f"// {format_count(step.count, 'instruction')}: {step.says}."]
-        for instruction in step.made:
+        for instruction in step.instructions:
             lines += _write(instruction)
     lines += [f"out[{number}] = r{register};" for number, register in enumerate(delivery.registers)]
     if delivery.start:

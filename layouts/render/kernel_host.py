@@ -217,9 +217,9 @@ def _render_sparse_a(plan: ProductPlan) -> list[str]:
         col=_format_cpp(where["col"]),
         step_columns=op.col_count,
         source=_format_cpp(index["from"], shift),
-        code="(position ? 0x{1:X}u : 0x{0:X}u)".format(*s.whole_nibbles) if s.whole_nibbles else "position",
+        code="(position ? 0x{1:X}u : 0x{0:X}u)".format(*s.half_nibbles) if s.half_nibbles else "position",
         bit=f"{s.index_bits} * ({_format_cpp(index['number'], shift)})"
-        + (f" & {32 - s.index_bits}" if s.whole_nibbles else ""),
+        + (f" & {32 - s.index_bits}" if s.half_nibbles else ""),
     )
 
 

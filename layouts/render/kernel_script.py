@@ -187,7 +187,7 @@ def _render_sparse_a(plan: ProductPlan) -> list[str]:
     where = op.pattern.forward_formula(("row", "col"), op.words)
     index = s.index.forward_formula(("source", "number"), op.words)
     shift = plan.selector * op.values
-    mask = f" & {32 - s.index_bits}" if s.whole_nibbles else ""
+    mask = f" & {32 - s.index_bits}" if s.half_nibbles else ""
     return _PROGRAMS.lines(
         "script_sparse_a.py.in",
         kept=s.kept,
@@ -207,7 +207,7 @@ def _render_sparse_a(plan: ProductPlan) -> list[str]:
         bit=f"{s.index_bits} * ({format_python(index['number'], shift)}){mask}",
         steps=plan.steps,
         step_columns=op.col_count,
-        code="np.where(position > 0, 0x{1:X}, 0x{0:X})".format(*s.whole_nibbles) if s.whole_nibbles else "position",
+        code="np.where(position > 0, 0x{1:X}, 0x{0:X})".format(*s.half_nibbles) if s.half_nibbles else "position",
     )
 
 

@@ -1,5 +1,4 @@
-"""How cell labels are fitted so that none touches its neighbour: smaller first, then in two lines, then without the
-value.
+"""Fit cell labels so that they do not touch: smaller first, then in two lines, then without the value.
 
 All labels of a matrix have one size, and a glyph's width stays free between two of them. The canvas follows the same
 rule (static/instruction/labels.js); tests/browser/test_pure.py checks that both agree.

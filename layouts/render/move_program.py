@@ -108,7 +108,7 @@ def _describe_numbers(plan: MovePlan) -> str:
         return f"The two bytes of {what}: B[k][n] of mma.m8n8k16 is -(k + 16n + 1){turned}."
     if plan.element_bits == 16:
         return f"The number in {what}."
-    return f"The number in {what}: modulo {modulus}, a prime, so that no two matrices hold the same."
+    return f"The number in {what}: modulo {modulus}, a prime, so that no two matrices are equal."
 
 
 def format_first_byte(plan: MovePlan) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from lanescope.render.view import FigurePanel
 
 MOST_CELLS = 4096  # larger panels have no tooltips: their texts would outweigh the picture
-HELD = "{title}[{row}][{col}] is in {unit} {holder}, value {name}{value}"
+HOLDER_TEXT = "{title}[{row}][{col}] is in {unit} {holder}, value {name}{value}"
 PLAIN = "row {row}, column {col}: {text}"
 
 
@@ -39,7 +39,7 @@ def describe_cells(panel: FigurePanel) -> str:
         facts["texts"] = panel.grid.format_labels("lane:value", down, across)
         if op.name != "address":
             fields = {"title": op.name.upper(), "unit": op.scope.thread, "name": op.name}
-            facts["said"] = HELD.format(**fields, row="{row}", col="{col}", holder="{holder}", value="{value}")
+            facts["said"] = HOLDER_TEXT.format(**fields, row="{row}", col="{col}", holder="{holder}", value="{value}")
     elif panel.texts:
         facts["texts"] = [row[across] for row in panel.texts[down]]
     else:

@@ -62,8 +62,8 @@ class OperandChunks:
 def make_chunks(read: Addresses, expected: Addresses | None, view: View, operand: str) -> OperandChunks:
     """Return the chunks of an operand from its element maps [row][k]."""
 
-    def turn(made: Addresses) -> Addresses:
-        return made if view.major == "K" else made.T
+    def turn(addresses: Addresses) -> Addresses:
+        return addresses if view.major == "K" else addresses.T
 
     read_addresses = turn(read)
     lines, across = read_addresses.shape[0], read_addresses.shape[1] // view.per

@@ -63,7 +63,7 @@ def find_conversion(source: str, target: Operand) -> TypeConversion:
         )
     if name == "b1":
         zero = "__half2float(x) != 0.0f" if source == "f16" else "x != 0"
-        note = "CUDA has no conversion to one bit: this takes C++'s rule for bool, 1 where the value is not 0"
+        note = "CUDA has no conversion to one bit: this uses C++'s rule for bool, 1 if the value is not 0"
         return TypeConversion("to_b1", half, 1, f"return {zero};", note)
     if name == "f64":
         inner = "__half2float(x)" if source == "f16" else "x"
@@ -110,7 +110,7 @@ def _convert_to_tf32(source: str, half: tuple[str, ...]) -> TypeConversion:
 def _convert_to_16_bits(source: str, name: str, half: tuple[str, ...]) -> TypeConversion:
     """Return the conversion to f16 or bf16, whose intrinsics have similar names."""
     header, c_name = {"f16": ("cuda_fp16.h", "half"), "bf16": ("cuda_bf16.h", "bfloat16")}[name]
-    made = {
+    conversions = {
         "f32": f"__float2{c_name}_rn(x)",
         "s32": f"__int2{c_name}_rn(x)",
         "f64": f"__double2{c_name}(x)",
@@ -118,7 +118,7 @@ def _convert_to_16_bits(source: str, name: str, half: tuple[str, ...]) -> TypeCo
     }[source]
     note = "exact" if source == name else "rounds to nearest even"
     return TypeConversion(
-        f"to_{name}", tuple(dict.fromkeys((*half, header))), 1, f"return __{c_name}_as_ushort({made});", note
+        f"to_{name}", tuple(dict.fromkeys((*half, header))), 1, f"return __{c_name}_as_ushort({conversions});", note
     )
 
 

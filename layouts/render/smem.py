@@ -19,7 +19,7 @@ UNITS = {
     16: "unsigned short",
     32: "unsigned",
     64: "double",
-}  # what has an address of its own, by its bits
+}  # C type of an addressable unit, by bits
 _PROXY = BY_NAME["fence.proxy.async"].syntax[-1]
 FENCE = f'  asm volatile("{_PROXY}" ::: "memory");  // wgmma reads through the async proxy\n  __syncthreads();\n'
 

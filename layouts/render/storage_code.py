@@ -68,8 +68,10 @@ def render_offset(side: PlacedSide) -> str:
     assert np.array_equal(both, np.array(mn)[:, None] + np.array(k)[None, :] - mn[0]), "CuTe's modes are M or N, and K"
     terms = " + ".join(filter(None, (_format_sum("mn", mn), _format_sum("k", k), str(mn[0]) if mn[0] else ""))) or "0"
     base = f"{placed.base} + " if placed.base else ""
-    made = render_swizzled(placed.xor, "before")
-    inner, outer = (f"{base}{terms}", made) if placed.by == "address" else (terms, f"{base}({made})" if base else made)
+    swizzled = render_swizzled(placed.xor, "before")
+    inner, outer = (
+        (f"{base}{terms}", swizzled) if placed.by == "address" else (terms, f"{base}({swizzled})" if base else swizzled)
+    )
     return _PROGRAMS.fill(
         "placed_offset.cu",
         name=side.letter,

@@ -61,7 +61,7 @@ ADDRESS = "address"  # the operand whose elements are the rows that lanes addres
 class CellCategory:
     """A name by which cells may be coloured.
 
-    numbers: its value for every thread, or for every value (`of` tells which).
+    numbers: its value for every thread, or for every value (see `of`).
     """
 
     of: str

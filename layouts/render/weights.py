@@ -119,8 +119,8 @@ def list_register_parts(layout: WeightLayout) -> list[list[Part]]:
     found: dict[tuple[int, int], dict[int, tuple[int, int]]] = defaultdict(dict)
     for value in range(layout.tile.value_count):
         instruction, row, col = fragment.element_at(0, value)
-        ((_, value),) = operand.owner(row, col)
-        register, bit = operand.register_of(value)
+        ((_, value_of_lane),) = operand.owner(row, col)
+        register, bit = operand.register_of(value_of_lane)
         found[instruction, register][bit] = divmod(value, layout.fields)
     parts = {key: _join_part([places[bit] for bit in sorted(places)]) for key, places in found.items()}
     instructions = sorted({key[0] for key in parts})

@@ -14,7 +14,7 @@ from lanescope.ptx.instruction import Instruction
 from lanescope.render.view import FigurePanel, OperandGrid, PanelFigure, make_figure
 
 Range = tuple[float, float]  # first cell shown, and the first one after it
-WHOLE = "all"
+ALL = "all"
 MOST_OPEN = 32  # rows or columns of the opening view: so many still have room for labels
 _OF_PRODUCT = {"a": ("m", "k"), "b": ("k", "n"), "d": ("m", "n")}
 
@@ -76,7 +76,7 @@ def parse_ranges(text: str, counts: Mapping[str, int]) -> dict[str, Range]:
     {'m': (16.0, 32.0), 'n': (0, 8)}
     """
     full_ranges: dict[str, Range] = {dim: (0, count) for dim, count in counts.items()}
-    return full_ranges if text in ("", WHOLE) else full_ranges | dict(_parse_range_parts(text, counts))
+    return full_ranges if text in ("", ALL) else full_ranges | dict(_parse_range_parts(text, counts))
 
 
 def _parse_range_parts(text: str, most: Mapping[str, float]) -> Iterator[tuple[str, Range]]:

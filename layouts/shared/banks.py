@@ -214,7 +214,7 @@ def _read_lane_address(kind: BankAccess, lane: int, entry: object) -> int | None
         )
     if at % kind.bytes:
         why = f"Lane {lane}'s address {at} is not a multiple of {kind.bytes}."
-        raise _bad_address(why, f"{kind.name} takes {kind.bytes} bytes per lane.", "misaligned")
+        raise _bad_address(why, f"{kind.name} accesses {kind.bytes} bytes per lane.", "misaligned")
     return at
 
 
@@ -347,7 +347,7 @@ def make_rows_use(kind: BankAccess, reach: str, pitch_bytes: int) -> AccessUse:
     address = line * pitch_bytes + along
     for lane in np.flatnonzero(address % kind.bytes):
         why = f"Rows {pitch_bytes} bytes apart put lane {lane} at {address[lane]}, not at a multiple of {kind.bytes}."
-        raise LayoutError("misaligned", why, f"{kind.name} takes {kind.bytes} bytes per lane.", "row_bytes")
+        raise LayoutError("misaligned", why, f"{kind.name} accesses {kind.bytes} bytes per lane.", "row_bytes")
     return AccessUse(kind, tuple(address.tolist()), f"{kind.name} {reach}", reach)
 
 

@@ -97,7 +97,7 @@ def _explain_no_swizzle(uses: Sequence[AccessUse], tried: Sequence[Swizzle], bes
     alone = {use: find_freeing_swizzle([use]) for use in dict.fromkeys(uses)}
     if stuck := [use for use in alone if not alone[use].free]:
         reasons = (
-            f"{use.text} has conflicts under every swizzle, even alone. {_describe_stuck_use(use)}" for use in stuck
+            f"{use.text} has conflicts with every swizzle, even by itself. {_describe_stuck_use(use)}" for use in stuck
         )
         return f"{head} {' '.join(reasons)}"
     frees = {use: {xor for xor in tried if use.compute_use_cost(xor).ways == 1} for use in alone}
@@ -106,8 +106,7 @@ def _explain_no_swizzle(uses: Sequence[AccessUse], tried: Sequence[Swizzle], bes
             wide = next(other for other in uses if other.finest == finest)
             return (
                 f"{head} {use.text} needs {format_swizzle(alone[use].swizzle)}, but {wide.text} needs"
-                f" {wide.access.bytes} bytes"
-                f" left together: M = {finest} or more."
+                f" {wide.access.bytes} contiguous bytes: M = {finest} or more."
             )
     for use, other in combinations(frees, 2):
         check_deadline()

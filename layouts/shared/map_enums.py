@@ -1,4 +1,4 @@
-"""What the arguments of a tensor map are called, and their numbers: element types, swizzles, interleaves.
+"""Names and numbers of a tensor map's arguments: element types, swizzles, interleaves.
 
 Source: cuda.h of CUDA 13.0, CUtensorMapDataType, CUtensorMapSwizzle, CUtensorMapInterleave.
 """

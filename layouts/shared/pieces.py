@@ -54,7 +54,7 @@ def make_operand_granules(operand: Operand) -> OperandGranules:
     if operand.register_bits != 32:
         raise LayoutError(
             "no_chain",
-            f"{operand.element.name} takes 64-bit registers, ldmatrix fills 32-bit ones.",
+            f"{operand.element.name} needs 64-bit registers; ldmatrix loads 32-bit registers.",
             "Load it with ld.shared.",
             "mma",
         )

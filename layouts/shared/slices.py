@@ -64,9 +64,9 @@ def _explain_k_step(tile: Tile, k: int, moved: int) -> str:
     spans = tile.step() // tile.atom[1]
     if spans > 1:
         pieces = "core matrices" if tile.mode.chunks == 1 else "atoms"
-        return f"+{moved} bytes: a step takes {spans} {pieces} of K, {across} bytes apart ({get_k_stride_field(tile)})"
+        return f"+{moved} bytes: a step has {spans} {pieces} along K, {across} bytes apart ({get_k_stride_field(tile)})"
     if spans == 1:
-        return f"+{moved} bytes: a step takes one {piece} of K, and the next {piece} begins {across} bytes after it"
+        return f"+{moved} bytes: a step has one {piece} along K, and the next {piece} begins {across} bytes after it"
     if k % tile.atom[1]:
         return (
             f"+{moved} bytes inside the atom: the XOR works on address bits, so only the start moves and base offset"

@@ -269,7 +269,7 @@ def _make_cute_storage(spec: Mapping[str, Any], element_bits: int, major: str, f
     if extents[flat] * bits % element_bits:
         raise LayoutError(
             "bad_cute",
-            f"{extents[flat]} units of {bits} bits are not a whole number of {element_bits}-bit elements.",
+            f"{extents[flat]} units of {bits} bits are not complete {element_bits}-bit elements.",
             "Give the layout in elements.",
             "layout",
         )
@@ -303,7 +303,7 @@ def _get_unit_bits(spec: Mapping[str, Any], layout: cute.CuteLayout, element_bit
     if layout.unit_bits not in (8, 16, 32, 128) and layout.unit_bits != element_bits:
         raise LayoutError(
             "bad_cute",
-            f"smem_ptr[{layout.unit_bits}b] does not count whole bytes.",
+            f"smem_ptr[{layout.unit_bits}b] is not a multiple of a byte.",
             "Recast the layout to the element type.",
             "layout",
         )

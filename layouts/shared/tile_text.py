@@ -42,7 +42,7 @@ def parse_tile_text(text: str) -> dict[str, Any]:
     missing = [name for name in ("mn", "element_bits", "major") if name not in spec]
     if missing:
         label = {"mn": "the size", "element_bits": "the element type", "major": "the major"}[missing[0]]
-        raise LayoutError("bad_tile", f"'{shorten_value(text)}' does not say {label}.", HINT, "tile")
+        raise LayoutError("bad_tile", f"'{shorten_value(text)}' has no {label}.", HINT, "tile")
     return spec
 
 

@@ -240,8 +240,8 @@ class Tile(NotebookObject):
     def check_slice(self, mn: int, k: int, rows: int = 0) -> None:
         """Raise LayoutError if no instruction (of `rows` rows; 0: any number) can start at (mn, k)."""
         inside = mn % self.atom[0]
-        one_atom = self.major == "MN" and rows and not inside % self.per and inside + rows <= self.atom[0]
-        if (inside and not one_atom) or not 0 <= mn < self.mn:
+        single_atom = self.major == "MN" and rows and not inside % self.per and inside + rows <= self.atom[0]
+        if (inside and not single_atom) or not 0 <= mn < self.mn:
             where = "inside an MN-major atom" if self.major == "MN" else "inside a group of 8 rows"
             raise LayoutError(
                 "illegal_step",

@@ -122,8 +122,8 @@ def _check_swizzle_width(width: int, swizzle: str | None, element_bits: int) -> 
     if limit and width > limit:
         yield (
             "tma_inner_over_swizzle",
-            f"The inner box is {width} bytes wide, but a swizzle of {swizzle} takes at most {limit}:"
-            f" boxDim[0] may be {limit * 8 // element_bits}.",
+            f"The inner box is {width} bytes wide, but a swizzle of {swizzle} allows at most {limit}: boxDim[0] may"
+            f" be {limit * 8 // element_bits}.",
         )
 
 
@@ -175,7 +175,7 @@ def make_box_series(tile: Tile) -> BoxSeries:
     tall = max(rows for rows in range(8, min(lines, MOST_BOX) + 1, 8) if not lines % rows)
     if columns > 1 and tile.order != ("mn" if tile.major == "K" else "k"):
         notes = [
-            "The atoms are placed along the other dimension first. This takes one box per row of atoms (8 rows high)."
+            "The atoms are placed along the other dimension first. This needs one box per row of atoms (8 rows high)."
         ]
         tall = 8
     if tile.element_bits < 8:

@@ -151,7 +151,7 @@ def _parse_numbers(name: str, values: Sequence[int] | None) -> list[int]:
     return [parse_integer(value, name, -(1 << 63)) for value in values]
 
 
-# where a box lies -----------------------------------------------------------------------------------------------------
+# place of a box -------------------------------------------------------------------------------------------------------
 
 
 def _parse_tile(spec: dict[str, object]) -> Storage:
@@ -191,7 +191,7 @@ def _place_box(encoded: EncodedMap, stored: Storage, axes: Sequence[str] | None)
     width_bits = counts[0] * encoded.type.bits
     if width_bits % bits:
         raise LayoutError(
-            "bad_box", f"{counts[0]} elements of {encoded.type.name} are not whole elements.", "", "tensor_map"
+            "bad_box", f"{counts[0]} elements of {encoded.type.name} are not complete elements.", "", "tensor_map"
         )
     sizes = [width_bits // bits, *counts[1:]]
     if prod(sizes) > MOST_PLACES:
@@ -303,7 +303,7 @@ def _suggest_boxes(encoded: EncodedMap, stored: Storage, box: _Box, starts: Sequ
     lines = []
     stored_by = _FORMAT_CODES.get(tile.mode.name, tile.mode.name)
     if stored_by != encoded.swizzle:
-        lines.append(f"cause: the tile is stored with swizzle {tile.mode.name}, the map says {encoded.swizzle}")
+        lines.append(f"cause: the tile is stored with swizzle {tile.mode.name}, the map has {encoded.swizzle}")
         if not _find_problem(replace(encoded, swizzle=stored_by), stored, box, starts):
             lines.append(f"repair: CU_TENSOR_MAP_SWIZZLE_{stored_by}")
     elif not _find_problem(encoded, replace(stored, tile=replace(tile, order=other)), box, starts):

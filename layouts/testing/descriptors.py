@@ -93,7 +93,7 @@ def assert_descriptors_read(
             wrong.append((step, k, descriptor, verdict))
     if wrong:
         step, k, descriptor, verdict = wrong[0]
-        others = f"; wrong steps: {', '.join(str(step[0]) for step in wrong)} of {len(steps)}"
+        others = f"; wrong steps: {', '.join(str(number) for number, *_ in wrong)} of {len(steps)}"
         head = (
             f"{descriptor} does not read {operand.upper()} at K step {step} (k {k}): {verdict.matched} of"
             f" {verdict.total}"
@@ -119,7 +119,7 @@ def _list_steps(depth: int | None, step: int) -> list[int]:
     if depth % step:
         raise LayoutError(
             "bad_tile",
-            f"The tile's K is {depth}; the instruction takes {step} at a time.",
+            f"The tile's K is {depth}; it must be a multiple of the instruction's K, {step}.",
             "A multiple of it.",
             "depth",
         )

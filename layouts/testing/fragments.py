@@ -45,7 +45,7 @@ def assert_bijection(
         return _assert_cute(parsed)
     coords, layout_sizes = _list_coordinates(layout, threads, values)
     if shape is None and not layout_sizes:
-        raise LayoutError("bad_shape", "The layout has no shape of its own.", "Give shape.", "shape")
+        raise LayoutError("bad_shape", "The layout has no shape.", "Give shape.", "shape")
     sizes = layout_sizes if shape is None else _parse_shape(shape)
     if not sizes or len(sizes) != len(coords):
         raise LayoutError(
@@ -208,6 +208,6 @@ def assert_reusable_as_a(first: Instruction | str, second: Instruction | str, *,
             f"{head}: {moved}",
             where,
             conversion,
-            f"repair: take B's rows in the order {order}, repeated every {reuse.period} (reordered=True)",
+            f"repair: use B's rows in the order {order}, repeated every {reuse.period} (reordered=True)",
         )
     fail(f"{head}: {moved}", where, conversion, "repair: shuffle between lanes, or go through shared memory")

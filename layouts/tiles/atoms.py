@@ -123,7 +123,7 @@ def _check_dense(instruction: Instruction, field: str) -> None:
         raise LayoutError(
             "bad_atom",
             f"'{instruction.ptx}' leaves its fragments to the architecture: it cannot be the atom of a TiledMMA.",
-            "Use mma.sync, whose fragments PTX states.",
+            "Use mma.sync, whose fragments PTX specifies.",
             field,
         )
     if any(op.sparsity for op in instruction.operands.values()):

@@ -137,7 +137,7 @@ def tma_copy(
     if ctas > 1 and not shares:
         raise LayoutError(
             "bad_atom",
-            f"{name} with multicast {ctas}: one CTA alone issues it.",
+            f"{name} with multicast {ctas}: a single CTA issues it.",
             "SM90_TMA_LOAD_MULTICAST.",
             "multicast",
         )
@@ -171,12 +171,12 @@ def tma_copy(
     if odd := [at for at in np.unique(start).tolist() if at % tma.ALIGNED]:
         apart = int(lines[1, 0] - lines[0, 0]) // 8 if tall == 1 < len(lines) else 0
         pitch = tma.get_pitch_bytes(wide * bits // 8, where.mode.name)
-        remark = f" Lines are {apart} bytes apart; one box would take them {pitch}"
+        remark = f" Lines are {apart} bytes apart; in one box they would be {pitch}"
         rules.append(
             TmaRule(
                 "tma_destination",
                 f"A box begins at byte {odd[0]}; it must be a multiple of {tma.ALIGNED}."
-                + f"{remark} apart, so each line is a box of its own." * bool(apart),
+                + f"{remark} apart, so each line is a separate box." * bool(apart),
             )
         )
     turn = (lambda a: a) if inner == "K" else np.transpose

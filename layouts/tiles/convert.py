@@ -141,7 +141,7 @@ def count_moves(have: Longs, want: Longs, size: int, units: tuple[int, int], ele
     threads = np.arange(max(len(have), len(want)))[:, None]
     for name, per in zip(("thread", "warp", "block"), (1, *units), strict=True):
         unit = threads // per
-        is_local[name] = _mask_held_units(unit[: len(have)], have, unit[: len(want)], want, size)
+        is_local[name] = _mask_holding_units(unit[: len(have)], have, unit[: len(want)], want, size)
     counts = {name: int(np.count_nonzero(mask)) for name, mask in is_local.items()}
     trip = counts["warp"] < want.size and element_bits >= 8
     return Conversion(
@@ -156,7 +156,7 @@ def count_moves(have: Longs, want: Longs, size: int, units: tuple[int, int], ele
     )
 
 
-def _mask_held_units(units: Longs, have: Longs, needed: Longs, want: Longs, size: int) -> Mask:
+def _mask_holding_units(units: Longs, have: Longs, needed: Longs, want: Longs, size: int) -> Mask:
     """Return whether the unit (thread, warp or block) that needs an element has it: bool, shaped like `want`.
 
     units, needed: the unit of each row of `have` and of `want`.

@@ -123,7 +123,8 @@ def _parse_copy_instruction(text: str) -> Instruction:
     if is_tma(text):
         raise LayoutError(
             "bad_atom",
-            f"'{shorten_value(text, 80)}' is issued by one thread: it takes boxes, not layouts of threads and values.",
+            f"'{shorten_value(text, 80)}' is issued by one thread and copies boxes; it has no layouts of threads and"
+            " values.",
             "Give a storage and no layouts, or call lanescope.tma_copy.",
             "atom",
         )
@@ -304,7 +305,7 @@ def _require_bounded(copy_atom: CopyAtom, tv: CuteLayout, tiler: tuple[int, int]
         f" {MOST_VALUES} are mapped.",
         f"At most {most} times the {tiler[0]}×{tiler[1]} that one TiledCopy covers: {tiler[0]}×{most * tiler[1]}."
         if most
-        else f"One TiledCopy alone has {each}: give fewer threads or values.",
+        else f"A single TiledCopy has {each}: use fewer threads or values.",
         "tile",
     )
 

@@ -113,8 +113,8 @@ def _restrict_to_atom(tv: CuteLayout, tile: tuple[int, int], values: int) -> Cop
         )
     try:
         first_values = algebra.composition(tv, algebra.make_layout((tv.modes[0].size, values)))
-        made, (down, across) = copy_atom.fit_tiler(first_values, tile)
-        return made, (down, across)
+        fitted, (down, across) = copy_atom.fit_tiler(first_values, tile)
+        return fitted, (down, across)
     except LayoutError as error:
         raise error.move_to_field("operand", "bad_operand") from None
 

@@ -35,25 +35,25 @@ class Fragment:
     registers: CuteLayout
 
 
-def make_fragment(made: TiledMMA, operand: str, tensor: CuteLayout) -> Fragment:
+def make_fragment(tiled: TiledMMA, operand: str, tensor: CuteLayout) -> Fragment:
     """Return partition_A, _B or _C of a tensor for thread 0, and the fragment for it.
 
     tensor: (m, k), (n, k) or (m, n) → index, of the tile or a multiple of it. The registers of C are always compact.
     LayoutError if the operand is in shared memory or the tensor does not fit.
     """
-    made.require_registers("tiled_mma")
+    tiled.require_registers("tiled_mma")
     name = {"d": "c"}.get(operand.lower(), operand.lower())
     if name not in SIDES:
         raise LayoutError("unknown_operand", f"A TiledMMA has no operand '{operand}'.", "a, b or c.", "operand")
-    if name in made.atom.shared:
+    if name in tiled.atom.shared:
         raise LayoutError(
             "bad_operand",
-            f"Operand {name.upper()} of {made.atom.instruction.ptx} is read from shared memory by a descriptor.",
+            f"Operand {name.upper()} of {tiled.atom.instruction.ptx} is read from shared memory by a descriptor.",
             "partition_fragment makes descriptors there, no registers.",
             "operand",
         )
-    _require_fit(made, name, tensor)
-    divided = made.divide_tensor(name, tensor)
+    _require_fit(tiled, name, tensor)
+    divided = tiled.divide_tensor(name, tensor)
     value, rests = divided.modes[1].modes
     thread_part = algebra.concatenate(value, *(CuteLayout(mode.shape, mode.stride) for mode in rests.modes))
     partition, dynamic = algebra.decay_swizzle(replace(thread_part, swizzle=tensor.swizzle))
@@ -65,23 +65,23 @@ def make_fragment(made: TiledMMA, operand: str, tensor: CuteLayout) -> Fragment:
     return Fragment(name, tensor, partition, dynamic, registers)
 
 
-def retile_fragment(made: TiledMMA, fragment: Fragment, values: int) -> CuteLayout:
+def retile_fragment(tiled: TiledMMA, fragment: Fragment, values: int) -> CuteLayout:
     """Return retile_D (of A and B) or retile_S (of C): the registers in the modes of make_tiled_copy_A, _B or _C.
 
     values: of one copy atom, e.g. 8 for ldmatrix.x4 of 16-bit elements.
     """
-    tv, tiler = copy_from_operand(made, fragment.operand, values)
+    tv, tiler = copy_from_operand(tiled, fragment.operand, values)
     return algebra.retile(fragment.registers, tv, tiler, values)
 
 
-def _require_fit(made: TiledMMA, name: str, tensor: CuteLayout) -> None:
+def _require_fit(tiled: TiledMMA, name: str, tensor: CuteLayout) -> None:
     """Raise LayoutError for a tensor that the TiledMMA does not divide."""
     if tensor.rank != 2 or tensor.unit_bits or tensor.offset:
         raise LayoutError(
             "bad_layout", f"{tensor} is not a tensor of two modes.", "e.g. (128,64):(64,1), with a swizzle.", "tensor"
         )
     for mode, side in zip(tensor.modes, SIDES[name], strict=True):
-        step = made.shape[side]
+        step = tiled.shape[side]
         if mode.size % step:
             raise LayoutError(
                 "bad_layout",

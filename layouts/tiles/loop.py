@@ -174,7 +174,7 @@ def _read_letter(op: TileOperand) -> Literal["a", "b"]:
         raise LayoutError(
             "bad_atom",
             f"Operand {op.name} has elements of {op.element_bits} bits.",
-            "Elements of whole bytes: pack narrower ones into bytes first.",
+            "Elements must be complete bytes: pack narrower ones into bytes first.",
             "operand",
         )
     return "a" if op.name == "a" else "b"
@@ -205,7 +205,7 @@ def _find_common_swizzle(
         if isinstance(side, SharedCopySide):
             each = max(1, side.vector_bits // 8)
             step = next(
-                (n for n in (16, 8, 4, 2, 1) if side.address.shape[1] % n == 0 and _is_one_access(side, n, each)), 1
+                (n for n in (16, 8, 4, 2, 1) if side.address.shape[1] % n == 0 and _is_single_access(side, n, each)), 1
             )
             uses += memory.collect_uses(side.access, side.address[:, ::step])
         else:
@@ -218,7 +218,7 @@ def _find_common_swizzle(
     return freeing.find_freeing_swizzle(list(dict.fromkeys([*worst, *kinds.values()])))
 
 
-def _is_one_access(side: SharedCopySide, count: int, each: int) -> bool:
+def _is_single_access(side: SharedCopySide, count: int, each: int) -> bool:
     """Return whether `count` values of every thread are in one access of `each` bytes."""
     grouped = side.address.reshape(side.address.shape[0], -1, count)
     return bool((grouped[:, :, -1] - grouped[:, :, 0] < each).all() and count > 1)

@@ -56,11 +56,11 @@ class TileOperand(ThreadMap):
     element_bits: int
     registers: int
     shared: bool
-    own_layout: Callable[[], CuteLayout | None]  # computes `layout` on first use
+    compute_layout: Callable[[], CuteLayout | None]  # computes `layout` on first use
 
     @cached_property
     def layout(self) -> CuteLayout | None:
-        return self.own_layout()
+        return self.compute_layout()
 
     @property
     def copies(self) -> int:
@@ -331,7 +331,7 @@ def list_closing_notes(tiled: TiledMMA) -> list[str]:
         covers = get_least_size(tiler)
         gaps = f"{algebra.format_tiler(tiler)} has gaps and covers {letter} after {covers}" if covers > size else ""
         atoms = (
-            f"{times} atom{'s' * (times > 1)} of {atom_size} take {atom_size * times} of {letter}"
+            f"{times} atom{'s' * (times > 1)} of {atom_size} cover {atom_size * times} of {letter}"
             if period > covers
             else ""
         )

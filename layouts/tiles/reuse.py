@@ -80,7 +80,7 @@ def match_accumulator(first: Instruction, second: Instruction) -> AccumulatorReu
         if operand.element.kind == "bits" and operand.element.bits > 1:
             raise LayoutError(
                 "no_reuse",
-                f"{instruction.ptx} moves {operand.element.name} units and computes nothing.",
+                f"{instruction.ptx} moves {operand.element.name} units and has no product.",
                 "Choose an mma.",
                 field,
             )
@@ -109,8 +109,8 @@ def match_accumulator(first: Instruction, second: Instruction) -> AccumulatorReu
     if columns > MOST_COLUMNS:
         raise LayoutError(
             "no_reuse",
-            f"D has {wide} columns and A takes {deep} per K step: only {columns // wide} tiles of D ({columns} columns)"
-            f" fill whole K steps. At most {MOST_COLUMNS} columns are followed.",
+            f"D has {wide} columns and A has {deep} per K step: only {columns // wide} tiles of D ({columns}"
+            f" columns) fill complete K steps. At most {MOST_COLUMNS} columns are supported.",
             f"With K = {deep}, use N = {', '.join(str(n) for n in range(8, 257, 8) if lcm(n, deep) <= MOST_COLUMNS)}.",
             "to",
         )

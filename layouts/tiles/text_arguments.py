@@ -34,7 +34,7 @@ def parse_text_arguments(
         raise LayoutError(
             "bad_atom",
             f"'{shorten_value(text, 80)}' is not a {what}.",
-            f"An atom, or the whole text that print shows of a {what}, with its layouts.",
+            f"Use an atom, or the complete printed text of a {what}, with its layouts.",
             field,
         )
     overrides = {name: value for name, value in (more or {}).items() if value is not None}

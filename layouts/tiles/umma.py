@@ -86,7 +86,7 @@ class TiledUmma(TiledMMA):
         raise LayoutError(
             "in_tensor_memory",
             f"{self.umma.bound.ptx} keeps its accumulator in tensor memory: no thread holds an element.",
-            "/tmem/epilogue shows what a tcgen05.ld brings to registers.",
+            "/tmem/epilogue shows the registers that a tcgen05.ld loads.",
             field,
         )
 
@@ -228,7 +228,7 @@ class TiledUmma(TiledMMA):
     def faults(self) -> list[PlacementFault]:
         """The faults of the tile's placement in tensor memory."""
         if not self.allocation:
-            message = f"The tile takes {self.columns} columns of tensor memory; there are {tmem.COLUMNS}."
+            message = f"The tile needs {self.columns} columns of tensor memory; there are {tmem.COLUMNS}."
             return [PlacementFault("out_of_physical_bounds", "tile", message)]
         placed, mma_of = [], {}
         for operand, every in self.places.items():
@@ -337,7 +337,7 @@ def parse_umma_atom(text: str, idesc: str = "", a_from: str = "") -> tuple[UmmaA
         return spelled.make_instruction_atom(instruction, text, idesc, a_from == "tensor" if a_from else None), ()
     for name, value in (("idesc", idesc), ("a_from", a_from)):
         if value:
-            message = f"{name} is '{shorten_value(value)}', but the atom's own arguments say it."
+            message = f"{name} is '{shorten_value(value)}', but the atom's arguments determine it."
             raise LayoutError("bad_choice", message, "Leave it out, or give the atom as PTX.", name)
     spelled_atom = spelled.parse_umma_text(text)
     if spelled_atom is None:
@@ -380,7 +380,7 @@ def tiled_umma(
     tiled = TiledUmma(_make_cute_atom(atom), atoms, tilers, sizes, umma=atom, swizzles=swizzles, order=order, left=left)
     count = tiled.repeats[0] * tiled.repeats[1] * tiled.repeats[2]
     if count > MOST_STEPS:
-        raise LayoutError("too_large", f"The tile takes {count} MMAs.", f"At most {MOST_STEPS}.", "tile")
+        raise LayoutError("too_large", f"The tile needs {count} MMAs.", f"At most {MOST_STEPS}.", "tile")
     return tiled
 
 

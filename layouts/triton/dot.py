@@ -23,7 +23,7 @@ from lanescope.triton.dot_types import PRODUCTS, SCALED_MMA, TENSOR_MEMORY, TYPE
 __all__ = ["TritonDot", "choose_instruction"]
 
 NAMES = {"tcgen05": "tcgen05.mma", "wgmma": "wgmma.mma_async", "mma": "mma.sync", "fma": "fma"}
-NO_PTX = "Triton 3.9's wheel stops behind the choice: the ptxas in it for targets below sm_90 does not know sm_88."
+NO_PTX = "Triton 3.9's wheel stops after the choice: its ptxas for targets below sm_90 does not support sm_88."
 SCALED_TENSOR_MEMORY, SCALED_SYNC = "block-scaled tcgen05.mma", "block-scaled mma.sync"
 
 

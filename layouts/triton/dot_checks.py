@@ -84,17 +84,21 @@ def _check_sizes(dot: TritonDot) -> None:
 def _check_plain(dot: TritonDot) -> None:
     a, b = TYPES[dot.a], TYPES[dot.b]
     if "e2m1" in (a.name, b.name):
-        raise _refuse("tl.dot does not take e2m1.", "tl.dot_scaled does: say which operands have scales.", "scales")
+        raise _refuse(
+            "tl.dot does not accept e2m1.", "tl.dot_scaled does: specify which operands have scales.", "scales"
+        )
     if a != b and not (a.fp8 and b.fp8):
         raise _refuse(f"tl.dot does not multiply {a.name} by {b.name}.", "Both of one type; of FP8 any two.", "b")
     if dot.k < LEAST_K[a.bits]:
-        raise _refuse(f"K = {dot.k} of {a.name}.", f"tl.dot takes K from {LEAST_K[a.bits]} on for this type.", "k")
+        raise _refuse(f"K = {dot.k} of {a.name}.", f"tl.dot requires K ≥ {LEAST_K[a.bits]} for this type.", "k")
     allowed = RESULTS.get(a.name, ("fp32", "fp16"))
     if dot.acc not in allowed:
         raise _refuse(f"D of {a.name} is not {dot.acc}.", f"Triton has {' or '.join(allowed)}.", "acc")
     if a.integer and dot.capability < 80:
         name = strip_suffix(dot.target)
-        raise _refuse(f"Triton 3.9 does not compile int8 on {name}.", "Its FMAs take floats only; sm_80 has mma.", "a")
+        raise _refuse(
+            f"Triton 3.9 does not compile int8 on {name}.", "Its FMAs support floats only; sm_80 has mma.", "a"
+        )
     if dot.imprecise is not None:
         _check_imprecise(a, dot.imprecise, dot.k)
     if dot.computed and a.fp8:
@@ -123,7 +127,7 @@ def _check_scaled(dot: TritonDot) -> None:
     if dot.factor == 16 and not (dot.a == dot.b == "e2m1" and dot.scales == "ab"):
         raise _leave_open("16 elements a scale.", "e2m1 times e2m1, both with scales.", "factor")
     if dot.k < 32:
-        raise _refuse(f"K = {dot.k} has no whole scale.", "From 32 on.", "k")
+        raise _refuse(f"K = {dot.k} is less than the elements per scale.", "From 32 on.", "k")
     if dot.num_ctas > 1:
         raise _leave_open("tl.dot_scaled with several blocks.", "num_ctas = 1.", "num_ctas")
     if dot.computed:
@@ -135,6 +139,6 @@ def _check_scaled(dot: TritonDot) -> None:
 def _check_scaled_types(dot: TritonDot) -> None:
     for field, kind in (("a", dot.a), ("b", dot.b)):
         if kind not in SCALED_TYPES:
-            raise _refuse(f"tl.dot_scaled does not take {kind}.", f"Allowed: {', '.join(SCALED_TYPES)}.", field)
+            raise _refuse(f"tl.dot_scaled does not accept {kind}.", f"Allowed: {', '.join(SCALED_TYPES)}.", field)
         if field in dot.scales and TYPES[kind].bits == 16:
             raise _leave_open(f"scale factors of {kind}.", "Scales of FP8 and e2m1.", "scales")

@@ -57,7 +57,7 @@ def _fail_integers(product: Product) -> str:
 
 
 def _fail_f64(product: Product, instruction: str) -> str:
-    return f"fp64: {instruction} does not take it" if product.a.name == "fp64" else ""
+    return f"fp64: {instruction} does not support it" if product.a.name == "fp64" else ""
 
 
 def _fail_imprecise(product: Product) -> str:
@@ -94,7 +94,7 @@ WARPGROUP_RULES: tuple[Rule, ...] = (
 MMA_RULES: tuple[Rule, ...] = (_fail_ieee, _fail_f64_units)
 
 
-def _fail_one_scale(product: Product) -> str:
+def _fail_single_scale(product: Product) -> str:
     return "" if product.dot.scales == "ab" else "only one operand has scale factors"
 
 
@@ -110,8 +110,8 @@ def _fail_scaled_size(product: Product) -> str:
 
 
 SCALED_TENSOR_MEMORY_RULES: tuple[Rule, ...] = (
-    _fail_one_scale,
+    _fail_single_scale,
     lambda product: _fail_warps(product, "tcgen05.mma"),
     _fail_scaled_size,
 )
-SCALED_MMA_RULES: tuple[Rule, ...] = (_fail_one_scale, _fail_mixed)
+SCALED_MMA_RULES: tuple[Rule, ...] = (_fail_single_scale, _fail_mixed)

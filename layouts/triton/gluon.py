@@ -263,7 +263,7 @@ def _read_shape(value: Any) -> tuple[int, ...]:
     if value is None:
         raise LayoutError(
             "bad_shape",
-            "shape is missing: an attribute alone does not have one.",
+            "shape is missing: an attribute does not contain one.",
             "Give the tensor's sizes: [128, 64].",
             "shape",
         )

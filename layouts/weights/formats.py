@@ -1,8 +1,8 @@
-"""Formats of prepacked weights, one row each: how W (k, n), integers of `bits` bits, lies in 32-bit words.
+"""Formats of prepacked weights, one row each: the place of W (k, n), `bits`-bit integers, in 32-bit words.
 
-A tile is a pattern, `(thread) (word field) -> (k) (n)`: the words of a thread follow one another in memory, then come
+A tile is a pattern, `(thread) (word field) -> (k) (n)`: the words of a thread are consecutive in memory, followed by
 those of the next thread, then those of the next tile. Field 0 is the low bits of a word. `left` is the pattern's left
-side by bits, `right` its right side. Where it is established what the words feed, `fragment` says it in the same
+side by bits, `right` its right side. If the operand that the words feed is known, `fragment` has it with the same
 names: (instruction) (row) (column) of the operand of `ptx`.
 
 Read from the public code that each row names; nothing of it is copied.
@@ -22,8 +22,8 @@ CODE = "csrc/quantization"
 class SideValues:
     """Scales or zero points of a format.
 
-    orders: by what they belong to, a pattern `(block) (place) -> (n)` over the columns of a block; if they are packed,
-    a place is a field of a word, by bits. plain: whether they are row-major (group, n), unpermuted.
+    orders: key → pattern `(block) (place) -> (n)` over the columns of a block; if packed, a place is a field of a word,
+    by bits. plain: whether they are row-major (group, n), unpermuted.
     """
 
     about: str
@@ -35,9 +35,9 @@ class SideValues:
 class WeightFormat:
     """One format.
 
-    k_first: whether tiles follow along n before k; rows: an axis and how many of it a published row of words has, 0 for
-    as many as a word has fields; "" for a flat array; unit: what the kernel takes; feeds: what the words feed; open:
-    what the code does not determine, in words; metadata: (word)(index) → (n)(group of k) of 2:4 sparsity.
+    k_first: whether tiles are ordered along n before k; rows: an axis and its count per published row of words, 0 for
+    the fields of a word; "" for a flat array; unit: the kernel's multiple; feeds: the operand that the words feed;
+    open: what the code does not determine; metadata: (word)(index) → (n)(group of k) of 2:4 sparsity.
     """
 
     name: str
@@ -97,10 +97,10 @@ FORMATS = {
                 "vLLM: permuted as the scales of groups, then packed along n in the order of the weights' fields",
                 MARLIN_ZEROS,
             ),
-            unit="IST-DASLab's kernel takes K in multiples of 128 and N of 256; vLLM's K of 128 and N of 64.",
+            unit="IST-DASLab's kernel requires K in multiples of 128 and N of 256; vLLM's K of 128 and N of 64.",
             notes=(
                 "4-bit values have 8 added (u4b8) or a zero point, 8-bit ones 128 added (u8b128).",
-                "With act_order the rows of W are sorted by group before packing; g_idx stays beside the words.",
+                "With act_order the rows of W are sorted by group before packing; g_idx is stored separately.",
             ),
         ),
         WeightFormat(
@@ -148,10 +148,10 @@ FORMATS = {
                 "fp16 (group, n), permuted over 8 columns; one scale per column (group = K): as they are",
                 {"group": "() (e:4 b:2) -> (b e)", "channel": "() (c:8) -> (c)"},
             ),
-            unit="IST-DASLab's kernel takes dense K in multiples of 128 and N of 256.",
+            unit="IST-DASLab's kernel requires dense K in multiples of 128 and N of 256.",
             notes=(
-                "k and K here count the stored half of dense K. A group of four keeps two; its metadata are a matrix of"
-                " their own.",
+                "k and K here count the stored half of dense K. A group of four keeps two; its metadata is a"
+                " separate matrix.",
             ),
             metadata="(y:2 g:8 x:2 c:2) (b:2 q:4) -> (g b y x) (c q)",
         ),
@@ -176,8 +176,8 @@ FORMATS = {
             notes=(
                 "4-bit values are stored with 8 added (u4b8) or unsigned (u4), 8-bit ones with 128 added or unsigned.",
             ),
-            open="The rows and columns that the packed tensor reports are those of what was packed; only the order in"
-            " memory means something.",
+            open="The packed tensor reports the rows and columns of the unpacked matrix; only the order in memory is"
+            " significant.",
         ),
         WeightFormat(
             "machete-a8",
@@ -213,7 +213,7 @@ FORMATS = {
                 "(group, n), packed along n in the order of the weights",
                 {"4": "() (e:2 c:4) -> (c e)", "8": "() (e:2 c:2) -> (c e)"},
             ),
-            notes=("The 4-bit kernel takes N in blocks of 64 or 128 and K of 32.",),
+            notes=("The 4-bit kernel uses blocks of 64 or 128 along N and 32 along K.",),
             open="8 bits: only the order is established, in vLLM's repacking and tests.",
         ),
         WeightFormat(
@@ -222,8 +222,8 @@ FORMATS = {
             {4: "() (r:4 s:2 t:4 e:2 a:4)"},
             "(s a t e) (r)",
             ("n", 4),
-            "No fragment is established: which lane loads a word is open here. Word t of 32 k is what lane t of a quad"
-            " holds of two k16 steps of B of mma.m16n8k16, for one n.",
+            "The fragment is unknown, because the lane that loads a word is not determined. Word t of 32 k has the"
+            " values of lane t of a quad in two k16 steps of B of mma.m16n8k16, for one n.",
             ("mit-han-lab/llm-awq, awq/quantize/qmodule.py (pack_intweight)",),
             k_first=False,
             groups="32, 64 and 128, or all of K",
@@ -248,7 +248,7 @@ FORMATS = {
             zeros=SideValues("(group, n), packed along n in order; AutoGPTQ stores the zero point minus 1", IN_ORDER),
             notes=(
                 "g_idx [K] is data, not layout: the group of each row of W. With act_order it is not k // group.",
-                "3 bits cross words (32 values in 3 words), so no word has whole fields: not answered here.",
+                "3 bits cross words (32 values in 3 words), so no word has complete fields; this is not supported.",
             ),
         ),
     )

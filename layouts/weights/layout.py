@@ -203,7 +203,7 @@ class WeightLayout:
         )
 
     def find_element(self, word: int, field: int) -> tuple[int, int]:
-        """Return the (k, n) of a field of a word, counted in memory order."""
+        """Return the (k, n) of a field of a word, in memory order."""
         check_coordinate(word, self.word_count, f"W has {self.word_count} words.")
         check_coordinate(field, self.fields, f"A word has {self.fields} fields.")
         tile, inside = divmod(word, self.words_of_tile)

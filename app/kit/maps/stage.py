@@ -84,7 +84,7 @@ def _parse_option(bench: MapBench, name: str, text: str) -> str:
         spans = parse_ranges(text, name, bench.warps or 1 if name == "warps" else bench.lanes)
         return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
     if name == "view":
-        return text if text == window.WHOLE else window.format_ranges(window.parse_ranges(text, bench.extents))
+        return text if text == window.ALL else window.format_ranges(window.parse_ranges(text, bench.extents))
     sizes = {one.name: (one.rows, one.cols) for one in bench.maps}
     if name != "sel" and (unit := f"{bench.unit}:") and text.startswith(unit):
         return unit + str(parse_integer(text.removeprefix(unit), name, 0, bench.holders - 1))

@@ -100,7 +100,7 @@ def _check_target(word: IdescWord) -> Iterator[FieldNotice]:
         yield FieldNotice("not_on_target", "kind", " ".join(why), catalog.get_assembler_release())
     elif word.target and word.format_field("k") == K96 and word.target not in _K96_TARGETS:
         allowed = join_words(list(_K96_TARGETS), "or")
-        yield FieldNotice("not_on_target", "k", f"K = 96 takes {allowed}, not {word.target}.", SIZES_94)
+        yield FieldNotice("not_on_target", "k", f"K = 96 requires {allowed}, not {word.target}.", SIZES_94)
 
 
 def _check_rubin(word: IdescWord) -> Iterator[FieldNotice]:
@@ -127,10 +127,10 @@ def _check_wide_types(word: IdescWord) -> Iterator[FieldNotice]:
         if element not in ("e3m2", "e2m3", "e2m1"):
             continue
         if not word.kind.scaled:
-            message = f"{side.upper()} is {element}. With K = 64, kind::{word.kind.name} takes e4m3 and e5m2 alone."
+            message = f"{side.upper()} is {element}. With K = 64, kind::{word.kind.name} requires e4m3 or e5m2."
             yield FieldNotice("k64_type", side, message, SIZES_94)
         elif word.format_field(f"transpose_{side}") == "MN":
-            message = f"{side.upper()} is MN-major with {element}. With K = 64, e4m3 and e5m2 alone may be."
+            message = f"{side.upper()} is MN-major with {element}. With K = 64, this requires e4m3 or e5m2."
             yield FieldNotice("bad_major", f"transpose_{side}", message, "PTX ISA 9.4, Table 62")
 
 
@@ -199,11 +199,11 @@ def find_form_problems(word: IdescWord, form: str) -> list[FieldNotice]:
         allowed = join_words([str(m) for m in sizes.m], "or")
         pair = " It is the M of the pair, both CTAs together." if form == PAIR and word.m == 64 else ""
         problems.append(
-            FieldNotice("bad_m", "m", f"M is {word.m}. {form_text} with {dense} takes {allowed}.{pair}", SIZES)
+            FieldNotice("bad_m", "m", f"M is {word.m}. {form_text} with {dense} requires {allowed}.{pair}", SIZES)
         )
     if word.n not in sizes.n:
         problems.append(
-            FieldNotice("bad_n", "n", f"N is {word.n}. {form_text} with {dense} takes {sizes.n_words}.", SIZES)
+            FieldNotice("bad_n", "n", f"N is {word.n}. {form_text} with {dense} requires {sizes.n_words}.", SIZES)
         )
     else:
         problems += _check_turned_n(word, form)
@@ -218,7 +218,7 @@ def _check_turned_n(word: IdescWord, form: str) -> Iterator[FieldNotice]:
     step = 32 if form == PAIR else 16
     turned = word.format_field("transpose_b") == "MN" and word.kind.element_bits == 8
     if turned and word.n % step:
-        message = f"N is {word.n}. An MN-major B of 8 bits takes N in steps of {step} with {CALLED[form]}."
+        message = f"N is {word.n}. For an MN-major B of 8 bits, N must be a multiple of {step} with {CALLED[form]}."
         yield FieldNotice("bad_n", "n", message, "PTX ISA 9.1, Table 52")
 
 
@@ -239,11 +239,13 @@ def find_warnings(word: IdescWord) -> list[FieldNotice]:
     if word.on_rubin:
         warnings += _find_rubin_warnings(word)
     if word.sparse and 1 < word.get_code("sparsity_selector") < row.selectors:
-        message = "CUTLASS uses the selectors 0 and 1; what 2 and 3 select is not documented."
+        message = "CUTLASS uses the selectors 0 and 1; the meaning of 2 and 3 is not documented."
         warnings.append(FieldNotice("selector_open", "sparsity_selector", message, "CUTLASS, mma_traits_sm100.hpp"))
     if row.alike and word.types["a"] != word.types["b"]:
         first_type, other = row.get_field("a").codes
-        message = f"Whether A may be {first_type} and B {other} is not documented; CUTLASS's collectives take one type."
+        message = (
+            f"Whether A may be {first_type} and B {other} is not documented; CUTLASS's collectives use the same type."
+        )
         warnings.append(FieldNotice("mixed_types", "b", message, SIZES))
     modes = TCGEN05.turned.get(row.element_bits, ())
     if len(modes) == 1 and "MN" in (word.format_field("transpose_a"), word.format_field("transpose_b")):
@@ -274,7 +276,7 @@ def _list_k96_warnings(word: IdescWord) -> Iterator[FieldNotice]:
         )
         yield FieldNotice("k96_id", "sfa_id", message, word.kind.source)
     if not word.target:
-        message = f"K = 96 takes {join_words(list(_K96_TARGETS), 'or')}."
+        message = f"K = 96 requires {join_words(list(_K96_TARGETS), 'or')}."
         yield FieldNotice("k96_target", "k", message, SIZES_94)
 
 
@@ -290,7 +292,7 @@ def _find_rubin_warnings(word: IdescWord) -> Iterator[FieldNotice]:
     if wide and word.sparse and (message := _OPEN_SPARSE_K.get(row.name)):
         yield FieldNotice("k128_open", "k", message, f"{SIZES_94}; {row.source}")
     if wide and not word.sparse and word.m == 64:
-        message = f"PTX lists K = {word.k} with M = 128, and of a pair with M = 256, alone; M is 64."
+        message = f"PTX lists K = {word.k} only with M = 128, and for a pair with M = 256; M is 64."
         yield FieldNotice("wide_k_m", "m", message, SIZES_94)
     if wide and word.n % 16:
         message = f"PTX lists N in steps of 8 or of 16 for K = {word.k} without saying which; N is {word.n}."
@@ -299,7 +301,7 @@ def _find_rubin_warnings(word: IdescWord) -> Iterator[FieldNotice]:
         message = "PTX demands sparsity version v1 on sm_107a. Whether a dense product heeds it is not documented."
         yield FieldNotice("sparsity_version", "sparsity_version", message, row.source)
     if word.get_code("sfa_layout"):
-        message = "A's factors are in 128 lanes, once each; PTX shows that layout in Figures 238 to 256 alone."
+        message = "A's factors are in 128 lanes, once each; PTX shows that layout only in Figures 238 to 256."
         yield FieldNotice("sfa_layout", "sfa_layout", message, "PTX ISA 9.4, 9.7.18.10.7.2")
 
 

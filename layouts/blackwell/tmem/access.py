@@ -83,8 +83,8 @@ class TensorAccess:
             return "documented; measured by others; not executed here"
         maps = MOVE_MAPS if self.by_warp else COPY_MAPS
         if self.widened:
-            where = f"16 elements take {self.widened} bytes and {16 - self.widened} of padding"
-            bits = "which bits of its byte an element takes is not documented in text"
+            where = f"16 elements occupy {self.widened} bytes and {16 - self.widened} of padding"
+            bits = "the bits of an element in its byte are not documented in text"
             return f"documented: {where}; {bits}; not executed on hardware"
         return f"documented; agrees with CUTLASS ({maps} maps of all shapes); not executed on hardware"
 

@@ -52,7 +52,7 @@ class TmemMma:
         usual_k = self.kind.k * (2 if self.sparse else 1)
         longer = self.k == 96 and self.kind.has_field("k") and not self.sparse
         if self.k not in (0, usual_k) and not longer:
-            raise LayoutError("bad_k", f"k is {self.k}.", f"kind::{self.kind.name} takes {usual_k} here.", "k")
+            raise LayoutError("bad_k", f"k is {self.k}.", f"kind::{self.kind.name} has {usual_k} here.", "k")
         usual = self.kind.element_bits
         if self.bits not in (0, usual):
             raise LayoutError("bad_bits", f"bits is {self.bits}.", f"A of kind::{self.kind.name} has {usual}.", "bits")
@@ -73,7 +73,7 @@ class TmemMma:
             ("n", self.n, sizes.n, sizes.n_words),
         ):
             if size not in legal:
-                message = f"{name} is {size}. {CALLED[self.form]} with kind::{self.kind.name} takes {words}."
+                message = f"{name} is {size}. {CALLED[self.form]} with kind::{self.kind.name} requires {words}."
                 raise LayoutError(f"bad_{name}", message, "PTX ISA 9.1, Table 39.", name)
 
     def _read_vector(self) -> str:
@@ -81,9 +81,9 @@ class TmemMma:
         legal = list(self.kind.scaled)
         vector = self.scale_vec or (legal[0] if legal else "")
         if vector and vector not in legal:
-            allowed = join_words(legal, "or") or "nothing: it is not block-scaled"
+            allowed = join_words(legal, "or") or "none, because it is not block-scaled"
             message = f"scale_vec is {shorten_value(vector)}."
-            raise LayoutError("bad_scale_vec", message, f"kind::{self.kind.name} takes {allowed}.", "scale_vec")
+            raise LayoutError("bad_scale_vec", message, f"kind::{self.kind.name} allows {allowed}.", "scale_vec")
         return vector
 
     @property

@@ -61,7 +61,7 @@ def find_allocation_faults(allocation: Allocation) -> list[PlacementFault]:
     columns = allocation.columns
     faults = []
     if columns & (columns - 1) or not LEAST_ALLOCATION <= columns <= COLUMNS:
-        message = f"tcgen05.alloc takes a power of two from {LEAST_ALLOCATION} to {COLUMNS} columns, not {columns}."
+        message = f"tcgen05.alloc requires a power of two from {LEAST_ALLOCATION} to {COLUMNS} columns, not {columns}."
         faults.append(PlacementFault("allocation_granularity_invalid", "alloc", message))
     if allocation.first + columns > COLUMNS:
         last = allocation.first + columns - 1
@@ -86,7 +86,9 @@ def explain_exclusive_allocation(columns: int, target: str = "") -> str:
     if columns % LEAST_ALLOCATION == 0 and LEAST_ALLOCATION <= columns <= most:
         return ""
     where = f" on {target}" if target else ""
-    return f"tcgen05.alloc.exclusive takes a multiple of {LEAST_ALLOCATION} up to {most} columns{where}, not {columns}."
+    return (
+        f"tcgen05.alloc.exclusive requires a multiple of {LEAST_ALLOCATION} up to {most} columns{where}, not {columns}."
+    )
 
 
 def find_placement_faults(
@@ -120,13 +122,13 @@ def find_idesc_faults(word: IdescWord, mma: TmemMma) -> list[PlacementFault]:
     faults = []
     if word.sparse != mma.sparse:
         density = "sparse" if word.sparse else "dense"
-        message = f"Bit 2 of {word} says {density}; the MMA has{'' if mma.sparse else ' no'} .sp."
+        message = f"Bit 2 of {word} means {density}; the MMA has{'' if mma.sparse else ' no'} .sp."
         faults.append(PlacementFault("sparse_mismatch_between_idesc_mod", "idesc", message))
     for name, size, expected in (("M", word.m, mma.m), ("N", word.n, mma.n)):
         if size != expected:
             faults.append(
                 PlacementFault(
-                    "idesc_size", "idesc", f"{word} says {name} {size}; the operands are placed for {expected}."
+                    "idesc_size", "idesc", f"{word} has {name} = {size}; the operands are placed for {expected}."
                 )
             )
     return faults
@@ -154,7 +156,7 @@ def _find_bound_faults(name: str, first: int, last: int, allocation: Allocation)
         return [PlacementFault("out_of_physical_bounds", name, message)]
     if first < allocation.first or last >= allocation.first + allocation.columns:
         past = allocation.first + allocation.columns
-        message = f"{name} takes columns {first} to {last}; {allocation.first} to {past - 1} are allocated."
+        message = f"{name} occupies columns {first} to {last}; {allocation.first} to {past - 1} are allocated."
         return [PlacementFault("unallocated_columns_access", name, message)]
     return []
 

@@ -110,7 +110,7 @@ def slice_and_offset(layout: CuteLayout, coord: Nested) -> tuple[CuteLayout, int
                         f"The coordinate {format_coordinate(coord)} does not fit {layout}: {format_coordinate(c)}"
                         f" represents {format_tuple(nested)}."
                     ),
-                    f"Give a coordinate nested as {format_tuple(layout.shape)}, or an int for a whole mode.",
+                    f"Give a coordinate nested as {format_tuple(layout.shape)}, or an int for a complete mode.",
                 )
             return tuple(item_ for part, item in zip(c, nested, strict=True) for item_ in pick(part, item))
         return ()
@@ -132,7 +132,7 @@ def require_inside(coord: Nested, shape: Nested) -> None:
             raise LayoutError(
                 "bad_coordinate",
                 f"{format_coordinate(coord)} is not a coordinate of the shape {format_tuple(shape)}.",
-                f"One nested as {format_tuple(shape)}, an int for a whole mode, _ for a mode that stays.",
+                f"One nested as {format_tuple(shape)}, an int for a complete mode, _ for a mode that is kept.",
                 "coord",
             )
         for part, mode in zip(coord, shape, strict=True):
@@ -141,7 +141,7 @@ def require_inside(coord: Nested, shape: Nested) -> None:
         raise LayoutError(
             "bad_coordinate",
             f"{coord} is past the end of a mode of size {size(shape)}.",
-            f"From 0 to {size(shape) - 1}, or _ for the whole mode.",
+            f"From 0 to {size(shape) - 1}, or _ for the complete mode.",
             "coord",
         )
 

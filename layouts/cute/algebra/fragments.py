@@ -105,8 +105,8 @@ def convert_layout_acc_rowcol(layout: CuteLayout, transposed: bool = False) -> C
     """
     values, (_, m, n) = _split_accumulator(layout)
     columns, rows, *more = values
-    made = concatenate(rows, m), concatenate(columns, *more, n)
-    return concatenate(*(made[::-1] if transposed else made))
+    modes = concatenate(rows, m), concatenate(columns, *more, n)
+    return concatenate(*(modes[::-1] if transposed else modes))
 
 
 def convert_layout_acc_aregs(layout: CuteLayout, bits: int = 16) -> CuteLayout:
@@ -147,7 +147,7 @@ def _split_accumulator(layout: CuteLayout) -> tuple[tuple[CuteLayout, ...], tupl
     if len(modes) != 3 or list_modes(modes[0].shape)[:2] != (2, 2) or modes[0].rank not in (2, 3):
         raise make_refusal(
             f"{layout} is not an accumulator of one thread.",
-            "Give (values, M, N) whose values are 4, (2,2) or (2,2,V), as partition_fragment_C makes them.",
+            "Give (values, M, N) whose values are 4, (2,2) or (2,2,V), as of partition_fragment_C.",
         )
     return modes[0].modes, modes
 

@@ -55,8 +55,8 @@ def describe_divide(a: CuteLayout, tiler: Any, result: CuteLayout) -> str:
 
 _LAYOUT_OF = {
     "zipped": "((tiles), (rests)): all tiles in mode 0, all rests in mode 1.",
-    "tiled": "((tiles), rest, rest, …): the rests are modes of their own.",
-    "flat": "(tile, tile, …, rest, rest, …): every mode of its own.",
+    "tiled": "((tiles), rest, rest, …): each rest is a separate mode.",
+    "flat": "(tile, tile, …, rest, rest, …): all modes are separate.",
 }
 
 
@@ -65,7 +65,7 @@ def make_regrouping_description(word: str, of: str) -> Callable[..., str]:
 
 
 def describe_product(a: CuteLayout, tiler: Any, result: CuteLayout) -> str:
-    return f"Mode 0 is the block {a}, mode 1 the places of its copies: {format_value(tiler)} counted in whole blocks."
+    return f"Mode 0 is the block {a}, mode 1 the places of its copies: {format_value(tiler)} in units of the block."
 
 
 def describe_blocked(a: CuteLayout, tiler: Any, result: CuteLayout) -> str:
@@ -90,7 +90,7 @@ def describe_coalesce(a: CuteLayout, profile: Any, result: CuteLayout) -> str:
     had, has = len(tuples.list_leaves(a.shape)), len(tuples.list_leaves(result.shape))
     each = " in each mode of the profile" if profile is not None else ""
     if had == has:
-        return f"No two neighbouring modes continue one another{each}: nothing changes but the nesting."
+        return f"No two adjacent modes are contiguous{each}: only the nesting changes."
     return f"{had} modes become {has}{each}: sizes of 1 go, and a mode that continues the one before joins it."
 
 
@@ -114,7 +114,7 @@ def describe_fragment(a: CuteLayout, result: CuteLayout) -> str:
 
 def describe_retile(fragment: CuteLayout, tv: CuteLayout, tiler: Any, values: int, result: CuteLayout) -> str:
     return (
-        f"The same {_format_size(fragment)} in the values of the copy: mode 0 is what a thread copies of one tile,"
+        f"The same {_format_size(fragment)} in the values of the copy: mode 0 is a thread's part of one tile,"
         f" {values} with each atom."
     )
 
@@ -127,7 +127,10 @@ def describe_rowcol(a: CuteLayout, *rest: Any) -> str:
 
 def describe_aregs(a: CuteLayout, *rest: Any) -> str:
     if rest[-1].size > a.size:
-        return f"The steps of K take {rest[-1].size} registers, and the accumulator has {a.size}: N is not whole steps."
+        return (
+            f"The steps of K have {rest[-1].size} registers, but the accumulator has {a.size}: N is not a multiple of"
+            " a step."
+        )
     if rest[0] == 8:
         return "The modes of the 8-bit A. The registers hold other elements than A needs until they are permuted."
     return f"The {rest[-1].modes[0].size} values of the next A, its repeats in M and its steps of K. No register moves."

@@ -206,7 +206,7 @@ def evaluate_statements(text: str) -> list[AlgebraStep]:
         if name:
             names[name] = found
     if not out:
-        raise _bad(f"'{shorten_value(text, 60)}' computes nothing." if names else "The expression is empty.")
+        raise _bad(f"'{shorten_value(text, 60)}' is not an operation." if names else "The expression is empty.")
     return out
 
 
@@ -219,7 +219,7 @@ def _make_plain_step(name: str, body: str, value: Value) -> list[AlgebraStep]:
             raise _bad(f"{value} has {value.size} elements.", f"At most {MOST_SIZE}.", "too_large")
         return [AlgebraStep("layout", str(value), (value,), value, describe_layout(value), name=name)]
     if not name:
-        raise _bad(f"'{shorten_value(body, 60)}' computes nothing.")
+        raise _bad(f"'{shorten_value(body, 60)}' is not an operation.")
     return []
 
 

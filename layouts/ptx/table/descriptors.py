@@ -56,7 +56,7 @@ WGMMA = DescriptorFormat(
     element_bits=(1, 8, 16, 32),  # b1; fp8 and integers; f16, bf16; tf32
     narrow={
         4: "Widen them to 8 bits before wgmma. For ldmatrix the tile is one of bytes: element_bits 8 and half of k. ",
-        6: "wgmma has no 6-bit types; on later architectures such an element takes a byte: element_bits 8. ",
+        6: "wgmma has no 6-bit types; on later architectures such an element occupies a byte: element_bits 8. ",
     },
     turned={16: MODES},
     usual=True,
@@ -92,7 +92,7 @@ LBO_MODE = BitField(
     "lbo_mode",
     52,
     52,
-    meaning="0 LBO is an offset, 1 an absolute address (K = 96 alone)",
+    meaning="0 LBO is an offset, 1 an absolute address (K = 96 only)",
     title="LBO mode",
     short="lbo_mode",
     phrase="the mode of LBO",
@@ -118,7 +118,7 @@ TCGEN05 = DescriptorFormat(
     transpose="The instruction descriptor's transpose bit",
     element_bits=(4, 8, 16, 32),  # e2m1 of the mxf4 kinds; 8 bits and narrower ones padded to them; f16, bf16; tf32
     narrow={
-        6: "Each 6-bit element of kind::f8f6f4 and kind::mxf8f6f4 takes a byte of the tile: element_bits 8. ",
+        6: "Each 6-bit element of kind::f8f6f4 and kind::mxf8f6f4 occupies a byte of the tile: element_bits 8. ",
         1: "tcgen05.mma has no kind of single bits. ",
     },
     turned={8: MODES, 16: MODES, 32: (BASE32B,)},
@@ -151,7 +151,7 @@ TCGEN05_RUBIN = replace(
         TCGEN05.fields[-1],
     ),
     source="PTX ISA 9.4, 9.7.18.4.1, Table 49; wgmma's model of addresses; not run on hardware",
-    open={**TCGEN05.open, K_SEGMENT.name: "the K segment is the second, which .decompress::lut::b alone knows"},
+    open={**TCGEN05.open, K_SEGMENT.name: "the K segment is the second, which exists only for .decompress::lut::b"},
     kept_clear=((15, 15, _RUBIN_MASK % "the address"), (31, 31, _RUBIN_MASK % "LBO")),
     block_bytes=327 * 1024,
     agrees="",

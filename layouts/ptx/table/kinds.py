@@ -53,8 +53,8 @@ def _make_type_fields(codes: dict[str, int], high_b: int = 12) -> tuple[KindFiel
 
 def _make_sign_fields(negate: dict[str, int] = NO_YES, majors: dict[str, int] = MAJORS) -> tuple[KindField, ...]:
     return (
-        KindField(BitField("negate_a", 13, 13, title="negate A", meaning="whether the product takes -A"), negate),
-        KindField(BitField("negate_b", 14, 14, title="negate B", meaning="whether the product takes -B"), negate),
+        KindField(BitField("negate_a", 13, 13, title="negate A", meaning="whether A is negated"), negate),
+        KindField(BitField("negate_b", 14, 14, title="negate B", meaning="whether B is negated"), negate),
         KindField(
             BitField("transpose_a", 15, 15, title="transpose A", meaning="whether A in shared memory is MN-major"),
             majors,
@@ -114,7 +114,7 @@ FLOAT = {
     **{(PAIR, sparse): LegalSizes((128, 256), *BY_16) for sparse in (False, True)},
     **STATIONARY,
 }
-WHOLE = {
+INTEGERS = {
     **{(ALONE, sparse): LegalSizes((64, 128), *INTEGER) for sparse in (False, True)},
     **{(PAIR, sparse): LegalSizes((128, 256), *BY_32) for sparse in (False, True)},
     **STATIONARY,
@@ -163,7 +163,7 @@ KINDS = (
         "i8",
         _make_plain_fields({"s32": 2}, {"u8": 0, "s8": 1}, ZERO, NO_YES),
         32,
-        WHOLE,
+        INTEGERS,
         PLAIN_SOURCE,
         turned=("u8", "s8"),
     ),

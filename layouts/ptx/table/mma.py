@@ -123,6 +123,6 @@ FAMILIES = [
         ABCD,
         source=cite_ptx("9.7.14.5.10"),
         container=8,
-        note="Each element occupies an 8-bit container, so a register holds four, whatever the type.",
+        note="Each element occupies an 8-bit container, so a register holds four of any type.",
     ),
 ]

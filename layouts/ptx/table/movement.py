@@ -62,7 +62,7 @@ def _make_family(
 
 _PACKED_NOTE = (
     NOT_RUN
-    + " Elements arrive in 8-bit containers; mma.kind::f8f6f4 wants e2m1 in bits 2 to 5, so b4x16_p64 data needs a"
+    + " Elements arrive in 8-bit containers; mma.kind::f8f6f4 requires e2m1 in bits 2 to 5, so b4x16_p64 data needs a"
     " shift left by 2 first."
 )
 

@@ -104,7 +104,7 @@ NEWER_FORMS = (
         "It loads 8 × 16 signed 4-bit elements a matrix and widens each to a signed byte: lane 4g + t gets columns"
         " 4t to 4t + 3 of row g, the lowest in the low byte.",
         "PTX ISA 9.4, 9.7.16.5.15",
-        "PTX does not say how the 16 elements of a row are packed in memory, so no picture shows it.",
+        "PTX does not specify how the 16 elements of a row are packed in memory, so there is no picture.",
     ),
     NewerForm(
         re.compile(r"tcgen05\.alloc\.exclusive"),
@@ -112,7 +112,7 @@ NEWER_FORMS = (
         "9.4",
         _TENSOR,
         "tcgen05.alloc.exclusive.cta_group::1.sync.aligned.shared::cta.b32 [r1], r2;",
-        "It waits until no other allocation of the SM lives, and may then take any multiple of 32 columns: up to 512,"
+        "It waits until the SM has no other allocation, and may then allocate any multiple of 32 columns: up to 512,"
         " on sm_107 up to 576.",
         "PTX ISA 9.4, 9.7.18.7.1",
         "It allocates and has no map.",
@@ -123,7 +123,7 @@ NEWER_FORMS = (
         "9.4",
         _TENSOR,
         "tcgen05.dealloc.exclusive.cta_group::1.sync.aligned.b32 r1, r2;",
-        "It frees what tcgen05.alloc.exclusive took, with the same number of columns.",
+        "It frees an allocation of tcgen05.alloc.exclusive, with the same number of columns.",
         "PTX ISA 9.4, 9.7.18.7.1",
         "It frees and has no map.",
     ),
@@ -230,8 +230,8 @@ NEWER_FORMS = (
         _RUBIN,
         "applypriority.async.bulk.tensor.2d.global.bulk_group.L2::evict_normal [d1, {r1, r2}];",
         "It sets the L2 eviction priority of bytes, or of a tensor map's box, in global memory.",
-        "PTX ISA 9.4, 13.1; operands as ptxas takes them",
-        "It moves nothing and has no map.",
+        "PTX ISA 9.4, 13.1; operands as ptxas accepts them",
+        "It moves no data and has no map.",
     ),
     NewerForm(
         re.compile(r"cp\.async\.bulk\.prefetch[\w.:]*\.L2::evict_last"),
@@ -239,9 +239,9 @@ NEWER_FORMS = (
         "9.4",
         _RUBIN,
         "cp.async.bulk.prefetch.tensor.2d.L2.global.L2::evict_last [d1, {r1, r2}];",
-        "It sets the eviction priority of the lines that it brings into L2.",
+        "It sets the eviction priority of the lines that it loads into L2.",
         "PTX ISA 9.4, 9.7.10.28.4.3",
-        "It moves nothing into shared memory and has no map.",
+        "It moves no data to shared memory and has no map.",
     ),
     NewerForm(
         re.compile(r"(?<![\w.])spcompress\.b"),

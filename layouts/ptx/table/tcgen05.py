@@ -40,7 +40,7 @@ SHIFT = OpcodeWords(
 GROUPS = (".cta_group::1", ".cta_group::2")
 PACKED = {LOAD: ".pack::16b", STORE: ".unpack::16b"}
 SHAPES = cite_ptx("9.7.16.2.3")
-_QUARTER = "Warp w of its warpgroup reaches lanes 32w to 32w + 31 alone."
+_QUARTER = "Warp w of its warpgroup can access only lanes 32w to 32w + 31."
 _LANES = {
     32: "Lanes and columns are counted from the address, whose lane begins the warp's quarter.",
     16: "Lanes and columns are counted from the address, whose lane begins the warp's quarter or its upper half.",
@@ -119,8 +119,8 @@ def _make_reduction_families() -> Iterator[Family]:
 _DESCRIPTOR = {"source": "The source is in shared memory, where a K-major matrix descriptor of tcgen05 reads it."}
 _PEER = " With .cta_group::2 each CTA of the pair copies its own shared memory into its own tensor memory."
 _WORDS = {
-    "b6x16_p32": "In shared memory 16 elements of 6 bits and 32 bits of padding take 16 bytes",
-    "b4x16_p64": "In shared memory 16 elements of 4 bits and 64 bits of padding take 16 bytes",
+    "b6x16_p32": "In shared memory, 16 elements of 6 bits and 32 bits of padding occupy 16 bytes",
+    "b4x16_p64": "In shared memory, 16 elements of 4 bits and 64 bits of padding occupy 16 bytes",
 }
 
 
@@ -184,9 +184,9 @@ FAMILIES = [
         slots="data",
         options={"group": GROUPS},
         axes={"data": ("row", "word")},
-        note="Lane i of every quarter takes what lane i + 1 held, for i = 0 to 30; lane 31 keeps its own. The address's"
-        " lane is a multiple of 32. PTX states it for the rows of a warp; that one issue moves all four quarters was"
-        " measured by others on a B200, not here.",
+        note="Lane i of every quarter receives the value of lane i + 1, for i = 0 to 30; lane 31 is unchanged. The"
+        " address's lane is a multiple of 32. PTX states it for the rows of a warp; that one issue moves all four"
+        " quarters was measured by others on a B200, not here.",
         shift=SHIFTED_BY,
     ),
 ]

@@ -36,18 +36,18 @@ class DataPathLayout:
     source: str = "PTX ISA 9.1, 9.7.16.10.5; CUTLASS, cute/atom/mma_traits_sm100_frag.hpp"
 
 
-WHOLE, PLAIN = "(l:128) (n:N) -> (l) (n)", "(l:128) (c:K/v e:v) -> (l) (c e)"
+ALL_LANES, PLAIN = "(l:128) (n:N) -> (l) (n)", "(l:128) (c:K/v e:v) -> (l) (c e)"
 HALVES, TWICE = "(h:2 l:64) (n:N/2) -> (l) (h n)", "(d:2 l:64) (c:K/v e:v) -> (l) (c e)"
 SPLIT, SPLIT_A = "(w:4 h:2 g:16) (n:N) -> (w g) (n) (h)", "(w:4 h:2 g:16) (c:K/v e:v) -> (w g) (c e) (h)"
 ACROSS, FOUR = "(q:4 l:32) (n:N/4) -> (l) (q n)", "(d:4 l:32) (c:K/v e:v) -> (l) (c e)"
 BOTH = (False, True)
 
 PLACES = (
-    DataPathLayout("A", 256, PAIR, sparse=BOTH, rows=128, d=WHOLE, a=PLAIN, maps=(8, 7)),
+    DataPathLayout("A", 256, PAIR, sparse=BOTH, rows=128, d=ALL_LANES, a=PLAIN, maps=(8, 7)),
     DataPathLayout("B", 128, PAIR, sparse=(False,), rows=64, d=HALVES, a=TWICE, maps=(8, 2)),
     DataPathLayout("C", 128, PAIR, sparse=(True,), rows=64, d=SPLIT, a=SPLIT_A, maps=(0, 0), aligned=(0, 16)),
-    DataPathLayout("D", 128, ALONE, sparse=BOTH, rows=128, d=WHOLE, a=PLAIN, maps=(8, 7)),
-    DataPathLayout("D", 128, WS, sparse=BOTH, rows=128, d=WHOLE, a=PLAIN, maps=(8, 7)),
+    DataPathLayout("D", 128, ALONE, sparse=BOTH, rows=128, d=ALL_LANES, a=PLAIN, maps=(8, 7)),
+    DataPathLayout("D", 128, WS, sparse=BOTH, rows=128, d=ALL_LANES, a=PLAIN, maps=(8, 7)),
     DataPathLayout("E", 64, WS, sparse=BOTH, rows=64, d=HALVES, a=TWICE, maps=(8, 0)),
     DataPathLayout("F", 64, ALONE, sparse=BOTH, rows=64, d=SPLIT, a=SPLIT_A, maps=(8, 3), aligned=(0, 16)),
     DataPathLayout("G", 32, WS, sparse=BOTH, rows=32, d=ACROSS, a=FOUR, maps=(8, 0)),

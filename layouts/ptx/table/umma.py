@@ -42,7 +42,7 @@ VECTORS = {
 VECTOR_WORDS = frozenset(word for sizes in VECTORS.values() for text in sizes for word in text.split(".") if word)
 SCALED = "block_scale"
 EITHER, INSIDE = (OperandPlace.DESCRIPTOR, OperandPlace.TENSOR), (OperandPlace.TENSOR,)
-ELSEWHERE = {"b": "B is always in shared memory: ask /api/v1/descriptors/reads, with its idesc, for the bytes."}
+ELSEWHERE = {"b": "B is always in shared memory: /api/v1/descriptors/reads, with its idesc, returns the bytes."}
 
 
 def _make_family(

@@ -15,7 +15,7 @@ N_INTEGER = (8, 16, 24, *range(32, 257, 16))
 F8 = "e4m3 e5m2"
 
 SHARED = {
-    "b": "B of wgmma is always in shared memory: ask /api/v1/descriptors/reads for the bytes a descriptor reads.",
+    "b": "B of wgmma is always in shared memory: /api/v1/descriptors/reads returns the bytes that a descriptor reads.",
     "c": "wgmma accumulates in place: D is both C and D.",
 }
 READS = {"a": (OperandPlace.REGISTERS, OperandPlace.DESCRIPTOR), "b": (OperandPlace.DESCRIPTOR,)}

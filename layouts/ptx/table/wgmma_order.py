@@ -36,9 +36,8 @@ ORDER = (
         ("fence.proxy.async;", "fence.proxy.async.shared::cta;"),
         "accesses to memory through the generic proxy (ld, st) and through the async proxy (wgmma, TMA), in both"
         " directions",
-        "after the stores that fill a tile and before the barrier that tells the warpgroup; not for tiles that TMA"
-        " wrote",
-        "the wgmma may read what the shared memory held before the stores. No tool reports this, and the"
+        "after the stores that fill a tile and before the barrier with the warpgroup; not for tiles written by TMA",
+        "the wgmma may read the contents of shared memory from before the stores. No tool reports this, and the"
         " result is often right by chance.",
         "",
         "each thread that stored",
@@ -52,8 +51,8 @@ ORDER = (
         "accesses to registers, before a wgmma that uses the same registers as accumulator or as A",
         "before the first wgmma, and again after code has touched the accumulator or the registers of A; "
         "not between wgmmas of one shape that accumulate into the same registers",
-        "the behavior is undefined. ptxas 13.5 does not report it; 13.0 inserted the fence where it saw that it was"
-        " missing, and said so only with -v (C7519).",
+        "the behavior is undefined. ptxas 13.5 does not report it; 13.0 inserted missing fences that it detected,"
+        " and reported them only with -v (C7519).",
         "",
         "all 128 threads of the warpgroup",
         "8.0",
@@ -65,7 +64,7 @@ ORDER = (
         ("wgmma.commit_group.sync.aligned;",),
         "commits all wgmmas that are not yet in a group to a new group; if there are none, the group is empty",
         "after each batch of wgmmas to wait for as one group",
-        "wait_group has nothing to wait for: the wgmmas are in no group, and D is read too early. No tool reports"
+        "wait_group does not wait, because the wgmmas are not in a group, and D is read too early. No tool reports"
         " this.",
         "",
         "all 128 threads of the warpgroup",

@@ -20,8 +20,8 @@ SOURCE = SourceReference(
     "measured on an NVIDIA H100 80GB HBM3 (sm_90), CUDA 13.0, 2026-11-21", "wmma.load of matrices of element indices"
 )
 UNSPECIFIED = (
-    "PTX leaves this map to the architecture. Shown is what an H100 (sm_90) does; every other architecture is unknown:"
-    " probe it before you rely on it."
+    "PTX leaves this map to the architecture. This is the map of an H100 (sm_90). Other architectures are unknown;"
+    " probe them before you rely on the map."
 )
 MEASURED = "measured on H100 (sm_90), 2026-11-21"
 SUB_BYTE = (
