@@ -18,5 +18,5 @@ if TYPE_CHECKING:
 else:
 
     def value_class(*, frozen: bool, slots: bool, eq: bool = True) -> Callable[[type[Class]], type[Class]]:
-        """Make a dataclass whose values are hashed and never changed; the arguments are those of `dataclass`."""
+        """Make a dataclass of hashable, unchanging objects; the arguments are those of `dataclass`."""
         return dataclass(slots=slots, eq=eq, unsafe_hash=frozen and eq)

@@ -259,7 +259,7 @@ def describe_share(mma: TmemMma) -> str:
 
 
 def describe_open(instruction: Instruction) -> str:
-    """Return a sentence about what the instruction descriptor determines."""
+    """Return a sentence about the properties that the instruction descriptor determines."""
     by = get_mma_opcode(instruction)
     sizes = by.kind.sizes[by.form, by.sparse]
     names = [f"M ({join_words([str(m) for m in sizes.m], 'or')})", f"N ({sizes.n_words})"]

@@ -42,7 +42,7 @@ def store_registers(access: TensorAccess, memory: Array, lane: int, column: int,
 def copy_from_shared(
     access: TensorAccess, memory: Array, at: tuple[int, int], image: Array, word: int, base: int = 0
 ) -> None:
-    """Copy what a matrix descriptor reads into tensor memory, like tcgen05.cp.
+    """Copy the data that a matrix descriptor reads to tensor memory, like tcgen05.cp.
 
     at: the lane and column of the target; image: the bytes of shared memory from the address `base` on.
     """

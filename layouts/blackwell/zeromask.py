@@ -77,7 +77,7 @@ class ZeroMask:
         return [at for at, bit in enumerate(self.expand_bits(m, n)) if bit]
 
     def find_problems(self, m: int) -> list[str]:
-        """Return what is illegal in the word for an M."""
+        """Return the errors of the word for an M."""
         problems = []
         if self.reserved:
             problems.append(f"Reserved bits are set: 0x{self.reserved:016x}. They must be 0.")

@@ -68,7 +68,7 @@ def make_compact_layout(value: Value) -> CuteLayout:
 
 
 def compose_layout(parts: Sequence[Value]) -> CuteLayout:
-    """Return swizzle ∘ pointer ∘ offset ∘ layout, of which all but the layout are optional."""
+    """Return swizzle ∘ pointer ∘ offset ∘ layout; all but the layout are optional."""
     *front, last = parts
     layout = make_compact_layout(last)
     swizzle, unit, offset = _split_front(front, layout)

@@ -105,7 +105,7 @@ def _slip_strides(case: DiagnosisCase) -> Iterator[FieldSlip]:
 
 
 def _name_lines(case: DiagnosisCase) -> str:
-    """Return what the lines are, eight of which SBO steps over."""
+    """Return the name of the tile's lines; SBO is the distance from one line to the eighth after it."""
     return "rows of M or N" if case.view.major == "K" or case.mode.chunks == 1 else "values of K"
 
 

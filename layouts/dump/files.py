@@ -17,7 +17,7 @@ from lanescope.ptx.dtypes import DType, get_dtype
 MOST_DUMP = SM_BYTES
 MOST_FILE = MOST_DUMP + 4096  # of a .npy file, including its header
 MOST_TILE = (1 << 19) + 4096  # bytes of the expected tile's file
-BASE = SHARED_BEGIN  # where a block's shared memory begins on sm_90, unless a dump says otherwise
+BASE = SHARED_BEGIN  # default base: where a block's shared memory begins on sm_90
 
 
 @dataclass(frozen=True, slots=True)

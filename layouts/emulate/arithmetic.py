@@ -44,7 +44,7 @@ def apply_types(
     origins: Collection[RegisterType],
     compute: Callable[..., Any],
 ) -> Action:
-    """Return the action that writes compute(operands) to the first operand; each operand has a type of its own."""
+    """Return the action that writes compute(operands) to the first operand; each operand has its own type."""
     target, *sources = statement.operands
     if len(sources) != len(origins):
         raise UnknownInstructionError(statement, f"{statement.opcode} with {len(sources)} sources")

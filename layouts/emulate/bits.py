@@ -234,7 +234,7 @@ def build_find_set_bit(compiler: Compiler, statement: Statement) -> Action:
 
 @instruction("bmsk")
 def build_bit_mask(compiler: Compiler, statement: Statement) -> Action:
-    """Build bmsk: ones from a position on, as many as the width."""
+    """Build bmsk: `width` ones from a position on."""
     check_words(statement, ("clamp", "wrap"))
     clamps = statement.has("clamp")
 

@@ -1,4 +1,4 @@
-"""A capture of what the emulator executed: the file that lanescope.cuh would have written, without its macros.
+"""Record a capture of the emulated kernel: the file that lanescope.cuh would write, without its macros.
 
 Every wgmma, ldmatrix and mma is recorded: words, immediates, addresses, registers and the block's shared memory. A
 wgmma's A in registers, its accumulators unless they start at zero, and D when the program first reads it have records

@@ -1,6 +1,6 @@
 """Fences and membar.
 
-Emulated memory is in order, so they change no value. PTX ISA 9.1, 9.7.13.4.
+Emulated memory is in order, so they do not change values. PTX ISA 9.1, 9.7.13.4.
 """
 
 from __future__ import annotations

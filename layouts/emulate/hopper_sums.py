@@ -4,7 +4,7 @@ All products of an instruction and C are truncated toward zero to a multiple of 
 exponent among C and the products (2^(e - 13) for wgmma of 8-bit floats); a product's exponent is the sum of its
 factors'. The sum is truncated to f32 (of 8-bit floats to 14 significant bits), or rounded to the nearest f16. This
 gives every D of the captures in tests/golden/captures bit for bit: wgmma of f16, bf16 and e4m3, mma of f16, bf16 and
-tf32. e5m2, tf32 of wgmma and mma with D of f16 are assumed to be the same. PTX leaves all of it open.
+tf32. e5m2, tf32 of wgmma and mma with D of f16 are assumed to be the same. PTX does not specify any of this.
 """
 
 from __future__ import annotations

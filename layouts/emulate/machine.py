@@ -205,7 +205,7 @@ class Machine:
     def _choose(self) -> Group | None:
         """Return the group to run: the one that has yielded least often, then the one furthest behind.
 
-        With a seed, the one of a pseudo-random warp.
+        With a seed, this is the group of a pseudo-random warp.
         """
         ready = []
         for group in self.groups:

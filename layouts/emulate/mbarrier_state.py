@@ -219,7 +219,7 @@ def find_wrong_bytes(machine: Machine) -> None:
 
 
 def note(barrier: Mbarrier, arrival: Arrival) -> None:
-    """Record what a statement of a block did in the phase."""
+    """Record a statement's arrival in the current phase."""
     for previous in barrier.arrivals:
         if previous.statement is arrival.statement and previous.rank == arrival.rank:
             previous.threads = tuple(sorted({*previous.threads, *arrival.threads}))

@@ -91,7 +91,9 @@ class Memory:
         return allocation if address < allocation.base + allocation.size else None
 
     def load(self, group: Group, space: str, addresses: Addresses, dtype: np.dtype[Any], count: int = 1) -> Array:
-        """Return `count` adjacent values from each address: [threads, count]. FaultError for what a GPU rejects."""
+        """Return `count` adjacent values from each address: [threads, count]. FaultError for accesses that a GPU
+        rejects.
+        """
         size = dtype.itemsize * count
         parts = list(self.resolve(group, space, addresses, size, writes=False, align=size))
         if len(parts) == 1 and parts[0][0] is None:
@@ -102,7 +104,7 @@ class Memory:
         return values
 
     def store(self, group: Group, space: str, addresses: Addresses, values: Array) -> None:
-        """Store [threads, count] values, adjacent from each address on. FaultError for what a GPU rejects."""
+        """Store [threads, count] values, adjacent from each address on. FaultError for accesses that a GPU rejects."""
         count = values.shape[1]
         size = values.dtype.itemsize * count
         for chosen, allocation, offsets in self.resolve(group, space, addresses, size, writes=True, align=size):
@@ -227,7 +229,7 @@ def _find_nothing(address: int, writes: bool) -> FaultError:
 
 
 def _place_local(group: Group, addresses: Addresses, size: int) -> Addresses:
-    """Return the offsets of addresses in local memory, where each thread has a range of its own."""
+    """Return the offsets of addresses in local memory, where each thread has its own range."""
     low, high, room = int(addresses.min()), int(addresses.max()), group.block.local_bytes
     if low < 0 or high + size > room:
         raise FaultError(

@@ -55,7 +55,7 @@ class Output:
 class EmulationResult:
     """The result of a run. status: finished, deadlock, fault, unknown_instruction or budget.
 
-    outputs: the buffers that the launch keeps, that are compared or that changed. barriers: mbarriers and named
+    outputs: the buffers that the launch keeps, compares or changes. barriers: mbarriers and named
     barriers with phase, arrivals and bytes. steps: statements that groups of threads executed. notes: caveats.
     """
 

@@ -80,7 +80,7 @@ _SCALARS: dict[str, Callable[[Block, int], int]] = {
     "%gridid": lambda block, axis: 1,
     "%dynamic_smem_size": lambda block, axis: block.run.machine.dynamic_shared,
     "%total_smem_size": lambda block, axis: block.shared.size,
-    # measured on an H200 (sm_90): the first 1024 bytes are reserved, of which the system uses 288
+    # measured on an H200 (sm_90): the first 1024 bytes are reserved; the system uses 288 of them
     "%aggr_smem_size": lambda block, axis: block.shared.size + SHARED_BEGIN,
     "%reserved_smem_offset_begin": lambda block, axis: 0,
     "%reserved_smem_offset_end": lambda block, axis: 288,

@@ -118,7 +118,7 @@ class TokenStream:
     def refuse(self, message: str, token: Token | None = None) -> LayoutError:
         """Return the LayoutError for a token, by default the last one taken.
 
-        If the text ends there, the error says that it is cut off.
+        If the text ends there, the error reports that it is truncated.
         """
         last = self.tokens[max(0, self.at - 1)]
         if self.is_at_end and last.text not in (";", "}"):

@@ -1,6 +1,6 @@
 """Approximate functions: the correctly rounded result, which satisfies the error bounds of PTX.
 
-The last bits of a device may differ, so a run that executes one says so in `machine.notes`. PTX ISA 9.1, 9.7.3 and
+The last bits of a device may differ; `machine.notes` reports their use. PTX ISA 9.1, 9.7.3 and
 9.7.4.
 """
 

@@ -67,7 +67,7 @@ def render_line(line: str, target: str, version: str = "8.8") -> str:
 
 
 def render_accumulators(count: int, n: int) -> str:
-    """Render `count` wgmmas of one group with accumulators of their own, which begin with 0 and are stored."""
+    """Return `count` wgmmas of one group with separate accumulators, which begin with 0 and are stored."""
     registers = n // 2
     lines = [f".reg .f32 z{i}_<{registers}>;" for i in range(count)] + [FENCE]
     for i in range(count):

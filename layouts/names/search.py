@@ -92,7 +92,7 @@ def _build_keys(i: Instruction) -> SearchKeys:
     parts = [part for part in i.ptx.split(".") if part not in catalog.SPACES]
     spelled = {i.ptx, *(".".join(filter(None, (*parts, space))) for space in i.family.spaces)}
     shapes = (i.shape, *(f"{dim}{size}" for dim, size in i.sizes.items()))
-    whole_keys = {
+    exact_keys = {
         f"family={i.family.name}",
         *(f"type={name}" for name in i.types.values()),
         *(f"target={name}" for name in catalog.get_target_support(i).targets),
@@ -101,7 +101,7 @@ def _build_keys(i: Instruction) -> SearchKeys:
         *([f"product={i.types['a']}*{i.types['b']}"] if {"a", "b"} <= i.types.keys() else ()),
     }
     words = dict.fromkeys(word for part in i.ptx.lower().split(".") for word in (part, *part.split("::")))
-    return SearchKeys(frozenset(whole_keys), tuple(words))
+    return SearchKeys(frozenset(exact_keys), tuple(words))
 
 
 @lru_cache(maxsize=1)
@@ -143,16 +143,16 @@ def _has_spelling(keys: SearchKeys, word: str) -> bool:
 
 def parse_query(filters: Mapping[str, str]) -> SearchQuery:
     """Parse the filters and the text of a search into the required keys."""
-    whole_keys = [
+    exact_keys = [
         f"{name}={value}" for name in FILTERS if name != "q" and (value := filters.get(name, "").strip(BLANKS).lower())
     ]
     text = filters.get("q", "")
     spelled = f"line={normalize_ptx(text)}"
     if spelled in list_lines():
-        return SearchQuery((*whole_keys, spelled), ())
-    whole_keys += find_products(text)
+        return SearchQuery((*exact_keys, spelled), ())
+    exact_keys += find_products(text)
     words = re.findall(WORD, re.split(END, re.sub(FOREIGN, " ", text))[0].lower())
-    return SearchQuery(tuple(whole_keys), tuple(word for word in dict.fromkeys(words) if word not in vocabulary.SILENT))
+    return SearchQuery(tuple(exact_keys), tuple(word for word in dict.fromkeys(words) if word not in vocabulary.SILENT))
 
 
 def find_products(text: str) -> list[str]:

@@ -26,7 +26,7 @@ WORDS = {
     "unit": UNITS,
 }
 _PLAIN = re.compile(r"[\w<>()\[\],:. ]*", re.ASCII)
-PATTERN = max(mode.pattern_bytes for mode in MODES)  # what a block's shared memory is aligned to
+PATTERN = max(mode.pattern_bytes for mode in MODES)  # alignment of a block's shared memory
 
 
 def list_placement_options(kind: str) -> tuple[str, ...]:
@@ -44,7 +44,7 @@ def place_side(
     options = {"base": str(at)} | {
         name: " ".join(reads.options[name].split()) for name in KEYS[kind] if name in reads.options
     }
-    if not _PLAIN.fullmatch(layout := options.get("layout", "")):  # it stands in the program's comments
+    if not _PLAIN.fullmatch(layout := options.get("layout", "")):  # it appears in the program's comments
         raise reads.make_error(
             "bad_cute",
             "layout",

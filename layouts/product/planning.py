@@ -31,7 +31,7 @@ from lanescope.shared.swizzle import NAMES, Mode, get_mode
 from lanescope.shared.tiling import SWIZZLED_BY, Tile
 
 MOST_STEPS = 64
-MOST_REGISTER_STEPS = 8  # A from registers is loaded before the first wgmma: every step has registers of its own
+MOST_REGISTER_STEPS = 8  # A from registers is loaded before the first wgmma: every step has its own registers
 SIDES = ("a", "b", "d")
 TILE_OPTIONS = ("major", "swizzle", "swizzle_by", "order", "mn", "k", "first", "base", "descriptor")
 ROW_OPTIONS = ("major", "load", "pitch_bytes", "swizzle")

@@ -83,7 +83,7 @@ def _index_families() -> dict[str, tuple[str, ...]]:
 
 
 def list_families(target: str) -> tuple[str, ...]:
-    """Return the families of which ptxas assembles at least one form for a target."""
+    """Return the families with at least one form that ptxas assembles for a target."""
     return _index_families()[target]
 
 

@@ -12,7 +12,7 @@ from lanescope.ptx.dtypes import DType, FloatFormat, SpecialCodes, get_dtype
 
 Bits = NDArray[np.uint64]
 Values = NDArray[np.float64]
-TABLED = 16  # types of at most so many bits are decoded by a table (512 KiB)
+TABLED = 16  # most bits of a type that is decoded by a table (512 KiB)
 _NUMPY: dict[tuple[int, int], np.dtype[Any]] = {  # by bits of exponent and mantissa
     (5, 10): np.dtype(np.float16),
     (8, 23): np.dtype(np.float32),
@@ -53,7 +53,7 @@ def get_bounds(name: str) -> tuple[float, float]:
 
 
 def round_to_type(values: Values, name: str) -> Values:
-    """Round values to those that a type holds: floats to nearest, ties to even; integers are unchanged.
+    """Round values to a type: floats to nearest, ties to even; integers are unchanged.
 
     They must lie within get_bounds().
     """
@@ -76,7 +76,8 @@ def _compute_exponents(sizes: Values, float_format: FloatFormat) -> NDArray[np.i
 def encode_values(values: NDArray[Any], name: str) -> Bits:
     """Encode numbers as element bits, in the low bits of a word.
 
-    A float is rounded to nearest; one past the largest becomes infinity, or the largest where the type has no infinity.
+    A float is rounded to nearest. Values beyond the largest become infinity, or the largest if the type has no
+    infinity.
     """
     row = get_dtype(name)
     return _encode_floats(values.astype(np.float64), row.format) if row.format else _encode_integers(values, row)

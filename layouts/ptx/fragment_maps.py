@@ -65,7 +65,7 @@ def list_fragment_maps() -> tuple[FragmentMap, ...]:
         for letter in family.fragments:
             key = id(family), instruction.shape, letter, types.get(letter) or types["d"], *instruction.counts.values()
             if key in bound:
-                continue  # binding its operands is what takes time
+                continue  # binding operands is slow
             bound.add(key)
             operand = instruction.operands[letter]
             if operand.threads in (32, 128) and operand.extents.get("matrix", 1) == 1:

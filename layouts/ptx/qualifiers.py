@@ -19,7 +19,7 @@ _WAITS = "`.sync`: a thread waits until all threads of its warp execute this sam
 
 @dataclass(frozen=True, slots=True)
 class OpcodePart:
-    """One word of an opcode: its text with the leading dot, what kind of word it is, and what it means."""
+    """One word of an opcode: its text with the leading dot, its kind, and its meaning."""
 
     text: str
     kind: str  # "opcode", "convergence", "shape", "layout", "type" or "modifier"

@@ -141,7 +141,7 @@ def _list_allowed(part: str, closest: OpcodeSyntax, rows: Sequence[Instruction])
 
 
 def _explain_part(part: str, text: str, allowed: list[str]) -> str:
-    """Return a sentence that says what is wrong with one part of a syntax, and what is allowed."""
+    """Return a sentence on one wrong part of a syntax and its allowed values."""
     if part == "shape" and text and (sentence := _describe_wrong_size(text, allowed)):
         return sentence
     label, missing = _LABELS[part]
@@ -160,7 +160,7 @@ def _explain_space(space: str, legal: Sequence[str]) -> Iterator[str]:
 
 
 def _describe_wrong_size(shape_text: str, allowed: list[str]) -> str:
-    """Return which size of a shape is illegal beside the others, and what is allowed; "" if several are illegal."""
+    """Return the size of a shape that is illegal with the others, and the allowed sizes; "" if several are illegal."""
     sizes, legal = parse_sizes(shape_text), [parse_sizes(shape) for shape in allowed]
     for dim, size in sizes.items():
         fitting = sorted({s[dim] for s in legal if s.keys() == sizes.keys() and {**s, dim: size} == sizes})

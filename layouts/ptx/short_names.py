@@ -12,16 +12,16 @@ _SECONDS = {opcode.words[:2] for opcode in catalog.OPCODES.values()}  # the firs
 
 
 def parse_instruction(text: str) -> Instruction:
-    """Parse an instruction by its opcode, or by its short name: wgmma.m64n256k16.f32.bf16.bf16.
+    """Return the instruction of an opcode or a short name such as wgmma.m64n256k16.f32.bf16.bf16.
 
-    LayoutError `unknown_instruction` if it names none.
+    Raises LayoutError `unknown_instruction` for other texts.
     """
     instruction = find_instruction(text)
     return instruction if instruction is not None else catalog.find(_expand_short_name(text) or text)
 
 
 def find_instruction(text: str) -> Instruction | None:
-    """Find the instruction that a text names; None if it names none, which costs little."""
+    """Return the instruction that a text names, or quickly None."""
     return (
         catalog.find_instruction(text)
         or ((full_text := _expand_short_name(text)) and catalog.find_instruction(full_text))
@@ -30,7 +30,7 @@ def find_instruction(text: str) -> Instruction | None:
 
 
 def _expand_short_name(text: str) -> str:
-    """Expand the short name at the beginning of a text to the instruction's full one; else ""."""
+    """Return the full opcode of the short name at the beginning of a text, "" without one."""
     words = re.sub(r"\s", "", text).split(".")
     short = max(
         range(1, min(len(words), _LONGEST_SHORT + 1)),
@@ -42,5 +42,5 @@ def _expand_short_name(text: str) -> str:
     if not full_name or spelled == full_name or spelled.startswith(f"{full_name}."):
         return ""
     if short == 1 and tuple(word.lower() for word in words[:2]) in _SECONDS:
-        return ""  # wmma.load: another opcode's beginning
+        return ""  # wmma.load is the beginning of an opcode
     return ".".join((full_name, *words[short:]))

@@ -77,7 +77,7 @@ _RENAMED = {"101": "110"}  # sm_101 is called sm_110 since CUDA 13.0
 
 
 def find_nearest_target(text: str) -> str:
-    """Return the target of the same architecture that a wrong name may mean; "" if there is none.
+    """Return the target of the same architecture as an invalid name; "" if there is none.
 
     >>> find_nearest_target("sm_90b"), find_nearest_target("compute_100f"), find_nearest_target("sm_95")
     ('sm_90a', 'sm_100f', '')

@@ -116,7 +116,7 @@ def describe_sass(name: str) -> str:
 
 
 def describe_tensor_line(name: str, operands: MmaOperands | None) -> str:
-    """Return a sentence on what a mnemonic leaves to a descriptor or a register, "" if nothing."""
+    """Return a sentence on properties that are in a descriptor or a register, not in the mnemonic; "" if none."""
     opcode = name.partition(".")[0]
     if opcode in SASS_KINDS:
         where = f"idesc[{operands.idesc}]" if operands else "idesc[…]"

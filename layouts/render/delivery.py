@@ -23,7 +23,7 @@ from lanescope.inputs import format_count
 from lanescope.render.template import Templates
 from lanescope.shared.chain import format_affine, format_bit_fields
 
-MOST_STATIC = 48 << 10  # bytes of shared memory that a kernel may declare; more is asked for at the launch
+MOST_STATIC = 48 << 10  # bytes of shared memory that a kernel may declare; larger sizes are set at the launch
 TEMPLATES = Templates("lanescope.render")
 
 

@@ -17,7 +17,7 @@ MEMBERS = {
 
 
 def render_constant(idesc: IdescWord) -> str:
-    """Return the word as `constexpr uint32_t idesc = …`, one field per line; reserved bits have a line of their own."""
+    """Return the word as `constexpr uint32_t idesc = …`, one field per line; reserved bits have a separate line."""
     terms = [_render_term(part, idesc) for part in idesc.kind.parts if part.field.get(idesc.word)]
     if idesc.reserved:
         terms.append((f"{idesc.reserved:#x}u", "reserved bits"))

@@ -18,7 +18,7 @@ from lanescope.render.kernel_host import render_host, render_includes
 
 
 def get_target(plan: ProductPlan | MovePlan) -> str:
-    """Return the oldest architecture that supports everything the program uses."""
+    """Return the oldest architecture that supports all parts of the program."""
     return list_compiled(catalog.get_target_support(plan.instruction).targets)[0]
 
 

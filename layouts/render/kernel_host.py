@@ -13,7 +13,7 @@ from lanescope.render.kernel_device import NAME, get_unit_type, list_parameters
 from lanescope.render.template import Templates, indent_lines
 
 C_RANGE = (-8, 8)
-DEFAULT_SHARED = 48 * 1024  # a kernel that takes more must ask first
+DEFAULT_SHARED = 48 * 1024  # a kernel with more must opt in
 _PROGRAMS = Templates(__package__)
 
 

@@ -124,7 +124,7 @@ def _format_label_size(longest: int, across: float, down: float) -> str:
 
 
 def _render_ticks(rows: Range, cols: Range) -> list[str]:
-    """Return numbers beside the rows and above the columns, as many as fit."""
+    """Return the row and column numbers that fit beside the rows and above the columns."""
     out = ['<g class="ticks">']
     for (first, last), most, across in ((rows, _MOST_TICKS[0], False), (cols, _MOST_TICKS[1], True)):
         span = last - first

@@ -15,7 +15,7 @@ _THREAD_NAMES = {(8, 4): "lane group", (4, 1): "thread in group"}
 
 
 def describe_names(operands: Iterable[Operand]) -> dict[str, str]:
-    """Return each name's explanation, of every operand in which it has another meaning.
+    """Return each name's explanation, with all operands in which it has a different meaning.
 
     >>> from lanescope.ptx.catalog import find
     >>> mma = find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")

@@ -1,5 +1,5 @@
-"""CUDA C++ for a tile in shared memory: where an element lies, the fill, and the descriptor of a slice. b1 is counted
-in bytes along K.
+"""CUDA C++ for a tile in shared memory: the place of an element, the fill, and the descriptor of a slice. For b1, K is
+in bytes.
 """
 
 from __future__ import annotations

@@ -246,7 +246,7 @@ def render_swatches(
 
 
 def render_status_legend(statuses: IntArray, palette: Palette | None, words: dict[str, str] | None = None) -> str:
-    """Return the legend of a picture's statuses as an SVG of its own, for below a page's figure."""
+    """Return the legend of a picture's statuses as a separate SVG, for below a page's figure."""
     x, caption, drawn = render_swatches(statuses, palette, words)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="statuses" viewBox="0 0 {_format_number(x)} 17"'

@@ -1,4 +1,4 @@
-"""Whether an ldmatrix fills an operand from a storage, or a stmatrix writes it there, and with which lane addresses.
+"""Find the lane addresses with which an ldmatrix fills an operand from a storage, or a stmatrix writes it there.
 
 Both sides are compared byte by byte: the bit address at which the storage holds what each byte of a register needs, and
 the byte of a 16-byte row that the ldmatrix (stmatrix) moves there. The difference is the row's address. If all 16 bytes

@@ -93,7 +93,7 @@ class Storage:
         return _parse_swizzle_by(self.spec)
 
     def get_major(self, default: str) -> str:
-        """Return the contiguous dimension, K or MN; `default` if the storage does not say (a CuTe layout)."""
+        """Return the contiguous dimension, K or MN; `default` if the storage does not determine it (a CuTe layout)."""
         return self.tile.major if self.tile else str(self.spec.get("inner", default))
 
     def get_number(self, name: str) -> int:

@@ -5,8 +5,8 @@
 ...     lambda k: 0x4000004000010040 + (2 * k >> 4), "64x64 bf16 K 128B base=0x400",
 ...     "wgmma.mma_async.m64n128k16.f32.bf16.bf16")
 
-An argument that is wrong in itself is a LayoutError or a TypeError, never a failed assertion. `header_path` leads to
-the header that verifies descriptors while C++ is compiled.
+Invalid arguments raise LayoutError or TypeError, never AssertionError. `header_path` returns the path of the C++ header
+that verifies descriptors at compile time.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Assertions about TMA: the tensor map is legal, its boxes fill a tile, and expect_tx is their number of bytes.
 
-Source: CUDA driver API 13.0, cuTensorMapEncodeTiled; lanescope.shared.tma says what was measured.
+Source: CUDA driver API 13.0, cuTensorMapEncodeTiled; lanescope.shared.tma describes the measurements.
 """
 
 from __future__ import annotations

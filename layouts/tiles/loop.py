@@ -277,7 +277,9 @@ def _load_steps(
 
 
 def _map_received(loads: TiledCopy, elements: Longs) -> Longs:
-    """Return the element that arrives at each (thread, value) of the destination; elements: what the source reads."""
+    """Return the element that arrives at each (thread, value) of the destination; elements: those that the source
+    reads.
+    """
     bits = loads.element_bits
     source, destination = (algebra.upcast(layout, bits) for layout in (loads.atom.source, loads.atom.destination))
     lanes, per_lane = source.modes[0].size, destination.modes[0].size

@@ -23,7 +23,7 @@ _K96_TARGETS = ("sm_103a", "sm_107a")
 
 
 def find_problems(word: IdescWord) -> list[FieldNotice]:
-    """Return what is illegal in a word regardless of its form."""
+    """Return the errors of a word in any form."""
     return [notice for rule in _RULES for notice in rule(word)]
 
 
@@ -187,7 +187,7 @@ def _has_code(other: MmaKind, part: KindField, code: int) -> bool:
 
 
 def find_form_problems(word: IdescWord, form: str) -> list[FieldNotice]:
-    """Return what is illegal in a word in one form: `cta_group::1`, `cta_group::2` or `ws`."""
+    """Return the errors of a word in one form: `cta_group::1`, `cta_group::2` or `ws`."""
     row, form_text = word.kind, CALLED[form]
     sizes = row.sizes.get((form, word.sparse))
     if sizes is None:
@@ -223,7 +223,7 @@ def _check_turned_n(word: IdescWord, form: str) -> Iterator[FieldNotice]:
 
 
 def find_problems_by_form(word: IdescWord) -> dict[str, list[FieldNotice]]:
-    """Return form → what is illegal in it, beyond what find_problems returns; an empty list if it is legal."""
+    """Map each form to its errors beyond those of find_problems; [] if it is legal."""
     return {form: find_form_problems(word, form) for form in FORMS}
 
 

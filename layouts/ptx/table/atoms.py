@@ -1,4 +1,4 @@
-"""Names of the atoms of CUTLASS 4 (include/cute/arch) for instructions."""
+"""Names of instructions' atoms in CUTLASS 4 (include/cute/arch)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _TYPES = {"s32": "S32", "s8": "S8", "u8": "U8", "s4": "S4", "u4": "U4", "b1": "U
 _FLOAT8 = ("e4m3", "e5m2")
 _ROUNDINGS = frozenset({"rn", "rz", "rm", "rp"})
 _TURNED = {"row": "T", "col": "N"}
-# type of A → how the names of mma.sync's atoms begin
+# type of A → beginning of the names of mma.sync's atoms
 _PREFIXES = {
     **dict.fromkeys(("bf16", "f16", "tf32", "f64", "s8", "u8", "s4", "u4", "b1"), "SM80"),
     **dict.fromkeys(_FLOAT8, "SM89"),

@@ -226,7 +226,7 @@ def _list_rubin_parts(row: MmaKind) -> Iterator[KindField]:
             yield part
     if four:
         yield from (_K_HIGH, _VERSION)
-    elif row.name != "i8":  # of which bit 29 is not defined
+    elif row.name != "i8":  # bit 29 is not defined
         wide = {str(2 * row.k): 1} if row.element_bits == 8 else {}
         bit = 31 if row.scaled else 29
         yield KindField(BitField("k", bit, bit, title="K", meaning=_K_TEXT), {str(row.k): 0, **wide}, True)

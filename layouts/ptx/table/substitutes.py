@@ -1,8 +1,8 @@
-"""Families that do the work of another where a target lacks it."""
+"""Families that can replace another family on targets without it."""
 
 from __future__ import annotations
 
-# Family → what does the same work, the nearest first.
+# Family → replacements, the closest first.
 SUBSTITUTES = {
     "tcgen05_mma": ("wgmma", "mma", "mma_scaled"),
     "tcgen05_mma_sp": ("wgmma_sp", "mma_sp"),
