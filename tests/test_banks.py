@@ -228,7 +228,7 @@ def test_accesses_that_need_different_swizzles_are_named() -> None:
         [chunks]
     ).swizzle == Swizzle(3, 4, 3)
     both = find_freeing_swizzle([words, chunks])
-    assert not both.free and "needs Swizzle<5,2,5>, but ldmatrix.x4 rows needs 16 bytes left together" in both.why
+    assert not both.free and "needs Swizzle<5,2,5>, but ldmatrix.x4 rows needs 16 contiguous bytes" in both.why
     other = find_freeing_swizzle(
         [chunks, make_address_use(get_access("ldmatrix.x4"), [1024 * lane for lane in range(32)])]
     )

@@ -100,7 +100,7 @@ def test_no_page_of_blackwell_says_that_it_ran(address: str) -> None:
 
 def test_an_idesc_that_says_otherwise_is_named() -> None:
     wrong = open_client().get("/tmem?n=256&idesc=0x08400494&access=").text
-    assert "sparse_mismatch_between_idesc_mod" in wrong and "Bit 2 of 0x08400494 says sparse" in wrong
+    assert "sparse_mismatch_between_idesc_mod" in wrong and "Bit 2 of 0x08400494 means sparse" in wrong
     assert "sparse_mismatch" not in open_client().get("/tmem?n=256&idesc=0x08400490&access=").text
     right: dict[str, Any] = {"m": 128, "n": 64, "sparse": 1}
     word = idesc.encode(idesc.get_kind("f16"), right)

@@ -324,7 +324,7 @@ def test_accesses_as_people_write_them() -> None:
         ),
         (
             f"/banks?access=ldmatrix.x4&accesses=ld.shared.b32:{'+'.join(map(str, COLUMN))}",
-            "needs 16 bytes left together",
+            "needs 16 contiguous bytes",
         ),
     ],
 )
@@ -365,7 +365,7 @@ def test_commands() -> None:
     assert solved.returncode == 0 and json.loads(solved.stdout)["swizzle"]["text"] == "Sw<5,2,5>"
     assert run_lanescope("banks", "ld.shared.b32", "--address", address, "--swizzle", "5,2,5").returncode == 0
     many = run_lanescope("banks", "ldmatrix.x4", "--solve", "--also", f"ld.shared.b32:{address}")
-    assert many.returncode == 1 and "needs 16 bytes left together" in many.stdout
+    assert many.returncode == 1 and "needs 16 contiguous bytes" in many.stdout
     assert run_lanescope("banks", "--solve", "--swizzle", "128B").returncode == 2
     assert run_lanescope("banks", "ld.nothing").returncode == 2
     for words in (("banks", "ldmatrix.x4"), ("gpu", "run", "banks", "ldmatrix.x4", "--backend", "numpy")):

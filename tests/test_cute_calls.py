@@ -133,7 +133,7 @@ def test_a_refused_step_says_why(client: Client, text: str, said: str) -> None:
     ("text", "said"),
     [
         ("", "is empty"),
-        ("4", "computes nothing"),
+        ("4", "is not an operation"),
         ("compositon(4:1, 2:1)", "Did you mean composition?"),
         ("A o B", "has the name 'A'"),
         ("composition(4:1, 2:1", "ends before a bracket"),

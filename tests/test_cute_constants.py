@@ -205,7 +205,7 @@ def test_the_only_instantiation_is_named() -> None:
 def test_a_permutation_that_does_not_divide_is_judged_as_the_tile_page_does() -> None:
     meaning = read_mma(f"TiledMMA<MMA_Atom<{ATOM}>, Layout<Shape<_2,_2,_1>>, Tile<_32,_24,_16>>")
     assert meaning.facts["tile_mnk"] == [32, 24, 16] and meaning.facts["body"]["tile"] == [32, 48, 16]
-    assert any("close after (32,48,16): 2 atoms of 8 take 16 of N" in said for said in meaning.notices)
+    assert any("close after (32,48,16): 2 atoms of 8 cover 16 of N" in said for said in meaning.notices)
 
 
 def test_universal_fma_is_one_element_in_each_thread() -> None:

@@ -190,8 +190,8 @@ def test_tiles_that_fit_begin_where_a_tile_can() -> None:
 @for_each(
     ("given", "shared", "says"),
     [
-        (WIDE.ask(pack_word(0x2000, 0, 128, 0, 3)), 960, "SBO is 128, but an atom takes 256 bytes"),
-        (NONE.ask(pack_word(0x1000, 16, 64, 0, 0)), 728, "LBO is 16 and SBO is 64, but a core matrix takes 128 bytes"),
+        (WIDE.ask(pack_word(0x2000, 0, 128, 0, 3)), 960, "SBO is 128, but an atom has 256 bytes"),
+        (NONE.ask(pack_word(0x1000, 16, 64, 0, 0)), 728, "LBO is 16 and SBO is 64, but a core matrix has 128 bytes"),
         (NONE.ask(pack_word(0x1000, 128, 128, 0, 0)), 448, ""),
         (replace(INSIDE, n=8).ask(pack_word(0x2000, 0, 0, 0, 1)), 0, ""),  # SBO of 8 rows is not read
     ],

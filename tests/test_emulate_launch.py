@@ -129,7 +129,7 @@ def test_the_cluster_of_the_kernel_is_taken_where_the_launch_says_none() -> None
 def test_a_part_of_the_name_chooses_the_entry() -> None:
     ptx = HEAD + ".entry _Z4gemmIfE() { ret; }\n.entry _Z4gemmIdE() { ret; }\n"
     assert place(ptx, args=[], kernel="If").kernel.entry.name == "_Z4gemmIfE"
-    with pytest.raises(LayoutError, match="names 2 entries"):
+    with pytest.raises(LayoutError, match="matches 2 entries"):
         place(ptx, args=[], kernel="gemm")
 
 

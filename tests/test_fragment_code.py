@@ -272,7 +272,7 @@ def test_values_that_the_text_leaves_open_are_said(index: str) -> None:
 def test_half_a_formula_says_which_half_is_missing(text: str, has: str, missing: str) -> None:
     (meaning,) = recognise_fragment_code(text)
     assert meaning.title == f"Incomplete formula: it has a {has} and no {missing}"
-    assert meaning.facts["agree"] == [] and f"The {has} alone" in meaning.notices[0]
+    assert meaning.facts["agree"] == [] and f"Only the {has} was compared" in meaning.notices[0]
     maps = {part["name"] for row in meaning.facts["half"] for part in row["operands"]}
     expected = "C and D of mma.m16n8k16 f32, s32" if "groupID + 8" in text else "C and D of mma.m8n8k4 f64"
     assert expected in maps

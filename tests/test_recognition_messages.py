@@ -85,7 +85,7 @@ def test_the_print_of_a_map_is_read_as_the_map(form: str) -> None:
     ("changed", "said"),
     [
         ({"tall": 512}, "boxDim[1] is 512; it must be 1 to 256."),
-        ({"wide": 128}, "a swizzle of 128B takes at most 128"),
+        ({"wide": 128}, "a swizzle of 128B allows at most 128"),
         ({"wide": 4, "mode": 0, "width": 0}, "The inner box is 8 bytes wide"),
         ({"pitch": 8200, "k": 4100}, "globalStrides[0] is 8200 bytes; it must be a multiple of 16."),
     ],
@@ -217,7 +217,7 @@ def test_a_message_of_ptxas_leads_to_the_instruction(message: str, named: str) -
         (
             "Instruction 'mma with block scale' cannot be compiled for architecture 'sm_100a'",
             "mma",
-            "takes mma with block scale for sm_120a, sm_121a, some forms for sm_120f, sm_121f.",
+            "accepts mma with block scale for sm_120a, sm_121a, some forms for sm_120f, sm_121f.",
         ),
         (
             "Feature '.kind::f8f6f4' not supported on .target 'sm_100'",
@@ -227,7 +227,7 @@ def test_a_message_of_ptxas_leads_to_the_instruction(message: str, named: str) -
         (
             "Feature '.kind::i8' not supported on .target 'sm_100'",
             "kind::i8",
-            "takes tcgen05.mma with .kind::i8 for sm_100a, sm_110a;",
+            "accepts tcgen05.mma with .kind::i8 for sm_100a, sm_110a;",
         ),
         ("Instruction 'tcgen05.alloc' not supported on .target 'sm_100'", "tcgen05", "compile for sm_100a"),
         (

@@ -166,7 +166,7 @@ def test_elements_that_wgmma_does_not_read_are_refused_with_the_way_out() -> Non
     )
     with pytest.raises(LayoutError, match="6-bit") as caught:
         Tile(6, "K", MODES[0], 64, 64)
-    assert "takes a byte" in caught.value.hint
+    assert "occupies a byte" in caught.value.hint
     with pytest.raises(LayoutError, match="12-bit") as caught:
         Tile(12, "K", MODES[0], 64, 64)
     assert caught.value.hint == "Allowed: 1, 8, 16, 32 (1 is b1, eight to a byte)."

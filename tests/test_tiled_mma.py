@@ -242,7 +242,7 @@ def test_a_tile_that_is_left_out_is_the_least_that_closes(client: Client) -> Non
     assert (told["shape"], told["tile"]) == ([16, 32, 8], [64, 128, 8])
     said = (
         "CuTe's tile_shape is (16,32,8), the sizes of the permutation. The layouts close after (64,128,8):"
-        " 4 atoms of 16 take 64 of M; (2,16):(1,8) has gaps and covers N after 128."
+        " 4 atoms of 16 cover 64 of M; (2,16):(1,8) has gaps and covers N after 128."
     )
     assert said in told["notes"]
     arguments = ["tiles", "mma", GAPS["atom"], "--atom-layout", "(4,1,1)", "--permutation", GAPS["permutation"]]

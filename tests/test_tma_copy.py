@@ -112,7 +112,7 @@ def test_a_swizzle_of_the_tile_lands_elsewhere() -> None:
 def test_other_atoms_are_refused_by_name(atom: str, why: str) -> None:
     with pytest.raises(LayoutError, match=why):
         tma_copy(atom, tile=(64, 64), where=build_canonical(64, 64))
-    with pytest.raises(LayoutError, match="one CTA alone"):
+    with pytest.raises(LayoutError, match="a single CTA"):
         tma_copy(LOAD, tile=(64, 64), where=build_canonical(64, 64), multicast=2)
     with pytest.raises(LayoutError, match="issued by one thread"):
         tiled_copy(LOAD, tile=(64, 64), thr_layout="(32,1)")

@@ -268,7 +268,7 @@ def _slip_mode(case: DiagnosisCase) -> Iterator[FieldSlip]:
             yield FieldSlip("tma_swizzle_enum", message, {"swizzle": code}, 0.9)
         else:
             message = (
-                f"The tile is stored with swizzle {mode.name}; the descriptor has {other.name}. The field {place}"
+                f"The tile is stored with swizzle {mode.name}; the descriptor says {other.name}. The field {place}"
                 f" must be {right}."
             )
             if form is WGMMA and code << 62 == right << 61:
