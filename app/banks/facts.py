@@ -10,10 +10,10 @@ from lanescope.app.kit.fact import Description, Json, fact
 from lanescope.app.kit.memory_words import AccessName, AccessPattern, SwizzleMode
 from lanescope.app.kit.question import (
     declare_question,
-    given_field,
     list_field,
     number_field,
     options_of,
+    raw_field,
     text_field,
     word_field,
 )
@@ -72,7 +72,7 @@ class _Use(_Rows, _Access):
 
 
 def _lanes() -> Any:
-    return given_field(
+    return raw_field(
         "Lane addresses",
         "One byte address per lane, instead of a pattern; null for an inactive lane.",
         None,

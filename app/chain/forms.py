@@ -8,7 +8,8 @@ from typing import Any
 from lanescope.app.chain import facts as chains
 from lanescope.app.chain.draw import draw_operand, draw_rows
 from lanescope.app.chain.facts import LoadChainBody
-from lanescope.app.kit.question import Control, fields_of, fill_fields, form_of
+from lanescope.app.kit.question import fields_of
+from lanescope.app.kit.question_form import Control, fill_fields, form_of
 from lanescope.app.memory import storage
 from lanescope.app.memory.storage import STORAGE, fill_storage, parse_storage
 from lanescope.errors import LayoutError

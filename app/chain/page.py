@@ -18,7 +18,8 @@ from lanescope.app.kit import links
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.page import render_page
-from lanescope.app.kit.question import labels_of, require_text_fields
+from lanescope.app.kit.question import labels_of
+from lanescope.app.kit.question_form import require_text_fields
 from lanescope.app.memory.storage import USED
 from lanescope.errors import LayoutError
 from lanescope.shared import chain

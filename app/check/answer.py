@@ -12,7 +12,7 @@ from lanescope.app.check.facts import CheckReport, decode_source
 from lanescope.app.check.includes import join_includes
 from lanescope.app.check.running import check_source, merge_reports
 from lanescope.app.kit.fact import Description, Json
-from lanescope.app.kit.question import declare_question, given_field, list_field, text_field
+from lanescope.app.kit.question import declare_question, list_field, raw_field, text_field
 from lanescope.app.kit.target import target_field
 from lanescope.inputs import require_object
 from lanescope.workbench import check as engine
@@ -35,7 +35,7 @@ class CheckBody:
 
     files: tuple[CheckFile, ...] = list_field(CheckFile, "Files", "", least=1, most=MOST_FILES, required=True)
     target: str = target_field()
-    define: Json = given_field(
+    define: Json = raw_field(
         "Defined",
         "",
         {},

@@ -23,11 +23,11 @@ from lanescope.app.kit.fact import (
 )
 from lanescope.app.kit.question import (
     declare_question,
-    given_field,
     number_field,
     options_of,
     parsed_field,
     question_field,
+    raw_field,
     read_question,
     word_field,
 )
@@ -192,19 +192,19 @@ class DumpQuestion:
 class DumpBody(ReadsBody):
     """A dump of shared memory, the word and instruction that read it, and the expected tile."""
 
-    dump: str = given_field(
+    dump: str = raw_field(
         FILES["dump"],
         "The dump's bytes in base64: raw, or a .npy file, whose array's bytes are taken as they lie.",
         required=True,
         type=Base64,
     )
     base: int = number_field(1024, "Base", "The shared-window address of the dump's first byte.")
-    expected: str | None = given_field(
+    expected: str | None = raw_field(
         FILES["expected"],
         "The expected tile in base64: a .npy file of (m, k) for a, (k, n) for b; null for none.",
         type=Base64 | None,
     )
-    expected_as: str = given_field(
+    expected_as: str = raw_field(
         "Expected tile holds",
         "Whether the file holds numbers or the elements' codes; empty: codes where it holds whole numbers or raw bytes"
         " as wide as a floating-point element.",

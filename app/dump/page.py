@@ -16,7 +16,8 @@ from lanescope.app.dump.forms import FILES, DumpQuestion
 from lanescope.app.kit import links
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
-from lanescope.app.kit.question import fields_of, form_of, labels_of, nest_fields, read_question
+from lanescope.app.kit.question import fields_of, labels_of, nest_fields, read_question
+from lanescope.app.kit.question_form import form_of
 from lanescope.app.kit.wire import read_upload_form
 from lanescope.app.kit.work import run_off_loop
 from lanescope.app.memory.storage import USED

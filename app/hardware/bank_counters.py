@@ -27,12 +27,12 @@ NOISE = 0.01  # of the counts: warps that compete for the data stage
 
 
 def explain_no_counters() -> str:
-    """Explain why this machine cannot count, "" if it can."""
+    """Return why ncu cannot run on this machine, "" if it can."""
     return "" if shutil.which("ncu") else "Nsight Compute's ncu is not on PATH."
 
 
 def run_counters(cases: Sequence[Case], number: int = 0) -> dict[str, dict[str, Any]]:
-    """Count how many cases have the predicted counts, by access; RuntimeError with ncu's words where it refuses."""
+    """Count how many cases have the predicted counts, by access; RuntimeError with ncu's message if it fails."""
     counts_by_access: dict[str, dict[str, Any]] = {}
     for (name, address), counted in zip(cases, _profile(cases, number), strict=True):
         predicted = predict_counters(compute_cost(ACCESSES[name], list(address)))
@@ -67,7 +67,7 @@ def _profile(cases: Sequence[Case], number: int) -> list[dict[str, float]]:
 
 
 def silence_lanes(address: Sequence[int], rng: np.random.Generator) -> list[int | None]:
-    """Return the addresses with about a third of the lanes inactive, lane 0 never."""
+    """Return the addresses with about a third of the lanes inactive; lane 0 stays active."""
     active = rng.random(len(address)) < 2 / 3
     return [at if lane == 0 or active[lane] else None for lane, at in enumerate(address)]
 

@@ -139,7 +139,7 @@ def rename_kernel(text: str, number: int) -> str:
 
 
 def sample_jobs(jobs: list[VariantJob]) -> list[VariantJob]:
-    """Choose one variant of every row of the tables, in every form of it; the same ones in every run."""
+    """Choose one variant of every row of the tables, in every form of it; the same in every run."""
     choose = random.Random(product_inputs.SEED)
     rows: dict[tuple[int, str], list[VariantJob]] = {}
     for job in jobs:
@@ -297,10 +297,10 @@ def verify_counters(device: CudaDevice, per_kind: int = 0) -> dict[str, dict[str
     """Count the address patterns, with all lanes active and with some, for which ncu counts what is predicted."""
     rng = np.random.default_rng(product_inputs.SEED)
     cases: list[bank_counters.Case] = []
-    for name, given in _list_bank_cases(device, per_kind).items():
-        cases += [(name, case) for case in given]
+    for name, addresses in _list_bank_cases(device, per_kind).items():
+        cases += [(name, case) for case in addresses]
         if not ACCESSES[name].matrices:
-            cases += [(name, bank_counters.silence_lanes(case, rng)) for case in given]
+            cases += [(name, bank_counters.silence_lanes(case, rng)) for case in addresses]
     return bank_counters.run_counters(cases, device.number)
 
 
@@ -334,7 +334,7 @@ def verify_code(device: CudaDevice, selection: slice = ALL, per_kind: int = 0) -
 
 
 def verify_delivery(device: CudaDevice, per_kind: int = 0) -> dict[str, dict[str, Any]]:
-    """Count the programs from storage to operand that leave every word as the maps say."""
+    """Count the programs from storage to operand whose words all agree with the maps."""
     cases = take_first_of_each(delivery_runs.generate_cases(device.target), lambda case: case.key, per_kind)
     return _judge_cases(device, cases, lambda case: code_runs.run_case(device, case))
 

@@ -9,7 +9,8 @@ from urllib.parse import urlencode
 
 from lanescope.app.idesc import facts
 from lanescope.app.idesc.facts import BY_OPCODE, IdescBody, MaskBody, MaskProduct
-from lanescope.app.kit.question import Control, declare_question, form_of, labels_of, parsed_field, word_field
+from lanescope.app.kit.question import declare_question, labels_of, parsed_field, word_field
+from lanescope.app.kit.question_form import Control, form_of
 from lanescope.app.kit.target import target_field
 from lanescope.bits import BitField
 from lanescope.blackwell import idesc, zeromask

@@ -96,8 +96,8 @@ def name_holders(words: AnswerWords, holders: Sequence[str]) -> str:
 
 def count_held(words: AnswerWords, holder: str, counts: Sequence[tuple[str, int]]) -> str:
     """Return a phrase that says how many values of each matrix a thread holds. counts: (title, count)."""
-    said = [words.count.format(count=count, title=title) for title, count in counts if count]
-    return capitalize_first(words.lane.format(holder=holder, counts=join_words(said) or "nothing here"))
+    phrases = [words.count.format(count=count, title=title) for title, count in counts if count]
+    return capitalize_first(words.lane.format(holder=holder, counts=join_words(phrases) or "nothing here"))
 
 
 def capitalize_first(text: str) -> str:

@@ -46,11 +46,11 @@ def list_modules(name: str) -> tuple[str, ...]:
     """
     found: dict[str, None] = {}
 
-    def visit(one: str) -> None:
-        for needed in find_imports(one):
+    def visit(module: str) -> None:
+        for needed in find_imports(module):
             if needed not in found:
                 visit(needed)
-        found[one] = None
+        found[module] = None
 
     visit(name)
     return tuple(found)
@@ -65,7 +65,7 @@ def render_bundle(name: str) -> str:
 
 
 def render_module(name: str, exported: Sequence[str]) -> str:
-    """Return a script with everything it imports as one module, whose default export has the given names."""
+    """Return a script with everything it imports as one module, whose default export has the names `exported`."""
     parts = list_modules(name)
     handed = ", ".join(f"{each}: module{len(parts) - 1}.{each}" for each in exported)
     return f"{_join_scopes(parts)}export default {{ {handed} }};\n"

@@ -96,8 +96,10 @@ def _function_of(tool: Tool[Any, Any]) -> Callable[..., None]:
         )
         for name, (_, option) in fields.items()
     ]
-    own = inspect.signature(tool.run, eval_str=True).parameters if tool.run else {}
-    parameters += [value for value in own.values() if value.kind is Parameter.KEYWORD_ONLY and value.name != "as_json"]
+    added = inspect.signature(tool.run, eval_str=True).parameters if tool.run else {}
+    parameters += [
+        value for value in added.values() if value.kind is Parameter.KEYWORD_ONLY and value.name != "as_json"
+    ]
     parameters.append(Parameter("as_json", Parameter.KEYWORD_ONLY, default=False, annotation=AsJson))
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -113,13 +115,13 @@ def _word_of(typed: Any, name: str) -> Any:
 
 def _answer(tool: Tool[Any, Any], words: dict[str, Any], *, as_json: bool) -> None:
     """Answer a question and print it."""
-    asked, found = tool.ask(words)
+    question, answer = tool.ask(words)
     if as_json:
-        print_json(found)
+        print_json(answer)
     elif tool.lines:
-        for line in tool.lines(asked, found):
+        for line in tool.lines(question, answer):
             print(line)
-    if not tool.succeeds(found):
+    if not tool.succeeds(answer):
         raise typer.Exit(1)
 
 

@@ -83,8 +83,8 @@ class SoughtPlace:
 
     coords: (row, column). index: number of an element in an unspecified order. line: "row" or "col", and its number.
     thread: with `warp`, a lane of that warp. warp alone: all its lanes. is_lane: the thread was called a lane. unit:
-    what the holder was called, "" for lane and thread. register, value: of that thread. odd: text that stands in place
-    of an index and is not one.
+    what the holder was called, "" for lane and thread. register, value: of that thread. odd: text in the place of an
+    index that is not a number.
     """
 
     matrix: str = ""
@@ -207,8 +207,8 @@ def search_places(text: str, matrices: Iterable[str]) -> FoundPlaces | None:
     joined = [found for part in parts if (found := _search(part, grammar, joined=True))] if len(parts) > 1 else []
     if len(joined) == len(parts) > 1:
         return FoundPlaces(tuple(_share_matrix([place for place, _ in joined])), " ".join(rest for _, rest in joined))
-    one = _search(text, grammar)
-    return FoundPlaces((one[0],), one[1]) if one else None
+    found = _search(text, grammar)
+    return FoundPlaces((found[0],), found[1]) if found else None
 
 
 def check_whole(place: SoughtPlace, code: str, field: str) -> None:
@@ -272,11 +272,11 @@ def _share_matrix(places: list[SoughtPlace]) -> list[SoughtPlace]:
 def _find_whole(text: str, grammar: _Grammar) -> SoughtPlace | None:
     """Parse a text that is only a place, with or without the words of a question before it."""
     text = text.strip().rstrip("?").rstrip()
-    for one in (text, _ASKING.sub("", text, count=1)):
+    for wording in (text, _ASKING.sub("", text, count=1)):
         for form in _compile(grammar):
-            if match := form.fullmatch(one):
+            if match := form.fullmatch(wording):
                 return _build_place(_get_groups(match))
-        found = _find_holder(one, grammar, warps=True)
+        found = _find_holder(wording, grammar, warps=True)
         if found and _JOINING.fullmatch(found[1]):
             return found[0]
     return None
@@ -309,7 +309,7 @@ def _take(text: str, match: re.Match[str], grammar: _Grammar) -> tuple[SoughtPla
     )
     if place.coords and not place.matrix and (after := _TAIL.search(rest)):
         place, rest = replace(place, matrix=after[1].lower() if after[1] else "d"), rest[: after.start()].strip()
-    holder = _find_holder(rest, grammar)  # `does lane 20 hold A[5][9]` asks where the element is
+    holder = _find_holder(rest, grammar)  # `does lane 20 hold A[5][9]` is a question about the element
     return place, holder[1] if holder and not place.line else rest
 
 
@@ -350,24 +350,24 @@ def _find_holder(text: str, grammar: _Grammar, warps: bool = False) -> tuple[Sou
 
     warps: whether a warp without a thread counts as a holder.
     """
-    said: dict[str, str] = {}
+    groups: dict[str, str] = {}
     thread, *others = _compile_holder(grammar)
     patterns = (thread, *others)
     if warps and not thread.search(text):
         patterns = (others[-1], others[-2])
     for pattern in patterns:
         match = pattern.search(text)
-        if match and not ("matrix" in said and "matrix" in pattern.groupindex):
-            said |= _get_groups(match)
+        if match and not ("matrix" in groups and "matrix" in pattern.groupindex):
+            groups |= _get_groups(match)
             text = f"{text[: match.start()]} {text[match.end() :]}"
-        elif not said:
+        elif not groups:
             return None
-    return _build_place(said), " ".join(text.split())
+    return _build_place(groups), " ".join(text.split())
 
 
 @lru_cache(maxsize=256)
 def _compile_holder(grammar: _Grammar) -> tuple[re.Pattern[str], ...]:
-    """Compile the patterns about a thread: the thread itself, then what may be said about it."""
+    """Compile the patterns about a thread: the thread itself, then its register, value, operand and warp."""
     unit = rf"|{grammar.unit}" if grammar.unit else ""
     short = "[TL]" if grammar.whole else r"(?<!\bon )(?<!\ban )(?<!\bfor )(?<!\ba )(?!t4 gpu)(?-i:[TL])"  # but not L40
     letters = "".join(name for name in grammar.names if len(name) == 1) or "a"
@@ -391,22 +391,24 @@ def _name_matrix(text: str) -> str:
     return next((letter for letter, aliases in _ALIASES.items() if name in aliases), name)
 
 
-def _build_place(said: dict[str, str]) -> SoughtPlace:
+def _build_place(groups: dict[str, str]) -> SoughtPlace:
     """Return the place for a match; the names of the groups say what was found."""
-    said = {name: text.strip("[]") if name == "value" else text for name, text in said.items()}
+    groups = {name: text.strip("[]") if name == "value" else text for name, text in groups.items()}
     indices = ("row", "col", "index", "line", "thread", "warp", "register", "value")
-    odd = said.get("more") or next((said[name] for name in indices if not said.get(name, "0").isdecimal()), "")
-    number = {name: int(said[name]) if re.fullmatch(r"-?\d+", said[name]) else 0 for name in indices if name in said}
-    name = _name_matrix(said.get("matrix", ""))
-    if "dim" in said and (dims := (said["dim"] + said["other"]).lower()) != _DIMS.get(name):
-        odd = odd or f"{said['dim']}, {said['other']}"  # a row and a column of another matrix
+    odd = groups.get("more") or next((groups[name] for name in indices if not groups.get(name, "0").isdecimal()), "")
+    number = {
+        name: int(groups[name]) if re.fullmatch(r"-?\d+", groups[name]) else 0 for name in indices if name in groups
+    }
+    name = _name_matrix(groups.get("matrix", ""))
+    if "dim" in groups and (dims := (groups["dim"] + groups["other"]).lower()) != _DIMS.get(name):
+        odd = odd or f"{groups['dim']}, {groups['other']}"  # a row and a column of another matrix
         if dims[::-1] == _DIMS.get(name):
             odd, number["row"], number["col"] = "", number["col"], number["row"]
-    unit = said.get("unit", said.get("short", "")).lower()
+    unit = groups.get("unit", groups.get("short", "")).lower()
     return SoughtPlace(
         matrix=name,
-        coords=(number["row"], number["col"]) if "row" in said else None,
-        line=(said["axis"].lower(), number["line"]) if "line" in said else None,
+        coords=(number["row"], number["col"]) if "row" in groups else None,
+        line=(groups["axis"].lower(), number["line"]) if "line" in groups else None,
         is_lane=unit in ("lane", "l"),
         unit="" if unit in ("lane", "thread", "tid", "l", "t") else unit,
         odd=odd.strip(),

@@ -23,7 +23,7 @@ def entries() -> dict[str, tuple[Entry, ...]]:
 
 
 def entry_of(page: str) -> Entry:
-    """Return the menu entry that leads to a page."""
+    """Return the menu entry of a page."""
     return next(entry for links in entries().values() for entry in links if entry.href == page)
 
 

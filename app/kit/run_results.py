@@ -33,15 +33,15 @@ class Device:
 
 @fact
 class Options:
-    """Every option by side, spelled out: those given, and the defaults."""
+    """Every option of each side, including the defaults."""
 
     a: dict[str, str]
     b: dict[str, str]
     d: dict[str, str]
 
 
-Architecture = Annotated[str | None, Description("The architecture that was asked for.")]
-WorkerName = Annotated[str | None, Description("The device of the fleet that was asked for.")]
+Architecture = Annotated[str | None, Description("The requested architecture.")]
+WorkerName = Annotated[str | None, Description("The requested device of the fleet.")]
 
 
 @fact

@@ -136,8 +136,8 @@ def make_picture_address(card: PageCard, address: str, form: str, theme: str = "
 
     An SVG with an address of its own keeps it. PNG and PDF are drawn through the page's address, whatever their size.
     """
-    own = card.drawn if form == "svg" else ""
-    return _add_theme(own or _name_file(PICTURE, address, form), theme)
+    drawn = card.drawn if form == "svg" else ""
+    return _add_theme(drawn or _name_file(PICTURE, address, form), theme)
 
 
 def make_card_address(address: str) -> str:

@@ -13,12 +13,9 @@ from lanescope.app.kit.enumerations import make_word_enum
 from lanescope.app.kit.fact import Description, Json, RequestModel, TaggedUnion
 from lanescope.app.kit.memory_words import CuteText, Major, Order, SwizzledBy, SwizzleMode
 from lanescope.app.kit.question import (
-    Control,
     Option,
     declare_question,
     fields_of,
-    fill_fields,
-    form_of,
     kind_field,
     number_field,
     options_of,
@@ -26,6 +23,7 @@ from lanescope.app.kit.question import (
     text_field,
     word_field,
 )
+from lanescope.app.kit.question_form import Control, fill_fields, form_of
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words, require_object
 from lanescope.shared.storage import HINT, KEYS, UNITS
@@ -127,7 +125,7 @@ class CuteStorage:
 
 
 STORAGES = dict(zip(KEYS, (CanonicalStorage, AtomsStorage, RowsStorage, CuteStorage), strict=True))
-OPTIONS: dict[str, Option] = {name: option for one in STORAGES.values() for name, option in options_of(one).items()}
+OPTIONS: dict[str, Option] = {name: option for kind in STORAGES.values() for name, option in options_of(kind).items()}
 # Initial fields of the verifier's form: query name → default. `kind` selects which of them are read.
 STORAGE = {name: str(option.default) for name, option in OPTIONS.items() if name not in ("element_bits", "major")} | {
     "kind": "canonical",
@@ -146,7 +144,7 @@ StorageSpec: TypeAlias = Annotated[Mapping[str, object], RequestModel(Storage)] 
 
 
 def storage_field(help: str, **more: Any) -> Any:
-    """Declare a storage in a body, kept as given for the engine to read."""
+    """Declare a storage in a body, which the engine parses."""
     return question_field(
         tuple(STORAGES.values()),
         "Storage",
@@ -177,7 +175,7 @@ class StorageForm:
 
 
 def fill_storage(query: Mapping[str, str], usual: Mapping[str, str]) -> dict[str, str]:
-    """Return the storage that an address has, with the usual values for what it leaves out."""
+    """Return the storage of an address, with the usual values for omitted fields."""
     defaults = {f"s_{name}": text for name, text in usual.items()}
     fields = fields_of(StorageForm, {"s_kind": query.get("s_kind") or usual["kind"]})
     sent = fill_fields(fields, query, defaults)
@@ -198,7 +196,7 @@ def build_form(
 
 
 def replace_storage(query: dict[str, str], spec: dict[str, Any]) -> str:
-    """Return the page's query with another storage in it."""
+    """Return the page's query with another storage."""
     kept = {name: value for name, value in query.items() if name != "part" and not name.startswith("s_")}
     return urlencode(
         kept | {f"s_{name}": value for name, value in spec.items() if name in ("kind", *USED[spec["kind"]])}

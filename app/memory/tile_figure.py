@@ -39,19 +39,19 @@ LOOKS = {"down": ("", *DOWN), "unit": UNITS, "number": NUMBERS, "show": SHOWN, "
 
 
 def parse_look(query: Mapping[str, str]) -> TileLook:
-    """Parse how a query wants a tile drawn. LayoutError names an unknown option."""
-    given = {name: query.get(name) or default for name, (default, _) in LOOK.items()}
-    for name, value in given.items():
+    """Parse the drawing options of a query. LayoutError names an unknown option."""
+    options = {name: query.get(name) or default for name, (default, _) in LOOK.items()}
+    for name, value in options.items():
         if value not in LOOKS[name]:
             raise LayoutError(
                 "bad_option", f"{name} is '{value[:40]}'.", f"Allowed: {', '.join(filter(None, LOOKS[name]))}.", name
             )
-    return TileLook(given["down"], given["unit"], given["number"], given["show"], given["plain"] == "1")
+    return TileLook(options["down"], options["unit"], options["number"], options["show"], options["plain"] == "1")
 
 
 @dataclass(frozen=True)
 class TileDrawing:
-    """A figure, what is drawn on top of it, and the addresses behind its cells."""
+    """A figure, its overlay, and the addresses of its cells."""
 
     figure: PanelFigure
     extra: str
@@ -164,9 +164,9 @@ def _memory_panel(cells: TileMap, place: Any, numbers: Any, title: str, beside: 
     """
     per_line = 1024 // cells.bits
     high = int(place.max()) // per_line + 1
-    held = np.full(high * per_line, -1)
-    held[place.ravel()] = np.arange(place.size)
-    category = np.where(held >= 0, _colours(cells).ravel()[held], -1).reshape(high, per_line).astype(np.int32)
+    cell_of = np.full(high * per_line, -1)
+    cell_of[place.ravel()] = np.arange(place.size)
+    category = np.where(cell_of >= 0, _colours(cells).ravel()[cell_of], -1).reshape(high, per_line).astype(np.int32)
     x, y = _LEFT, _TOP if title else _TOP_UNTITLED
     wide, tall = _compute_cell_size(high, per_line)
     if beside is not None and beside.width > _WIDEST:
@@ -185,7 +185,7 @@ def _memory_panel(cells: TileMap, place: Any, numbers: Any, title: str, beside: 
         cell_height=tall,
         grid=None,
         category=category,
-        texts=None if numbers is None else _held_texts(held.reshape(high, per_line), numbers.ravel()),
+        texts=None if numbers is None else _held_texts(cell_of.reshape(high, per_line), numbers.ravel()),
         of=8,
     )
 
@@ -194,9 +194,9 @@ def _colours(cells: TileMap) -> Any:
     return (cells.chunk % 8).astype(np.int32)
 
 
-def _held_texts(held: Any, numbers: Any) -> list[list[str]]:
+def _held_texts(cell_of: Any, numbers: Any) -> list[list[str]]:
     """Return the number of the tile's cell in each cell of memory, "" if it has none."""
-    return [["" if n < 0 else str(int(numbers[n])) for n in row] for row in held.tolist()]
+    return [["" if n < 0 else str(int(numbers[n])) for n in row] for row in cell_of.tolist()]
 
 
 def _figure_size(panels: list[FigurePanel], cells: TileMap, found: Sequence[TileStride]) -> tuple[float, float]:
@@ -217,7 +217,7 @@ def _compute_cell_size(rows: int, cols: int) -> tuple[float, float]:
 
 
 def has_numbers(rows: int, cols: int) -> bool:
-    """Return whether so many cells are drawn large enough for a number."""
+    """Return whether cells of a picture of rows × cols are large enough for a number."""
     return rows * cols <= LABELLED and cols * 22 <= 1500 and rows <= 256
 
 

@@ -112,7 +112,7 @@ def _is_certain(named: NamedForms, meanings: list[Meaning]) -> bool:
 
 
 def _build_reading(form: Instruction, question: ElementQuestion, reading: PlaceReading, named: NamedForms) -> Meaning:
-    """Build the answer for one of the ways in which the places of a question may be meant."""
+    """Build the answer for one interpretation of the places of a question."""
     build = _build_answer if len(reading.places) == 1 else _build_comparison
     meaning = build(form, dataclasses.replace(question, places=reading.places), named)
     return dataclasses.replace(meaning, notices=(*meaning.notices, *reading.notices))
@@ -128,7 +128,7 @@ def _build_comparison(form: Instruction, question: ElementQuestion, named: Named
         message = f"The text names {len(question.places)} places; a page compares two."
         raise LayoutError("bad_find", message, "Ask for two of them.", "text")
     first, second = (
-        _build_answer(form, dataclasses.replace(question, places=(one,)), named) for one in question.places
+        _build_answer(form, dataclasses.replace(question, places=(place,)), named) for place in question.places
     )
     return dataclasses.replace(
         first,
@@ -178,7 +178,7 @@ def _build_answer(form: Instruction, question: ElementQuestion, named: NamedForm
 def _find_holders(
     form: Instruction, question: ElementQuestion, a_shared: bool
 ) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
-    """Return the holders of what a question asks for, the query of the page that shows them, and the notices."""
+    """Return the holders of the places of a question, the query of the page that shows them, and the notices."""
     place = question.place
     asks_address = form.address and _ADDRESS.search(question.rest)
     if place.letter in (*SCALES, "e"):
@@ -205,14 +205,14 @@ def _answer_element(
     letter = lanes.format_panel_title(op.name)
     place_readings.check_coords(form, op, row, col)
     holders = [
-        describe_holder(form, op, held)
+        describe_holder(form, op, owner)
         for place in list_places(op, row, col, sought.part)
-        for held in answers.find_owners(op, place).owners
+        for owner in answers.find_owners(op, place).owners
     ]
     name = letter if sought.part is None else f"matrix {sought.part}"
-    held = format_holders(holders).removeprefix(f"{name}: ")
+    holder_text = format_holders(holders).removeprefix(f"{name}: ")
     where = "tensor memory: " if is_tensor(op) else ""
-    notices = [f"{name}[{row}][{col}] is in {where}{held}.", *_list_notices(form, op)]
+    notices = [f"{name}[{row}][{col}] is in {where}{holder_text}.", *_list_notices(form, op)]
     panel = find_panel(form, op) if sought.part is None else f"matrix{sought.part}"
     if not panel and op.name == "c":
         notices.append("The page shows D, which has another layout.")
@@ -220,7 +220,7 @@ def _answer_element(
 
 
 def _list_notices(form: Instruction, op: Operand) -> Iterator[str]:
-    """Yield what an answer about an element of an operand does not show."""
+    """Yield the limitations of an answer about an element of an operand."""
     if op.sparsity:
         letter = lanes.format_panel_title(op.name)
         yield f"{letter} is stored compressed: the column counts what is stored, the metadata place it."
@@ -236,7 +236,7 @@ def _list_notices(form: Instruction, op: Operand) -> Iterator[str]:
 def _answer_line(
     form: Instruction, sought: SoughtPlace, axis: str, number: int
 ) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
-    """Answer who holds a row or a column of an operand."""
+    """Return the holders of a row or a column of an operand."""
     op = place_readings.find_operand(form, sought.letter)
     letter = lanes.format_panel_title(op.name)
     word = "row" if axis == "row" else "column"
@@ -244,10 +244,10 @@ def _answer_line(
     across = range(op.col_count if axis == "row" else op.row_count)
     cells = [(number, other) if axis == "row" else (other, number) for other in across]
     holders = [
-        describe_holder(form, op, held)
+        describe_holder(form, op, owner)
         for cell in cells
         for place in list_places(op, *cell)
-        for held in answers.find_owners(op, place).owners
+        for owner in answers.find_owners(op, place).owners
     ]
     threads = sorted({holder["thread"] for holder in holders})
     unit = form.family.scope.thread

@@ -140,7 +140,7 @@ class BenchAssumed:
 
     key: str
     label: str
-    value: Annotated[str | None, Description("null if it has to be given.")]
+    value: Annotated[str | None, Description("null if it must be specified.")]
     why: str
     choices: tuple[str, ...]
 

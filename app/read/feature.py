@@ -1,4 +1,4 @@
-"""Any text, read: what it is, and where it leads."""
+"""The paste box: what a text is, and the page that shows it."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class OperandOfTile:
         str | None,
         Description(
             "CuTe's thread-value layout of one TiledMMA's own tile: over (m, k), of B over (n, k), of C over (m, n);"
-            " null where the threads have gaps that it cannot say."
+            " null if the threads have gaps, which a CuTe layout cannot express."
         ),
     ]
     values: Annotated[

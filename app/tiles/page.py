@@ -14,7 +14,8 @@ from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.find_field import split_pin_notices
 from lanescope.app.kit.maps.stage import PINS
 from lanescope.app.kit.page import render_page
-from lanescope.app.kit.question import form_of, labels_of
+from lanescope.app.kit.question import labels_of
+from lanescope.app.kit.question_form import form_of
 from lanescope.app.tiles import (
     bench,
     chains,

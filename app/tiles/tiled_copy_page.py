@@ -11,14 +11,8 @@ from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.fact import Json
 from lanescope.app.kit.maps import drawing, script_data, stage
 from lanescope.app.kit.maps.bench import MapBench
-from lanescope.app.kit.question import (
-    declare_question,
-    fields_of,
-    options_of,
-    require_text_fields,
-    text_field,
-    word_field,
-)
+from lanescope.app.kit.question import declare_question, fields_of, options_of, text_field, word_field
+from lanescope.app.kit.question_form import require_text_fields
 from lanescope.app.tiles import questions, tiled_copy_facts
 from lanescope.app.tiles.tiled_copy_maps import COPY_LOOK, build_copy_bench, build_tma_bench, make_tma_look
 from lanescope.cute.text import parse_cute_layout
@@ -32,7 +26,7 @@ from lanescope.tiles.memory import SectorCount, SharedCopySide
 
 PATH = "/tiles/copy"
 STORED = {
-    "none": "not said",
+    "none": "unspecified",
     "rows": "rows with a pitch",
     "canonical": "CUTLASS’s swizzle atoms, TMA boxes",
     "cute": "a CuTe layout",
@@ -204,7 +198,7 @@ def _parse_integer(text: str) -> int | str:
 
 
 def list_controls(fields: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the controls that the form shows: those that the atom and the storage take."""
+    """Return the controls that the form shows: those that the atom and the storage use."""
     stored = {
         "rows": ("pitch_bytes", "swizzle", "major"),
         "canonical": ("swizzle", "major"),
@@ -237,26 +231,28 @@ def build_context(fields: Mapping[str, str], query: Mapping[str, str]) -> dict[s
     if is_tma(fields["atom"]):
         return _build_tma_context(fields, query, body)
     made = tiled_copy_facts.parse_tiled_copy(body)
-    held, across = tiled_copy_facts.build_cost_sides(made, body)
-    return _build_stage(build_copy_bench(made, held), COPY_LOOK, fields, query) | {
+    shared, across = tiled_copy_facts.build_cost_sides(made, body)
+    return _build_stage(build_copy_bench(made, shared), COPY_LOOK, fields, query) | {
         "found": made,
-        "held": held,
+        "held": shared,
         "across": across,
         "name": made.atom.name,
         "covers": made.tiler,
-        "figures": list_figures(made, held, across),
-        "banks": draw_banks([held.costs[0]]) if held else "",
-        "apply": _suggest_swizzle(held, fields),
+        "figures": list_figures(made, shared, across),
+        "banks": draw_banks([shared.costs[0]]) if shared else "",
+        "apply": _suggest_swizzle(shared, fields),
         "code": _render_code(made, fields),
         "notes": tiled_copy_facts.list_copy_notes(made, body),
     }
 
 
-def _build_stage(bench: MapBench, own: Mapping[str, str], fields: Mapping[str, str], query: Mapping[str, str]) -> Json:
-    """Return the template's variables of a bench. own: its default view."""
-    look, notices = stage.parse_look(bench, query, own)
+def _build_stage(
+    bench: MapBench, default_look: Mapping[str, str], fields: Mapping[str, str], query: Mapping[str, str]
+) -> Json:
+    """Return the template's variables of a bench. default_look: its default view."""
+    look, notices = stage.parse_look(bench, query, default_look)
     refusal, others = stage.split_notices(notices)
-    defaults = {**get_defaults(query), **own, "atom": FIELDS["atom"]}
+    defaults = {**get_defaults(query), **default_look, "atom": FIELDS["atom"]}
     state = {**fields, **look}
     drawn = {k: v for k, v in state.items() if v != defaults[k] and k not in stage.UNPICTURED}
     return {

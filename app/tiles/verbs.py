@@ -25,8 +25,8 @@ Tile = Annotated[str, typer.Option(help="MxNxK or M,N,K; the TiledMMA's own when
 
 
 def _build_mma_body(atom: str, atom_layout: str, permutation: str, tile: str) -> dict[str, Any]:
-    asked = {"atom": atom, "atom_layout": atom_layout, "permutation": permutation, "tile": parse_sizes(tile)}
-    return drop_empty(asked)
+    body = {"atom": atom, "atom_layout": atom_layout, "permutation": permutation, "tile": parse_sizes(tile)}
+    return drop_empty(body)
 
 
 @tiles_app.command("mma")
@@ -82,12 +82,12 @@ def chain(
     from lanescope.app.tiles import facts
     from lanescope.app.tiles.questions import TiledChainBody
 
-    one = _build_mma_body(first, atom_layout, "", tile)
-    other = _build_mma_body(second or first, atom_layout, "", second_tile)
+    first_body = _build_mma_body(first, atom_layout, "", tile)
+    second_body = _build_mma_body(second or first, atom_layout, "", second_tile)
     if tile and not second_tile:
         mnk = parse_sizes(tile) or []
-        other["tile"] = [*mnk[:2], *mnk[1:2]]
-    found = facts.build_chain(read_question(TiledChainBody, {"first": one, "second": other}))
+        second_body["tile"] = [*mnk[:2], *mnk[1:2]]
+    found = facts.build_chain(read_question(TiledChainBody, {"first": first_body, "second": second_body}))
     if as_json:
         print_json(found)
     else:
@@ -129,7 +129,7 @@ def copy(
     from lanescope.tiles.bulk import is_tma
 
     if is_tma(atom):
-        asked = {
+        body = {
             "atom": atom,
             "element_bits": element_bits,
             "tile": parse_sizes(tile),
@@ -138,10 +138,10 @@ def copy(
             "storage": parse_storage_options(storage, major) if storage else None,
             "multicast": multicast,
         }
-        answer = tiled_copy_facts.build_tma_copy(drop_empty(asked))
+        answer = tiled_copy_facts.build_tma_copy(drop_empty(body))
         return print_answer(answer, tiled_copy_facts.format_tma_copy, as_json, answer.verdict == "match")
 
-    asked = {
+    body = {
         "atom": atom,
         "bits": bits,
         "element_bits": element_bits,
@@ -156,7 +156,7 @@ def copy(
         "major": major,
         "multicast": multicast,
     }
-    found = tiled_copy_facts.build_tiled_copy(drop_empty(asked))
+    found = tiled_copy_facts.build_tiled_copy(drop_empty(body))
     if as_json:
         print_json(found)
     else:
@@ -210,8 +210,8 @@ def loop(
         "global": global_ or None,
     }
     side = {name: value for name, value in side.items() if value is not None}
-    asked = {"tiled_mma": _build_mma_body(atom, atom_layout, permutation, tile), **({"k": k} if k else {})}
-    found = main_loop_facts.build_loop(asked | dict.fromkeys([operand] if operand else "ab", side))
+    body = {"tiled_mma": _build_mma_body(atom, atom_layout, permutation, tile), **({"k": k} if k else {})}
+    found = main_loop_facts.build_loop(body | dict.fromkeys([operand] if operand else "ab", side))
     print_answer(
         found, main_loop_facts.format_loop, as_json, found.verdict == "match" and found.wavefronts <= found.ideal
     )

@@ -75,7 +75,7 @@ def draw_weights(layout: WeightLayout, place: WeightPlace) -> str:
         (first, second),
         None,
         title="",
-        said=f"{layout.format.title}: a part of W, and the words that hold it",
+        description=f"{layout.format.title}: a part of W, and the words that hold it",
         legend=(),
         labelled=True,
         extra=draw_rings((first, second), cells),
