@@ -45,11 +45,11 @@ class CheckBody:
 
 
 def answer_check(question: CheckBody) -> CheckReport:
-    """What the matrix descriptors, tensor maps and instructions of source files do wrong, and where; undetermined
+    """The errors of matrix descriptors, tensor maps and instructions in source files, with their places; undetermined
     ones are counted with the reason. Each file is read with those of the others that it includes.
     """
-    given = require_object(question.define, "define", "Give {name: value}.")
-    defines = parse_defines(f"{name}={value}" for name, value in given.items())
+    values = require_object(question.define, "define", "Give {name: value}.")
+    defines = parse_defines(f"{name}={value}" for name, value in values.items())
     target = question.target or find_target(defines)
     sources = [decode_source(file.name, file.text.encode("utf-8", "surrogatepass")) for file in question.files]
     end = time.monotonic() + SECONDS

@@ -1,4 +1,4 @@
-"""What a hover says of a meaning: a title, facts, a small picture and the page that shows more, as Markdown."""
+"""The Markdown of a hover: title, facts, a small picture, and a link to the page with more."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ class CardStyle:
 
 
 def write_card(meaning: TextMeaning, text: str, style: CardStyle, source: str = "") -> str:
-    """Write what a text means. text: what was read, for the link; source: all of it, where that alone says so much."""
+    """Write the card of a meaning. text: the text that was read, for the link; source: the whole file, if the meaning
+    depends on it.
+    """
     write = _CARDS.get(meaning.kind, _write_plain)
     lines = write(meaning, style)
     address = link_topic(dict(meaning.facts)) if meaning.kind == "topic" else link_meaning(meaning, text)
@@ -58,7 +60,7 @@ def _head(title: str) -> str:
 
 
 def escape_text(text: str) -> str:
-    r"""Return a text that Markdown shows as it is.
+    r"""Escape a text so that Markdown shows it unchanged.
 
     >>> escape_text("Sw<3,4,3> o (8,64):(64,1)")
     'Sw\\<3,4,3\\> o (8,64):(64,1)'
@@ -82,18 +84,18 @@ def _write_plain(meaning: TextMeaning, style: CardStyle) -> list[str]:
     picture = [escape_text(caption), _fence(lines)] if lines else []
     if style.picture == "svg" and (svg := pictures.draw_meaning_svg(meaning.kind, meaning.facts)):
         picture = [pictures.embed_svg(svg, "layout")]
-    said = (
+    candidates = (
         [f"Candidates: {', '.join(map(str, meaning.facts['candidates'][:3]))}"]
         if meaning.facts.get("candidates")
         else []
     )
     left = [name for name in meaning.undetermined if name not in _NO_MATTER]
     open_ = [f"Left open: {escape_text(', '.join(left))}."] if left else []
-    return [_head(meaning.title), *said, *_list_notices(meaning), *open_, *picture]
+    return [_head(meaning.title), *candidates, *_list_notices(meaning), *open_, *picture]
 
 
 def _write_map(meaning: TextMeaning, style: CardStyle) -> list[str]:
-    """Write a tensor map, with the bytes that a copy of its box announces."""
+    """Write a tensor map, with the bytes that a copy of its box transfers."""
     head, *rest = _write_plain(meaning, style)
     box, bits = meaning.facts["box"], meaning.facts["element_bits"]
     known = box and bits and None not in box
@@ -125,14 +127,14 @@ def _describe_instruction(instruction: Instruction) -> str:
 
 
 def _picture_operand(instruction: Instruction, name: str | None, style: CardStyle) -> list[str]:
-    """Describe the operands in registers, and draw one: the named one, else the first."""
+    """Describe the operands in registers, and draw one of them: the named one, otherwise the first."""
     operands = list(instruction.operands.values())
     if not operands:
         return []
     lines = [
-        f"{one.name.upper():4} {'×'.join(map(str, (one.row_count, one.col_count))):9} {one.element.name:6}"
-        f" {one.values} values a {one.scope.thread}"
-        for one in operands
+        f"{op.name.upper():4} {'×'.join(map(str, (op.row_count, op.col_count))):9} {op.element.name:6}"
+        f" {op.values} values a {op.scope.thread}"
+        for op in operands
     ]
     usual = instruction.operands.get("d") if instruction.family.by_descriptor else None  # A may come by a descriptor
     shown = instruction.operands.get(name or "") or usual or operands[0]
@@ -161,11 +163,16 @@ def _write_fields(descriptor: Descriptor, style: CardStyle) -> list[str]:
     ]
     title = f"{descriptor.format.name} matrix descriptor {decoded.descriptor}"
     picture = [pictures.embed_svg(pictures.draw_bits(descriptor), title)] if style.picture == "svg" else []
-    return [_head(title), _fence("\n".join(lines)), *(escape_text(one.message) for one in decoded.warnings), *picture]
+    return [
+        _head(title),
+        _fence("\n".join(lines)),
+        *(escape_text(warning.message) for warning in decoded.warnings),
+        *picture,
+    ]
 
 
 def _write_builder(meaning: TextMeaning, style: CardStyle) -> list[str]:
-    """Write the fields of a descriptor that code builds; what the code leaves open by its expression."""
+    """Write the fields of a descriptor that code builds; unknown fields as expressions."""
     facts, free = meaning.facts, meaning.facts.get("free", {})
     start = facts["start"]
     rows = [("start", f"{start:#x}" if isinstance(start, int) else str(start))]

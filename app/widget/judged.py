@@ -1,4 +1,4 @@
-"""Live views of verdicts: what a descriptor reads, alone or compared with the tile, and what a kernel recorded."""
+"""Live views of verdicts: the elements that a descriptor reads, alone or compared with the tile, and captures."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ RECORDED = {"right": "the expected element", "wrong": "another element"}
 def draw_descriptor(
     word: object, reader: object, operand: str, stored: object, *, mn: int = 0, k: int = 0
 ) -> LivePicture:
-    """Draw what an instruction reads through a descriptor; with `stored`, against where each element lies.
+    """Draw the bytes that an instruction reads through a descriptor; with `stored`, compare them with the tile.
 
     word: an integer, its text, or a Descriptor; reader: the instruction, or its PTX; stored: a Tile, a Storage, or a
     tile's text; mn, k: where the slice begins in it.
@@ -81,7 +81,7 @@ def _make_storage(stored: object) -> Storage | None:
 
 
 def _draw_reads(read: Longs, seen: View, title: str) -> LivePicture:
-    """Draw the bytes that are read, coloured by their banks."""
+    """Draw the bytes that are read, coloured by bank."""
     banks = colour_by_chunk(read)
     title = f"{title}: the byte that each {seen.bits}-bit element is read from, coloured by bank"
     panel = _make_panel(title, read.shape, [[f"{byte:x}" for byte in row] for row in read.tolist()])
@@ -132,14 +132,14 @@ def _make_read_matrix(panel: FigurePanel, read: Longs, *layers: SheetLayer) -> L
 
 
 def draw_capture(recorded: Verified | Capture) -> LivePicture:
-    """Draw the first wrong operand of a capture, else the first one: which element is in each of its places."""
+    """Draw the first wrong operand of a capture, otherwise the first one: the element in each of its places."""
     verified = recorded if isinstance(recorded, Verified) else verify_capture(write_capture(recorded))
     drawn = verified.picture or verified.opening
     if drawn is None:
         raise LayoutError("bad_view", "Nothing of this capture could be judged.", "verify(…).text says why.", "shown")
     side, name = drawn.side, drawn.side.operand.upper()
-    said = f"{name} ({'m' if name == 'A' else 'n'} × k) at {drawn.where}"
-    title = f"{verified.verdict}: {said}: the element that is there"
+    operand_title = f"{name} ({'m' if name == 'A' else 'n'} × k) at {drawn.where}"
+    title = f"{verified.verdict}: {operand_title}: the element that is there"
     texts = [
         [_format_cell(*cell) for cell in zip(*row, strict=True)]
         for row in zip(side.mn.tolist(), side.k.tolist(), drawn.right.tolist(), strict=True)
@@ -156,7 +156,7 @@ def _format_cell(mn: int, k: int, right: bool) -> str:
 
 
 def _name_elements(drawn: OperandPicture) -> tuple[SheetLayer, ...]:
-    """Make the sentences of a recorded operand: what is there, and what should be."""
+    """Make the sentences of a recorded operand: the element that is there, and the right one."""
     side, right = drawn.side, drawn.right
     mn, k = np.asarray(side.mn, np.int64), np.asarray(side.k, np.int64)
     name, known = side.operand.upper(), (mn > NONE) & (k > NONE)
@@ -175,7 +175,7 @@ def _name_elements(drawn: OperandPicture) -> tuple[SheetLayer, ...]:
 
 
 def _make_capture_matrix(side: OperandCodes, panel: FigurePanel, layers: tuple[SheetLayer, ...]) -> LiveMatrix:
-    """Make the matrix of an operand in registers, which lanes hold, or of one that is read from shared memory."""
+    """Make the matrix of an operand in registers, or of one in shared memory."""
     if side.address is not None or side.own is None:
         nowhere = np.full(side.mn.shape, -1, dtype=np.int64)
         return _make_read_matrix(panel, nowhere if side.address is None else side.address, *layers)
