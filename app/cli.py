@@ -52,8 +52,8 @@ def export(
 OWN: dict[str, Callable[..., None]] = {"serve": serve, "export": export}  # verbs that belong to no feature
 
 
-def _print_version(given: bool) -> None:
-    if given:
+def _print_version(requested: bool) -> None:
+    if requested:
         from lanescope.app.kit.release import describe_release, format_release
 
         print(*format_release(describe_release()), sep="\n")

@@ -63,11 +63,11 @@ def list_turns(wavefronts: Sequence[Wavefront]) -> list[tuple[int, int, str, str
     return [
         (
             number,
-            one.phase,
-            format_ranges(word.bank for word in one.words),
-            format_ranges({lane for word in one.words for lane in word.lanes}),
+            wavefront.phase,
+            format_ranges(word.bank for word in wavefront.words),
+            format_ranges({lane for word in wavefront.words for lane in word.lanes}),
         )
-        for number, one in enumerate(wavefronts)
+        for number, wavefront in enumerate(wavefronts)
     ]
 
 

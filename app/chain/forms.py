@@ -50,8 +50,8 @@ def build_request(fields: dict[str, str], spec: dict[str, str]) -> dict[str, Any
 
 
 def draw_figure(query: Mapping[str, str]) -> str:
-    """Return the guide's picture of a chain: what each row holds and which lane receives it; on a mismatch, what
-    arrives.
+    """Return the guide's picture of a chain: the elements of each row and the lane that receives them; on a mismatch,
+    the received elements.
     """
     fields, spec = parse_query(query)
     found = chains.parse_chain(build_request(fields, spec) | {"load": fields["load"]})

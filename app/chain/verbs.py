@@ -31,16 +31,16 @@ def chain(
 
     if loop:
         return _print_loop(loop, as_json)
-    given = {
+    body = {
         "mma": mma,
         "operand": operand,
         "major": major,
         "storage": parse_storage_options(storage or ["kind=rows", "pitch_bytes=144"], major),
     }
     if not load:
-        fits, best = chains.find_loads(given)
+        fits, best = chains.find_loads(body)
         load = (best or fits)[0]
-    facts = chains.build_chain(chains.parse_chain(given | {"load": load}))
+    facts = chains.build_chain(chains.parse_chain(body | {"load": load}))
     if as_json:
         print_json(facts)
     else:

@@ -33,7 +33,7 @@ def compute_code_stamp() -> str:
 
 
 def list_themes(theme: str) -> tuple[str, ...]:
-    """Return the themes that are drawn for the option `theme`: light and dark where it is "" or auto."""
+    """Return the themes that are drawn for the option `theme`: light and dark if it is "" or auto."""
     return THEMES if theme in ("", BOTH) else (theme,)
 
 
@@ -44,11 +44,11 @@ class PictureCache:
     folder: Path
 
     def draw_svg(self, text: str, options: Query, theme: str) -> str:
-        """Return a picture as SVG, drawn only if it was not before. LayoutError for what cannot be drawn."""
+        """Return a picture as SVG, from the cache if possible. LayoutError if it cannot be drawn."""
         return self._keep(text, options, theme, "svg", lambda: _draw_svg(text, options, theme)).decode()
 
     def draw_pdf(self, text: str, options: Query, theme: str) -> bytes:
-        """Return a picture as PDF. LayoutError `no_pictures` if what draws it is not installed."""
+        """Return a picture as PDF. LayoutError `no_pictures` if the renderer is not installed."""
 
         def draw() -> bytes:
             if reason := explain_missing_renderer():
@@ -73,7 +73,7 @@ def _draw_svg(text: str, options: Query, theme: str) -> bytes:
 
 
 def name_file(content: bytes, form: str) -> str:
-    """Return a file's name that depends on its content alone."""
+    """Return a file name that depends only on the content."""
     return f"lanescope-{hashlib.sha256(content).hexdigest()[:16]}.{form}"
 
 

@@ -50,7 +50,7 @@ def draw_operand(examined: Examined) -> str:
 
 
 def _status(examined: Examined) -> NDArray[np.int32]:
-    """Return for each element: right, wrong, outside the dump, or only read."""
+    """Return the status of each element: right, wrong, outside the dump, or read without an expected value."""
     if examined.right is None:
         return np.where(examined.inside, IDLE, OUTSIDE).astype(np.int32)
     return np.where(examined.right, RIGHT, np.where(examined.inside, WRONG, OUTSIDE)).astype(np.int32)
@@ -70,8 +70,8 @@ def _cell(cols: int, texts: list[list[str]]) -> tuple[float, float]:
 
 
 def _format_cell(value: float, status: int) -> str:
-    said = "·" if status == OUTSIDE else "NaN" if value != value else f"{value:.4g}"
-    return f"✗{said}" if status == WRONG else said
+    text = "·" if status == OUTSIDE else "NaN" if value != value else f"{value:.4g}"
+    return f"✗{text}" if status == WRONG else text
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,10 +71,10 @@ def emulate_body(body: Json) -> Emulated:
 
 
 def _decode_arrays(value: object, field: str) -> dict[str, Array]:
-    held = require_object(value, field, "Give .npy files in base64 by name.")
+    texts = require_object(value, field, "Give .npy files in base64 by name.")
     return {
         str(name): parse_npy(decode_base64(text, f"{field}.{name}", MOST_FILE), f"{field}.{name}")
-        for name, text in held.items()
+        for name, text in texts.items()
     }
 
 

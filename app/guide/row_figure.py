@@ -35,7 +35,7 @@ BOW = 56  # how far an arrow bends up
 
 @fact
 class RowState:
-    """What the figure shows: addresses in bytes, the row with arrows, the chunk whose XOR and banks are counted."""
+    """The state of the figure: addresses in bytes, the row with arrows, the chunk whose XOR and banks are counted."""
 
     start: int = 0
     pitch: int = 128
@@ -85,7 +85,7 @@ def list_read(state: RowState) -> list[list[int]]:
 
 
 def count_groups(state: RowState) -> list[int]:
-    """Return how many rows of the chosen column of chunks lie in each group of four banks."""
+    """Return how many rows of the chosen column of chunks are in each group of four banks."""
     counted = Counter(row[state.chunk] >> 4 & 7 for row in list_stored(state))
     return [counted[group] for group in range(CHUNKS)]
 
@@ -125,9 +125,9 @@ def describe_read(state: RowState) -> str:
 
 
 def draw_row_figure(state: RowState) -> str:
-    """Draw the figure; the script finds its parts by id and moves them."""
+    """Draw the figure, whose parts the script finds by id and moves."""
     stored, read = list_stored(state), list_read(state)
-    held = {address: (row, chunk) for row, line in enumerate(stored) for chunk, address in enumerate(line)}
+    chunk_at = {address: (row, chunk) for row, line in enumerate(stored) for chunk, address in enumerate(line)}
     parts = [
         f'<svg id="row-figure" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 872 {TOP + LINES * HIGH + 16}"'
         ' role="img" aria-labelledby="row-title" font-family="var(--mono, monospace)" font-size="11">',
@@ -146,7 +146,7 @@ def draw_row_figure(state: RowState) -> str:
         y = TOP + line * HIGH
         parts.append(_label(MEMORY - 6, y + 15, f"0x{128 * line:03x}", "end"))
         for slot in range(CHUNKS):
-            row, chunk = held.get(128 * line + 16 * slot, (-1, -1))
+            row, chunk = chunk_at.get(128 * line + 16 * slot, (-1, -1))
             number = line * CHUNKS + slot
             parts.append(_cell(MEMORY + slot * SLOT, y, SLOT, f'id="slot-{number}" data-slot="{number}"', chunk))
             text = f"{row}.{chunk}" if row >= 0 else ""
@@ -223,7 +223,7 @@ LABELS = {
 
 
 def insert_row_figure(body: str, query: Mapping[str, str]) -> str:
-    """Put the form and the figure of a query in the place that a page marks by `@row`."""
+    """Replace `@row` in a page by the form and the figure of a query."""
     if "<p>@row</p>" not in body:
         return body
     notice = ""

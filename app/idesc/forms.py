@@ -49,7 +49,7 @@ def link_idesc(word: IdescWord) -> str:
 def build_context(
     word: IdescWord, sent: Mapping[str, str] | None = None, error: LayoutError | None = None
 ) -> dict[str, Any]:
-    """Return the template's variables of a word. sent: the fields of a form, and what is wrong of them."""
+    """Return the template's variables of a word. sent: the fields of a form; error: of one of them."""
     sent = sent or {}
     shown = {"word": str(word), "kind": word.kind.name, "target": word.target}
     answer = facts.build_idesc(word)
@@ -105,7 +105,7 @@ def list_bits(word: IdescWord) -> list[dict[str, Any]]:
 
 
 def convert_kind(word: IdescWord, row: MmaKind) -> IdescWord:
-    """Return the same product in another kind as far as that kind allows: its first types, the nearest legal sizes."""
+    """Return a similar product in another kind: its first types, the nearest legal sizes."""
     if row.name == word.kind.name:
         return word
     row, same = idesc.fit_kind(row, word.target), {}

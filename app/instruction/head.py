@@ -1,4 +1,4 @@
-"""The head of the page: the instruction, the evidence for it, its pictures, and the pages that go on from it."""
+"""The head of the page: the instruction, its evidence, its pictures, and related pages."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class StatusPill:
 
 @fact
 class PageHead:
-    """The form's name, the tab's title and the statements behind them."""
+    """The form's name, the tab's title and the pills behind them."""
 
     name: FormName
     title: str
@@ -135,7 +135,7 @@ def list_pictures(instruction: Instruction, page_state: PageState) -> list[PageL
 
 
 def list_next_pages(instruction: Instruction, page_state: PageState, figure: PageLink) -> list[PageLink]:
-    """Return links to related pages, each with what this page knows."""
+    """Return links to related pages, each with the state of this page."""
     return [
         *_list_load_links(instruction),
         *_list_supply_links(instruction, page_state),
@@ -173,7 +173,7 @@ def _list_supply_links(instruction: Instruction, page_state: PageState) -> Itera
 
 
 def _list_move_links(instruction: Instruction) -> Iterator[PageLink]:
-    """Yield where a load or store of rows leads: its steps, the product that it serves, the chain there, and banks."""
+    """Yield the pages of a load or store of rows: its steps, the product that it serves, its chain, and banks."""
     yield PageLink(text="Step through it", href=links.link_steps(instruction, {}))
     if fed := find_fed_operand(instruction):
         name, letter = name_form(fed.mma).name, fed.operand.upper()
@@ -205,7 +205,9 @@ def _list_descriptor_links(instruction: Instruction, page_state: PageState) -> I
 
 
 def _list_product_links(instruction: Instruction, page_state: PageState) -> Iterator[PageLink]:
-    """Yield what follows a product; the steps of one, of a load or store; tensor memory for what only moves there."""
+    """Yield the pages of a product: the next product, its steps, or those of a move; tensor memory for tcgen05
+    moves.
+    """
     family = instruction.family
     if family.multiplies and not family.tensor:
         yield PageLink(text="D as the next A", href=links.link_reuse(instruction, instruction))

@@ -34,10 +34,10 @@ def format_answer(answer: MessageAnswer) -> Iterator[str]:
     """Yield the lines of an answer."""
     from lanescope.app.messages.facts import NUMBER_NOTICE
 
-    for number, one in enumerate(answer.found):
+    for number, message in enumerate(answer.found):
         if number:
             yield ""
-        yield from format_message(one.message, one.code)
+        yield from format_message(message.message, message.code)
     if answer.numbers:
         yield NUMBER_NOTICE
         yield from map(format_name, answer.numbers)

@@ -55,7 +55,7 @@ class ToShared:
 
 @fact
 class TmemEpilogue:
-    """What the loads of D give each thread, and what storing it costs."""
+    """The elements of D that each thread loads, and the cost of storing them."""
 
     id: Annotated[str, Description("PTX's letter of D's layout.", ("D",))]
     access: str
@@ -98,7 +98,7 @@ def list_costs(epilogue: Epilogue) -> list[ToShared]:
 
 
 def answer_epilogue(question: EpilogueQuestion) -> TmemEpilogue:
-    """Return what every thread holds of D after its loads, and what storing it to shared or global memory costs."""
+    """Return the elements of D that every thread holds after its loads, and the cost of storing them."""
     made = make_epilogue(question)
     row, col = made.locate_first_load()
     wide, requests, sectors = made.count_sectors(question.bits)
@@ -120,11 +120,11 @@ def answer_epilogue(question: EpilogueQuestion) -> TmemEpilogue:
 
 
 def build_epilogue_context(question: EpilogueQuestion, answer: TmemEpilogue) -> dict[str, Any]:
-    """Return what the page shows beside the answer."""
+    """Return further template variables of the page."""
     epilogue = make_epilogue(question)
     per = epilogue.per_register
     at = question.warp * tmem.QUARTER + question.thread
-    held = [
+    elements = [
         (
             value // per,
             ("low", "high")[value % per] if per > 1 else "",
@@ -140,8 +140,8 @@ def build_epilogue_context(question: EpilogueQuestion, answer: TmemEpilogue) -> 
     return {
         "made": epilogue,
         "load": draw_load(epilogue, question.warp, question.thread),
-        "held": held[:16],
-        "more": max(len(held) - 16, 0),
+        "held": elements[:16],
+        "more": max(len(elements) - 16, 0),
         "fits": fits,
         "shared": shared,
         "global": code.render_global_store(epilogue, question.bits, question.element),

@@ -261,7 +261,7 @@ def test_what_is_a_fence_or_a_word(text: str, found: list[str]) -> None:
 def test_a_fence_has_its_options_first_and_each_once() -> None:
     assert parse_fence("x", [":pin: 2,3", ""]).options == {"pin": "2,3"}
     for argument, body, said in (
-        ("x", [":pin: 2,3", ":pin: 4,5"], "'pin' is given twice"),
+        ("x", [":pin: 2,3", ":pin: 4,5"], "'pin' occurs twice"),
         ("", ["x", ":pin: 2,3"], "'pin' follows the text"),
     ):
         with pytest.raises(LayoutError, match=said):
