@@ -79,7 +79,9 @@ def _find_picture(path: str) -> tuple[PagePicture | None, str]:
 
 
 def draw_address(address: str, caption: str, legend: bool = True) -> tuple[str, str]:
-    """Draw a picture as SVG and return it with the address of its page; LayoutError for an address without a picture."""
+    """Draw a picture as SVG and return it with the address of its page; LayoutError for an address without a
+    picture.
+    """
     parts = urlsplit(address)
     picture, rest = _find_picture(parts.path)
     if picture is None:

@@ -53,8 +53,8 @@ def list_slugs() -> list[str]:
 
 @lru_cache(maxsize=64)
 def render_guide_page(slug: str) -> str:
-    """Render a page as HTML: Markdown with its values and parts expanded, and `@figure address | caption` lines drawn as
-    live pictures.
+    """Render a page as HTML: Markdown with its values and parts expanded, and `@figure address | caption` lines drawn
+    as live pictures.
     """
     figures: list[str] = []
 
@@ -79,7 +79,9 @@ def find_stepper(slug: str) -> str:
 
 
 def render_still(address: str, still: str, caption: str) -> str:
-    """Render the place of a stepper: scripts insert the stepper; without scripts it is a picture that links to its page."""
+    """Render the place of a stepper: scripts insert the stepper; without scripts it is a picture that links to its
+    page.
+    """
     svg, _ = draw_address(still, caption)
     page, text = escape(address), get_renderer().renderInline(caption)
     return (
@@ -146,7 +148,9 @@ def _insert_figure(block: str, figures: list[str]) -> str:
 
 
 def _group_rows(blocks: list[str]) -> list[str]:
-    """Place narrow figures beside the text before them, if the window is wide enough; neighbouring figures share a row."""
+    """Place narrow figures beside the text before them, if the window is wide enough; neighbouring figures share a
+    row.
+    """
     rows: list[str] = []
     for kind, run in groupby(blocks, _classify_block):
         run_blocks = list(run)
