@@ -109,7 +109,7 @@ class _Excerpt:
 
     def __init__(self, body: Json, head: Json, rest: Mapping[str, str], first: int = 0) -> None:
         self.head, self.rest, self.first = head, rest, first
-        self.whole: dict[Path, tuple[int, str]] = {}  # path of what was cut → its length, and that in words
+        self.full_sizes: dict[Path, tuple[int, str]] = {}  # path of what was cut → its length, and that in words
         self.body: Json = self._copy(body, ())
 
     def _copy(self, value: Any, path: Path) -> Any:
@@ -125,7 +125,7 @@ class _Excerpt:
                 copied.append(self._copy(value[len(copied)], (*path, str(len(copied)))))
                 room -= measure_json(copied[-1])
         if len(copied) < len(value):
-            self.whole[path] = (len(value), count_parts(value))
+            self.full_sizes[path] = (len(value), count_parts(value))
         return copied
 
     def fit(self, limit: int) -> Json:
@@ -145,7 +145,7 @@ class _Excerpt:
 
     def _list_notes(self) -> dict[str, str]:
         notes = {}
-        for path, (size, words) in self.whole.items():
+        for path, (size, words) in self.full_sizes.items():
             if self._has(path):
                 first = self.first if len(path) == 1 else 0
                 last = first + len(self._get(path)) - 1
@@ -193,7 +193,7 @@ class _Excerpt:
     def _cut(self, path: Path, excess: int) -> None:
         """Remove `excess` bytes from the end of a part, or all of it."""
         part = self._get(path)
-        self.whole.setdefault(path, (len(part) if isinstance(part, dict | list | str) else 1, count_parts(part)))
+        self.full_sizes.setdefault(path, (len(part) if isinstance(part, dict | list | str) else 1, count_parts(part)))
         holder = self._get(path[:-1])
         name: Any = int(path[-1]) if isinstance(holder, list) else path[-1]
         shorter = _shorten(part, excess)

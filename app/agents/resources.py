@@ -126,7 +126,7 @@ def _read_evidence(rest: str) -> str:
     if rest:
         raise LayoutError("not_found", f"There is no resource '{EVIDENCE}{shorten_value(rest)}'.", EVIDENCE, "uri")
     assembler = catalog.get_assembler()
-    parts = ["# Evidence", f"Targets and legal forms were asked of {assembler['assembler']}."]
+    parts = ["# Evidence", f"Targets and legal forms are those of {assembler['assembler']}."]
     for data in catalog.load_evidence():
         meta = data["meta"]
         parts.append(f"## {meta['device']}, {meta['date']}")

@@ -19,7 +19,7 @@ from lanescope.names import vocabulary
 MOST = 6  # pages of an answer
 LONGEST = 400  # characters of a question
 MOST_COMMON = 0.4  # share of the pages that have a word that alone finds none
-TITLE, HEADING, LEAD, BODY = 8.0, 4.0, 3.0, 1.0  # what a word counts for, by where it stands
+TITLE, HEADING, LEAD, BODY = 8.0, 4.0, 3.0, 1.0  # weight of a word, by its place
 _WORD = re.compile(r"[a-z0-9_]+")
 _HEADING = re.compile(r"^##+ (.*?)(?: \{#([\w-]+)\})?$")
 SILENT = vocabulary.SENTENCE | frozenset(  # words that never select a page

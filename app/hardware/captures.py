@@ -300,13 +300,13 @@ def read_shared_registers(device: CudaDevice) -> dict[str, int]:
     names += ["total_smem_size", "aggr_smem_size", "dynamic_smem_size"]
     reads = "".join(f'  asm("mov.u32 %0, %%{name};" : "=r"(out[{n}]));\n' for n, name in enumerate(names))
     text = (
-        'extern "C" __global__ void told(unsigned* out) {\n  extern __shared__ unsigned char shared[];\n'
+        'extern "C" __global__ void read_registers(unsigned* out) {\n  extern __shared__ unsigned char shared[];\n'
         f"{reads}  out[{len(names)}] = (unsigned)__cvta_generic_to_shared(shared);\n}}\n"
     )
     module = device.cupy.cuda.function.Module()
     module.load(compile_text(text, device.target))
     out = device.cupy.zeros(len(names) + 1, np.uint32)
-    module.get_function("told")((1,), (1,), (out,), shared_mem=4096)
+    module.get_function("read_registers")((1,), (1,), (out,), shared_mem=4096)
     return dict(zip([*names, "shared"], device.cupy.asnumpy(out).tolist(), strict=True))
 
 

@@ -221,7 +221,7 @@ def build_mask_context(
         "m": m,
         "n": n,
         "runs": [f"{a}" if a == b else f"{a}–{b}" for a, b in runs],
-        "said": _format_columns(bits_of),
+        "summary": _format_columns(bits_of),
         "labels": labels_of(MaskBody) | labels_of(MaskForm),
         "word_form": form_of(MaskForm, shown | dict(sent), sizes, error),
         "field_form": {name: form[name] for name in fields},

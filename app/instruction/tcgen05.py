@@ -66,7 +66,7 @@ class IdescView:
     word: str
     page: str
     target: str
-    given: bool
+    has_word: bool
     says_open: str
     layout: str
     product: str
@@ -123,7 +123,7 @@ def build_idesc_view(
         word=str(word),
         page=link_idesc(word),
         target=word.target,
-        given="idesc=" in query,
+        has_word="idesc=" in query,
         says_open=bound.describe_open(instruction),
         layout=mma.place.letter,
         product=f"M {word.m} × N {word.n} × K {word.k}",

@@ -147,13 +147,13 @@ class FoundPlaces:
 class _Grammar:
     """How the matrices of a page are named.
 
-    bare: the page has one matrix, which needs no name. whole: the text is only a place, so that lower-case letters name
-    matrices, too. unit: what a holder is called besides lane and thread.
+    bare: the page has one matrix, which needs no name. is_place_only: the text is only a place, so that lower-case
+    letters name matrices, too. unit: what a holder is called besides lane and thread.
     """
 
     names: tuple[str, ...]
     bare: bool = False
-    whole: bool = False
+    is_place_only: bool = False
     unit: str = ""
 
 
@@ -167,7 +167,7 @@ def parse_places(
     LayoutError `bad_find` for any other text.
     """
     names = tuple(sorted({name.lower() for name in matrices}, key=len, reverse=True))
-    grammar = _Grammar(names, bare or len(names) == 1, whole=True, unit=unit)
+    grammar = _Grammar(names, bare or len(names) == 1, is_place_only=True, unit=unit)
     parts = _split(text)
     if not parts or len(parts) > MOST_TOGETHER:
         why = "names nothing" if not parts else f"names {len(parts)} places; a page compares two"
@@ -317,7 +317,7 @@ def _take(text: str, match: re.Match[str], grammar: _Grammar) -> tuple[SoughtPla
 def _compile(grammar: _Grammar) -> tuple[re.Pattern[str], ...]:
     """Compile the templates of a grammar, the most certain first."""
     templates = _SEARCHED
-    if grammar.whole:
+    if grammar.is_place_only:
         lines = () if grammar.unit == "row" else (_LONE_LINE, rf"{{m}}\s+{_LINE}")
         templates = (*_WHOLE, *_SEARCHED, *_INDEXED, *lines)
     return tuple(form for template in templates for form in _expand(template, grammar))
@@ -329,7 +329,7 @@ def _expand(template: str, grammar: _Grammar) -> tuple[re.Pattern[str], ...]:
     named = rf"(?:the\s+)?(?:(?:matrix|operand|fragment)\s+)?(?:the\s+)?(?P<matrix>{_join_names(grammar)})"
     named += r"(?:\s+(?:fragment|matrix|operand))?"
     letters = "".join(name for name in grammar.names if len(name) == 1).upper() or "A"
-    capital = named if grammar.whole else rf"(?P<matrix>(?-i:[{letters}]))"
+    capital = named if grammar.is_place_only else rf"(?P<matrix>(?-i:[{letters}]))"
     optional = rf"(?:{named}\s*|element\s*)?"
     marked = _MARKED if "{c}" in template else ("",)
     fill = {"{m}": named, "{M}": capital, "{o}": optional}
@@ -369,9 +369,11 @@ def _find_holder(text: str, grammar: _Grammar, warps: bool = False) -> tuple[Sou
 def _compile_holder(grammar: _Grammar) -> tuple[re.Pattern[str], ...]:
     """Compile the patterns about a thread: the thread itself, then its register, value, operand and warp."""
     unit = rf"|{grammar.unit}" if grammar.unit else ""
-    short = "[TL]" if grammar.whole else r"(?<!\bon )(?<!\ban )(?<!\bfor )(?<!\ba )(?!t4 gpu)(?-i:[TL])"  # but not L40
+    short = (
+        "[TL]" if grammar.is_place_only else r"(?<!\bon )(?<!\ban )(?<!\bfor )(?<!\ba )(?!t4 gpu)(?-i:[TL])"
+    )  # but not L40
     letters = "".join(name for name in grammar.names if len(name) == 1) or "a"
-    capital = _join_names(grammar) if grammar.whole else rf"(?-i:[{letters.upper()}])|{_join_names(grammar, 2)}"
+    capital = _join_names(grammar) if grammar.is_place_only else rf"(?-i:[{letters.upper()}])|{_join_names(grammar, 2)}"
     number, free = rf"{_NUMBER}(?![\w\]]|\.\w)", r"(?<![\w.:%])"
     patterns = (
         rf"{free}(?:(?P<unit>lane|thread|tid{unit})\s*(?:id|#|=)?\s*|(?P<short>{short}))(?P<thread>{_NUMBER})"

@@ -22,7 +22,7 @@ def build_index_context(question: MessageQuestion, answer: MessageAnswer) -> dic
     return {
         "groups": GROUPS,
         "link_message": link_message,
-        "asked": question.text.strip(),
+        "typed": question.text.strip(),
         "number_notice": NUMBER_NOTICE,
     }
 

@@ -50,7 +50,7 @@ def build_matrix_view(instruction: Instruction, query: Mapping[str, str]) -> dic
         "found": instruction,
         "title": wording.format_title(instruction),
         "labels": LABELS,
-        "asked": {name: query.get(name, "") for name in FIELDS},
+        "typed": {name: query.get(name, "") for name in FIELDS},
         "carried": {name: query.get(name, "") for name in STATE},
         "arrangements": ARRANGEMENTS,
         "inverse": _link_inverse(instruction),

@@ -40,7 +40,7 @@ def build_view(
         context
         | build_stage(stepper, query)
         | {
-            "asked": {name: query.get(name, "") for name in FIELDS} | {"s_kind": query.get("s_kind", "")},
+            "typed": {name: query.get(name, "") for name in FIELDS} | {"s_kind": query.get("s_kind", "")},
             "carried": dict.fromkeys(STATE, "")
             | {name: value for name, value in query.items() if name in STATE or (value and name in IN_TABLES)},
             "seconds": [second.ptx for second in list_seconds(instruction)],

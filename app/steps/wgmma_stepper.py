@@ -308,7 +308,7 @@ def _build_operand(
         rows=rows.stop - rows.start,
         k=side.k,
         k_step=side.step,
-        element=(operand.whole or side).element.name,
+        element=(operand.full_operand or side).element.name,
         element_bytes=side.element.bits // 8,
         major="K" if side.major == "K" else "MN",
         swizzle=operand.stored[0].mode.name,

@@ -98,7 +98,7 @@ def build_wgmma_view(
             "turned": instruction.operands["a"].element.bits == 16,  # may be MN-major
             "swizzles": NAMES,
             "windows": [(first, min(n, first + COLUMNS) - 1) for first in range(0, n, COLUMNS)] if n > COLUMNS else [],
-            "asked": {name: query.get(name, "") for name in FIELDS},
+            "typed": {name: query.get(name, "") for name in FIELDS},
             "carried": dict.fromkeys(OWN_STATE, "")
             | {name: value for name, value in query.items() if name in OWN_STATE or (value and name in CARRIED)},
             "tables_open": any(query.get(name) for name in IN_TABLES),

@@ -392,13 +392,13 @@ def format_loop(loop: LoopFacts) -> list[str]:
             out.append(f"  {name} {operand.fault}")
         if operand and operand.swizzle:
             out.append(f"  {name} {operand.swizzle} on byte addresses leaves its store and load without bank conflicts")
-    if whole := loop.whole:
+    if total := loop.whole:
         out.append(
-            f"  K = {whole.k}: {whole.tiles} tiles, {whole.wavefronts} wavefronts, {whole.ideal} ideal, {whole.mma} mma"
+            f"  K = {total.k}: {total.tiles} tiles, {total.wavefronts} wavefronts, {total.ideal} ideal, {total.mma} mma"
         )
         out += [
             f"  {stage.operand} {stage.stage:6} {stage.count} {stage.units}, {stage.ideal} ideal"
-            for stage in whole.stages
+            for stage in total.stages
         ]
     return out + [f"  {note}" for note in loop.notes]
 

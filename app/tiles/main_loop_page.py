@@ -164,7 +164,7 @@ def build_context(fields: Mapping[str, str], query: Mapping[str, str]) -> dict[s
         "found": found,
         "made": tiled_mma,
         "feeds": feeds,
-        "said": format_cost(found),
+        "summary": format_cost(found),
         "stages": STAGES,
         "tables": [(name, operand, build_step_table(operand)) for name, operand in feeds if operand.steps],
         "causes": [format_cause(name, operand) for name, operand in feeds if operand.verdict == "mismatch"],

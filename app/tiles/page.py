@@ -101,7 +101,7 @@ def copy_page(request: Request) -> Response:
         fields,
         build,
         tiled_copy_page.list_controls(fields),
-        held=None,
+        shared=None,
         presets=tiled_copy_page.list_presets(fields),
         is_tma=is_tma(fields["atom"]),
     )

@@ -234,7 +234,7 @@ def build_context(fields: Mapping[str, str], query: Mapping[str, str]) -> dict[s
     shared, across = tiled_copy_facts.build_cost_sides(made, body)
     return _build_stage(build_copy_bench(made, shared), COPY_LOOK, fields, query) | {
         "found": made,
-        "held": shared,
+        "shared": shared,
         "across": across,
         "name": made.atom.name,
         "covers": made.tiler,
@@ -279,7 +279,7 @@ def _build_tma_context(fields: Mapping[str, str], query: Mapping[str, str], body
     return _build_stage(bench, make_tma_look(made), fields, query) | {
         "found": made,
         "tma": made,
-        "held": None,
+        "shared": None,
         "name": made.atom,
         "covers": made.box,
         "notes": tiled_copy_facts.list_tma_notes(made),

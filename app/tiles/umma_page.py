@@ -43,7 +43,7 @@ def build_context(tiled_umma: TiledUmma, fields: Mapping[str, str], sent: Mappin
         "answer": answer,
         "atom_name": name,
         "ptx": atom.bound.ptx,
-        "said": umma_figure.describe_tile(tiled_umma),
+        "summary": umma_figure.describe_tile(tiled_umma),
         "verdict": format_verdict(tiled_umma),
         "numbers": list_figures(tiled_umma),
         "pictures": drawing.link_forms(PATH, query),

@@ -51,16 +51,16 @@ def draw_descriptor(
     if isinstance(stored, str):
         spec = parse_tile_text(stored)
         seen = view(instruction, operand, str(spec.get("major", "K")))
-        lies: Storage | None = storage(spec, seen.bits, seen.major, seen.form)
+        stored_at: Storage | None = storage(spec, seen.bits, seen.major, seen.form)
     else:
-        lies = _make_storage(stored)
-        seen = view(instruction, operand, lies.get_major("K") if lies else "K")
-    if lies:
-        require_element_size(lies, seen)
+        stored_at = _make_storage(stored)
+        seen = view(instruction, operand, stored_at.get_major("K") if stored_at else "K")
+    if stored_at:
+        require_element_size(stored_at, seen)
     title = f"{operand.upper()} through {descriptor}"
-    if lies is None:
+    if stored_at is None:
         return _draw_reads(reads(descriptor, seen), seen, title)
-    return draw_verdict(verify(descriptor, seen, lies, mn=mn, k=k), title)
+    return draw_verdict(verify(descriptor, seen, stored_at, mn=mn, k=k), title)
 
 
 def _parse_word(word: object) -> int:
@@ -97,7 +97,10 @@ def draw_verdict(verdict: Verdict, title: str = "") -> LivePicture:
     right = read == expected
     title = f"{title or 'The operand'}: {verdict.matched} of {verdict.total} elements are read from their own address"
     texts = [
-        [f"{'' if byte == lies else '✗'}{byte:x}" if byte >= 0 else "✗?" for byte, lies in zip(*row, strict=True)]
+        [
+            f"{'' if byte == stored_at else '✗'}{byte:x}" if byte >= 0 else "✗?"
+            for byte, stored_at in zip(*row, strict=True)
+        ]
         for row in zip(read.tolist(), expected.tolist(), strict=True)
     ]
     panel = _make_panel(title, read.shape, texts, np.where(right, RIGHT, WRONG))
@@ -118,8 +121,8 @@ def _compare_places(read: Longs, expected: Longs) -> tuple[SheetLayer, ...]:
 
     return (
         SheetLayer(f"{READ}, where it is", keep(right, value=read)),
-        SheetLayer(f"{READ}, but is at `0x{{lies:x}}`", keep(defined & ~right, value=read, lies=expected)),
-        SheetLayer("`[{row}][{col}]` is read from nowhere: nobody states what it reads", keep(~defined, lies=expected)),
+        SheetLayer(f"{READ}, but is at `0x{{stored_at:x}}`", keep(defined & ~right, value=read, stored_at=expected)),
+        SheetLayer("`[{row}][{col}]`: which byte is read is undefined", keep(~defined, stored_at=expected)),
         SheetLayer("0x{value:x} is the byte of [{at_row}][{at_col}]", keep(there, value=read, at_row=row, at_col=col)),
     )
 
