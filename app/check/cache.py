@@ -7,11 +7,9 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import lanescope
 from lanescope.app.check.facts import (
     CheckedSource,
     CheckFinding,
@@ -22,6 +20,7 @@ from lanescope.app.check.facts import (
     SourceText,
 )
 from lanescope.app.check.running import SourceReport
+from lanescope.app.kit.code_stamp import compute_code_stamp
 
 
 def find_cache_folder() -> Path:
@@ -33,25 +32,13 @@ def find_cache_folder() -> Path:
     return Path(home) / "lanescope" / "check"
 
 
-@cache
-def compute_engine_stamp() -> str:
-    """Return a stamp of the code that checks: names, sizes and times of its files."""
-    roots = {Path(str(lanescope.__file__)).parent, Path(__file__).parent}
-    stamp = hashlib.sha256()
-    for root in sorted(roots):
-        for path in sorted(root.rglob("*.py")):
-            state = path.stat()
-            stamp.update(f"{path}\0{state.st_size}\0{state.st_mtime_ns}\n".encode())
-    return stamp.hexdigest()
-
-
 def make_key(source: SourceText, choices: Mapping[str, str], target: str = "") -> str:
     """Return the key of a source's report: a hash of its text, the files that it is made of, the values of open names,
     the target, and the engine.
     """
     pieces = [(piece.start, piece.end, piece.name, piece.first) for piece in source.pieces]
     parts = [
-        compute_engine_stamp(),
+        compute_code_stamp(),
         source.name,
         source.text,
         pieces,

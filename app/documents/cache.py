@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import json
 import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
-import lanescope
 from lanescope.app.documents.figures import Query, read_figure
+from lanescope.app.kit.code_stamp import compute_code_stamp
 from lanescope.app.kit.picture import DrawingJob, explain_missing_renderer
 from lanescope.errors import LayoutError
 
 THEMES = ("light", "dark")
 BOTH = "auto"  # a light picture and a dark one
-
-
-@cache
-def compute_code_stamp() -> str:
-    """Return a key that changes with the drawing code: version, and names, sizes and times of its files."""
-    stamp = hashlib.sha256(importlib.metadata.version("lanescope").encode())
-    for root in sorted({Path(str(lanescope.__file__)).parent, Path(__file__).parents[1]}):
-        for path in sorted(root.rglob("*.py")):
-            state = path.stat()
-            stamp.update(f"{path.relative_to(root)}\0{state.st_size}\0{state.st_mtime_ns}\n".encode())
-    return stamp.hexdigest()
 
 
 def list_themes(theme: str) -> tuple[str, ...]:

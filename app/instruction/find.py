@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lanescope.app.instruction import lanes, state
+from lanescope.app.kit.answer import format_runs
 from lanescope.app.kit.find import SoughtPlace
 from lanescope.app.kit.find_field import FindField, FindMatrix, HeldCell
 from lanescope.errors import LayoutError
@@ -37,7 +38,7 @@ def pin_places(instruction: Instruction, places: Sequence[SoughtPlace], product:
     lines = [thread for place in places if place.line for thread in _list_line(grids, field.get_matrix(place), place)]
     lines += [thread for place in places if place.is_warp for thread in list_warp(instruction, place)]
     if lines:
-        found |= {"lanes": lanes.format_runs(lines, "-", ","), "pin": found.get("pin", "")}
+        found |= {"lanes": format_runs(lines, "-", ","), "pin": found.get("pin", "")}
     return found if shown == product else {**found, "product": shown}
 
 

@@ -21,6 +21,7 @@ from lanescope.app.kit.answer import (
     PinnedPlace,
     capitalize_first,
     count_held,
+    format_runs,
     get_per_register,
     join_answer,
     list_value_bits,
@@ -125,7 +126,7 @@ def _describe_shown(words: AnswerWords, grids: Mapping[str, OperandGrid], thread
         if grid.operand.name != ADDRESS
     )
     joined = join_words([text for text in texts if text]) or "nothing here"
-    line = words.shown[len(threads) > 1].format(lanes=lanes.format_runs(threads), held=joined)
+    line = words.shown[len(threads) > 1].format(lanes=format_runs(threads), held=joined)
     return Answer(lines=(capitalize_first(line),), text=words.invitation, pinned=False)
 
 
@@ -138,7 +139,7 @@ def _describe_held(words: AnswerWords, title: str, grid: OperandGrid, threads: C
         return ""
     for first, numbers, is_complete in ((0, rows, len(cols) == grid.cols), (2, cols, len(rows) == grid.rows)):
         if is_complete and len(cells) == len(rows) * len(cols):
-            return words.lines[first + (len(numbers) > 1)].format(numbers=lanes.format_runs(numbers), title=title)
+            return words.lines[first + (len(numbers) > 1)].format(numbers=format_runs(numbers), title=title)
     return words.count.format(count=len(at), title=title)
 
 

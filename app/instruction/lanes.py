@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 import numpy as np
 
@@ -101,17 +100,6 @@ def find_pinned_lane(figure: PanelFigure, pin: str) -> int:
     grid = next(panel.grid for panel in figure.panels if panel.name == element[0])
     assert grid is not None
     return int(grid.thread[element[1], element[2], 0])
-
-
-def format_runs(numbers: Iterable[int], dash: str = "–", comma: str = ", ") -> str:
-    """Format ascending numbers as ranges: 0–3, 8, 12–15."""
-    runs: list[list[int]] = []
-    for number in sorted(set(numbers)):
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return comma.join(f"{run[0]}{dash}{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
 def list_held(grid: OperandGrid, thread: int) -> list[tuple[int, int, int]]:

@@ -6,7 +6,7 @@ A browser test compares both.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lanescope.app.kit.fact import fact
@@ -120,3 +120,18 @@ def list_value_bits(op: Operand) -> tuple[str, ...]:
 def get_per_register(op: Operand) -> int:
     """Return how many values a register has room for; 0 for addresses, which are not values."""
     return 0 if op.name == ADDRESS else op.register_bits // op.container_bits
+
+
+def format_runs(numbers: Iterable[int], dash: str = "–", comma: str = ", ") -> str:
+    """Format numbers in ascending order as ranges.
+
+    >>> format_runs([4, 0, 1, 2]), format_runs([])
+    ('0–2, 4', '')
+    """
+    runs: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return comma.join(str(first) if first == last else f"{first}{dash}{last}" for first, last in runs)

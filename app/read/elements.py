@@ -14,6 +14,7 @@ from lanescope.app.instruction import answers, lanes
 from lanescope.app.instruction.find import pin_places
 from lanescope.app.instruction.state import bind_descriptor
 from lanescope.app.kit import links
+from lanescope.app.kit.answer import format_runs
 from lanescope.app.kit.find import MOST_TOGETHER, SoughtPlace, check_whole
 from lanescope.app.kit.maps.bench import PIN
 from lanescope.app.read import address_elements, lane_elements, place_readings, scale_elements
@@ -251,10 +252,10 @@ def _answer_line(
     ]
     threads = sorted({holder["thread"] for holder in holders})
     unit = form.family.scope.thread
-    shown = lanes.format_runs(threads).split(", ")
+    shown = format_runs(threads).split(", ")
     if len(shown) > MOST_RUNS:
         shown = [*shown[:3], "…", shown[-1]]
     who = f"{unit} {threads[0]}" if len(threads) == 1 else f"{unit}s {', '.join(shown)}"
-    query = {"lanes": lanes.format_runs(threads, "-", ",")} if threads else {}
+    query = {"lanes": format_runs(threads, "-", ",")} if threads else {}
     name = "each matrix" if op.extents.get("matrix", 1) > 1 else letter
     return holders, query, (f"{word.capitalize()} {number} of {name} is in {who}.",)

@@ -8,6 +8,7 @@ from typing import Any
 from lanescope.app.instruction import answers, lanes
 from lanescope.app.instruction.find import list_warp
 from lanescope.app.instruction.state import SEPARATE
+from lanescope.app.kit.answer import format_runs
 from lanescope.app.kit.find import SoughtPlace
 from lanescope.app.kit.maps.bench import PIN
 from lanescope.app.read.element_holders import describe_holder, find_operands, find_panel, is_tensor
@@ -35,7 +36,7 @@ def answer_warp(
         letter = lanes.format_panel_title(op.name)
         rows, cols = (sorted({holder[axis] for holder in shown}) for axis in ("row", "col"))
         if len({(holder["row"], holder["col"]) for holder in shown}) == len(rows) * len(cols) > 0:
-            notices.append(f"{letter}: rows {lanes.format_runs(rows)}, columns {lanes.format_runs(cols)}.")
+            notices.append(f"{letter}: rows {format_runs(rows)}, columns {format_runs(cols)}.")
     return holders, {"lanes": f"{threads[0]}-{threads[-1]}"}, tuple(notices)
 
 

@@ -354,7 +354,7 @@ def test_words() -> None:
 
 def test_every_process_finds_the_pictures_that_another_kept() -> None:
     """The stamp of the code does not depend on how a process orders sets."""
-    code = "from lanescope.app.documents.cache import compute_code_stamp; print(compute_code_stamp())"
+    code = "from lanescope.app.kit.code_stamp import compute_code_stamp; print(compute_code_stamp())"
     stamps = {
         subprocess.run(
             [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
