@@ -72,7 +72,7 @@ def name_instruction_file(ptx: str) -> str:
 
 
 class SiteExport:
-    """Export the site; `files` has the bytes of what was written, by relative path."""
+    """Export the site; `files` has the bytes of the written files, by relative path."""
 
     def __init__(self, folder: Path, chosen: tuple[Instruction, ...]) -> None:
         self.folder, self.chosen = folder, chosen

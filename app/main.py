@@ -27,7 +27,7 @@ from lanescope.app.kit.fact import fact_to_json
 from lanescope.app.kit.feature import Feature
 from lanescope.app.kit.health import Health, Ready
 from lanescope.app.kit.limits import RequestGuard
-from lanescope.app.kit.menus import entries, menu_of
+from lanescope.app.kit.menus import find_menu, list_entries
 from lanescope.app.kit.metrics import CountingMiddleware, ServerMetrics
 from lanescope.app.kit.page import (
     build_page_router,
@@ -120,8 +120,8 @@ def nav_chapters() -> list[ChapterFamilies]:
 
 templates.env.globals["nav_chapters"] = nav_chapters
 templates.env.globals |= {
-    "menus": entries,
-    "menu_of": menu_of,
+    "menus": list_entries,
+    "find_menu": find_menu,
     "release": describe_release(),
 }
 

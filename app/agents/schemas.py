@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_args, get_origin
 from lanescope.app.agents.tool import PART, AgentTool, PartQuestion
 from lanescope.app.kit.fact import Json
 from lanescope.app.kit.question import Option, options_of
-from lanescope.app.kit.schemas import model_of
+from lanescope.app.kit.schemas import build_model
 
 LONG_PATTERN = 80  # characters: the reader checks such a text, and says what is wrong with it
 Fields = dict[str, Option]
@@ -27,7 +27,7 @@ def build_input_schema(row: AgentTool) -> Json:
 
 
 def _build_schema(question: type) -> Json:
-    schema = model_of(question).model_json_schema()
+    schema = build_model(question).model_json_schema()
     made: Json = _shorten(schema)
     _describe(made, options_of(question))
     for definition in made.get("$defs", {}).values():

@@ -54,7 +54,7 @@ class StoredQuestion:
     major: str = word_field(DEFAULT_ORDER, "Major", "The contiguous dimension, where the storage leaves it open.")
 
 
-def _part(question: type, label: str, help: str) -> Any:
+def _declare_part(question: type, label: str, help: str) -> Any:
     return question_field(question, label, help, default="")
 
 
@@ -81,20 +81,24 @@ class WhereQuestion:
         "PTX text or a name: any mma, wgmma (A in registers, D), wmma, ldmatrix, stmatrix, tcgen05.ld, .st or .cp.",
         examples=("mma.m16n8k16.row.col.f32.bf16.bf16.f32",),
     )
-    tile: TileQuestion | None = _part(TileQuestion, "Tile", "A swizzled tile in shared memory.")
-    stored: StoredQuestion | None = _part(
+    tile: TileQuestion | None = _declare_part(TileQuestion, "Tile", "A swizzled tile in shared memory.")
+    stored: StoredQuestion | None = _declare_part(
         StoredQuestion, "Stored", "Any other storage: rows with a pitch, panels of TMA boxes, a CuTe layout of (mn, k)."
     )
-    tensor_memory: LayoutQuestion | None = _part(LayoutQuestion, "Tensor memory", "An operand of a tcgen05.mma.")
-    scale_factors: ScaleQuestion | None = _part(
+    tensor_memory: LayoutQuestion | None = _declare_part(
+        LayoutQuestion, "Tensor memory", "An operand of a tcgen05.mma."
+    )
+    scale_factors: ScaleQuestion | None = _declare_part(
         ScaleQuestion, "Scale factors", "A block-scaled tile; `place` has row and factor."
     )
-    metadata: OrderQuestion | None = _part(
+    metadata: OrderQuestion | None = _declare_part(
         OrderQuestion, "Metadata", "Sparsity metadata as CUTLASS stores them; `place` has row and group."
     )
-    triton: TritonBody | None = _part(TritonBody, "Triton layout", "A layout of Triton or Gluon over a tensor.")
-    tv: TvBody | None = _part(TvBody, "Thread-value layout", "A CuTe layout (thread, value) → element of a tile.")
-    tiled_mma: TiledUmmaBody | None = _part(TiledUmmaBody, "TiledMMA", "make_tiled_mma over a tile.")
+    triton: TritonBody | None = _declare_part(TritonBody, "Triton layout", "A layout of Triton or Gluon over a tensor.")
+    tv: TvBody | None = _declare_part(
+        TvBody, "Thread-value layout", "A CuTe layout (thread, value) → element of a tile."
+    )
+    tiled_mma: TiledUmmaBody | None = _declare_part(TiledUmmaBody, "TiledMMA", "make_tiled_mma over a tile.")
 
 
 @fact

@@ -71,7 +71,7 @@ class _Use(_Rows, _Access):
     )
 
 
-def _lanes() -> Any:
+def _declare_lanes() -> Any:
     return raw_field(
         "Lane addresses",
         "One byte address per lane, instead of a pattern; null for an inactive lane.",
@@ -84,14 +84,14 @@ def _lanes() -> Any:
 class OneAccess(_Access):
     """An access at addresses, or at rows by a pattern."""
 
-    address: list[int | None] | None = _lanes()
+    address: list[int | None] | None = _declare_lanes()
 
 
 @declare_question
 class AccessBody(_Use):
     """One access at the addresses of its lanes, or at rows by a pattern."""
 
-    address: list[int | None] | None = _lanes()
+    address: list[int | None] | None = _declare_lanes()
 
 
 @declare_question

@@ -64,7 +64,7 @@ def run_banks(
     ] = "",
     as_json: bool,
 ) -> None:
-    """Print what an access costs, or the smallest swizzle without conflicts. Exit status 1 if there are conflicts."""
+    """Print the cost of an access, or the smallest swizzle without conflicts. Exit status 1 if there are conflicts."""
     if loop:
         paid = main_loop_facts.build_loop_banks(read_json(loop))
         return print_answer(paid, main_loop_facts.format_banks, as_json, paid.free)

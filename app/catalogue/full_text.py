@@ -266,7 +266,7 @@ def _split_sections(markdown: str) -> list[tuple[str, str, str]]:
 
 def _list_tools() -> Iterator[_Section]:
     """Yield the pages of all menus except the guide."""
-    for links in menus.entries().values():
+    for links in menus.list_entries().values():
         for entry in links:
             if entry.href.startswith("/guide"):
                 continue

@@ -21,7 +21,7 @@ _RANGES = {"seconds": (LEAST_SECONDS, MOST_SECONDS), "jobs": (1, MOST_JOBS)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckSettings:
-    """Which files and codes are checked, and what fails. Paths of a file are relative to its folder."""
+    """The checked files and codes, and the severity that fails. Paths of a file are relative to its folder."""
 
     include: tuple[str, ...] = ()
     define: tuple[str, ...] = ()

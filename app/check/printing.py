@@ -22,7 +22,7 @@ _MOST_PLACES = 3  # of one note
 
 
 def print_report(report: CheckReport, quiet: bool = False, stats: bool = False, names: Sequence[str] = ()) -> None:
-    """Print findings and what was verified; without `quiet` also notes, equal ones once; with `stats` a table.
+    """Print findings and the verified reads; without `quiet` also notes, equal ones once; with `stats` a table.
 
     names: the files and folders of the command, to which the table's folders are relative.
     """

@@ -191,11 +191,11 @@ def merge_reports(reports: Iterable[SourceReport]) -> CheckReport:
             key = (place.file, place.line)
             kernels[key] = kernels.get(key) or gap
         for finding in report.findings:
-            findings.setdefault((finding.code, *_key_place(finding.place)), finding)
+            findings.setdefault((finding.code, *_make_place_key(finding.place)), finding)
         for doubt in report.doubts:
-            doubts.setdefault((doubt.code, *_key_place(doubt.place)), doubt)
+            doubts.setdefault((doubt.code, *_make_place_key(doubt.place)), doubt)
         for question in report.open:
-            open_.setdefault((question.message, *_key_place(question.place)), question)
+            open_.setdefault((question.message, *_make_place_key(question.place)), question)
     return CheckReport(
         files=len(distinct),
         descriptors=sum(source.descriptors for source in sources),
@@ -216,7 +216,7 @@ def merge_reports(reports: Iterable[SourceReport]) -> CheckReport:
     )
 
 
-def _key_place(place: SourceSpan) -> tuple[str, int, int]:
+def _make_place_key(place: SourceSpan) -> tuple[str, int, int]:
     return place.file, place.line, place.column
 
 

@@ -21,12 +21,12 @@ from lanescope.app.kit.api import (
     Form,
     Ptx,
     StrictRoute,
-    defaults_of,
     describe_parameters,
+    list_defaults,
+    list_query_parameters,
     make_path_parameter,
     make_query_dependency,
     make_word_parameter,
-    parameters_of,
 )
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import DrawingJob, check_drawing
@@ -132,11 +132,11 @@ Bits = Annotated[
 TileDrawing = Annotated[
     dict[str, str],
     make_query_dependency(
-        parameters_of(TileQuestion)
+        list_query_parameters(TileQuestion)
         | DRAWING
         | {name: make_option_type(name, says) for name, (_, says) in LOOK.items()}
         | {name: make_option_type(name, says) for name, says in RINGED.items()},
-        defaults_of(TileQuestion),
+        list_defaults(TileQuestion),
     ),
 ]
 

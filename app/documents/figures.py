@@ -169,7 +169,7 @@ def _find_named(name: str, operand: str) -> _Kind | None:
         return None
     words = [word.lower() for word in matches.words]
     typed = [form for form in holding if form.operand(operand).element.name in words] or holding
-    if len({_fingerprint(form.operand(operand)) for form in typed}) > 1:
+    if len({_compute_fingerprint(form.operand(operand)) for form in typed}) > 1:
         _require_one(name, typed)
     return _make_fragment_kind(typed[0], operand)
 
@@ -178,7 +178,7 @@ def _has_operand(operand: str, forms: tuple[Instruction, ...]) -> bool:
     return any(operand in form.operands for form in forms[:1])
 
 
-def _fingerprint(operand: Operand) -> tuple[str, str, int]:
+def _compute_fingerprint(operand: Operand) -> tuple[str, str, int]:
     return operand.element.name, str(operand.pattern), operand.container_bits
 
 

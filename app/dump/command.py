@@ -45,7 +45,7 @@ def _print_answer(answer: DumpVerified, inside: list[list[bool]]) -> None:
     if answer.matched is None:
         _print_values(answer, inside)
     for wrong in answer.wrong[:MOST_PRINTED]:
-        print(f"  {_wrong_line(answer.operand.upper(), wrong)}")
+        print(f"  {_format_wrong(answer.operand.upper(), wrong)}")
     if answer.missing:
         m = answer.missing
         print(f"  of {m.wrong} right values {m.found} found, {m.several} in several places, {m.absent} nowhere")
@@ -69,7 +69,7 @@ def _print_values(answer: DumpVerified, inside: list[list[bool]]) -> None:
         print(f"  [{row},0…] {values}{cut}")
 
 
-def _wrong_line(letter: str, wrong: Wrong) -> str:
+def _format_wrong(letter: str, wrong: Wrong) -> str:
     """Format a wrong element: its value, the expected value, and the address of that."""
     place = {-1: "nowhere in the dump", -2: "in several places"}.get(wrong.lies, f"at {wrong.lies:#x}")
     holds = f", which is [{wrong.holds[0]},{wrong.holds[1]}]" if wrong.holds else ""

@@ -229,7 +229,7 @@ def read_body(body: Json) -> tuple[DumpQuestion, bytes, bytes | None]:
 
 
 def examine_dump(question: DumpQuestion, raw: bytes = b"", expected: bytes | None = None) -> engine.Examined:
-    """Return what an instruction reads from a dump."""
+    """Return the values that an instruction reads from a dump, compared with the expected tile."""
     origin = question.slice.mn, question.slice.k
     if expected is None and any(origin):
         name = "mn" if origin[0] else "k"

@@ -1,4 +1,4 @@
-"""docs/benchmarks.md as charts: its tables, the amounts in them, and what static/kit/chart.js draws of each. The tables
+"""docs/benchmarks.md as charts: its tables, the amounts in them, and the data for static/kit/chart.js. The tables
 are the only statement of the figures; nothing is measured here.
 """
 
@@ -76,7 +76,7 @@ def parse_tables(markdown: str) -> list[Table]:
 
 
 def parse_amounts(cell: str, usual: str = "") -> list[Amount]:
-    """Parse the amounts of a cell that have a unit, or the usual unit for a number alone: the first of each part.
+    """Parse the amounts of a cell, the first of each part; a number without a unit has the usual one.
 
     >>> [(amount.value, amount.word) for amount in parse_amounts("18381 requests/s, p99 5 ms, 0 failed")]
     [(18381.0, ''), (5.0, 'p99')]

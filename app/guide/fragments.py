@@ -81,7 +81,7 @@ def format_fragment(text: str) -> str:
 
 
 def format_retiled(text: str) -> str:
-    """Format a fragment in the values of a copy; the last word says how many values its atom has."""
+    """Format a fragment in the values of a copy; the last word is the number of values of its atom."""
     fragment, _, values = text.rpartition(" ")
     return str(retile_fragment(_get_mma(fragment.split(" ", 1)[0]), _find_fragment(fragment), int(values)))
 

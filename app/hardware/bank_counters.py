@@ -34,7 +34,7 @@ def explain_no_counters() -> str:
 def run_counters(cases: Sequence[Case], number: int = 0) -> dict[str, dict[str, Any]]:
     """Count how many cases have the predicted counts, by access; RuntimeError with ncu's message if it fails."""
     counts_by_access: dict[str, dict[str, Any]] = {}
-    for (name, address), counted in zip(cases, _profile(cases, number), strict=True):
+    for (name, address), counted in zip(cases, _run_profiler(cases, number), strict=True):
         predicted = predict_counters(compute_cost(ACCESSES[name], list(address)))
         agrees = all(abs(counted[metric] - count) <= NOISE * max(1, count) for metric, count in predicted.items())
         row = counts_by_access.setdefault(name, {"ran": 0, "agreed": 0})
@@ -45,8 +45,8 @@ def run_counters(cases: Sequence[Case], number: int = 0) -> dict[str, dict[str, 
     return counts_by_access
 
 
-def _profile(cases: Sequence[Case], number: int) -> list[dict[str, float]]:
-    """Return what ncu counts for one execution of each case, by metric."""
+def _run_profiler(cases: Sequence[Case], number: int) -> list[dict[str, float]]:
+    """Return the counts of ncu for one execution of each case, by metric."""
     metrics = dict.fromkeys(metric for row in ACCESSES.values() for metric in name_metrics(row))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "cases.json"

@@ -124,7 +124,7 @@ def write_evidence(evidence: dict[str, Any], part: str = "") -> Path:
 
 @dataclass(frozen=True)
 class SummaryRow:
-    """One line of a summary: what ran, how often, and how often it agreed; by method (agreed, judged) if there are
+    """One line of a summary: a family or part, its runs, and how many agreed; by method (agreed, judged) if there are
     methods.
     """
 

@@ -229,7 +229,7 @@ class Fleet:
             try:
                 fit = select_members(members, waiter.params, waiter.is_allowed)
             except LayoutError as error:
-                if not waiter.known and self._had_worker(waiter):
+                if not waiter.known and self._has_recent_worker(waiter):
                     waiter.note_worker()
                 if error.code != "no_worker" or waiter.is_hopeless():
                     self._queue.remove(waiter)
@@ -244,7 +244,7 @@ class Fleet:
                 self._queue.remove(waiter)
                 waiter.place.set_result(chosen)
 
-    def _had_worker(self, waiter: WaitingRun) -> bool:
+    def _has_recent_worker(self, waiter: WaitingRun) -> bool:
         """Return whether a suitable worker was present a moment ago: its nanny may be restarting it."""
         try:
             return bool(
@@ -398,7 +398,7 @@ async def _get_result(future: Any) -> Any:
 
 
 def _parse_answer(text: str, member: FleetMember, lost: list[FleetMember]) -> Json:
-    """Parse the result of a worker's answer, with who ran it; LayoutError if the answer is one."""
+    """Parse a worker's answer and return its result, with the worker; raise LayoutError if the answer is an error."""
     try:
         answer = json.loads(text)
         error = answer.get("error")

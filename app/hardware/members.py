@@ -135,12 +135,12 @@ def avoid_lost(fit: Sequence[FleetMember], lost: Sequence[FleetMember]) -> Seque
     name, else all. A host that goes down takes all its workers with it, one after another.
     """
     names = {member.name for member in lost}
-    hosts = {_host_of(name) for name in names}
-    elsewhere = [member for member in fit if _host_of(member.name) not in hosts]
+    hosts = {_get_host(name) for name in names}
+    elsewhere = [member for member in fit if _get_host(member.name) not in hosts]
     return elsewhere or [member for member in fit if member.name not in names] or fit
 
 
-def _host_of(name: str) -> str:
+def _get_host(name: str) -> str:
     return name.rpartition(":")[0]
 
 

@@ -36,7 +36,7 @@ class ProductInputs:
     scales: dict[str, Array]
 
     def compute_expected(self, i: Instruction) -> Array:
-        """Compute C + A·B by NumPy from the matrices alone, without the maps."""
+        """Compute C + A·B by NumPy from the matrices, without the maps."""
         a, b = self.a.astype(np.float64), self.b.astype(np.float64)
         if i.types["a"] == "b1":
             combine = np.bitwise_xor if "xor" in i.modifiers else np.bitwise_and

@@ -50,7 +50,7 @@ LOWER, UPPER = WHOLE  # an index that keeps the first two of four positions, and
 
 
 def probe_d(device: TensorDevice) -> Iterator[ProbeResult]:
-    """Probe D by codes: D[i, j] = 256 i + j from two columns of A and rows of B. Lanes outside D keep what they had."""
+    """Probe D by codes: D[i, j] = 256 i + j from two columns of A and rows of B. Lanes outside D are unchanged."""
     for letter, mma, idesc_word, form, lane in generate_products():
         if mma.sparse and mma.m != 128:
             continue  # its metadata have their own probe

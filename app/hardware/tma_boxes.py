@@ -229,8 +229,8 @@ def generate_maps() -> Iterator[tuple[str, TensorMap]]:
 
 
 def run_boxes(device: CudaDevice, per_kind: int = 0) -> dict[str, dict[str, Any]]:
-    """Count by what varies in a load, and by the rule of a map, how many of how many layouts/shared/tma.py predicts; {}
-    before sm_90.
+    """Count the correct predictions of layouts/shared/tma.py, by the varied parameter of a load, and by the rule of a
+    map; {} before sm_90.
     """
     if float(device.info()["compute_capability"]) < 9.0:
         return {}

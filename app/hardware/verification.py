@@ -294,7 +294,7 @@ def _list_bank_cases(device: CudaDevice, per_kind: int = 0) -> dict[str, list[li
 
 
 def verify_counters(device: CudaDevice, per_kind: int = 0) -> dict[str, dict[str, Any]]:
-    """Count the address patterns, with all lanes active and with some, for which ncu counts what is predicted."""
+    """Count the address patterns, with all lanes active and with some, for which ncu confirms the prediction."""
     rng = np.random.default_rng(product_inputs.SEED)
     cases: list[bank_counters.Case] = []
     for name, addresses in _list_bank_cases(device, per_kind).items():
@@ -328,7 +328,7 @@ def list_chains(device: script_runs.InstructionSupport) -> list[chain_runs.Chain
 
 
 def verify_code(device: CudaDevice, selection: slice = ALL, per_kind: int = 0) -> dict[str, dict[str, Any]]:
-    """Count the generated functions of no other part that give every word of the maps, by what they do."""
+    """Count the generated functions of no other part whose words all agree with the maps, by purpose."""
     cases = take_first_of_each(code_runs.generate_cases(), lambda case: case.key, per_kind)
     return _judge_cases(device, cases[selection], lambda case: code_runs.run_case(device, case))
 

@@ -54,7 +54,7 @@ def _make_random_inputs(plan: ProductPlan, seed: int) -> ProductInputs:
 
 
 def compute_expected(plan: ProductPlan, inputs: ProductInputs) -> Array:
-    """Compute D by NumPy, from the matrices and the signs alone."""
+    """Compute D by NumPy, from the matrices and the signs."""
     negative = plan.a.negated != plan.b.negated
     signed = replace(inputs, a=-inputs.a if negative else inputs.a, c=inputs.c if plan.accumulate else 0 * inputs.c)
     return signed.compute_expected(plan.instruction)

@@ -236,7 +236,7 @@ def is_used(field: BitField, sub_masks: int) -> bool:
 
 
 def _format_columns(bits_of: list[int]) -> str:
-    """Return a sentence that says how many columns of B are zero."""
+    """Return a sentence with the number of zero columns of B."""
     zero = sum(bits_of)
     if not zero:
         return f"All {len(bits_of)} columns of B are used"

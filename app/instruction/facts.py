@@ -47,7 +47,7 @@ class Formula:
 
 @fact
 class Sparsity:
-    """Of every `group` elements of a row `kept` are stored; an index of `index_bits` bits says which."""
+    """Of every `group` elements of a row `kept` are stored; an index of `index_bits` bits selects each."""
 
     kept: int
     group: int

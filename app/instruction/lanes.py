@@ -68,7 +68,7 @@ def build_panel_grids(instruction: Instruction, figure: PanelFigure) -> dict[str
 
 
 def format_table_head(op: Operand) -> str:
-    """Return HEAD or HEAD_ROW, in the words of what holds the operand."""
+    """Return HEAD or HEAD_ROW, in the words of the operand's holder."""
     return HEAD_ROW if op.name == ADDRESS else HEAD.replace(", R{", f", {op.scope.register[0].upper()}{{")
 
 

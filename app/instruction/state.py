@@ -56,7 +56,7 @@ class PageState:
     thread_id_b: int = 0
 
     def format_query(self, default: PageState, **replacements: str | int) -> str:
-        """Format the part after '?': only what differs from the defaults, after the `replacements`."""
+        """Format the query: the fields that differ from the defaults, after the `replacements`."""
         values = {f.name: replacements.get(f.name, getattr(self, f.name)) for f in fields(self)}
         changed = {name: value for name, value in values.items() if value != getattr(default, name)}
         return urlencode(changed, safe=":,")

@@ -57,7 +57,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class PinnedPlace:
-    """The description of one pin: its line, its sentences, and its holder (None if nobody holds it)."""
+    """The description of one pin: its line, its sentences, and its holder (None if no thread holds it)."""
 
     line: str
     text: str
@@ -95,7 +95,7 @@ def name_holders(words: AnswerWords, holders: Sequence[str]) -> str:
 
 
 def count_held(words: AnswerWords, holder: str, counts: Sequence[tuple[str, int]]) -> str:
-    """Return a phrase that says how many values of each matrix a thread holds. counts: (title, count)."""
+    """Return a phrase with the number of values of each matrix that a thread holds. counts: (title, count)."""
     phrases = [words.count.format(count=count, title=title) for title, count in counts if count]
     return capitalize_first(words.lane.format(holder=holder, counts=join_words(phrases) or "nothing here"))
 

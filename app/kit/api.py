@@ -139,14 +139,14 @@ def make_text_parameter(
     return Query(description=says, examples=list(examples), json_schema_extra=extra, alias=alias)
 
 
-def parameters_of(question: type, in_path: Iterable[str] = ()) -> dict[str, Any]:
+def list_query_parameters(question: type, in_path: Iterable[str] = ()) -> dict[str, Any]:
     """Return the query parameters of a question for `make_query_dependency`. in_path: the options that are part of the
     path.
     """
-    return {name: _annotated(name, option, name in in_path) for name, option in options_of(question).items()}
+    return {name: _annotate_option(name, option, name in in_path) for name, option in options_of(question).items()}
 
 
-def defaults_of(question: type, required: Iterable[str] = ()) -> dict[str, Any]:
+def list_defaults(question: type, required: Iterable[str] = ()) -> dict[str, Any]:
     """Return the defaults of a question's optional fields for `make_query_dependency`."""
     return {
         name: Parameter.empty if option.required or name in required else option.default
@@ -154,7 +154,7 @@ def defaults_of(question: type, required: Iterable[str] = ()) -> dict[str, Any]:
     }
 
 
-def _annotated(name: str, option: Option, in_path: bool) -> Any:
+def _annotate_option(name: str, option: Option, in_path: bool) -> Any:
     """Return the annotated type of an option as the document shows it."""
     if in_path:
         return Annotated[str, make_path_parameter(option.help, *option.examples)]
@@ -376,7 +376,7 @@ def _answer_body(tool: Tool[Any, Any]) -> Callable[..., Response]:
 
 def _answer_query(tool: Tool[Any, Any]) -> Callable[..., Response]:
     in_path = re.findall(r"{(\w+)", tool.api)
-    parameters, defaults = parameters_of(tool.question, in_path), defaults_of(tool.question, in_path)
+    parameters, defaults = list_query_parameters(tool.question, in_path), list_defaults(tool.question, in_path)
 
     def answer(query: dict[str, str]) -> Response:
         return encode_json_body(tool.ask(query)[1])

@@ -74,7 +74,7 @@ def render_module(name: str, exported: Sequence[str]) -> str:
 def _join_scopes(parts: Sequence[str]) -> str:
     number = {part: n for n, part in enumerate(parts)}
 
-    def taken(part: str, match: re.Match[str]) -> str:
+    def take_import(part: str, match: re.Match[str]) -> str:
         source = f"module{number[_resolve_import(part, match['path'])]}"
         if match["all"]:
             return f"const {match['all']} = {source};\n"
@@ -82,7 +82,7 @@ def _join_scopes(parts: Sequence[str]) -> str:
 
     def scope(part: str) -> str:
         text = _read_static(part)
-        body = _IMPORT.sub(lambda match: taken(part, match), text)
+        body = _IMPORT.sub(lambda match: take_import(part, match), text)
         exported = ", ".join(_EXPORT.findall(text))
         body = re.sub(r"^export (?=(?:async )?(?:const|function|class) )", "", body, flags=re.M)
         return f"const module{number[part]} = (() => {{\n{body}return {{ {exported} }};\n}})();\n"

@@ -1,4 +1,4 @@
-"""A feature is a folder of app/ whose feature.py declares what it adds; app/features.py lists them.
+"""A feature is a folder of app/ whose feature.py declares its tools and menu entries; app/features.py lists them.
 
 A Tool is a question with its answer: page, API route and command follow from it. Routes, pages and commands that are
 written by hand are in the feature's api.py, page.py and verbs.py, which the server and the command line import by

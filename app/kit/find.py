@@ -79,7 +79,7 @@ _JOINING = re.compile(r"(?:\b(?:of|in|on|at|the)\b|[\s,@?])*", re.I)  # between 
 
 @dataclass(frozen=True, slots=True)
 class SoughtPlace:
-    """A place that a text names. What the text leaves open is None; an unnamed `matrix` is "".
+    """A place that a text names. Fields that the text does not specify are None; an unnamed `matrix` is "".
 
     coords: (row, column). index: number of an element in an unspecified order. line: "row" or "col", and its number.
     thread: with `warp`, a lane of that warp. warp alone: all its lanes. is_lane: the thread was called a lane. unit:
@@ -394,7 +394,7 @@ def _name_matrix(text: str) -> str:
 
 
 def _build_place(groups: dict[str, str]) -> SoughtPlace:
-    """Return the place for a match; the names of the groups say what was found."""
+    """Return the place of a match. groups: the matched texts, by the name of the group."""
     groups = {name: text.strip("[]") if name == "value" else text for name, text in groups.items()}
     indices = ("row", "col", "index", "line", "thread", "warp", "register", "value")
     odd = groups.get("more") or next((groups[name] for name in indices if not groups.get(name, "0").isdecimal()), "")

@@ -113,7 +113,7 @@ def render_page(
     return CachedBody(render_template(request, name, context, shared), HTML, status=status, keep=keep)
 
 
-def pattern_names(pattern: str) -> Markup:
+def mark_names(pattern: str) -> Markup:
     """Return a pattern with each name in a span of its own, so that pointing at it can highlight its digits."""
     return Markup(
         re.sub(
@@ -124,7 +124,7 @@ def pattern_names(pattern: str) -> Markup:
     )
 
 
-templates.env.filters["pattern_names"] = pattern_names
+templates.env.filters["mark_names"] = mark_names
 
 
 def ticks(text: str) -> Markup:

@@ -101,7 +101,7 @@ def declare_question(cls: type[QuestionT]) -> type[QuestionT]:
 
 def _build_schema(cls: type, source: Any, handler: Any) -> Json:
     """Return the schema of a body for pydantic, which is imported only where the document is made."""
-    return dict(handler.generate_schema(import_module("lanescope.app.kit.schemas").model_of(cls)))
+    return dict(handler.generate_schema(import_module("lanescope.app.kit.schemas").build_model(cls)))
 
 
 def make_question(name: str, says: str, fields: Mapping[str, Any], base: type = object) -> Any:
@@ -110,7 +110,7 @@ def make_question(name: str, says: str, fields: Mapping[str, Any], base: type = 
     return declare_question(type(name, (base,), members))
 
 
-def _declared(option: Option, name: str = "") -> Any:
+def _declare_option(option: Option, name: str = "") -> Any:
     """Return a dataclass field whose default is the option's default, parsed when a question is made."""
 
     def make() -> Any:
@@ -121,7 +121,7 @@ def _declared(option: Option, name: str = "") -> Any:
 
 def parsed_field(parse: Parse, label: str, help: str, default: Any = "", **more: Any) -> Any:
     """Declare an option with its own parser: (value of the request, field) → value."""
-    return _declared(Option(label=label, help=help, parse=parse, default=default, **more))
+    return _declare_option(Option(label=label, help=help, parse=parse, default=default, **more))
 
 
 def raw_field(label: str, help: str, default: Any = "", **more: Any) -> Any:
@@ -210,7 +210,7 @@ def question_field(
         body = require_object(value, field, hint, code)
         if len(one_of) == 1:
             return read_question(one_of[0], body, field, blank=False)
-        kinds = {_kind_of(part): part for part in one_of}
+        kinds = {_get_kind(part): part for part in one_of}
         return read_question(
             kinds[parse_choice(body.get("kind"), f"{field}.kind", kinds, code)], body, field, blank=False
         )
@@ -224,7 +224,7 @@ def question_field(
 
 def tag_kinds(parts: tuple[type, ...]) -> Any:
     """Return the type of one of several questions, discriminated by `kind`."""
-    return Annotated[join_types(parts), TaggedUnion("kind", tuple(_kind_of(part) for part in parts))]
+    return Annotated[join_types(parts), TaggedUnion("kind", tuple(_get_kind(part) for part in parts))]
 
 
 def join_types(kinds: Iterable[Any]) -> Any:
@@ -360,10 +360,10 @@ def _choose_part(parts: tuple[type, ...], query: Mapping[str, Any], prefix: str)
     if len(parts) == 1:
         return parts[0]
     kind = str(query.get(f"{prefix}kind", "")).strip().lower()
-    return next((part for part in parts if _kind_of(part).lower() == kind), parts[0])
+    return next((part for part in parts if _get_kind(part).lower() == kind), parts[0])
 
 
-def _kind_of(part: type) -> str:
+def _get_kind(part: type) -> str:
     return str(options_of(part)["kind"].default)
 
 

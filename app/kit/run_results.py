@@ -134,5 +134,5 @@ def parse_mma_result(answer: Json) -> MmaRan:
 
 
 def parse_ran_by(answer: Json) -> dict[str, RanBy]:
-    """Return which device of the fleet ran it, if the answer says so."""
+    """Return the device of the fleet that ran it, if the answer has one."""
     return {"ran_by": RanBy(**answer["ran_by"])} if "ran_by" in answer else {}

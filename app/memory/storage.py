@@ -42,7 +42,7 @@ Unit: Any = make_word_enum("Unit", UNITS, "What a CuTe layout counts in.")
 EXAMPLE = "Sw<3,3,3> o ((8,8),(64,1)):((64,512),(1,0))"
 
 
-def _kind(kind: str) -> Any:
+def _declare_kind(kind: str) -> Any:
     return kind_field(kind, KEYS, "Stored as", called=KINDS)
 
 
@@ -57,7 +57,7 @@ class _Swizzled:
 class CanonicalStorage(_Swizzled):
     """The tile of GET /smem/tile."""
 
-    kind: str = _kind("canonical")
+    kind: str = _declare_kind("canonical")
     element_bits: int = number_field(16, "Element bits", "The instruction's, where it is left out.")
     major: str = word_field(DEFAULT_ORDER, "Major", "The request's, where it is left out.", type=Major)
     mn: int = number_field(64, "Tile M or N", "Rows of M or N.", required=True, size=8)
@@ -88,7 +88,7 @@ class AtomsStorage(_Lines):
     width_bytes)·inner_stride + b mod width_bytes, then the XOR.
     """
 
-    kind: str = _kind("atoms")
+    kind: str = _declare_kind("atoms")
     width_bytes: int = number_field(128, "Panel width, bytes", "Bytes of a panel's line.", required=True, size=8)
     outer8_stride: int = number_field(
         1024, "Stride of 8 rows, bytes", "Bytes from 8 lines to the next 8.", required=True, size=8
@@ -101,7 +101,7 @@ class AtomsStorage(_Lines):
 class RowsStorage(_Lines):
     """Line n and inner byte b are stored at base + n·pitch_bytes + b, then the XOR."""
 
-    kind: str = _kind("rows")
+    kind: str = _declare_kind("rows")
     pitch_bytes: int = number_field(128, "Row pitch, bytes", "Bytes from one line to the next.", required=True, size=8)
 
 
@@ -109,7 +109,7 @@ class RowsStorage(_Lines):
 class CuteStorage:
     """A CuTe layout of (mn, k)."""
 
-    kind: str = _kind("cute")
+    kind: str = _declare_kind("cute")
     layout: str = text_field(
         EXAMPLE,
         "CuTe layout (mn, k)",

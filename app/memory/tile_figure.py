@@ -126,18 +126,18 @@ def draw_tile(
     numbers = {"logical": cells.logical, "memory": memory, "none": None}[look.number]
     panels: list[FigurePanel] = []
     if look.show != "memory":
-        panels.append(_tile_panel(cells, numbers, cell, titled))
+        panels.append(_build_tile_panel(cells, numbers, cell, titled))
     if look.show != "tile":
         before = " before the swizzle" if look.plain else ""
         title = f"memory{before}, 1 row = 128 B, 1 cell = {cell}" if titled else ""
-        panels.append(_memory_panel(cells, place, numbers, title, panels[0] if panels else None))
+        panels.append(_build_memory_panel(cells, place, numbers, title, panels[0] if panels else None))
     strides = list_tile_strides(tile, rows or min(tile.mn, 256))
     extra = "".join(_draw_overlay(panel, tile, cells, rows, ink, line) for panel in panels)
-    size = _figure_size(panels, cells, strides)
+    size = _measure_figure(panels, cells, strides)
     return TileDrawing(PanelFigure(*size, tuple(panels)), extra, cells, place, first)
 
 
-def _tile_panel(cells: TileMap, numbers: Any, cell: str, titled: bool) -> FigurePanel:
+def _build_tile_panel(cells: TileMap, numbers: Any, cell: str, titled: bool) -> FigurePanel:
     """Return the panel of a tile, coloured by chunk."""
     here, there = ("M or N", "K") if cells.rows_are_mn else ("K", "M or N")
     wide, tall = _compute_cell_size(cells.rows, cells.cols)
@@ -151,13 +151,15 @@ def _tile_panel(cells: TileMap, numbers: Any, cell: str, titled: bool) -> Figure
         cell_width=wide,
         cell_height=tall,
         grid=None,
-        category=_colours(cells),
+        category=_number_colours(cells),
         texts=None if numbers is None else [[str(n) for n in row] for row in numbers.tolist()],
         of=8,
     )
 
 
-def _memory_panel(cells: TileMap, place: Any, numbers: Any, title: str, beside: FigurePanel | None) -> FigurePanel:
+def _build_memory_panel(
+    cells: TileMap, place: Any, numbers: Any, title: str, beside: FigurePanel | None
+) -> FigurePanel:
     """Return the panel of memory, 128 bytes per row, to the right of the tile's panel or below it.
 
     place: the cell of this panel that holds each cell of the tile.
@@ -166,7 +168,9 @@ def _memory_panel(cells: TileMap, place: Any, numbers: Any, title: str, beside: 
     high = int(place.max()) // per_line + 1
     cell_of = np.full(high * per_line, -1)
     cell_of[place.ravel()] = np.arange(place.size)
-    category = np.where(cell_of >= 0, _colours(cells).ravel()[cell_of], -1).reshape(high, per_line).astype(np.int32)
+    category = (
+        np.where(cell_of >= 0, _number_colours(cells).ravel()[cell_of], -1).reshape(high, per_line).astype(np.int32)
+    )
     x, y = _LEFT, _TOP if title else _TOP_UNTITLED
     wide, tall = _compute_cell_size(high, per_line)
     if beside is not None and beside.width > _WIDEST:
@@ -185,21 +189,21 @@ def _memory_panel(cells: TileMap, place: Any, numbers: Any, title: str, beside: 
         cell_height=tall,
         grid=None,
         category=category,
-        texts=None if numbers is None else _held_texts(cell_of.reshape(high, per_line), numbers.ravel()),
+        texts=None if numbers is None else _format_stored_numbers(cell_of.reshape(high, per_line), numbers.ravel()),
         of=8,
     )
 
 
-def _colours(cells: TileMap) -> Any:
+def _number_colours(cells: TileMap) -> Any:
     return (cells.chunk % 8).astype(np.int32)
 
 
-def _held_texts(cell_of: Any, numbers: Any) -> list[list[str]]:
+def _format_stored_numbers(cell_of: Any, numbers: Any) -> list[list[str]]:
     """Return the number of the tile's cell in each cell of memory, "" if it has none."""
     return [["" if n < 0 else str(int(numbers[n])) for n in row] for row in cell_of.tolist()]
 
 
-def _figure_size(panels: list[FigurePanel], cells: TileMap, found: Sequence[TileStride]) -> tuple[float, float]:
+def _measure_figure(panels: list[FigurePanel], cells: TileMap, found: Sequence[TileStride]) -> tuple[float, float]:
     """Return width and height of a figure with room for titles and stride labels."""
     across = any(cells.find_cell(stride.mn, stride.k)[1] for stride in found)
     below = {"logical": 34 if across else 10, "memory": 10}

@@ -1,4 +1,4 @@
-"""Verdicts: what a descriptor reads, whether the data are stored there, and why not."""
+"""Verdicts: the bytes that a descriptor reads, whether the data are stored there, and why not."""
 
 from __future__ import annotations
 

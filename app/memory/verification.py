@@ -64,7 +64,7 @@ def _parse_storage_form(view: dict[str, str], query: dict[str, str]) -> dict[str
 
 
 def _compute_default_sizes(view: dict[str, str], query: dict[str, str]) -> dict[str, str]:
-    """Return default sizes of a canonical tile: what the instruction reads, in whole atoms. Empty if the view is
+    """Return default sizes of a canonical tile: those that the instruction reads, in whole atoms. Empty if the view is
     illegal.
     """
     try:

@@ -20,8 +20,8 @@ def explain(
     message: Annotated[str, typer.Argument(metavar="TEXT", help="What the tool printed; - for standard input.")] = "-",
     as_json: AsJson = False,
 ) -> None:
-    """A message of ptxas, cuTensorMapEncode or CuTe: why it comes, what to change, and the smallest program. Exit
-    status 1 if no message is known; those most like it are named.
+    """Explain a message of ptxas, cuTensorMapEncode or CuTe: its reason, the change, and the smallest program. Exit
+    status 1 if no message is known; the most similar ones are listed.
     """
     from lanescope.app.messages.facts import MessageQuestion, answer_message
 

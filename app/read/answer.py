@@ -1,4 +1,4 @@
-"""The answer of POST /read: what a text is, and its parts verified together."""
+"""The answer of POST /read: the meanings of a text, and its parts verified together."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def answer_read(body: Json) -> Reading:
 
 
 def read_and_verify(text: str, assumptions: Mapping[str, str]) -> Reading:
-    """Return what a text is, with its Bench if it has one; LayoutError for an unknown key of `assumptions`, or a wrong
-    value.
+    """Return the meanings of a text, with its Bench if it has one; LayoutError for an unknown key of `assumptions`, or
+    a wrong value.
     """
     for key in assumptions:
         if not key.startswith(workbench.KEYS):

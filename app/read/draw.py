@@ -91,7 +91,7 @@ class HeldTile:
 
 @dataclass(frozen=True, slots=True)
 class MeaningTiles:
-    """The tiles of a meaning, and what was assumed for them; shape: of the tensor."""
+    """The tiles of a meaning, and the assumptions about them; shape: of the tensor."""
 
     tiles: tuple[HeldTile, ...]
     note: str = ""
@@ -100,7 +100,7 @@ class MeaningTiles:
 
 @dataclass(frozen=True, slots=True)
 class MeaningPictures:
-    """Pictures of a meaning, (what it shows, SVG) each, and what was assumed for them; shape: of the drawn tensor."""
+    """Pictures of a meaning, (title, SVG) each, and the assumptions about them; shape: of the drawn tensor."""
 
     drawn: tuple[tuple[str, str], ...]
     note: str = ""

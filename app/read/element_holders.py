@@ -15,7 +15,7 @@ from lanescope.render.view import make_figure
 
 
 def format_holders(holders: list[dict[str, Any]]) -> str:
-    """Format who holds an element: each, or the first four and how many more."""
+    """Format the holders of an element: all, or the first four and the number of the others."""
     shown = "; ".join(holder["text"] for holder in holders[:4])
     return f"{shown}; and {len(holders) - 4} more" if len(holders) > 4 else shown
 

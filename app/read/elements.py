@@ -37,7 +37,7 @@ _SCALES = re.compile(r"\b(?:scales?(?!\s+ue\d)|sf[ab]?|metadata)\b", re.I)  # no
 
 @dataclass(frozen=True, slots=True)
 class ElementAnswers:
-    """The answers for each form that fits, the plain one first, or why there is none.
+    """The answers for each matching form, the plain one first, or why there is none.
 
     certain: whether the first is right for every form with its opcode; more: how many other forms fit; unused: words
     that the answers ignore; elsewhere: pages with a place that no thread holds.
@@ -145,7 +145,7 @@ def _build_comparison(form: Instruction, question: ElementQuestion, named: Named
 
 
 def _name_lane(place: SoughtPlace, meaning: Meaning, other: Meaning) -> list[str]:
-    """Return the notices of one of two places; those that list what a lane holds begin with the lane."""
+    """Return the notices of one of two places; lists of a lane's elements begin with the lane."""
     lane = "" if place.thread is None else f"{place.text[0].upper()}{place.text[1:]}: "
     return [notice if notice in other.notices else lane + notice for notice in meaning.notices]
 

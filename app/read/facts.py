@@ -136,7 +136,7 @@ class BenchOperand:
 
 @fact
 class BenchAssumed:
-    """A value that the text leaves open. Give another under its key in `assume`."""
+    """A value that the text does not specify. Pass another under its key in `assume`."""
 
     key: str
     label: str

@@ -1,4 +1,4 @@
-"""The paste box: what a text is, and the page that shows it."""
+"""The paste box: recognizes a text and shows its page."""
 
 from __future__ import annotations
 

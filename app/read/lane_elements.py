@@ -110,7 +110,7 @@ def _pin_value(form: Instruction, operands: Mapping[str, Operand], holder: dict[
 
 
 def _format_lane(op: Operand, holders: list[dict[str, Any]]) -> str:
-    """Format what a lane holds of an operand: the elements of each register."""
+    """Format the elements of an operand in each register of a lane."""
     letter = lanes.format_panel_title(op.name)
     registers: dict[int, list[str]] = {}
     for holder in holders:

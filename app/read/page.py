@@ -46,7 +46,7 @@ LABEL_OF = {
 
 @router.get("/read")
 def read_page(request: Request) -> Response:
-    """Show what a text is. A text with a single meaning leads straight to its page; one with several things to verify
+    """Show the meanings of a text. Redirect a text with a single meaning to its page; one with several parts to verify
     is shown on the workbench.
     """
     return _render_text(request, dict(request.query_params))
@@ -54,7 +54,7 @@ def read_page(request: Request) -> Response:
 
 @router.get("/read.json")
 def read_json(request: Request) -> Response:
-    """Return what POST /api/v1/read answers for the same address."""
+    """Return the answer of POST /api/v1/read for the same address."""
     query = dict(request.query_params)
     return encode_json_body(read_and_verify(_parse_text(query).text, _parse_choices(query)))
 
@@ -200,7 +200,7 @@ def _name_forms(meanings: Sequence[Meaning], nearest: Sequence[str]) -> dict[str
 
 
 def _draw_meanings(meanings: Sequence[Meaning]) -> dict[str, Any]:
-    """Return the pictures of what a text means, and the offsets of its layouts, by title."""
+    """Return the pictures of the meanings of a text, and the offsets of its layouts, by title."""
     return {
         "grids": {
             meaning.title: draw.build_offset_table(meaning.facts["cute"])

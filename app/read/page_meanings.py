@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from lanescope.app.catalogue import full_text, topics
-from lanescope.app.kit.menus import entries, entry_of
+from lanescope.app.kit.menus import find_entry, list_entries
 from lanescope.app.read import known_names, named_forms, target_meanings, tool_words
 from lanescope.app.read.facts import Meaning
 from lanescope.app.read.languages import translate_words
@@ -37,7 +37,7 @@ def _describe_page(page: str) -> Meaning:
     if page in tool_words.OUTSIDE:
         title, notice = tool_words.OUTSIDE[page]
         return _build_page(title, page, (notice,))
-    entry = entry_of(page.partition("?")[0])
+    entry = find_entry(page.partition("?")[0])
     return _build_page(entry.text, page, (entry.summary,))
 
 
@@ -125,14 +125,14 @@ def _find_tools(words: set[str]) -> list[Meaning]:
     }
     ranked = sorted(found, key=lambda page: -sum(full_text.measure_rarity(word) for word in found[page]))
     text_words = set(full_text.split_words(" ".join(words)))
-    titles = {page: full_text.split_words(entry_of(page).text) for page in _list_tool_pages()}
+    titles = {page: full_text.split_words(find_entry(page).text) for page in _list_tool_pages()}
     titled = [page for page, title in titles.items() if len(title) > 1 and text_words.issuperset(title)]
     return [_describe_page(page) for page in dict.fromkeys((*titled, *ranked))]
 
 
 def _list_tool_pages() -> list[str]:
     """List the pages of all menus except the guide."""
-    pages = (entry.href for links in entries().values() for entry in links)
+    pages = (entry.href for links in list_entries().values() for entry in links)
     return [page for page in pages if not page.startswith("/guide")]
 
 

@@ -62,7 +62,7 @@ class _Places:
 
 
 def draw_pair(chunks: OperandChunks, word: Descriptor, name: Callable[[int, int], str]) -> PairPicture:
-    """Draw a step. name: (row, k) of a chunk's first element → what the chunk is called."""
+    """Draw a step. name: (row, k) of a chunk's first element → the name of the chunk."""
     touched = np.unique(chunks.read >> 7)
     if chunks.stored is not None:
         touched = np.union1d(touched, chunks.stored >> 7)
@@ -219,11 +219,11 @@ def _draw_guides(places: _Places, word: Descriptor) -> list[tuple[str, str, str]
     first = chunks.read[:8].ravel().tolist() if swizzled else []
     guides = {
         "start_address": (
-            [_outline(places, int(chunks.read[0, 0]))],
+            [_draw_outline(places, int(chunks.read[0, 0]))],
             f"Start address {start:#x}: the first byte of this step. The field holds it divided by 16.",
         ),
         "swizzle": (
-            [_outline(places, at) for at in first],
+            [_draw_outline(places, at) for at in first],
             f"Swizzle {word.mode_code} is {mode.name}: {_say_xor(mode.chunks)} Outlined are the first 8 rows."
             if swizzled
             else "Swizzle 0: addresses are used as they are.",
@@ -243,7 +243,7 @@ def _draw_guides(places: _Places, word: Descriptor) -> list[tuple[str, str, str]
 
 
 def _describe_strides(word: Descriptor, seen: View, operand: str) -> tuple[tuple[int, str], tuple[int, str]]:
-    """Return (how many there are, what it is the distance of) of LBO and of SBO (layouts/descriptor/repair.py)."""
+    """Return (number of strides, description of the distance) of LBO and of SBO (layouts/descriptor/repair.py)."""
     wide, rows = word.mode.chunks, f"rows of {operand}" if operand == "A" else f"columns of {operand}"
     atom = f"; the atom of the {word.mode.name} swizzle takes {word.mode.pattern_bytes} B" if wide > 1 else ""
     if seen.major == "K":
@@ -282,7 +282,7 @@ def _draw_strides(places: _Places, start: int, stride: int, count: int) -> list[
     return marks
 
 
-def _outline(places: _Places, address: int) -> str:
+def _draw_outline(places: _Places, address: int) -> str:
     at = places.locate_chunk(address >> 4)
     if at is None:
         return ""

@@ -149,5 +149,5 @@ def _list_ordered(form: Instruction, places: tuple[SoughtPlace, ...]) -> list[Pl
 
 
 def _is_counted(place: SoughtPlace) -> bool:
-    """Return whether one number counts the elements of an operand that has rows and columns of its own."""
+    """Return whether a place is a single number that counts the elements of an operand with rows and columns."""
     return place.index is not None and place.letter not in (*SCALES, "e")

@@ -1,4 +1,4 @@
-"""One step of a workbench: its word with the fields, the picture of what it reads, and a card for every step of the
+"""One step of a workbench: its word with the fields, the picture of its reads, and a card for every step of the
 operand.
 """
 

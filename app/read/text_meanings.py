@@ -92,7 +92,7 @@ _CALLED = re.compile(
 
 
 def read_text(text: str) -> Reading:
-    """Return what a text is; LayoutError if it is too long, or not text."""
+    """Return the meanings of a text; LayoutError if it is too long, or not text."""
     text = inputs.require_text(text, "text", reader.LONGEST)
     if (reading := message_readings.read_message(text)) is not None:
         return reading

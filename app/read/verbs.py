@@ -38,7 +38,7 @@ def read(
 
 
 def print_reading(text: str, as_json: bool, assumptions: Sequence[str] = ()) -> None:
-    """Print what a text is, as the paste box reads it; exit status 1 if it is unknown or wrong.
+    """Print the meanings of a text, as in the paste box; exit status 1 if it is unknown or wrong.
 
     assumptions: KEY=VALUE for what the text does not specify.
     """
@@ -146,7 +146,7 @@ def find_first_wrong(operand: BenchOperand) -> BenchStep | None:
 
 
 def _print_bench(bench: BenchFacts) -> None:
-    """Print the verdict, what was assumed, and a line per step."""
+    """Print the verdict, the assumptions, and a line per step."""
     print(f"{bench.verdict}: {bench.headline}")
     if bench.detail and not (bench.verdict == "match" and bench.caution):  # a match would repeat it
         print(f"  {bench.detail}")

@@ -1,4 +1,4 @@
-"""GET /api/v1/share: what can be copied of a page."""
+"""GET /api/v1/share: the texts and links to copy of a page."""
 
 from __future__ import annotations
 

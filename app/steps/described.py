@@ -157,7 +157,7 @@ class DescribedOperand:
         return AddressTerms(word.start_address, lbos, sbos, inside, before, int(self.reads[step, mn, k]))
 
     def check_step(self, step: int) -> Verdict:
-        """Compare what a K step reads with what the program stored, and diagnose a difference."""
+        """Compare the elements that a K step reads with the stored ones, and diagnose a difference."""
         if self.full_operand and self.full_operand is not self.side:
             return DescribedOperand(self.full_operand, self.steps).check_step(step)
         where, first = self.stored

@@ -47,7 +47,7 @@ class Load:
 
 @fact
 class ProductTerm:
-    """One term of an element: its factors, who holds each, and its contribution."""
+    """One term of an element: its factors, their holders, and its contribution."""
 
     k: int
     a: Value

@@ -278,15 +278,15 @@ def _load_matrices(chain_result: chain.Chain, placed: BitPlacement, xor: bool) -
 
 
 def _load_plainly(operand: Operand, placed: BitPlacement, at: Ints, xor: bool) -> tuple[Ints, list[StepperMove]]:
-    """Return what ld.shared reads: as many bytes at once as are contiguous for all lanes, at most a register."""
+    """Return the reads of ld.shared: as many bytes at once as are contiguous for all lanes, at most a register."""
     bits, size = operand.container_bits, min(8, operand.container_bits)
     addresses = at if xor else undo_xor(placed, at)
     reads = addresses[:, None] + np.arange(bits // size) * size
     by_lane = addresses.reshape(32, operand.values)
     unit = operand.register_bits
-    while unit > max(8, bits) and not _lie_together(by_lane, unit, bits):
+    while unit > max(8, bits) and not _are_contiguous(by_lane, unit, bits):
         unit //= 2
-    count = unit // bits if _lie_together(by_lane, unit, bits) else 1  # only one of a byte's elements may be needed
+    count = unit // bits if _are_contiguous(by_lane, unit, bits) else 1  # only one of a byte's elements may be needed
     kind = banks.ACCESSES[f"ld.shared.b{unit}"]
     moves = []
     for n, first in enumerate(range(0, operand.values, count)):
@@ -308,7 +308,7 @@ def _load_plainly(operand: Operand, placed: BitPlacement, at: Ints, xor: bool) -
     return reads, moves
 
 
-def _lie_together(by_lane: Ints, unit: int, bits: int) -> bool:
+def _are_contiguous(by_lane: Ints, unit: int, bits: int) -> bool:
     """Return whether the values in every `unit` bits of a lane are contiguous and aligned."""
     groups = by_lane.reshape(32, -1, unit // bits)
     return bool(

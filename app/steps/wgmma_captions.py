@@ -1,4 +1,4 @@
-"""The timeline of a wgmma: phases and steps, what each step reads, and a caption for each."""
+"""The timeline of a wgmma: phases and steps, the reads of each step, and a caption for each."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class DescribedProduct:
 def build_timeline(
     product: DescribedProduct,
 ) -> tuple[list[StepperPhase], list[WgmmaStep], dict[str, list[WgmmaMove]]]:
-    """Build the phases and steps of a product, in order, and what each step reads of A and of B."""
+    """Build the phases and steps of a product, in order, and the reads of A and of B in each step."""
     moves: dict[str, list[WgmmaMove]] = {name: _list_first_moves(product, name) for name in product.operands}
     parts: list[Phase[WgmmaStep]] = [("Memory", 1.7, _list_memory_steps(product))]
     if product.register_operand:

@@ -75,7 +75,7 @@ class ReadWord:
 
 @fact
 class WgmmaOperand:
-    """A, or the visible columns of B: its numbers, where they are stored, and what its descriptors read instead.
+    """A, or the visible columns of B: its numbers, their storage, and the elements that its descriptors read.
 
     Element [row][k], k over all K steps; first: number of row 0 in the whole operand.
     """
@@ -258,7 +258,9 @@ def _list_groups(k: int, steps: int) -> list[tuple[int, int]]:
 def _add_up(
     plan: ProductPlan, inputs: ProductInputs, arrived: Mapping[str, Any], meets: Any, groups: Any, columns: slice
 ) -> Any:
-    """Return C and the sums after each step, as computed from what is read: [K step][row][column]; NaN if unknown."""
+    """Return C and the sums after each step, computed from the elements that are read: [K step][row][column]; NaN if
+    unknown.
+    """
     stored = np.concatenate(list(arrived["a"]), axis=1)
     b = np.concatenate(list(arrived["b"]), axis=1)[columns].T
     a = np.zeros((stored.shape[0], len(b)))

@@ -164,7 +164,7 @@ def number_legend(tiled_mma: TiledMMA, chosen: BenchState) -> list[tuple[str, li
 
 
 def list_figures(tiled_mma: TiledMMA) -> list[tuple[str, str]]:
-    """Return (number, what it counts) for the tile."""
+    """Return (number, description) of the figures of the tile."""
     ops = {"A": tiled_mma.a, "B": tiled_mma.b, "C": tiled_mma.c}
     counts = [f"{name} {op.registers}" for name, op in ops.items() if not op.shared]
     m, n, k = tiled_mma.steps

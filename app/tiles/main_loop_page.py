@@ -32,7 +32,7 @@ N_LOAD, T_LOAD = "SM75_U32x4_LDSM_N", "SM75_U16x8_LDSM_T"
 READ = {"": "as stored"} | {mode.name: mode.name for mode in MODES}
 
 
-def _text(default: str, label: str, size: int, covers: tuple[str, ...], placeholder: str = "") -> Any:
+def _declare_text(default: str, label: str, size: int, covers: tuple[str, ...], placeholder: str = "") -> Any:
     return text_field(default, label, "", size=size, placeholder=placeholder, covers=covers)
 
 
@@ -44,20 +44,20 @@ def _declare_side(side: str) -> Json:
         return tuple(f"{side}.{path}" for path in paths)
 
     fields = {
-        "copy": _text("cp.async", "Store", 10, within("store"), "no store"),
-        "bits": _text("128", "Bits", 4, within("store.bits")),
-        "thr": _text("(16,8):(8,1)", "Thread layout", 14, within("store.thr_layout")),
-        "val": _text("(1,8)", "Value layout", 7, within("store.val_layout")),
-        "pitch": _text("128", "Bytes per row", 5, within("storage", "loaded_from")),
+        "copy": _declare_text("cp.async", "Store", 10, within("store"), "no store"),
+        "bits": _declare_text("128", "Bits", 4, within("store.bits")),
+        "thr": _declare_text("(16,8):(8,1)", "Thread layout", 14, within("store.thr_layout")),
+        "val": _declare_text("(1,8)", "Value layout", 7, within("store.val_layout")),
+        "pitch": _declare_text("128", "Bytes per row", 5, within("storage", "loaded_from")),
         "major": word_field(
             along, "Contiguous", "", called=along, covers=within("major", "storage.inner", "loaded_from.inner")
         ),
         "swizzle": word_field(
             [mode.name for mode in MODES], "Stored with swizzle", "", "128B", covers=within("storage.swizzle")
         ),
-        "load": _text(N_LOAD, "Load", 19, within("load")),
+        "load": _declare_text(N_LOAD, "Load", 19, within("load")),
         "read": word_field(READ, "Read with swizzle", "", "", called=READ, covers=within("loaded_from.swizzle")),
-        "global": _text("", "Global memory", 20, within("global"), "(1024,1024):(1024,1)"),
+        "global": _declare_text("", "Global memory", 20, within("global"), "(1024,1024):(1024,1)"),
     }
     return {f"{side}_{name}": field for name, field in fields.items()}
 
@@ -66,10 +66,10 @@ LoopForm = make_question(
     "LoopForm",
     "The form of the page; its defaults are the example.",
     {
-        "atom": _text("SM80_16x8x16_F32F16F16F32_TN", "TiledMMA's atom", 32, ("tiled_mma",)),
-        "atom_layout": _text("(2,2,1)", "Atom layout (M, N, K)", 9, ("tiled_mma.atom_layout",), "(1,1,1)"),
-        "permutation": _text("(32,32,16)", "Permutation (M, N, K)", 13, ("tiled_mma.permutation",), "none"),
-        "tile": _text("128x128x64", "Tile (M, N, K)", 12, ("tiled_mma.tile",), "of the TiledMMA"),
+        "atom": _declare_text("SM80_16x8x16_F32F16F16F32_TN", "TiledMMA's atom", 32, ("tiled_mma",)),
+        "atom_layout": _declare_text("(2,2,1)", "Atom layout (M, N, K)", 9, ("tiled_mma.atom_layout",), "(1,1,1)"),
+        "permutation": _declare_text("(32,32,16)", "Permutation (M, N, K)", 13, ("tiled_mma.permutation",), "none"),
+        "tile": _declare_text("128x128x64", "Tile (M, N, K)", 12, ("tiled_mma.tile",), "of the TiledMMA"),
         **_declare_side("a"),
         **_declare_side("b"),
     },

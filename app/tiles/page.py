@@ -72,7 +72,7 @@ def mma_page(request: Request) -> Response:
 
 @router.get("/tiles/mma/chain")
 def chain_page(request: Request) -> Response:
-    """Show C of one TiledMMA as A of the next: what stays in its thread, and what moves."""
+    """Show C of one TiledMMA as A of the next: the values that stay in their thread, and those that move."""
     fields = chains.parse_form(request.query_params)
     build = partial(chains.build_context, fields, request.query_params)
     return _render_form(

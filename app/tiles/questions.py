@@ -200,21 +200,21 @@ class TiledChainBody:
     second: TiledMMA = question_field(TiledMmaBody, "Second", "", parse=parse_mma, required=True)
 
 
-def _layout(label: str, help: str, *examples: str, **more: Any) -> Any:
+def _declare_layout(label: str, help: str, *examples: str, **more: Any) -> Any:
     """Declare a CuTe layout; a list of sizes is a shape."""
     return raw_field(label, help, **{"type": CuteText | list[int] | None, "examples": examples} | more)
 
 
-def _number(label: str, help: str) -> Any:
+def _declare_number(label: str, help: str) -> Any:
     return raw_field(label, help, type=Number | None)
 
 
-def _major() -> Any:
+def _declare_major() -> Any:
     return raw_field("Contiguous dimension", "The storage's, where it is left out.", "K", type=Major)
 
 
-def _val_layout() -> Any:
-    return _layout("Layout of values", "Coordinates → value.", "(1,8)")
+def _declare_val_layout() -> Any:
+    return _declare_layout("Layout of values", "Coordinates → value.", "(1,8)")
 
 
 @declare_question
@@ -228,10 +228,10 @@ class TiledCopyBody:
         " storage.",
         "universal",
     )
-    bits: Any = _number("Bits", "Of one access of universal and cp.async.")
-    element_bits: Any = _number("Element bits", "16, or those of the TiledMMA's operand.")
-    thr_layout: Any = _layout("Layout of threads", "Coordinates → thread.", "(32,4):(4,1)")
-    val_layout: Any = _val_layout()
+    bits: Any = _declare_number("Bits", "Of one access of universal and cp.async.")
+    element_bits: Any = _declare_number("Element bits", "16, or those of the TiledMMA's operand.")
+    thr_layout: Any = _declare_layout("Layout of threads", "Coordinates → thread.", "(32,4):(4,1)")
+    val_layout: Any = _declare_val_layout()
     tiled_mma: Any = raw_field("TiledMMA", "", type=TiledMmaBody | None)
     operand: Any = raw_field(
         "Operand",
@@ -239,13 +239,13 @@ class TiledCopyBody:
         "a",
         type=Literal["a", "b", "c", "c_atom"],
     )
-    layout_tv: Any = _layout(
+    layout_tv: Any = _declare_layout(
         "TiledLayout_TV",
         "Instead: (thread, value) → element of tiler_mn, as print(tiled_copy) shows it.",
         "((4,8,2,2),((2,2,2),(1,1))):((64,1,16,0),((32,8,256),(0,0)))",
         type=CuteText | None,
     )
-    tiler_mn: Any = _layout(
+    tiler_mn: Any = _declare_layout(
         "Tiler", "Rows and columns that layout_tv is over: sizes or layouts.", "(32,16)", type=CuteText | None
     )
     like: Any = raw_field(
@@ -261,8 +261,8 @@ class TiledCopyBody:
         type=Annotated[list[Number], Description(limits={"minItems": 2, "maxItems": 2})],
     )
     storage: Any = raw_field("Storage", "Where shared memory has (row, column) of the tile.", type=Storage | None)
-    major: Any = _major()
-    multicast: Any = _number("Multicast", "Of SM90_TMA_LOAD_MULTICAST: the CTAs that share it.")
+    major: Any = _declare_major()
+    multicast: Any = _declare_number("Multicast", "Of SM90_TMA_LOAD_MULTICAST: the CTAs that share it.")
     shared: Any = raw_field(
         "Shared side",
         "Which side the storage is: ldmatrix's source, else the destination.",
@@ -280,12 +280,12 @@ class StoreOfLoop:
     """The TiledCopy that fills shared memory; its tile is that of the operand."""
 
     atom: Any = raw_field("Atom", "cp.async or universal.", "universal")
-    bits: Any = _number("Bits", "Of one access.")
-    element_bits: Any = _number("Element bits", "Those of the operand.")
-    thr_layout: Any = _layout(
+    bits: Any = _declare_number("Bits", "Of one access.")
+    element_bits: Any = _declare_number("Element bits", "Those of the operand.")
+    thr_layout: Any = _declare_layout(
         "Layout of threads", "Coordinates → thread.", "(16,8):(8,1)", required=True, type=CuteText | list[int]
     )
-    val_layout: Any = _val_layout()
+    val_layout: Any = _declare_val_layout()
 
 
 @declare_question
@@ -294,7 +294,7 @@ class OperandOfLoop:
 
     store: Any = raw_field("Store", "Left out: the tile is there.", type=StoreOfLoop | None)
     storage: Any = raw_field("Storage", "Where shared memory has (row, k).", required=True, type=Storage)
-    major: Any = _major()
+    major: Any = _declare_major()
     load: Any = raw_field("Load", "ldmatrix as PTX or CUTLASS spells it, or universal.", "ldmatrix.m8n8.x4.shared.b16")
     loaded_from: Any = raw_field(
         "Loaded from",
@@ -315,4 +315,4 @@ class LoopBody:
     tiled_mma: Any = raw_field("TiledMMA", "", required=True, type=TiledMmaBody)
     a: Any = raw_field("A", "", type=OperandOfLoop | None)
     b: Any = raw_field("B", "", type=OperandOfLoop | None)
-    k: Any = _number("K", "All of K, a multiple of the tile's: what the whole loop pays.")
+    k: Any = _declare_number("K", "All of K, a multiple of the tile's: what the whole loop pays.")

@@ -149,10 +149,10 @@ def _draw_matrix(
         _draw_text(x, y - lead, title, size=12, anchor="start", ink="ink", bold=True),
         _draw_text(x, y - lead + 12, place, size=9.5, anchor="start", ink="muted"),
     ]
-    return [*out, *words, *_marks(tiled_umma, name, at, (across, down))]
+    return [*out, *words, *_draw_marks(tiled_umma, name, at, (across, down))]
 
 
-def _marks(tiled_umma: TiledUmma, name: str, at: tuple[float, float], scale: tuple[float, float]) -> list[str]:
+def _draw_marks(tiled_umma: TiledUmma, name: str, at: tuple[float, float], scale: tuple[float, float]) -> list[str]:
     """Return the rows of A, or columns of B, at which the shares of the CTAs begin and end."""
     (x, y), (across, down) = at, scale
     if name == "c":

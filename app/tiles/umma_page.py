@@ -93,7 +93,7 @@ def format_verdict(tiled_umma: TiledUmma) -> tuple[bool, str, str]:
 
 
 def list_figures(tiled_umma: TiledUmma) -> list[tuple[str, str]]:
-    """Return (number, what it counts)."""
+    """Return (number, description) of the figures of the tile."""
     m, n, k = tiled_umma.umma.shape
     word = tiled_umma.umma.word
     return [

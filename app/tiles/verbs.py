@@ -122,7 +122,7 @@ def copy(
     multicast: Annotated[str, typer.Option(help="Of SM90_TMA_LOAD_MULTICAST: the CTAs that share the tile.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Source and destination of a TiledCopy; what it costs in memory. Exit status 1 if there are bank conflicts, or
+    """Source and destination of a TiledCopy, and its cost in memory. Exit status 1 if there are bank conflicts, or
     if TMA breaks a rule.
     """
     from lanescope.app.tiles import tiled_copy_facts

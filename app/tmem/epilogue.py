@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from lanescope.app.kit.fact import Description, IntegerArray, Numbers, fact, make_optional_field
 from lanescope.app.kit.question import declare_question, link_to, number_field, text_field, word_field
 from lanescope.app.kit.target import target_field
-from lanescope.app.kit.tcgen05 import columns_of_d, cta_group, rows_of_d, ws
+from lanescope.app.kit.tcgen05 import columns_of_d_field, cta_group_field, rows_of_d_field, ws_field
 from lanescope.app.tmem.epilogue_figure import draw_load
 from lanescope.blackwell import epilogue, idesc, tmem
 from lanescope.blackwell.epilogue import ROWS, STORED, Epilogue
@@ -23,10 +23,10 @@ class EpilogueQuestion:
     """D's way out of tensor memory, and the selected thread."""
 
     kind: str = word_field(idesc.NAMES, "Kind", "The kind of the MMA.", "f16")
-    cta_group: str = cta_group()
-    ws: bool = ws()
-    m: int = rows_of_d(size=4)
-    n: int = columns_of_d(size=4)
+    cta_group: str = cta_group_field()
+    ws: bool = ws_field()
+    m: int = rows_of_d_field(size=4)
+    n: int = columns_of_d_field(size=4)
     d: str = word_field(("f32", "f16"), "Type of D", "The type of D: f16 takes the low half of a column.")
     access: str = text_field("tcgen05.ld.16x256b.x4", "Load", "The load of every warp.", size=34)
     element: str = word_field(("bf16", "f16", "f32"), "Stored as", "The type that is stored.")

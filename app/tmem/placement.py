@@ -49,7 +49,7 @@ def _parse_address(value: Any, field: str) -> Place | None:
     return None if number is None else (number >> 16, number & 0xFFFF)
 
 
-def _operand(name: str, default: str = "") -> Any:
+def _declare_operand(name: str, default: str = "") -> Any:
     label = CALLED[name][0].upper() + CALLED[name][1:]
     return parsed_field(_parse_place, label, f"First column of {CALLED[name]}, or lane:column.", default, size=6)
 
@@ -58,11 +58,11 @@ def _operand(name: str, default: str = "") -> Any:
 class PlacedQuestion(MmaQuestion):
     """One tcgen05.mma, and the places of its operands."""
 
-    d_at: Place | None = _operand("d")
-    a_at: Place | None = _operand("a")
-    metadata_at: Place | None = _operand("metadata")
-    scale_a_at: Place | None = _operand("scale_a")
-    scale_b_at: Place | None = _operand("scale_b")
+    d_at: Place | None = _declare_operand("d")
+    a_at: Place | None = _declare_operand("a")
+    metadata_at: Place | None = _declare_operand("metadata")
+    scale_a_at: Place | None = _declare_operand("scale_a")
+    scale_b_at: Place | None = _declare_operand("scale_b")
 
 
 def _parse_more(value: Any, field: str) -> tuple[PlacedQuestion, ...]:
@@ -96,7 +96,7 @@ def _parse_word(value: Any, field: str) -> int | None:
 class PlacementQuestion(PlacedQuestion):
     """MMAs with operands in tensor memory, and an access to it."""
 
-    d_at: Place | None = _operand("d", "0")
+    d_at: Place | None = _declare_operand("d", "0")
     alloc: int = number_field(tmem.COLUMNS, "Columns allocated", "Columns that the kernel allocated.", size=4)
     first: int = number_field(0, "First column", "The first of them.")
     idesc: int | None = parsed_field(
