@@ -47,7 +47,7 @@ def encode_words(body: Json) -> EncodedWords:
         return EncodedWords(descriptor=made.descriptor, fields=fields)
     if len(body) > 1:
         other = next(name for name in body if name != "tile")
-        raise LayoutError("bad_request", f"Both tile and {other} are given.", "A tile, or amounts.", other)
+        raise LayoutError("bad_request", f"tile excludes {other}.", "Pass a tile, or amounts.", other)
     spec = require_object(body["tile"], "tile", "Give {'mn': 64, 'k': 64, 'swizzle': '128B'}.")
     answer = memory.tile(read_question(TileQuestion, spec, "tile", blank=False))
     return EncodedWords(

@@ -108,7 +108,7 @@ class GroupKind(IntEnum):
 
 _NAMES = {GroupKind.SPARSE: "sparse", GroupKind.SCALED: "block-scaled"}
 _ABOUT = {
-    GroupKind.SPARSE: "A holds some elements of every group of a row, and metadata says which",
+    GroupKind.SPARSE: "A holds some elements of every group of a row, and metadata select them",
     GroupKind.SCALED: "A and B of 4 to 8 bits, with a scale factor for each block of K",
 }
 

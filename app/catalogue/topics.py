@@ -26,7 +26,7 @@ class Topic:
 
     page: Annotated[str, Description("Its address.")]
     title: str
-    summary: Annotated[str, Description("The sentence that says what it answers.")]
+    summary: Annotated[str, Description("The question that it answers.")]
 
 
 @fact

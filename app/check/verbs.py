@@ -30,7 +30,7 @@ def check(
     *,
     include: Annotated[Words, typer.Option("--include", "-I", help="A folder of headers.")] = None,
     define: Annotated[
-        Words, typer.Option("--define", "-D", help="NAME=VALUE for what a file leaves open, named as the notes do.")
+        Words, typer.Option("--define", "-D", help="NAME=VALUE for an open name of a file, as in the notes.")
     ] = None,
     compile_commands: Annotated[
         str, typer.Option("--compile-commands", "-p", help="A compile_commands.json, or its folder.")

@@ -79,7 +79,7 @@ def _check_all_rows(word: str, tile: str, places: dict[str, str], at: tuple[int,
     bits, major = spec.get("element_bits"), str(places.get("major") or spec.get("major") or "K")
     if not isinstance(bits, int):
         raise LayoutError(
-            "bad_tile", "A CuTe layout does not say who reads it.", "Add for INSTRUCTION OPERAND.", "tile"
+            "bad_tile", "The instruction that reads the CuTe layout is missing.", "Add for INSTRUCTION OPERAND.", "tile"
         )
     stored = storage(spec, bits, major, form)
     rows = parse_integer(places.get("rows", min((stored.mn or 0) - at[0], MOST_ROWS) // 8 * 8), "rows", 8)

@@ -163,7 +163,7 @@ class DumpQuestion:
     major: str = word_field(
         MAJORS,
         "Read as",
-        "As the instruction's transpose immediate says.",
+        "By the instruction's transpose immediate.",
         code="bad_major",
         called={"K": "K-major", "MN": "MN-major"},
     )
@@ -177,7 +177,7 @@ class DumpQuestion:
     expected_as: str = word_field(
         filter(None, engine.AS),
         "Expected tile holds",
-        "What the expected file holds; as its type says where it is left out.",
+        "Element type of the expected file; by default that of the array.",
         "",
         called={"": "by its type"},
     )

@@ -31,7 +31,7 @@ PICTURED = (  # prefixes of addresses with a picture of their own
     *("/tiles/mma?", "/tiles/copy?", "/tiles/loop?"),
 )
 INTRODUCTION = (
-    "Lanescope says which lane and register of an NVIDIA GPU holds which element of a tensor-core fragment, how tiles"
+    "Lanescope shows which lane and register of an NVIDIA GPU holds which element of a tensor-core fragment, how tiles"
     " are in shared and tensor memory, and whether a matrix descriptor reads them: from maps that were measured on"
     " hardware or read from documents, with the source of each."
 )

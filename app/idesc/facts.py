@@ -34,7 +34,7 @@ MASK_EVIDENCE = "documented; equals the 7 masks of PTX's examples; not executed 
 EVERY_KIND = (*KINDS, *RUBIN_KINDS.values())
 FORM = ("cta_group", "ws")  # how the MMA is issued, besides the fields of the word
 BITS = {"minimum": 0, "maximum": 63}
-BY_OPCODE = "The kind of the tcgen05.mma that takes it; the word does not say it."
+BY_OPCODE = "The kind of its tcgen05.mma, which the word does not contain."
 
 
 def _require_kind(value: Any, field: str) -> MmaKind:

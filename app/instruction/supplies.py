@@ -254,7 +254,7 @@ def format_sentences(instruction: Instruction, supplies: Mapping[str, SupplyMatr
         assert sparsity is not None
         where = "A[{row}][{stored}]" if sparsity.kept == 1 else "A[{row}][{stored}–{past}]"
         texts[METADATA] = (
-            f"It says which {sparsity.kept} of the {sparsity.group} columns {{first}}–{{last}} of dense A are kept:"
+            f"It selects which {sparsity.kept} of the {sparsity.group} columns {{first}}–{{last}} of dense A are kept:"
             f" {where} as stored."
         )
     for name, place in (("sfa", "SFA[{row}][{factor}]"), ("sfb", "SFB[{factor}][{col}]")):

@@ -29,7 +29,7 @@ class ReadBody:
     )
     assume: Json = raw_field(
         "Assumed",
-        "Values for what the text leaves open, by the keys of bench.assumed.",
+        "Values that the text does not specify, by the keys of bench.assumed.",
         {},
         derived=True,
         type=dict[str, str | int],

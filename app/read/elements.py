@@ -157,8 +157,8 @@ def _build_answer(form: Instruction, question: ElementQuestion, named: NamedForm
     if named.a_shared and place.letter == "a":
         raise LayoutError(
             "operand_not_in_registers",
-            f"A of {name_form(form).text} is in shared memory, as _SS says: no thread holds its elements.",
-            "A descriptor says where they are; of an _RS atom A is in registers.",
+            f"A of {name_form(form).text} (_SS) is in shared memory: no thread holds its elements.",
+            "A descriptor defines where they are; A of an _RS atom is in registers.",
             "text",
         )
     holders, query, notices = _find_holders(form, question, named.a_shared)
@@ -226,7 +226,7 @@ def _list_notices(form: Instruction, op: Operand) -> Iterator[str]:
         letter = lanes.format_panel_title(op.name)
         yield f"{letter} is stored compressed: the column counts what is stored, the metadata place it."
     if not form.family.specified:
-        yield form.family.note or "PTX does not say where these elements are."
+        yield form.family.note or "PTX does not define where these elements are."
     if op.name == "a" and form.family.by_descriptor:
         place = "tensor memory" if is_tensor(op) else "registers"
         yield f"This is A in {place}; a descriptor can read it from shared memory instead."

@@ -117,7 +117,7 @@ class BenchOperand:
     name: Literal["a", "b"]
     instruction: str
     major: Literal["K", "MN"]
-    why: Annotated[str, Description("What says that these descriptors are this operand's.")]
+    why: Annotated[str, Description("Why these descriptors belong to this operand.")]
     storage: Annotated[StorageSpec | None, Description("What was verified against.")]
     storage_why: str
     verdict: Literal["match", "mismatch", "unknown"]
@@ -201,7 +201,7 @@ class Reading(Meaning):
     ] = make_optional_field()
     assumed: Annotated[
         Mapping[str, str] | None,
-        Description("Of a bench: what its verdict rests on and the text does not say, key → value of `assume`."),
+        Description("Of a bench: the assumptions of its verdict, key → value of `assume`."),
     ] = make_optional_field()
     caution: Annotated[
         tuple[str, ...] | None,

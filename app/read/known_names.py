@@ -124,7 +124,7 @@ MESSAGES = (
         r"illegal memory access|illegal_?address|unspecified launch failure|LAUNCH_?FAIL(?:ED|URE)",
         "A kernel that faults",
         "/guide/capture#if-the-kernel-faults",
-        "The message does not say which instruction faulted. compute-sanitizer finds the access; a capture says what"
+        "The message does not name the faulting instruction. compute-sanitizer finds the access; a capture says what"
         " was read before.",
     ),
     _make_message(
@@ -200,13 +200,13 @@ NAMES = (
         r"SM80_CP_ASYNC_\w+|UniversalCopy|AutoVectorizingCopy\w*|DefaultCopy|Copy_Atom|Copy_Traits|ThrCopy|TiledCopy|"
         r"retile_[SD]|partition_[SD]|make_cotiled_copy",
         "/tiles/copy",
-        "TiledCopy says which thread moves what: atom, threads and values of each.",
+        "TiledCopy defines which thread moves which elements: atom, threads and values of each.",
     ),
     _make_name(
         r"MMA_Atom|MMA_Traits|ThrMMA|ThrMma|TiledMma|thrfrg_[ABC]|partition_[ABC]|partition_shape_[ABC]|"
         r"(?:partition|make)_fragment_[ABC]|get_layout[ABC]_(?:TV|MN|MK|NK)|ThrLayoutVMNK|AtomLayoutMNK",
         "/tiles/mma",
-        "TiledMMA says which thread holds what of a tile: atom, atoms along M, N and K, and a permutation.",
+        "TiledMMA defines which thread holds which elements: atom, atoms along M, N and K, and a permutation.",
     ),
     _make_name(
         r"print_(?:latex|svg|layout|tensor)",

@@ -52,7 +52,7 @@ def find_operand(form: Instruction, name: str) -> Operand:
         raise LayoutError(
             "operand_not_in_registers",
             f"{name.upper()} of {name_form(form).text} is in shared memory: no thread holds its elements.",
-            "Its descriptor says where they are.",
+            "Its descriptor defines where they are.",
             "text",
         )
     return form.operand(name)

@@ -233,7 +233,7 @@ def _list_unjudged(bench: Bench) -> Iterator[tuple[str, str]]:
     for operand in bench.operands:
         if operand.verdict == "unknown":
             of = f" of {catalog.find(operand.instruction).shape}" if several else ""
-            yield f"{operand.name.upper()}{of}", next(iter(operand.missing), "The text does not say enough.")
+            yield f"{operand.name.upper()}{of}", next(iter(operand.missing), "The text does not determine the verdict.")
 
 
 def _list_facts(bench: Bench, text: str) -> Iterator[FactChip]:

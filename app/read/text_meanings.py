@@ -275,7 +275,7 @@ def _explain_unrecognised(text: str, addresses: Sequence[int]) -> str:
 def _read_bare_number(text: str, meanings: list[Meaning]) -> Reading:
     """Return the possible readings of a number without context, in no order of preference."""
     count_text = f"{len(meanings)} readings fit" if len(meanings) > 1 else "One reading fits"
-    notice = f"The text does not say what this number is. {count_text}; a label such as desc_a or idesc decides."
+    notice = f"The text does not determine what this number is. {count_text}; a label such as desc_a or idesc decides."
     return question_readings.build_unknown(text, "A number that the text does not name", [notice], meanings)
 
 

@@ -107,7 +107,7 @@ def _list_holders(tiled_mma: TiledMMA, place: SoughtPlace) -> list[dict[str, Any
         raise LayoutError(
             "operand_not_in_registers",
             f"{place.matrix.upper()} of this TiledMMA is in shared memory: no thread holds its elements.",
-            "A descriptor says where they are.",
+            "A descriptor defines where they are.",
             "text",
         )
     if row >= op.row_count or col >= op.col_count:

@@ -25,7 +25,7 @@ def read(
         str, typer.Argument(metavar="FILE|TEXT", help="A file with the text, or the text; - for standard input.")
     ] = "-",
     assume: Annotated[
-        list[str] | None, typer.Option(help="KEY=VALUE for what the text leaves open, as often as needed.")
+        list[str] | None, typer.Option(help="KEY=VALUE for a value that the text does not specify; may be repeated.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -79,7 +79,7 @@ async def fetch_text(current: Scope, address: str, media: str, hops: int = 1) ->
         raise LayoutError(
             "no_page" if status == 422 else "not_found",
             f"{path} answers {status}, and no page." if status != 200 else f"{path} is not a page.",
-            f"Its page says why: {address}",
+            f"Its page has the reason: {address}",
             "address",
         )
     return FetchedPage(address, body.decode())

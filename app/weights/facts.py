@@ -108,7 +108,7 @@ class WeightFacts:
     bytes: int
     tile: Annotated[tuple[int, ...], Description("k and n of a tile.")]
     pattern: Annotated[str, Description("(thread)(word field) → (k)(n) of a tile.")]
-    threads: Annotated[int, Description("That hold a tile; 0 where the format does not say who loads a word.")]
+    threads: Annotated[int, Description("That hold a tile; 0 if the format does not define which thread loads a word.")]
     words_of_thread: Annotated[int, Description("Of a tile; all of its words where there are no threads.")]
     fields: Annotated[int, Description("Integers in a word.")]
     place: PlacedWeight

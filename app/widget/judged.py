@@ -139,7 +139,9 @@ def draw_capture(recorded: Verified | Capture) -> LivePicture:
     verified = recorded if isinstance(recorded, Verified) else verify_capture(write_capture(recorded))
     drawn = verified.picture or verified.opening
     if drawn is None:
-        raise LayoutError("bad_view", "Nothing of this capture could be judged.", "verify(…).text says why.", "shown")
+        raise LayoutError(
+            "bad_view", "Nothing of this capture could be judged.", "verify(…).text has the reason.", "shown"
+        )
     side, name = drawn.side, drawn.side.operand.upper()
     operand_title = f"{name} ({'m' if name == 'A' else 'n'} × k) at {drawn.where}"
     title = f"{verified.verdict}: {operand_title}: the element that is there"
