@@ -160,7 +160,7 @@ def create_app(
 
     @app.get("/healthz", tags=["operation"], responses={200: {"model": Health}})
     async def healthz() -> Response:
-        """The process answers."""
+        """Report that the process responds."""
         return JSONResponse(fact_to_json(Health(status="ok")))
 
     @app.get("/readyz", tags=["operation"], responses={200: {"model": Ready}})
@@ -176,7 +176,9 @@ def create_app(
 
     @app.get("/metrics", tags=["operation"], response_class=PlainTextResponse)
     async def metrics() -> Response:
-        """Prometheus text: requests by route and status, runs by kind and outcome, the queue, worker restarts."""
+        """Return Prometheus text: requests by route and status, runs by kind and outcome, the queue, worker
+        restarts.
+        """
         return Response(generate_latest(app.state.metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
     @app.get("/favicon.ico", include_in_schema=False)

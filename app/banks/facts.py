@@ -221,9 +221,9 @@ class Solved:
 
 
 def build_bank_cost(body: Json) -> BankCost:
-    """Wavefronts of one access: its name and 32 byte addresses (null for an inactive lane), to which `swizzle`
-    (none, 32B, 64B, 128B or B,M,S) is applied. With tiled_mma: the bank conflicts of a whole main loop, with a body
-    as for POST /api/v1/tiles/loop.
+    """Return the wavefronts of one access: its name and 32 byte addresses (null for an inactive lane), to which
+    `swizzle` (none, 32B, 64B, 128B or B,M,S) is applied. With tiled_mma: the bank conflicts of a whole main loop, with
+    a body as for POST /api/v1/tiles/loop.
     """
     check_keys(body, options_of(AccessBody))
     if body.get("address") is None and not set(body) & set(ROW_FIELDS):
@@ -237,7 +237,7 @@ def build_bank_cost(body: Json) -> BankCost:
 
 
 def count_wavefronts(question: AccessQuestion) -> BankCost:
-    """Wavefronts of one access under a swizzle."""
+    """Return the wavefronts of one access under a swizzle."""
     return build_use_cost(*parse_question(question), question.architecture)
 
 

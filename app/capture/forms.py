@@ -193,8 +193,8 @@ class CaptureBody:
 
 
 def verify_capture(body: Json) -> CaptureVerified:
-    """Which elements of A and B every instruction read that lanescope.cuh recorded, and whether they are the slice
-    it should multiply; if not, where that slice is in the recorded memory, the cause and the repair.
+    """Return the elements of A and B that every instruction recorded by lanescope.cuh read, and whether they are the
+    slice it should multiply; if not, where that slice is in the recorded memory, the cause and the repair.
     """
     return build_answer(verify_body(body))
 

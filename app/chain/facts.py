@@ -145,7 +145,7 @@ def find_loads(body: Json) -> tuple[list[str], list[str]]:
 
 
 def answer_chain(body: Json) -> ChainVerdict:
-    """Does this load feed this operand from this storage? storage as in /descriptors/verify, load and mma as PTX,
+    """Return whether a load feeds an operand from a storage. storage as in /descriptors/verify, load and mma as PTX,
     operand a or b (d for a stmatrix). Returns lane addresses, and the loads that supply it otherwise. With tiled_mma a
     whole main loop, as POST /api/v1/tiles/loop: TiledCopy, storage and TiledMMA, for every warp and K iteration."""
     return build_chain(parse_chain(body))

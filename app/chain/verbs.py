@@ -26,7 +26,7 @@ def chain(
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Does this load feed this operand? Lane addresses and the loop. Exit status 1 if it does not."""
+    """Check whether a load feeds an operand; print lane addresses and the loop. Exit status 1 if it does not."""
     from lanescope.app.chain import facts as chains
 
     if loop:

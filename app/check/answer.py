@@ -45,8 +45,8 @@ class CheckBody:
 
 
 def answer_check(question: CheckBody) -> CheckReport:
-    """The errors of matrix descriptors, tensor maps and instructions in source files, with their places; undetermined
-    ones are counted with the reason. Each file is read with those of the others that it includes.
+    """Return the errors of matrix descriptors, tensor maps and instructions in source files, with their places;
+    undetermined ones are counted with the reason. Each file is read with those of the others that it includes.
     """
     values = require_object(question.define, "define", "Give {name: value}.")
     defines = parse_defines(f"{name}={value}" for name, value in values.items())

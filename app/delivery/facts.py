@@ -145,8 +145,8 @@ find_delivery = lru_cache(maxsize=16)(answer_request)  # a page needs it twice: 
 
 
 def build_delivery(question: DeliveryQuestion) -> DeliveryFacts:
-    """The shortest program of ld, ldmatrix, prmt, shfl, movmatrix, lop3 and cvt that brings stored elements into an
-    operand's registers, with the map after each step and its code; or why there is none.
+    """Return the shortest program of ld, ldmatrix, prmt, shfl, movmatrix, lop3 and cvt that brings stored elements into
+    an operand's registers, with the map after each step and its code; or why there is none.
     """
     return describe_delivery(find_delivery(make_request(question)), question.source == "chosen")
 

@@ -212,8 +212,8 @@ class DumpBody(ReadsBody):
 
 
 def verify_dump(body: Json) -> DumpVerified:
-    """What an instruction reads from a dump of shared memory, as values; with the expected tile also which elements
-    are wrong, where their values are in the dump, which layout that is, and the repair.
+    """Return the values that an instruction reads from a dump of shared memory; with the expected tile also the wrong
+    elements, where their values are in the dump, which layout that is, and the repair.
     """
     question, raw, expected = read_body(body)
     return build_answer(examine_dump(question, raw, expected), question.instruction.ptx)

@@ -39,7 +39,7 @@ def descriptor_decode(
     target: TargetOption = "",
     as_json: AsJson = False,
 ) -> None:
-    """A descriptor's fields, and warnings about them."""
+    """Print a descriptor's fields, and warnings about them."""
     from lanescope.app.memory import descriptors as memory
 
     form = memory.find_format(drop_empty({"format": format, "target": target}))
@@ -71,7 +71,7 @@ def descriptor_encode(
     target: TargetOption = "",
     as_json: AsJson = False,
 ) -> None:
-    """A descriptor from byte amounts."""
+    """Print the descriptor of amounts in bytes."""
     from lanescope.app.memory import descriptors as memory
 
     body = {
@@ -120,8 +120,8 @@ def descriptor_verify(
     theme: Annotated[str, typer.Option(help="Drawn: light, dark or bw.")] = "light",
     as_json: AsJson = False,
 ) -> None:
-    """Does the descriptor read the tile where the program stored it? Exit status 1 if it does not, 2 if no storage
-    is given.
+    """Check whether a descriptor reads the tile where the program stored it. Exit status 1 if it does not, 2 if no
+    storage is given.
     """
     from lanescope.app.memory.verdicts import build_verified, parse_view
 

@@ -57,7 +57,9 @@ class ServerHardware:
     """The worker pool, the fleet if there is one, and the known devices. One per server, in app.state."""
 
     def __init__(self, pool: WorkerPool | None = None, why_not: str | None = None, fleet: Fleet | None = None) -> None:
-        """why_not: why this machine has no workers; None checks whether CuPy is installed."""
+        """Take the pool and the fleet. why_not: why this machine has no workers; None checks whether CuPy is
+        installed.
+        """
         self.pool = pool or WorkerPool()
         self.why_not = explain_missing_cupy() if why_not is None else why_not
         self.fleet = fleet

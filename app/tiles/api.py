@@ -61,7 +61,7 @@ def tiled_mma_picture(form: Form, query: Annotated[dict[str, str], make_query_de
     "/tiles/copy.{form}", tags=["pictures"], response_class=Response, responses=describe_pictures(TiledCopyFacts)
 )
 def tiled_copy_picture(form: Form, query: Annotated[dict[str, str], make_query_dependency(COPY)]) -> Response:
-    """Source and destination of a TiledCopy, or one of them; csv lists every value of every thread, with its byte
+    """Draw source and destination of a TiledCopy, or one of them; csv lists every value of every thread, with its byte
     and bank if shared memory is described.
     """
     return make_picture_body(*tiled_copy_figure.render_tiled_copy(form, query, draw_=check_drawing))
@@ -69,5 +69,5 @@ def tiled_copy_picture(form: Form, query: Annotated[dict[str, str], make_query_d
 
 @router.get("/tiles/loop.{form}", tags=["pictures"], response_class=Response, responses=describe_pictures(LoopFacts))
 def loop_picture(form: Form, query: Annotated[dict[str, str], make_query_dependency(LOOP)]) -> Response:
-    """A main loop: a line per stage, and the wavefronts of each warp's loads in each K iteration."""
+    """Draw a main loop: a line per stage, and the wavefronts of each warp's loads in each K iteration."""
     return make_picture_body(*main_loop_figure.render_loop(form, query, draw_=check_drawing))

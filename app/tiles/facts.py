@@ -224,8 +224,8 @@ class ChainedFacts:
 
 
 def build_chain(question: TiledChainBody) -> ChainedFacts:
-    """Is C of the first TiledMMA A of the second in registers, as P of FlashAttention? N of the first tile is K of
-    the second.
+    """Return whether C of the first TiledMMA is A of the second in registers, as P of FlashAttention. N of the first
+    tile is K of the second.
     """
     found = chain_mmas(question.first, question.second)
     return ChainedFacts(

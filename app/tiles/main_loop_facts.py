@@ -218,8 +218,8 @@ def _parse_request(body: Json) -> tuple[TiledMMA, dict[str, LoopFeed]]:
 
 
 def build_loop(body: Json) -> LoopFacts:
-    """A whole main loop: a TiledCopy into shared memory, ldmatrix, a TiledMMA. Whether every element reaches its
-    register, and what each warp's accesses cost in each K iteration.
+    """Check a whole main loop of a TiledCopy into shared memory, ldmatrix and a TiledMMA: whether every element reaches
+    its register, and the cost of each warp's accesses in each K iteration.
     """
     mma, feeds = _parse_request(body)
     m, n, k = mma.steps

@@ -143,9 +143,9 @@ class TmaCopyFacts:
 
 
 def answer_copy(body: Json) -> TiledCopyFacts | TmaCopyFacts:
-    """Source and destination of a TiledCopy, from layouts of threads and values or from a TiledMMA's operand; with a
-    storage the addresses, vector width and bank conflicts in shared memory, with a global layout the sectors. For a
-    TMA atom (SM90_TMA_LOAD …) the boxes, where they are stored, the part of each CTA, and the rules that are
+    """Return source and destination of a TiledCopy, from layouts of threads and values or from a TiledMMA's operand;
+    with a storage the addresses, vector width and bank conflicts in shared memory, with a global layout the sectors.
+    For a TMA atom (SM90_TMA_LOAD …) the boxes, where they are stored, the part of each CTA, and the rules that are
     violated.
     """
     return build_tma_copy(body) if is_tma(str(body.get("atom"))) else build_tiled_copy(body)

@@ -77,7 +77,9 @@ def chain(
     second_tile: Annotated[str, typer.Option(help="M,N,K of the second tile; M, its own N, and N of the first.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Is C of the first product A of the second in registers? Exit status 1 if elements move between threads."""
+    """Check whether C of the first product is A of the second in registers. Exit status 1 if elements move between
+    threads.
+    """
     from lanescope.app.kit.question import read_question
     from lanescope.app.tiles import facts
     from lanescope.app.tiles.questions import TiledChainBody
@@ -122,8 +124,8 @@ def copy(
     multicast: Annotated[str, typer.Option(help="Of SM90_TMA_LOAD_MULTICAST: the CTAs that share the tile.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Source and destination of a TiledCopy, and its cost in memory. Exit status 1 if there are bank conflicts, or
-    if TMA breaks a rule.
+    """Print source and destination of a TiledCopy, and its cost in memory. Exit status 1 if there are bank conflicts,
+    or if TMA breaks a rule.
     """
     from lanescope.app.tiles import tiled_copy_facts
     from lanescope.tiles.bulk import is_tma
@@ -198,7 +200,9 @@ def loop(
     k: Annotated[str, typer.Option("--k", help="All of K: what the whole loop pays.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """A whole main loop: global → shared → registers. Exit status 1: an element does not arrive, or banks conflict."""
+    """Check a whole main loop: global → shared → registers. Exit status 1: an element does not arrive, or banks
+    conflict.
+    """
     from lanescope.app.tiles import main_loop_facts
 
     copied = {"atom": copy_atom, "bits": bits, "thr_layout": thr, "val_layout": val}
