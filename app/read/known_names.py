@@ -232,7 +232,8 @@ NAMES = (
         "The order in which CUTLASS's compressors write sparsity metadata.",
     ),
     _make_name(
-        r"(?:TMEM::)?Allocator\w*|TmemAllocator\w*|make_tmem_copy|tmem_frg\w*|tmem_(?:load|store)\w*|TMEM_(?:LOAD|STORE)",
+        r"(?:TMEM::)?Allocator\w*|TmemAllocator\w*|make_tmem_copy|tmem_frg\w*|tmem_(?:load|store)\w*|"
+        r"TMEM_(?:LOAD|STORE)",
         "/tmem",
         "Tensor memory: 128 lanes × 512 columns of 32 bits.",
     ),
