@@ -13,7 +13,15 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from lanescope.app.features import FEATURES, load_feature
-from lanescope.app.kit.commands import Commands, Verb, add_verbs, stub_of, verb_of, verbs_of, written_verbs
+from lanescope.app.kit.commands import (
+    Commands,
+    Verb,
+    add_verbs,
+    list_verbs,
+    list_written_verbs,
+    make_stub_verb,
+    make_verb,
+)
 from lanescope.app.kit.serve import serve
 from lanescope.app.kit.terminal import AsJson, print_json
 
@@ -52,8 +60,8 @@ def export(
 OWN: dict[str, Callable[..., None]] = {"serve": serve, "export": export}  # verbs that belong to no feature
 
 
-def _print_version(given: bool) -> None:
-    if given:
+def _print_version(requested: bool) -> None:
+    if requested:
         from lanescope.app.kit.release import describe_release, format_release
 
         print(*format_release(describe_release()), sep="\n")
@@ -96,7 +104,7 @@ def _build_command(names: tuple[str, ...], for_help: bool) -> typer.Typer:
         help="Tensor-core fragment layouts: which lane and register owns which element.",
     )
     for name in names:
-        own_verbs = [verb_of(OWN[name])] if name in OWN else []
+        own_verbs = [make_verb(OWN[name])] if name in OWN else []
         add_verbs(command, own_verbs or [verb for folder in FEATURES for verb in _list_verbs(folder, name, for_help)])
     return command
 
@@ -107,8 +115,8 @@ def _list_verbs(folder: str, name: str, for_help: bool) -> list[Verb]:
         return []
     help = FEATURES[folder][name]
     if help and for_help:
-        return [stub_of(name, help)]
-    verbs = written_verbs(folder) if not help else verbs_of(folder, load_feature(folder), help)
+        return [make_stub_verb(name, help)]
+    verbs = list_written_verbs(folder) if not help else list_verbs(folder, load_feature(folder), help)
     return [verb for verb in verbs if verb.name == name]
 
 

@@ -72,7 +72,7 @@ def name_instruction_file(ptx: str) -> str:
 
 
 class SiteExport:
-    """Export the site; `files` has the bytes of what was written, by relative path."""
+    """Export the site; `files` has the bytes of the written files, by relative path."""
 
     def __init__(self, folder: Path, chosen: tuple[Instruction, ...]) -> None:
         self.folder, self.chosen = folder, chosen
@@ -129,8 +129,8 @@ class SiteExport:
         if path == "/read" and (found := message_readings.find_link(text) or text_meanings.find_certain_link(text)):
             return self.resolve_address(found)
         if path == "/read":  # a search, unless the text has several lines
-            asked = urlencode({"q": text} if text else {})
-            return NEEDS_SERVER if "\n" in text else self.resolve_address(f"/instructions?{asked}")
+            query = urlencode({"q": text} if text else {})
+            return NEEDS_SERVER if "\n" in text else self.resolve_address(f"/instructions?{query}")
         if path == "/" and query:  # the old address of the catalogue
             path = "/instructions"
         file = self._resolve_page(path)

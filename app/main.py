@@ -27,7 +27,7 @@ from lanescope.app.kit.fact import fact_to_json
 from lanescope.app.kit.feature import Feature
 from lanescope.app.kit.health import Health, Ready
 from lanescope.app.kit.limits import RequestGuard
-from lanescope.app.kit.menus import entries, menu_of
+from lanescope.app.kit.menus import find_menu, list_entries
 from lanescope.app.kit.metrics import CountingMiddleware, ServerMetrics
 from lanescope.app.kit.page import (
     build_page_router,
@@ -120,8 +120,8 @@ def nav_chapters() -> list[ChapterFamilies]:
 
 templates.env.globals["nav_chapters"] = nav_chapters
 templates.env.globals |= {
-    "menus": entries,
-    "menu_of": menu_of,
+    "menus": list_entries,
+    "find_menu": find_menu,
     "release": describe_release(),
 }
 
@@ -160,7 +160,7 @@ def create_app(
 
     @app.get("/healthz", tags=["operation"], responses={200: {"model": Health}})
     async def healthz() -> Response:
-        """The process answers."""
+        """Report that the process responds."""
         return JSONResponse(fact_to_json(Health(status="ok")))
 
     @app.get("/readyz", tags=["operation"], responses={200: {"model": Ready}})
@@ -176,7 +176,9 @@ def create_app(
 
     @app.get("/metrics", tags=["operation"], response_class=PlainTextResponse)
     async def metrics() -> Response:
-        """Prometheus text: requests by route and status, runs by kind and outcome, the queue, worker restarts."""
+        """Return Prometheus text: requests by route and status, runs by kind and outcome, the queue, worker
+        restarts.
+        """
         return Response(generate_latest(app.state.metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
     @app.get("/favicon.ico", include_in_schema=False)

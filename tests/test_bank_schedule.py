@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from lanescope.app.banks.draw import build_chart, format_ranges, list_turns
+from lanescope.app.banks.draw import build_chart, list_turns
+from lanescope.app.kit.answer import format_runs
 from lanescope.shared.bank_schedule import list_wavefronts
 from lanescope.shared.banks import ACCESSES, compute_cost, get_access
 from tests.cases import for_each
@@ -56,4 +57,4 @@ def test_lanes_that_ask_for_one_word_share_it() -> None:
 
 
 def test_ranges_are_written_as_people_do() -> None:
-    assert format_ranges({7, 1, 2, 3}) == "1–3, 7" and format_ranges([]) == ""
+    assert format_runs({7, 1, 2, 3}) == "1–3, 7" and format_runs([]) == ""

@@ -107,7 +107,7 @@ def test_the_family_of_the_address_comes_first() -> None:
 
 
 def test_every_tool_stands_in_one_menu_with_a_name_of_its_own(client: Client) -> None:
-    links = [entry for entries in menus.entries().values() for entry in entries]
+    links = [entry for entries in menus.list_entries().values() for entry in entries]
     assert max(Counter(entry.href for entry in links).values()) == 1
     assert max(Counter(entry.text.rstrip("s") for entry in links).values()) == 1
     assert {entry.below for entry in links} - {""} <= {entry.href for entry in links if not entry.below}

@@ -279,7 +279,7 @@ def test_a_kept_report_is_the_report(tmp_path: Path) -> None:
     made = checking.join_sources(find_sources(["a.cu", "b.cu", "c.cu"]), HeaderFinder(), {}, 3600, folder)
     first = list(checking.run_jobs(made.jobs))
     assert len(list(folder.rglob("*.json"))) == 3
-    assert [cache.load_report(folder, cache.make_key(job.source, job.given)) for job in made.jobs] == first
+    assert [cache.load_report(folder, cache.make_key(job.source, job.choices)) for job in made.jobs] == first
     assert list(checking.run_jobs(made.jobs, 2)) == first, "several processes tell what one tells"
     keys = {cache.make_key(made.jobs[0].source, given) for given in ({}, {"macro.BK": "16"})}
     assert len(keys) == 2, "another value is another report"

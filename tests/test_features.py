@@ -138,7 +138,7 @@ TOY.FEATURE = Feature(  # type: ignore[attr-defined]
 
 def forget() -> None:
     """Forget the menus and commands of the features that there were."""
-    for kept in (menus.entries, menus._places, cli._build_command):
+    for kept in (menus.list_entries, menus._map_places, cli._build_command):
         kept.cache_clear()
 
 
@@ -195,7 +195,7 @@ def test_its_page_has_the_form_the_links_and_the_menu(client: Client) -> None:
     assert '<p id="answer">96 bytes</p>' in page and 'name="rows" value="2"' in page
     assert '<option value="1" selected>yes</option>' in page and '<option value="f16" selected>half</option>' in page
     assert 'href="/tile-bytes?rows=1&amp;padded=1"' in page and 'href="/tile-bytes?rows=4&amp;element=f32"' in page
-    assert "how many bytes it takes" in client.get("/").text and menus.menu_of("/tile-bytes") == "Tiles"
+    assert "how many bytes it takes" in client.get("/").text and menus.find_menu("/tile-bytes") == "Tiles"
 
 
 def test_its_page_shows_a_wrong_field_beside_it(client: Client) -> None:

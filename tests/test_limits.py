@@ -90,7 +90,7 @@ def test_requests_that_mean_harm_are_refused_or_answered_and_hold_nobody_up() ->
             assert answer.status < 500, (name, answer.status, answer.body[:300])
             assert len(answer.body) < 16 << 20, name
             assert answer.status < 400 or len(answer.body) < 20 << 10 or answer.body.startswith(b"<!doctype"), name
-            assert app.state.work.cache.held_bytes <= 1 << 20 and app.state.work.held == 0
+            assert app.state.work.cache.held_bytes <= 1 << 20 and app.state.work.jobs == 0
 
     with LoopWatcher() as watched:
         asgi.run_coroutine(run())

@@ -268,4 +268,4 @@ def test_a_page_says_which_driver_was_asked(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(facts.catalog, "load_evidence", lambda evidence=evidence: (evidence,))
         assert facts.describe_proof(row) == f"The driver 580.1 of an H200 (2026-11-27) {said}."
     monkeypatch.setattr(facts.catalog, "load_evidence", lambda: ())
-    assert "No driver has been asked" in facts.describe_proof(row)
+    assert "have not been tried with a driver yet" in facts.describe_proof(row)

@@ -29,13 +29,13 @@ def test_twins_are_found() -> None:
 
 
 def test_menus_and_guide_have_no_twins() -> None:
-    entries = {entry.href: entry.text for links in menus.entries().values() for entry in links}
+    entries = {entry.href: entry.text for links in menus.list_entries().values() for entry in links}
     guide = {f"/guide/{slug}": read_title(slug) for slug in ORDER} | {f"/guide/{e.slug}": e.title for e in EXAMPLES}
     assert find_twins((guide | entries).values()) == []
 
 
 def test_every_page_of_the_menus_opens_and_no_titles_or_headings_are_twins(client: Client) -> None:
-    answers = [client.get(entry.href) for links in menus.entries().values() for entry in links]
+    answers = [client.get(entry.href) for links in menus.list_entries().values() for entry in links]
     assert {answer.status_code for answer in answers} == {200}
     pages = [answer.text for answer in answers]
     for pattern in (r"<title>(.*?)</title>", r"<h1[^>]*>(.*?)</h1>"):

@@ -22,7 +22,7 @@ def test_devices_that_contradict_each_other_are_named(monkeypatch: pytest.Monkey
         return {"meta": {"device": name, "driver": driver}, "results": {MMA: {"mma": mma}}, "chains": rows}
 
     said = [one("H100", "1", "agrees", 4), one("H200", "1", "agrees", 3), one("H200", "2", "differs: 1 of 2", 4)]
-    found = {row.what: dict(row.said) for row in pieces.find_contradictions(said)}
+    found = {row.what: dict(row.outcomes) for row in pieces.find_contradictions(said)}
     assert found == {
         f"{MMA} mma": {"H100": "agrees", "H200": "agrees", "H200, driver 2": "differs: 1 of 2"},
         "chains: loads": {"H100": "agrees", "H200": "3 of 4 agree", "H200, driver 2": "agrees"},

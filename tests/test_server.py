@@ -238,7 +238,7 @@ def test_a_busy_server_refuses_with_503(app: FastAPI) -> None:
 
     async def run() -> None:
         slow = asyncio.ensure_future(send_request(small, "GET", "/wait"))
-        while not small.state.work.held:
+        while not small.state.work.jobs:
             await asyncio.sleep(0)
         for path in (DATA, PAGE, PICTURE):
             busy = await send_request(small, "GET", path)

@@ -21,7 +21,7 @@ def test_the_version_names_the_document_the_assembler_and_every_evidence_file() 
     assert files
     assert set(lines[1:]) == {
         "  PTX ISA 9.1",
-        f"  {table['assembler']}, asked for every instruction on {table['date']}",
+        f"  {table['assembler']}, run on every instruction on {table['date']}",
         *(f"  {meta['device']}, ran on {meta['date']}" for meta in files),
     }
 

@@ -176,7 +176,7 @@ WORK_OF_PLUMBING = {
     ("app/kit/picture.py", "decode_answer"),
 }
 HARMLESS = {
-    ("app/kit/menus.py", "menu_of"),
+    ("app/kit/menus.py", "find_menu"),
     ("layouts/ptx/catalog.py", "get_assembler"),
     ("layouts/inputs.py", "shorten_value"),
     ("layouts/ptx/instruction.py", "threads"),

@@ -51,7 +51,7 @@ def test_a_body_that_grew_is_counted_anew() -> None:
 def test_work_runs_in_its_own_threads() -> None:
     work = WorkThreads(Settings(threads=1))
     name = asgi.run_coroutine(work.run(lambda: threading.current_thread().name))
-    assert name.startswith("work") and work.held == 0
+    assert name.startswith("work") and work.jobs == 0
     work.close()
 
 
@@ -66,10 +66,10 @@ def test_slow_work_is_refused_in_time_and_keeps_its_place_until_it_ends() -> Non
     async def run() -> None:
         with pytest.raises(LayoutError, match=r"longer than 0\.05 s") as slow:
             await run_limited(work, gate.wait)
-        assert slow.value.code == "too_slow" and work.held == 1  # the thread is still at it
+        assert slow.value.code == "too_slow" and work.jobs == 1  # the thread is still at it
         with pytest.raises(LayoutError) as queued:
             await run_limited(work, lambda: pytest.fail("it was given up before it began"))
-        assert queued.value.code == "too_slow" and work.held == 1  # one that had not begun is dropped
+        assert queued.value.code == "too_slow" and work.jobs == 1  # one that had not begun is dropped
         waiting = asyncio.ensure_future(work.run(lambda: 1))
         await asyncio.sleep(0)
         with pytest.raises(LayoutError) as full:
@@ -80,7 +80,7 @@ def test_slow_work_is_refused_in_time_and_keeps_its_place_until_it_ends() -> Non
         assert await work.run(lambda: 3) == 3
 
     asgi.run_coroutine(run())
-    assert work.held == 0
+    assert work.jobs == 0
     work.close()
 
 
@@ -109,7 +109,7 @@ def test_a_computation_ends_with_its_request(make: Callable[[], None]) -> None:
     async def run() -> None:
         with pytest.raises(LayoutError, match=r"longer than 0\.05 s"):
             await run_limited(work, make)
-        while work.held:
+        while work.jobs:
             await asyncio.sleep(0.005)
         assert await work.run(lambda: 3) == 3  # in the one thread there is
 
@@ -122,14 +122,14 @@ def test_what_computes_when_the_server_shuts_down_is_ended() -> None:
 
     async def run() -> None:
         running = [asyncio.ensure_future(work.run(partial(count_forever, asks))) for asks in (True, False)]
-        while work.held < 2:
+        while work.jobs < 2:
             await asyncio.sleep(0)
         await asyncio.to_thread(work.close)
         for one in await asyncio.gather(*running, return_exceptions=True):
             assert isinstance(one, LayoutError) and one.code == "too_slow"
 
     asgi.run_coroutine(asyncio.wait_for(run(), 30))
-    assert work.held == 0
+    assert work.jobs == 0
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Answers that fit an agent's context: what a tool says first, cut with counts, and any part of it on request."""
+"""Answers that fit an agent's context: the most important fields, shortened with counts, and any part on request."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def measure_json(content: object) -> int:
 
 
 def excerpt_answer(answer: Json, keep: Iterable[str], head: Json, limit: int = LIMIT) -> Json:
-    """Return the head and what an agent reads first of an answer, within the limit; `left_out` counts the rest.
+    """Return the head and the first fields of an answer, within the limit; `left_out` counts the rest.
 
     keep: names of the answer, the most important first; fields without a value are dropped.
     """
@@ -65,7 +65,7 @@ def excerpt_part(answer: Json, show: str, first: int, head: Json, limit: int = L
 
 
 def count_parts(value: object) -> str:
-    """Return how much a part of an answer has, in words.
+    """Return the size of a part of an answer, in words.
 
     >>> count_parts([1, 2, 3]), count_parts("abc"), count_parts({"a": 1})
     ('3 items', '3 characters', '1 field')
@@ -105,15 +105,15 @@ def _get_item(part: Any, name: str) -> Any:
 
 
 class _Excerpt:
-    """A body that is cut until it fits. first: the index in the whole part of what the body begins with."""
+    """A body that is shortened until it fits. first: the index in the part at which the body begins."""
 
     def __init__(self, body: Json, head: Json, rest: Mapping[str, str], first: int = 0) -> None:
         self.head, self.rest, self.first = head, rest, first
-        self.whole: dict[Path, tuple[int, str]] = {}  # path of what was cut → its length, and that in words
+        self.full_sizes: dict[Path, tuple[int, str]] = {}  # path of what was cut → its length, and that in words
         self.body: Json = self._copy(body, ())
 
     def _copy(self, value: Any, path: Path) -> Any:
-        """Copy a value; of a list or a text no more than can fit."""
+        """Copy a value; of a list or a text at most what can fit."""
         if isinstance(value, dict):
             return {name: self._copy(item, (*path, name)) for name, item in value.items()}
         if not isinstance(value, list | str):
@@ -125,11 +125,11 @@ class _Excerpt:
                 copied.append(self._copy(value[len(copied)], (*path, str(len(copied)))))
                 room -= measure_json(copied[-1])
         if len(copied) < len(value):
-            self.whole[path] = (len(value), count_parts(value))
+            self.full_sizes[path] = (len(value), count_parts(value))
         return copied
 
     def fit(self, limit: int) -> Json:
-        """Return head and body with notes about what is missing, within the limit."""
+        """Return head and body with notes about the omitted parts, within the limit."""
         while (excess := measure_json(out := self._build()) - limit) > 0 and self.body:
             path = self._find_heaviest()
             self._cut(path, excess + NOTE)
@@ -145,7 +145,7 @@ class _Excerpt:
 
     def _list_notes(self) -> dict[str, str]:
         notes = {}
-        for path, (size, words) in self.whole.items():
+        for path, (size, words) in self.full_sizes.items():
             if self._has(path):
                 first = self.first if len(path) == 1 else 0
                 last = first + len(self._get(path)) - 1
@@ -155,7 +155,7 @@ class _Excerpt:
         return notes | dict(self.rest)
 
     def _name_part(self, path: Path) -> str:
-        """Name a part as `show` takes it: an item of a list by its index in the whole list."""
+        """Return the name of a part for `show`: an item of a list by its index in the full list."""
         shown, *inner = path
         if inner and self.first:
             inner[0] = str(self.first + int(inner[0]))
@@ -176,7 +176,7 @@ class _Excerpt:
         return part
 
     def _find_heaviest(self) -> Path:
-        """Find the part to cut: from the body down while one part has more than half of the bytes."""
+        """Find the part to shorten: descend from the body while one part has more than half of the bytes."""
         path: Path = ()
         part: Any = self.body
         while isinstance(part, dict | list) and part:
@@ -191,9 +191,9 @@ class _Excerpt:
         return path
 
     def _cut(self, path: Path, excess: int) -> None:
-        """Take so many bytes from the end of a part, or all of it."""
+        """Remove `excess` bytes from the end of a part, or all of it."""
         part = self._get(path)
-        self.whole.setdefault(path, (len(part) if isinstance(part, dict | list | str) else 1, count_parts(part)))
+        self.full_sizes.setdefault(path, (len(part) if isinstance(part, dict | list | str) else 1, count_parts(part)))
         holder = self._get(path[:-1])
         name: Any = int(path[-1]) if isinstance(holder, list) else path[-1]
         shorter = _shorten(part, excess)
@@ -204,7 +204,7 @@ class _Excerpt:
 
 
 def _shorten(part: Any, excess: int) -> Any:
-    """Return the beginning of a part with at least so many bytes fewer; empty if it has no more than these."""
+    """Return the beginning of a part, shorter by at least `excess` bytes; empty if it has no more than these."""
     if not isinstance(part, dict | list | str):
         return ""
     items: list[Any] = list(part.items()) if isinstance(part, dict) else list(part)

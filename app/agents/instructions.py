@@ -1,4 +1,4 @@
-"""Instructions for agents: which ones a name means, and why a text is refused."""
+"""Instructions for agents: those that a name means, and why a text is illegal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LONGEST = 4000  # characters of a text that is explained
 
 @declare_question
 class FindQuestion:
-    """What narrows the catalogue."""
+    """Filters of the catalogue."""
 
     q: str = text_field(
         "",
@@ -43,7 +43,7 @@ class FindQuestion:
 
 @fact
 class FoundInstructions:
-    """The instructions that fit; details of the first."""
+    """The matching instructions; details of the first."""
 
     count: int
     instructions: list[str]
@@ -55,7 +55,7 @@ def find_instructions(question: FindQuestion) -> FoundInstructions:
     """Return the instructions that a name or filters mean."""
     filters = {name: getattr(question, name) for name in ("family", "type", "target", "shape")}
     if not (question.q or any(filters.values())):
-        raise LayoutError("bad_request", "Nothing says what to find.", "Give q, or one of the filters.", "q")
+        raise LayoutError("bad_request", "The request is empty.", "Give q, or one of the filters.", "q")
     found = [row.ptx for row in catalogue.list_instructions(**filters, q=question.q).instructions]
     notes: list[str] = []
     if not found and question.q:
@@ -69,7 +69,7 @@ def find_instructions(question: FindQuestion) -> FoundInstructions:
 
 
 def _find_by_name(text: str) -> tuple[list[str], list[str]]:
-    """Return the instructions that a text means, and what is to be said of it."""
+    """Return the instructions that a text means, and notes about it."""
     matches = find_forms(text)
     if matches.forms and not matches.ignored:
         return [form.listed_ptx for form in matches.forms], []
@@ -80,7 +80,7 @@ def _find_by_name(text: str) -> tuple[list[str], list[str]]:
 
 
 def _describe(ptx: str) -> Json:
-    """Return the facts of an instruction that its row of the catalogue has."""
+    """Return the facts of an instruction from its row of the catalogue."""
     form = catalog.find(ptx)
     row = build_row(form)
     names = ("ptx", "shape", "types", "ptx_version")
@@ -90,7 +90,7 @@ def _describe(ptx: str) -> Json:
 
 @declare_question
 class RefusalQuestion:
-    """A text that was refused, or that may be."""
+    """A text that may be illegal."""
 
     text: str = text_field(
         "",
@@ -108,8 +108,8 @@ class RefusalQuestion:
 class Refusal:
     """Whether a text is legal, and why not.
 
-    nearest: legal PTX texts like it; targets: those that assemble a legal one; reads_as: what a text is that is no
-    instruction.
+    nearest: similar legal PTX; targets: those that assemble a legal text; reads_as: the meaning of a text that is not
+    an instruction.
     """
 
     legal: bool
@@ -124,7 +124,7 @@ class Refusal:
 
 
 def explain_refusal(question: RefusalQuestion) -> Refusal:
-    """Return why a text is refused and what is allowed, or that it is legal and where."""
+    """Return why a text is illegal and what is allowed, or its targets if it is legal."""
     try:
         form = lookup.parse_instruction(question.text, "text")
     except LayoutError as error:

@@ -92,12 +92,12 @@ def emulate_kernel(body: Json) -> EmulatedValues:
     """Run one cluster of a kernel from its PTX on the CPU, bounded in steps, memory and time."""
     answer = emulate_body(body)
     outputs = {}
-    for name, one in answer.outputs.items():
-        outputs[name] = {"type": one.type, "shape": one.shape, "changed": one.changed}
-        if one.compared:
-            outputs[name]["compared"] = one.compared
-        if one.npy:
-            outputs[name]["values"] = _decode_values(one.npy)
+    for name, buffer in answer.outputs.items():
+        outputs[name] = {"type": buffer.type, "shape": buffer.shape, "changed": buffer.changed}
+        if buffer.compared:
+            outputs[name]["compared"] = buffer.compared
+        if buffer.npy:
+            outputs[name]["values"] = _decode_values(buffer.npy)
     return EmulatedValues(
         status=answer.status,
         findings=answer.findings,

@@ -66,7 +66,7 @@ def read_resource(uri: str) -> str:
 
 
 def complete(template: str, argument: str, text: str) -> list[str]:
-    """List what a variable of a template may begin with."""
+    """List the completions of a template's variable."""
     text = text.strip().lower()
     if (template, argument) == (TEMPLATES[0].uri, "ptx"):
         short = (instruction.ptx.replace(".sync.aligned", "") for instruction in catalog.instructions())
@@ -112,18 +112,21 @@ def _list_operand(operand: facts.Operand) -> Iterator[str]:
         ("pattern", f"`{operand.pattern}`"),
         ("CuTe (thread, value) → element, rows first", f"`{operand.cute}`"),
         ("source", operand.source),
-        *((one.kind, f"{one.text}; {one.by} {one.date}".strip(" ;")) for one in operand.evidence),
+        *(
+            (evidence.kind, f"{evidence.text}; {evidence.by} {evidence.date}".strip(" ;"))
+            for evidence in operand.evidence
+        ),
     )
     yield format_table(("", ""), rows)
     yield format_code_block(f"{operand.formula.forward}\n\n{operand.formula.inverse}")
 
 
 def _read_evidence(rest: str) -> str:
-    """Return what was executed on which device."""
+    """Return the evidence: what was executed on which device."""
     if rest:
         raise LayoutError("not_found", f"There is no resource '{EVIDENCE}{shorten_value(rest)}'.", EVIDENCE, "uri")
     assembler = catalog.get_assembler()
-    parts = ["# Evidence", f"Targets and legal forms were asked of {assembler['assembler']}."]
+    parts = ["# Evidence", f"Targets and legal forms are those of {assembler['assembler']}."]
     for data in catalog.load_evidence():
         meta = data["meta"]
         parts.append(f"## {meta['device']}, {meta['date']}")

@@ -1,4 +1,4 @@
-"""The JSON schemas of the tools' inputs, from the questions that they ask."""
+"""The JSON schemas of the tools' inputs, from their questions."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Annotated, Any, get_args, get_origin
 from lanescope.app.agents.tool import PART, AgentTool, PartQuestion
 from lanescope.app.kit.fact import Json
 from lanescope.app.kit.question import Option, options_of
-from lanescope.app.kit.schemas import model_of
+from lanescope.app.kit.schemas import build_model
 
 LONG_PATTERN = 80  # characters: the reader checks such a text, and says what is wrong with it
 Fields = dict[str, Option]
 
 
 def build_input_schema(row: AgentTool) -> Json:
-    """Build the schema of a tool's input: its question, and which part of the answer is wanted."""
+    """Build the schema of a tool's input: its question, and the requested part of the answer."""
     schema = _build_schema(row.tool.question)
     part = _build_schema(PartQuestion)
     schema["properties"] |= {name: part["properties"][name] for name in PART}
@@ -27,7 +27,7 @@ def build_input_schema(row: AgentTool) -> Json:
 
 
 def _build_schema(question: type) -> Json:
-    schema = model_of(question).model_json_schema()
+    schema = build_model(question).model_json_schema()
     made: Json = _shorten(schema)
     _describe(made, options_of(question))
     for definition in made.get("$defs", {}).values():
@@ -38,19 +38,23 @@ def _build_schema(question: type) -> Json:
 
 
 def _describe(schema: Json, fields: Fields) -> None:
-    """Give fields their label if they say nothing of themselves, and free text its limit."""
-    for name, held in schema.get("properties", {}).items():
+    """Describe fields without a description by their label, and add the limit of free text."""
+    for name, property_schema in schema.get("properties", {}).items():
         if name not in fields:
             continue
-        if not held.get("description"):
-            held["description"] = fields[name].label
+        if not property_schema.get("description"):
+            property_schema["description"] = fields[name].label
         most = getattr(fields[name].parse, "keywords", {}).get("most")
-        if held.get("type") == "string" and most and not {"maxLength", "enum", "const"} & set(held):
-            held["maxLength"] = most
+        if (
+            property_schema.get("type") == "string"
+            and most
+            and not {"maxLength", "enum", "const"} & set(property_schema)
+        ):
+            property_schema["maxLength"] = most
 
 
 def _describe_parts(schema: Json, question: type) -> None:
-    """Describe the questions inside a question: those it may be, and those it has a list of."""
+    """Describe the questions inside a question: alternatives and lists."""
     for option in options_of(question).values():
         items = get_args(get_args(option.type)[0])[:1] if get_origin(option.type) is Annotated else ()
         for part in (*option.parts, *(item for item in items if is_dataclass(item))):
@@ -61,9 +65,9 @@ def _describe_parts(schema: Json, question: type) -> None:
 
 
 def _shorten(schema: Any) -> Any:
-    """Leave out titles, which repeat names, and patterns that no reader of a schema reads."""
+    """Remove titles, which repeat names, and patterns, which clients ignore."""
     if isinstance(schema, list):
-        return [_shorten(one) for one in schema]
+        return [_shorten(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
     kept = {}
@@ -73,7 +77,7 @@ def _shorten(schema: Any) -> Any:
         if name == "pattern" and isinstance(value, str) and len(value) > LONG_PATTERN:
             continue
         if name in ("properties", "$defs"):
-            kept[name] = {inner: _shorten(one) for inner, one in value.items()}
+            kept[name] = {inner: _shorten(part) for inner, part in value.items()}
         else:
             kept[name] = _shorten(value)
     return kept

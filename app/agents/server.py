@@ -94,21 +94,21 @@ async def _list_tools(context: Context, params: types.PaginatedRequestParams | N
 
 
 async def _call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-    given = params.arguments or {}
+    arguments = params.arguments or {}
     try:
-        answer, refused = await compute(partial(answer_call, params.name, given))
+        answer, refused = await compute(partial(answer_call, params.name, arguments))
     except LayoutError as error:  # it took too long
-        answer, refused = refuse_call(params.name, given, error), True
+        answer, refused = refuse_call(params.name, arguments, error), True
     except Exception:
         LOG.exception("%s failed", params.name)
         message = f"{params.name} failed on this input."
         failure = LayoutError("internal_error", message, "This is a mistake of Lanescope: please report the input.")
-        answer, refused = refuse_call(params.name, given, failure), True
+        answer, refused = refuse_call(params.name, arguments, failure), True
     return types.CallToolResult(content=[types.TextContent(text=format_json(answer))], is_error=refused)
 
 
 async def compute(make: Callable[[], Result], seconds: float = SECONDS) -> Result:
-    """Compute in a thread; LayoutError `too_slow` after so many seconds. It ends when the task is cancelled."""
+    """Compute in a thread; LayoutError `too_slow` after `seconds`. Cancelling the task ends it."""
 
     def refuse() -> LayoutError:
         return LayoutError(
@@ -147,9 +147,13 @@ async def _list_resources(context: Context, params: types.PaginatedRequestParams
     return types.ListResourcesResult(
         resources=[
             types.Resource(
-                uri=one.uri, name=one.name, title=one.title, description=one.about, mime_type=resources.MARKDOWN
+                uri=resource.uri,
+                name=resource.name,
+                title=resource.title,
+                description=resource.about,
+                mime_type=resources.MARKDOWN,
             )
-            for one in listed
+            for resource in listed
         ]
     )
 
@@ -160,13 +164,13 @@ async def _list_templates(
     return types.ListResourceTemplatesResult(
         resource_templates=[
             types.ResourceTemplate(
-                uri_template=one.uri,
-                name=one.name,
-                title=one.title,
-                description=one.about,
+                uri_template=template.uri,
+                name=template.name,
+                title=template.title,
+                description=template.about,
                 mime_type=resources.MARKDOWN,
             )
-            for one in resources.TEMPLATES
+            for template in resources.TEMPLATES
         ]
     )
 

@@ -1,4 +1,4 @@
-"""SKILL.md: when an agent asks which tool or command of Lanescope, with examples."""
+"""SKILL.md: which tool or command of Lanescope an agent uses when, with examples."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ RULES = (  # the server gives them to its client, too
     "Ask before you write an index formula, a descriptor constant, a swizzle or a transposition bit; do not derive it"
     " from memory.",
     "Verify every 64-bit or 32-bit word, and every source file with descriptors, before you present it.",
-    "Read `assumed`: it names the defaults that an answer rests on. Give them if the code says otherwise.",
+    "Read `assumed`: it names the defaults that an answer depends on. Pass them if the code differs.",
     "Cite `version` and `input_hash` of the call in a review.",
     "An answer is below 2 kB and names what it leaves out in `left_out`; repeat the call with `show` for that part.",
-    "`unknown` and open questions are answers: say what is missing instead of guessing.",
+    "`unknown` and open questions are answers: report what is missing instead of guessing.",
     "64-bit words are hex strings.",
 )
 # The command that answers like a tool, for agents without MCP. Each is run by a test.

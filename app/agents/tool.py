@@ -1,4 +1,4 @@
-"""A tool of `lanescope mcp`: a question, its answer, and the part of the answer that an agent reads first."""
+"""A tool of `lanescope mcp`: a question, its answer, and the fields of the answer that come first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lanescope.inputs import check_keys
 
 @declare_question
 class PartQuestion:
-    """Which part of an answer is wanted; every tool takes it beside its own input."""
+    """The requested part of an answer; every tool accepts it in addition to its own input."""
 
     show: str = text_field(
         "", "Show", "One part of the answer instead of its summary: a name that left_out lists.", most=200
@@ -34,10 +34,10 @@ PART = options_of(PartQuestion)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentTool:
-    """A question that agents ask, and what of the answer they read first.
+    """A question of agents, and the fields of the answer that come first.
 
-    about: when to use it, and what comes back; keep: names of the answer, the most important first; assumed: fields
-    whose default decides the answer, each with the fields that decide it instead; example: an input.
+    about: when to use it, and what it returns; keep: names of the answer, the most important first; assumed: fields
+    whose default affects the answer, each with the fields that replace it; example: an input.
     """
 
     name: str
@@ -53,27 +53,27 @@ class AgentTool:
         """Answer a call. LayoutError names the wrong field."""
         known = options_of(self.tool.question)
         check_keys(body, [*known, *PART])
-        asked = {name: value for name, value in body.items() if name in known}
+        request = {name: value for name, value in body.items() if name in known}
         for name in self.required:
-            if asked.get(name) in (None, ""):
+            if request.get(name) in (None, ""):
                 raise LayoutError("bad_request", f"{name} is missing.", f"{known[name].help}", name)
         show, first = (option.parse(body.get(name, option.default), name) for name, option in PART.items())
         if first and not show:
-            raise LayoutError("bad_part", "from is given without show.", "Name the part that it goes on in.", "from")
-        answer = to_plain_json(self.tool.answer(self.tool.read_request(asked, blank=False)))
+            raise LayoutError("bad_part", "from needs show.", "Name the part to continue in show.", "from")
+        answer = to_plain_json(self.tool.answer(self.tool.read_request(request, blank=False)))
         head = sign_call(self.name, body)
         if show:
             return excerpt_part(answer, show, first, head)
-        assumed = self.list_assumed(asked)
+        assumed = self.list_assumed(request)
         return excerpt_answer(answer | {"assumed": assumed}, (*self.keep, "assumed"), head)
 
     def list_assumed(self, body: Mapping[str, Any]) -> Json:
-        """List the defaults that stand for what a call leaves out, by the path of their field."""
+        """List the defaults of the omitted fields of a call, by path."""
         out = {}
         for path, instead in self.assumed.items():
             *outer, name = path.split(".")
-            kind, held = self._open_part(outer, body)
-            if kind is None or name in held or any(other in body for other in instead):
+            kind, part = self._open_part(outer, body)
+            if kind is None or name in part or any(other in body for other in instead):
                 continue
             option = options_of(kind).get(name)
             if option is not None:
@@ -81,22 +81,22 @@ class AgentTool:
         return out
 
     def _open_part(self, outer: list[str], body: Mapping[str, Any]) -> tuple[type | None, Mapping[str, Any]]:
-        """Return the question that a path leads into, and what of it is given; None if it is left out whole."""
+        """Return the question at a path, and its fields in the call; None if it is omitted."""
         kind: type = self.tool.question
-        held: Mapping[str, Any] = body
+        part: Mapping[str, Any] = body
         for name in outer:
             option = options_of(kind)[name]
-            given = held.get(name, option.default)
-            if not isinstance(given, Mapping):
+            value = part.get(name, option.default)
+            if not isinstance(value, Mapping):
                 return None, {}
             parts = {options_of(part)["kind"].default: part for part in option.parts} if option.parts[1:] else {}
-            kind = parts.get(given.get("kind"), option.parts[0])
-            held = given
-        return kind, held
+            kind = parts.get(value.get("kind"), option.parts[0])
+            part = value
+        return kind, part
 
 
 def sign_call(name: str, body: Mapping[str, Any]) -> Json:
-    """Return what a review cites: the version that answered, and a hash of the tool's name and its input.
+    """Return the citation of an answer: the version, and a hash of the tool's name and its input.
 
     The hash is the beginning of the SHA-256 of {"input": …, "tool": …} as JSON with sorted keys and no blanks.
     """
@@ -106,7 +106,7 @@ def sign_call(name: str, body: Mapping[str, Any]) -> Json:
 
 
 def require_utf8(body: Mapping[str, Any]) -> None:
-    """LayoutError for an input with half of a surrogate pair: no answer could carry it."""
+    """Raise LayoutError for an input with half of a surrogate pair, which UTF-8 cannot encode."""
     try:
         json.dumps(body, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
@@ -119,7 +119,7 @@ def _get_version() -> str:
     return version("lanescope")
 
 
-def refuse_call(name: str, given: Mapping[str, Any], error: LayoutError) -> Json:
-    """Return the error of a call: what was given, why not, what is allowed."""
+def refuse_call(name: str, arguments: Mapping[str, Any], error: LayoutError) -> Json:
+    """Return the error of a call: the wrong value, why it is wrong, and what is allowed."""
     body = to_plain_json(build_error_body(error))
-    return excerpt_answer({"error": body}, ("error",), sign_call(name, given))
+    return excerpt_answer({"error": body}, ("error",), sign_call(name, arguments))

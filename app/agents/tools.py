@@ -112,7 +112,7 @@ ROWS = (
         name="verify_instruction_descriptor",
         title="Verify an instruction descriptor",
         about="Whether a 32-bit instruction descriptor (idesc) of tcgen05.mma is legal for its kind, and with expected"
-        " whether it says that product. Answers the verdict, each field that differs, the repaired word, and in which"
+        " whether it describes that product. Answers the verdict, each differing field, the repaired word, and in which"
         " forms (cta_group::1, ::2, .ws) it is illegal.",
         tool=_ask(words.VerifyIdescQuestion, words.verify_idesc),
         keep=("word", "verdict", "says", "repair", "differences", "problems", "illegal_in", "warnings", "evidence"),
@@ -133,7 +133,7 @@ ROWS = (
     AgentTool(
         name="solve_swizzle",
         title="Find a swizzle without bank conflicts",
-        about="The smallest Swizzle<B,M,S> of byte addresses that frees all given accesses to one tile of bank"
+        about="The smallest Swizzle<B,M,S> of byte addresses that frees all accesses to one tile of bank"
         " conflicts, its name as a TMA/wgmma mode, or why there is none.",
         tool=_ask(SolveMany, solve_swizzle, raw=True),
         keep=("free", "swizzle", "mode", "why", "tried", "accesses"),
@@ -214,7 +214,7 @@ TOOLS = {row.name: row for row in ROWS}
 
 
 def answer_call(name: str, body: Mapping[str, Any]) -> tuple[Json, bool]:
-    """Answer a call of a tool by its name, and return whether it was refused."""
+    """Call a tool by its name; return its answer, and whether that is an error."""
     try:
         require_utf8(body)
         if name not in TOOLS:

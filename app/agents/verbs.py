@@ -22,7 +22,7 @@ def mcp() -> None:
 
 @app.command()
 def skill() -> None:
-    """Print a SKILL.md: when an agent asks which tool or command, with examples."""
+    """Print a SKILL.md: which tool or command an agent uses when, with examples."""
     from lanescope.app.agents.skill import render_skill
 
     print(render_skill(), end="")

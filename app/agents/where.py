@@ -1,5 +1,5 @@
-"""Where an element is, and what is there: one question for instructions, tiles in shared memory, tensor memory, scale
-factors, metadata, and layouts of Triton and CuTe. The answers are those of their own pages.
+"""Places of elements, and elements at places: one question for instructions, tiles in shared memory, tensor memory,
+scale factors, metadata, and layouts of Triton and CuTe. The answers are those of their own pages.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class StoredQuestion:
     major: str = word_field(DEFAULT_ORDER, "Major", "The contiguous dimension, where the storage leaves it open.")
 
 
-def _part(question: type, label: str, help: str) -> Any:
+def _declare_part(question: type, label: str, help: str) -> Any:
     return question_field(question, label, help, default="")
 
 
@@ -81,25 +81,29 @@ class WhereQuestion:
         "PTX text or a name: any mma, wgmma (A in registers, D), wmma, ldmatrix, stmatrix, tcgen05.ld, .st or .cp.",
         examples=("mma.m16n8k16.row.col.f32.bf16.bf16.f32",),
     )
-    tile: TileQuestion | None = _part(TileQuestion, "Tile", "A swizzled tile in shared memory.")
-    stored: StoredQuestion | None = _part(
+    tile: TileQuestion | None = _declare_part(TileQuestion, "Tile", "A swizzled tile in shared memory.")
+    stored: StoredQuestion | None = _declare_part(
         StoredQuestion, "Stored", "Any other storage: rows with a pitch, panels of TMA boxes, a CuTe layout of (mn, k)."
     )
-    tensor_memory: LayoutQuestion | None = _part(LayoutQuestion, "Tensor memory", "An operand of a tcgen05.mma.")
-    scale_factors: ScaleQuestion | None = _part(
-        ScaleQuestion, "Scale factors", "A block-scaled tile; `place` says row and factor."
+    tensor_memory: LayoutQuestion | None = _declare_part(
+        LayoutQuestion, "Tensor memory", "An operand of a tcgen05.mma."
     )
-    metadata: OrderQuestion | None = _part(
-        OrderQuestion, "Metadata", "Sparsity metadata as CUTLASS stores them; `place` says row and group."
+    scale_factors: ScaleQuestion | None = _declare_part(
+        ScaleQuestion, "Scale factors", "A block-scaled tile; `place` has row and factor."
     )
-    triton: TritonBody | None = _part(TritonBody, "Triton layout", "A layout of Triton or Gluon over a tensor.")
-    tv: TvBody | None = _part(TvBody, "Thread-value layout", "A CuTe layout (thread, value) → element of a tile.")
-    tiled_mma: TiledUmmaBody | None = _part(TiledUmmaBody, "TiledMMA", "make_tiled_mma over a tile.")
+    metadata: OrderQuestion | None = _declare_part(
+        OrderQuestion, "Metadata", "Sparsity metadata as CUTLASS stores them; `place` has row and group."
+    )
+    triton: TritonBody | None = _declare_part(TritonBody, "Triton layout", "A layout of Triton or Gluon over a tensor.")
+    tv: TvBody | None = _declare_part(
+        TvBody, "Thread-value layout", "A CuTe layout (thread, value) → element of a tile."
+    )
+    tiled_mma: TiledUmmaBody | None = _declare_part(TiledUmmaBody, "TiledMMA", "make_tiled_mma over a tile.")
 
 
 @fact
 class Located:
-    """What is at a place, or where an element is; count: of all that was found."""
+    """The elements at a place, or the places of an element; count: of all results."""
 
     place: str
     of: str
@@ -110,17 +114,17 @@ class Located:
 
 
 class Place(NamedTuple):
-    """A place: an element's coordinates with the letter of its matrix, or numbers by what they count."""
+    """A place: an element's coordinates with the letter of its matrix, or named numbers."""
 
     letter: str
     coords: tuple[int, int] | None
     numbers: dict[str, int]
 
     def require(self, example: str, *names: str) -> tuple[int, ...]:
-        """Return the numbers of these names; LayoutError if the place says others."""
+        """Return the numbers of these names; LayoutError if the place has others."""
         if set(self.numbers) != set(names):
-            given = " ".join(f"{name} {number}" for name, number in self.numbers.items())
-            raise LayoutError("bad_find", f"place is {quote_value(given)}.", f"Write {example}.", "place")
+            text = " ".join(f"{name} {number}" for name, number in self.numbers.items())
+            raise LayoutError("bad_find", f"place is {quote_value(text)}.", f"Write {example}.", "place")
         return tuple(self.numbers[name] for name in names)
 
 
@@ -142,22 +146,22 @@ def parse_place(text: str, example: str) -> Place:
 
 
 def find_place(question: WhereQuestion) -> Located:
-    """Return where an element is, or which elements a holder has."""
+    """Return the places of an element, or the elements of a holder."""
     names = [name for name in options_of(WhereQuestion) if name != "place"]
-    given = [name for name in names if getattr(question, name)]
-    if len(given) != 1:
-        what = "Nothing says where" if not given else f"Both {given[0]} and {given[1]} are given"
+    subjects = [name for name in names if getattr(question, name)]
+    if len(subjects) != 1:
+        what = "The subject is missing" if not subjects else f"Both {subjects[0]} and {subjects[1]} are present"
         raise LayoutError(
-            "bad_request", f"{what}.", f"Give one of {', '.join(names)}.", given[1] if given else names[0]
+            "bad_request", f"{what}.", f"Give one of {', '.join(names)}.", subjects[1] if subjects else names[0]
         )
     if question.instruction:
         return _find_in_instruction(question.place, question.instruction)
     try:
-        return _SUBJECTS[given[0]](question.place, getattr(question, given[0]))
+        return _SUBJECTS[subjects[0]](question.place, getattr(question, subjects[0]))
     except LayoutError as error:
-        if not error.field or error.field == "place" or error.field.startswith(f"{given[0]}."):
+        if not error.field or error.field == "place" or error.field.startswith(f"{subjects[0]}."):
             raise
-        raise error.move_to_field(f"{given[0]}.{error.field}") from None
+        raise error.move_to_field(f"{subjects[0]}.{error.field}") from None
 
 
 def _find_in_instruction(place: str, name: str) -> Located:
@@ -196,7 +200,7 @@ def _check(at: tuple[int, int], rows: int, cols: int, of: str) -> tuple[int, int
 
 
 def _require_letter(place: Place, letter: str) -> None:
-    """Refuse a place in another matrix than the one that is asked about."""
+    """Raise LayoutError for a place in another matrix than the requested one."""
     if place.letter not in ("", letter):
         message = f"place is in {place.letter.upper()}, the question about {letter.upper()}."
         raise LayoutError("bad_find", message, "Ask about that one, or leave its name out.", "place")
@@ -292,17 +296,19 @@ def _find_factor(text: str, question: ScaleQuestion) -> Located:
     lane, column, byte = place.require(example, "lane", "column", "byte")
     firsts = ((factor, selected.locate_factor(0, factor)) for factor in range(selected.k // selected.block))
     factors = [n for n, at in firsts if at.byte == byte and 0 <= column - at.column < selected.group_columns]
-    held = (_describe_factor(selected, row, factor) for factor in factors for row in range(selected.rows))
-    found = (one for one in held if one["column"] == column and lane in one["lanes"])
+    described = (_describe_factor(selected, row, factor) for factor in factors for row in range(selected.rows))
+    found = (
+        factor_place for factor_place in described if factor_place["column"] == column and lane in factor_place["lanes"]
+    )
     columns = f"columns {selected.column} to {selected.column + selected.columns - 1}"
     return _require_found(_locate(text, of, found), f"They take lanes 0 to 127 of {columns}, 4 bytes each.")
 
 
 def _describe_factor(looked: ScaleOperand, row: int, factor: int) -> Json:
-    held = looked.locate_factor(row, factor)
-    one: Json = {"row": row, "factor": factor, "row_major_byte": held.row_major, "atoms_byte": held.atoms}
-    one |= {"lanes": list(held.lanes), "column": held.column, "byte_of_column": held.byte, "mma": held.step}
-    return one if held.shared is None else one | {"shared_byte": looked.shared + held.shared}
+    place = looked.locate_factor(row, factor)
+    described: Json = {"row": row, "factor": factor, "row_major_byte": place.row_major, "atoms_byte": place.atoms}
+    described |= {"lanes": list(place.lanes), "column": place.column, "byte_of_column": place.byte, "mma": place.step}
+    return described if place.shared is None else described | {"shared_byte": looked.shared + place.shared}
 
 
 def _find_index(text: str, question: OrderQuestion) -> Located:
@@ -319,33 +325,35 @@ def _find_index(text: str, question: OrderQuestion) -> Located:
             hint = f"Words 0 to {rows.shape[0] - 1}, bits 0 to 31."
             raise LayoutError("bad_find", f"There is no bit {bit} of word {word}.", hint, "place")
         row, group = (int(axis[word, bit // 4]) for axis in (rows, groups))
-    one = {"row": row, "group": group, "word": word, "bit": bit - bit % 4, "bits": 4}
-    return _locate(text, f"metadata of {order.order.opcode}", iter([one]), f"Evidence: {order.evidence}.")
+    described = {"row": row, "group": group, "word": word, "bit": bit - bit % 4, "bits": 4}
+    return _locate(text, f"metadata of {order.order.opcode}", iter([described]), f"Evidence: {order.evidence}.")
 
 
-def _find_in_map(place: Place, of: str, held: Any, size: tuple[int, int], word: str = "value") -> Iterator[Json]:
-    """Find an element of a map [thread][value], or what a thread holds. word: what its values are called."""
+def _find_in_map(place: Place, of: str, holder_map: Any, size: tuple[int, int], word: str = "value") -> Iterator[Json]:
+    """Find an element of a map [thread][value], or the elements of a thread. word: name of its values."""
     if place.coords:
-        pairs = held.owner(*_check(place.coords, *size, of))
+        pairs = holder_map.owner(*_check(place.coords, *size, of))
     else:
         names = ("thread", word) if word in place.numbers else ("thread",)
         thread, *rest = place.require(f"[5][9], thread 37, or thread 37 {word} 2", *names)
-        count = held.rows.shape[1]
+        count = holder_map.rows.shape[1]
         first = parse_integer(rest[0], "place", 0, count - 1, "bad_find") if rest else 0
         pairs = [(thread, value) for value in range(first, first + 1 if rest else count)]
-    ids = getattr(held, "thread_ids", np.arange(held.rows.shape[0])).tolist()
+    ids = getattr(holder_map, "thread_ids", np.arange(holder_map.rows.shape[0])).tolist()
     if pairs and pairs[0][0] not in ids:
         raise LayoutError("bad_find", f"There is no thread {pairs[0][0]}.", f"The last is {max(ids)}.", "place")
     for thread, value in pairs:
         at = ids.index(thread), value
         warp = {"warp": thread // WARP.threads, "lane": thread % WARP.threads}
-        yield {"thread": thread, **warp, word: value, "row": int(held.rows[at]), "col": int(held.cols[at])}
+        yield {"thread": thread, **warp, word: value, "row": int(holder_map.rows[at]), "col": int(holder_map.cols[at])}
 
 
 def _find_in_tv(text: str, question: TvBody) -> Located:
-    held = question.layout
+    layout = question.layout
     place = parse_place(text, "[5][9], thread 37, or thread 37 value 2")
-    return _locate(text, str(held.layout), _find_in_map(place, "The tile", held, (held.row_count, held.col_count)))
+    return _locate(
+        text, str(layout.layout), _find_in_map(place, "The tile", layout, (layout.row_count, layout.col_count))
+    )
 
 
 def _find_in_tiled_mma(text: str, question: TiledUmmaBody) -> Located:
@@ -354,12 +362,12 @@ def _find_in_tiled_mma(text: str, question: TiledUmmaBody) -> Located:
     match = re.match(r"\s*([abcd])(?:\s+of)?(?=[\s\[(])", text, re.IGNORECASE)
     if not match:
         raise LayoutError("bad_find", f"place is {quote_value(text)}.", f"Write {example}.", "place")
-    held = made.operand(match[1])
-    title = f"{held.name.upper()}, {held.row_count} × {held.col_count}"
-    if held.shared:
+    operand = made.operand(match[1])
+    title = f"{operand.name.upper()}, {operand.row_count} × {operand.col_count}"
+    if operand.shared:
         raise LayoutError("bad_find", f"{title}, is in shared memory.", "A descriptor reads it.", "place")
     place = parse_place(text[match.end() :], example)
-    return _locate(text, title, _find_in_map(place, title, held, (held.row_count, held.col_count)))
+    return _locate(text, title, _find_in_map(place, title, operand, (operand.row_count, operand.col_count)))
 
 
 def _find_in_triton(text: str, question: TritonBody) -> Located:
@@ -386,11 +394,11 @@ def _find_in_triton(text: str, question: TritonBody) -> Located:
         raise LayoutError("bad_find", f"place is {quote_value(text)}.", f"Write {example}.", "place")
     row, col = _check(place.coords, *layout.shape, layout.kind)
     bits = layout.element_bits
-    held = (
+    found = (
         {"row": row, "col": col, "lane": lane, "column": at * bits // 32, "bit": at * bits % 32}
         for lane, at in layout.owner(row, col)
     )
-    return _locate(text, layout.text, held)
+    return _locate(text, layout.text, found)
 
 
 _SUBJECTS: dict[str, Callable[[str, Any], Located]] = {

@@ -25,7 +25,7 @@ EncodeQuestion = make_question(
 
 @fact
 class EncodedWords:
-    """The descriptor of given amounts, or those of a tile: one per step of K and of M or N."""
+    """The descriptor of the amounts, or those of a tile: one per step of K and of M or N."""
 
     descriptor: str
     fields: Json | None = make_optional_field()
@@ -43,11 +43,11 @@ def encode_words(body: Json) -> EncodedWords:
     """Return the 64-bit descriptor of amounts in bytes, or those that read a tile."""
     if "tile" not in body:
         made = encode_descriptor(body)
-        fields = {one.name: {"bits": f"{one.high}:{one.low}", "encoded": one.encoded} for one in made.fields}
+        fields = {field.name: {"bits": f"{field.high}:{field.low}", "encoded": field.encoded} for field in made.fields}
         return EncodedWords(descriptor=made.descriptor, fields=fields)
     if len(body) > 1:
         other = next(name for name in body if name != "tile")
-        raise LayoutError("bad_request", f"Both tile and {other} are given.", "A tile, or amounts.", other)
+        raise LayoutError("bad_request", f"tile excludes {other}.", "Pass a tile, or amounts.", other)
     spec = require_object(body["tile"], "tile", "Give {'mn': 64, 'k': 64, 'swizzle': '128B'}.")
     answer = memory.tile(read_question(TileQuestion, spec, "tile", blank=False))
     return EncodedWords(
@@ -125,9 +125,9 @@ def verify_idesc(question: VerifyIdescQuestion) -> VerifiedIdesc:
             message = f"expected.kind is {expected.kind}, the word is read as {answer.kind}."
             raise LayoutError("bad_choice", message, "The kind is in the opcode: give one.", "expected.kind")
         differences = [
-            IdescDifference(field=one.title, says=one.says, expected=other.says)
-            for one, other in zip(answer.fields, expected.fields, strict=True)
-            if one.encoded != other.encoded
+            IdescDifference(field=field.title, says=field.says, expected=expected_field.says)
+            for field, expected_field in zip(answer.fields, expected.fields, strict=True)
+            if field.encoded != expected_field.encoded
         ]
         repair = expected.word if differences or int(answer.reserved, 16) else ""
     legal = answer.legal and not answer.problems
@@ -140,13 +140,15 @@ def verify_idesc(question: VerifyIdescQuestion) -> VerifiedIdesc:
         differences=differences,
         repair=repair,
         problems=answer.problems,
-        illegal_in={form: [one.message for one in why] for form, why in answer.forms.items() if why},
+        illegal_in={form: [problem.message for problem in why] for form, why in answer.forms.items() if why},
         warnings=answer.warnings,
         says={
             **{size: getattr(answer, size) for size in "mnk"},
             **{operand: getattr(answer.types, operand) for operand in "dab"},
         }
         | {"sparse": answer.sparse},
-        fields=[{"field": one.title, "bits": f"{one.high}:{one.low}", "says": one.says} for one in answer.fields],
+        fields=[
+            {"field": field.title, "bits": f"{field.high}:{field.low}", "says": field.says} for field in answer.fields
+        ],
         evidence=answer.evidence,
     )

@@ -52,11 +52,11 @@ def list_sections(document: Json, query: str) -> list[Json]:
         {
             "id": title.lower().replace(" ", "-"),
             "title": title,
-            "routes": held,
-            "hidden": all(r["hidden"] for r in held),
+            "routes": routes,
+            "hidden": all(r["hidden"] for r in routes),
         }
-        for title, held in by_title.items()
-        if held
+        for title, routes in by_title.items()
+        if routes
     ]
 
 
@@ -81,7 +81,7 @@ def find_section(path: str) -> str:
 
 
 def _list_route_texts(route: Json) -> Iterator[str]:
-    """Yield the texts of a route that are searched."""
+    """Yield the searched texts of a route."""
     yield from (route["method"], route["path"], route["says"])
     for parameter in route["parameters"]:
         yield from (parameter["name"], parameter["says"])
@@ -91,7 +91,7 @@ def _list_route_texts(route: Json) -> Iterator[str]:
 
 
 def _has_words(query: str, *texts: str) -> bool:
-    """Return whether some text has each word of a query, in any case."""
+    """Return whether each word of a query occurs in a text, ignoring case."""
     searched = "\n".join(texts).lower()
     return all(word in searched for word in query.lower().split())
 

@@ -8,16 +8,16 @@ from lanescope.app.kit.fact import Json
 
 REF = "#/components/schemas/{model}"
 ERRORS = {
-    400: ("UnknownHost", "The request names a host that this server does not answer for."),
-    404: ("NotFound", "No such instruction, operand or address; the nearest legal ones are named."),
-    405: ("MethodNotAllowed", "The address exists, the method does not; `Allow` names the methods."),
+    400: ("UnknownHost", "The request names a host that this server does not serve."),
+    404: ("NotFound", "No such instruction, operand or address; the error lists the nearest legal ones."),
+    405: ("MethodNotAllowed", "The address does not allow this method; `Allow` lists the methods."),
     408: ("SlowBody", "The body did not arrive in time."),
     413: ("BodyTooLarge", "The body has more bytes than the server reads."),
     414: ("AddressTooLong", "The address has more bytes than the server reads."),
     415: ("UnsupportedMediaType", "The body is not sent as JSON."),
-    422: ("Refused", "A value is not legal; `field` names it as it was given."),
-    429: ("TooManyRequests", "This client asks too often; `Retry-After` says when to come back."),
-    500: ("InternalError", "The server failed; it logged why."),
+    422: ("Refused", "A value is illegal; `field` names it."),
+    429: ("TooManyRequests", "Too many requests of this client; `Retry-After` has the seconds to wait."),
+    500: ("InternalError", "The server failed; its log has the cause."),
     503: ("Unavailable", "No device, too many requests at once, or more work than one request may cause."),
 }
 JSON_ERROR = {"application/json": {"schema": {"$ref": REF.format(model="Error")}}}

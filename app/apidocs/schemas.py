@@ -12,15 +12,15 @@ from lanescope.app.kit.fact import Json
 
 
 def add_model(schemas: Json, name: str, model: Any) -> None:
-    """Add a model's schema under its name, and the models that it uses beside it."""
+    """Add a model's schema under its name, and those of the models that it uses."""
     schema = TypeAdapter(model).json_schema(ref_template=REF)
     schemas |= schema.pop("$defs", {})
     schemas[name] = schema
 
 
 def add_answer_models(document: Json) -> None:
-    """Add the schemas of the routes' answers in place of their models; all are built together, so that every model has
-    one name.
+    """Replace the models of the routes' answers by their schemas; all are built together, so that every model has one
+    name.
     """
     answers = [
         (f"Response_{status}_{operation['operationId']}", answer)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from lanescope.app.kit.answer import format_runs
 from lanescope.render.palette import IDLE, RIGHT, STATUSES, WRONG, list_fill_variables
 from lanescope.render.svg import render_status_legend, render_svg
 from lanescope.render.view import TOP, FigurePanel, PanelFigure
@@ -63,24 +64,9 @@ def list_turns(wavefronts: Sequence[Wavefront]) -> list[tuple[int, int, str, str
     return [
         (
             number,
-            one.phase,
-            format_ranges(word.bank for word in one.words),
-            format_ranges({lane for word in one.words for lane in word.lanes}),
+            wavefront.phase,
+            format_runs(word.bank for word in wavefront.words),
+            format_runs({lane for word in wavefront.words for lane in word.lanes}),
         )
-        for number, one in enumerate(wavefronts)
+        for number, wavefront in enumerate(wavefronts)
     ]
-
-
-def format_ranges(numbers: Iterable[int]) -> str:
-    """Format numbers as ranges.
-
-    >>> format_ranges([4, 0, 1, 2])
-    '0–2, 4'
-    """
-    runs: list[list[int]] = []
-    for number in sorted(numbers):
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return ", ".join(f"{first}–{last}" if last > first else f"{first}" for first, last in runs)

@@ -10,10 +10,10 @@ from lanescope.app.kit.fact import Description, Json, fact
 from lanescope.app.kit.memory_words import AccessName, AccessPattern, SwizzleMode
 from lanescope.app.kit.question import (
     declare_question,
-    given_field,
     list_field,
     number_field,
     options_of,
+    raw_field,
     text_field,
     word_field,
 )
@@ -71,8 +71,8 @@ class _Use(_Rows, _Access):
     )
 
 
-def _lanes() -> Any:
-    return given_field(
+def _declare_lanes() -> Any:
+    return raw_field(
         "Lane addresses",
         "One byte address per lane, instead of a pattern; null for an inactive lane.",
         None,
@@ -84,26 +84,26 @@ def _lanes() -> Any:
 class OneAccess(_Access):
     """An access at addresses, or at rows by a pattern."""
 
-    address: list[int | None] | None = _lanes()
+    address: list[int | None] | None = _declare_lanes()
 
 
 @declare_question
 class AccessBody(_Use):
     """One access at the addresses of its lanes, or at rows by a pattern."""
 
-    address: list[int | None] | None = _lanes()
+    address: list[int | None] | None = _declare_lanes()
 
 
 @declare_question
 class SolveMany(_Rows):
-    """Accesses for which one swizzle is to remove the conflicts."""
+    """Accesses for which one swizzle should remove the conflicts."""
 
     accesses: tuple[OneAccess, ...] = list_field(OneAccess, "Accesses", "", least=1, most=MOST_ACCESSES, required=True)
 
 
 @declare_question
 class SolveOne(_Rows, OneAccess):
-    """An access for which a swizzle is to remove the conflicts."""
+    """An access for which a swizzle should remove the conflicts."""
 
     access: str = text_field("ldmatrix.x4", "Access", "", required=True, type=AccessName)
 
@@ -124,7 +124,7 @@ class AccessQuestion(_Use):
     )
 
     @property
-    def one(self) -> Json:
+    def body(self) -> Json:
         """Return the access as POST /banks/solve has it."""
         lanes = {"address": banks.parse_addresses(self.address)} if self.address else {"pattern": self.pattern}
         return {"access": self.access, **lanes}
@@ -136,7 +136,7 @@ class AccessQuestion(_Use):
 
 @declare_question
 class BanksQuestion(AccessQuestion):
-    """An access, and others for which the same swizzle is to remove the conflicts."""
+    """An access, and others for which the same swizzle should remove the conflicts."""
 
     accesses: str = text_field(
         "",
@@ -221,9 +221,9 @@ class Solved:
 
 
 def build_bank_cost(body: Json) -> BankCost:
-    """Wavefronts of one access: its name and 32 byte addresses (null for an inactive lane), to which `swizzle`
-    (none, 32B, 64B, 128B or B,M,S) is applied. With tiled_mma: the bank conflicts of a whole main loop, with a body
-    as for POST /api/v1/tiles/loop.
+    """Return the wavefronts of one access: its name and 32 byte addresses (null for an inactive lane), to which
+    `swizzle` (none, 32B, 64B, 128B or B,M,S) is applied. With tiled_mma: the bank conflicts of a whole main loop, with
+    a body as for POST /api/v1/tiles/loop.
     """
     check_keys(body, options_of(AccessBody))
     if body.get("address") is None and not set(body) & set(ROW_FIELDS):
@@ -237,13 +237,13 @@ def build_bank_cost(body: Json) -> BankCost:
 
 
 def count_wavefronts(question: AccessQuestion) -> BankCost:
-    """Wavefronts of one access under a swizzle."""
+    """Return the wavefronts of one access under a swizzle."""
     return build_use_cost(*parse_question(question), question.architecture)
 
 
 def parse_question(question: AccessQuestion) -> tuple[banks.AccessUse, Swizzle]:
     """Return the access of the page's question, and its swizzle."""
-    return parse_use(question.one | ({} if question.address else question.rows) | {"swizzle": question.swizzle})
+    return parse_use(question.body | ({} if question.address else question.rows) | {"swizzle": question.swizzle})
 
 
 def parse_pitch(body: Json) -> int:
@@ -254,14 +254,14 @@ def parse_pitch(body: Json) -> int:
 def parse_use(body: Json) -> tuple[banks.AccessUse, Swizzle]:
     """Return an access and the swizzle of byte addresses: at "address", or at rows of `row_bytes` (plus `pad`).
 
-    What is left out is the page's default.
+    Omitted fields get the page's defaults.
     """
     _require_one_source(body, [body])
     return _parse_access(body, body), _parse_swizzle(body.get("swizzle", "none"))
 
 
 def _require_one_source(body: Json, items: list[Json]) -> None:
-    """Raise LayoutError if fields of a pattern stand beside addresses, which would make them unused."""
+    """Raise LayoutError if a request has fields of a pattern beside addresses, which would make them unused."""
     idle = [name for item in items if item.get("address") is not None for name in ("pattern",) if name in item]
     if all(item.get("address") is not None for item in items):
         idle += [name for name in ("row_bytes", "pad") if name in body]
@@ -371,7 +371,7 @@ def _list_wanted(body: Json) -> list[Json]:
 
 def solve_swizzle(body: Json) -> Solved:
     """Return the smallest Swizzle<B,M,S> that removes the conflicts of all accesses, or why there is none: accesses
-    [{access, address}] or [{access, pattern}] with row_bytes and pad. One access may stand in the request itself.
+    [{access, address}] or [{access, pattern}] with row_bytes and pad. A single access may be the request itself.
     """
     check_keys(body, ("accesses", "access", "address", *ROW_FIELDS))
     accesses = _list_wanted(body)

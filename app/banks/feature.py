@@ -27,7 +27,7 @@ from lanescope.shared.swizzle import MODES
 def build_banks_context(question: BanksQuestion, answer: BankCost) -> dict[str, Any]:
     """Return the template's variables."""
     use, xor = facts.parse_question(question)
-    wanted = [question.one, *(item for item in facts.parse_accesses(question.accesses) if item != question.one)]
+    wanted = [question.body, *(item for item in facts.parse_accesses(question.accesses) if item != question.body)]
     solved = facts.solve_swizzle(
         {"accesses": wanted} | ({} if all("address" in item for item in wanted) else question.rows)
     )
@@ -64,13 +64,13 @@ def run_banks(
     ] = "",
     as_json: bool,
 ) -> None:
-    """Print what an access costs, or the smallest swizzle without conflicts. Exit status 1 if there are conflicts."""
+    """Print the cost of an access, or the smallest swizzle without conflicts. Exit status 1 if there are conflicts."""
     if loop:
         paid = main_loop_facts.build_loop_banks(read_json(loop))
         return print_answer(paid, main_loop_facts.format_banks, as_json, paid.free)
-    one: dict[str, Any] = {name: words[name] for name in ("access", "pattern") if name in words}
+    access: dict[str, Any] = {name: words[name] for name in ("access", "pattern") if name in words}
     if "address" in words:
-        one["address"] = parse_addresses(words["address"])
+        access["address"] = parse_addresses(words["address"])
     rows = {name: words[name] for name in ("row_bytes", "pad") if name in words}
     swizzle = {"swizzle": words["swizzle"]} if "swizzle" in words else {}
     if solve and swizzle:
@@ -85,10 +85,10 @@ def run_banks(
             "also",
         )
     if solve:
-        accesses = [one, *facts.parse_accesses(", ".join(also or []))]
+        accesses = [access, *facts.parse_accesses(", ".join(also or []))]
         solved = facts.solve_swizzle(rows | {"accesses": accesses})
         return print_answer(solved, _format_solution, as_json, solved.free)
-    found = facts.build_use_cost(*facts.parse_use(one | rows | swizzle), facts.parse_architecture(words))
+    found = facts.build_use_cost(*facts.parse_use(access | rows | swizzle), facts.parse_architecture(words))
     print_answer(found, partial(_format_cost, swizzled=bool(swizzle)), as_json, found.ways <= 1)
 
 

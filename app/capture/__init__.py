@@ -1,1 +1,1 @@
-"""Captures of a running kernel: the header, fills, and what every recorded instruction read."""
+"""Captures of a running kernel: the header, fills, and the elements that every recorded instruction read."""

@@ -26,8 +26,8 @@ class OperandPictures:
 
 
 def draw_operand(picture: OperandPicture) -> OperandPictures:
-    """Draw an operand that is read from shared memory as the descriptor page does, with memory beside it; draw one in
-    registers as the element that each place holds.
+    """Draw an operand in shared memory as on the descriptor page, with memory beside it; draw the elements of one in
+    registers.
     """
     side = picture.side
     name = side.operand.upper()

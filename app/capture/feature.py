@@ -1,4 +1,4 @@
-"""Captures: what a kernel's instructions really read."""
+"""Captures: the elements that a kernel's instructions read."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from lanescope.app.capture.facts import MOST_STEPS, MOST_TEXT
 from lanescope.app.dump.facts import decode_base64
 from lanescope.app.kit.enumerations import Word64
 from lanescope.app.kit.fact import Description, Json, fact
-from lanescope.app.kit.question import declare_question, given_field, options_of
+from lanescope.app.kit.question import declare_question, options_of, raw_field
 from lanescope.app.memory.storage import StorageSpec
 from lanescope.app.memory.verdicts import Diagnosis, build_diagnosis
 from lanescope.bits import format_word
@@ -183,18 +183,18 @@ class CaptureVerified:
 class CaptureBody:
     """A capture, and the matrices A and B if they were not the fills."""
 
-    capture: str = given_field("Capture", "The file that lanescope::save wrote, in base64.", required=True, type=Base64)
-    second: str | None = given_field(
+    capture: str = raw_field("Capture", "The file that lanescope::save wrote, in base64.", required=True, type=Base64)
+    second: str | None = raw_field(
         "Second pass", "The second pass of an 8-bit type, in base64; null for none.", type=Base64 | None
     )
-    a: str | None = given_field("A", "A in base64: a .npy file of (m, k); null for the fill.", type=Base64 | None)
-    b: str | None = given_field("B", "B in base64: a .npy file of (k, n); null for the fill.", type=Base64 | None)
-    nk: bool = given_field("B is (n, k)", "Whether B is (n, k).", False, type=bool)
+    a: str | None = raw_field("A", "A in base64: a .npy file of (m, k); null for the fill.", type=Base64 | None)
+    b: str | None = raw_field("B", "B in base64: a .npy file of (k, n); null for the fill.", type=Base64 | None)
+    nk: bool = raw_field("B is (n, k)", "Whether B is (n, k).", False, type=bool)
 
 
 def verify_capture(body: Json) -> CaptureVerified:
-    """Which elements of A and B every instruction read that lanescope.cuh recorded, and whether they are the slice
-    it should multiply; if not, where that slice is in the recorded memory, the cause and the repair.
+    """Return the elements of A and B that every instruction recorded by lanescope.cuh read, and whether they are the
+    slice it should multiply; if not, where that slice is in the recorded memory, the cause and the repair.
     """
     return build_answer(verify_body(body))
 

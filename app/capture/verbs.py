@@ -28,7 +28,7 @@ def capture_fill(
     part: Annotated[int, typer.Option("--pass", help="8-bit types take two runs: 1 and 2.")] = 1,
     nk: Annotated[bool, typer.Option("--nk", help="B as (n, k).")] = False,
 ) -> None:
-    """A matrix whose elements tell who they are, as codes of the type."""
+    """Write a matrix whose elements identify themselves, as codes of the type."""
     from lanescope.app.capture import forms
 
     write_output(forms.build_fill(shape, element, operand, part, nk), output)
@@ -43,8 +43,8 @@ def capture_verify(
     every: Annotated[bool, typer.Option("--all", help="Every step, and the first wrong one in full.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Whether every recorded instruction read the slice that it should multiply. Exit status 1 if one did not, 2 if
-    nothing, or not everything, could be judged.
+    """Check whether every recorded instruction read the slice that it should multiply. Exit status 1 if one did not, 2
+    if some records have no verdict.
     """
     from lanescope.app.capture import forms
     from lanescope.capture.file_format import HEADER_BYTES, MOST_FILE, MOST_RECORDS, get_extent
@@ -54,7 +54,7 @@ def capture_verify(
     if len(files) > 2:
         raise LayoutError(
             "bad_usage",
-            f"{len(files)} files are given.",
+            f"{len(files)} files.",
             "Name one capture, or the two passes of an 8-bit type.",
             "files",
         )

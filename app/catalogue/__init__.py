@@ -1,1 +1,1 @@
-"""Every instruction, narrowed and searched; the pages that explain something."""
+"""Every instruction, filtered and searched; the pages that explain something."""

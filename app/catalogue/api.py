@@ -38,7 +38,7 @@ def instructions(
         ),
     ] = "",
 ) -> Response:
-    """Every instruction, narrowed by family, operand type, target, shape (m16n8k16 or k16) and words of its PTX
+    """List instructions, filtered by family, operand type, target, shape (m16n8k16 or k16) and words of its PTX
     text.
     """
     if shape and not SHAPE.fullmatch(shape):
@@ -62,7 +62,7 @@ def topic_search(
         ),
     ] = "",
 ) -> Response:
-    """Pages that explain something, found by a name in the text or by words: what the search shows beside
+    """List the pages that explain something, found by a name in the text or by words; the search lists them beside
     instructions.
     """
     if len(q) > MOST_Q:

@@ -1,4 +1,4 @@
-"""The catalogue: its rows, what narrows them, and the families."""
+"""The catalogue: its rows, its filters, and the families."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Summary(CatalogueRow):
 
 @fact
 class Listing:
-    """The catalogue, narrowed by the filters."""
+    """The filtered catalogue."""
 
     count: int
     instructions: tuple[Summary, ...]
@@ -81,7 +81,7 @@ def count_families() -> list[FamilyCount]:
 
 
 def _find_leading_row(name: str) -> FamilyRow:
-    """Find the row that names a family: its first product, else its first row."""
+    """Find the row that represents a family: its first product, otherwise its first row."""
     rows = [row for row in catalog.families() if row.name == name]
     return next((row for row in rows if row.multiplies), rows[0])
 
@@ -102,7 +102,7 @@ _ROWS: dict[str, Summary] = {}
 
 
 def list_instructions(family: str = "", type: str = "", target: str = "", shape: str = "", q: str = "") -> Listing:
-    """Narrow the catalogue. LayoutError names an unknown filter value and the known ones.
+    """Filter the catalogue. LayoutError names an unknown filter value and the known ones.
 
     type matches any operand's type; shape is mMnNkK or a part such as k16; q is the beginnings of words of the PTX
     text, or a pasted PTX line.

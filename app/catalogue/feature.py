@@ -1,4 +1,4 @@
-"""The catalogue: every instruction, narrowed by filters and words."""
+"""The catalogue: every instruction, with filters and words."""
 
 from __future__ import annotations
 

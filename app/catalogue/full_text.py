@@ -19,7 +19,7 @@ from lanescope.names import vocabulary
 MOST = 6  # pages of an answer
 LONGEST = 400  # characters of a question
 MOST_COMMON = 0.4  # share of the pages that have a word that alone finds none
-TITLE, HEADING, LEAD, BODY = 8.0, 4.0, 3.0, 1.0  # what a word counts for, by where it stands
+TITLE, HEADING, LEAD, BODY = 8.0, 4.0, 3.0, 1.0  # weight of a word, by its place
 _WORD = re.compile(r"[a-z0-9_]+")
 _HEADING = re.compile(r"^##+ (.*?)(?: \{#([\w-]+)\})?$")
 SILENT = vocabulary.SENTENCE | frozenset(  # words that never select a page
@@ -80,7 +80,7 @@ SYNONYMS = {
 
 @dataclass(frozen=True, slots=True)
 class FoundPage:
-    """A page for a question: its address, with the heading where that says most, its title and what it answers."""
+    """A page for a question: its address, with the best heading if there is one, its title and its lead."""
 
     page: str
     title: str
@@ -89,7 +89,7 @@ class FoundPage:
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """A page, or a part of one below a heading: its words with what each counts for."""
+    """A page, or a part of one below a heading: its words with their weights."""
 
     page: str
     anchor: str
@@ -107,7 +107,7 @@ class _TextIndex:
 
 
 def find_pages(text: str) -> list[FoundPage]:
-    """Find the pages that share words with a question, best first; [] if none has a word that says anything.
+    """Find the pages that share words with a question, best first; [] if no word is significant.
 
     >>> find_pages("which address is swizzled")[0].page
     '/guide/swizzle#which-address-is-swizzled'
@@ -136,7 +136,7 @@ def find_pages(text: str) -> list[FoundPage]:
 
 
 def is_asked(text: str) -> bool:
-    """Return whether a text asks for pages: a question whose words they mostly have, or plain words that they all have.
+    """Return whether a text is a search: a question most of whose words are known, or words that are all known.
 
     Any other text only shares words with them: prose, a date, a path, a log.
 
@@ -155,8 +155,8 @@ def is_asked(text: str) -> bool:
 
 def _is_known(spellings: list[str]) -> bool:
     """Return whether the pages have a word or, of a name with _, all its parts. spellings: of `split_words`."""
-    whole, *parts = (word in _build_index().rarity or word in SYNONYMS for word in spellings)
-    return whole or (bool(parts) and all(parts))
+    full_word, *parts = (word in _build_index().rarity or word in SYNONYMS for word in spellings)
+    return full_word or (bool(parts) and all(parts))
 
 
 def find_titled(text: str) -> list[FoundPage]:
@@ -166,34 +166,34 @@ def find_titled(text: str) -> list[FoundPage]:
     ['/idesc']
     """
     words = split_words(text[:LONGEST])
-    titled = [one for one in _build_index().sections if not one.heading and split_words(one.title) == words]
+    titled = [
+        section for section in _build_index().sections if not section.heading and split_words(section.title) == words
+    ]
     return [_describe(section) for section in titled if words]
 
 
 def _is_prominent(index: _TextIndex, word: str) -> bool:
-    """Return whether a word alone asks for a page: it stands in a title, a heading or a first sentence."""
+    """Return whether a single word selects a page: it occurs in a title, a heading or a first sentence."""
     if len(word) < 2:
         return False
     return any(index.sections[number].weights[word] >= LEAD for number in index.pages[word])
 
 
 def list_prominent() -> list[str]:
-    """List the words that alone ask for a page."""
+    """List the words that select a page alone."""
     index = _build_index()
     return [word for word in index.rarity if word.isalpha() and _is_prominent(index, word)]
 
 
 def measure_rarity(word: str) -> float:
-    """Return how much a word selects pages: more if few pages have it, most if none has."""
+    """Return the rarity of a word: high if few pages have it, highest if none has."""
     index = _build_index()
     most = max(index.rarity.values())
     return max((index.rarity.get(part, most) for part in split_words(word)), default=most)
 
 
 def split_words(text: str) -> list[str]:
-    """Split a text into words as the index has them: small letters, without the s of a plural; parts of a name with _
-    too.
-    """
+    """Split a text into the words of the index: lower case, without the s of a plural; parts of a name with _, too."""
     words = []
     for word in _WORD.findall(text.lower()):
         parts = [word, *(part for part in word.split("_") if part != word and len(part) > 1)]
@@ -206,7 +206,7 @@ def _strip_plural(word: str) -> str:
 
 
 def _expand(words: list[str]) -> list[str]:
-    """Return the words of a question with those that pages have for them."""
+    """Return the words of a question with their synonyms on the pages."""
     more = [other for word in words if word in SYNONYMS for other in split_words(SYNONYMS[word])]
     return [*words, *more]
 
@@ -241,9 +241,9 @@ def _list_guide_sections() -> Iterator[_Section]:
         entry = next(entry for entry in guide_index.ENTRIES if entry.slug == slug)
         title_words = _count(f"{topic.title} {slug} {entry.words} {' '.join(entry.names)}", TITLE)
         lead = _count(topic.summary, LEAD)
-        whole = _count(" ".join(body for _, _, body in parts), BODY)
+        full_text = _count(" ".join(body for _, _, body in parts), BODY)
         headings = _count(" ".join(heading for heading, _, _ in parts), HEADING)
-        yield _Section(topic.page, "", topic.title, "", topic.summary, _join(title_words, lead, whole, headings))
+        yield _Section(topic.page, "", topic.title, "", topic.summary, _join(title_words, lead, full_text, headings))
         for heading, anchor, body in parts:
             if heading:
                 weights = _join(title_words, _count(heading, TITLE), _count(body, BODY * 1.5), lead)
@@ -251,8 +251,8 @@ def _list_guide_sections() -> Iterator[_Section]:
 
 
 def _split_sections(markdown: str) -> list[tuple[str, str, str]]:
-    """Split a page into (heading, its anchor, text); the first has no heading. Anchors as app/guide/rendering.py gives
-    them.
+    """Split a page into (heading, its anchor, text); the first has no heading. The anchors are those of
+    app/guide/rendering.py.
     """
     parts: list[tuple[str, str, list[str]]] = [("", "", [])]
     for line in markdown.splitlines()[1:]:
@@ -265,8 +265,8 @@ def _split_sections(markdown: str) -> list[tuple[str, str, str]]:
 
 
 def _list_tools() -> Iterator[_Section]:
-    """Yield the pages of the menus but the guide's."""
-    for links in menus.entries().values():
+    """Yield the pages of all menus except the guide."""
+    for links in menus.list_entries().values():
         for entry in links:
             if entry.href.startswith("/guide"):
                 continue
@@ -276,12 +276,12 @@ def _list_tools() -> Iterator[_Section]:
 
 
 def _count(text: str, weight: float) -> dict[str, float]:
-    """Return what each word of a text counts for; saying it often helps little."""
+    """Return the weight of each word of a text; repetitions add little."""
     return {word: weight * (1 + math.log(n)) for word, n in Counter(split_words(text)).items()}
 
 
 def _join(*weights: dict[str, float]) -> dict[str, float]:
-    """Join weights: where a word stands in several places, the best counts and the others add a little."""
+    """Join weights: of several places of a word, the best counts and the others add a little."""
     joined: dict[str, float] = {}
     for each in weights:
         for word, weight in each.items():

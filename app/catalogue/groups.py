@@ -1,5 +1,5 @@
-"""The catalogue as its page shows it: one group of families at a time, each family as types × shapes, a cell the forms
-that have both.
+"""The catalogue as tables: one group of families at a time, each family as types × shapes; a cell has the forms with
+both.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class MatrixCell:
 
 @dataclass(frozen=True, slots=True)
 class MatrixRow:
-    """The cells of one line, None if no form is."""
+    """The cells of one row, None if there is no form."""
 
     text: str
     cells: tuple[MatrixCell | None, ...]
@@ -58,7 +58,7 @@ class MatrixRow:
 
 @dataclass(frozen=True, slots=True)
 class FamilyMatrix:
-    """The forms of a family. axis: what its columns are; targets and versions: those that its forms need."""
+    """The forms of a family. axis: name of its columns; targets and versions: those that its forms need."""
 
     family: str
     called: str
@@ -84,7 +84,7 @@ class FormGroup:
 
 @dataclass(frozen=True, slots=True)
 class GroupCount:
-    """A group's tab: how many of its forms are found, how many of all ran, and how many of those that are found."""
+    """A group's tab: how many of its forms match, how many of all ran, and how many of the matching ones ran."""
 
     group: FormGroup
     found: int
@@ -97,7 +97,7 @@ class GroupCount:
 
 
 class GroupKind(IntEnum):
-    """What forms are grouped by, in the order of the tabs."""
+    """The grouping of forms, in the order of the tabs."""
 
     PRODUCT = 1
     MOVE = 2
@@ -108,13 +108,13 @@ class GroupKind(IntEnum):
 
 _NAMES = {GroupKind.SPARSE: "sparse", GroupKind.SCALED: "block-scaled"}
 _ABOUT = {
-    GroupKind.SPARSE: "A holds some elements of every group of a row, and metadata says which",
+    GroupKind.SPARSE: "A holds some elements of every group of a row, and metadata select them",
     GroupKind.SCALED: "A and B of 4 to 8 bits, with a scale factor for each block of K",
 }
 
 
 def find_group_kind(i: Instruction) -> GroupKind:
-    """Find the kind of group that a form is shown in."""
+    """Find the group of a form."""
     family, issue = i.family, i.family.issue
     if i.scales or (issue and issue.factors):
         return GroupKind.SCALED
@@ -126,13 +126,15 @@ def find_group_kind(i: Instruction) -> GroupKind:
 
 
 def group_forms(instructions: Iterable[Instruction]) -> list[FormGroup]:
-    """Group forms: sparse and block-scaled products, what moves matrices, and the others by the head of the opcode."""
+    """Group forms: sparse and block-scaled products, data movement, and the others by the beginning of the opcode."""
     found: dict[tuple[GroupKind, str], list[Instruction]] = {}
     for i in instructions:
         kind = find_group_kind(i)
         head = "" if kind is GroupKind.MOVE else i.family.opcode.words[0]
         found.setdefault((kind, _NAMES.get(kind, head)), []).append(i)
-    return [_make_group(kind, name, forms) for (kind, name), forms in sorted(found.items(), key=lambda one: one[0][0])]
+    return [
+        _make_group(kind, name, forms) for (kind, name), forms in sorted(found.items(), key=lambda item: item[0][0])
+    ]
 
 
 def _make_group(kind: GroupKind, name: str, forms: Sequence[Instruction]) -> FormGroup:
@@ -161,7 +163,7 @@ def build_matrices(instructions: Iterable[Instruction], first: str = "") -> list
 
 
 def sort_instructions(instructions: Iterable[Instruction]) -> tuple[Instruction, ...]:
-    """Return the same instructions in the order of a page that shows all groups."""
+    """Sort instructions in the order of a page that shows all groups."""
     return tuple(
         catalog.find(variant.ptx)
         for group in group_forms(instructions)
@@ -203,7 +205,7 @@ def _build_cell(column: str, forms: Sequence[Instruction]) -> MatrixCell | None:
 
 
 def _has_columns_of_n(i: Instruction) -> bool:
-    """Return whether N alone tells the shapes of a form's family apart: M is 64, and K follows from the types."""
+    """Return whether only N distinguishes the shapes of a form's family: M is 64, and K follows from the types."""
     return i.family.multiplies and i.family.by_descriptor
 
 
@@ -216,21 +218,21 @@ def _name_axis(i: Instruction) -> str:
 
 
 def _name_column(i: Instruction) -> str:
-    """Return what an instruction's column is: N, the repeat or the CTA group of what has one, else the shape."""
+    """Return the name of an instruction's column: N, the repeat or the CTA group if it has one, otherwise the shape."""
     if _has_columns_of_n(i):
         return str(i.sizes["n"])
     return next((word for word in i.modifiers if _REPEAT.fullmatch(word)), i.shape)
 
 
 def _name_scaled_row(i: Instruction) -> str:
-    """Return what a block-scaled instruction's row is: its kind, its scale factors, and whether A is sparse."""
+    """Return the name of a block-scaled instruction's row: its kind, its scale factors, and whether A is sparse."""
     words = [word for word in i.modifiers if word.startswith(("kind::", "scale_vec::"))]
     sparse = ["sp"] if any(operand.kept_of_group for operand in i.operands.values()) else []
     return " ".join((*(word.partition("::")[2] for word in words), i.types["s"], *sparse))
 
 
 def _name_row(i: Instruction) -> str:
-    """Return what an instruction's row is: the types with those alike as one, or the words beside its column."""
+    """Return the name of an instruction's row: the types with interchangeable ones merged, or its remaining words."""
     if i.scales:
         return _name_scaled_row(i)
     if i.family.multiplies:
@@ -246,7 +248,7 @@ def _name_row(i: Instruction) -> str:
 
 
 def _merge_types(i: Instruction) -> str:
-    """Return the product of a form's types, those that an instruction takes in any combination as one."""
+    """Return the product of a form's types, with types that are allowed in any combination merged."""
     types = i.types
     d, a, b = (types[name] for name in "dab")
     c = types.get("c", d)

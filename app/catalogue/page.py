@@ -1,4 +1,4 @@
-"""/instructions: every instruction, narrowed by filters and words."""
+"""/instructions: every instruction, with filters and words."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 @router.get("/instructions")
 def catalogue_page(request: Request) -> Response:
-    """Show every instruction, narrowed; one exact hit of a pasted line leads straight to its page."""
+    """Show the filtered instructions; redirect an exact match of a pasted line to its page."""
     filters = {name: request.query_params.get(name, "").strip() for name in facts.FILTERS}
     family = filters.pop("family")
     listing, family, notices = _list_narrowed(filters, family)
@@ -73,7 +73,7 @@ def catalogue_page(request: Request) -> Response:
 
 
 def _list_narrowed(filters: dict[str, str], family: str) -> tuple[facts.Listing, str, list[str]]:
-    """Return what is listed, the family, and which filters are not known and left out."""
+    """Return the listing, the family, and the unknown filters, which are ignored."""
     notices: list[str] = []
     if family and family not in catalog.FAMILY_NAMES:
         allowed = ", ".join(catalog.FAMILY_NAMES)
@@ -89,7 +89,7 @@ def _list_narrowed(filters: dict[str, str], family: str) -> tuple[facts.Listing,
 
 
 def _build_matrices(chosen: Collection[str], family: str, rows: list[Instruction]) -> dict[str, Any]:
-    """Return the forms that are found, counted by group, and the matrices of the groups that are shown."""
+    """Return the matching forms, counted by group, and the matrices of the shown groups."""
     every = [i for i in catalog.instructions() if not chosen or i.ptx in chosen]
     counts = groups.count_groups(every, rows)
     found = {i.ptx for i in rows}
@@ -107,7 +107,7 @@ def _build_matrices(chosen: Collection[str], family: str, rows: list[Instruction
 
 
 def _answer_words(text: str, answer: Reading | None, rows: list[Instruction]) -> dict[str, Any]:
-    """Return what stands above the matrices: the answer to a question, else the first forms and the topics."""
+    """Return the text above the matrices: the answer to a question, otherwise the first forms and the topics."""
     return {
         "answer": answer,
         "certain": text_meanings.find_certain_link(text) if answer else "",
@@ -118,7 +118,7 @@ def _answer_words(text: str, answer: Reading | None, rows: list[Instruction]) ->
 
 
 def _guess_instruction(text: str) -> tuple[Instruction | None, str]:
-    """Return the instruction that a text is, or why it is not one; neither if it has no opcode."""
+    """Return the instruction of a text, or the error; neither if it has no opcode."""
     if not text or not catalog.extract_opcode(text):
         return None, ""
     try:
@@ -128,9 +128,9 @@ def _guess_instruction(text: str) -> tuple[Instruction | None, str]:
 
 
 def _list_shown(request: Request, listing: facts.Listing, answer: Reading | None) -> list[Instruction]:
-    """Return the forms that are found, of those that the server has.
+    """Return the matching forms of this server.
 
-    The words of a question are no filter: its forms are those that the answer is about.
+    The words of a question are not a filter: its forms are those of the answer.
     """
     chosen = request.app.state.limits.chosen
     found = [row.ptx for row in listing.instructions]
@@ -140,7 +140,7 @@ def _list_shown(request: Request, listing: facts.Listing, answer: Reading | None
 
 
 def _choose_groups(counts: list[GroupCount], family: str, all_of_them: bool) -> list[GroupCount]:
-    """Choose the groups that are shown: all of an exported page, else the family's, else the first with a form."""
+    """Choose the shown groups: all of an exported page, otherwise the family's, otherwise the first with a form."""
     if all_of_them:
         return counts
     named = [
@@ -153,5 +153,5 @@ def _choose_groups(counts: list[GroupCount], family: str, all_of_them: bool) -> 
 
 
 def _link_catalogue(query: dict[str, str]) -> str:
-    given = {name: value for name, value in query.items() if value}
-    return f"/instructions?{urlencode(given)}" if given else "/instructions"
+    filters = {name: value for name, value in query.items() if value}
+    return f"/instructions?{urlencode(filters)}" if filters else "/instructions"

@@ -1,4 +1,4 @@
-"""What an exported site needs to search its catalogue: the rules of lanescope.names.search as data."""
+"""The search data of an exported site: the rules of lanescope.names.search."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RowKeys:
 
 @fact
 class SearchExport:
-    """What the script of an exported site needs to search: the words of the rules, and each row's keys.
+    """The search data for the script of an exported site: the words of the rules, and each row's keys.
 
     `lines` are the full spellings of instructions that were not exported: they find nothing instead of their parts.
     """
@@ -46,7 +46,7 @@ class SearchExport:
 
 
 def build_export(chosen: Iterable[Instruction]) -> SearchExport:
-    """Build what the script of an exported site needs to search among these instructions."""
+    """Build the search data of an exported site for these instructions."""
     rows = [search.index_instructions()[instruction.ptx] for instruction in chosen]
     names = sorted({key for keys in rows for key in (*keys.exact_keys, *keys.words)})
     at = {key: number for number, key in enumerate(names)}

@@ -26,12 +26,12 @@ class Topic:
 
     page: Annotated[str, Description("Its address.")]
     title: str
-    summary: Annotated[str, Description("The sentence that says what it answers.")]
+    summary: Annotated[str, Description("The question that it answers.")]
 
 
 @fact
 class Topics:
-    """The topics of a text, those that it names first."""
+    """The topics of a text, the named ones first."""
 
     count: int
     topics: tuple[Topic, ...]
@@ -39,14 +39,14 @@ class Topics:
 
 @fact
 class TopicEntry(Topic):
-    """A topic with the names that mean it alone, and the words that find it by their beginnings."""
+    """A topic with its unambiguous names, and the words that find it by their beginnings."""
 
     names: tuple[str, ...]
     words: tuple[str, ...]
 
     @property
     def shown(self) -> Topic:
-        """Return the part that an answer has of it."""
+        """Return the topic as a fact of an answer."""
         return Topic(page=self.page, title=self.title, summary=self.summary)
 
 
@@ -114,7 +114,9 @@ def find_named_topics(text: str) -> list[TopicEntry]:
 
 
 def find_instruction_topics(instruction: Instruction) -> list[TopicEntry]:
-    """Find the pages of an instruction: the C++ function that compiles to it, or what orders a wgmma."""
+    """Find the pages of an instruction: the C++ function that compiles to it, or the instructions that order a
+    wgmma.
+    """
     if instruction.family.ordered_by:
         names = list(instruction.family.ordered_by)
     else:
@@ -127,7 +129,7 @@ def find_instruction_topics(instruction: Instruction) -> list[TopicEntry]:
 
 
 def find_topics(text: str) -> list[TopicEntry]:
-    """Find the topics of a search text: first those that it names, then those with all its words, whole words before
+    """Find the topics of a search text: first the named ones, then those with all its words, full words before
     beginnings.
     """
     first = find_named_topics(text)

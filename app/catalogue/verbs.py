@@ -21,7 +21,7 @@ def list_(
     q: Annotated[str, typer.Option(help="Words of the PTX text.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Every instruction, narrowed."""
+    """List instructions, with filters."""
     from lanescope.app.catalogue import facts as catalogue
     from lanescope.app.kit import rows
     from lanescope.ptx import catalog

@@ -1,4 +1,4 @@
-"""Pictures of a chain: the operand, the rows of a load, and the lanes that give addresses in shared memory."""
+"""Pictures of a chain: the operand, the rows of a load, and the lanes that supply addresses in shared memory."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def draw_rows(chain_result: chain.Chain) -> str:
                 texts[row][unit] = f"T{lane}:{_format_unit(want, lane, register, half * per, per)}"
                 colour[row, unit] = lane % 4
     beside = tuple(f"T{lane} → {int(chain_result.lane_addresses[0, 0, lane]):#x}" for lane in names)
-    held = want.operand.name.upper()
+    letter = want.operand.name.upper()
     verb = "gives" if chain_result.store else "receives"
-    title = f"1 cell = 16 bits: the lane that {verb} it, and the elements of {held}"
+    title = f"1 cell = 16 bits: the lane that {verb} it, and the elements of {letter}"
     panel = FigurePanel(
         "rows",
         title,
@@ -77,15 +77,15 @@ def draw_lanes(chain_result: chain.Chain) -> str:
     """Draw the part of shared memory that is read, in 16-byte chunks, 128 bytes per row, with the lane that gives
     each row's address.
     """
-    given = chain_result.lane_addresses
-    touched = np.unique(given[given >= 0] // 128)
+    addresses = chain_result.lane_addresses
+    touched = np.unique(addresses[addresses >= 0] // 128)
     text = [[""] * 8 for _ in touched]
     colour = np.full((len(touched), 8), -1, np.int32)
     address = chain_result.load.instruction.address
     assert address is not None
-    warps, turns, _ = given.shape
-    for warp, turn, lane in np.argwhere(given >= 0).tolist():
-        at = int(given[warp, turn, lane])
+    warps, turns, _ = addresses.shape
+    for warp, turn, lane in np.argwhere(addresses >= 0).tolist():
+        at = int(addresses[warp, turn, lane])
         line, chunk = int(np.searchsorted(touched, at // 128)), at % 128 // 16
         mark = f"{f'w{warp} ' if warps > 1 else ''}T{lane}{f'/{turn}' if turns > 1 else ''}"
         text[line][chunk] = f"{text[line][chunk]} {mark}".strip()

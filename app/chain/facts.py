@@ -145,8 +145,8 @@ def find_loads(body: Json) -> tuple[list[str], list[str]]:
 
 
 def answer_chain(body: Json) -> ChainVerdict:
-    """Does this load feed this operand from this storage? storage as in /descriptors/verify, load and mma as PTX,
-    operand a or b (d for a stmatrix). Lane addresses to give, and the loads that would do instead. With tiled_mma a
+    """Return whether a load feeds an operand from a storage. storage as in /descriptors/verify, load and mma as PTX,
+    operand a or b (d for a stmatrix). Returns lane addresses, and the loads that supply it otherwise. With tiled_mma a
     whole main loop, as POST /api/v1/tiles/loop: TiledCopy, storage and TiledMMA, for every warp and K iteration."""
     return build_chain(parse_chain(body))
 
@@ -197,7 +197,7 @@ def _build_mismatch(mismatch: chain.GranuleMismatch | None) -> ChainMismatch | N
 
 
 def _list_element(operand: Operand, mn: int, k: int) -> list[int] | None:
-    """Return [row, column] of an operand's element; None for a lane that gives no address."""
+    """Return [row, column] of an operand's element; None for a lane that supplies no address."""
     return None if mn < 0 else [k, mn] if operand.name == "b" else [mn, k]
 
 

@@ -8,7 +8,8 @@ from typing import Any
 from lanescope.app.chain import facts as chains
 from lanescope.app.chain.draw import draw_operand, draw_rows
 from lanescope.app.chain.facts import LoadChainBody
-from lanescope.app.kit.question import Control, fields_of, fill_fields, form_of
+from lanescope.app.kit.question import fields_of
+from lanescope.app.kit.question_form import Control, fill_fields, form_of
 from lanescope.app.memory import storage
 from lanescope.app.memory.storage import STORAGE, fill_storage, parse_storage
 from lanescope.errors import LayoutError
@@ -49,8 +50,8 @@ def build_request(fields: dict[str, str], spec: dict[str, str]) -> dict[str, Any
 
 
 def draw_figure(query: Mapping[str, str]) -> str:
-    """Return the guide's picture of a chain: what each row holds and which lane receives it; on a mismatch, what
-    arrives.
+    """Return the guide's picture of a chain: the elements of each row and the lane that receives them; on a mismatch,
+    the received elements.
     """
     fields, spec = parse_query(query)
     found = chains.parse_chain(build_request(fields, spec) | {"load": fields["load"]})

@@ -1,4 +1,4 @@
-"""/chain: whether a load supplies an operand, or a store writes it where it belongs."""
+"""/chain: whether a load supplies an operand, or a store writes it to its storage."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from lanescope.app.kit import links
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.page import render_page
-from lanescope.app.kit.question import labels_of, require_text_fields
+from lanescope.app.kit.question import labels_of
+from lanescope.app.kit.question_form import require_text_fields
 from lanescope.app.memory.storage import USED
 from lanescope.errors import LayoutError
 from lanescope.shared import chain
@@ -42,7 +43,7 @@ def chain_page(request: Request) -> Response:
 
 
 def _list_loads(chosen: str, context: dict[str, Any]) -> dict[str, str]:
-    """Return the loads that the form offers, each with its text; those that fit the storage have a tick."""
+    """Return the loads of the form, each with its text; those that fit the storage have a tick."""
     loads = context.get("loads") or [chosen] * bool(chosen)
     best = context.get("best", ())
     return {"": "Best fit"} | {

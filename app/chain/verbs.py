@@ -26,21 +26,21 @@ def chain(
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Does this load feed this operand? Lane addresses and the loop. Exit status 1 if it does not."""
+    """Check whether a load feeds an operand; print lane addresses and the loop. Exit status 1 if it does not."""
     from lanescope.app.chain import facts as chains
 
     if loop:
         return _print_loop(loop, as_json)
-    given = {
+    body = {
         "mma": mma,
         "operand": operand,
         "major": major,
         "storage": parse_storage_options(storage or ["kind=rows", "pitch_bytes=144"], major),
     }
     if not load:
-        fits, best = chains.find_loads(given)
+        fits, best = chains.find_loads(body)
         load = (best or fits)[0]
-    facts = chains.build_chain(chains.parse_chain(given | {"load": load}))
+    facts = chains.build_chain(chains.parse_chain(body | {"load": load}))
     if as_json:
         print_json(facts)
     else:

@@ -1,1 +1,1 @@
-"""Source files: what their descriptors, tensor maps and instructions do wrong, for people and for CI."""
+"""Checks of the descriptors, tensor maps and instructions in source files, for people and for CI."""

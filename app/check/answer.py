@@ -12,7 +12,7 @@ from lanescope.app.check.facts import CheckReport, decode_source
 from lanescope.app.check.includes import join_includes
 from lanescope.app.check.running import check_source, merge_reports
 from lanescope.app.kit.fact import Description, Json
-from lanescope.app.kit.question import declare_question, given_field, list_field, text_field
+from lanescope.app.kit.question import declare_question, list_field, raw_field, text_field
 from lanescope.app.kit.target import target_field
 from lanescope.inputs import require_object
 from lanescope.workbench import check as engine
@@ -35,7 +35,7 @@ class CheckBody:
 
     files: tuple[CheckFile, ...] = list_field(CheckFile, "Files", "", least=1, most=MOST_FILES, required=True)
     target: str = target_field()
-    define: Json = given_field(
+    define: Json = raw_field(
         "Defined",
         "",
         {},
@@ -45,11 +45,11 @@ class CheckBody:
 
 
 def answer_check(question: CheckBody) -> CheckReport:
-    """What the matrix descriptors, tensor maps and instructions of source files do wrong, and where; undetermined
-    ones are counted with the reason. Each file is read with those of the others that it includes.
+    """Return the errors of matrix descriptors, tensor maps and instructions in source files, with their places;
+    undetermined ones are counted with the reason. Each file is read with those of the others that it includes.
     """
-    given = require_object(question.define, "define", "Give {name: value}.")
-    defines = parse_defines(f"{name}={value}" for name, value in given.items())
+    values = require_object(question.define, "define", "Give {name: value}.")
+    defines = parse_defines(f"{name}={value}" for name, value in values.items())
     target = question.target or find_target(defines)
     sources = [decode_source(file.name, file.text.encode("utf-8", "surrogatepass")) for file in question.files]
     end = time.monotonic() + SECONDS

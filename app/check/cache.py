@@ -1,4 +1,4 @@
-"""Reports of sources that were checked before, by their content."""
+"""Cache of reports, by the content of the sources."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import lanescope
 from lanescope.app.check.facts import (
     CheckedSource,
     CheckFinding,
@@ -22,10 +20,11 @@ from lanescope.app.check.facts import (
     SourceText,
 )
 from lanescope.app.check.running import SourceReport
+from lanescope.app.kit.code_stamp import compute_code_stamp
 
 
 def find_cache_folder() -> Path:
-    """Return where reports are kept: LANESCOPE_CACHE, or a folder of the user's cache."""
+    """Return the folder of cached reports: LANESCOPE_CACHE, or a folder of the user's cache."""
     named = os.environ.get("LANESCOPE_CACHE")
     if named:
         return Path(named)
@@ -33,38 +32,26 @@ def find_cache_folder() -> Path:
     return Path(home) / "lanescope" / "check"
 
 
-@cache
-def compute_engine_stamp() -> str:
-    """Return what changes whenever the code that checks does: names, sizes and times of its files."""
-    roots = {Path(str(lanescope.__file__)).parent, Path(__file__).parent}
-    stamp = hashlib.sha256()
-    for root in sorted(roots):
-        for path in sorted(root.rglob("*.py")):
-            state = path.stat()
-            stamp.update(f"{path}\0{state.st_size}\0{state.st_mtime_ns}\n".encode())
-    return stamp.hexdigest()
-
-
-def make_key(source: SourceText, given: Mapping[str, str], target: str = "") -> str:
-    """Return the key of a source's report: its text, the files that it is made of, what was given, the target, and the
-    engine.
+def make_key(source: SourceText, choices: Mapping[str, str], target: str = "") -> str:
+    """Return the key of a source's report: a hash of its text, the files that it is made of, the values of open names,
+    the target, and the engine.
     """
     pieces = [(piece.start, piece.end, piece.name, piece.first) for piece in source.pieces]
     parts = [
-        compute_engine_stamp(),
+        compute_code_stamp(),
         source.name,
         source.text,
         pieces,
         source.unfound,
         source.too_long,
-        sorted(given.items()),
+        sorted(choices.items()),
         target,
     ]
     return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def load_report(folder: Path, key: str) -> SourceReport | None:
-    """Return a report that was kept; None if it is missing or cannot be read."""
+    """Return a cached report; None if it is missing or cannot be read."""
     try:
         return _decode(json.loads((folder / key[:2] / f"{key}.json").read_text("utf-8")))
     except (OSError, ValueError, KeyError, TypeError):
@@ -72,7 +59,7 @@ def load_report(folder: Path, key: str) -> SourceReport | None:
 
 
 def keep_report(folder: Path, key: str, report: SourceReport) -> None:
-    """Keep a report, where the folder can be written."""
+    """Store a report in the cache, if the folder is writable."""
     path = folder / key[:2] / f"{key}.json"
     part = path.with_suffix(f".{os.getpid()}.part")
     try:
@@ -88,8 +75,8 @@ def _decode(value: Mapping[str, Any]) -> SourceReport:
         CheckedSource(**value["source"]),
         tuple(map(_decode_finding, value["findings"])),
         tuple(
-            OpenQuestion(message=one["message"], place=SourceSpan(**one["place"]), needs=one["needs"])
-            for one in value["open"]
+            OpenQuestion(message=item["message"], place=SourceSpan(**item["place"]), needs=item["needs"])
+            for item in value["open"]
         ),
         tuple(map(_decode_finding, value["doubts"])),
         tuple((str(reason), int(count), SourceSpan(**place)) for reason, count, place in value["unverified"]),
@@ -100,9 +87,9 @@ def _decode(value: Mapping[str, Any]) -> SourceReport:
 
 
 def _decode_finding(value: Mapping[str, Any]) -> CheckFinding:
-    edits = [SourceEdit(place=SourceSpan(**one["place"]), text=one["text"]) for one in value["edits"]]
+    edits = [SourceEdit(place=SourceSpan(**item["place"]), text=item["text"]) for item in value["edits"]]
     follows = [
-        FollowingRead(message=one["message"], place=SourceSpan(**one["place"])) for one in value.get("follows", ())
+        FollowingRead(message=item["message"], place=SourceSpan(**item["place"])) for item in value.get("follows", ())
     ]
     place = SourceSpan(**value["place"])
     return CheckFinding(**{**value, "place": place, "edits": edits, "follows": follows})

@@ -28,10 +28,10 @@ from lanescope.reader.code.predefined import ARCHITECTURE
 
 @dataclass(frozen=True, slots=True)
 class CheckJob:
-    """A joined source to check: given values of open names, and its time limit."""
+    """A joined source to check, the values of its open names, and its time limit."""
 
     source: SourceText
-    given: Mapping[str, str]
+    choices: Mapping[str, str]
     seconds: float
     folder: Path | None  # of kept reports
     target: str = ""  # what ptxas compiles for, "" for any
@@ -46,7 +46,7 @@ class SourceSet:
 
 
 def check_sources(sources: Iterable[SourceText], seconds: float = SECONDS, target: str = "") -> CheckReport:
-    """Check texts as they are. seconds: for each; target: what ptxas compiles for, "" for any."""
+    """Check texts without reading further files. seconds: for each; target: the target of ptxas, "" for any."""
     return merge_reports(check_source(source, seconds, None, target) for source in sources)
 
 
@@ -63,24 +63,24 @@ def join_sources(
     folder: Path | None = None,
     target: str = "",
 ) -> SourceSet:
-    """Read files, each with the headers that it includes; raise LayoutError for one that cannot be read. target: what
-    all are checked for; "" for what -D __CUDA_ARCH__, or the command of each, says.
+    """Read files, each with the headers that it includes; raise LayoutError for one that cannot be read. target: of all
+    files; "" for that of -D __CUDA_ARCH__, or of the command of each.
     """
     sources = [finder.read_file(path) for path in paths]
     made = SourceSet([], {source.name: source.text for source in sources})
     for source in sources:
         joined = _join_readable(source, sources, finder)
-        made.texts.update({piece.name: piece.own for piece in joined.pieces})
+        made.texts.update({piece.name: piece.file_text for piece in joined.pieces})
         command = finder.find_of(source)
-        own = target or find_target(defines) or command.target
+        file_target = target or find_target(defines) or command.target
         macros = {**dict(command.macros), **defines}
-        macros = {name: value for name, value in macros.items() if not own or name != ARCHITECTURE}
-        made.jobs.append(CheckJob(joined, make_choices(macros), seconds, folder, own))
+        macros = {name: value for name, value in macros.items() if not file_target or name != ARCHITECTURE}
+        made.jobs.append(CheckJob(joined, make_choices(macros), seconds, folder, file_target))
     return made
 
 
 def _join_readable(source: SourceText, sources: Sequence[SourceText], finder: HeaderFinder) -> SourceText:
-    """Return a source with its includes, or the source as one that is not read where joining it fails."""
+    """Return a source with its includes; if joining fails, the source marked as unread."""
     if source.unread:
         return source
     try:
@@ -91,9 +91,9 @@ def _join_readable(source: SourceText, sources: Sequence[SourceText], finder: He
 
 
 def run_jobs(jobs: Sequence[CheckJob], processes: int = 1) -> Iterator[SourceReport]:
-    """Yield the reports of the jobs in their order. processes: that check at the same time.
+    """Yield the reports of the jobs in their order. processes: number of concurrent processes.
 
-    A process that dies, for want of memory or because one call does not return, costs only the file it was at.
+    If a process dies, because memory is exhausted or a call does not return, only its current file fails.
     """
     most = min(processes, len(jobs), MOST_JOBS)
     if most < 2:
@@ -109,7 +109,7 @@ def run_jobs(jobs: Sequence[CheckJob], processes: int = 1) -> Iterator[SourceRep
 
 
 def _run_in_pool(jobs: Mapping[int, CheckJob], processes: int) -> dict[int, SourceReport]:
-    """Run jobs in processes; return the reports of those that were over before a process died."""
+    """Run jobs in processes; return the reports that were finished before a process died."""
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
 
@@ -127,7 +127,7 @@ def _run_in_pool(jobs: Mapping[int, CheckJob], processes: int) -> dict[int, Sour
 
 
 def _run_bounded(job: CheckJob) -> SourceReport:
-    """Run a job in a process of a pool, which is ended if one call of C code keeps it beyond twice the file's time."""
+    """Run a job in a process of a pool, which is killed if a call of C code exceeds twice the file's time limit."""
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         faulthandler.dump_traceback_later(2 * job.seconds + 5, exit=True, file=nowhere)
         try:
@@ -137,12 +137,12 @@ def _run_bounded(job: CheckJob) -> SourceReport:
 
 
 def run_job(job: CheckJob) -> SourceReport:
-    """Return the report of a source, kept or new."""
-    key = cache.make_key(job.source, job.given, job.target) if job.folder is not None else ""
+    """Return the report of a source, from the cache if possible."""
+    key = cache.make_key(job.source, job.choices, job.target) if job.folder is not None else ""
     kept = cache.load_report(job.folder, key) if job.folder is not None else None
     if kept is not None:
         return kept
-    report = check_source(job.source, job.seconds, job.given, job.target)
+    report = check_source(job.source, job.seconds, job.choices, job.target)
     if job.folder is not None and UNREAD not in report.source.gaps:
         cache.keep_report(job.folder, key, report)
     return report

@@ -1,5 +1,5 @@
-"""Settings of a check: those of lanescope.toml, or of [tool.lanescope] in pyproject.toml, and the command's over
-them.
+"""Settings of a check: those of lanescope.toml, or of [tool.lanescope] in pyproject.toml; the options of the command
+take precedence.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _RANGES = {"seconds": (LEAST_SECONDS, MOST_SECONDS), "jobs": (1, MOST_JOBS)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckSettings:
-    """What is checked, and what of it fails. Paths of a file are read from the file's folder."""
+    """The checked files and codes, and the severity that fails. Paths of a file are relative to its folder."""
 
     include: tuple[str, ...] = ()
     define: tuple[str, ...] = ()
@@ -36,10 +36,10 @@ class CheckSettings:
     jobs: int = 0
     site: str = LOCAL_SITE
 
-    def override(self, **given: Any) -> CheckSettings:
-        """Return the settings with what the command gives: lists are added to, others take its place."""
+    def override(self, **options: Any) -> CheckSettings:
+        """Return the settings with the options of the command: lists are extended, other values replaced."""
         changes: dict[str, Any] = {}
-        for name, value in given.items():
+        for name, value in options.items():
             if value is None or value == () or value == []:
                 continue
             adds = name in ("include", "define", "exclude")
@@ -76,8 +76,8 @@ def _read_table(path: Path) -> Mapping[str, Any] | None:
         raise _refuse(path, str(error)[:120]) from None
     if path.name == "lanescope.toml":
         return table
-    own = table.get("tool", {}).get("lanescope")
-    return own if isinstance(own, Mapping) else None
+    section = table.get("tool", {}).get("lanescope")
+    return section if isinstance(section, Mapping) else None
 
 
 def _refuse(path: Path, why: str) -> LayoutError:
@@ -93,8 +93,10 @@ def _parse_table(table: Mapping[str, Any], path: Path) -> CheckSettings:
     home = path.parent
     for name in ("include", "baseline", "compile_commands"):
         if values.get(name):
-            one = values[name]
-            values[name] = tuple(_locate(home, each) for each in one) if _is_list(one) else _locate(home, one)
+            paths = values[name]
+            values[name] = (
+                tuple(_locate(home, path_name) for path_name in paths) if _is_list(paths) else _locate(home, paths)
+            )
     if "fail_on" in values:
         values["fail_on"] = parse_choice(values["fail_on"], "fail-on", LEVELS)
     if values.get("target"):
@@ -105,7 +107,7 @@ def _parse_table(table: Mapping[str, Any], path: Path) -> CheckSettings:
 
 
 def _locate(home: Path, name: str) -> str:
-    """Return a path of a settings file as this process names it."""
+    """Return a path of a settings file relative to the working directory, if possible."""
     path = home / name
     try:
         return path.relative_to(Path.cwd()).as_posix()
@@ -114,12 +116,12 @@ def _locate(home: Path, name: str) -> str:
 
 
 def _convert(value: Any, name: str, path: Path) -> Any:
-    """Return a value of a settings file with its field's type."""
+    """Convert a value of a settings file to its field's type."""
     default = getattr(CheckSettings(), name)
     if isinstance(default, tuple):
         if name == "define" and isinstance(value, Mapping):
-            return tuple(f"{key}={one}" for key, one in value.items())
-        if _is_list(value) and all(isinstance(one, str) for one in value):
+            return tuple(f"{key}={item}" for key, item in value.items())
+        if _is_list(value) and all(isinstance(item, str) for item in value):
             return tuple(value)
         raise _refuse(path, f"{_spell(name)} is {quote_value(value)}, not a list of texts")
     if name in _RANGES:
@@ -130,18 +132,18 @@ def _convert(value: Any, name: str, path: Path) -> Any:
 
 
 def _convert_number(value: Any, name: str, path: Path) -> float:
-    """Return a number of a settings file that is in its range."""
+    """Convert a number of a settings file, and check its range."""
     least, most = _RANGES[name]
-    whole = isinstance(getattr(CheckSettings(), name), int)
-    number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+    is_integer = isinstance(getattr(CheckSettings(), name), int)
+    number = isinstance(value, int if is_integer else int | float) and not isinstance(value, bool)
     if number and least <= value <= most:
-        return int(value) if whole else float(value)
-    kind = "an integer" if whole else "a number"
+        return int(value) if is_integer else float(value)
+    kind = "an integer" if is_integer else "a number"
     raise _refuse(path, f"{_spell(name)} is {quote_value(value)}, not {kind} from {least} to {most}")
 
 
 def _spell(name: str) -> str:
-    """Return a setting as the file spells it."""
+    """Return the name of a setting in the file."""
     return name.replace("_", "-")
 
 

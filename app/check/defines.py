@@ -1,4 +1,4 @@
-"""Values that are given by -D: read, handed to the engine, and named where no file asks for them."""
+"""Values of -D options: parsed, passed to the engine, and reported if no file uses them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ _TYPE = r"(?:constexpr|const|static|inline|auto|int|unsigned|bool|long|u?int\d+_
 
 
 def parse_defines(words: Iterable[str]) -> dict[str, str]:
-    """Parse NAME=VALUE: values for what a text leaves open, by the names that the notes print; NAME alone is 1, as for
-    a compiler.
-    """
+    """Parse NAME=VALUE: values of open names, as the notes print them; NAME alone is 1, as for a compiler."""
     values: dict[str, str] = {}
     for word in words:
         name, sign, value = word.partition("=")
@@ -34,7 +32,7 @@ def parse_defines(words: Iterable[str]) -> dict[str, str]:
 
 
 def find_target(defines: Mapping[str, str]) -> str:
-    """Return the target that a value of __CUDA_ARCH__ means, "" if none: the one with every instruction of it.
+    """Return the target of a value of __CUDA_ARCH__, with all features of the architecture; "" if there is none.
 
     >>> find_target({"__CUDA_ARCH__": "900"})
     'sm_90a'
@@ -45,7 +43,7 @@ def find_target(defines: Mapping[str, str]) -> str:
 
 
 def make_choices(defines: Mapping[str, str]) -> dict[str, str]:
-    """Return what build_bench takes for given values: of macros and names, and of what is left in addresses."""
+    """Return the `choices` of build_bench for values of macros and names, and of unknown parts of addresses."""
     choices: dict[str, str] = {}
     for name, value in defines.items():
         choices[f"macro.{name}"] = value
@@ -55,7 +53,7 @@ def make_choices(defines: Mapping[str, str]) -> dict[str, str]:
 
 
 def list_unused(names: Iterable[str], texts: Iterable[str]) -> Iterator[str]:
-    """Yield the names that none of the texts has, or that every text which has it gives a value itself."""
+    """Yield the names that no text contains, or that every text which contains it defines itself."""
     codes = [strip_comments(text) for text in texts]
     for name in names:
         if name != ARCHITECTURE and not any(_asks_for(name, code) for code in codes):
@@ -63,8 +61,8 @@ def list_unused(names: Iterable[str], texts: Iterable[str]) -> Iterator[str]:
 
 
 def _spell_assembled(name: str) -> str:
-    """Return a pattern for what a name stands for in SASS and PTX: c_0x210 for c[0x0][0x210], p_8 for [p+8], and r1_2
-    for the second value of %r1.
+    """Return a pattern for the SASS or PTX operand of a name: c_0x210 for c[0x0][0x210], p_8 for [p+8], and r1_2 for
+    the second value of %r1.
     """
     if constant := re.fullmatch(r"c_(0x[0-9a-f]+)", name):
         return rf"(?<!\w)c\[0x0\]\[{constant[1]}\]"
@@ -74,7 +72,7 @@ def _spell_assembled(name: str) -> str:
 
 
 def _asks_for(name: str, code: str) -> bool:
-    """Return whether a text has a name and may leave its value open."""
+    """Return whether a text contains a name and may leave its value open."""
     if re.search(_spell_assembled(name), code) or (name in BLOCK and "__global__" in code):
         return True
     if (of_map := _MAP_FIELD.fullmatch(name)) and re.search(rf"(?<!\w){re.escape(of_map[1])}(?!\w)", code):

@@ -56,7 +56,7 @@ class CheckFinding:
     place: SourceSpan
     reads: Annotated[int, Description("How many wrong reads follow from it.")]
     fix: Annotated[str | None, Description("The word that would be right, where the code decides it whole.")]
-    assumed: Annotated[dict[str, str], Description("What it rests on and the text does not say: name → value.")]
+    assumed: Annotated[dict[str, str], Description("Assumptions that the text does not state: name → value.")]
     edits: Annotated[
         list[SourceEdit],
         Description("Changes of the text that were tried: with all of them every read that follows is right."),
@@ -66,7 +66,7 @@ class CheckFinding:
 
 @fact
 class OpenQuestion:
-    """Something that a file leaves open; nothing is assumed about it."""
+    """An open question of a file; nothing is assumed about it."""
 
     message: str
     place: SourceSpan
@@ -75,7 +75,7 @@ class OpenQuestion:
 
 @fact
 class CheckedSource:
-    """What was found in one file, with what it includes."""
+    """The results of one file with its includes."""
 
     file: str
     lines: int
@@ -131,11 +131,11 @@ class CheckReport:
     ]
     sources: list[CheckedSource]
     suppressed: list[SuppressedFinding]
-    unused: Annotated[list[str], Description("Names that were given a value and that no file asks for.")]
+    unused: Annotated[list[str], Description("Names with a value that no file uses.")]
 
 
 def find_sources(names: Iterable[str], exclude: Sequence[str] = ()) -> Iterator[Path]:
-    """Yield the files of the given names, those of a folder by their endings, without the excluded ones; raise
+    """Yield the files of these names, those of a folder by their extensions, without the excluded ones; raise
     LayoutError for an empty name, and for too many files.
     """
     count = 0
@@ -172,15 +172,15 @@ class SourcePiece:
     start: int
     end: int
     name: str
-    own: str
+    file_text: str
     first: int
 
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
     """A source file's text with LF line ends; unread: why it is not checked, "" if it is; pieces: the files that a
-    joined text is made of; unfound: its quoted includes that no file answers; too_long: with its includes it is longer
-    than a text may be, so they are not in it.
+    joined text is made of; unfound: its quoted includes without a file; too_long: whether its includes were omitted
+    because the text would be too long.
     """
 
     name: str
@@ -191,11 +191,11 @@ class SourceText:
     too_long: bool = False
 
     def locate(self, span: tuple[int, int]) -> SourceSpan:
-        """Return where characters of the text stand, in the file that has the first of them."""
+        """Return the place of characters of the text, in the file that contains the first of them."""
         for piece in self.pieces:
             if piece.start <= span[0] < piece.end:
                 shift = piece.first - piece.start
-                return _locate_span(piece.name, piece.own, (span[0] + shift, min(span[1], piece.end) + shift))
+                return _locate_span(piece.name, piece.file_text, (span[0] + shift, min(span[1], piece.end) + shift))
         return _locate_span(self.name, "" if self.pieces else self.text, (0, 0) if self.pieces else span)
 
 
@@ -216,7 +216,7 @@ def read_source(path: Path) -> SourceText:
 
 
 def decode_source(name: str, raw: bytes) -> SourceText:
-    """Return the text of a file's bytes, or why they are not read."""
+    """Decode a file's bytes, or return why they are not read."""
     if b"\0" in raw:
         return SourceText(name, "", "The file is not text; it was not read.")
     text = raw.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")

@@ -1,5 +1,5 @@
-"""Repairs of findings, put into the files: chosen so that they do not overlap, checked again, written with the line
-ends that a file has."""
+"""Repairs of findings in the files: chosen so that they do not overlap, checked again, written with the line ends of
+the file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 @dataclass(frozen=True, slots=True)
 class CheckedTexts:
-    """A report, and the files' texts with LF line ends that it is of."""
+    """A report, and the texts of its files with LF line ends."""
 
     report: CheckReport
     texts: Mapping[str, str]
@@ -36,17 +36,17 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class FixedReport:
-    """What is found after the repairs, and what changed."""
+    """The report after the repairs, and the changes."""
 
     report: CheckReport
     changes: tuple[FileChange, ...]
 
 
 def fix_findings(first: CheckedTexts, check: Callable[[Mapping[str, str]], CheckedTexts]) -> FixedReport:
-    """Repair what findings have edits for. check: what is found where the named files have other texts.
+    """Repair the findings that have edits. check: checks the files with these texts instead, by name.
 
-    A round of edits is kept if the findings that they repair are gone and no other error has come; else its findings
-    are tried one by one.
+    A round of edits is kept if the repaired findings are gone and no new error appears; otherwise its findings are
+    tried one by one.
     """
     now, changed = first, dict[str, str]()
     for _ in range(MOST_ROUNDS):
@@ -62,7 +62,7 @@ def _fix_round(
     now: CheckedTexts, changed: dict[str, str], check: Callable[[Mapping[str, str]], CheckedTexts]
 ) -> tuple[CheckedTexts, dict[str, str]] | None:
     chosen = choose_findings(now.report.findings)
-    for group in (chosen, *([one] for one in chosen if len(chosen) > 1)):
+    for group in (chosen, *([finding] for finding in chosen if len(chosen) > 1)):
         texts = {**changed, **_edit_texts(now.texts, group)}
         if not group or texts == changed:
             continue
@@ -73,7 +73,7 @@ def _fix_round(
 
 
 def choose_findings(findings: Iterable[CheckFinding]) -> list[CheckFinding]:
-    """Return the findings with edits of one line each that overlap none of those before."""
+    """Return the findings whose edits are within a line each and do not overlap earlier ones."""
     chosen: list[CheckFinding] = []
     taken: list[SourceEdit] = []
     for finding in findings:
@@ -89,10 +89,10 @@ def _is_in_line(edit: SourceEdit) -> bool:
 
 
 def _overlaps(edit: SourceEdit, old: SourceEdit) -> bool:
-    one, two = edit.place, old.place
-    if (one.file, one.line) != (two.file, two.line) or edit == old:
+    first, second = edit.place, old.place
+    if (first.file, first.line) != (second.file, second.line) or edit == old:
         return False
-    return (one.column < two.end_column and two.column < one.end_column) or one.column == two.column
+    return (first.column < second.end_column and second.column < first.end_column) or first.column == second.column
 
 
 def _edit_texts(texts: Mapping[str, str], findings: Iterable[CheckFinding]) -> dict[str, str]:
@@ -101,11 +101,11 @@ def _edit_texts(texts: Mapping[str, str], findings: Iterable[CheckFinding]) -> d
         for edit in finding.edits:
             place = edit.place
             edits.setdefault(place.file, set()).add((place.line, place.column, place.end_column, edit.text))
-    return {name: apply_edits(texts[name], own) for name, own in edits.items() if name in texts}
+    return {name: apply_edits(texts[name], file_edits) for name, file_edits in edits.items() if name in texts}
 
 
 def apply_edits(text: str, edits: Iterable[tuple[int, int, int, str]]) -> str:
-    """Return a text with edits (line, column, end column, what stands there instead) that do not overlap.
+    """Return a text with edits (line, column, end column, replacement) that do not overlap.
 
     >>> apply_edits("a = 512;\\nb = 1;", [(1, 5, 8, "1024"), (2, 5, 6, "2")])
     'a = 1024;\\nb = 2;'
@@ -118,15 +118,15 @@ def apply_edits(text: str, edits: Iterable[tuple[int, int, int, str]]) -> str:
 
 
 def _is_better(before: CheckReport, after: CheckReport, fixed: Iterable[CheckFinding]) -> bool:
-    """Return whether the repaired findings are gone, fewer are left in all, and no verified read is lost."""
+    """Return whether the repaired findings are gone, fewer remain in total, and no verified read is lost."""
     left = {(finding.code, finding.place.file, finding.place.line) for finding in after.findings}
     gone = all((finding.code, finding.place.file, finding.place.line) not in left for finding in fixed)
     return gone and len(after.findings) < len(before.findings) and after.verified >= before.verified
 
 
 def write_changes(changes: Iterable[FileChange]) -> None:
-    """Write the changed files, each with its own line ends; raise LayoutError, and write none, if one cannot be read
-    or was changed while it was checked.
+    """Write the changed files, each with its own line ends; raise LayoutError, and write none, if a file cannot be read
+    or was changed during the check.
     """
     written: list[tuple[Path, bytes]] = []
     for change in changes:

@@ -1,5 +1,4 @@
-"""Headers that a source includes and that were not given: read beside the file, in -I folders and in those that a
-compile_commands.json names."""
+"""Headers that a source includes: found beside the file, in -I folders and in those of a compile_commands.json."""
 
 from __future__ import annotations
 
@@ -30,8 +29,8 @@ _FOLDER_OPTIONS = ("-I", "-isystem", "-iquote", "--include-path", "-idirafter")
 
 @dataclass(frozen=True, slots=True)
 class CompileCommand:
-    """How a file is compiled: the folders of its includes, the macros that are defined, and the one target, "" if they
-    are several or none.
+    """How a file is compiled: the folders of its includes, the defined macros, and the target, "" if there are several
+    or none.
     """
 
     folders: tuple[str, ...] = ()
@@ -41,8 +40,8 @@ class CompileCommand:
 
 @dataclass(slots=True)
 class HeaderFinder:
-    """Finds headers on disk. folders: of -I; commands: of files by their resolved paths; changed: texts that are read
-    in place of files, by their names.
+    """Finds headers on disk. folders: of -I; commands: of files by their resolved paths; changed: texts that replace
+    files, by name.
     """
 
     folders: Sequence[str] = ()
@@ -51,7 +50,7 @@ class HeaderFinder:
     _texts: dict[str, SourceText | None] = field(default_factory=dict)
 
     def read_file(self, path: Path) -> SourceText:
-        """Read a source file, or what stands in its place; raise LayoutError if it cannot be read."""
+        """Read a source file, or the text that replaces it; raise LayoutError if it cannot be read."""
         name = path.as_posix()
         return SourceText(name, self.changed[name]) if name in self.changed else read_source(path)
 
@@ -60,11 +59,11 @@ class HeaderFinder:
         return self.commands.get(str(Path(source.name).resolve()), CompileCommand())
 
     def make_finder(self, source: SourceText) -> _FileHeaders:
-        """Return what finds the headers of a source and of those that it includes."""
+        """Return a function that finds the headers of a source and of its includes."""
         return _FileHeaders(self, (*self.folders, *self.find_of(source).folders))
 
     def read_header(self, path: str) -> SourceText | None:
-        """Read a header once; None if it is missing or is not read."""
+        """Read a header once; None if it is missing or cannot be read."""
         if path in self.changed:
             return SourceText(path, self.changed[path])
         if path not in self._texts:
@@ -84,7 +83,7 @@ class _FileHeaders:
     folders: tuple[str, ...]
 
     def __call__(self, line: IncludeLine, source: SourceText) -> SourceText | None:
-        """Return the text that an include of a source means."""
+        """Return the text of an include of a source."""
         if is_known_header(line.name):
             return None
         beside = (posixpath.dirname(source.name),) if line.quoted else ()
@@ -96,7 +95,7 @@ class _FileHeaders:
 
 
 def parse_folders(names: Sequence[str]) -> Sequence[str]:
-    """Return the folders of -I; LayoutError for one that is not there."""
+    """Return the folders of -I; LayoutError for one that does not exist."""
     for name in names:
         if not Path(name).is_dir():
             raise LayoutError(
@@ -135,14 +134,14 @@ def _parse_entry(entry: Mapping[str, Any]) -> tuple[str, CompileCommand]:
 
 
 def _find_command_target(words: Sequence[str]) -> str:
-    """Return the one target that a command of nvcc or clang compiles for, "" if they are several or none."""
+    """Return the target of a command of nvcc or clang, "" if there are several or none."""
     values = " ".join(_list_values(words, _TARGET_OPTIONS))
     targets = {f"sm_{number}" for number in _TARGET.findall(values)} & set(TARGETS)
     return targets.pop() if len(targets) == 1 else ""
 
 
 def _list_values(words: Sequence[str], options: Sequence[str]) -> Iterator[str]:
-    """Yield the values of options, joined to them or behind them."""
+    """Yield the values of options, attached or separate."""
     for n, word in enumerate(words):
         for option in options:
             if word == option and n + 1 < len(words):

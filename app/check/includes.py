@@ -1,5 +1,4 @@
-"""A source file with the files that it includes: those that were given too, and headers that a finder reads. No
-framework."""
+"""A source file joined with the files that it includes: others of the same check, and headers that a finder reads."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from lanescope.workbench import check as engine
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]{1,200})"|<([^>\n]{1,200})>)[^\n]*$', re.M)
 _MOST_DEEP = 16
 _TOOLKIT = re.compile(r"cuda(?:_\w+)?\.h|cu(?:blas|rand)\w*\.h|cooperative_groups(?:/\w+)*\.h")
-# Of CUTLASS and the CUDA toolkit the reader knows what the headers say. Only these are read: the instructions of the
+# The reader knows the headers of CUTLASS and the CUDA toolkit. Only these are read: the instructions of the
 # atoms, and the fields of descriptors.
 _KNOWN = ("cute/", "cutlass/", "cuda/", "cub/", "thrust/", "torch/", "ATen/", "c10/", "pybind11/")
 _KNOWN_BUT = ("cute/arch/mma_sm100", "cute/arch/mma_sm90_desc")
@@ -36,10 +35,10 @@ FindHeader = Callable[[IncludeLine, SourceText], SourceText | None]
 def join_includes(
     source: SourceText, sources: Sequence[SourceText], find_header: FindHeader | None = None
 ) -> SourceText:
-    """Return a source with each include that is followed in place of its line, every file once.
+    """Return a source in which files replace the lines that include them, every file once.
 
-    Followed is an `#include "…"` of a given file, and what find_header finds. A line stays where no file, or more than
-    one of those given, is meant; a quoted one is named in `unfound`. Places of the result are those of the files.
+    Replaced are `#include "…"` of a file in `sources`, and the includes that find_header finds. A line remains if no
+    file, or more than one of `sources`, matches; a quoted one is listed in `unfound`. Places are those of the files.
     """
     join = _Join(sources, find_header)
     join.append_source(source, 0)
@@ -48,7 +47,7 @@ def join_includes(
         return replace(source, unfound=unfound) if unfound else source
     if join.pieces[-1].end > engine.LONGEST:
         return replace(source, unfound=unfound, too_long=True)
-    text = "".join(piece.own[piece.first : piece.first + piece.end - piece.start] for piece in join.pieces)
+    text = "".join(piece.file_text[piece.first : piece.first + piece.end - piece.start] for piece in join.pieces)
     return SourceText(source.name, text, source.unread, tuple(join.pieces), unfound)
 
 
@@ -59,26 +58,26 @@ def list_include_lines(text: str) -> Iterator[IncludeLine]:
 
 
 def is_known_header(name: str) -> bool:
-    """Return whether the reader knows what a header says, so that its text is not read."""
+    """Return whether the reader knows the contents of a header, so that its text is not read."""
     return name.startswith(_KNOWN) and not name.startswith(_KNOWN_BUT)
 
 
 def find_included(name: str, source: SourceText, sources: Sequence[SourceText]) -> SourceText | None:
-    """Find the given file that an include of a source means: beside it, or the only one whose path ends so."""
+    """Find the file of `sources` that an include means: beside the source, or the only one whose path ends so."""
     beside = posixpath.normpath(posixpath.join(posixpath.dirname(source.name), name))
     plain = posixpath.normpath(name).lstrip("./")
-    readable = [one for one in sources if not one.unread]
-    if exact := [one for one in readable if one.name == beside]:
+    readable = [candidate for candidate in sources if not candidate.unread]
+    if exact := [candidate for candidate in readable if candidate.name == beside]:
         return exact[0]
-    ending = [one for one in readable if one.name == plain or one.name.endswith(f"/{plain}")]
+    ending = [candidate for candidate in readable if candidate.name == plain or candidate.name.endswith(f"/{plain}")]
     return ending[0] if len(ending) == 1 else None
 
 
 class _Join:
-    """A source's includes on their way to one text."""
+    """The state of joining a source with its includes."""
 
     def __init__(self, sources: Sequence[SourceText], find_header: FindHeader | None) -> None:
-        self.given = sources
+        self.sources = sources
         self.find_header = find_header
         self.pieces: list[SourcePiece] = []
         self.unfound: list[str] = []
@@ -103,7 +102,7 @@ class _Join:
 
     def _find(self, line: IncludeLine, source: SourceText) -> SourceText | None:
         found = self.find_header(line, source) if self.find_header is not None else None
-        return found or (find_included(line.name, source, self.given) if line.quoted else None)
+        return found or (find_included(line.name, source, self.sources) if line.quoted else None)
 
     def _append_piece(self, source: SourceText, first: int, past: int) -> None:
         start = self.pieces[-1].end if self.pieces else 0

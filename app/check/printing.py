@@ -22,9 +22,9 @@ _MOST_PLACES = 3  # of one note
 
 
 def print_report(report: CheckReport, quiet: bool = False, stats: bool = False, names: Sequence[str] = ()) -> None:
-    """Print findings and what was verified; without `quiet` also notes, equal ones once; with `stats` a table.
+    """Print findings and the verified reads; without `quiet` also notes, equal ones once; with `stats` a table.
 
-    names: the files and folders that were asked for, which the table's folders are relative to.
+    names: the files and folders of the command, to which the table's folders are relative.
     """
     for line in _list_finding_lines(report):
         print(line)
@@ -39,7 +39,7 @@ def print_report(report: CheckReport, quiet: bool = False, stats: bool = False, 
 
 
 def fails(report: CheckReport, fail_on: str) -> bool:
-    """Return whether a report fails. fail_on: error, warning or unverified, each with those before it."""
+    """Return whether a report fails. fail_on: error, warning or unverified; each includes the ones before it."""
     if fail_on == "unverified" and (
         report.gaps or report.kernel_gaps or any(describe_missing(source) for source in report.sources)
     ):
@@ -57,7 +57,7 @@ def _list_finding_lines(report: CheckReport) -> Iterator[str]:
 
 
 def list_notes(report: CheckReport) -> Iterator[str]:
-    """List doubts and open points by their places, equal ones once, and last what each file would need."""
+    """List doubts and open questions by place, equal ones once, and last the missing values of each file."""
     places: dict[str, list[SourceSpan]] = {}
     for doubt in report.doubts:
         places.setdefault(f"{doubt.message} [{doubt.code}]", []).append(doubt.place)
@@ -83,7 +83,7 @@ def list_notes(report: CheckReport) -> Iterator[str]:
 
 
 def list_totals(report: CheckReport) -> Iterator[str]:
-    """List what was found, and last what was and was not verified."""
+    """List the numbers of findings, and last of verified and unverified reads."""
     counts = f"{format_count(report.descriptors, 'descriptor')}, {format_count(report.tensor_maps, 'tensor map')}"
     verified = f"{format_count(report.verified, 'read')} verified"
     if report.placed:
@@ -99,7 +99,7 @@ def list_totals(report: CheckReport) -> Iterator[str]:
 
 
 def _describe_descriptors(report: CheckReport) -> str:
-    """Say how many descriptors have no verdict and why, or that all have one; "" if there are none."""
+    """Describe how many descriptors have no verdict and why, or that all have one; "" if there are none."""
     gaps = {gap: count for gap, count in report.gaps.items() if gap != UNREAD}
     if count := sum(gaps.values()):
         ordered = sorted(gaps.items(), key=lambda item: -item[1])
@@ -144,15 +144,15 @@ def list_stats(sources: Iterable[CheckedSource], names: Sequence[str] = ()) -> I
     rows: list[tuple[str, ...]] = [
         ("folder", "files", "with mma", "seen", "verified", "descriptors", "with verdict", "reads")
     ]
-    rows += [(name, *_count_row(own)) for name, own in sorted(folders.items())]
-    rows.append(("all", *_count_row([source for own in folders.values() for source in own])))
+    rows += [(name, *_count_row(of_folder)) for name, of_folder in sorted(folders.items())]
+    rows.append(("all", *_count_row([source for of_folder in folders.values() for source in of_folder])))
     widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
     for row in rows:
         yield "  ".join([row[0].ljust(widths[0]), *(cell.rjust(widths[n]) for n, cell in enumerate(row) if n)]).rstrip()
 
 
 def _find_root(files: Collection[str], names: Iterable[str]) -> str:
-    """Return the folder that holds all of the given names: a folder itself, of a file its own folder."""
+    """Return the common folder of these names: a folder itself, of a file its own folder."""
     roots = [posixpath.dirname(name) if name in files else posixpath.normpath(name) for name in names]
     try:
         return posixpath.commonpath(roots) or "." if roots else "."
@@ -177,5 +177,5 @@ def _count_row(sources: list[CheckedSource]) -> tuple[str, ...]:
 
 
 def format_place(place: SourceSpan) -> str:
-    """Return a place as compilers print it."""
+    """Return a place in the form of compilers: file:line:column."""
     return f"{place.file}:{place.line}:{place.column}"

@@ -43,11 +43,11 @@ class TooSlowError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SourceReport:
-    """What came of one source.
+    """The results of one source.
 
-    descriptors: where each stands, and why it has no verdict, "" if it has one; touched: lines of other files that they
-    are made of; unverified: (reason, how many reads, where the first stands); kernels: where each with mma or ldmatrix
-    stands, and why its fragments have no verdict.
+    descriptors: the place of each, and why it has no verdict, "" if it has one; touched: lines of other files that
+    build them; unverified: (reason, number of reads, place of the first); kernels: the place of each with mma or
+    ldmatrix, and why its fragments have no verdict.
     """
 
     source: CheckedSource
@@ -61,16 +61,16 @@ class SourceReport:
 
 
 def check_source(
-    source: SourceText, seconds: float, given: Mapping[str, str] | None = None, target: str = ""
+    source: SourceText, seconds: float, choices: Mapping[str, str] | None = None, target: str = ""
 ) -> SourceReport:
-    """Check one text. seconds: that it may take; given: values for what it leaves open, by the keys of
-    `Bench.assumed`; target: what ptxas compiles for, "" for any.
+    """Check one text. seconds: time limit; choices: values of its open names, by the keys of `Bench.assumed`; target:
+    of ptxas, "" for any.
     """
     if source.unread:
         return _make_unread(source, source.unread, 0)
     try:
         headers = [(piece.start, piece.end) for piece in source.pieces if piece.name != source.name]
-        result = run_within(seconds, lambda: engine.check_text(source.text, given, headers, target), TooSlowError)
+        result = run_within(seconds, lambda: engine.check_text(source.text, choices, headers, target), TooSlowError)
         return _build_report(source, result, target)
     except TooSlowError as error:
         at = error.place or 0
@@ -83,19 +83,19 @@ def check_source(
 
 
 def make_failed_report(source: SourceText, why: str) -> SourceReport:
-    """Return the report of a file whose check failed by no fault of the file."""
+    """Return the report of a file whose check failed with an internal error."""
     return _make_unread(source, f"The file is not checked: {why}, please report it.", None)
 
 
 def describe_internal_error(error: Exception) -> str:
-    """Return what an exception is and which line of ours raised it: "internal error KeyError 'x' (uses.py:41)"."""
+    """Describe an exception and the line that raised it: "internal error KeyError 'x' (uses.py:41)"."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
     return f"internal error {type(error).__name__} {shorten_value(str(error), 100)}".rstrip() + where
 
 
 def _build_report(source: SourceText, result: engine.CheckReport, target: str) -> SourceReport:
-    """Build the report of one text, with the places in the files that it was made of."""
+    """Build the report of one text, with places in the files that it was joined from."""
     gaps = Counter(descriptor.gap for descriptor in result.checked if descriptor.gap)
     descriptors = tuple((source.locate(descriptor.spans[0]), descriptor.gap) for descriptor in result.checked)
     spans = [source.locate(span) for descriptor in result.checked for span in descriptor.spans]
@@ -120,13 +120,13 @@ def _build_report(source: SourceText, result: engine.CheckReport, target: str) -
         tuple(_build_finding(source, finding) for finding in result.findings),
         (
             *(
-                OpenQuestion(message=one.message, place=source.locate(one.span), needs=list(one.needs))
-                for one in result.open
+                OpenQuestion(message=item.message, place=source.locate(item.span), needs=list(item.needs))
+                for item in result.open
             ),
             *([OpenQuestion(message=TOO_LONG, place=source.locate((0, 0)), needs=[])] if source.too_long else []),
         ),
         tuple(_build_finding(source, doubt) for doubt in result.doubts),
-        tuple((one.reason, one.count, source.locate(one.span)) for one in result.unverified),
+        tuple((item.reason, item.count, source.locate(item.span)) for item in result.unverified),
         descriptors,
         tuple(touched),
         kernels,
@@ -171,10 +171,10 @@ def _build_finding(source: SourceText, finding: engine.CheckFinding) -> CheckFin
 def merge_reports(reports: Iterable[SourceReport]) -> CheckReport:
     """Return the reports of several sources as one.
 
-    A finding that several sources lead to stands once. A header that others include adds only what they do
-    not have: a descriptor that one of them reads is not one that nothing reads.
+    A finding that occurs in several sources is listed once. A header that others include adds only what they lack: a
+    descriptor that one of them reads is not reported as unread.
     """
-    own_reports = _drop_repeated(list(reports))
+    distinct = _drop_repeated(list(reports))
     findings: dict[object, CheckFinding] = {}
     doubts: dict[object, CheckFinding] = {}
     open_: dict[object, OpenQuestion] = {}
@@ -182,22 +182,22 @@ def merge_reports(reports: Iterable[SourceReport]) -> CheckReport:
     places: dict[str, SourceSpan] = {}
     sources: list[CheckedSource] = []
     kernels: dict[object, str] = {}
-    for own in own_reports:
-        sources.append(own.source)
-        for reason, count, place in own.unverified:
+    for report in distinct:
+        sources.append(report.source)
+        for reason, count, place in report.unverified:
             unverified[reason] += count
             places.setdefault(reason, place)
-        for place, gap in own.kernels:
+        for place, gap in report.kernels:
             key = (place.file, place.line)
             kernels[key] = kernels.get(key) or gap
-        for finding in own.findings:
-            findings.setdefault((finding.code, *_key_place(finding.place)), finding)
-        for doubt in own.doubts:
-            doubts.setdefault((doubt.code, *_key_place(doubt.place)), doubt)
-        for question in own.open:
-            open_.setdefault((question.message, *_key_place(question.place)), question)
+        for finding in report.findings:
+            findings.setdefault((finding.code, *_make_place_key(finding.place)), finding)
+        for doubt in report.doubts:
+            doubts.setdefault((doubt.code, *_make_place_key(doubt.place)), doubt)
+        for question in report.open:
+            open_.setdefault((question.message, *_make_place_key(question.place)), question)
     return CheckReport(
-        files=len(own_reports),
+        files=len(distinct),
         descriptors=sum(source.descriptors for source in sources),
         tensor_maps=sum(source.tensor_maps for source in sources),
         verified=sum(source.verified for source in sources),
@@ -216,25 +216,29 @@ def merge_reports(reports: Iterable[SourceReport]) -> CheckReport:
     )
 
 
-def _key_place(place: SourceSpan) -> tuple[str, int, int]:
+def _make_place_key(place: SourceSpan) -> tuple[str, int, int]:
     return place.file, place.line, place.column
 
 
 def _drop_repeated(reports: Sequence[SourceReport]) -> list[SourceReport]:
-    """Return the reports, those of headers without what the sources that include them say, too."""
+    """Return the reports; those of headers lack the results that the including sources have, too."""
     covering = {name for report in reports for name in report.source.included}
     touched = {line for report in reports for line in report.touched}
     return [_drop_covered(report, touched) if report.source.file in covering else report for report in reports]
 
 
 def _drop_covered(report: SourceReport, touched: set[tuple[str, int]]) -> SourceReport:
-    """Return what a header's own report says that the files which include it do not: its descriptors that none of them
+    """Return the part of a header's report that the files which include it lack: its descriptors that none of them
     touches.
     """
     report = replace(
         report,
         source=replace(report.source, kernels=0, kernel_gaps={}),
-        open=tuple(one for one in report.open if one.place not in {place for place, gap in report.kernels if gap}),
+        open=tuple(
+            question
+            for question in report.open
+            if question.place not in {place for place, gap in report.kernels if gap}
+        ),
         kernels=(),
     )
     left = tuple((place, gap) for place, gap in report.descriptors if (place.file, place.line) not in touched)
@@ -249,7 +253,7 @@ def _drop_covered(report: SourceReport, touched: set[tuple[str, int]]) -> Source
             placed=report.source.placed if left else 0,
             gaps=dict(Counter(gap for _, gap in left if gap)),
         ),
-        open=tuple(one for one in report.open if (one.place.file, one.place.line) not in touched),
+        open=tuple(question for question in report.open if (question.place.file, question.place.line) not in touched),
         unverified=report.unverified if left else (),
         descriptors=left,
     )
@@ -261,8 +265,8 @@ def describe_unverified(reason: str, count: int) -> str:
 
 
 def describe_unused(name: str) -> str:
-    """Return that a given value changes nothing."""
-    return f"-D {name} changes nothing: no file asks for {name}."
+    """Return a sentence that a value of -D changes nothing."""
+    return f"-D {name} changes nothing: no file uses {name}."
 
 
 def describe_gap(gap: str, count: int) -> str:
@@ -273,7 +277,7 @@ def describe_gap(gap: str, count: int) -> str:
 
 
 def shorten_list(names: Sequence[str]) -> str:
-    """Join names by commas, and of many only the number of the rest; --json has all.
+    """Join names by commas; of many, the first and the number of the others (--json has all).
 
     >>> shorten_list("ABCDEFGH")
     'A, B, C, D, E, F and 2 more'
@@ -295,9 +299,7 @@ def describe_kernel_gaps(kernels: int, gaps: Mapping[str, int]) -> str:
 
 
 def describe_missing(source: CheckedSource) -> str:
-    """Return in one line what a file would need for all of its descriptors and fragments to be verified; "" if they
-    are.
-    """
+    """Return in one line what is missing to verify all descriptors and fragments of a file; "" if nothing is."""
     gaps = {gap: count for gap, count in source.gaps.items() if gap != UNREAD}
     parts = []
     if gaps:
@@ -312,7 +314,7 @@ def describe_missing(source: CheckedSource) -> str:
 
 
 def _suggest_options(source: CheckedSource) -> str:
-    """Return the options that would close gaps: " Give -D BK=VALUE."; "" if none would."""
+    """Return the options that would close gaps: " Give -D BK=VALUE."; "" if there are none."""
     options = []
     if source.unfound:
         options.append(f"its include{'s' * (len(source.unfound) > 1)} {', '.join(source.unfound[:4])} (-I)")

@@ -21,18 +21,18 @@ SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sar
 
 
 def build_log(report: CheckReport, site: str = LOCAL_SITE) -> dict[str, Any]:
-    """Build the log of one run. Open questions stand among the run's notifications, not among its results. site: where
-    the guide's pages are.
+    """Build the log of one run. Open questions are notifications of the run, not results. site: address of the guide's
+    pages.
     """
-    accepted = [one.finding for one in report.suppressed]
+    accepted = [accepted_finding.finding for accepted_finding in report.suppressed]
     findings = [*report.findings, *report.doubts, *accepted]
     codes = sorted({finding.code for finding in findings})
     titles = {finding.code: (finding.title, finding.level) for finding in findings}
     results = [_build_result(finding, codes) for finding in (*report.findings, *report.doubts)]
-    for one in report.suppressed:
-        kind = "external" if one.why == BASELINE else "inSource"
-        reason = {} if kind == "external" else {"justification": one.why}
-        results.append({**_build_result(one.finding, codes), "suppressions": [{"kind": kind, **reason}]})
+    for accepted_finding in report.suppressed:
+        kind = "external" if accepted_finding.why == BASELINE else "inSource"
+        reason = {} if kind == "external" else {"justification": accepted_finding.why}
+        results.append({**_build_result(accepted_finding.finding, codes), "suppressions": [{"kind": kind, **reason}]})
     rules = [
         {
             "id": code,
@@ -93,7 +93,7 @@ def _build_related(read: FollowingRead) -> dict[str, Any]:
 
 
 def _build_fix(edits: list[SourceEdit]) -> dict[str, Any]:
-    """Return the edits of a finding as one fix: all of them are needed."""
+    """Return the edits of a finding as one fix: they must be applied together."""
     files: dict[str, list[dict[str, Any]]] = {}
     uris: dict[str, str] = {}
     for edit in edits:
@@ -111,17 +111,17 @@ def _build_fix(edits: list[SourceEdit]) -> dict[str, Any]:
 
 
 def _build_help(code: str, site: str) -> dict[str, Any]:
-    """Return where the guide shows a code, and what it says: code that is wrong, and what is right."""
+    """Return the guide's address and text for a code: wrong and right code."""
     row = read_rule_rows().get(code)
     if row is None:
         return {"helpUri": link_rule(code, site)}
-    said = f"Wrong: {row.wrong}\n\nRight: {row.right}"
-    return {"helpUri": link_rule(code, site), "help": {"text": said.replace("`", ""), "markdown": said}}
+    markdown = f"Wrong: {row.wrong}\n\nRight: {row.right}"
+    return {"helpUri": link_rule(code, site), "help": {"text": markdown.replace("`", ""), "markdown": markdown}}
 
 
 def link_rule(code: str, site: str) -> str:
-    """Return the address at which the guide shows a code, or the page of the driver's one message with this rule. site:
-    where the pages are.
+    """Return the address of a code in the guide, or of the page of the driver's message with this rule. site: address
+    of the pages.
     """
     if code in read_rule_rows():
         return f"{site.rstrip('/')}/guide/check-rules#{code}"
@@ -132,7 +132,7 @@ def link_rule(code: str, site: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RuleRow:
-    """What the guide says of a code; the row of its page has the code as its id."""
+    """The guide's text about a code; the row of its page has the code as id."""
 
     wrong: str
     right: str
@@ -140,7 +140,7 @@ class RuleRow:
 
 @cache
 def read_rule_rows() -> dict[str, RuleRow]:
-    """Return the rows of the guide's page on the rules, by their codes."""
+    """Return the rows of the guide's page on the rules, by code."""
     rows: dict[str, RuleRow] = {}
     for line in (find_folder("docs") / "guide" / "check-rules.md").read_text("utf-8").split("\n"):
         if match := re.fullmatch(r"\| `(\w+)` \| (.*) \| (.*) \|", line):

@@ -22,7 +22,7 @@ _COMMENT = re.compile(r"(?://|/\*|#)[ \t]*lanescope:[ \t]*ignore(?:\[([^\]\n]*)\
 
 @dataclass(frozen=True, slots=True)
 class IgnoreComment:
-    """A comment that accepts findings. codes: which, () for all; lines: where they stand; at: its own place."""
+    """A comment that accepts findings. codes: () for all; lines: of the findings; at: place of the comment."""
 
     codes: tuple[str, ...]
     reason: str
@@ -30,7 +30,7 @@ class IgnoreComment:
     at: SourceSpan
 
     def accepts(self, finding: CheckFinding) -> bool:
-        """Return whether the comment stands beside a finding and names its code."""
+        """Return whether the comment applies to the line and the code of a finding."""
         place = finding.place
         beside = place.file == self.at.file and place.line in self.lines
         return beside and (not self.codes or finding.code in expand_families(self.codes))
@@ -48,7 +48,7 @@ def parse_codes(words: Iterable[str], option: str) -> frozenset[str]:
 
 
 def expand_families(codes: Iterable[str]) -> frozenset[str]:
-    """Return codes, those of a family for its name."""
+    """Return the codes, with families replaced by their codes."""
     return frozenset(code for name in codes for code in FAMILIES.get(name, (name,)))
 
 
@@ -76,12 +76,12 @@ def select_codes(report: CheckReport, select: frozenset[str], ignore: frozenset[
         report,
         findings=list(filter(keeps, report.findings)),
         doubts=list(filter(keeps, report.doubts)),
-        suppressed=[one for one in report.suppressed if keeps(one.finding)],
+        suppressed=[accepted for accepted in report.suppressed if keeps(accepted.finding)],
     )
 
 
 def find_comments(name: str, text: str) -> Iterator[IgnoreComment]:
-    """Find the comments of a source that accept findings: of their own line, of the next one where they stand alone."""
+    """Find the comments of a source that accept findings: of their line, or of the next one if they are alone on it."""
     if "lanescope:" not in text:
         return
     lines = text.split("\n")
@@ -104,13 +104,13 @@ def _is_comment(line: str) -> bool:
 
 
 def find_ignore_comment(line: str) -> tuple[str, int] | None:
-    """Find the comment of a line that names codes: (the codes, where another may be written); None if there is none."""
+    """Find the comment of a line with codes: (codes, position for another code); None if there is none."""
     match = _COMMENT.search(line)
     return (match[1].strip(), match.end(1)) if match and match[1] is not None else None
 
 
 def apply_comments(report: CheckReport, texts: Mapping[str, str]) -> CheckReport:
-    """Return the report without what comments of the files accept. texts: of the files, by their names."""
+    """Return the report without the findings that comments accept. texts: of the files, by name."""
     comments = [comment for name, text in texts.items() for comment in find_comments(name, text)]
     if not comments:
         return report
@@ -154,7 +154,7 @@ def compute_fingerprint(finding: CheckFinding) -> str:
 
 
 def write_baseline(report: CheckReport, path: Path) -> int:
-    """Write the findings of a report into a file; return how many they are."""
+    """Write the findings of a report into a file; return their number."""
     findings = [
         {"fingerprint": compute_fingerprint(finding), "code": finding.code, "file": finding.place.file}
         for finding in report.findings
@@ -169,9 +169,9 @@ def write_baseline(report: CheckReport, path: Path) -> int:
 
 
 def apply_baseline(report: CheckReport, path: Path) -> CheckReport:
-    """Return the report without the findings that a baseline has, each as often as it stands there."""
+    """Return the report without the findings of a baseline, each as often as the baseline has it."""
     try:
-        known = Counter(str(one["fingerprint"]) for one in json.loads(path.read_text("utf-8"))["findings"])
+        known = Counter(str(finding["fingerprint"]) for finding in json.loads(path.read_text("utf-8"))["findings"])
     except (OSError, ValueError, KeyError, TypeError):
         raise LayoutError(
             "bad_usage",

@@ -30,14 +30,14 @@ def check(
     *,
     include: Annotated[Words, typer.Option("--include", "-I", help="A folder of headers.")] = None,
     define: Annotated[
-        Words, typer.Option("--define", "-D", help="NAME=VALUE for what a file leaves open, named as the notes do.")
+        Words, typer.Option("--define", "-D", help="NAME=VALUE for an open name of a file, as in the notes.")
     ] = None,
     compile_commands: Annotated[
         str, typer.Option("--compile-commands", "-p", help="A compile_commands.json, or its folder.")
     ] = "",
     target: Annotated[
         str | None,
-        typer.Option(help="What it is checked for, such as sm_90a; what its command says.", show_default="any"),
+        typer.Option(help="Target, such as sm_90a; by default that of the compile command.", show_default="any"),
     ] = None,
     select: Annotated[Words, typer.Option(help="Codes to report, and no others.")] = None,
     ignore: Annotated[Words, typer.Option(help="Codes not to report.")] = None,
@@ -65,9 +65,9 @@ def check(
     ] = False,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Keep no reports, and use none.")] = False,
 ) -> None:
-    """Matrix descriptors and tensor maps in source files: what is wrong, and where. Exit status 1 if an error is
-    found, or what --fail-on says. What a file leaves open is said and counted, not guessed. Settings may stand in
-    lanescope.toml, or in pyproject.toml under [tool.lanescope].
+    """Check matrix descriptors and tensor maps in source files. Exit status 1 if an error is found, or as --fail-on
+    selects. Values that a file leaves open are reported and counted, not guessed. Settings can be in lanescope.toml,
+    or in pyproject.toml under [tool.lanescope].
     """
     from dataclasses import replace
     from pathlib import Path
@@ -129,10 +129,10 @@ def _print_report(report: CheckReport, files: Sequence[str], as_json: bool, quie
         printing.print_report(report, quiet, stats, files)
 
 
-def _refuse_both(given: bool, why: str, field: str) -> None:
+def _refuse_both(both: bool, why: str, field: str) -> None:
     from lanescope.errors import LayoutError
 
-    if given:
+    if both:
         raise LayoutError("bad_usage", why, "Give one of the two.", field)
 
 
@@ -146,7 +146,7 @@ def _print_diff(changes: Sequence[FileChange]) -> None:
 def _fix(
     checked: CheckedTexts, files: Sequence[str], settings: CheckSettings, cached: bool, *, write: bool
 ) -> tuple[Sequence[FileChange], CheckedTexts]:
-    """Return what the repairs of findings change, and what is found after them; write: whether files are written."""
+    """Repair the findings and return the changes with the report after them; write: whether files are written."""
     from lanescope.app.check import fixing
 
     fixed = fixing.fix_findings(checked, lambda changed: _check(files, settings, cached, changed))
@@ -160,8 +160,8 @@ def _fix(
 def _check(
     files: Sequence[str], settings: CheckSettings, cached: bool, changed: Mapping[str, str] | None = None
 ) -> CheckedTexts:
-    """Return the report of files and folders, with what comments and settings accept taken out; changed: texts that are
-    checked in place of files.
+    """Return the report of files and folders without the findings that comments and settings accept; changed: texts
+    that replace files.
     """
     import gc
     from dataclasses import replace
@@ -200,7 +200,7 @@ def _check(
 
 
 def _track_progress(jobs: Sequence[CheckJob], reports: Iterable[SourceReport]) -> Iterable[SourceReport]:
-    """Return the reports; for several, a terminal shows the progress and the time left."""
+    """Return the reports; for several files, a terminal shows the progress and the remaining time."""
     if len(jobs) < 2 or not sys.stderr.isatty():
         return reports
     from rich.console import Console

@@ -105,7 +105,7 @@ def _number_places(grid: OperandGrid) -> IntArray:
     return numbers
 
 
-def _is_within(one: IntArray, other: IntArray) -> NDArray[np.bool_]:
-    """Return whether every holder of an element on one side is one on the other: [rows, cols]."""
-    within: NDArray[np.bool_] = (one[..., :, None] == other[..., None, :]).any(axis=3).all(axis=2)
+def _is_within(left: IntArray, right: IntArray) -> NDArray[np.bool_]:
+    """Return whether every holder of an element on the left also holds it on the right: [rows, cols]."""
+    within: NDArray[np.bool_] = (left[..., :, None] == right[..., None, :]).any(axis=3).all(axis=2)
     return within

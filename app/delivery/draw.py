@@ -15,7 +15,7 @@ from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
 MOVED = "▸"  # mark of a bit that a step moved
 MOST_COLUMNS = 32
 COLOURS = 8
-KINDS = ("nibble", "byte", "half", "lane", "register")  # of places, as columns stand
+KINDS = ("nibble", "byte", "half", "lane", "register")  # of places, in the order of columns
 
 
 def draw_bits(answer: DeliveryFacts) -> str:
@@ -44,9 +44,9 @@ def _mark_steps(maps: Sequence[Sequence[PlaceBit]]) -> tuple[list[str], list[lis
     names = sorted(every, key=lambda name: (KINDS.index(name.split()[0]), int(name.partition(" ")[2] or 0)))
     texts, before = [], dict[str, str]()
     for places in maps:
-        held = {bit.place: bit.holds for bit in places}
-        texts.append([_mark(held.get(name, ""), before.get(name, held.get(name, ""))) for name in names])
-        before = held
+        contents = {bit.place: bit.holds for bit in places}
+        texts.append([_mark(contents.get(name, ""), before.get(name, contents.get(name, ""))) for name in names])
+        before = contents
     return names, texts
 
 

@@ -79,7 +79,7 @@ class DeliveryQuestion:
 
 @fact
 class PlaceBit:
-    """A bit of a place in a warp's registers, and the coordinate bit it stands for."""
+    """A bit of a place in a warp's registers, and its coordinate bit."""
 
     place: Annotated[str, Description(examples=("byte 0", "lane 3", "register 1"))]
     holds: Annotated[str, Description(examples=("k0", "n3", "·"))]
@@ -145,8 +145,8 @@ find_delivery = lru_cache(maxsize=16)(answer_request)  # a page needs it twice: 
 
 
 def build_delivery(question: DeliveryQuestion) -> DeliveryFacts:
-    """The shortest program of ld, ldmatrix, prmt, shfl, movmatrix, lop3 and cvt that brings stored elements into an
-    operand's registers, with the map after each step and its code; or why there is none.
+    """Return the shortest program of ld, ldmatrix, prmt, shfl, movmatrix, lop3 and cvt that brings stored elements into
+    an operand's registers, with the map after each step and its code; or why there is none.
     """
     return describe_delivery(find_delivery(make_request(question)), question.source == "chosen")
 
@@ -183,7 +183,7 @@ def describe_delivery(delivery: Delivery, chosen: bool = False) -> DeliveryFacts
 
 
 def list_places(fragment: Fragment) -> list[PlaceBit]:
-    """Return what each place bit of a fragment stands for."""
+    """Return the coordinate bit of each place bit of a fragment."""
     names = name_places(fragment.width, len(fragment.vectors))
     return [
         PlaceBit(place=name, holds=fragment.space.name_vector(vector))
@@ -194,7 +194,7 @@ def list_places(fragment: Fragment) -> list[PlaceBit]:
 def _list_renumbered(delivery: Delivery) -> list[str]:
     name = delivery.goal.space.name_vector
     pairs = zip(delivery.wanted.vectors, delivery.goal.vectors, strict=True)
-    return sorted({f"{name(own)} ← {name(held)}" for own, held in pairs if own != held})
+    return sorted({f"{name(new)} ← {name(old)}" for new, old in pairs if new != old})
 
 
 def _list_memory(delivery: Delivery) -> list[str]:
@@ -221,7 +221,7 @@ def _find_swizzle(delivery: Delivery) -> str:
 
 
 def describe_evidence() -> str:
-    """Say where generated programs of this kind were executed."""
+    """Return a sentence about where generated programs of this kind were executed."""
     ran = []
     for evidence in catalog.load_evidence():
         rows = evidence.get("delivery", {}).values()

@@ -25,7 +25,7 @@ def list_changes(request: DeliveryRequest) -> dict[str, str]:
 
 
 def build_delivery_context(question: DeliveryQuestion, answer: DeliveryFacts) -> dict[str, Any]:
-    """Return what the page shows beside the answer."""
+    """Return further template variables of the page."""
     found = find_delivery(make_request(question))
     return {
         "registers": draw_registers(found) if answer.found else "",
@@ -52,8 +52,8 @@ def format_delivery(question: DeliveryQuestion, answer: DeliveryFacts) -> Iterat
         counts = f"{answer.wavefronts} wavefronts for {answer.ideal_wavefronts}"
         yield f"  bank conflicts: {counts}; {answer.least_swizzle} frees"
     if not answer.found:
-        for one in answer.fitting:
-            yield f"  {one.load} would do where the lowest address bits are {' '.join(one.lowest) or 'any'}"
+        for fitting in answer.fitting:
+            yield f"  {fitting.load} alone suffices if the lowest address bits are {' '.join(fitting.lowest) or 'any'}"
     if answer.renumbering:
         yield f"  permuted, as allowed (bit of the operand ← bit in the registers): {', '.join(answer.renumbering)}"
     yield answer.executed

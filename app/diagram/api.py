@@ -21,12 +21,12 @@ from lanescope.app.kit.api import (
     Form,
     Ptx,
     StrictRoute,
-    defaults_of,
     describe_parameters,
+    list_defaults,
+    list_query_parameters,
     make_path_parameter,
     make_query_dependency,
     make_word_parameter,
-    parameters_of,
 )
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import DrawingJob, check_drawing
@@ -132,11 +132,11 @@ Bits = Annotated[
 TileDrawing = Annotated[
     dict[str, str],
     make_query_dependency(
-        parameters_of(TileQuestion)
+        list_query_parameters(TileQuestion)
         | DRAWING
         | {name: make_option_type(name, says) for name, (_, says) in LOOK.items()}
         | {name: make_option_type(name, says) for name, says in RINGED.items()},
-        defaults_of(TileQuestion),
+        list_defaults(TileQuestion),
     ),
 ]
 
@@ -155,7 +155,7 @@ def operand_picture(
     form: Form,
     query: Fragment,
 ) -> Response:
-    """One operand of an instruction as a picture, a table or text; json is its map."""
+    """Draw one operand of an instruction as a picture, a table or text; json is its map."""
     instruction = lookup.find(ptx)
     instruction = _bind_query(instruction, form, query)
     if form == "json":
@@ -171,7 +171,7 @@ def instruction_picture(
     form: Annotated[str, make_path_parameter("The form; cu is a program that runs it.", known=(*FORMS, PROGRAM))],
     query: Fragment,
 ) -> Response:
-    """All operands of an instruction as in a product; txt is its PTX syntax, cu a CUDA program, json what
+    """Draw all operands of an instruction as in a product; txt is its PTX syntax, cu a CUDA program, json what
     /api/v1/instructions/{ptx} says.
     """
     instruction = lookup.find(ptx)
@@ -187,7 +187,7 @@ def instruction_picture(
 
 @router.get("/smem.{form}", responses=describe_pictures(Tile))
 def tile_picture(form: Form, query: TileDrawing) -> Response:
-    """A tile in shared memory: logical and memory picture with LBO and SBO; txt, md, csv say where every element
+    """Draw a tile in shared memory: logical and memory picture with LBO and SBO; txt, md, csv say where every element
     (chunk) lies.
     """
     return make_picture_body(*pictures.render_tile(form, query, draw=defer_drawing))

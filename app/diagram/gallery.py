@@ -27,7 +27,7 @@ class GalleryEntry:
 
     @property
     def href(self) -> str:
-        """Return the address of its page: the instruction's page if none is named."""
+        """Return the address of its page, by default that of the instruction."""
         return self.page or link_instruction(find(self.ptx))
 
 

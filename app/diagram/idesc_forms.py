@@ -1,6 +1,4 @@
-"""Every form of the picture of an instruction descriptor: its 32 bits beside the product, as its page draws them. No
-framework.
-"""
+"""Every form of the picture of an instruction descriptor: its 32 bits beside the product, as on its page."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ def is_word(text: str) -> bool:
 
 
 def parse_kind_of_word(text: str, kind: str, target: str = "") -> IdescWord:
-    """Parse a word that is read under a kind on a target; LayoutError without one, since the word does not say it."""
+    """Parse a word under a kind on a target; LayoutError without a kind, which the word does not contain."""
     if not kind:
         raise LayoutError(
             "unknown_kind",

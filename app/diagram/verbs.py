@@ -57,7 +57,7 @@ def diagram(
     kind: Annotated[str, typer.Option(help="f16, tf32, i8 …: read the word as an instruction descriptor.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """A fragment, or an instruction descriptor, as a figure for a document; the same bytes as the server gives."""
+    """Draw a fragment, or an instruction descriptor, as a figure for a document; the same bytes as from the server."""
     from lanescope import find
     from lanescope.app.diagram import forms as pictures
     from lanescope.app.diagram.idesc_forms import is_word, parse_kind_of_word, render_idesc

@@ -1,4 +1,4 @@
-"""The verdict on a descriptor as a picture for documents: what the word reads beside the stored tile."""
+"""The verdict on a descriptor as a picture for documents: the bytes that the word reads, and the stored tile."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def has_verdict_query(query: Mapping[str, str]) -> bool:
 
 
 def render_query(form: str, word: Descriptor, query: Mapping[str, str], draw: Draw = DrawingJob.render) -> Made:
-    """Render the verdict that the address of a descriptor's page asks for."""
+    """Render the verdict of the address of a descriptor's page."""
     diagrams.check_picture_options(form, query, ("rows", *DRAWN), tuple(VERDICT))
     verdict_query = {name: value for name, value in query.items() if name in VERDICT and value}
     try:
@@ -55,7 +55,7 @@ def render_verdict(
     draw: Draw = DrawingJob.render,
     assumed: tuple[str, ...] = (),
 ) -> Made:
-    """Render what an instruction reads through a word and, if the request says how the tile is stored, whether that is
+    """Render the bytes that an instruction reads through a word and, if the request has a storage, whether they are
     right.
 
     txt, md: the lines of the operand; csv: every element; json: the API's answer. assumed: the fields of the storage
@@ -81,7 +81,7 @@ def render_verdict(
 
 
 def draw_inline(word: Descriptor, query: Mapping[str, str]) -> str:
-    """Draw the verdict in a page's colours, for the guide; LayoutError if the address asks for none."""
+    """Draw the verdict in a page's colours, for the guide; LayoutError if the address requests none."""
     verdict_query = {name: value for name, value in query.items() if name in VERDICT}
     judged = judge_request(build_request(word, verdict_query), list_assumed_fields(word, verdict_query))
     first, last = diagrams.parse_span("rows", query) or (0, judged.cells.lines - 1)
@@ -103,7 +103,7 @@ def format_headline(judged: JudgedRequest) -> str:
 
 
 def list_findings(judged: JudgedRequest) -> list[str]:
-    """List what the picture shows, what the verdict is about, and the cause of a mismatch with its repair."""
+    """List the sentences below the picture: its scale, the verdict, and the cause of a mismatch with its repair."""
     request, findings = judged.request, [f"1 cell = {judged.seen.per} elements = 16 B ← the address they are read from"]
     view = f"operand {judged.cells.operand}, {judged.seen.major}-major"
     findings.append(f"{request['descriptor']}, {parse_view(request)[0]}, {view}")

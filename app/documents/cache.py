@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import json
 import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
-import lanescope
 from lanescope.app.documents.figures import Query, read_figure
+from lanescope.app.kit.code_stamp import compute_code_stamp
 from lanescope.app.kit.picture import DrawingJob, explain_missing_renderer
 from lanescope.errors import LayoutError
 
@@ -21,19 +19,8 @@ THEMES = ("light", "dark")
 BOTH = "auto"  # a light picture and a dark one
 
 
-@cache
-def compute_code_stamp() -> str:
-    """Return a key that changes with the drawing code: version, and names, sizes and times of its files."""
-    stamp = hashlib.sha256(importlib.metadata.version("lanescope").encode())
-    for root in sorted({Path(str(lanescope.__file__)).parent, Path(__file__).parents[1]}):
-        for path in sorted(root.rglob("*.py")):
-            state = path.stat()
-            stamp.update(f"{path.relative_to(root)}\0{state.st_size}\0{state.st_mtime_ns}\n".encode())
-    return stamp.hexdigest()
-
-
 def list_themes(theme: str) -> tuple[str, ...]:
-    """Return the themes that are drawn for the option `theme`: light and dark where it is "" or auto."""
+    """Return the themes that are drawn for the option `theme`: light and dark if it is "" or auto."""
     return THEMES if theme in ("", BOTH) else (theme,)
 
 
@@ -44,11 +31,11 @@ class PictureCache:
     folder: Path
 
     def draw_svg(self, text: str, options: Query, theme: str) -> str:
-        """Return a picture as SVG, drawn only if it was not before. LayoutError for what cannot be drawn."""
+        """Return a picture as SVG, from the cache if possible. LayoutError if it cannot be drawn."""
         return self._keep(text, options, theme, "svg", lambda: _draw_svg(text, options, theme)).decode()
 
     def draw_pdf(self, text: str, options: Query, theme: str) -> bytes:
-        """Return a picture as PDF. LayoutError `no_pictures` if what draws it is not installed."""
+        """Return a picture as PDF. LayoutError `no_pictures` if the renderer is not installed."""
 
         def draw() -> bytes:
             if reason := explain_missing_renderer():
@@ -73,7 +60,7 @@ def _draw_svg(text: str, options: Query, theme: str) -> bytes:
 
 
 def name_file(content: bytes, form: str) -> str:
-    """Return a file's name that depends on its content alone."""
+    """Return a file name that depends only on the content."""
     return f"lanescope-{hashlib.sha256(content).hexdigest()[:16]}.{form}"
 
 

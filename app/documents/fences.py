@@ -105,7 +105,7 @@ def parse_fence(argument: str, body: list[str]) -> Fence:
     for line in body:
         option = _OPTION.match(line)
         if option and (text or option[1] in options):
-            problem = "follows the text" if text else "is given twice"
+            problem = "follows the text" if text else "occurs twice"
             raise LayoutError("bad_figure", f"Option '{option[1]}' {problem}.", "Options first, each once.")
         if option:
             options[option[1]] = option[2].strip() or "1"
@@ -117,7 +117,7 @@ def parse_fence(argument: str, body: list[str]) -> Fence:
 
 
 def _replace_words(text: str, number: int, check: Check) -> str:
-    """Return a paragraph with its words checked; what stands in code spans is left alone."""
+    """Return a paragraph with its words checked; code spans are unchanged."""
     if "{word}`" not in text:
         return text
     out, at = "", 0

@@ -1,7 +1,7 @@
 """The pictures that a document's text requests: an operand, a tile, a descriptor, a layout, a TiledMMA …
 
-The text is what people write elsewhere: `mma.m16n8k16 f16 a`, `128x64 bf16 K 128B`, a Triton layout, the address of a
-page's picture. It is drawn as the server and `lanescope diagram` draw it.
+The text is the input of other pages: `mma.m16n8k16 f16 a`, `128x64 bf16 K 128B`, a Triton layout, the address of a
+page's picture. It is drawn as by the server and `lanescope diagram`.
 """
 
 from __future__ import annotations
@@ -61,16 +61,16 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A kind of picture: how it is drawn, what the text gives, and which options a document may add."""
+    """A kind of picture: how it is drawn, the query of the text, and the options that a document may add."""
 
     render: Render
-    given: Query
+    query: Query
     options: tuple[str, ...]
     dims: str = ""  # of a window: "rows" of options of that name, or the letters of `view`
 
 
 def read_figure(text: str, options: Query) -> Figure:
-    """Return the picture for a text and its options. LayoutError says what is wrong, and names the nearest."""
+    """Return the picture for a text and its options. LayoutError with the nearest legal texts."""
     text = " ".join(text.split()) if "\n" not in text.strip() else text.strip()
     if not text or len(text) > LONGEST:
         raise LayoutError("bad_figure", "Nothing is named to be drawn." if not text else "The text is too long.", HINT)
@@ -83,7 +83,7 @@ def read_figure(text: str, options: Query) -> Figure:
             f"Allowed: {', '.join(sorted(set(kind.options)))}.",
             unknown[0],
         )
-    return Figure(kind.render, {**kind.given, **_convert_options(kind, options)})
+    return Figure(kind.render, {**kind.query, **_convert_options(kind, options)})
 
 
 HINT = (
@@ -103,7 +103,7 @@ def _find_kind(text: str, options: Query) -> _Kind:
 
 
 def _convert_options(kind: _Kind, options: Query) -> dict[str, str]:
-    """Return options as the addresses of pictures spell them: a window as rows and columns, or as a view."""
+    """Convert options to those of picture addresses: a window as rows and columns, or as a view."""
     query = {name: value for name, value in options.items() if name not in ("window", "formulas")}
     query |= {"legend": "1"} if "legend" in options else {}
     query |= {"caption": "1"} if "formulas" in options else {}
@@ -127,7 +127,7 @@ def _convert_options(kind: _Kind, options: Query) -> dict[str, str]:
 def _find_instruction(text: str) -> _Kind | None:
     """Return the picture of an instruction, or of one operand, that a text names; None if it names none.
 
-    A name that several forms have is theirs if the operand is the same in all.
+    A name of several forms is allowed if the operand is the same in all.
     """
     name, _, operand = text.rpartition(" ")
     if not _OPERAND.fullmatch(operand):
@@ -157,8 +157,8 @@ def _find_named(name: str, operand: str) -> _Kind | None:
         if operand and not _has_operand(operand, matches.forms):
             return None
         if matches.forms and len(matches.ignored) == 1 and _OPERAND.fullmatch(matches.ignored[0]):
-            held = ", ".join(matches.forms[0].operands)
-            raise LayoutError("unknown_operand", f"No operand '{matches.ignored[0]}'.", f"Allowed: {held}.")
+            operands = ", ".join(matches.forms[0].operands)
+            raise LayoutError("unknown_operand", f"No operand '{matches.ignored[0]}'.", f"Allowed: {operands}.")
         raise LayoutError("unknown_instruction", lookup.explain_refusal(matches), _list_names(matches.forms))
     head = name.split()[0].lower()
     forms = [form for form in matches.forms if format_short_name(form) == head] or list(matches.forms)
@@ -169,7 +169,7 @@ def _find_named(name: str, operand: str) -> _Kind | None:
         return None
     words = [word.lower() for word in matches.words]
     typed = [form for form in holding if form.operand(operand).element.name in words] or holding
-    if len({_fingerprint(form.operand(operand)) for form in typed}) > 1:
+    if len({_compute_fingerprint(form.operand(operand)) for form in typed}) > 1:
         _require_one(name, typed)
     return _make_fragment_kind(typed[0], operand)
 
@@ -178,7 +178,7 @@ def _has_operand(operand: str, forms: tuple[Instruction, ...]) -> bool:
     return any(operand in form.operands for form in forms[:1])
 
 
-def _fingerprint(operand: Operand) -> tuple[str, str, int]:
+def _compute_fingerprint(operand: Operand) -> tuple[str, str, int]:
     return operand.element.name, str(operand.pattern), operand.container_bits
 
 
@@ -193,7 +193,7 @@ def _require_one(name: str, forms: list[Instruction]) -> Instruction:
 
 
 def _list_names(forms: tuple[Instruction, ...]) -> str:
-    """Return the names of the first few forms, as text that names one each."""
+    """Return the unambiguous names of the first few forms."""
     names = [name_form(form).text for form in forms[:4]]
     return f"Nearest: {'; '.join(names)}." if names else HINT
 
@@ -241,9 +241,11 @@ def _make_tile_kind(spec: Mapping[str, Any]) -> _Kind:
 
 
 def _make_idesc_kind(word: str, kind: str) -> _Kind:
-    given = parse_kind_of_word(word, kind)
+    parsed = parse_kind_of_word(word, kind)
     return _Kind(
-        lambda form, query: render_idesc(form, given, {name: value for name, value in query.items() if name != "kind"}),
+        lambda form, query: render_idesc(
+            form, parsed, {name: value for name, value in query.items() if name != "kind"}
+        ),
         {},
         ("kind", "title"),
     )
@@ -263,12 +265,12 @@ def _make_cute_kind(expression: str) -> _Kind:
     return _make_layout_kind("cute", {"expression": expression}, ("title",))
 
 
-def _make_layout_kind(name: str, given: Query, options: tuple[str, ...]) -> _Kind:
-    return _Kind(lambda form, query: render_layout(name, form, query), given, options, "rc")
+def _make_layout_kind(name: str, layout_query: Query, options: tuple[str, ...]) -> _Kind:
+    return _Kind(lambda form, query: render_layout(name, form, query), layout_query, options, "rc")
 
 
 def _recognise(text: str) -> _Kind:
-    """Return the picture of the likeliest meaning of a text. LayoutError with the reader's refusal if it has none."""
+    """Return the picture of the most likely meaning of a text. LayoutError with the reader's error if it has none."""
     recognised = reader.recognise_text(text)
     for meaning in recognised.found:
         make = _MEANINGS.get(meaning.kind)
@@ -278,7 +280,7 @@ def _recognise(text: str) -> _Kind:
     if not recognised.found and _OPERATIONS.search(text):
         kind = _make_cute_kind(text)
         try:
-            kind.render("json", kind.given)
+            kind.render("json", kind.query)
             return kind
         except LayoutError as error:
             if not recognised.refused:
@@ -363,13 +365,13 @@ def _read_address(text: str) -> _Kind:
 
 
 def _render_page_picture(path: str) -> Render:
-    """Return what draws a picture that stands in a page, as a file in a theme."""
+    """Return a function that draws the picture of a page as a file in a theme."""
 
     def render(form: str, query: Query) -> tuple[Any, str]:
-        asked = {name: value for name, value in query.items() if name not in ("theme", "title")}
+        page_query = {name: value for name, value in query.items() if name not in ("theme", "title")}
         title = query.get("title", "")
-        svg, page = drawings.draw_address(f"{path}?{urlencode(asked)}", title, legend=False)
-        only = svg[svg.index("<svg") : svg.index("</svg>") + len("</svg>")]  # a legend may stand below
+        svg, page = drawings.draw_address(f"{path}?{urlencode(page_query)}", title, legend=False)
+        only = svg[svg.index("<svg") : svg.index("</svg>") + len("</svg>")]  # a legend may follow
         if title:
             only = re.sub(r"<title>.*?</title>", lambda _: f"<title>{escape(title)}</title>", only, count=1, flags=re.S)
         return draw_alone(only, query.get("theme", "light"), title or f"The picture of {page}"), form
@@ -378,6 +380,6 @@ def _render_page_picture(path: str) -> Render:
 
 
 def format_refusal(error: LayoutError) -> str:
-    """Return a refusal as one line, with the option that is wrong."""
+    """Format an error as one line, with the wrong option."""
     field = get_last_name(error.field)
     return f"{error}" + (f" (option {field})" if field and error.code == "bad_option" else "")

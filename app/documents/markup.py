@@ -15,7 +15,7 @@ _TITLE = re.compile(r"<title>(.*?)</title>", re.S)
 
 
 def render_style() -> str:
-    """Return the style sheet: the page's own theme decides where it names one, the reader's system elsewhere.
+    """Return the style sheet: it follows the page's theme if there is one, otherwise the reader's system.
 
     Furo and Alabaster, pydata and Read the Docs, MkDocs and Material name it on html or body in attributes.
     """
@@ -41,7 +41,7 @@ _STYLE = """\
 
 
 def describe_picture(svg: str) -> str:
-    """Return the title of a picture, its text where no `alt` is given."""
+    """Return the title of a picture, the default of `alt`."""
     found = _TITLE.search(svg)
     return unescape(found[1]) if found else ""
 

@@ -25,16 +25,16 @@ OWN = ("alt", "caption", "theme")
 
 
 class PluginOptions(base.Config):
-    """cache_dir: where drawn pictures are kept, beside mkdocs.yml."""
+    """cache_dir: folder of the cached pictures, beside mkdocs.yml."""
 
     cache_dir = options.Type(str, default=".cache/lanescope")
 
 
 class LanescopePlugin(BasePlugin[PluginOptions]):
-    """Pictures and checked words in Markdown; what is wrong ends the build, with file and line."""
+    """Pictures and checked words in Markdown; an error ends the build, with file and line."""
 
     def on_config(self, config: Any) -> Any:
-        """Add the style sheet, and forget the pictures of an earlier build."""
+        """Add the style sheet, and clear the pictures of an earlier build."""
         self.pictures: dict[str, bytes] = {STYLE_NAME: render_style().encode()}
         root = Path(config.config_file_path or ".").parent
         self.cache = PictureCache(root / self.config.cache_dir)
@@ -67,10 +67,10 @@ class LanescopePlugin(BasePlugin[PluginOptions]):
 
     def _render_figure(self, fence: Fence, url: str) -> str:
         """Return the HTML of a fence on a page, in one line."""
-        given = {name: value for name, value in fence.options.items() if name not in OWN}
+        options = {name: value for name, value in fence.options.items() if name not in OWN}
         shown = []
         for theme in list_themes(fence.options.get("theme", "")):
-            svg = self.cache.draw_svg(fence.text, given, theme)
+            svg = self.cache.draw_svg(fence.text, options, theme)
             name = name_file(svg.encode(), "svg")
             self.pictures[name] = svg.encode()
             shown.append((theme, svg, get_relative_url(f"{FOLDER}/{name}", url)))
@@ -86,6 +86,6 @@ def render_inline(text: str) -> str:
 
 
 def count_lines_before(source: str, markdown: str) -> int:
-    """Return how many lines of a file stand before the Markdown that MkDocs hands out: its front matter."""
+    """Return how many lines of front matter a file has, which MkDocs removes from the Markdown."""
     at = source.find(markdown.strip()[:200]) if markdown.strip() else -1
     return max(source.count("\n", 0, at) - (len(markdown) - len(markdown.lstrip("\n"))), 0) if at > 0 else 0

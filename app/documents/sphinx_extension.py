@@ -24,7 +24,7 @@ OWN = ("alt", "caption", "theme", "name", "class")  # options of the directive; 
 
 
 class DocumentError(SphinxError):
-    """What a document asks cannot be drawn, or is wrong: the build ends."""
+    """Raised if a picture cannot be drawn or a word is wrong: the build fails."""
 
     category = "lanescope"
 
@@ -34,14 +34,14 @@ class picture(nodes.General, nodes.Element):  # noqa: N801 (docutils names a vis
 
 
 class AnyOption(dict[str, Any]):
-    """An option_spec that takes every name: which ones are legal depends on the picture."""
+    """An option_spec that accepts every name, because the legal ones depend on the picture."""
 
     def __missing__(self, name: str) -> Any:
         return directives.unchanged
 
 
 class PictureDirective(SphinxDirective):
-    """`.. lanescope:: mma.m16n8k16 f16 a` with options; a longer text stands in the content."""
+    """`.. lanescope:: mma.m16n8k16 f16 a` with options; a longer text is the content."""
 
     optional_arguments = 1
     final_argument_whitespace = True
@@ -49,7 +49,7 @@ class PictureDirective(SphinxDirective):
     option_spec = AnyOption(caption=directives.unchanged, alt=directives.unchanged)
 
     def run(self) -> list[nodes.Node]:
-        """Draw the picture, so that a wrong text is refused at its line."""
+        """Draw the picture, so that an error names the line of the text."""
         text = self.arguments[0] if self.arguments else "\n".join(self.content)
         options = {name: value or "1" for name, value in self.options.items() if name not in OWN}
         theme = self.options.get("theme") or ""
@@ -77,7 +77,7 @@ class WordRole(SphinxRole):
     """`0x4000004000010040 <64x64 bf16 K 128B>`: the word, which must read the tile."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        """Check the word; the build ends where it does not read the tile."""
+        """Check the word; the build fails if it does not read the tile."""
         try:
             checked = check_word(self.text)
         except (LayoutError, AssertionError) as error:
@@ -93,7 +93,7 @@ def find_cache(env: Any) -> PictureCache:
 
 @contextmanager
 def name_place(node: picture) -> Iterator[None]:
-    """Turn a refusal while pages are written into a DocumentError with the picture's place."""
+    """Convert a LayoutError while pages are written to a DocumentError with the picture's place."""
     try:
         yield
     except LayoutError as error:
@@ -114,7 +114,7 @@ def visit_html(translator: Any, node: picture) -> None:
 
 
 def visit_latex(translator: Any, node: picture) -> None:
-    """Write the light picture as PDF. DocumentError if what draws PDF is not installed."""
+    """Write the light picture as PDF. DocumentError if the renderer is not installed."""
     builder = translator.builder
     with name_place(node):
         content = find_cache(builder.env).draw_pdf(node["text"], node["options"], list_themes(node["theme"])[0])
@@ -125,13 +125,13 @@ def visit_latex(translator: Any, node: picture) -> None:
 
 
 def visit_text(translator: Any, node: picture) -> None:
-    """Write what the picture shows, in words."""
+    """Write a description of the picture."""
     translator.add_text(f"[{node['alt']}]")
     raise nodes.SkipNode
 
 
 def visit_other(translator: Any, node: picture) -> None:
-    """Write what the picture shows, in words, for builders that keep their text in `body`."""
+    """Write a description of the picture, for builders that keep their text in `body`."""
     translator.body.append(f"[{node['alt']}]")
     raise nodes.SkipNode
 

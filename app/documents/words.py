@@ -24,7 +24,7 @@ _FOR = re.compile(r"\s+for\s+(?P<instruction>\S+)(?:\s+(?P<operand>[ab]))?(?:\s+
 
 @dataclass(frozen=True, slots=True)
 class CheckedWord:
-    """A word as it is written, and what it reads."""
+    """A word in its spelling, and the description of what it reads."""
 
     text: str
     reads: str
@@ -34,7 +34,7 @@ def check_word(text: str) -> CheckedWord:
     """Check that a word reads the tile behind it; AssertionError with cause and repair if it does not.
 
     text: `WORD <TILE k=… mn=… rows=… for INSTRUCTION OPERAND idesc=…>`. Without an instruction all rows of the tile are
-    read, 256 at the most, and 32 bytes of K; the word says which format it has. LayoutError for a text that is wrong.
+    read, 256 at the most, and 32 bytes of K; the word determines its format. LayoutError for a wrong text.
     """
     parts = _ROLE.fullmatch(text)
     if not parts:
@@ -62,7 +62,7 @@ def check_word(text: str) -> CheckedWord:
 
 
 def _parse_places(described: str, alone: bool) -> dict[str, str]:
-    """Return what stands as name=value beside a tile. alone: whether no instruction says what is read."""
+    """Parse the name=value pairs beside a tile. alone: whether no instruction is named."""
     pairs = _PLACE.findall(described)
     places = dict(pairs)
     if len(places) < len(pairs):
@@ -73,13 +73,13 @@ def _parse_places(described: str, alone: bool) -> dict[str, str]:
 
 
 def _check_all_rows(word: str, tile: str, places: dict[str, str], at: tuple[int, int]) -> None:
-    """Check a word whose reader is not named, against the rows of the tile."""
+    """Check a word without an instruction against the rows of the tile."""
     form = get_format(places["format"]) if "format" in places else get_format_of_word(parse_word(word).word)
     spec = parse_tile_text(tile)
     bits, major = spec.get("element_bits"), str(places.get("major") or spec.get("major") or "K")
     if not isinstance(bits, int):
         raise LayoutError(
-            "bad_tile", "A CuTe layout does not say who reads it.", "Add for INSTRUCTION OPERAND.", "tile"
+            "bad_tile", "The instruction that reads the CuTe layout is missing.", "Add for INSTRUCTION OPERAND.", "tile"
         )
     stored = storage(spec, bits, major, form)
     rows = parse_integer(places.get("rows", min((stored.mn or 0) - at[0], MOST_ROWS) // 8 * 8), "rows", 8)

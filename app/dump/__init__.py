@@ -1,1 +1,1 @@
-"""A dump of shared memory: what an instruction reads from it, and where the expected tile lies."""
+"""A dump of shared memory: the values that an instruction reads from it, and where the expected tile is."""

@@ -1,4 +1,4 @@
-"""What the command dump verify prints."""
+"""Output of the command dump verify."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def run_verify(
     ] = "",
     as_json: bool,
 ) -> None:
-    """Print what is read; exit status 1 where elements are wrong, 2 if the dump does not hold all that is read."""
+    """Print the values that are read; exit status 1 if elements are wrong, 2 if some are outside the dump."""
     question = read_question(DumpQuestion, words)
     tile = read_bytes(expected, "expected", MOST_TILE) if expected else None
     made = forms.examine_dump(question, read_bytes(file, "dump", MOST_FILE), tile)
@@ -44,8 +44,8 @@ def _print_answer(answer: DumpVerified, inside: list[list[bool]]) -> None:
     print(f"  {answer.operand.upper()} of {answer.element_type}, bytes {answer.first:#x} to {answer.last:#x}")
     if answer.matched is None:
         _print_values(answer, inside)
-    for one in answer.wrong[:MOST_PRINTED]:
-        print(f"  {_wrong_line(answer.operand.upper(), one)}")
+    for wrong in answer.wrong[:MOST_PRINTED]:
+        print(f"  {_format_wrong(answer.operand.upper(), wrong)}")
     if answer.missing:
         m = answer.missing
         print(f"  of {m.wrong} right values {m.found} found, {m.several} in several places, {m.absent} nowhere")
@@ -61,18 +61,18 @@ def _print_answer(answer: DumpVerified, inside: list[list[bool]]) -> None:
 
 
 def _print_values(answer: DumpVerified, inside: list[list[bool]]) -> None:
-    """Print the first rows of what is read; "-" for elements outside the dump."""
+    """Print the first rows of the values that are read; "-" for elements outside the dump."""
     cut = " …" if answer.values.shape[1] > MOST_PRINTED else ""
     for row in range(min(len(answer.values), MOST_PRINTED)):
         line = zip(answer.values[row][:MOST_PRINTED].tolist(), inside[row], strict=False)
-        values = " ".join(f"{value:g}" if held else "-" for value, held in line)
+        values = " ".join(f"{value:g}" if is_inside else "-" for value, is_inside in line)
         print(f"  [{row},0…] {values}{cut}")
 
 
-def _wrong_line(letter: str, one: Wrong) -> str:
-    """Return a line: what an element is, what it should be, and where that value is."""
-    lies = {-1: "nowhere in the dump", -2: "in several places"}.get(one.lies, f"at {one.lies:#x}")
-    holds = f", which is [{one.holds[0]},{one.holds[1]}]" if one.holds else ""
-    got = "outside the dump" if one.value is None else f"{one.value:g}{holds}"
-    expected = "NaN or infinite" if one.expected is None else f"{one.expected:g}"
-    return f"{letter}[{one.row},{one.k}] from {one.address:#x}: {got}; expected {expected}, which is {lies}"
+def _format_wrong(letter: str, wrong: Wrong) -> str:
+    """Format a wrong element: its value, the expected value, and the address of that."""
+    place = {-1: "nowhere in the dump", -2: "in several places"}.get(wrong.lies, f"at {wrong.lies:#x}")
+    holds = f", which is [{wrong.holds[0]},{wrong.holds[1]}]" if wrong.holds else ""
+    got = "outside the dump" if wrong.value is None else f"{wrong.value:g}{holds}"
+    expected = "NaN or infinite" if wrong.expected is None else f"{wrong.expected:g}"
+    return f"{letter}[{wrong.row},{wrong.k}] from {wrong.address:#x}: {got}; expected {expected}, which is {place}"

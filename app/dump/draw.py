@@ -22,12 +22,12 @@ WORDS = {"right": "as expected", "wrong": "another value", "read": "outside the 
 def draw_operand(examined: Examined) -> str:
     """Draw the operand as (m, k) or (k, n), with the legend of its cells."""
     turned = examined.operand == "b"
-    values, status = examined.values, _status(examined)
+    values, status = examined.values, _compute_status(examined)
     if turned:
         values, status = values.T, status.T
     rows, cols = values.shape
-    texts = _texts(values, status) if rows * cols <= MOST_LABELS else None
-    width, height = _cell(cols, texts) if texts else (max(2.6, 1040 / cols), max(2.6, 700 / rows))
+    texts = _format_texts(values, status) if rows * cols <= MOST_LABELS else None
+    width, height = _measure_cell(cols, texts) if texts else (max(2.6, 1040 / cols), max(2.6, 700 / rows))
     name = f"{examined.operand.upper()} ({'k × n' if turned else 'm × k'}), {rows}×{cols}: the values that are read"
     panel = FigurePanel(
         "dump",
@@ -49,34 +49,34 @@ def draw_operand(examined: Examined) -> str:
     )
 
 
-def _status(examined: Examined) -> NDArray[np.int32]:
-    """Return for each element: right, wrong, outside the dump, or only read."""
+def _compute_status(examined: Examined) -> NDArray[np.int32]:
+    """Return the status of each element: right, wrong, outside the dump, or read without an expected value."""
     if examined.right is None:
         return np.where(examined.inside, IDLE, OUTSIDE).astype(np.int32)
     return np.where(examined.right, RIGHT, np.where(examined.inside, WRONG, OUTSIDE)).astype(np.int32)
 
 
-def _texts(values: NDArray[Any], status: NDArray[np.int32]) -> list[list[str]]:
+def _format_texts(values: NDArray[Any], status: NDArray[np.int32]) -> list[list[str]]:
     return [
         [_format_cell(v, s) for v, s in zip(line, states, strict=True)]
         for line, states in zip(values.tolist(), status.tolist(), strict=True)
     ]
 
 
-def _cell(cols: int, texts: list[list[str]]) -> tuple[float, float]:
+def _measure_cell(cols: int, texts: list[list[str]]) -> tuple[float, float]:
     """Return width and height of a cell that holds the longest text."""
     longest = max((len(text) for line in texts for text in line), default=1)
     return max(min(max(18.0, 7.0 * longest + 6), 64.0), min(1040 / cols, 48.0)), 17.0
 
 
 def _format_cell(value: float, status: int) -> str:
-    said = "·" if status == OUTSIDE else "NaN" if value != value else f"{value:.4g}"
-    return f"✗{said}" if status == WRONG else said
+    text = "·" if status == OUTSIDE else "NaN" if value != value else f"{value:.4g}"
+    return f"✗{text}" if status == WRONG else text
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPicture:
-    """Shared memory if one layout was found: what is read, and where the tile is. low: first byte drawn."""
+    """Shared memory if one layout was found: the chunks that are read, and those of the tile. low: first byte drawn."""
 
     svg: str
     low: int

@@ -1,4 +1,4 @@
-"""Dumps of shared memory: what an instruction reads from them."""
+"""Dumps of shared memory: the values that an instruction reads from them."""
 
 from __future__ import annotations
 

@@ -23,11 +23,11 @@ from lanescope.app.kit.fact import (
 )
 from lanescope.app.kit.question import (
     declare_question,
-    given_field,
     number_field,
     options_of,
     parsed_field,
     question_field,
+    raw_field,
     read_question,
     word_field,
 )
@@ -92,7 +92,7 @@ class Layout:
 class DumpVerified:
     """What the instruction reads from the dump, and whether it is the expected tile.
 
-    The verdict is unknown without an expected tile, or if elements lie outside the dump and all others are right.
+    The verdict is unknown without an expected tile, or if elements are outside the dump and all others are right.
     """
 
     verdict: Literal["match", "mismatch", "unknown"]
@@ -106,7 +106,7 @@ class DumpVerified:
     last: int
     matched: int | None
     total: int
-    outside: Annotated[int, Description("Elements that lie outside the dump.")]
+    outside: Annotated[int, Description("Elements outside the dump.")]
     address: Annotated[Numbers, IntegerArray(2, "[row][k], absolute byte addresses; row is M for a, N for b.")]
     bits: Annotated[Numbers, IntegerArray(2, "[row][k], the element's code; 0 outside the dump.")]
     values: Annotated[Any, RealArray((2,), "[row][k]; null: NaN, infinite, or outside the dump.")]
@@ -123,9 +123,7 @@ class DumpVerified:
     wrong: Annotated[list[Wrong], Description("The first wrong elements.")]
     missing: Missing | None
     expected_as: Annotated[Literal["values", "bits"] | None, Description("How the expected file was taken.")]
-    layouts: Annotated[
-        list[Layout], Description("In which the tile lies in the dump; several where its values repeat.")
-    ]
+    layouts: Annotated[list[Layout], Description("Layouts of the tile in the dump; several if its values repeat.")]
     layout_count: int
     bases: Annotated[list[int], Description("Other values of `base` with which every element would be right.")]
     notes: list[str]
@@ -134,7 +132,7 @@ class DumpVerified:
 MOST_WRONG = 16
 
 
-# what is asked --------------------------------------------------------------------------------------------------------
+# the question ---------------------------------------------------------------------------------------------------------
 
 
 @declare_question
@@ -165,7 +163,7 @@ class DumpQuestion:
     major: str = word_field(
         MAJORS,
         "Read as",
-        "As the instruction's transpose immediate says.",
+        "By the instruction's transpose immediate.",
         code="bad_major",
         called={"K": "K-major", "MN": "MN-major"},
     )
@@ -179,7 +177,7 @@ class DumpQuestion:
     expected_as: str = word_field(
         filter(None, engine.AS),
         "Expected tile holds",
-        "What the expected file holds; as its type says where it is left out.",
+        "Element type of the expected file; by default that of the array.",
         "",
         called={"": "by its type"},
     )
@@ -192,19 +190,19 @@ class DumpQuestion:
 class DumpBody(ReadsBody):
     """A dump of shared memory, the word and instruction that read it, and the expected tile."""
 
-    dump: str = given_field(
+    dump: str = raw_field(
         FILES["dump"],
-        "The dump's bytes in base64: raw, or a .npy file, whose array's bytes are taken as they lie.",
+        "The dump's bytes in base64: raw, or a .npy file, whose array is used in memory order.",
         required=True,
         type=Base64,
     )
     base: int = number_field(1024, "Base", "The shared-window address of the dump's first byte.")
-    expected: str | None = given_field(
+    expected: str | None = raw_field(
         FILES["expected"],
         "The expected tile in base64: a .npy file of (m, k) for a, (k, n) for b; null for none.",
         type=Base64 | None,
     )
-    expected_as: str = given_field(
+    expected_as: str = raw_field(
         "Expected tile holds",
         "Whether the file holds numbers or the elements' codes; empty: codes where it holds whole numbers or raw bytes"
         " as wide as a floating-point element.",
@@ -214,11 +212,11 @@ class DumpBody(ReadsBody):
 
 
 def verify_dump(body: Json) -> DumpVerified:
-    """What an instruction reads from a dump of shared memory, as values; with the expected tile also which elements
-    are wrong, where their values are in the dump, which layout that is, and the repair.
+    """Return the values that an instruction reads from a dump of shared memory; with the expected tile also the wrong
+    elements, where their values are in the dump, which layout that is, and the repair.
     """
-    asked, raw, expected = read_body(body)
-    return build_answer(examine_dump(asked, raw, expected), asked.instruction.ptx)
+    question, raw, expected = read_body(body)
+    return build_answer(examine_dump(question, raw, expected), question.instruction.ptx)
 
 
 def read_body(body: Json) -> tuple[DumpQuestion, bytes, bytes | None]:
@@ -231,13 +229,13 @@ def read_body(body: Json) -> tuple[DumpQuestion, bytes, bytes | None]:
 
 
 def examine_dump(question: DumpQuestion, raw: bytes = b"", expected: bytes | None = None) -> engine.Examined:
-    """Return what an instruction reads from a dump."""
+    """Return the values that an instruction reads from a dump, compared with the expected tile."""
     origin = question.slice.mn, question.slice.k
     if expected is None and any(origin):
         name = "mn" if origin[0] else "k"
         raise LayoutError(
             "bad_slice",
-            f"slice.{name} is {max(origin)}, but an expected tile is not given.",
+            f"slice.{name} is {max(origin)}, but there is no expected tile.",
             "Give the expected tile, or leave the slice out.",
             f"slice.{name}",
         )
@@ -341,7 +339,7 @@ def _index_by_code(codes: Bits) -> dict[int, list[int] | None]:
 
 
 def list_notes(examined: engine.Examined) -> Iterator[str]:
-    """Yield what else to check besides the verdict."""
+    """Yield further warnings besides the verdict."""
     first, past = examined.needed
     if examined.outside:
         yield (

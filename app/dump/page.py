@@ -16,7 +16,8 @@ from lanescope.app.dump.forms import FILES, DumpQuestion
 from lanescope.app.kit import links
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
-from lanescope.app.kit.question import fields_of, form_of, labels_of, nest_fields, read_question
+from lanescope.app.kit.question import fields_of, labels_of, nest_fields, read_question
+from lanescope.app.kit.question_form import form_of
 from lanescope.app.kit.wire import read_upload_form
 from lanescope.app.kit.work import run_off_loop
 from lanescope.app.memory.storage import USED
@@ -43,7 +44,7 @@ def dump_page(request: Request) -> Response:
 
 @router.post("/dump")
 async def post_dump(request: Request) -> Response:
-    """Show the same page for the files of the form."""
+    """Show the page for the files of the form."""
     form = await read_upload_form(request, most_files=4, most_fields=16, most_bytes=1 << 20)
     fields = FIELDS | {name: value for name, value in form.fields.items() if value or name not in FIELDS}
     files = {file.field: file.content for file in form.files if file.field in FILES}
@@ -103,9 +104,9 @@ def _select_view(fields: Mapping[str, str]) -> dict[str, str]:
 
 
 def _link_storage(fields: Mapping[str, str], word: str, spec: Mapping[str, object]) -> str:
-    """Link to the descriptor page with the tile stored as it was found."""
-    own = {f"s_{name}": str(spec[name]) for name in ("kind", *USED[str(spec["kind"])]) if name in spec}
-    return links.link_descriptor(word, _select_view(fields) | own)
+    """Link to the descriptor page with the layout that was found."""
+    storage = {f"s_{name}": str(spec[name]) for name in ("kind", *USED[str(spec["kind"])]) if name in spec}
+    return links.link_descriptor(word, _select_view(fields) | storage)
 
 
 def _format_command(fields: Mapping[str, str], expected: bool) -> str:

@@ -1,1 +1,1 @@
-"""The emulator: what a kernel does, executed from its PTX without a GPU."""
+"""The emulator: executes the PTX of a kernel without a GPU."""

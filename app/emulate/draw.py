@@ -158,7 +158,7 @@ def _is_shown(link: Link, columns: Mapping[int, float]) -> bool:
 
 
 def _draw_link(link: Link, columns: Mapping[int, float], lanes: Sequence[Lane]) -> str:
-    """Draw a curve from what ends a wait to the wait's end."""
+    """Draw a curve from the event that ends a wait to the end of the wait."""
     (lane, step), (other, end) = link.source, link.target
     x, y = columns[step], HEAD + ROW * lane + ROW / 2
     to_x, to_y = columns[end], HEAD + ROW * other + ROW / 2
@@ -171,7 +171,7 @@ def _draw_link(link: Link, columns: Mapping[int, float], lanes: Sequence[Lane]) 
 
 
 def _list_waits(timeline: Timeline) -> Iterable[tuple[str, str, str]]:
-    """Yield (who waits, for what, what ended the wait)."""
+    """Yield (waiting warp, its reason, the event that ended the wait)."""
     released = {link.target: link.source for link in timeline.links}
     for number, lane in enumerate(timeline.lanes):
         for span in lane.spans:
@@ -215,7 +215,7 @@ def draw_ring(barriers: Iterable[Mapping[str, Any]], waits: frozenset[int]) -> R
     if not lengths:
         return None
     count = max(lengths, key=lengths.count)
-    chosen = {name: one for name, one in arrays.items() if len(one) == count}
+    chosen = {name: array for name, array in arrays.items() if len(array) == count}
     rows = [
         [
             (name, _describe_state(stages[stage]), int(stages[stage]["address"]) in waits)
@@ -240,7 +240,7 @@ def _draw_ring(rows: list[list[tuple[str, str, bool]]]) -> str:
     count, middle = len(rows), size / 2
     for stage, states in enumerate(rows):
         start, end = (2 * pi * (stage + part) / count - pi / 2 for part in (0.02, 0.98))
-        stuck = any(one[2] for one in states)
+        stuck = any(state[2] for state in states)
         large = int(end - start > pi)
         outer = [(middle + (radius + thick) * cos(a), middle + (radius + thick) * sin(a)) for a in (start, end)]
         inner = [(middle + (radius - thick) * cos(a), middle + (radius - thick) * sin(a)) for a in (start, end)]

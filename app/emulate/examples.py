@@ -71,7 +71,7 @@ RINGS = (
         "Forgotten arrive",
         RELEASE,
         "                                                  // the stage is not released",
-        "Two tiles pass. For the third the producer needs stage 0 again, which nobody released.",
+        "Two tiles pass. For the third the producer needs stage 0 again, which no consumer released.",
         "ring",
     ),
     Example(

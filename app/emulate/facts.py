@@ -18,7 +18,7 @@ Status = Literal["finished", "deadlock", "fault", "unknown_instruction", "budget
 
 @fact
 class EmulationFinding:
-    """An error in what ran. line: of the PTX, 0 for none; place: file:line of the source it was compiled from, "" if
+    """An error of the run. line: of the PTX, 0 for none; place: file:line of the source it was compiled from, "" if
     the PTX has no .loc.
     """
 
@@ -84,8 +84,14 @@ def build_answer(result: EmulationResult, most_bytes: int = 0) -> Emulated:
     return Emulated(
         status=result.status,  # type: ignore[arg-type]  # its words
         findings=[
-            EmulationFinding(code=one.code, message=one.message, line=one.line, place=one.place, severity=one.severity)
-            for one in result.findings
+            EmulationFinding(
+                code=finding.code,
+                message=finding.message,
+                line=finding.line,
+                place=finding.place,
+                severity=finding.severity,
+            )
+            for finding in result.findings
         ],
         outputs={name: _build_output(output, most_bytes) for name, output in result.outputs.items()},
         barriers=[dict(row) for row in result.barriers],

@@ -12,7 +12,7 @@ from lanescope.app.dump.facts import decode_base64
 from lanescope.app.emulate.blocks import parse_block
 from lanescope.app.emulate.facts import Emulated, build_answer
 from lanescope.app.kit.fact import Description, Json
-from lanescope.app.kit.question import declare_question, given_field, options_of
+from lanescope.app.kit.question import declare_question, options_of, raw_field
 from lanescope.emulate.files import parse_npy
 from lanescope.emulate.kernel import Kernel, Place, prepare_kernel
 from lanescope.emulate.launch import Launch, parse_launch
@@ -37,18 +37,16 @@ Arrays = Annotated[dict[str, str], Description(limits={"maxProperties": 64})]
 class EmulateBody:
     """A kernel, its launch, and the arrays of its buffers."""
 
-    ptx: str = given_field("PTX", "The PTX of nvcc -ptx, NVRTC or Triton.", required=True, type=str)
-    launch: Json = given_field(
+    ptx: str = raw_field("PTX", "The PTX of nvcc -ptx, NVRTC or Triton.", required=True, type=str)
+    launch: Json = raw_field(
         "Launch",
         "The TOML of docs/usage.md as an object: grid, block, args, buffer, tensor_map.",
         required=True,
         type=Json,
     )
-    buffers: Json = given_field("Buffers", "The arrays of buffers by name, .npy files in base64.", {}, type=Arrays)
-    compare: Json = given_field(
-        "Compare", "What buffers should hold in the end, .npy files in base64.", {}, type=Arrays
-    )
-    block: list[int] = given_field(
+    buffers: Json = raw_field("Buffers", "The arrays of buffers by name, .npy files in base64.", {}, type=Arrays)
+    compare: Json = raw_field("Compare", "What buffers should hold in the end, .npy files in base64.", {}, type=Arrays)
+    block: list[int] = raw_field(
         "Block",
         "The block whose cluster runs.",
         [0, 0, 0],
@@ -73,10 +71,10 @@ def emulate_body(body: Json) -> Emulated:
 
 
 def _decode_arrays(value: object, field: str) -> dict[str, Array]:
-    held = require_object(value, field, "Give .npy files in base64 by name.")
+    texts = require_object(value, field, "Give .npy files in base64 by name.")
     return {
         str(name): parse_npy(decode_base64(text, f"{field}.{name}", MOST_FILE), f"{field}.{name}")
-        for name, text in held.items()
+        for name, text in texts.items()
     }
 
 

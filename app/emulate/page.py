@@ -1,4 +1,4 @@
-"""/emulate: a kernel's PTX and its launch, run for one cluster. Posted data are not kept."""
+"""/emulate: a kernel's PTX and its launch, run for one cluster. Posted data are not stored."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def emulate_page(request: Request) -> Response:
 
 @router.post("/emulate")
 async def post_emulate(request: Request) -> Response:
-    """Show the same page for what the form holds."""
+    """Show the page for the values of the form."""
     form = await read_upload_form(request, MOST_FIELDS, MOST_FIELDS, MOST_PART)
     arrays = {file.name: file.content for file in form.files if file.field == "arrays"}
     for file in form.files:
@@ -84,8 +84,8 @@ def _run(context: dict[str, Any], files: dict[str, bytes]) -> dict[str, Any]:
     launch = parse_toml(context["launch"])
     arrays = {}
     for name, raw in files.items():
-        own = next((key for key, spec in launch.buffers.items() if spec.file == name), name.removesuffix(".npy"))
-        arrays[own] = parse_npy(raw, f"buffer.{own}")
+        buffer = next((key for key, spec in launch.buffers.items() if spec.file == name), name.removesuffix(".npy"))
+        arrays[buffer] = parse_npy(raw, f"buffer.{buffer}")
     kernel = forms.prepare_bounded(parse_module(context["ptx"]), launch, arrays)
     block = parse_block(context["block"].strip() or "0", "block")
     return build_view(context["ptx"], kernel, block, context["copies"] != "now")

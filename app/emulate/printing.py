@@ -22,7 +22,7 @@ MOST_FINDINGS = 20
 
 
 def read_expected(items: list[str]) -> dict[str, NDArray[Any]]:
-    """Read what buffers should hold, NAME=FILE.npy each."""
+    """Read the expected contents of buffers, NAME=FILE.npy each."""
     expected = {}
     for item in items:
         name, equals, file = item.partition("=")
@@ -41,7 +41,7 @@ def build_result_timeline(result: EmulationResult) -> Timeline:
 
 
 def write_notes(result: EmulationResult, capture: str, trace: str) -> None:
-    """Write the capture and the timeline of a run to the files that were named."""
+    """Write the capture and the timeline of a run to files."""
     if capture and result.capture is not None:
         write_output(result.capture, capture)
     if trace:

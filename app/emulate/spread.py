@@ -36,9 +36,9 @@ class AccessRecorder:
 
     def __init__(self, placement: Placement) -> None:
         self.allocations = list(placement.machine.memory.allocations)
-        known = [one for one in self.allocations if not one.read_only]
-        self.loaded = {id(one): np.zeros(one.size, bool) for one in known}
-        self.stored = {id(one): np.zeros(one.size, bool) for one in known}
+        known = [allocation for allocation in self.allocations if not allocation.read_only]
+        self.loaded = {id(allocation): np.zeros(allocation.size, bool) for allocation in known}
+        self.stored = {id(allocation): np.zeros(allocation.size, bool) for allocation in known}
 
     def __call__(
         self, group: Group, space: str, allocation: Allocation, offsets: Addresses, size: int, *, writes: bool
@@ -108,13 +108,13 @@ def run_spread(
 
 
 def _join_parts(machine: Machine, parts: list[Part], most_steps: int) -> None:
-    """Write what the processes stored and found into the machine, which itself ran nothing."""
+    """Copy the stores and findings of the processes into the machine, which itself ran nothing."""
     for part in parts:
         for number, values in part.values.items():
             allocation = machine.memory.allocations[number]
             allocation.data[_unpack(part.stored[number], allocation.size)] = values
     machine.status, machine.steps = parts[-1].status, sum(part.steps for part in parts)
-    for finding in (one for part in parts for one in part.findings):
+    for finding in (finding for part in parts for finding in part.findings):
         if finding.code == "budget":  # a part may have fewer
             finding = replace(finding, message=describe_budget(most_steps))
         alike = [known for known in machine.findings if known.code == finding.code]
@@ -135,7 +135,7 @@ def _list_clusters(kernel: Kernel, blocks: list[Place] | None) -> list[Place]:
 def _run_parts(kernel: Kernel, chunks: list[list[Place]], most_steps: int) -> list[Part]:
     """Run each chunk in a process of its own, with at most `most_steps` steps together.
 
-    The part that exceeds the limit is run again with the steps that the parts before it leave.
+    The part that exceeds the limit is run again with the remaining steps.
     """
     _kernels["kernel"] = kernel, most_steps
     try:
@@ -176,10 +176,10 @@ def _run_part(kernel: Kernel, clusters: list[Place], most_steps: int) -> Part:
 
 def _are_independent(parts: list[Part]) -> bool:
     """Return whether no byte that one part stores is loaded or stored by another."""
-    for one, other in combinations(parts, 2):
-        for first, second in ((one, other), (other, one)):
-            for number, stored in first.stored.items():
-                for marks in (second.loaded, second.stored):
+    for part, another in combinations(parts, 2):
+        for storing, accessing in ((part, another), (another, part)):
+            for number, stored in storing.stored.items():
+                for marks in (accessing.loaded, accessing.stored):
                     if number in marks and (marks[number] & stored).any():
                         return False
     return True

@@ -45,7 +45,7 @@ def emulate(
     steps: Annotated[int, typer.Option(help="Statements after which the run is ended.", min=1)] = 50_000_000,
     as_json: AsJson = False,
 ) -> None:
-    """Run a kernel from its PTX on the CPU. Exit status 1 if something is wrong, 2 if it could not be run."""
+    """Run a kernel from its PTX on the CPU. Exit status 1 if the run has errors, 2 if it could not be run."""
     from lanescope.app.emulate import facts, printing
     from lanescope.app.emulate.blocks import parse_blocks
     from lanescope.app.emulate.spread import run_spread
@@ -60,8 +60,8 @@ def emulate(
         print(write_launch_template(parse_module(read_text(Path(file), "file")), name), end="")
         return
     _check_usage(launch, name)
-    folder, given = read_launch(Path(launch))
-    made = parse_launch(given)
+    folder, launch_table = read_launch(Path(launch))
+    made = parse_launch(launch_table)
     module = parse_module(read_text(Path(file), "file"))
     kernel = prepare_kernel(module, made, load_buffers(made, folder, {}))
     expected = printing.read_expected(compare or [])
@@ -85,11 +85,13 @@ def emulate(
 
 
 def _check_usage(launch: str, name: str) -> None:
-    """Require a launch, and refuse --kernel beside it, which belongs to the template."""
+    """Raise LayoutError without a launch, or with --kernel, which belongs to the template."""
     from lanescope.errors import LayoutError
 
     if not launch:
         hint = "--launch-template prints a launch to start from."
         raise LayoutError("bad_usage", "--launch is missing.", hint, "launch")
     if name:
-        raise LayoutError("bad_usage", "--kernel is given with a launch.", "Write kernel = in the launch.", "kernel")
+        raise LayoutError(
+            "bad_usage", "--kernel and a launch exclude each other.", "Write kernel = in the launch.", "kernel"
+        )

@@ -1,4 +1,4 @@
-"""A run as the page and the guide show it."""
+"""A run on the page and in the guide."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIDE = 8  # rows and columns of an output that the page shows
 
 
 def build_view(ptx: str, kernel: Kernel, block: Place, late: bool) -> dict[str, Any]:
-    """Run a cluster and return the template's variables. late: asynchronous work ends as late as possible."""
+    """Run a cluster and return the template's variables. late: whether asynchronous work ends as late as possible."""
     result = forms.run_cluster(kernel, block, schedule=Schedule(late=late), events=True)
     timeline = build_result_timeline(result)
     stuck = frozenset(
@@ -40,7 +40,7 @@ def build_view(ptx: str, kernel: Kernel, block: Place, late: bool) -> dict[str, 
 
 def summarize_result(result: EmulationResult) -> str:
     """Return the verdict in one line."""
-    errors = [one for one in result.findings if one.severity == "error"]
+    errors = [finding for finding in result.findings if finding.severity == "error"]
     if result.status == "finished":
         return "The kernel ran to its end." if not errors else f"It ran, with {format_count(len(errors), 'finding')}."
     return {
@@ -65,9 +65,9 @@ def show_output(kernel: Kernel, output: Output) -> OutputTable:
     values = decode_elements(output.array, row)
     if values.ndim == 0:
         values = values.reshape(1, 1)
-    whole = values.reshape(-1, values.shape[-1])
-    flat = whole[:SIDE, :SIDE]
+    joined = values.reshape(-1, values.shape[-1])
+    flat = joined[:SIDE, :SIDE]
     rows = [[f"{value:g}" if flat.dtype.kind == "f" else str(value) for value in line] for line in flat.tolist()]
-    pairs = zip(flat.shape, whole.shape, ("row", "column"), strict=True)
+    pairs = zip(flat.shape, joined.shape, ("row", "column"), strict=True)
     cut = [f"{shown} of {format_count(count, word)}" for shown, count, word in pairs if shown < count]
     return OutputTable(rows, f"The first {' and the first '.join(cut)}" if cut else "")

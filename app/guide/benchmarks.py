@@ -1,4 +1,4 @@
-"""docs/benchmarks.md as charts: its tables, the amounts in them, and what static/kit/chart.js draws of each. The tables
+"""docs/benchmarks.md as charts: its tables, the amounts in them, and the data for static/kit/chart.js. The tables
 are the only statement of the figures; nothing is measured here.
 """
 
@@ -61,7 +61,7 @@ def read_benchmarks() -> str:
 
 
 def parse_tables(markdown: str) -> list[Table]:
-    """Parse the tables of a text, in their order: the cells of every row, the head first, without the rule below it."""
+    """Parse the tables of a text: the cells of every row, the head first, without the rule below it."""
     tables: list[Table] = []
     in_table = False
     for line in markdown.splitlines():
@@ -76,7 +76,7 @@ def parse_tables(markdown: str) -> list[Table]:
 
 
 def parse_amounts(cell: str, usual: str = "") -> list[Amount]:
-    """Parse the amounts of a cell that have a unit, or the usual unit for a number alone: the first of each part.
+    """Parse the amounts of a cell, the first of each part; a number without a unit has the usual one.
 
     >>> [(amount.value, amount.word) for amount in parse_amounts("18381 requests/s, p99 5 ms, 0 failed")]
     [(18381.0, ''), (5.0, 'p99')]
@@ -94,7 +94,7 @@ def parse_amounts(cell: str, usual: str = "") -> list[Amount]:
 
 
 def build_bars(table: Table) -> list[BenchmarkBar]:
-    """Build a bar for each amount that was seen; the promise of its kind stands beside it."""
+    """Build a bar for each measured amount, with the promised amount of its kind."""
     bars: list[BenchmarkBar] = []
     for name, seen, promised in table[1:]:
         amounts = parse_amounts(seen)
@@ -127,7 +127,7 @@ def _list_amount_names(name: str, count: int) -> list[str]:
 
 
 def build_charts(table: Table) -> list[dict[str, Any]]:
-    """Build the charts of a table, as static/kit/chart.js draws them; none if its cells have no comparable amounts."""
+    """Build the charts of a table for static/kit/chart.js; none if its cells have no comparable amounts."""
     head = table[0]
     if head[1:] in (["seen", "promised"], ["seen", "wanted"]):
         bars = build_bars(table)
@@ -159,7 +159,7 @@ def _build_measured_chart(chart: str, bars: Sequence[BenchmarkBar]) -> dict[str,
 
 def _build_comparison_chart(column: str, rows: Iterable[Sequence[str]], column_index: int) -> dict[str, Any]:
     """Build the chart of one column of a table of several programs; rows without a name belong to the name above, and
-    ratios are left out.
+    ratios are omitted.
     """
     names: list[str] = []
     series: dict[str, list[float | None]] = {}
@@ -203,7 +203,7 @@ def _build_chart(
 
 
 def draw_thumbnail() -> str:
-    """Draw the first chart's bars alone, for the guide's index."""
+    """Draw only the bars of the first chart, for the guide's index."""
     chart = next(chart for table in parse_tables(read_benchmarks()) for chart in build_charts(table) if chart["marks"])
     (values,) = (series["values"] for series in chart["series"])
     pairs = [(value, mark) for value, mark in zip_longest(values, chart["marks"]) if mark][:6]

@@ -21,12 +21,12 @@ LANE = 0
 def list_bytes() -> list[int]:
     """List the numbers of B's elements in the order of memory; element (k, n) has the number k + 16n."""
     stored = chain.make_operand_storage(PAIRS, find(MMA).operand("b"), "K")
-    held = {int(stored.address(n, k)): k + DEPTH * n for n in range(COLUMNS) for k in range(DEPTH)}
-    return [held[at] for at in range(DEPTH * COLUMNS)]
+    number_at = {int(stored.address(n, k)): k + DEPTH * n for n in range(COLUMNS) for k in range(DEPTH)}
+    return [number_at[at] for at in range(DEPTH * COLUMNS)]
 
 
 def render_memory() -> str:
-    """Render the first bytes as memory has them, one after the other."""
+    """Render the first bytes in memory order."""
     values = list_bytes()
     marked = [*values[:SHOWN], "…", *values[ROW : ROW + SHOWN], "…"]
     places = [*range(SHOWN), "…", *range(ROW, ROW + SHOWN), "…"]
@@ -34,13 +34,13 @@ def render_memory() -> str:
 
 
 def render_bytes() -> str:
-    """Render the bytes as a program sees them: rows of bytes."""
+    """Render the bytes of the program: rows of bytes."""
     head = ("row", *(f"byte {n}" for n in range(SHOWN)), "…")
     return format_table(head, [(str(row), *_take_row(row, SHOWN), "…") for row in range(ROWS)])
 
 
 def render_units() -> str:
-    """Render the same bytes as ldmatrix sees them: rows of 16-bit units."""
+    """Render the same bytes for ldmatrix: rows of 16-bit units."""
     rows = []
     for row in range(ROWS):
         values = _take_row(row, SHOWN)

@@ -1,4 +1,4 @@
-"""Parts of guide pages: wmma as CUDA C++ has it, its functions, fragments, strides and elements."""
+"""Parts of guide pages: wmma in CUDA C++, its functions, fragments, strides and elements."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _make_slug(name: str) -> str:
 
 
 def render_function(name: str) -> str:
-    """Render one function: its signatures, its namespace, who calls it and its PTX instruction."""
+    """Render one function: its signatures, its namespace, the calling threads and its PTX instruction."""
     row = BY_NAME[name]
     facts = [f"`{row.qualified}`, `<mma.h>`, {row.since} and newer."]
     if row.collective:
@@ -72,7 +72,7 @@ def _wrap_signature(signature: str, width: int = 100) -> str:
 
 
 def render_kernel(text: str) -> str:
-    """Render the one-warp kernel of a wmma.mma, whole or the named pieces."""
+    """Render the one-warp kernel of a wmma.mma, or the named pieces of it."""
     name, *pieces = text.split()
     kernel = wmma_cpp.render_kernel(find(name))
     if not pieces:
@@ -223,7 +223,7 @@ def render_targets(_: str) -> str:
 
 
 def render_bit_operations(_: str) -> str:
-    """Render what bmma_sync can do with two bits."""
+    """Render the bit operations of bmma_sync."""
     rows = []
     for operation in BIT_OPERATIONS:
         instruction = find(f"wmma.mma.{operation.ptx}.popc.row.col.m8n8k128.s32.b1.b1.s32")

@@ -35,7 +35,7 @@ def _format_proof_kinds(row: differences.DocumentSlip) -> str:
 
 
 def format_proofs(row: differences.DocumentSlip) -> str:
-    """Format the proofs of a row, one a line."""
+    """Format the proofs of a row, one per line."""
     lines = []
     if row.ran:
         devices = [

@@ -53,8 +53,8 @@ class FigureRequest:
 
 @dataclass(frozen=True, slots=True)
 class PagePicture:
-    """How the picture of a page is drawn: inside a page, as SVG with its page's address if that differs; as a file of a
-    format by the page's query, None where the picture inside a page is all there is.
+    """The drawing functions of a page's picture: inside a page, SVG with the page's address if that differs; as a file,
+    a function of format and query, or None if the picture exists only inside a page.
     """
 
     draw: Callable[[FigureRequest], str | tuple[str, str]]
@@ -79,8 +79,8 @@ def _find_picture(path: str) -> tuple[PagePicture | None, str]:
 
 
 def draw_address(address: str, caption: str, legend: bool = True) -> tuple[str, str]:
-    """Draw a picture as SVG and return it with the address of the page that shows it; LayoutError for an address that
-    draws nothing.
+    """Draw a picture as SVG and return it with the address of its page; LayoutError for an address without a
+    picture.
     """
     parts = urlsplit(address)
     picture, rest = _find_picture(parts.path)

@@ -1,4 +1,4 @@
-"""Worked examples: one m64n32k16 product whose A and B lie in shared memory in every way."""
+"""Worked examples: one m64n32k16 product with A and B stored in shared memory in every way."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INSTRUCTION = "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16"
 
 @dataclass(frozen=True, slots=True)
 class WorkedExample:
-    """One m64n32k16 f16 product: how A and B lie in shared memory, and what to notice."""
+    """One m64n32k16 f16 product: how A and B are stored in shared memory, and a comment."""
 
     slug: str
     title: str

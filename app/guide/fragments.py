@@ -1,4 +1,4 @@
-"""Fragments in words: layouts of partitions and registers that the guide's pages print, and their tables.
+"""Texts about fragments: the layouts of partitions and registers in the guide's pages, and their tables.
 
 `{{fragment flash b Vt}}`: a TiledMMA of MMAS, an operand, a layout of LAYOUTS or in CuTe's words.
 """
@@ -81,7 +81,7 @@ def format_fragment(text: str) -> str:
 
 
 def format_retiled(text: str) -> str:
-    """Format a fragment in the values of a copy; the last word says how many values its atom has."""
+    """Format a fragment in the values of a copy; the last word is the number of values of its atom."""
     fragment, _, values = text.rpartition(" ")
     return str(retile_fragment(_get_mma(fragment.split(" ", 1)[0]), _find_fragment(fragment), int(values)))
 
@@ -107,7 +107,7 @@ def format_next_a(text: str) -> str:
 
 
 def format_result(expression: str) -> str:
-    """Format the result of an expression of CuTe's algebra as it stands in an address."""
+    """Format the result of an expression of CuTe's algebra for an address."""
     last = evaluate_statements(expression)[-1]
     if last.error:
         raise last.error
@@ -115,7 +115,7 @@ def format_result(expression: str) -> str:
 
 
 def render_accumulators() -> str:
-    """Render which accumulators serve as A of the next product, and what has to move."""
+    """Render which accumulators are A of the next product, and which values have to move."""
     rows = []
     for first, second in PAIRS:
         reuse = match_accumulator(find(first), find(second))
@@ -126,7 +126,7 @@ def render_accumulators() -> str:
 
 
 def count_misplaced(depth: int, rows: int, order: tuple[int, ...] | None) -> tuple[int, int]:
-    """Count the elements of V that a transposed layout of atoms of 64 × `rows` finds elsewhere, of how many.
+    """Count the elements of V that a transposed layout of atoms of 64 × `rows` misplaces, and all elements.
 
     depth: the head dimension; V has 64 rows, stored in atoms of 8 × 64.
     """
@@ -138,7 +138,7 @@ def count_misplaced(depth: int, rows: int, order: tuple[int, ...] | None) -> tup
 
 
 def render_transposed_atoms() -> str:
-    """Render which atoms of the transposed V give V's own addresses."""
+    """Render which atoms of the transposed V have V's own addresses."""
     table = []
     for depth in (64, 128, 256):
         for rows, order, words in ((64, None, ""), (8, None, ""), (8, (2, 1), ", Step<_2,_1>")):

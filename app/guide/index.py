@@ -17,8 +17,8 @@ GUIDE = DOCS / "guide"
 class GuidePage:
     """One page.
 
-    slug: its file and address; words: search words besides those of its title; names: spellings that mean this page and
-    no other, anywhere in a text.
+    slug: its file and address; words: search words besides those of its title; names: spellings that mean only this
+    page, anywhere in a text.
     """
 
     slug: str
@@ -307,5 +307,5 @@ def read_title(slug: str) -> str:
 
 
 def read_lead(slug: str) -> str:
-    """Return the paragraph under the title, which says what the page answers."""
+    """Return the paragraph under the title, the question that the page answers."""
     return " ".join(read_source(slug).split("\n\n")[1].split())

@@ -1,6 +1,4 @@
-"""/docs/integrations: docs/integrations.md, whose `@code` lines stand for blocks of code of the other documents. No
-framework.
-"""
+"""/docs/integrations: docs/integrations.md, whose `@code` lines are replaced by code blocks of other documents."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ _FENCE = re.compile(r"^(`{3,})\w*\n.*?^\1$", re.M | re.S)
 
 @lru_cache(maxsize=1)
 def read_integrations() -> str:
-    """Return the page's Markdown, each block of code in its place."""
+    """Return the page's Markdown with its code blocks."""
     return _CODE.sub(lambda match: find_code(match[1], match[2], int(match[3] or 1)), (DOCS / f"{SLUG}.md").read_text())
 
 

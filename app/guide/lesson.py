@@ -98,8 +98,8 @@ def build_load_query(name: str, letter: str) -> dict[str, str]:
     major, swizzle = STORAGES[name]
     stored = {"s_kind": "canonical", "s_swizzle": swizzle, "s_mn": str(ROWS), "s_k": str(DEPTH)}
     load = find_load(name, letter).load.instruction.ptx
-    given = {"mma": WARP_INSTRUCTION, "operand": letter, "major": major, "load": load}
-    return {**given, **stored, "s_order": "mn", "s_base": hex(START), "s_swizzle_by": "address"}
+    query = {"mma": WARP_INSTRUCTION, "operand": letter, "major": major, "load": load}
+    return {**query, **stored, "s_order": "mn", "s_base": hex(START), "s_swizzle_by": "address"}
 
 
 @lru_cache(maxsize=8)
@@ -120,8 +120,8 @@ def describe_lane(letter: str) -> str:
 
 
 def describe_received(letter: str, name: str, transposed: bool) -> str:
-    """Describe what the lesson's lane receives from the first core matrix of a stored tile: rows of memory are lines
-    along the contiguous dimension.
+    """Describe the elements that the lesson's lane receives from the first core matrix of a stored tile: rows of memory
+    are lines along the contiguous dimension.
     """
     load = find(f"ldmatrix.sync.aligned.m8n8.x1{'.trans' if transposed else ''}.shared.b16").operand("data")
     lines = [(int(load.rows[LANE, n]), int(load.cols[LANE, n])) for n in (0, 1)]  # (line of memory, half in it)
@@ -179,7 +179,7 @@ def _shorten_layout(tile: Tile, unit: str) -> str:
 
 
 def _drop_identity(layout: str) -> str:
-    """Return a layout as CuTe prints it, without a swizzle that changes nothing."""
+    """Return a layout as CuTe prints it, without an identity swizzle."""
     return layout.partition(" o ")[2] if layout.startswith("Sw<0,") else layout
 
 

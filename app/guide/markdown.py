@@ -1,4 +1,4 @@
-"""Pieces of Markdown that guide pages are computed from."""
+"""Formatting of computed Markdown: tables, code blocks, links."""
 
 from __future__ import annotations
 

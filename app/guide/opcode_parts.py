@@ -71,7 +71,7 @@ SPACES = (
 
 
 def render_state_spaces(_: str) -> str:
-    """Render the state spaces and the matrix instructions that take them."""
+    """Render the state spaces and the matrix instructions that access them."""
     rows = []
     for name, meaning, key in SPACES:
         takers = dict.fromkeys(

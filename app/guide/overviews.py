@@ -1,4 +1,4 @@
-"""Parts of guide pages: which shapes and types there are, and the generations side by side."""
+"""Parts of guide pages: the shapes and types, and the generations side by side."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ def render_generations(_: str) -> str:
 
 
 def _format_sources(instructions: list[Instruction], letter: str) -> str:
-    """Return where instructions take A or B from."""
+    """Return the sources of A or B: registers or shared memory."""
     return " or ".join(_WHERE[place] for place in instructions[0].family.reads.get(letter, (OperandPlace.REGISTERS,)))
 
 
 def _format_multiplicands(instructions: list[Instruction]) -> str:
-    """Return the element types that A and B may have."""
+    """Return the element types of A and B."""
     names = {i.operands["a"].element.name for i in instructions}
     return ", ".join(name for name in DTYPES if name in names)
 

@@ -86,7 +86,7 @@ def examples_page(request: Request) -> Response:
 
 
 def _build_sides(example: WorkedExample) -> list[dict[str, Any]]:
-    """Build the operands of an example that lie in shared memory."""
+    """Build the operands of an example that are in shared memory."""
     sides = []
     if example.a:
         sides.append(build_side("A", Tile(16, example.a[0], get_mode(example.a[1]), 64, 16, order="mn", base=0x1000)))
@@ -133,7 +133,7 @@ def _fill_live_parts(body: str, query: Mapping[str, str]) -> str:
 
 @router.get(integrations.ADDRESS)
 def integrations_page(request: Request) -> Response:
-    """Show how to set Lanescope up in other tools."""
+    """Show how to set up Lanescope in other tools."""
     body = render_integrations()
     context = {
         "title": integrations.TITLE,
@@ -147,25 +147,25 @@ def integrations_page(request: Request) -> Response:
 
 @router.get(f"{integrations.ADDRESS}.md")
 def integrations_markdown_page(request: Request) -> Response:
-    """Answer /docs/integrations as Markdown, for programs."""
+    """Return /docs/integrations as Markdown, for programs."""
     return markdown_page(request, integrations.SLUG)
 
 
 @router.get("/guide/{slug}.md")
 def markdown_page(request: Request, slug: str) -> Response:
-    """Answer a page of the guide as Markdown, for programs."""
+    """Return a page of the guide as Markdown, for programs."""
     return CachedBody(render_page_markdown(slug, get_root_path(request.scope)).encode(), MARKDOWN)
 
 
 @router.get("/llms.txt")
 def llms_page(request: Request) -> Response:
-    """Answer the list of the guide's pages, for programs: https://llmstxt.org."""
+    """Return the list of the guide's pages, for programs: https://llmstxt.org."""
     return CachedBody(render_llms(get_root_path(request.scope)).encode(), MARKDOWN)
 
 
 @router.get("/guide/{slug}")
 def guide_page(request: Request, slug: str) -> Response:
-    """Show a page of the guide; redirect from one that another page has taken in."""
+    """Show a page of the guide; redirect from one that was merged into another."""
     if slug in ORDER:
         position, stepper = ORDER.index(slug), find_stepper(slug)
         neighbours = {

@@ -1,5 +1,5 @@
-"""The guide as Markdown for programs: values and tables put in, figures as links to their pictures, addresses from a
-root on; and the list of pages, llms.txt.
+"""The guide as Markdown for programs: values and tables expanded, figures as links to their pictures, addresses below a
+root; and the list of pages, llms.txt.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PICTURED = (  # prefixes of addresses with a picture of their own
     *("/tiles/mma?", "/tiles/copy?", "/tiles/loop?"),
 )
 INTRODUCTION = (
-    "Lanescope says which lane and register of an NVIDIA GPU holds which element of a tensor-core fragment, how tiles"
+    "Lanescope shows which lane and register of an NVIDIA GPU holds which element of a tensor-core fragment, how tiles"
     " are in shared and tensor memory, and whether a matrix descriptor reads them: from maps that were measured on"
     " hardware or read from documents, with the source of each."
 )
@@ -43,7 +43,7 @@ def list_markdown_slugs() -> tuple[str, ...]:
 
 
 def describe_page(slug: str) -> tuple[str, str]:
-    """Return the title of a page and the sentence that says what it answers. LayoutError for an unknown page."""
+    """Return the title of a page and the question that it answers. LayoutError for an unknown page."""
     if slug == examples.SLUG:
         return examples.TITLE, examples.LEAD
     if slug == benchmarks.SLUG:
@@ -75,7 +75,7 @@ def render_page_markdown(slug: str, root: str = "") -> str:
 
 
 def find_picture_address(address: str) -> str:
-    """Return the address of the picture that a page's address shows, "" if it has none.
+    """Return the address of the picture of a page, "" if it has none.
 
     >>> find_picture_address("/smem?mn=8&k=64"), find_picture_address("/banks?row_bytes=128")
     ('/smem.svg?mn=8&k=64', '')
@@ -93,12 +93,12 @@ def _link_figure(address: str, caption: str) -> str:
 
 
 def _escape(address: str) -> str:
-    """Write brackets and blanks of an address so that Markdown does not end it there."""
+    """Escape brackets and blanks of an address in Markdown."""
     return "".join(quote(letter, safe="") if letter in "()<> |" else letter for letter in address)
 
 
 def _place_links(text: str, root: str) -> str:
-    """Have the links of a text begin with a root, and lead to the Markdown of other pages; code stays as it is."""
+    """Prefix the links of a text with a root, and link the Markdown of other pages; code is unchanged."""
     parts = _CODE.split(text)
     place = partial(_place_link, root)
     return "".join(part if part.startswith("`") else _LINK.sub(place, part) for part in parts)
@@ -137,7 +137,7 @@ def _render_side(letter: str, tile: Tile) -> list[str]:
 
 
 def render_llms(root: str = "") -> str:
-    """Return llms.txt: what Lanescope is, how a program asks it, and every page of the guide with a line."""
+    """Return llms.txt: what Lanescope is, its interfaces for programs, and a line for every page of the guide."""
     lines = ["# Lanescope", "", f"> {INTRODUCTION}", ""]
     lines += [
         "For programs: the tools of `lanescope mcp` (Model Context Protocol), the command `lanescope … --json`, and the"

@@ -1,5 +1,5 @@
-"""The live example of the guide page "Barriers and pipelines": a small ring, run when the page is opened, right or with
-a mistake that the reader chooses.
+"""The live example of the guide page "Barriers and pipelines": a small ring, run when the page is opened, correct or
+with a mistake that the reader selects.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ MARK = "<p>@pipeline</p>"
 
 
 def insert_pipeline(body: str, query: Mapping[str, str]) -> str:
-    """Put the example that a query chooses in the place that a page marks by `@pipeline`."""
+    """Replace `@pipeline` in a page by the example that a query selects."""
     if MARK not in body:
         return body
     name = query.get("example", "")
-    example = BY_NAME[name] if name in {one.name for one in RINGS} else RINGS[0]
+    example = BY_NAME[name] if name in {ring.name for ring in RINGS} else RINGS[0]
     links = "".join(
-        f'<a href="/guide/{SLUG}?example={one.name}"{" aria-current=true" if one is example else ""}>'
-        f"{escape(one.title)}</a>"
-        for one in RINGS
+        f'<a href="/guide/{SLUG}?example={ring.name}"{" aria-current=true" if ring is example else ""}>'
+        f"{escape(ring.title)}</a>"
+        for ring in RINGS
     )
     return body.replace(
         MARK, f'<nav class="segments breaks" aria-label="Mistakes">{links}</nav>{render_run(example.name)}'
@@ -46,17 +46,20 @@ def render_run(name: str) -> str:
         f'<span class="mark" aria-hidden="true">{"✓" if good else "✗"}</span><h2>{escape(view["headline"])}</h2>'
         f"<p>{escape(example.cause)}</p></div>",
         '<ul class="found">' if result.findings else "",
-        *(f'<li><a href="#ptx-{one.line}">Line {one.line}</a>: {escape(one.message)}.</li>' for one in result.findings),
+        *(
+            f'<li><a href="#ptx-{finding.line}">Line {finding.line}</a>: {escape(finding.message)}.</li>'
+            for finding in result.findings
+        ),
         "</ul>" if result.findings else "",
         picture.html,
-        _render_source(example, ptx, {one.line for one in result.findings}),
+        _render_source(example, ptx, {finding.line for finding in result.findings}),
         f'<p><a href="/emulate?example={name}">Edit this kernel and run it</a></p>',
     ]
     return "".join(parts)
 
 
 def _render_source(example: Example, ptx: str, lines: set[int]) -> str:
-    """Return the PTX with its lines numbered: where a wait hangs, and what the mistake changed."""
+    """Return the PTX with numbered lines: marked are the wait that hangs, and the lines that the mistake changed."""
     rows = []
     for number, line in enumerate(ptx.splitlines(), 1):
         changed = bool(example.new) and example.new in line

@@ -1,7 +1,7 @@
 """The parts of guide pages that come from tables of the engine: a line `@part name arguments` in a page is one of
 PARTS, as Markdown.
 
-Code that a part shows is compiled or assembled in the tests; tables hold what the catalogue holds.
+Code of parts is compiled or assembled in the tests; tables are computed from the catalogue.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PART = re.compile(r"^@part (\S+)(?: (.+))?$", re.M)
 
 
 def expand_parts(text: str) -> str:
-    """Return a page's Markdown with its parts put in; raise LayoutError for an unknown part."""
+    """Return a page's Markdown with its parts expanded; raise LayoutError for an unknown part."""
     return _PART.sub(lambda match: render_part(match[1], match[2] or ""), text)
 
 

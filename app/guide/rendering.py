@@ -1,4 +1,4 @@
-"""A guide page from its Markdown: values, tables and parts put in, figures drawn."""
+"""A guide page from its Markdown: values, tables and parts expanded, figures drawn."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def list_slugs() -> list[str]:
 
 @lru_cache(maxsize=64)
 def render_guide_page(slug: str) -> str:
-    """Render a page as HTML: Markdown with its values and parts put in, and `@figure address | caption` lines drawn as
-    live pictures.
+    """Render a page as HTML: Markdown with its values and parts expanded, and `@figure address | caption` lines drawn
+    as live pictures.
     """
     figures: list[str] = []
 
@@ -73,13 +73,15 @@ def render_guide_page(slug: str) -> str:
 
 
 def find_stepper(slug: str) -> str:
-    """Find the address of the stepper that a page shows; "" if it shows none."""
+    """Find the address of a page's stepper; "" if it has none."""
     match = _STEPPER.search(guide_values.expand_values(read_source(slug)))
     return match[1] if match else ""
 
 
 def render_still(address: str, still: str, caption: str) -> str:
-    """Render the place of a stepper: where scripts run it stands at the mark, else a picture that leads to its page."""
+    """Render the place of a stepper: scripts insert the stepper; without scripts it is a picture that links to its
+    page.
+    """
     svg, _ = draw_address(still, caption)
     page, text = escape(address), get_renderer().renderInline(caption)
     return (
@@ -111,7 +113,7 @@ def render_blocks(text: str) -> list[str]:
 
 
 def _render_recognition(text: str) -> str:
-    """Render how the reader understands an example, with a link to the page that shows it."""
+    """Render the reader's meaning of an example, with a link to its page."""
     text = text.strip()
     meaning = text_meanings.read_text(text)
     title = meaning.title if len(meaning.title) <= 90 else f"{meaning.title[:89]}…"
@@ -127,7 +129,7 @@ def render_markdown(markdown: str) -> str:
 
 
 def _add_anchor(block: str) -> str:
-    """Give the heading of a section an id: the one written as `{#id}`, else its words."""
+    """Add an id to the heading of a section: the one written as `{#id}`, otherwise its words."""
     match = re.fullmatch(r"<h2>(.*?)(?: \{#([\w-]+)\})?</h2>", block)
     if not match:
         return block
@@ -136,7 +138,7 @@ def _add_anchor(block: str) -> str:
 
 
 def _add_row_anchors(block: str) -> str:
-    """Give each row of a table that begins with a code that code as its id."""
+    """Add the code in the first cell of each table row as its id."""
     return re.sub(r"<tr>(\s*<td><code>(\w+)</code></td>)", r'<tr id="\2">\1', block)
 
 
@@ -146,8 +148,8 @@ def _insert_figure(block: str, figures: list[str]) -> str:
 
 
 def _group_rows(blocks: list[str]) -> list[str]:
-    """Set narrow figures beside the run of text before them, where the window is wide enough; neighbouring figures
-    share a row.
+    """Place narrow figures beside the text before them, if the window is wide enough; neighbouring figures share a
+    row.
     """
     rows: list[str] = []
     for kind, run in groupby(blocks, _classify_block):
@@ -164,8 +166,8 @@ def _group_rows(blocks: list[str]) -> list[str]:
 
 
 def _classify_block(block: str) -> str:
-    """Classify a block: "text" may stand beside a figure, a "narrow" figure leaves room for text, a "wide" one takes
-    the row.
+    """Classify a block: "text" can be beside a figure, a "narrow" figure leaves room for text, a "wide" one fills the
+    row.
     """
     if block.startswith("<figure>"):
         size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', block)
@@ -176,7 +178,7 @@ def _classify_block(block: str) -> str:
 
 @lru_cache(maxsize=1)
 def render_integrations() -> str:
-    """Render /docs/integrations below its lead; every block of code may be copied."""
+    """Render /docs/integrations below its lead, with a copy button for every block of code."""
     blocks = render_blocks(integrations.read_integrations())[2:]
     return "\n".join(blocks).replace("<pre>", "<pre data-copy>")
 
@@ -195,12 +197,12 @@ def parse_headings(page_html: str) -> list[tuple[str, str]]:
 
 @lru_cache(maxsize=64)
 def render_thumbnail(slug: str) -> str:
-    """Render a page's first figure for the index: its cells without their texts; "" for a page without a figure."""
+    """Render a page's first figure for the index: its cells without texts; "" for a page without a figure."""
     match = _FIGURE.search(read_source(slug))
     if not match:
         return ""
     svg, _ = draw_address(guide_values.expand_values(match[1]), match[2], legend=False)
-    svg = svg[: svg.index("</svg>") + len("</svg>")]  # what stands below is its legend
+    svg = svg[: svg.index("</svg>") + len("</svg>")]  # the legend follows
     svg = re.sub(r' data-cells="[^"]*"', "", re.sub(r"<(text|title|desc)\b.*?</\1>\n?", "", svg, flags=re.S))
     return svg.replace('role="img"', 'aria-hidden="true" focusable="false"', 1)
 
@@ -227,9 +229,7 @@ def insert_ptx_form(body: str, text: str) -> str:
 
 
 def render_figure(address: str, caption: str) -> str:
-    """Render a picture in the page's colours, linked to the page that shows it; LayoutError for an address that draws
-    nothing.
-    """
+    """Render a picture in the page's colours, linked to its page; LayoutError for an address without a picture."""
     svg, page = draw_address(address, caption)
     return (
         "<figure><a"

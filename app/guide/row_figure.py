@@ -35,7 +35,7 @@ BOW = 56  # how far an arrow bends up
 
 @fact
 class RowState:
-    """What the figure shows: addresses in bytes, the row with arrows, the chunk whose XOR and banks are counted."""
+    """The state of the figure: addresses in bytes, the row with arrows, the chunk whose XOR and banks are counted."""
 
     start: int = 0
     pitch: int = 128
@@ -85,7 +85,7 @@ def list_read(state: RowState) -> list[list[int]]:
 
 
 def count_groups(state: RowState) -> list[int]:
-    """Return how many rows of the chosen column of chunks lie in each group of four banks."""
+    """Return how many rows of the chosen column of chunks are in each group of four banks."""
     counted = Counter(row[state.chunk] >> 4 & 7 for row in list_stored(state))
     return [counted[group] for group in range(CHUNKS)]
 
@@ -125,9 +125,9 @@ def describe_read(state: RowState) -> str:
 
 
 def draw_row_figure(state: RowState) -> str:
-    """Draw the figure; the script finds its parts by id and moves them."""
+    """Draw the figure, whose parts the script finds by id and moves."""
     stored, read = list_stored(state), list_read(state)
-    held = {address: (row, chunk) for row, line in enumerate(stored) for chunk, address in enumerate(line)}
+    chunk_at = {address: (row, chunk) for row, line in enumerate(stored) for chunk, address in enumerate(line)}
     parts = [
         f'<svg id="row-figure" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 872 {TOP + LINES * HIGH + 16}"'
         ' role="img" aria-labelledby="row-title" font-family="var(--mono, monospace)" font-size="11">',
@@ -136,21 +136,21 @@ def draw_row_figure(state: RowState) -> str:
         f'<text x="{MEMORY}" y="16">shared memory: 1 line = 128 B = 32 banks, 1 cell = 16 B = 4 banks</text>',
     ]
     for group in range(CHUNKS):
-        parts.append(_label(MEMORY + group * SLOT + SLOT / 2, TOP - 7, f"{4 * group}–{4 * group + 3}", "middle"))
+        parts.append(_draw_label(MEMORY + group * SLOT + SLOT / 2, TOP - 7, f"{4 * group}–{4 * group + 3}", "middle"))
     for row in range(ROWS):
         for chunk in range(CHUNKS):
             x, y = LEFT + chunk * WIDE, TOP + row * HIGH
-            parts.append(_cell(x, y, WIDE, f'data-row="{row}" data-chunk="{chunk}"', chunk))
-            parts.append(_label(x + WIDE / 2, y + 15, str(chunk), "middle"))
+            parts.append(_draw_cell(x, y, WIDE, f'data-row="{row}" data-chunk="{chunk}"', chunk))
+            parts.append(_draw_label(x + WIDE / 2, y + 15, str(chunk), "middle"))
     for line in range(LINES):
         y = TOP + line * HIGH
-        parts.append(_label(MEMORY - 6, y + 15, f"0x{128 * line:03x}", "end"))
+        parts.append(_draw_label(MEMORY - 6, y + 15, f"0x{128 * line:03x}", "end"))
         for slot in range(CHUNKS):
-            row, chunk = held.get(128 * line + 16 * slot, (-1, -1))
+            row, chunk = chunk_at.get(128 * line + 16 * slot, (-1, -1))
             number = line * CHUNKS + slot
-            parts.append(_cell(MEMORY + slot * SLOT, y, SLOT, f'id="slot-{number}" data-slot="{number}"', chunk))
+            parts.append(_draw_cell(MEMORY + slot * SLOT, y, SLOT, f'id="slot-{number}" data-slot="{number}"', chunk))
             text = f"{row}.{chunk}" if row >= 0 else ""
-            parts.append(_label(MEMORY + slot * SLOT + SLOT / 2, y + 15, text, "middle", f"text-{number}"))
+            parts.append(_draw_label(MEMORY + slot * SLOT + SLOT / 2, y + 15, text, "middle", f"text-{number}"))
     parts += [_draw_arrow(state.row, chunk, stored[state.row][chunk], chunk == state.chunk) for chunk in range(CHUNKS)]
     for row in range(ROWS):
         for chunk in range(STEP_CHUNKS):
@@ -164,12 +164,12 @@ def draw_row_figure(state: RowState) -> str:
     return "\n".join([*parts, "</svg>"])
 
 
-def _cell(x: float, y: float, width: float, names: str, chunk: int) -> str:
+def _draw_cell(x: float, y: float, width: float, names: str, chunk: int) -> str:
     kind = f"chunk chunk-{chunk}" if chunk >= 0 else "chunk"
     return f'<rect {names} class="{kind}" x="{x}" y="{y}" width="{width}" height="{HIGH}"/>'
 
 
-def _label(x: float, y: float, text: str, anchor: str, name: str = "") -> str:
+def _draw_label(x: float, y: float, text: str, anchor: str, name: str = "") -> str:
     known = f' id="{name}"' if name else ""
     return f'<text{known} x="{x:g}" y="{y:g}" text-anchor="{anchor}">{text}</text>'
 
@@ -201,8 +201,8 @@ def _draw_bars(state: RowState) -> list[str]:
         x = LEFT + group * WIDE
         size = f'x="{x + 3}" y="{BARS - 12 * count}" width="{WIDE - 6}" height="{12 * count}"'
         parts.append(f'<rect id="bank-{group}" class="bank{" many" if count > 1 else ""}" {size}/>')
-        parts.append(_label(x + WIDE / 2, BARS - 12 * count - 4, str(count), "middle", f"count-{group}"))
-        parts.append(_label(x + WIDE / 2, BARS + 14, f"{4 * group}", "middle"))
+        parts.append(_draw_label(x + WIDE / 2, BARS - 12 * count - 4, str(count), "middle", f"count-{group}"))
+        parts.append(_draw_label(x + WIDE / 2, BARS + 14, f"{4 * group}", "middle"))
     return parts
 
 
@@ -223,7 +223,7 @@ LABELS = {
 
 
 def insert_row_figure(body: str, query: Mapping[str, str]) -> str:
-    """Put the form and the figure of a query in the place that a page marks by `@row`."""
+    """Replace `@row` in a page by the form and the figure of a query."""
     if "<p>@row</p>" not in body:
         return body
     notice = ""

@@ -1,4 +1,4 @@
-"""Values and tables that guide pages print, computed in place, so that no page repeats a number of the engine.
+"""Computed values and tables of guide pages, so that no page repeats a number of the engine.
 
 In a page `{{name arguments}}` is one of VALUES, and a line `@table name` one of TABLES.
 """
@@ -43,7 +43,7 @@ NAMED = {mode.name: mode for mode in MODES}
 
 
 def expand_values(text: str) -> str:
-    """Return a page's Markdown with every value and table put in; raise LayoutError for an unknown name."""
+    """Return a page's Markdown with every value and table expanded; raise LayoutError for an unknown name."""
     text = _TABLE.sub(lambda match: _get_row(TABLES, match[1])(), text)
     return _VALUE.sub(lambda match: _get_row(VALUES, match[1])(match[2]), text)
 
@@ -128,7 +128,7 @@ def format_tile_fact(text: str) -> str:
 
 
 def evaluate_cute(text: str) -> str:
-    """Evaluate an expression of CuTe's algebra; the result is its value, or CuTe's condition if it is refused."""
+    """Evaluate an expression of CuTe's algebra; return its value, or the violated condition of CuTe."""
     last = cutecalls.evaluate_statements(text)[-1]
     return last.error.message if last.error else f"`{cutecalls.format_value(last.result)}`"
 
@@ -150,7 +150,7 @@ def format_tmem_size(name: str) -> str:
 
 
 def format_constant(name: str) -> str:
-    """Format the value that a field of tcgen05's descriptor has in every word."""
+    """Format the constant of a field of tcgen05's descriptor."""
     return str(TCGEN05.constants[name])
 
 
@@ -249,7 +249,7 @@ def _sample_tile(major: str, mode: Mode) -> Tile:
 
 
 def render_canonical_layouts() -> str:
-    """Render the four canonical layouts; W stands for the width in chunks."""
+    """Render the four canonical layouts; W is the width in chunks."""
     rows = []
     for major, mode in KINDS:
         text = _sample_tile(major, mode).canonical()
@@ -278,7 +278,7 @@ def render_strides() -> str:
 
 
 def render_k_steps() -> str:
-    """Render how far the start address moves from one K step to the next."""
+    """Render the increment of the start address from one K step to the next."""
     rows = []
     for major in ("K", "MN"):
         for mode in BY_WIDTH:
@@ -319,7 +319,7 @@ def _format_bits(field: BitField) -> str:
 
 
 def render_data_paths() -> str:
-    """Render layouts A to G: when each applies, how many rows a CTA has, and where D's element lies."""
+    """Render layouts A to G: when each applies, how many rows a CTA has, and the place of D's elements."""
     rows = []
     for place in rows_of_tmem.PLACES:
         sparse = "" if len(place.sparse) > 1 else ", sparse A" if place.sparse[0] else ", dense A"
@@ -342,7 +342,7 @@ def render_tmem_accesses() -> str:
 
 
 def render_scale_code() -> str:
-    """Render the code that brings row-major scale factors into atoms: NumPy, PyTorch, CUDA C++."""
+    """Render the code that reorders row-major scale factors into atoms: NumPy, PyTorch, CUDA C++."""
     return "\n\n".join(format_code_block(code) for code in render_scale_order().values())
 
 
@@ -381,16 +381,16 @@ def render_idesc_fields() -> str:
 
 
 def render_rubin_fields() -> str:
-    """Render what the instruction descriptor has on sm_107 beyond the other targets: field, bits, kinds."""
+    """Render the additional fields of the instruction descriptor on sm_107: field, bits, kinds."""
     found: dict[tuple[str, str, str], list[str]] = {}
     for row in UMMA_KINDS:
         for part in RUBIN_KINDS[row.name].parts:
-            own = row.get_field(part.name) if row.has_field(part.name) else None
-            if own and (own.field.high, own.codes) == (part.field.high, part.codes):
+            existing = row.get_field(part.name) if row.has_field(part.name) else None
+            if existing and (existing.field.high, existing.codes) == (part.field.high, part.codes):
                 continue
             codes = ", ".join(f"{code} {name}" for name, code in part.codes.items())
             found.setdefault((part.field.title, _format_bits(part.field), codes), []).append(row.name)
-    rows = [(*said, ", ".join(kinds)) for said, kinds in found.items()]
+    rows = [(*texts, ", ".join(kinds)) for texts, kinds in found.items()]
     return format_table(("field", "bits", "codes", "kinds"), rows)
 
 

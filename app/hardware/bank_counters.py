@@ -27,14 +27,14 @@ NOISE = 0.01  # of the counts: warps that compete for the data stage
 
 
 def explain_no_counters() -> str:
-    """Explain why this machine cannot count, "" if it can."""
+    """Return why ncu cannot run on this machine, "" if it can."""
     return "" if shutil.which("ncu") else "Nsight Compute's ncu is not on PATH."
 
 
 def run_counters(cases: Sequence[Case], number: int = 0) -> dict[str, dict[str, Any]]:
-    """Count how many cases have the predicted counts, by access; RuntimeError with ncu's words where it refuses."""
+    """Count how many cases have the predicted counts, by access; RuntimeError with ncu's message if it fails."""
     counts_by_access: dict[str, dict[str, Any]] = {}
-    for (name, address), counted in zip(cases, _profile(cases, number), strict=True):
+    for (name, address), counted in zip(cases, _run_profiler(cases, number), strict=True):
         predicted = predict_counters(compute_cost(ACCESSES[name], list(address)))
         agrees = all(abs(counted[metric] - count) <= NOISE * max(1, count) for metric, count in predicted.items())
         row = counts_by_access.setdefault(name, {"ran": 0, "agreed": 0})
@@ -45,8 +45,8 @@ def run_counters(cases: Sequence[Case], number: int = 0) -> dict[str, dict[str, 
     return counts_by_access
 
 
-def _profile(cases: Sequence[Case], number: int) -> list[dict[str, float]]:
-    """Return what ncu counts for one execution of each case, by metric."""
+def _run_profiler(cases: Sequence[Case], number: int) -> list[dict[str, float]]:
+    """Return the counts of ncu for one execution of each case, by metric."""
     metrics = dict.fromkeys(metric for row in ACCESSES.values() for metric in name_metrics(row))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "cases.json"
@@ -67,7 +67,7 @@ def _profile(cases: Sequence[Case], number: int) -> list[dict[str, float]]:
 
 
 def silence_lanes(address: Sequence[int], rng: np.random.Generator) -> list[int | None]:
-    """Return the addresses with about a third of the lanes inactive, lane 0 never."""
+    """Return the addresses with about a third of the lanes inactive; lane 0 stays active."""
     active = rng.random(len(address)) < 2 / 3
     return [at if lane == 0 or active[lane] else None for lane, at in enumerate(address)]
 

@@ -91,7 +91,7 @@ def run_verdicts(device: RunDevice, per_kind: int = 0) -> dict[str, dict[str, An
 
 
 def _judge_run(files: Files, example: ExampleProgram, mistake: int, row: Mapping[str, Any]) -> str:
-    """Return what is wrong with one run of the device, "" for nothing."""
+    """Return the error of one run of the device, "" if there is none."""
     if "error" in row:
         return str(row["error"])
     if row["d_right"] != (mistake == 0):

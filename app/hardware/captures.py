@@ -70,7 +70,7 @@ class ExampleProgram:
         return self.far.get(mistake, self.shared)
 
     def render_source(self) -> str:
-        """Render the program in one piece, with its includes inserted, each line under its own file and number."""
+        """Render the program with its includes inserted; #line directives keep the file and number of each line."""
         return "".join(_expand_lines(f"{self.name}.cu"))
 
 
@@ -184,8 +184,8 @@ def _expand_lines(name: str) -> Iterator[str]:
 
 
 def render_program(example: ExampleProgram, mistake: int, recorded: bool = True) -> str:
-    """Render the text that NVRTC compiles; it fails to compile if its shared memory differs from what a launch gets."""
-    size_check = f'static_assert(SHARED_BYTES == {example.count_shared_bytes(mistake)}, "what the launch is given");\n'
+    """Render the text that NVRTC compiles; a static_assert compares its shared memory with that of the launch."""
+    size_check = f'static_assert(SHARED_BYTES == {example.count_shared_bytes(mistake)}, "size of the launch");\n'
     return f"#define LANESCOPE {int(recorded)}\n#define MISTAKE {mistake}\n{example.render_source()}{size_check}"
 
 
@@ -238,12 +238,12 @@ def launch_kernel(
 
 
 def _build_arguments(device: CudaDevice, example: ExampleProgram, data: ExampleData) -> tuple[list[Any], list[Any]]:
-    """Return the kernel's arguments for A and B, and the objects that must live as long."""
+    """Return the kernel's arguments for A and B, and the objects that must stay alive during the launch."""
     return map_tensors(device, example, (device.cupy.asarray(data.a), device.cupy.asarray(data.b)))
 
 
 def map_tensors(device: CudaDevice, example: ExampleProgram, tensors: tuple[Any, Any]) -> tuple[list[Any], list[Any]]:
-    """Return the same for matrices in the device's memory: they themselves, or their tensor maps."""
+    """Return the kernel's arguments for matrices in device memory: the arrays, or their tensor maps."""
     cupy = device.cupy
     owners, arguments = [], []
     for tensor, box in zip(tensors, (example.box_a, example.box_b), strict=True):
@@ -300,13 +300,13 @@ def read_shared_registers(device: CudaDevice) -> dict[str, int]:
     names += ["total_smem_size", "aggr_smem_size", "dynamic_smem_size"]
     reads = "".join(f'  asm("mov.u32 %0, %%{name};" : "=r"(out[{n}]));\n' for n, name in enumerate(names))
     text = (
-        'extern "C" __global__ void told(unsigned* out) {\n  extern __shared__ unsigned char shared[];\n'
+        'extern "C" __global__ void read_registers(unsigned* out) {\n  extern __shared__ unsigned char shared[];\n'
         f"{reads}  out[{len(names)}] = (unsigned)__cvta_generic_to_shared(shared);\n}}\n"
     )
     module = device.cupy.cuda.function.Module()
     module.load(compile_text(text, device.target))
     out = device.cupy.zeros(len(names) + 1, np.uint32)
-    module.get_function("told")((1,), (1,), (out,), shared_mem=4096)
+    module.get_function("read_registers")((1,), (1,), (out,), shared_mem=4096)
     return dict(zip([*names, "shared"], device.cupy.asnumpy(out).tolist(), strict=True))
 
 
@@ -356,7 +356,7 @@ def _record_mistake(device: CudaDevice, folder: Path, row: dict[str, Any], examp
 def record_all(
     folder: Path, examples: Sequence[ExampleProgram] | None = None, last: int = MISTAKES
 ) -> list[dict[str, Any]]:
-    """Record the examples (all if none are given), right and with the mistakes up to `last`, each in a separate process
+    """Record the examples (all by default), right and with the mistakes up to `last`, each in a separate process,
     because an error ends a process's use of the device.
     """
     programs = EXAMPLES if examples is None else examples

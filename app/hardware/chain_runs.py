@@ -108,7 +108,7 @@ class ChainCase:
         return self.chain.expected.reshape(operand.threads, operand.registers, -1)[..., ::per] >> 3
 
     def run_case(self, device: CudaDevice) -> bool:
-        """Return whether every byte arrives where /chain predicts; each run carries one byte of the addresses."""
+        """Return whether every byte arrives where /chain predicts; each run transfers one byte of the addresses."""
         expected = self.compute_addresses()
         threads, registers = expected.shape[:2]
         if self.chain.store:

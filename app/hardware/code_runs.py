@@ -1,7 +1,7 @@
-"""Part "code": the generated functions that no other part runs, executed as they stand: element loads and stores, tile
+"""Part "code": the generated functions that no other part runs, executed unchanged: element loads and stores, tile
 fills, descriptors, reuse.
 
-Each case is one kernel of one block: words in, words out, and what those must be by the maps. `tests/test_gpu.py` runs
+Each case is one kernel of one block: words in, words out, and the expected words by the maps. `tests/test_gpu.py` runs
 a sample of the same cases on the host.
 """
 
@@ -60,7 +60,7 @@ class CodeCase:
         )
 
     def is_expected(self, words_out: Array) -> bool:
-        """Return whether the words that came out are those of the maps."""
+        """Return whether the output words are those of the maps."""
         return bool(np.array_equal(words_out, self.expected))
 
 
@@ -187,7 +187,7 @@ def _generate_tiles() -> Iterator[CodeCase]:
 
 
 def _generate_descriptors(rng: np.random.Generator) -> Iterator[CodeCase]:
-    """Yield make_desc of a place in shared memory: the word with that start."""
+    """Yield make_desc of an address in shared memory: the word with that start."""
     ends = [1 << bit for bit in (16, 29, 32, 45, 46, 49, 51, 52, 61, 62, 63)]
     for word in [*ends, (1 << 64) - 1, *map(int, rng.integers(0, 1 << 64, 20, np.uint64))]:
         code = descriptor.render_code(Descriptor(word))["function"] + "\n"

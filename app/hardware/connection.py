@@ -1,6 +1,4 @@
-"""What a fleet needs before the first request: an address, TLS, devices; and the reasons why a scheduler does not
-answer.
-"""
+"""Prerequisites of a fleet: an address, TLS, devices; and the reasons why a scheduler does not answer."""
 
 from __future__ import annotations
 
@@ -47,7 +45,7 @@ class TlsFiles:
 
 
 def explain_missing_dask() -> str:
-    """Return why no scheduler can be asked from here, "" if Dask is installed; it is looked up, not imported."""
+    """Return why this process cannot contact a scheduler, "" if Dask is installed; it is looked up, not imported."""
     from importlib.util import find_spec
 
     return "" if find_spec("distributed") else "Dask is not installed. pip install 'lanescope[fleet]'."
@@ -78,7 +76,7 @@ def parse_devices(text: str) -> list[tuple[int, Json]]:
     try:
         process = WorkerProcess(build_worker_command(0), START_SECONDS)
     except BrokenWorkerError as error:
-        raise LayoutError(error.code, str(error), "lanescope gpu status says more.") from None
+        raise LayoutError(error.code, str(error), "lanescope gpu status has the details.") from None
     hello = process.hello
     process.close()
     if not hello.get("ready"):
@@ -121,7 +119,7 @@ _WITHOUT_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_T
 
 
 def _explain_cause(cause: BaseException) -> str:
-    """Return what a cause means, "" if that is not known."""
+    """Return what a cause means, "" if that is unknown."""
     if isinstance(cause, ssl.SSLError):
         return _explain_tls_cause(cause)
     for kind, pattern, meaning in _MEANINGS:

@@ -31,7 +31,7 @@ class DeliveryCase(CodeCase):
 
 
 def make_case(key: str, delivery: Delivery, rng: np.random.Generator) -> DeliveryCase:
-    """Return the kernel of a delivery with random elements: their codes where no conversion stands between."""
+    """Return the kernel of a delivery with random elements; any codes if it converts no types."""
     count, width = delivery.goal.space.size, delivery.goal.width
     stored = delivery.memory.width if delivery.memory else delivery.start.width if delivery.start else width
     if delivery.stored == delivery.type:
@@ -42,14 +42,14 @@ def make_case(key: str, delivery: Delivery, rng: np.random.Generator) -> Deliver
         values = rng.integers(0, most, count).astype(np.uint64)
         codes, values = (_encode(values, name) for name in (delivery.stored, delivery.type))
     if delivery.memory:
-        held = np.zeros(delivery.memory.size, np.uint64)
-        held[delivery.memory.address] = codes
+        inputs = np.zeros(delivery.memory.size, np.uint64)
+        inputs[delivery.memory.address] = codes
     else:
         assert delivery.start
-        held = codes[delivery.start.list_elements()].reshape(-1)
+        inputs = codes[delivery.start.list_elements()].reshape(-1)
     expected = values[delivery.goal.list_elements()].reshape(-1)
     return DeliveryCase(
-        key, render.render_kernel(delivery), (), _pack(held, stored), _pack(expected, width), threads=32, shared=0
+        key, render.render_kernel(delivery), (), _pack(inputs, stored), _pack(expected, width), threads=32, shared=0
     )
 
 
@@ -66,7 +66,7 @@ def _pack(codes: Array, width: int) -> Array:
 
 
 def generate_requests(rng: np.random.Generator) -> Iterator[DeliveryRequest]:
-    """Yield random questions that have an answer or none: operands, sizes, storages, what may be permuted."""
+    """Yield random requests, with or without a solution: operands, sizes, storages, permutations allowed."""
     while True:
 
         def pick(*words: Any) -> Any:
@@ -88,7 +88,7 @@ def generate_requests(rng: np.random.Generator) -> Iterator[DeliveryRequest]:
 
 
 def generate_cases(target: str = "sm_90a", count: int = RANDOM) -> Iterator[DeliveryCase]:
-    """Yield the named programs that a target has the conversions for, then `count` random ones."""
+    """Yield the named programs whose conversions the target supports, then `count` random ones."""
     fp8 = int(strip_suffix(target)[3:]) >= FIRST_FP8
     rng = np.random.default_rng(SEED)
     for name, request in NAMED.items():

@@ -1,8 +1,8 @@
 """Kind "descriptor": execute wgmma with a raw descriptor over shared memory that holds its own addresses.
 
 Every run writes one bit of its address into each element; the other operand is a shifted identity, so each element of D
-is the bit of the byte address that was read. Nothing outside the block's shared memory is ever read: such descriptors
-are refused first.
+is the bit of the byte address that was read. Descriptors that read outside the block's shared memory are
+rejected first.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ADDRESS_BITS = 18
 
 
 def place_descriptor(descriptor: Descriptor, view: View, other_bytes: int) -> tuple[Descriptor, int, int]:
-    """Return (the descriptor to execute, how far it was moved up, where the other operand's bytes lie).
+    """Return (the descriptor to execute, its shift in bytes, the address of the other operand).
 
     A descriptor that reads the system's first kilobyte is moved up by whole kilobytes, which keeps every mode's
     pattern. LayoutError if its reads do not fit into shared memory.

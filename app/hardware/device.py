@@ -67,7 +67,7 @@ class ProductJob:
 
 
 class RunDevice(Protocol):
-    """What the kinds of run need: CUDA or the NumPy reference. Every method also returns the source that ran."""
+    """Interface of the devices: CUDA or the NumPy reference. Every method also returns the source that ran."""
 
     simulated: bool
 
@@ -102,7 +102,7 @@ class RunDevice(Protocol):
 
 
 class CudaDevice:
-    """One CUDA device through CuPy and NVRTC; compiled kernels are kept."""
+    """One CUDA device through CuPy and NVRTC, with a cache of compiled kernels."""
 
     simulated = False
 
@@ -141,7 +141,7 @@ class CudaDevice:
         return self._kernels[source]
 
     def _allow(self, kernel: Any, shared: int) -> None:
-        """Let a kernel take more than the default 48 KiB of dynamic shared memory."""
+        """Allow a kernel more than the default 48 KiB of dynamic shared memory."""
         driver = self.cupy.cuda.driver
         driver.funcSetAttribute(kernel.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
 
@@ -304,8 +304,8 @@ class CudaDevice:
     def launch_accesses(self, access: BankAccess, offsets: Sequence[int | None], repeat: int) -> Array:
         """Launch the timed loop of an access once: (first clock, last clock) of each warp."""
         kernel = self._get_kernel(kernel_source.render_timing_loop(access.name, "k"))
-        given = [INACTIVE if offset is None else offset for offset in offsets]
-        lanes = np.array(given + given[:1] * (LANES - len(given)), np.uint32)
+        active = [INACTIVE if offset is None else offset for offset in offsets]
+        lanes = np.array(active + active[:1] * (LANES - len(active)), np.uint32)
         size = int(lanes[lanes != INACTIVE].max()) + 16
         if size > DEFAULT_SHARED:
             self._allow(kernel, size)
@@ -335,14 +335,14 @@ def copy_to_device(array: Array) -> Any:
 
 
 def wait_for_device() -> None:
-    """Wait for the end of what was launched."""
+    """Synchronize with the device."""
     import cupy
 
     cupy.cuda.Device().synchronize()
 
 
 def list_devices() -> list[dict[str, str]]:
-    """List every CUDA device; LayoutError says why there is none."""
+    """List every CUDA device; LayoutError with the reason if there is none."""
     try:
         import cupy
     except ImportError:
@@ -361,8 +361,8 @@ def list_devices() -> list[dict[str, str]]:
 
 
 def read_device_info(number: int = 0) -> dict[str, str]:
-    """Read name, compute capability, driver, the CUDA version of the driver and NVRTC's; LayoutError says why there is
-    none.
+    """Read name, compute capability, driver, the CUDA versions of driver and NVRTC; LayoutError with the reason if
+    there is no device.
     """
     try:
         import cupy
@@ -410,7 +410,7 @@ def format_architecture(info: Mapping[str, str]) -> str:
 
 
 def explain_unsupported(target: str, instruction: Instruction) -> str:
-    """Return why a target has no such instruction, "" if it has."""
+    """Return why a target lacks an instruction, "" if it has it."""
     from lanescope.ptx import catalog
 
     targets = catalog.get_target_support(instruction).targets

@@ -1,8 +1,8 @@
-"""Part "emulated": kernels executed for the emulator to repeat.
+"""Part "emulated": kernels executed on the device, which the emulator repeats.
 
 `python -m lanescope.app.hardware.emulated FOLDER OUT` reads what FOLDER holds for each run, NAME.json (the launch of
 `lanescope emulate` as an object), NAME.ptx, NAME.cubin and NAME.npz (what its buffers begin with), launches it, and
-writes OUT/device.npz (NAME/BUFFER: the bytes that stood in memory afterwards) and OUT/device.json (where it ran).
+writes OUT/device.npz (NAME/BUFFER: the bytes in memory afterwards) and OUT/device.json (where it ran).
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _NAMES = {"f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT32", "f64": "FLOAT6
 def launch_kernel(
     entry: Function, cubin: bytes, launch: Mapping[str, Any], buffers: Mapping[str, Array]
 ) -> dict[str, Array]:
-    """Launch a kernel once and return its buffers as they stand afterwards."""
+    """Launch a kernel once and return the contents of its buffers afterwards."""
     memory = {name: copy_to_device(array.reshape(-1).view(np.uint8)) for name, array in buffers.items()}
-    maps = {name: _encode_map(one, launch, memory) for name, one in launch.get("tensor_map", {}).items()}
+    maps = {name: _encode_map(item, launch, memory) for name, item in launch.get("tensor_map", {}).items()}
     placed = {name: copy_to_device(np.frombuffer(data, np.uint8)) for name, data in maps.items()}
     values = [
         _encode_argument(argument, parameter.type, memory, maps, placed)
@@ -122,13 +122,13 @@ def _encode_argument(
 
 
 def main(folder: Path, out: Path) -> None:
-    """Launch every run of a folder and write what was left in memory."""
+    """Launch every run of a folder and write the contents of memory afterwards."""
     results: dict[str, Array] = {}
     failures: dict[str, str] = {}
     for path in sorted(folder.glob("*.json")):
         name, launch = path.stem, json.loads(path.read_text())
         module = parse_module((folder / f"{name}.ptx").read_text())
-        (entry,) = [one for one in module.entries if launch.get("kernel", "") in one.name]
+        (entry,) = [candidate for candidate in module.entries if launch.get("kernel", "") in candidate.name]
         with np.load(folder / f"{name}.npz") as stored:
             buffers = {key: stored[key] for key in stored.files}
         try:

@@ -1,4 +1,4 @@
-"""The results of a verification: their wording, the file of a device, its summary, and what did not agree."""
+"""The results of a verification: their wording, the file of a device, its summary, and the disagreements."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ PARTS = {
     "code": "generated functions whose words all match the maps",
     "delivery": "programs from storage to operand whose registers all match the maps",
     "boxes": "TMA loads and tensor maps that follow the rules",
-    "maps": "calls that the driver takes or refuses as the rules say",
+    "maps": "calls that the driver accepts or rejects as predicted",
     "captures": "kernels, correct or with a planted mistake, that the capture diagnosed correctly",
     "tcgen05": "reads of tensor memory that match the maps",
 }
@@ -71,7 +71,7 @@ _METHOD_OF = {"descriptors": "descriptor"}  # parts whose method has another nam
 
 
 def check_part(part: str) -> None:
-    """Refuse a part that does not exist; "" means all parts."""
+    """Raise LayoutError for an unknown part; "" means all parts."""
     if part and part not in PARTS:
         raise LayoutError("unknown_part", f"No part '{part[:60]}'.", f"Allowed: {', '.join(PARTS)}.", "part")
 
@@ -124,7 +124,7 @@ def write_evidence(evidence: dict[str, Any], part: str = "") -> Path:
 
 @dataclass(frozen=True)
 class SummaryRow:
-    """One line of a summary: what ran, how often, and how often it agreed; by method (agreed, judged) if there are
+    """One line of a summary: a family or part, its runs, and how many agreed; by method (agreed, judged) if there are
     methods.
     """
 

@@ -1,8 +1,8 @@
 """The server's side of a fleet: runs go to a Dask scheduler, each to one worker that has the device for it.
 
 A separate thread runs the event loop that speaks Dask. A run waits here until a suitable worker is free, so that a
-worker that dies loses only its current run, which is given to another worker once. Everything ends in bounded time: the
-scheduler has seconds to answer, a run a minute.
+worker that dies loses only its current run, which is retried once on another worker. Everything ends in bounded time:
+the scheduler has seconds to answer, a run a minute.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class WaitingRun:
     until: float = field(default_factory=lambda: time.monotonic() + BACK_SECONDS)
 
     def note_worker(self) -> None:
-        """Note that a suitable worker is present."""
+        """Record that a suitable worker is present."""
         self.known, self.until = True, time.monotonic() + BACK_SECONDS
 
     def is_hopeless(self) -> bool:
@@ -150,7 +150,7 @@ class Fleet:
     # in the loop ----------------------------------------------------------------------------------------------------
 
     async def run(self, job: str, params: Json, seconds: float, is_allowed: MemberFilter = accept_any) -> Json:
-        """Return the answer to a job from a worker that may have it; if that worker dies, from another, once."""
+        """Run a job on an allowed worker and return its answer; if the worker dies, retry once on another."""
         text = jobs.format_job(job, params)
         lost: list[FleetMember] = []
         self.waiting += 1
@@ -229,7 +229,7 @@ class Fleet:
             try:
                 fit = select_members(members, waiter.params, waiter.is_allowed)
             except LayoutError as error:
-                if not waiter.known and self._had_worker(waiter):
+                if not waiter.known and self._has_recent_worker(waiter):
                     waiter.note_worker()
                 if error.code != "no_worker" or waiter.is_hopeless():
                     self._queue.remove(waiter)
@@ -244,8 +244,8 @@ class Fleet:
                 self._queue.remove(waiter)
                 waiter.place.set_result(chosen)
 
-    def _had_worker(self, waiter: WaitingRun) -> bool:
-        """Return whether a worker that can run it was there a moment ago: its nanny may be restarting it."""
+    def _has_recent_worker(self, waiter: WaitingRun) -> bool:
+        """Return whether a suitable worker was present a moment ago: its nanny may be restarting it."""
         try:
             return bool(
                 select_members(
@@ -289,7 +289,7 @@ class Fleet:
                 future.release_object()
 
     async def get_members(self) -> tuple[FleetMember, ...]:
-        """Return the members as of a moment ago; they are fetched once, however many callers wait."""
+        """Return the members, cached for a moment; concurrent callers share one request."""
         if self._latest_members and time.monotonic() - self._latest_members[0] <= LOOK_SECONDS:
             return self._latest_members[1]
         if self._fetching is None or self._fetching.done():
@@ -313,8 +313,8 @@ class Fleet:
         return members
 
     async def _get_client(self) -> Any:
-        """Return the client; LayoutError "no_scheduler" if no scheduler answers in time. It is then not asked again for
-        two seconds.
+        """Return the client; LayoutError "no_scheduler" if no scheduler answers in time. It is then not contacted again
+        for two seconds.
         """
         if self._client is not None and self._client.status == "running":
             return self._client
@@ -398,7 +398,7 @@ async def _get_result(future: Any) -> Any:
 
 
 def _parse_answer(text: str, member: FleetMember, lost: list[FleetMember]) -> Json:
-    """Parse the result of a worker's answer, with who ran it; LayoutError if the answer is one."""
+    """Parse a worker's answer and return its result, with the worker; raise LayoutError if the answer is an error."""
     try:
         answer = json.loads(text)
         error = answer.get("error")

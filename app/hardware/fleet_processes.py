@@ -1,6 +1,6 @@
 """The fleet's two kinds of process beside the server: the scheduler, and a worker a device under its nanny.
 
-Dask's own classes without what would run other people's code: their ports answer only what the fleet needs. The one
+Dask's own classes without the handlers that run other people's code: their ports serve only the fleet. The one
 module that imports Dask when it is imported; nothing imports it before a worker or a scheduler is to run.
 """
 
@@ -90,7 +90,7 @@ def _keep_handlers(server: Any, names: set[str]) -> None:
 
 
 class FleetScheduler(Scheduler):
-    """A scheduler that takes jobs and workers, and runs no function that anybody sends."""
+    """A scheduler that accepts jobs and workers, but runs no functions from clients."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -134,7 +134,7 @@ class FleetNanny(Nanny):
 
 
 def serve_scheduler(host: str, port: int, tls: TlsFiles) -> int:
-    """Run a scheduler until it is told to end; LayoutError if it cannot listen."""
+    """Run a scheduler until a signal ends it; LayoutError if it cannot listen."""
 
     async def main(until: asyncio.Event) -> None:
         protocol = "tls" if tls.ca else "tcp"
@@ -182,9 +182,9 @@ def serve_workers(
     program: str = "",
     argv: list[str] | None = None,
 ) -> int:
-    """Run a worker under a nanny for each device (its number, its facts), until told to end.
+    """Run a worker under a nanny for each device (its number, its facts), until a signal ends it.
 
-    program, argv: tests give these in place of this Lanescope and of its worker process.
+    program, argv: tests replace this Lanescope and its worker process.
     """
     name = name or socket.gethostname()
 

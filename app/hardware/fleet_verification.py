@@ -43,7 +43,7 @@ class DeviceGroup:
         return " | ".join(self.device[name] for name in SAME)
 
     def has_member(self, member: FleetMember) -> bool:
-        """Return whether a member may have one of its pieces."""
+        """Return whether a member may run one of its pieces."""
         alike = all(member.device.get(name) == self.device[name] for name in SAME)
         return alike and self.worker in ("", member.name, member.name.rpartition(":")[0])
 
@@ -113,12 +113,12 @@ class PieceJournal:
 
     @property
     def summary(self) -> str:
-        """Say how many pieces are done."""
+        """Return a sentence with the number of pieces that are done."""
         count = len(self.done)
         return f"{count} {'piece is' if count == 1 else 'pieces are'} done and kept in {self.path}."
 
     def write_piece(self, group: DeviceGroup, piece: VerificationPiece, result: Json, worker: str) -> None:
-        """Record that a piece is done: it is on the disk when this returns."""
+        """Record that a piece is done; the file is synchronized to disk before this returns."""
         self.done[group.key, piece] = {"found": result, "worker": worker}
         line: Json = {
             "program": jobs.compute_program_version(),
@@ -137,7 +137,7 @@ class PieceJournal:
 
 
 def get_default_journal_path() -> Path:
-    """Return the path of a journal if none is named."""
+    """Return the default path of a journal."""
     state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
     return Path(state) / "lanescope" / "verify.jsonl"
 

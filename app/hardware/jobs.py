@@ -1,7 +1,7 @@
 """Named jobs for a fleet's workers: one line of JSON in, one line of JSON out, everything checked again where it runs.
 
-A job is {"job": its name, "program": the version that asks, "params": …}, and never code. The table JOBS has what a job
-may be: a name, the reader of its parameters, and the seconds it may take.
+A job is {"job": its name, "program": the version of the client, "params": …}, and never code. The table JOBS lists the
+kinds of job: a name, the parser of its parameters, and the seconds it may take.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ def compute_program_version() -> str:
 
 
 def format_job(job: str, params: Json) -> str:
-    """Format a job as it is sent."""
+    """Return a job as a line of JSON."""
     return json.dumps({"job": job, "program": compute_program_version(), "params": params})
 
 
 def parse_job(text: object, version: str) -> tuple[str, Json]:
-    """Return (name, checked parameters) of a job that has arrived.
+    """Return (name, checked parameters) of a received job.
 
-    Raise LayoutError for garbage, for a wrong parameter, and if another version of Lanescope asks.
+    Raise LayoutError for garbage, for a wrong parameter, and if the client has another version of Lanescope.
     """
     try:
         job = json.loads(text) if isinstance(text, str) and len(text) <= LONGEST_JOB else None
@@ -125,7 +125,7 @@ def set_station(station: Station) -> None:
 
 
 def perform(text: object) -> str:
-    """Answer a job with this process's station; the only function that a scheduler may name."""
+    """Answer a job with this process's station; the only function that a scheduler may call."""
     if not _stations:
         raise LayoutError("no_device", "This process is not a Lanescope worker.", "lanescope gpu worker starts one.")
     return _stations[0].answer_job(text)

@@ -1,8 +1,8 @@
-"""Part "maps": calls of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col, each answered by the driver and by the
+"""Part "maps": calls of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col, each checked by the driver and by the
 rules of layouts/messages/map_rules.py.
 
-Every rule's wrong call is to be refused, its right one taken; random calls change one argument of a right one to values
-around its limits.
+The driver should reject every rule's wrong call and accept its right one; random calls change one argument of a right
+call to values around its limits.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def load_driver() -> Any:
 
 
 def ask_driver(call: MapCall, address: int) -> bool:
-    """Return whether the driver takes a call for a tensor at an address. RuntimeError if it answers neither."""
+    """Return whether the driver accepts a call for a tensor at an address. RuntimeError for an unexpected status."""
     rank = len(call.dims)
     room = ctypes.create_string_buffer(192)
     place = (ctypes.addressof(room) + 63) // 64 * 64
@@ -76,7 +76,7 @@ def ask_driver(call: MapCall, address: int) -> bool:
 
 
 def generate_random_calls(count: int = RANDOM) -> Iterator[MapCall]:
-    """Yield right calls with one argument changed; the same ones in every run."""
+    """Yield right calls with one argument changed; the same in every run."""
     rng = np.random.default_rng(38)
     plain = [rule.right for rule in RULES if not rule.right.type.startswith(PACKED)]
     for _ in range(count):
@@ -108,9 +108,9 @@ def _change_field(call: MapCall, name: str, rng: np.random.Generator) -> MapCall
 
 
 def run_maps(device: CudaDevice, per_kind: int = 0) -> dict[str, dict[str, Any]]:
-    """Count by rule how many calls the driver answers as the rules do; {} before sm_90.
+    """Count by rule the calls on which driver and rules agree; {} before sm_90.
 
-    per_kind: so many random calls in place of all.
+    per_kind: number of random calls; 0: all.
     """
     capability = float(device.info()["compute_capability"])
     if capability < 9.0:

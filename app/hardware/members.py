@@ -102,7 +102,7 @@ def select_members(
     members: Sequence[FleetMember], request: Mapping[str, Any], is_allowed: MemberFilter = accept_any
 ) -> list[FleetMember]:
     """Select the members, at least one, that can run a checked request and are allowed to; LayoutError "no_worker"
-    lists what there is.
+    lists the members.
     """
     ready = [member for member in members if not member.refused and is_allowed(member)]
     architecture, worker = request.get("architecture"), request.get("worker")
@@ -131,16 +131,16 @@ def select_members(
 
 
 def avoid_lost(fit: Sequence[FleetMember], lost: Sequence[FleetMember]) -> Sequence[FleetMember]:
-    """Return the members that may have a run whose workers died: those of other hosts if there are any, else those with
-    another name, else all. A host that goes down takes all its workers with it, one after another.
+    """Return the members for a run whose workers died: those of other hosts if there are any, else those with another
+    name, else all. A host that goes down takes all its workers with it, one after another.
     """
     names = {member.name for member in lost}
-    hosts = {_host_of(name) for name in names}
-    elsewhere = [member for member in fit if _host_of(member.name) not in hosts]
+    hosts = {_get_host(name) for name in names}
+    elsewhere = [member for member in fit if _get_host(member.name) not in hosts]
     return elsewhere or [member for member in fit if member.name not in names] or fit
 
 
-def _host_of(name: str) -> str:
+def _get_host(name: str) -> str:
     return name.rpartition(":")[0]
 
 

@@ -56,7 +56,7 @@ def measure_partners(device: RunDevice, i: Instruction) -> dict[str, MeasuredMap
 
 
 def make_fixed_operands(i: Instruction, e: int = FIRST) -> dict[str, Array]:
-    """Make one metadata word for every thread, and scale factors of one."""
+    """Make one metadata word for every thread, and scale factors of 1."""
     operands: dict[str, Array] = {}
     if i.operands["a"].sparsity:
         operands["e"] = np.full((1, i.threads), e, np.uint32)

@@ -1,8 +1,8 @@
-"""The only names that may be read from a fleet's ports: the few of which Dask makes a job of Lanescope.
+"""The only names that a fleet's ports accept: the few that Dask needs for a job of Lanescope.
 
 Dask sends functions by pickle, and a pickle can name any function of any module; an enumeration in its messages can
 name any attribute of a module of Dask's. In every process of Lanescope that speaks Dask, `install_guard` replaces
-Dask's readers by ones that know only the names below: any other name is refused before anything of it runs.
+Dask's readers by ones that know only the names below: any other name is rejected before any of its code runs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LONGEST_MESSAGE = 256 << 20  # several times the longest job or answer
 
 
 class RefusedPickle(pickle.UnpicklingError):
-    """A message with a name that no job of Lanescope contains."""
+    """Raised for a message with a name that no job of Lanescope contains."""
 
 
 class _RestrictedUnpickler(pickle.Unpickler):

@@ -179,7 +179,7 @@ class Contradiction:
     """One case with different results on different devices, by device."""
 
     what: str
-    said: Mapping[str, str]
+    outcomes: Mapping[str, str]
 
 
 def find_contradictions(evidence: Sequence[Mapping[str, Any]]) -> list[Contradiction]:
@@ -189,9 +189,9 @@ def find_contradictions(evidence: Sequence[Mapping[str, Any]]) -> list[Contradic
         for case, outcome in _list_outcomes(data):
             outcomes.setdefault(case, {})[_make_unique_name(data["meta"], outcomes.get(case, {}))] = outcome
     return [
-        Contradiction(case, said)
-        for case, said in outcomes.items()
-        if len({outcome == "agrees" for outcome in said.values()}) > 1
+        Contradiction(case, by_device)
+        for case, by_device in outcomes.items()
+        if len({outcome == "agrees" for outcome in by_device.values()}) > 1
     ]
 
 

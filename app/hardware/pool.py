@@ -41,7 +41,7 @@ def build_worker_command(device: int) -> list[str]:
 
 
 def find_queue_number(request: Json) -> int:
-    """Find the lane that a checked request goes to."""
+    """Return the number of the queue for a checked request."""
     return NUMPY if request.get("backend") == "numpy" else int(request.get("device", 0))
 
 
@@ -66,7 +66,7 @@ class WorkerProcess:
             raise
 
     def send_request(self, number: int, request: Json, seconds: float) -> Json:
-        """Send one request and return its answer; BrokenWorkerError if none comes in time, or another one."""
+        """Send one request and return its answer; BrokenWorkerError if it is late, or answers another request."""
         assert self.process.stdin
         try:
             self.process.stdin.write((json.dumps({"id": number, "request": request}) + "\n").encode())
@@ -140,7 +140,7 @@ class WorkerQueue:
         self.thread.start()
 
     def submit(self, request: Json, seconds: float | None = None) -> Future[Json]:
-        """Put a request into the queue; seconds: the longest that it may run, if it differs from the usual."""
+        """Put a request into the queue; seconds: its time limit, if it differs from the default."""
         job = QueuedRun(request, seconds or self.job_seconds)
         try:
             self.jobs.put_nowait(job)
@@ -167,9 +167,11 @@ class WorkerQueue:
             if self.worker is None:
                 self.worker = WorkerProcess(self.argv(self.number), self.start_seconds)
             if not self.worker.hello.get("ready"):
-                reason = str(self.worker.hello.get("reason", "The worker did not say why."))
+                reason = str(self.worker.hello.get("reason", "The worker gave no reason."))
                 self._drop_queue()
-                raise LayoutError("no_device", reason, "GET /api/v1/gpu says the same; backend numpy simulates a run.")
+                raise LayoutError(
+                    "no_device", reason, "GET /api/v1/gpu reports it, too; backend numpy simulates a run."
+                )
             if request.get("kind") == "hello":
                 return self.worker.hello
             self.request_count += 1
@@ -219,7 +221,7 @@ def classify_outcome(done: Future[Json]) -> str:
 
 
 def pass_on_outcome(done: Future[Json], to: Future[Json]) -> None:
-    """End a future as another ended, unless it was cancelled."""
+    """Copy the outcome of a future to another, unless that was cancelled."""
     if done.cancelled():
         to.cancel()
     if not to.set_running_or_notify_cancel():
@@ -231,7 +233,7 @@ def pass_on_outcome(done: Future[Json], to: Future[Json]) -> None:
 
 
 class RunLedger:
-    """What ran lately and how it ended, wherever it ran; counts for /metrics."""
+    """The recent runs and how they ended, on all devices; counts for /metrics."""
 
     def __init__(self) -> None:
         self.recent: deque[Json] = deque(maxlen=RECENT)
@@ -251,7 +253,7 @@ class RunLedger:
             finally:
                 pass_on_outcome(done, noted)
 
-        noted.add_done_callback(lambda given: future.cancel() if given.cancelled() else None)
+        noted.add_done_callback(lambda waited: future.cancel() if waited.cancelled() else None)
         future.add_done_callback(note_end)
         return noted
 
@@ -274,7 +276,7 @@ class RunLedger:
 
 
 class WorkerPool:
-    """Every device's lane, and the ledger of its runs. Nothing is started before the first call."""
+    """The queue of every device, and the ledger of their runs. Nothing is started before the first call."""
 
     def __init__(
         self,

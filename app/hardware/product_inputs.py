@@ -24,8 +24,8 @@ SEED = 20261121
 
 @dataclass(frozen=True)
 class ProductInputs:
-    """Matrices [product, rows, cols], of whole numbers unless a user gave others; stored_a is what the registers of a
-    sparse A hold.
+    """Matrices [product, rows, cols], of whole numbers unless a user supplied others; stored_a: the compressed matrix
+    of a sparse A.
     """
 
     a: Array
@@ -36,7 +36,7 @@ class ProductInputs:
     scales: dict[str, Array]
 
     def compute_expected(self, i: Instruction) -> Array:
-        """Compute C + A·B by NumPy from the matrices alone, without the maps."""
+        """Compute C + A·B by NumPy from the matrices, without the maps."""
         a, b = self.a.astype(np.float64), self.b.astype(np.float64)
         if i.types["a"] == "b1":
             combine = np.bitwise_xor if "xor" in i.modifiers else np.bitwise_and
@@ -77,7 +77,7 @@ def make_random_inputs(
     """Make random whole numbers that every type of the instruction holds exactly.
 
     selector: of a sparse A's metadata. data: matrices in place of random ones (user_matrices.check_matrices); C is then
-    zero if it is not given.
+    zero by default.
     """
     rng = np.random.default_rng(seed)
     op = i.operands["a"]

@@ -46,8 +46,8 @@ FIELDS = {
 
 
 def parse_run(params: Mapping[str, Any]) -> Json:
-    """Parse a request, with every parameter validated and spelled in full; LayoutError names the wrong one. Nothing
-    else ever reaches a kernel.
+    """Parse a request and validate every parameter; LayoutError names the wrong one. Nothing else ever reaches a
+    kernel.
     """
     kind, backend = (
         parse_choice(params.get("kind"), "kind", KINDS, "bad_kind"),
@@ -81,7 +81,7 @@ def parse_run(params: Mapping[str, Any]) -> Json:
 
 
 def check_placement(params: Mapping[str, Any], backend: str) -> Json:
-    """Check where a run is to be executed, if it says so: an architecture, a worker of the fleet."""
+    """Check where a run should be executed, if the request specifies it: an architecture, a worker of the fleet."""
     placement = {}
     for name, (pattern, allowed) in PLACES.items():
         if name not in params or params[name] == "":
@@ -106,7 +106,7 @@ def _name_device(worker: str, device: int) -> Json:
 
 
 def _check_mma(params: Mapping[str, Any], instruction: Instruction) -> Json:
-    if not is_multiply(instruction):
+    if not is_plannable(instruction):
         raise LayoutError(
             "bad_instruction",
             f"Kind mma does not run {instruction.ptx}.",
@@ -145,7 +145,7 @@ def _check_data(params: Mapping[str, Any], instruction: Instruction, plan: Produ
 
 
 def _check_plan(params: Mapping[str, Any], instruction: Instruction) -> ProductPlan:
-    """Check how A and B of a whole product are stored: the options of a, b and d, and a_from if it is given."""
+    """Check how A and B of a whole product are stored: the options of a, b and d, and a_from."""
     options = {side: parse_options(params.get(side), side) for side in SIDES}
     if "a_from" in params and instruction.family.by_descriptor:
         a_from = parse_choice(params["a_from"], "a_from", FROM, "bad_a_from")
@@ -160,11 +160,6 @@ def _check_banks(params: Mapping[str, Any]) -> Json:
     if "address" not in params:
         raise LayoutError("bad_address", "address is missing.", "A byte address a lane: [0, 16, …].", "address")
     return {"access": row.name, "address": model.check_addresses(row, params.get("address"))}
-
-
-def is_multiply(instruction: Instruction) -> bool:
-    """Return whether an instruction is an mma of any kind: A·B + C."""
-    return is_plannable(instruction)
 
 
 def execute_run(device: RunDevice, request: Json) -> Json:
@@ -202,7 +197,7 @@ def execute_run(device: RunDevice, request: Json) -> Json:
 
 
 def _run_mma(device: RunDevice, i: Instruction, request: Json) -> Json:
-    """Run one instruction over registers and plain tiles, or a whole product stored as the request says."""
+    """Run one instruction over registers and plain tiles, or a whole product in the storages of the request."""
     if SIDES[0] in request:
         return mma_runs.run_plan(
             device, make_plan(i, *(request[side] for side in SIDES)), request["seed"], request.get("data")

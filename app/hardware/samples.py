@@ -10,7 +10,7 @@ Case = TypeVar("Case")
 
 
 def take_first_of_each(cases: Iterable[Case], kind: Callable[[Case], Hashable], most: int) -> list[Case]:
-    """Return the first `most` cases of each kind, in their order; all of them where `most` is 0.
+    """Return the first `most` cases of each kind, in their order; all of them if `most` is 0.
 
     >>> take_first_of_each([1, 2, 3, 4, 5], lambda n: n % 2, 1), take_first_of_each([1, 2, 3], lambda n: n % 2, 0)
     ([1, 2], [1, 2, 3])

@@ -1,4 +1,4 @@
-"""A sample of the generated CuPy scripts, each executed as it stands: the whole programs of `lanescope gpu verify`."""
+"""A sample of the generated CuPy scripts, each executed unchanged: the whole programs of `lanescope gpu verify`."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ WGMMA = (
 
 
 class InstructionSupport(Protocol):
-    """Something that knows which instructions a device has."""
+    """Interface: which instructions a device has."""
 
     def supports(self, instruction: Instruction) -> str: ...
 
@@ -97,7 +97,7 @@ def generate_plans(device: InstructionSupport) -> Iterator[ProductPlan]:
 
 
 def _generate_mode_plans(i: Instruction) -> Iterator[ProductPlan]:
-    """Yield every mode and major of A, each beside another of B; A from registers beside the last."""
+    """Yield every mode and major of A, each with another of B; A from registers with the last."""
     majors = ("K", "MN") if i.types["a"] in ("f16", "bf16") else ("K",)
     forms = [f"swizzle={mode.name},major={major}" for major in majors for mode in MODES]
     other = cycle(forms[::-1])
@@ -107,7 +107,7 @@ def _generate_mode_plans(i: Instruction) -> Iterator[ProductPlan]:
 
 
 def run_script(plan: ProductPlan) -> bool:
-    """Execute a plan's script as it stands and return whether D is exactly what the script's own NumPy computes."""
+    """Execute a plan's script unchanged and return whether D equals the script's own NumPy result."""
     scope: dict[str, Any] = {"__name__": "program"}
     exec(compile(kernel.render_script_program(plan), "product.py", "exec"), scope)
     expected, measured = scope["run"]()

@@ -2,7 +2,7 @@
 memory and registers out. The kernel for it, and how a CUDA device runs it.
 
 Before and after, tensor memory is written and read one column at a time by tcgen05.st and .ld.32x32b.x1, whose lane is
-the thread's and whose column is the address's; nothing but the meaning of an address is taken for granted. PTX ISA 9.1,
+the thread's and whose column is the address's; nothing but the meaning of an address is assumed. PTX ISA 9.1,
 9.7.16; assembled for sm_100a. Not yet run on hardware.
 """
 
@@ -102,7 +102,7 @@ Operation = MoveOperation | CopyOperation | MmaOperation
 
 
 def render_issue(text: str, ctas: int) -> str:
-    """Render what one thread issues, with the commit that every CTA waits for."""
+    """Render the instructions of one thread, with the commit that every CTA waits for."""
     pair = ctas > 1
     return _PROGRAMS.fill(
         "tensor_issued.cu",
@@ -147,7 +147,7 @@ class TensorJob:
 
     @property
     def loaded_registers(self) -> int:
-        """Return how many registers of a thread come back."""
+        """Return how many registers of a thread are returned."""
         operation = self.operation
         return (
             operation.access.registers if isinstance(operation, MoveOperation) and operation.access.verb == "ld" else 0
@@ -193,7 +193,7 @@ class CudaTensorDevice:
 
 
 def explain_no_tensor_memory(target: str) -> str:
-    """Return why a target has no tensor memory, "" if it has."""
+    """Return why a target has no tensor memory, "" if it has it."""
     if target in TARGETS:
         return ""
     return f"tcgen05 needs {', '.join(TARGETS[:-1])} or {TARGETS[-1]}; this device is {target}."

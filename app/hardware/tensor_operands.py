@@ -65,7 +65,7 @@ def build_image(parts: list[Array]) -> Array:
 def store_operands(
     idesc_word: IdescWord, form: str, a: list[Array] | None, b: list[Array]
 ) -> tuple[int | None, int, Array]:
-    """Return descriptors of A and B and the shared memory [ctas, words]; a, b: what each CTA holds, None for A
+    """Return descriptors of A and B and the shared memory [ctas, words]; a, b: the part of each CTA, None for A
     elsewhere.
     """
     stored_a = [store_operand(idesc_word, form, "a", matrix) for matrix in a] if a is not None else []

@@ -1,4 +1,4 @@
-"""Probes that show, from dumps of tensor memory, where tcgen05.mma keeps and finds things: D by codes, A and
+"""Probes that show, from dumps of tensor memory, where tcgen05.mma reads and writes: D by codes, A and
 descriptors one bit of the address a run, metadata and scale factors one bit of their place a run, types and signs by
 random products.
 
@@ -50,7 +50,7 @@ LOWER, UPPER = HALF_NIBBLES  # an index that keeps the first two of four positio
 
 
 def probe_d(device: TensorDevice) -> Iterator[ProbeResult]:
-    """Probe D by codes: D[i, j] = 256 i + j from two columns of A and rows of B. Lanes outside D keep what they had."""
+    """Probe D by codes: D[i, j] = 256 i + j from two columns of A and rows of B. Lanes outside D are unchanged."""
     for letter, mma, idesc_word, form, lane in generate_products():
         if mma.sparse and mma.m != 128:
             continue  # its metadata have their own probe
@@ -196,7 +196,7 @@ def _probe_descriptor(
 
 
 def probe_metadata(device: TensorDevice) -> Iterator[ProbeResult]:
-    """Probe which index each group takes: it keeps the first or the last positions by a bit of its place."""
+    """Probe which index each group uses: it keeps the first or the last positions by a bit of its place."""
     for kind, form, m in (
         ("f16", ALONE, 128),
         ("tf32", ALONE, 128),
@@ -244,7 +244,7 @@ def probe_metadata(device: TensorDevice) -> Iterator[ProbeResult]:
 
 
 def probe_scales(device: TensorDevice, kinds: tuple[str, ...] = (), most: int = 4) -> Iterator[ProbeResult]:
-    """Probe which byte each row takes its factor from, with every id: a factor is 1 or 2 by a bit of its place. kinds:
+    """Probe which byte each row reads its factor from, with every id: a factor is 1 or 2 by a bit of its place. kinds:
     these alone; most: ids of each.
     """
     for row in KINDS:
@@ -311,7 +311,7 @@ PADDED = {"e2m3", "e3m2", "e2m1"}  # in shared memory; the place of their bits i
 
 
 def probe_types(device: TensorDevice) -> Iterator[ProbeResult]:
-    """Probe random small numbers of every pair of types whose elements lie alone in their container, and signs."""
+    """Probe random small numbers of every pair of types that have a container for each element, and signs."""
     rng = np.random.default_rng(SEED)
     for row, a, b, d, negate in _generate_typed_products():
         try:

@@ -1,4 +1,4 @@
-"""Part "boxes": TMA loads executed, and tensor maps offered to the driver, against the rules of layouts/shared/tma.py.
+"""Part "boxes": TMA loads executed, and tensor maps encoded by the driver, against the rules of layouts/shared/tma.py.
 
 A load's box holds random bytes, so a byte in the wrong place shows; shared memory around the box must stay as it was.
 """
@@ -115,7 +115,7 @@ class BoxLoad:
 
     @property
     def room(self) -> int:
-        """Return the bytes of shared memory from the box on: what it takes at most, and some behind it."""
+        """Return the bytes of shared memory from the box on: its maximum size, and some behind it."""
         rows = int(np.prod(self.map.box[1:]))
         return rows * tma.get_pitch_bytes(self.map.box[0] * self.map.bits // 8, self.map.swizzle) + AFTER
 
@@ -229,8 +229,8 @@ def generate_maps() -> Iterator[tuple[str, TensorMap]]:
 
 
 def run_boxes(device: CudaDevice, per_kind: int = 0) -> dict[str, dict[str, Any]]:
-    """Count by what varies in a load, and by the rule of a map, how many of how many layouts/shared/tma.py predicts; {}
-    before sm_90.
+    """Count the correct predictions of layouts/shared/tma.py, by the varied parameter of a load, and by the rule of a
+    map; {} before sm_90.
     """
     if float(device.info()["compute_capability"]) < 9.0:
         return {}

@@ -1,4 +1,4 @@
-"""Matrices that a user gives: by formula, as rows of numbers, or as a NumPy file; checked against the element types."""
+"""Matrices of a user: by formula, as rows of numbers, or as a NumPy file; checked against the element types."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def count_products(i: Instruction) -> int:
 
 
 def build_formula_names(i: Instruction, name: str, steps: int = 1) -> dict[str, Array]:
-    """Build the names that a formula may use: i counts elements as they lie in memory (A and C row by row, B column by
+    """Build the names that a formula may use: i counts elements in memory order (A and C row by row, B column by
     column), row, col, product.
     """
     rows, cols = get_matrix_shape(i, name, steps)
@@ -47,7 +47,7 @@ def build_formula_names(i: Instruction, name: str, steps: int = 1) -> dict[str, 
 
 
 def check_matrices(i: Instruction, data: Mapping[str, Any], prefix: str = "", steps: int = 1) -> dict[str, Any]:
-    """Check the matrices of a request and return them as they are sent: a formula's text, or lists.
+    """Check the matrices of a request and return them unchanged: a formula's text, or lists.
 
     prefix: the text before the operand's name in a field, as "data.". LayoutError names the operand and what is wrong
     with it.
@@ -105,7 +105,7 @@ def _parse_json(text: str, field: str) -> Any:
 
 
 def _parse_number(token: str) -> float | None:
-    """Return the number that a text spells, with its sign; None if it spells none."""
+    """Return the number of a token, with its sign; None if it is not a number."""
     parsed = parse_real(token[1:] if token[0] in "+-" else token)
     return None if parsed is None else -parsed[0] if token[0] == "-" else parsed[0]
 

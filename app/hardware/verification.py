@@ -35,10 +35,10 @@ from lanescope.app.hardware import (
 )
 from lanescope.app.hardware.device import CudaDevice, RunDevice, compile_text, explain_unsupported
 from lanescope.app.hardware.evidence import PARTS, build_meta, check_part
-from lanescope.app.hardware.runs import is_multiply
 from lanescope.app.hardware.samples import take_first_of_each
 from lanescope.descriptor import matrix as desc
 from lanescope.errors import LayoutError
+from lanescope.product.planning import is_plannable
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, OperandPlace
 from lanescope.shared.banks import ACCESSES, list_regular_addresses
@@ -76,7 +76,7 @@ class VariantJob:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        product_method = ("mma",) if is_multiply(self.instruction) else ()
+        product_method = ("mma",) if is_plannable(self.instruction) else ()
         has_fragment = self.form == "registers" and not (product_method and not self.instruction.family.specified)
         return (*product_method, "fragment") if has_fragment else product_method
 
@@ -85,7 +85,7 @@ class VariantJob:
         i = self.instruction
         if i.family.moves or i.family.memory is OperandPlace.ROWS:
             return [kernel_source.render_movement(i, "k")]
-        if not is_multiply(i):
+        if not is_plannable(i):
             return [kernel_source.render_matrix_access(i, "k")]
         kernels = [kernel_source.render_product(i, "k", self.form)]
         sparsity = i.operands["a"].sparsity
@@ -139,7 +139,7 @@ def rename_kernel(text: str, number: int) -> str:
 
 
 def sample_jobs(jobs: list[VariantJob]) -> list[VariantJob]:
-    """Choose one variant of every row of the tables, in every form of it; the same ones in every run."""
+    """Choose one variant of every row of the tables, in every form of it; the same in every run."""
     choose = random.Random(product_inputs.SEED)
     rows: dict[tuple[int, str], list[VariantJob]] = {}
     for job in jobs:
@@ -294,13 +294,13 @@ def _list_bank_cases(device: CudaDevice, per_kind: int = 0) -> dict[str, list[li
 
 
 def verify_counters(device: CudaDevice, per_kind: int = 0) -> dict[str, dict[str, Any]]:
-    """Count the address patterns, with all lanes active and with some, for which ncu counts what is predicted."""
+    """Count the address patterns, with all lanes active and with some, for which ncu confirms the prediction."""
     rng = np.random.default_rng(product_inputs.SEED)
     cases: list[bank_counters.Case] = []
-    for name, given in _list_bank_cases(device, per_kind).items():
-        cases += [(name, case) for case in given]
+    for name, addresses in _list_bank_cases(device, per_kind).items():
+        cases += [(name, case) for case in addresses]
         if not ACCESSES[name].matrices:
-            cases += [(name, bank_counters.silence_lanes(case, rng)) for case in given]
+            cases += [(name, bank_counters.silence_lanes(case, rng)) for case in addresses]
     return bank_counters.run_counters(cases, device.number)
 
 
@@ -328,13 +328,13 @@ def list_chains(device: script_runs.InstructionSupport) -> list[chain_runs.Chain
 
 
 def verify_code(device: CudaDevice, selection: slice = ALL, per_kind: int = 0) -> dict[str, dict[str, Any]]:
-    """Count the generated functions of no other part that give every word of the maps, by what they do."""
+    """Count the generated functions of no other part whose words all agree with the maps, by purpose."""
     cases = take_first_of_each(code_runs.generate_cases(), lambda case: case.key, per_kind)
     return _judge_cases(device, cases[selection], lambda case: code_runs.run_case(device, case))
 
 
 def verify_delivery(device: CudaDevice, per_kind: int = 0) -> dict[str, dict[str, Any]]:
-    """Count the programs from storage to operand that leave every word as the maps say."""
+    """Count the programs from storage to operand whose words all agree with the maps."""
     cases = take_first_of_each(delivery_runs.generate_cases(device.target), lambda case: case.key, per_kind)
     return _judge_cases(device, cases, lambda case: code_runs.run_case(device, case))
 

@@ -54,7 +54,7 @@ def _make_random_inputs(plan: ProductPlan, seed: int) -> ProductInputs:
 
 
 def compute_expected(plan: ProductPlan, inputs: ProductInputs) -> Array:
-    """Compute D by NumPy, from the matrices and the signs alone."""
+    """Compute D by NumPy, from the matrices and the signs."""
     negative = plan.a.negated != plan.b.negated
     signed = replace(inputs, a=-inputs.a if negative else inputs.a, c=inputs.c if plan.accumulate else 0 * inputs.c)
     return signed.compute_expected(plan.instruction)
@@ -76,7 +76,7 @@ def stage_inputs(plan: ProductPlan, inputs: ProductInputs) -> StagedProduct:
 
 
 def order_lines(side: ProductSide, matrix: Array) -> Array:
-    """Order a multiplicand [product, …] as its lines lie in memory: [line, unit] of unsigned units."""
+    """Order a multiplicand [product, …] as in memory: [line, unit] of unsigned units."""
     transposed = (side.letter == "a") != (side.major == "K")  # A is [m, k], B [k, n]
     bits = fragment_words.encode_values(np.swapaxes(matrix, 1, 2) if transposed else matrix, side.element.name).reshape(
         side.lines, -1
@@ -94,7 +94,7 @@ def _get_unsigned_type(size: int) -> Any:
 
 
 def _pack_accumulator(plan: ProductPlan, op: Operand, values: Array) -> Array:
-    """Pack C [product, m, n] as it lies in memory: the bits of its elements."""
+    """Pack C [product, m, n] as in memory: the bits of its elements."""
     bits = fragment_words.encode_values(values, op.element.name).astype(_get_unsigned_type(op.element.bits // 8))
     if not plan.d_ldm:
         return bits
@@ -144,7 +144,7 @@ def build_shared_image(plan: ProductPlan, staged: StagedProduct) -> Array:
 
 
 def compute_addresses(side: DescribedSide | RowsSide | WmmaSide) -> Array:
-    """Compute the byte of shared memory where each unit of the lines lies: [line, unit]."""
+    """Compute the byte address in shared memory of each unit of the lines: [line, unit]."""
     line, unit = np.arange(side.lines)[:, None], np.arange(side.line_units)[None, :]
     if isinstance(side, RowsSide):
         return np.asarray(side.address(line, unit * side.unit_bytes))

@@ -77,10 +77,10 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--device", default="0", help="a CUDA device's number, or numpy")
     parser.add_argument("--alone", action="store_true", help="see this device only, in what it starts, too")
-    given = parser.parse_args()
-    if given.alone:
+    arguments = parser.parse_args()
+    if arguments.alone:
         shown = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
-        number = int(given.device)
-        os.environ["CUDA_VISIBLE_DEVICES"] = shown[number] if number < len(shown) and shown[0] else given.device
-        given.device = "0"
-    raise SystemExit(serve_requests(given.device))
+        number = int(arguments.device)
+        os.environ["CUDA_VISIBLE_DEVICES"] = shown[number] if number < len(shown) and shown[0] else arguments.device
+        arguments.device = "0"
+    raise SystemExit(serve_requests(arguments.device))

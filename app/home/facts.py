@@ -56,7 +56,7 @@ class EvidenceCounts:
 
 
 def list_popular() -> list[PopularInstruction]:
-    """Return the instructions that people look for most."""
+    """Return the most popular instructions."""
     popular = [(i, name_form(i)) for i in map(catalog.find, POPULAR)]
     return [
         PopularInstruction(link_instruction(i), form.name, " ".join(filter(None, (form.types, form.apart))))
@@ -65,7 +65,7 @@ def list_popular() -> list[PopularInstruction]:
 
 
 def count_evidence() -> EvidenceCounts:
-    """Return the counts that the page shows of its evidence."""
+    """Return the counts of the evidence for the home page."""
     files, instructions = catalog.load_evidence(), catalog.instructions()
     every_run = [runs for runs in map(catalog.list_hardware_runs, instructions) if runs and len(runs) == len(files)]
     reads = [data["descriptors"].values() for data in files if data["descriptors"]]

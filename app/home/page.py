@@ -1,4 +1,4 @@
-"""/: the home page. It is the same for everybody, so it is rendered once and cached."""
+"""/: the home page, which is rendered once and cached."""
 
 from __future__ import annotations
 

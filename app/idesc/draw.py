@@ -73,7 +73,7 @@ def _scale_product(word: IdescWord) -> tuple[float, float, float]:
 
 
 def _measure_product(word: IdescWord) -> tuple[float, float]:
-    """Return width and height that a product takes with its labels."""
+    """Return width and height of a product with its labels."""
     high, wide, deep = _scale_product(word)
     return max(deep + 6 + wide, LONGEST + LEAST) + 16, TOP + deep + 6 + high + 60
 

@@ -34,7 +34,7 @@ MASK_EVIDENCE = "documented; equals the 7 masks of PTX's examples; not executed 
 EVERY_KIND = (*KINDS, *RUBIN_KINDS.values())
 FORM = ("cta_group", "ws")  # how the MMA is issued, besides the fields of the word
 BITS = {"minimum": 0, "maximum": 63}
-BY_OPCODE = "The kind of the tcgen05.mma that takes it; the word does not say it."
+BY_OPCODE = "The kind of its tcgen05.mma, which the word does not contain."
 
 
 def _require_kind(value: Any, field: str) -> MmaKind:
@@ -73,7 +73,7 @@ class DecodeQuestion(IdescQuestion):
 
 
 def _declare_part(part: KindField) -> Any:
-    """Declare a field of a product: words if it is given by name, else a number or a switch."""
+    """Declare a field of a product: words, a number or a switch."""
     label, says = part.field.title[0].upper() + part.field.title[1:], f"{part.field.title}: {part.field.meaning}."
     if part.chosen:
         known = (kind.get_field(part.name).codes for kind in EVERY_KIND if kind.has_field(part.name))
@@ -123,7 +123,7 @@ class IdescField:
 
 @fact
 class Problem:
-    """Something illegal, or to be checked: its code, the field, and the source of the rule."""
+    """An error or a warning: its code, the field, and the source of the rule."""
 
     code: Annotated[str, Description(limits={"pattern": "^[a-z0-9_]+$"})]
     field: str
@@ -308,10 +308,10 @@ def decode_mask(question: MaskQuestion) -> ZeroColumns:
     return build_mask(ZeroMask(question.value), question.m, question.n)
 
 
-def encode_mask(asked: Any) -> ZeroColumns:
+def encode_mask(question: Any) -> ZeroColumns:
     """Return a zero-column mask descriptor from its fields."""
-    fields = {name: getattr(asked, name) for name in zeromask.NAMES}
-    return build_mask(zeromask.encode_mask(fields), asked.m, asked.n)
+    fields = {name: getattr(question, name) for name in zeromask.NAMES}
+    return build_mask(zeromask.encode_mask(fields), question.m, question.n)
 
 
 def build_mask(mask: ZeroMask, m: int, n: int) -> ZeroColumns:
@@ -321,7 +321,7 @@ def build_mask(mask: ZeroMask, m: int, n: int) -> ZeroColumns:
         word=str(mask),
         m=m,
         n=n,
-        fields=[_build_mask_field(mask, one) for one in zeromask.FIELDS],
+        fields=[_build_mask_field(mask, field) for field in zeromask.FIELDS],
         columns=columns,
         first_column=mask.get_field("shift"),
         sub_masks=zeromask.SUBMASKS[m],

@@ -32,7 +32,7 @@ def format_idesc(question: IdescQuestion, answer: InstructionDescriptor) -> Iter
     for problem in answer.problems:
         yield f"  ✗ {problem.message}"
     for form, why in {} if answer.problems else answer.forms.items():
-        yield f"  {'✗' if why else '✓'} {form}" + "".join(f": {one.message}" for one in why[:1])
+        yield f"  {'✗' if why else '✓'} {form}" + "".join(f": {problem.message}" for problem in why[:1])
     for warning in answer.warnings:
         yield f"  ! {warning.field}: {warning.message}"
     yield f"  {answer.evidence}"

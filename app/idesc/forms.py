@@ -9,7 +9,8 @@ from urllib.parse import urlencode
 
 from lanescope.app.idesc import facts
 from lanescope.app.idesc.facts import BY_OPCODE, IdescBody, MaskBody, MaskProduct
-from lanescope.app.kit.question import Control, declare_question, form_of, labels_of, parsed_field, word_field
+from lanescope.app.kit.question import declare_question, labels_of, parsed_field, word_field
+from lanescope.app.kit.question_form import Control, form_of
 from lanescope.app.kit.target import target_field
 from lanescope.bits import BitField
 from lanescope.blackwell import idesc, zeromask
@@ -48,7 +49,7 @@ def link_idesc(word: IdescWord) -> str:
 def build_context(
     word: IdescWord, sent: Mapping[str, str] | None = None, error: LayoutError | None = None
 ) -> dict[str, Any]:
-    """Return the template's variables of a word. sent: the fields of a form, and what is wrong of them."""
+    """Return the template's variables of a word. sent: the fields of a form; error: of one of them."""
     sent = sent or {}
     shown = {"word": str(word), "kind": word.kind.name, "target": word.target}
     answer = facts.build_idesc(word)
@@ -104,7 +105,7 @@ def list_bits(word: IdescWord) -> list[dict[str, Any]]:
 
 
 def convert_kind(word: IdescWord, row: MmaKind) -> IdescWord:
-    """Return the same product in another kind as far as that kind allows: its first types, the nearest legal sizes."""
+    """Return a similar product in another kind: its first types, the nearest legal sizes."""
     if row.name == word.kind.name:
         return word
     row, same = idesc.fit_kind(row, word.target), {}
@@ -220,7 +221,7 @@ def build_mask_context(
         "m": m,
         "n": n,
         "runs": [f"{a}" if a == b else f"{a}–{b}" for a, b in runs],
-        "said": _format_columns(bits_of),
+        "summary": _format_columns(bits_of),
         "labels": labels_of(MaskBody) | labels_of(MaskForm),
         "word_form": form_of(MaskForm, shown | dict(sent), sizes, error),
         "field_form": {name: form[name] for name in fields},
@@ -235,7 +236,7 @@ def is_used(field: BitField, sub_masks: int) -> bool:
 
 
 def _format_columns(bits_of: list[int]) -> str:
-    """Return a sentence that says how many columns of B are zero."""
+    """Return a sentence with the number of zero columns of B."""
     zero = sum(bits_of)
     if not zero:
         return f"All {len(bits_of)} columns of B are used"

@@ -27,18 +27,18 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 @router.get("/idesc")
 def idesc_page(request: Request) -> Response:
-    """Show the word of a form, given by its spelling or by the product; a default without either."""
+    """Show the word of a form: by its spelling, by the product, or the default."""
     query = dict(request.query_params)
-    given = forms.DEFAULT
+    word = forms.DEFAULT
     try:
         if "word" in query:
             return RedirectResponse(forms.link_idesc(_parse_word(query)), 303)
         if set(query) - {"kind", "target"}:
             return RedirectResponse(forms.link_idesc(facts.parse_wish(query)), 303)
-        given = replace(given, target=parse_target(query))
+        word = replace(word, target=parse_target(query))
         if "kind" in query:
-            given = forms.convert_kind(given, idesc.get_kind(query["kind"]))
-        return render_page(request, "idesc/page.html", _show_word(given))
+            word = forms.convert_kind(word, idesc.get_kind(query["kind"]))
+        return render_page(request, "idesc/page.html", _show_word(word))
     except LayoutError as error:
         return _render_refused(request, query, error)
 
@@ -88,7 +88,7 @@ def mask_form_page(request: Request) -> Response:
     try:
         mask = forms.DEFAULT_MASK
         if "word" in query and len(query) > 1:
-            says = f"A word and {', '.join(name for name in query if name != 'word')} were given."
+            says = f"A word excludes {', '.join(name for name in query if name != 'word')}."
             raise LayoutError("bad_option", says, "Give the word, or its fields.", "word")
         if "word" in query:
             mask = ZeroMask(zeromask.parse_mask_word(query["word"]))

@@ -15,7 +15,7 @@ from lanescope.ptx.targets import format_targets
 
 @fact
 class HeldValue:
-    """One value that a thread holds: its name, register and bits, and the element it is."""
+    """One value that a thread holds: its name, register and bits, and its element."""
 
     thread: int
     value: int
@@ -55,7 +55,7 @@ class ElementOwners:
 
 @fact
 class LaneValues:
-    """What one thread holds."""
+    """The values of one thread."""
 
     operand: str
     thread: int
@@ -98,7 +98,7 @@ def find_owners(op: Operand, coordinates: str) -> ElementOwners:
 
 
 def find_lane_values(op: Operand, thread: int, value: int | None) -> LaneValues:
-    """Find what one thread holds, or one of its values."""
+    """Find the values of one thread, or one of them."""
     if thread >= op.threads:
         raise LayoutError("bad_lane", f"No lane {thread}.", f"0 to {op.threads - 1}.", "lane")
     if value is not None and value >= op.values:
@@ -108,12 +108,12 @@ def find_lane_values(op: Operand, thread: int, value: int | None) -> LaneValues:
 
 
 def find_all_values(op: Operand) -> tuple[HeldValue, ...]:
-    """Find what every thread holds, thread by thread."""
+    """Find the values of every thread."""
     return tuple(find_value(op, thread, value) for thread in range(op.threads) for value in range(op.values))
 
 
 def find_value(op: Operand, thread: int, value: int) -> HeldValue:
-    """Return thread, value, register, bits and element of one held value."""
+    """Return thread, value, register, bits and element of one value."""
     register, bit = op.register_of(value)
     element = dict(zip(op.axes, op.pattern.element_at(thread, value), strict=True))
     return HeldValue(
@@ -171,7 +171,7 @@ def _format_instruction(detail: Detail) -> str:
 
 
 def get_pointer_check(result: Answer) -> PointerCheck | None:
-    """Return the check of a pointer and an ldm in an answer; None if none was given."""
+    """Return the check of a pointer and an ldm in an answer; None without them."""
     return result.memory.check if isinstance(result, Detail) and result.memory else None
 
 

@@ -37,7 +37,7 @@ def instruction(
     ldm: Annotated[str, make_text_parameter("Its leading dimension in elements.", "24")] = "",
     target: TargetName = "",
 ) -> Response:
-    """One instruction by its PTX text, with or without `.sync.aligned`; for an unknown one the error names the
+    """Return one instruction by its PTX text, with or without `.sync.aligned`; for an unknown one the error names the
     nearest legal ones. A tcgen05.mma takes its instruction descriptor, which defines M, N, types and operands. A
     wmma.load or wmma.store takes a pointer and an ldm, which are checked against PTX and the CUDA C++ guide.
     """
@@ -57,9 +57,9 @@ def operand(
     idesc: Idesc = "",
     target: TargetName = "",
 ) -> Response:
-    """One operand's map: which element every thread and value holds (a, b, c, d, data), which lane and byte supplies a
-    scale factor (scale_a, scale_b), or which row's address a lane supplies (address). A sparse A takes the sparsity
-    selector.
+    """Return one operand's map: which element every thread and value holds (a, b, c, d, data), which lane and byte
+    supplies a scale factor (scale_a, scale_b), or which row's address a lane supplies (address). A sparse A takes the
+    sparsity selector.
     """
     selections = {
         key: parse_integer(text or 0, key)

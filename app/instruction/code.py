@@ -21,7 +21,7 @@ class CodePart:
 
 
 def build_code_parts(instruction: Instruction) -> list[CodePart]:
-    """Build everything generated from the rows, each with a title: PTX, CUDA, NumPy, CuTe and CUTLASS, Triton."""
+    """Build the generated code, each part with a title: PTX, CUDA, NumPy, CuTe and CUTLASS, Triton."""
     parts = [
         CodePart(title="PTX" + FROM.get(form, ""), text=ptx.render_syntax(instruction, form))
         for form in instruction.family.forms

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from lanescope.app.catalogue import topics
-from lanescope.app.hardware import fragment_runs, runs
+from lanescope.app.hardware import fragment_runs
 from lanescope.app.instruction import facts as about
 from lanescope.app.instruction import find, head, headline, lanes, pickers, shown_lanes, state, tcgen05, terms, wording
 from lanescope.app.instruction import wmma as wmma_facts
@@ -20,10 +20,10 @@ from lanescope.app.instruction.spread import build_chart as build_spread_chart
 from lanescope.app.instruction.spread import build_spreads
 from lanescope.app.instruction.state import PageState
 from lanescope.app.instruction.supplies import build_supplies
-from lanescope.app.kernel import facts as programs
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.fact import extend_fact, fact
 from lanescope.app.kit.links import link_instruction
+from lanescope.product.planning import is_plannable
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, OperandPlace
 from lanescope.ptx.targets import format_targets
@@ -71,7 +71,7 @@ class ScaleTable(about.ScaleMap):
 
 def build_run_choices(instruction: Instruction, reason: str) -> RunChoices | None:
     """Return the runs of an instruction, None if it has not been run."""
-    multiplies = runs.is_multiply(instruction)
+    multiplies = is_plannable(instruction)
     kinds = [("mma", "product against NumPy")] if multiplies else []
     measured = () if fragment_runs.explain_unmeasured(instruction) else fragment_runs.list_measurable(instruction)
     if measured:
@@ -92,7 +92,7 @@ def build_context(
 ) -> dict[str, Any]:
     """Return the template's variables of an instruction's page.
 
-    reason: why no run can go to a GPU; table_values: size up to which a map is in the page as a table.
+    reason: why no GPU can run it; table_values: size up to which a map is in the page as a table.
     """
     figure = make_figure(instruction, page_state.product)
     supplied = build_supplies(instruction, figure, page_state)
@@ -126,7 +126,7 @@ def build_context(
         "head": head.build_head(instruction),
         "matrices": [
             *build_matrices(instruction, figure, painted, spans),
-            *(build_supply_matrix(one, painted, spans) for one in supplied.values()),
+            *(build_supply_matrix(supply, painted, spans) for supply in supplied.values()),
         ],
         "beside": list(supplied.values()),
         "selectors": [
@@ -145,7 +145,7 @@ def build_context(
         "pictures": figures,
         "following": head.list_next_pages(instruction, page_state, figures[-1]),
         "code": build_code_parts(instruction),
-        "program": programs.has_program(instruction),
+        "program": is_plannable(instruction),
         "wmma": wmma_facts.check_memory(instruction, query),
         "scales": build_scale_tables(instruction, page_state),
         "products": state.count_products(instruction),
@@ -166,7 +166,7 @@ def build_context(
 
 
 def _format_tab(instruction: Instruction, text: str) -> str:
-    """Format a tab's label: operands of tensor memory lie in no registers."""
+    """Format a tab's label: operands in tensor memory have no registers."""
     return (
         "Tensor memory" if text == TABS["registers"] and instruction.family.scope.place is OperandPlace.TENSOR else text
     )
@@ -201,7 +201,7 @@ def list_majors(instruction: Instruction, page_state: PageState, name: str) -> l
 
 
 def format_a_share(instruction: Instruction, spans: Mapping[str, tuple[float, float]]) -> str:
-    """Return how wide A stands beside D, "" if the matrices are no product."""
+    """Return the relative width of A beside D, "" if the instruction does not multiply."""
     if not instruction.family.multiplies:
         return ""
     k, n = (last - first for first, last in (spans.get("s") or spans["k"], spans["n"]))
@@ -209,13 +209,13 @@ def format_a_share(instruction: Instruction, spans: Mapping[str, tuple[float, fl
 
 
 def is_d_cut(instruction: Instruction, figure: PanelFigure) -> bool:
-    """Return whether the opening view leaves out a part of D, so that a small picture of the whole helps."""
+    """Return whether the opening view omits a part of D, so that an overview helps."""
     opening, counts = window.make_opening_window(instruction, figure), window.count_cells(instruction, figure)
     return instruction.family.multiplies and any(opening[dim] != (0, counts[dim]) for dim in "mn")
 
 
 def build_scale_tables(instruction: Instruction, page_state: PageState) -> list[ScaleTable]:
-    """Build tables of who supplies each scale factor under the chosen byte-id and thread-id."""
+    """Build tables of the lanes that supply each scale factor under the chosen byte-id and thread-id."""
     tables = []
     for name in instruction.scales:
         scale_map = about.build_scale_map(instruction, name, *page_state.get_scale_ids(name[-1]))

@@ -23,8 +23,8 @@ class Evidence:
 
 
 def list_evidence(instruction: engine.Instruction, operand: str = "") -> tuple[Evidence, ...]:
-    """List the independent statements that stand behind this instruction's maps, or one operand's, strongest first;
-    says so if hardware is missing.
+    """List the evidence of this instruction's maps, or of one operand's, strongest first; missing hardware is
+    mentioned.
     """
     support, meta, family = catalog.get_target_support(instruction), catalog.get_assembler(), instruction.family
     evidence = [
@@ -66,7 +66,7 @@ def list_evidence(instruction: engine.Instruction, operand: str = "") -> tuple[E
 
 
 def _list_bound_evidence(instruction: engine.Instruction, operand: str) -> list[Evidence]:
-    """List the statements about the places of a product in tensor memory, once a descriptor has bound it."""
+    """List the evidence of the places of a product in tensor memory, once a descriptor has bound it."""
     from lanescope.blackwell import bound
 
     if not isinstance(instruction, bound.BoundMma):

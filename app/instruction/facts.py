@@ -47,7 +47,7 @@ class Formula:
 
 @fact
 class Sparsity:
-    """Of every `group` elements of a row `kept` are stored; an index of `index_bits` bits says which."""
+    """Of every `group` elements of a row `kept` are stored; an index of `index_bits` bits selects each."""
 
     kept: int
     group: int
@@ -58,7 +58,7 @@ class Sparsity:
 
 @fact
 class Operand:
-    """One fragment: its sizes, registers, pattern, and all that derives from the pattern."""
+    """One fragment: its sizes, registers, pattern, and the facts derived from the pattern."""
 
     name: str
     rows: int
@@ -92,8 +92,7 @@ class Operand:
 
 @fact
 class OperandMap(Operand):
-    """The operand and its map, each [thread][value]: `row` and `col` of the element, `register` and `bit` where it
-    lies.
+    """The operand and its map, each [thread][value]: `row` and `col` of the element, its `register` and first `bit`.
 
     m8n8k4 with .f16 adds `product`; ldmatrix and stmatrix `matrix`; a sparse A its metadata, its `col` being the dense
     column while every index keeps the first positions.
@@ -146,7 +145,7 @@ class ScaleMap:
 
 @fact
 class AddressMap:
-    """By lane: the matrix and row whose address it supplies, −1 where it supplies none."""
+    """By lane: the matrix and row whose address it supplies, −1 if it supplies none."""
 
     name: str
     pattern: str
@@ -184,8 +183,8 @@ class Detail(CatalogueRow):
 
 
 def find_instruction(ptx: str, word: str = "", target: str = "") -> engine.Instruction:
-    """Find the instruction of a text; with a word, or a wish, the product that it binds. LayoutError if a target
-    lacks it.
+    """Find the instruction of a text; with a word, or fields of one, the bound product. LayoutError if a target lacks
+    it.
     """
     instruction = lookup.find(ptx)
     require_target(instruction, target)
@@ -197,7 +196,7 @@ def find_instruction(ptx: str, word: str = "", target: str = "") -> engine.Instr
 
 
 def require_target(instruction: engine.Instruction, target: str) -> None:
-    """Raise LayoutError for a target that lacks an instruction, or that there is not; "" is any target."""
+    """Raise LayoutError for an unknown target, or one that lacks an instruction; "" is any target."""
     if target.strip():
         from lanescope.ptx.architectures import require_instruction
 
@@ -205,7 +204,7 @@ def require_target(instruction: engine.Instruction, target: str) -> None:
 
 
 def build_detail(instruction: engine.Instruction, pointer: str = "", ldm: str = "") -> Detail:
-    """Build the row and, for each operand, everything but the element arrays.
+    """Build the row and the facts of each operand without the element arrays.
 
     pointer, ldm: of a wmma.load or wmma.store, judged under `memory`.
     """
@@ -242,7 +241,7 @@ def _build_bound_fields(instruction: engine.Instruction) -> dict[str, Any]:
 
 
 def build_operand(instruction: engine.Instruction, op: engine.Operand) -> Operand:
-    """Build one operand: sizes, registers, pattern and everything derived from it as text."""
+    """Build one operand: sizes, registers, pattern and the texts derived from it."""
     pattern = op.pattern
     formula = {
         way: "\n".join(f"{name} = {value}" for name, value in lines.items()) for way, lines in op.formula().items()
@@ -289,7 +288,7 @@ def _build_terms(terms: Iterable[DigitTerm]) -> tuple[PatternTerm, ...]:
 
 
 def build_sparsity(op: engine.Operand) -> Sparsity | None:
-    """Describe how a stored A is compressed, None if it is not."""
+    """Describe the compression of a stored A, None if it is dense."""
     s = op.sparsity
     if s is None:
         return None

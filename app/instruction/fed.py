@@ -1,4 +1,4 @@
-"""The product that a plain ldmatrix feeds, or whose D a stmatrix stores: one that takes its registers as they are."""
+"""The product that a plain ldmatrix feeds, or whose D a stmatrix stores, without moving registers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DIMS = {"a": "mk", "b": "kn", "d": "mn"}
 
 @dataclass(frozen=True, slots=True)
 class FedOperand:
-    """An operand that a load fills with one instruction, or a store takes, and which dimension is contiguous."""
+    """An operand that a load fills, or a store writes, with one instruction; and its contiguous dimension."""
 
     mma: Instruction
     operand: str
@@ -27,9 +27,9 @@ class FedOperand:
 
 @lru_cache(maxsize=64)
 def find_fed_operand(move: Instruction) -> FedOperand | None:
-    """Find the first operand of the catalogue that a chain over rows of shared memory proves right; None if none is.
+    """Find the first operand of the catalogue for which a chain over rows of shared memory is correct; None if none.
 
-    Elements as wide as those that are moved come first.
+    Elements of the width of the move come first.
     """
     data = move.operands["data"]
     for major in DEFAULT_ORDER:
@@ -37,14 +37,14 @@ def find_fed_operand(move: Instruction) -> FedOperand | None:
             try:
                 if chain.make_chain(move, op, major).match:
                     return FedOperand(mma, op.name, major)
-            except LayoutError:  # this move widens what it reads, or the operand lies otherwise
+            except LayoutError:  # this move widens its elements, or the operand has another layout
                 continue
     return None
 
 
 def _list_operands(letters: str, data: Operand) -> Iterator[tuple[Instruction, Operand]]:
-    """Yield one operand of each map of the dense products that take as many registers of elements as wide; those of f16
-    and the largest shapes first.
+    """Yield one operand of each map of the dense products with the same registers and element width; those of f16 and
+    the largest shapes first.
     """
     rows = [i for i in catalog.instructions() if i.family.multiplies and i.family.specified]
     plain = [i for i in rows if not i.family.sparsity and not i.family.scale_blocks and not i.family.tensor]

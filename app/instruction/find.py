@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lanescope.app.instruction import lanes, state
+from lanescope.app.kit.answer import format_runs
 from lanescope.app.kit.find import SoughtPlace
 from lanescope.app.kit.find_field import FindField, FindMatrix, HeldCell
 from lanescope.errors import LayoutError
@@ -14,8 +15,8 @@ from lanescope.render.view import ADDRESS, OperandGrid, PanelFigure, make_figure
 
 
 def find_pins(instruction: Instruction, text: str, product: int = 0) -> dict[str, str | int]:
-    """Find what a text names, as the parts of an address: pin, pin2 where it names two places, and product where a
-    thread works in another one than `product`.
+    """Return the pins of the places that a text names, as parts of an address: pin, pin2 for a second place, and
+    product if a thread works in another one than `product`.
 
     LayoutError `bad_find` names the legal range.
     """
@@ -23,7 +24,7 @@ def find_pins(instruction: Instruction, text: str, product: int = 0) -> dict[str
 
 
 def pin_places(instruction: Instruction, places: Sequence[SoughtPlace], product: int = 0) -> dict[str, str | int]:
-    """Pin places that a text names, as `find_pins`; a row, a column or a warp shows its threads alone."""
+    """Return the pins of places, as `find_pins`; a row, a column or a warp selects its threads."""
     field = _make_field(instruction, product)
     field.check_matrices(places)
     threads = []
@@ -37,12 +38,12 @@ def pin_places(instruction: Instruction, places: Sequence[SoughtPlace], product:
     lines = [thread for place in places if place.line for thread in _list_line(grids, field.get_matrix(place), place)]
     lines += [thread for place in places if place.is_warp for thread in list_warp(instruction, place)]
     if lines:
-        found |= {"lanes": lanes.format_runs(lines, "-", ","), "pin": found.get("pin", "")}
+        found |= {"lanes": format_runs(lines, "-", ","), "pin": found.get("pin", "")}
     return found if shown == product else {**found, "product": shown}
 
 
 def _check_thread(scope: ExecutionScope, place: SoughtPlace) -> None:
-    """Refuse a register or a thread in tensor memory, which has lanes."""
+    """Raise LayoutError for a register or a thread in tensor memory, which has lanes."""
     is_other = scope.thread == "lane" and not place.is_lane
     if scope.place is OperandPlace.TENSOR and (place.register is not None or is_other):
         hint = f"Write {scope.thread} {place.thread}, or an element."
@@ -81,7 +82,7 @@ def list_warp(instruction: Instruction, place: SoughtPlace) -> range:
 
 
 def _make_field(instruction: Instruction, product: int) -> FindField:
-    """Return what an element of an instruction is: a cell of a panel that threads hold."""
+    """Return the find field of an instruction, whose elements are cells of panels that threads hold."""
     figure = make_figure(instruction, product)
     grids, scope = _list_grids(figure), instruction.family.scope
     names = {name: name for name in grids} | {
@@ -105,7 +106,7 @@ def _make_field(instruction: Instruction, product: int) -> FindField:
     }
     for name, (rows, cols) in state.list_supply_sizes(instruction).items():
         matrices[name] = FindMatrix(name, name.upper(), rows, cols)
-        if name == "sfb":  # SFB[column][block]: its blocks stand below each other
+        if name == "sfb":  # SFB[column][block]: its blocks are rows
             matrices[name] = FindMatrix(name, name.upper(), cols, rows, lambda column, block: (block, column))
     return FindField(
         matrices,
@@ -124,7 +125,7 @@ def _list_grids(figure: PanelFigure) -> dict[str, OperandGrid]:
 
 
 def _find_product(instruction: Instruction, threads: list[int], product: int) -> int:
-    """Find the product that all threads work in, `product` itself if they do or none is such."""
+    """Find the product that all threads work in; `product` itself if they work in it, or if there is none."""
     count = state.count_products(instruction)
     candidates: tuple[int, ...] = (product, *range(count)) if threads and count > 1 else ()
     for other in candidates:
@@ -135,7 +136,7 @@ def _find_product(instruction: Instruction, threads: list[int], product: int) ->
 
 
 def format_example(instruction: Instruction, figure: PanelFigure) -> str:
-    """Format what may be asked of an instruction, as a find field's placeholder and its errors show it."""
+    """Return an example for the find field of an instruction, for its placeholder and its errors."""
     scope = instruction.family.scope
     name, grid = next(iter(_list_grids(figure).items()))
     title = lanes.format_panel_title(name)

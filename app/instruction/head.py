@@ -1,4 +1,4 @@
-"""The head of the page: the instruction, the evidence for it, its pictures, and the pages that go on from it."""
+"""The head of the page: the instruction, its evidence, its pictures, and related pages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from urllib.parse import quote
 
 from lanescope.app.catalogue import topics
-from lanescope.app.hardware import runs
 from lanescope.app.idesc.forms import link_idesc
 from lanescope.app.instruction import wording
 from lanescope.app.instruction.evidence import Evidence, list_evidence
@@ -21,6 +20,7 @@ from lanescope.blackwell.bound import BoundMma
 from lanescope.inputs import join_words
 from lanescope.names.form_names import FormName, name_form
 from lanescope.product.move_plan import moves_rows
+from lanescope.product.planning import is_plannable
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.targets import format_targets
@@ -40,7 +40,7 @@ class StatusPill:
 
 @fact
 class PageHead:
-    """The form's name, the tab's title and the statements behind them."""
+    """The form's name, the tab's title and the pills behind them."""
 
     name: FormName
     title: str
@@ -135,7 +135,7 @@ def list_pictures(instruction: Instruction, page_state: PageState) -> list[PageL
 
 
 def list_next_pages(instruction: Instruction, page_state: PageState, figure: PageLink) -> list[PageLink]:
-    """Return links to related pages, each with what this page knows."""
+    """Return links to related pages, each with the state of this page."""
     return [
         *_list_load_links(instruction),
         *_list_supply_links(instruction, page_state),
@@ -173,7 +173,7 @@ def _list_supply_links(instruction: Instruction, page_state: PageState) -> Itera
 
 
 def _list_move_links(instruction: Instruction) -> Iterator[PageLink]:
-    """Yield where a load or store of rows leads: its steps, the product that it serves, the chain there, and banks."""
+    """Yield the pages of a load or store of rows: its steps, the product that it serves, its chain, and banks."""
     yield PageLink(text="Step through it", href=links.link_steps(instruction, {}))
     if fed := find_fed_operand(instruction):
         name, letter = name_form(fed.mma).name, fed.operand.upper()
@@ -205,13 +205,15 @@ def _list_descriptor_links(instruction: Instruction, page_state: PageState) -> I
 
 
 def _list_product_links(instruction: Instruction, page_state: PageState) -> Iterator[PageLink]:
-    """Yield what follows a product; the steps of one, of a load or store; tensor memory for what only moves there."""
+    """Yield the pages of a product: the next product, its steps, or those of a move; tensor memory for tcgen05
+    moves.
+    """
     family = instruction.family
     if family.multiplies and not family.tensor:
         yield PageLink(text="D as the next A", href=links.link_reuse(instruction, instruction))
         if family.specified and not any(op.sparsity for op in instruction.operands.values()):
             yield PageLink(text="Several warps: a TiledMMA", href=links.link_tiled_mma(instruction))
-    if runs.is_multiply(instruction):
+    if is_plannable(instruction):
         pin = page_state.pinned()
         element = {"row": pin[1], "col": pin[2]} if pin and pin[0] == "d" else {}
         yield PageLink(text="Step through the product", href=links.link_steps(instruction, element))

@@ -1,7 +1,8 @@
-"""The sentences about a pinned element or lane: where it is, what shares its register, what it meets in the product.
+"""The sentences about a pinned element or lane: its place, the other values of its register, its factors in the
+product.
 
-All are templates: the script prints the same for what is pinned later (static/instruction/headline.js); a browser test
-compares them.
+All are templates: the script prints the same for later pins (static/instruction/headline.js); a browser test compares
+them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from lanescope.app.kit.answer import (
     PinnedPlace,
     capitalize_first,
     count_held,
+    format_runs,
     get_per_register,
     join_answer,
     list_value_bits,
@@ -66,7 +68,7 @@ def _join_sentences(first: dict[str, str], then: dict[str, str]) -> dict[str, st
 
 
 def _build_product_texts(instruction: Instruction, figure: PanelFigure) -> dict[str, str]:
-    """Build what an element of A, B and D meets in the product, by panel."""
+    """Build the texts about the factors of an element of A, B and D in the product, by panel."""
     if not instruction.family.multiplies:
         return {}
     sizes = {panel.name: panel for panel in figure.panels}
@@ -97,7 +99,7 @@ def get_element_template(op: Operand) -> str:
 
 
 def build_answer(instruction: Instruction, figure: PanelFigure, page_state: PageState) -> Answer:
-    """Build what the page says first of its pins, or of none."""
+    """Build the first sentences about the pins, or the invitation."""
     supplies = build_supplies(instruction, figure, page_state)
     words = build_words(instruction, figure, supplies)
     grids = {panel.name: panel.grid for panel in figure.panels if panel.grid}
@@ -117,14 +119,14 @@ def build_answer(instruction: Instruction, figure: PanelFigure, page_state: Page
 
 
 def _describe_shown(words: AnswerWords, grids: Mapping[str, OperandGrid], threads: Collection[int]) -> Answer:
-    """Describe what the threads hold that a page shows alone: whole rows or columns of a matrix, or how many values."""
-    held = (
+    """Describe the elements of the selected threads: whole rows or columns of a matrix, or the number of values."""
+    texts = (
         _describe_held(words, lanes.format_panel_title(name), grid, threads)
         for name, grid in grids.items()
         if grid.operand.name != ADDRESS
     )
-    said = join_words([each for each in held if each]) or "nothing here"
-    line = words.shown[len(threads) > 1].format(lanes=lanes.format_runs(threads), held=said)
+    joined = join_words([text for text in texts if text]) or "nothing here"
+    line = words.shown[len(threads) > 1].format(lanes=format_runs(threads), held=joined)
     return Answer(lines=(capitalize_first(line),), text=words.invitation, pinned=False)
 
 
@@ -135,9 +137,9 @@ def _describe_held(words: AnswerWords, title: str, grid: OperandGrid, threads: C
     rows, cols = sorted({row for row, _ in cells}), sorted({col for _, col in cells})
     if not rows:
         return ""
-    for first, numbers, whole in ((0, rows, len(cols) == grid.cols), (2, cols, len(rows) == grid.rows)):
-        if whole and len(cells) == len(rows) * len(cols):
-            return words.lines[first + (len(numbers) > 1)].format(numbers=lanes.format_runs(numbers), title=title)
+    for first, numbers, is_complete in ((0, rows, len(cols) == grid.cols), (2, cols, len(rows) == grid.rows)):
+        if is_complete and len(cells) == len(rows) * len(cols):
+            return words.lines[first + (len(numbers) > 1)].format(numbers=format_runs(numbers), title=title)
     return words.count.format(count=len(at), title=title)
 
 

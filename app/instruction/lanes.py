@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 import numpy as np
 
@@ -22,7 +21,7 @@ HEAD, HEAD_ROW = "{title}[{row}][{col}] = {name}{value}, R{register}{bits}", "po
 
 @fact
 class ValueText:
-    """One value of a register: the element it is; its name and its bits."""
+    """One value of a register: its element, its name and its bits."""
 
     text: str
     tip: str
@@ -49,7 +48,7 @@ class FullTable:
 
 
 def list_distinct_operands(instruction: Instruction) -> list[Operand]:
-    """List the operands to draw: C only if its map or type is not D's."""
+    """List the operands to draw: C only if its map or type differs from D's."""
     alike = is_c_like_d(instruction)
     return [op for name, op in instruction.operands.items() if not (name == "c" and alike)]
 
@@ -61,9 +60,7 @@ def is_c_like_d(instruction: Instruction) -> bool:
 
 
 def build_panel_grids(instruction: Instruction, figure: PanelFigure) -> dict[str, OperandGrid]:
-    """Build the grids that the page shows, by panel; after them operands without a panel of their own (a C that is not
-    D's).
-    """
+    """Build the grids of the page, by panel; after them operands without a panel (a C that differs from D)."""
     grids = {panel.name: panel.grid for panel in figure.panels if panel.grid}
     return grids | {
         op.name: OperandGrid(op) for op in list_distinct_operands(instruction) if op.name == "c" and len(grids) > 1
@@ -71,7 +68,7 @@ def build_panel_grids(instruction: Instruction, figure: PanelFigure) -> dict[str
 
 
 def format_table_head(op: Operand) -> str:
-    """Return HEAD or HEAD_ROW, in the words of what holds the operand."""
+    """Return HEAD or HEAD_ROW, in the words of the operand's holder."""
     return HEAD_ROW if op.name == ADDRESS else HEAD.replace(", R{", f", {op.scope.register[0].upper()}{{")
 
 
@@ -81,8 +78,8 @@ def format_panel_title(panel: str) -> str:
 
 
 def find_selected_lane(instruction: Instruction, figure: PanelFigure, page_state: PageState) -> int:
-    """Find the thread whose registers the page lists: the pinned cell's owner, else the first shown that the figure
-    has.
+    """Find the thread whose registers the page lists: the pinned cell's owner, otherwise the first shown thread of the
+    figure.
     """
     if page_state.pin or page_state.pin2:
         return find_pinned_lane(figure, (page_state.pin or page_state.pin2))
@@ -95,7 +92,7 @@ def find_selected_lane(instruction: Instruction, figure: PanelFigure, page_state
 
 
 def find_pinned_lane(figure: PanelFigure, pin: str) -> int:
-    """Find the thread that a pin names, or that holds the element it names."""
+    """Find the thread of a pin, or the holder of its element."""
     element, thread = split_pin(pin)
     if element is None:
         assert thread is not None
@@ -105,25 +102,14 @@ def find_pinned_lane(figure: PanelFigure, pin: str) -> int:
     return int(grid.thread[element[1], element[2], 0])
 
 
-def format_runs(numbers: Iterable[int], dash: str = "–", comma: str = ", ") -> str:
-    """Format numbers in ascending order, those that follow each other as one: 0–3, 8, 12–15."""
-    runs: list[list[int]] = []
-    for number in sorted(set(numbers)):
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return comma.join(f"{run[0]}{dash}{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
-
-
 def list_held(grid: OperandGrid, thread: int) -> list[tuple[int, int, int]]:
-    """List value, row and column of what a thread holds of a panel, in the order of the values."""
+    """List value, row and column of a thread's elements of a panel, in the order of the values."""
     places = zip(*(grid.thread == thread).nonzero(), strict=True)
     return sorted((int(grid.value[r, c, n]), int(r), int(c)) for r, c, n in places)
 
 
 def build_lane_registers(grid: OperandGrid, panel: str, thread: int) -> LaneRegisters | None:
-    """Build one thread's registers of one panel, each with its values' text and bits; None if it holds nothing of it.
+    """Build one thread's registers of one panel, each with its values' text and bits; None if it has none.
 
     The script prints the same for the lane under the pointer from the same templates (static/instruction/panel.js); a
     browser test compares them.
@@ -141,7 +127,7 @@ def build_lane_registers(grid: OperandGrid, panel: str, thread: int) -> LaneRegi
 
 
 def build_supplied_register(supply: SupplyMatrix, thread: int) -> LaneRegisters | None:
-    """Build the register in which a thread supplies metadata or scale factors; None if it supplies none here."""
+    """Build the register in which a thread supplies metadata or scale factors; None if it supplies none."""
     values = []
     for _, row, col in supply.list_held(thread):
         facts = supply.get_facts(row, col)
@@ -154,7 +140,7 @@ def build_supplied_register(supply: SupplyMatrix, thread: int) -> LaneRegisters 
 
 @fact
 class NumericLine:
-    """How the thread, value or register of an element is computed: a template of the formula, and its result."""
+    """The computation of the thread, value or register of an element: a template of the formula, and its result."""
 
     name: str
     work: str
@@ -164,7 +150,7 @@ class NumericLine:
 def list_numeric_lines(op: Operand) -> tuple[NumericLine, ...]:
     """List the lines of an operand: thread and value from the coordinates, the register from the value.
 
-    The name of a copy stands in a line with its number, too.
+    A line contains the name of a copy with its number, too.
     """
     named = {*op.axes, *(digit.name for digit in op.pattern.digits)}
     thread, value = op.formula()["inverse"].values()
@@ -188,14 +174,14 @@ def list_numeric_lines(op: Operand) -> tuple[NumericLine, ...]:
 
 @fact
 class ElementText:
-    """What the panel says of a pinned element."""
+    """The text of the panel about a pinned element."""
 
     head: str
     lines: tuple[NumericLine, ...]
 
 
 def describe_element(figure: PanelFigure, pin: tuple[str, int, int] | None) -> ElementText | None:
-    """Describe a pinned element: its value and register, and how lane, value and register follow from its place."""
+    """Describe a pinned element: its value and register, and how lane, value and register are computed."""
     if not pin:
         return None
     name, row, col = pin

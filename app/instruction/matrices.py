@@ -17,8 +17,8 @@ from lanescope.render.window import Range
 
 @fact
 class Matrix:
-    """One matrix. `svg`: its cells; rows: how many are shown, as a class of the style sheet; stored: where no thread
-    holds it; blocks: how many scale factors of B a column has.
+    """One matrix. `svg`: its cells; rows: how many are shown, as a class of the style sheet; stored: its place if no
+    thread holds it; blocks: how many scale factors of B a column has.
     """
 
     name: str
@@ -93,7 +93,7 @@ def build_supply_matrix(supply: SupplyMatrix, page_state: PageState, spans: dict
 
 
 def format_matrix_title(instruction: Instruction, panel: FigurePanel) -> str:
-    """Format a matrix's name as people say it: "D = C" if C has D's map."""
+    """Format the title of a matrix: "D = C" if C has D's map."""
     if len(panel.name) > 1:
         return panel.title
     ops = instruction.operands
@@ -106,7 +106,7 @@ def format_matrix_title(instruction: Instruction, panel: FigurePanel) -> str:
 
 
 def describe_matrix(instruction: Instruction, panel: FigurePanel) -> str:
-    """Describe what a matrix's rows and columns are, and its size and type."""
+    """Describe the rows and columns of a matrix, its size and type."""
     stored = panel.grid is not None and panel.grid.operand.kept_of_group is not None
     rows, cols = window.get_dimensions(instruction, panel)
     dims = f"{rows} × {'k' if cols == 's' else cols}, " if instruction.family.multiplies else ""
@@ -117,7 +117,7 @@ def describe_matrix(instruction: Instruction, panel: FigurePanel) -> str:
 
 
 def _round_up_span(span: Range) -> int:
-    """Return the power of two that holds a range: the style sheet has a class for each."""
+    """Return the power of two that contains a range: the style sheet has a class for each."""
     return 1 << max(2, ceil(log2(max(1.0, span[1] - span[0]))))
 
 
@@ -131,7 +131,7 @@ class ViewLink:
 
 
 def list_views(instruction: Instruction, figure: PanelFigure, page_state: PageState) -> list[ViewLink]:
-    """List the views: the whole, the opening view if that is less, and each warp of a warpgroup."""
+    """List the views: the full matrices, the opening view if that is smaller, and each warp of a warpgroup."""
     whole_view = {dim: (0.0, float(count)) for dim, count in window.count_cells(instruction, figure).items()}
     opening = window.make_opening_window(instruction, figure)
     views = [("Fit", window.ALL)]

@@ -26,7 +26,7 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 @router.get("/i/{rest:path}")
 def instruction_page(request: Request, rest: str) -> Response:
-    """Show one instruction; /operand leads to its page with that operand pinned."""
+    """Show one instruction; redirect /operand to its page with that operand pinned."""
     front, slash, letter = rest.rpartition("/")
     name = front if slash else rest
     try:
@@ -65,7 +65,7 @@ def instruction_page(request: Request, rest: str) -> Response:
 
 
 def _keep_descriptor(query: Mapping[str, str]) -> dict[str, str]:
-    """Return what of a query binds the instruction: its descriptor, and the target."""
+    """Return the part of a query that binds the instruction: its descriptor, and the target."""
     return {name: query[name] for name in ("idesc", "target") if query.get(name)}
 
 
@@ -81,7 +81,9 @@ def _list_target_notices(instruction: Instruction, target: str) -> list[str]:
 def _find_pins(
     instruction: Instruction, page_state: state.PageState, query: Mapping[str, str]
 ) -> tuple[str | None, str]:
-    """Return the page with what the find field asks for pinned, or why there is none; (None, "") if it asks nothing."""
+    """Return the page state with the result of the find field pinned, or the error; (None, "") if the field is
+    empty.
+    """
     text = query.get("find", "").strip()
     if not text:
         return None, ""
@@ -95,7 +97,7 @@ def _find_pins(
 
 
 def _bind_query_descriptor(instruction: Instruction, query: Mapping[str, str]) -> tuple[Instruction, list[str]]:
-    """Return what the page shows, and why a query's instruction descriptor is not used."""
+    """Return the instruction of the page, and why a query's instruction descriptor is not used."""
     try:
         return state.bind_descriptor(instruction, query), []
     except LayoutError as error:

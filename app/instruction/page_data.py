@@ -1,4 +1,4 @@
-"""What the script of an instruction's page draws from."""
+"""Data of the script of an instruction's page."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from lanescope.render.view import (
 
 @fact
 class PanelData:
-    """One matrix: its size, and the dimensions that its rows and columns follow; subject: what the legend calls it;
-    beside: it belongs to another one.
+    """One matrix: its size, and the dimensions that its rows and columns follow; subject: its name in the legend;
+    beside: whether it belongs to another one.
     """
 
     name: str
@@ -45,7 +45,7 @@ class PanelData:
 
 @fact
 class CategoryData:
-    """A name that cells may be coloured by: its number for every thread or every value, and their colours."""
+    """A colouring of cells: a number for every thread or every value, and their colours."""
 
     of: str
     numbers: Numbers
@@ -55,7 +55,7 @@ class CategoryData:
 
 @fact
 class AxisData:
-    """How an axis follows from thread and value: its formula, and the same as a template to fill."""
+    """The formula of an axis from thread and value, and a template of it."""
 
     axis: str
     text: str
@@ -64,9 +64,7 @@ class AxisData:
 
 @fact
 class OperandData(MatrixData):
-    """One matrix for the script: owners by cell, what depends on the thread or the value alone, and templates of what
-    is said.
-    """
+    """One matrix for the script: owners by cell, data of each thread or value, and templates of the sentences."""
 
     thread: Numbers
     value: Numbers
@@ -121,8 +119,8 @@ class SpokenData:
 
 @fact
 class PageData:
-    """What the page's script draws from: the owner of every cell, digits, the state with its defaults; how far each
-    dimension goes and what of it is shown first; `warp`: the lanes of a warp, where there are several, else 0.
+    """The data of the page's script: the owner of every cell, digits, the state with its defaults; the size of each
+    dimension and its opening range; `warp`: the lanes of a warp if there are several warps, otherwise 0.
     """
 
     ptx: str
@@ -150,7 +148,7 @@ class PageData:
 def build_page_data(
     instruction: Instruction, figure: PanelFigure, page_state: PageState, supplies: Mapping[str, SupplyMatrix]
 ) -> PageData:
-    """Build what the page's script draws from."""
+    """Build the data of the page's script."""
     return PageData(
         ptx=instruction.ptx,
         threads=instruction.threads,
@@ -186,19 +184,19 @@ def build_page_data(
             )
             for p in figure.panels
         )
-        + tuple(_build_supply_panel(one) for one in supplies.values()),
+        + tuple(_build_supply_panel(supply) for supply in supplies.values()),
         operands={
             **{
                 name: build_operand_data(grid, name, list_facts(supplies, name))
                 for name, grid in lanes.build_panel_grids(instruction, figure).items()
             },
-            **{name: build_supply_data(one) for name, one in supplies.items()},
+            **{name: build_supply_data(supply) for name, supply in supplies.items()},
         },
     )
 
 
 def _build_supply_panel(supply: SupplyMatrix) -> PanelData:
-    """Build the panel: it moves with the rows of A or the columns of B, and shows all of its other dimension."""
+    """Build the panel: it scrolls with the rows of A or the columns of B, and shows all of its other dimension."""
     dims = ("", "n") if supply.of == "b" else ("m", "")
     edges = tuple(supply.list_warp_edges())
     return PanelData(
@@ -259,7 +257,7 @@ def _build_categories(categories: Mapping[str, CellCategory]) -> dict[str, Categ
 
 
 def build_operand_data(grid: OperandGrid, panel: str, fields: Mapping[str, Numbers]) -> OperandData:
-    """Build one matrix for the script. fields: numbers of its elements that sentences name, each [rows, cols]."""
+    """Build one matrix for the script. fields: numbers of its elements for the sentences, each [rows, cols]."""
     op = grid.operand
     forward = op.formula()["forward"]
     return OperandData(

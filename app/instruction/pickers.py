@@ -24,7 +24,7 @@ class PickerOption:
 
 @dataclass(frozen=True, slots=True)
 class Picker:
-    """A menu: `name` in the address, `label` on the page; options of one group stand together, under its name."""
+    """A menu: `name` in the address, `label` on the page; options are grouped."""
 
     name: str
     label: str
@@ -42,7 +42,7 @@ class Picker:
 def build_pickers(instruction: Instruction) -> list[Picker]:
     """Build the shape (N for wgmma), types, layout and modifier pickers; one with a single option is left out.
 
-    An option keeps as many other parts as are legal with it, and its text says which part it must change.
+    An option keeps as many other parts as are legal with it, and its text names the parts that it must change.
     """
     relatives = [i for i in catalog.instructions() if i.syntax.opcode == instruction.syntax.opcode]
     if instruction.family.issue:
@@ -73,7 +73,9 @@ def build_pickers(instruction: Instruction) -> list[Picker]:
 
 
 def _build_tcgen05_pickers(instruction: Instruction, candidates: list[Instruction]) -> list[Picker]:
-    """Build kind, CTAs and the rest of a product in tensor memory, whose text has neither shape nor types."""
+    """Build kind, CTAs and the other modifiers of a product in tensor memory, whose text has neither shape nor
+    types.
+    """
 
     def split_modifiers(i: Instruction) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
         (group, *rest), kind = i.modifiers, find_issued_kind(i)
@@ -96,7 +98,7 @@ def _build_tcgen05_pickers(instruction: Instruction, candidates: list[Instructio
 
 
 def _build_types_picker(instruction: Instruction, candidates: list[Instruction]) -> Picker:
-    """Build the types by kind, those that this shape has first; the others say which shape they lead to."""
+    """Build the types by kind, those of this shape first; the others name the shape that they select."""
     picker = _build_picker("types", "Types", instruction, candidates, lambda s: s.types, format_assignment)
     kinds = {
         kind: n
@@ -132,7 +134,7 @@ def _build_picker(
 
 
 def _rank_candidate(instruction: Instruction, candidate: Instruction, picked: str) -> tuple[float, ...]:
-    """Rank how far a candidate is from what is shown; a choice of types keeps the shape before anything else."""
+    """Return the distance of a candidate from the shown instruction; a choice of types keeps the shape first of all."""
     shown, other = instruction.syntax, candidate.syntax
     distance = measure_shape_distance(shown.shape, other.shape)
     return (

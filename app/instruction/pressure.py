@@ -1,4 +1,4 @@
-"""Register pressure: what one thread's operands take at every shape of an instruction's types."""
+"""Register pressure: the registers of one thread's operands at every shape of an instruction's types."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def count_registers(op: Operand) -> int:
 
 
 def build_pressure(instruction: Instruction) -> RegisterPressure | None:
-    """Build the registers that A, B and D take at every shape with these types, smallest first; None if there is one
-    shape, or nothing is multiplied. C may lie in D's registers, so it is not counted.
+    """Build the registers of A, B and D at every shape with these types, smallest first; None if there is one shape, or
+    nothing is multiplied. C may share D's registers, so it is not counted.
     """
     if not instruction.family.multiplies:
         return None

@@ -1,5 +1,5 @@
 """A multiplicand that wgmma or tcgen05.mma reads through a descriptor: the tile that a program would store by default,
-the word that reads its first slice, and where each element of the slice lies.
+the word that reads its first slice, and the offset of each element of the slice.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ EACH_NUMBERED = 256  # cells shown of which each has its number
 
 @fact
 class SharedOperand:
-    """The default tile of an operand: what it is, its descriptor's word, the page that takes both apart, and the
-    tile's.
+    """The default tile of an operand: its description, its descriptor's word, the page of that word, and the page of
+    the tile.
     """
 
     name: str
@@ -39,8 +39,8 @@ class SharedOperand:
 
 
 def build_default_tile(instruction: Instruction, name: str, major: str) -> tuple[Tile, int]:
-    """Build (the 128B tile of this major in whole atoms that holds what one instruction reads of operand a or b, how
-    much of K it reads).
+    """Build (the 128B tile of this major, of the whole atoms that one instruction reads of operand a or b; the elements
+    along K that it reads).
     """
     _, view = parse_view(_build_reader_query(instruction, name, major))
     swizzle, form = get_mode(SWIZZLE), WGMMA
@@ -54,7 +54,7 @@ def build_default_tile(instruction: Instruction, name: str, major: str) -> tuple
 
 
 def _build_reader_query(instruction: Instruction, name: str, major: str) -> dict[str, str]:
-    """Build the part of a request that says who reads the operand."""
+    """Build the part of a request that names the instruction and its operand."""
     if isinstance(instruction, BoundMma):
         form = fit_format(TCGEN05, instruction.word.target)
         return {"instruction": instruction.ptx, "operand": name, **form.query, "idesc": str(instruction.word)}

@@ -13,12 +13,12 @@ from lanescope.app.kit.fact import fact
 from lanescope.ptx.instruction import WARP, Instruction, OperandPlace
 from lanescope.render.view import ADDRESS, PanelFigure
 
-MOST_BESIDE = 16  # columns that leave room for labels where three pictures stand side by side
+MOST_BESIDE = 16  # columns that leave room for labels in three pictures side by side
 
 
 @fact
 class LanesGrid:
-    """The grid of lanes and registers; the script draws it. `beside`: beside the matrices, else below them."""
+    """The grid of lanes and registers; the script draws it. `beside`: beside the matrices instead of below them."""
 
     title: str
     about: str
@@ -28,7 +28,7 @@ class LanesGrid:
 def build_lanes_grid(
     instruction: Instruction, figure: PanelFigure, supplies: Mapping[str, SupplyMatrix]
 ) -> LanesGrid | None:
-    """Build the caption of the grid; None for operands that lie in no registers."""
+    """Build the caption of the grid; None for operands that are not in registers."""
     scope = instruction.family.scope
     if scope.place is not OperandPlace.REGISTERS:
         return None
@@ -51,13 +51,13 @@ class ShownLane:
 
 
 def build_shown_lanes(instruction: Instruction, figure: PanelFigure, page_state: PageState) -> list[ShownLane]:
-    """Build the lanes of the panel: that of each pin, else the first that the figure has."""
+    """Build the lanes of the panel: that of each pin, otherwise the first lane of the figure."""
     pins, supplies = page_state.list_pins(), build_supplies(instruction, figure, page_state)
     shown: list[tuple[int, tuple[str, int, int] | None]] = []
     for pin in pins:
         element, _ = state.split_pin(pin)
-        one = supplies.get(element[0]) if element else None
-        lane = int(one.thread[element[1:]]) if one and element else lanes.find_pinned_lane(figure, pin)
+        supply = supplies.get(element[0]) if element else None
+        lane = int(supply.thread[element[1:]]) if supply and element else lanes.find_pinned_lane(figure, pin)
         shown.append((lane, element))
     shown = shown or [(lanes.find_selected_lane(instruction, figure, page_state), None)]
     grids = lanes.build_panel_grids(instruction, figure)
@@ -65,14 +65,14 @@ def build_shown_lanes(instruction: Instruction, figure: PanelFigure, page_state:
     for lane, element in shown:
         rows = [lanes.build_lane_registers(grid, name, lane) for name, grid in grids.items()]
         rows += [lanes.build_supplied_register(value, lane) for value in supplies.values()]
-        one = supplies.get(element[0]) if element else None
+        supply = supplies.get(element[0]) if element else None
         made.append(
             ShownLane(
                 holder=wording.format_holder(instruction, lane),
                 pinned=bool(pins),
                 rows=tuple(filter(None, rows)),
-                element=lanes.describe_supply(one, element)
-                if one and element
+                element=lanes.describe_supply(supply, element)
+                if supply and element
                 else lanes.describe_element(figure, element),
             )
         )

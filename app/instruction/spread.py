@@ -1,6 +1,4 @@
-"""How the rows and columns of a matrix are distributed over lanes and registers, and so what a reduction has to
-combine.
-"""
+"""The distribution of the rows and columns of a matrix over lanes and registers, which a reduction has to combine."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ LINES = ("row", "col")
 
 @fact
 class LineSpread:
-    """The rows or the columns of a matrix: over how many lanes and registers one spreads, as a number or a range."""
+    """The rows or the columns of a matrix: the numbers of lanes and registers of each, as a number or a range."""
 
     operand: str
     line: str
@@ -30,7 +28,7 @@ class LineSpread:
 
 
 def list_operands(instruction: Instruction) -> list[Operand]:
-    """Return the matrices that threads hold element by element: not C if it is like D, and no compressed one."""
+    """Return the matrices whose elements threads hold: without C if it is like D, and without a compressed one."""
     if not instruction.family.multiplies or instruction.family.scope.place is not OperandPlace.REGISTERS:
         return []
     return [
@@ -76,7 +74,7 @@ def _format_span(numbers: NDArray[Any]) -> str:
 
 
 def build_chart(instruction: Instruction) -> str:
-    """Build what static/instruction/spread.js draws from, as JSON; "" if there is nothing to draw."""
+    """Build the data of static/instruction/spread.js, as JSON; "" if there is nothing to draw."""
     matrices: list[dict[str, Any]] = [
         {
             "name": op.name,

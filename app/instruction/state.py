@@ -28,13 +28,13 @@ AUTO = "auto"  # colour by the window: four warps, or one warp's lane groups
 
 @dataclass(frozen=True, slots=True)
 class PageState:
-    """The state of an instruction page; numbers stand in decimal however they were written, for scripts and links.
+    """The state of an instruction page; all numbers are converted to decimal, for scripts and links.
 
     colour: a pattern's name, "register" or AUTO; label: one of LABELS; lanes: "", or "0-7,12"; pin: "", "d:3,2", or
     "lane:20" for a whole lane ("thread:52" in a warpgroup); pin2: a second pin, whose lane is compared; product:
-    0–3 (m8n8k4 f16); view: which part is shown (layouts/render/window.py); a_major, b_major: K or MN, how wgmma's
-    multiplicands lie in shared memory; idesc: the instruction descriptor of a tcgen05.mma; target: what ptxas
-    compiles for, "" for any; selector, byte_id_a, …: which lanes supply the metadata of a sparse A and the scale
+    0–3 (m8n8k4 f16); view: which part is shown (layouts/render/window.py); a_major, b_major: K or MN, the majors
+    of wgmma's multiplicands in shared memory; idesc: the instruction descriptor of a tcgen05.mma; target: of ptxas,
+    "" for any; selector, byte_id_a, …: which lanes supply the metadata of a sparse A and the scale
     factors.
     """
 
@@ -56,7 +56,7 @@ class PageState:
     thread_id_b: int = 0
 
     def format_query(self, default: PageState, **replacements: str | int) -> str:
-        """Format the part after '?': only what differs from the defaults, after the `replacements`."""
+        """Format the query: the fields that differ from the defaults, after the `replacements`."""
         values = {f.name: replacements.get(f.name, getattr(self, f.name)) for f in fields(self)}
         changed = {name: value for name, value in values.items() if value != getattr(default, name)}
         return urlencode(changed, safe=":,")
@@ -70,7 +70,7 @@ class PageState:
         )
 
     def get_major(self, letter: str) -> str:
-        """Return how operand a or b lies in shared memory."""
+        """Return the major of operand a or b in shared memory."""
         return {"a": self.a_major, "b": self.b_major}[letter]
 
     def get_scale_ids(self, letter: str) -> tuple[int, int]:
@@ -96,9 +96,9 @@ def split_pin(pin: str) -> tuple[tuple[str, int, int] | None, int | None]:
 def parse_state(
     instruction: Instruction, query: Mapping[str, str], default: PageState | None = None
 ) -> tuple[PageState, list[str]]:
-    """Parse the state that a query asks for, and a notice for each value that is not legal here.
+    """Parse the state of a query; return it with a notice for each illegal value.
 
-    default: what stands in for a missing or illegal value; left out, the page's own.
+    default: replaces missing and illegal values; that of the page if omitted.
     """
     default, notices = default or make_default_state(instruction), []
     chosen: dict[str, str | int] = {}
@@ -115,8 +115,8 @@ def parse_state(
 
 
 def bind_descriptor(instruction: Instruction, query: Mapping[str, str]) -> Instruction:
-    """Bind a product in tensor memory to its descriptor, the usual one if none is given, for the query's target if that
-    has the instruction; return other instructions as they are.
+    """Bind a product in tensor memory to its descriptor, by default the usual one, for the query's target if that has
+    the instruction; return other instructions unchanged.
     """
     if not instruction.family.issue or isinstance(instruction, BoundMma):
         return instruction
@@ -124,7 +124,7 @@ def bind_descriptor(instruction: Instruction, query: Mapping[str, str]) -> Instr
 
 
 def find_binding_target(instruction: Instruction, query: Mapping[str, str]) -> str:
-    """Return a query's target if it has the instruction, else ""; the page says separately that it lacks it."""
+    """Return a query's target if it has the instruction, otherwise ""; the page has a notice about that."""
     target = query.get("target", "").strip()
     return target if target in catalog.get_target_support(instruction).targets else ""
 
@@ -136,7 +136,7 @@ def make_default_state(instruction: Instruction) -> PageState:
 
 @fact
 class AutomaticColour:
-    """What AUTO colours by: `whole`, or `within` if at most one warp's rows of M are shown."""
+    """The colour of AUTO: `whole`, or `within` if at most one warp's rows of M are shown."""
 
     name: str
     whole: str
@@ -145,7 +145,7 @@ class AutomaticColour:
 
 
 def select_automatic(instruction: Instruction) -> AutomaticColour | None:
-    """Select how a page colours by itself; None if its default is one name."""
+    """Select the automatic colour of a page; None if its default is one name."""
     if make_default_state(instruction).colour != AUTO:
         return None
     rows = instruction.sizes["m"] * WARP.threads // instruction.threads
@@ -153,7 +153,7 @@ def select_automatic(instruction: Instruction) -> AutomaticColour | None:
 
 
 def resolve_colour(instruction: Instruction, page_state: PageState, spans: Mapping[str, Range]) -> PageState:
-    """Return the state with the name that its cells are coloured by in a window."""
+    """Return the state with AUTO resolved to the colour of a window."""
     auto = select_automatic(instruction)
     if auto is None or page_state.colour != AUTO:
         return page_state
@@ -163,7 +163,7 @@ def resolve_colour(instruction: Instruction, page_state: PageState, spans: Mappi
 
 
 def _parse_option(instruction: Instruction, name: str, value: str) -> str | int:
-    """Parse the value of one name of the state, numbers in decimal; LayoutError's hint says what is legal here."""
+    """Parse the value of one name of the state, numbers in decimal; the hint of LayoutError lists the legal values."""
     if name == "idesc":
         return _parse_idesc(instruction, value)
     if name == "colour":
@@ -239,7 +239,7 @@ def _parse_pin(instruction: Instruction, text: str) -> str:
 
 
 def list_supply_sizes(instruction: Instruction) -> dict[str, tuple[int, int]]:
-    """List the sizes of the matrices that stand beside A and B (supplies.py)."""
+    """List the sizes of the matrices beside A and B (supplies.py)."""
     a, scales = instruction.operands.get("a"), instruction.scales
     sizes = {"e": (a.row_count, a.col_count // a.sparsity.kept)} if a is not None and a.sparsity else {}
     if scales:
@@ -260,7 +260,7 @@ T = TypeVar("T")
 
 
 def _parse_with_hint(name: str, hint: str, parse: Callable[[], T]) -> T:
-    """Return what `parse` gives; word the hint of its refusal for this page."""
+    """Return the result of `parse`; its errors get the hint of this page."""
     try:
         return parse()
     except LayoutError as error:
@@ -268,7 +268,7 @@ def _parse_with_hint(name: str, hint: str, parse: Callable[[], T]) -> T:
 
 
 def list_colour_names(instruction: Instruction) -> list[str]:
-    """List every name that some operand of this instruction may be coloured by."""
+    """List every colouring of some operand of this instruction."""
     names = [d.name for op in instruction.operands.values() for d in op.pattern.digits]
     return [*dict.fromkeys(names), "register"]
 
@@ -283,7 +283,7 @@ def list_selectors(instruction: Instruction) -> dict[str, tuple[int, ...]]:
 
 
 def format_selector(name: str) -> str:
-    """Return a selector as the page labels it: byte-id of A."""
+    """Return the label of a selector: byte-id of A."""
     if name == "selector":
         return "Metadata selector"
     kind, letter = name.rsplit("_", 1)
@@ -291,8 +291,8 @@ def format_selector(name: str) -> str:
 
 
 def list_majors(instruction: Instruction, letter: str) -> tuple[str, ...]:
-    """List how operand a or b may lie in shared memory; K alone if the instruction reads no other, or reads it from
-    registers.
+    """List the legal majors of operand a or b in shared memory; only K if the instruction reads no other, or reads it
+    from registers.
     """
     if isinstance(instruction, BoundMma):
         return ("K",)  # the instruction descriptor has the major
@@ -301,9 +301,7 @@ def list_majors(instruction: Instruction, letter: str) -> tuple[str, ...]:
 
 
 def count_products(instruction: Instruction) -> int:
-    """Count the separate products that one instruction computes (4 for m8n8k4 f16), or the halves of the lanes D may
-    lie in.
-    """
+    """Count the products of one instruction (4 for m8n8k4 f16), or the halves of the lanes that D may occupy."""
     counts = (op.extents.get(axis, 1) for op in instruction.operands.values() for axis in SEPARATE)
     return max(counts, default=1)
 

@@ -1,4 +1,4 @@
-"""What lanes supply beside the operands, as matrices: the metadata of a sparse A, the scale factors of A and B.
+"""Further inputs of lanes as matrices: the metadata of a sparse A, the scale factors of A and B.
 
 A cell of the metadata is the nibble of one group of columns of A in one row, PTX ISA 9.1, 9.7.14.6.1; a cell of SFA
 (SFB) the factor of one row of A (column of B) and block of K, 9.7.14.3.
@@ -27,12 +27,12 @@ TIP = "{name}{value}, bits {bits}"
 
 @dataclass(frozen=True, eq=False)
 class SupplyMatrix:
-    """One such matrix.
+    """A matrix of metadata or scale factors.
 
-    of: the panel whose elements it belongs to. thread: int [rows, cols], who supplies a cell; unit: which nibble or
-    byte of that thread's 32-bit register. down, across: for every row and column of the panel `of` the row and column
-    here. numbers: what sentences name of a cell, each int [rows, cols]. element, head, answer, label: templates;
-    note: what a label says.
+    of: the panel of its elements. thread: int [rows, cols], the thread that supplies a cell; unit: the nibble or byte
+    of that thread's 32-bit register. down, across: for every row and column of the panel `of` the row and column here.
+    numbers: of each cell, for the sentences, each int [rows, cols]. element, head, answer, label: templates; note:
+    description of the labels.
     """
 
     name: str
@@ -67,11 +67,11 @@ class SupplyMatrix:
 
     @property
     def categories(self) -> dict[str, CellCategory]:
-        """Return what cells may be coloured by: the names of the linked operand's threads."""
-        return {name: one for name, one in self.grid.categories.items() if one.of == "thread"}
+        """Return the colourings of the cells: those of the linked operand by thread."""
+        return {name: category for name, category in self.grid.categories.items() if category.of == "thread"}
 
     def list_warp_edges(self) -> list[int]:
-        """List the rows before which another warp begins."""
+        """List the first rows of the warps."""
         warp = self.thread[:, 0] // WARP.threads
         return [int(row) + 1 for row in np.flatnonzero(np.diff(warp))] if self.grid.operand.scope.several else []
 
@@ -80,7 +80,7 @@ class SupplyMatrix:
         return f"{unit * self.unit_bits + self.unit_bits - 1}:{unit * self.unit_bits}"
 
     def get_facts(self, row: int, col: int) -> dict[str, Any]:
-        """Return what templates may name of a cell."""
+        """Return the values of a cell for the templates."""
         unit = int(self.unit[row, col])
         thread = int(self.thread[row, col])
         return {
@@ -97,11 +97,11 @@ class SupplyMatrix:
         }
 
     def list_held(self, thread: int) -> list[tuple[int, int, int]]:
-        """List unit, row and column of what a thread supplies, in the order of its bits."""
+        """List unit, row and column of the cells that a thread supplies, in the order of its bits."""
         return sorted((int(self.unit[r, c]), int(r), int(c)) for r, c in np.argwhere(self.thread == thread))
 
     def make_panel(self, colour: str, label: str, threads: frozenset[int] | None) -> FigurePanel:
-        """Make the panel that is drawn for readers without scripts."""
+        """Make the panel for readers without scripts."""
         names = self.categories
         category = names[colour if colour in names else next(iter(names))]
         shown = np.isin(self.thread, sorted(threads)) if threads is not None else np.ones(self.thread.shape, bool)
@@ -136,7 +136,7 @@ def build_supplies(instruction: Instruction, figure: PanelFigure, page_state: Pa
         grid = grids.get(name[-1])
         if scale in instruction.scales and grid is not None:
             made.append(_build_factors(instruction, name, grid, page_state))
-    return {one.name: one for one in made}
+    return {supply.name: supply for supply in made}
 
 
 def _build_metadata(grid: OperandGrid, selector: int) -> SupplyMatrix:
@@ -215,20 +215,20 @@ def _build_factors(instruction: Instruction, name: str, grid: OperandGrid, page_
 
 
 def list_facts(supplies: Mapping[str, SupplyMatrix], panel: str) -> dict[str, Integers]:
-    """List what sentences about an element of A or B name of its metadata and factor, each int [rows, cols]."""
+    """List the numbers of metadata and factor for the sentences about an element of A or B, each int [rows, cols]."""
     facts: dict[str, Integers] = {}
-    for one in supplies.values():
-        if one.of != panel:
+    for supply in supplies.values():
+        if supply.of != panel:
             continue
-        at = np.ix_(one.down, one.across)
-        if one.name == METADATA:
-            facts |= _list_index_bits(one)
-            facts |= {"first": one.numbers["first"][at], "last": one.numbers["last"][at]}
-            facts["meta_thread"] = one.thread[at]
+        at = np.ix_(supply.down, supply.across)
+        if supply.name == METADATA:
+            facts |= _list_index_bits(supply)
+            facts |= {"first": supply.numbers["first"][at], "last": supply.numbers["last"][at]}
+            facts["meta_thread"] = supply.thread[at]
         else:
-            facts |= {"factor_byte": one.unit[at], "factor_thread": one.thread[at]}
+            facts |= {"factor_byte": supply.unit[at], "factor_thread": supply.thread[at]}
             facts["factor"] = np.broadcast_to(
-                one.across[None] if panel == "a" else one.down[:, None], facts["factor_byte"].shape
+                supply.across[None] if panel == "a" else supply.down[:, None], facts["factor_byte"].shape
             )
     return facts
 
@@ -244,7 +244,7 @@ def _list_index_bits(supply: SupplyMatrix) -> dict[str, Integers]:
 
 
 def format_sentences(instruction: Instruction, supplies: Mapping[str, SupplyMatrix]) -> dict[str, str]:
-    """Format the sentences about the metadata and factors of an element, and what they choose and scale; by panel."""
+    """Format the sentences about the metadata and factors of an element, and about their effect, by panel."""
     unit, texts = instruction.family.scope.thread, {}
     if METADATA in supplies:
         texts["a"] = (
@@ -254,7 +254,7 @@ def format_sentences(instruction: Instruction, supplies: Mapping[str, SupplyMatr
         assert sparsity is not None
         where = "A[{row}][{stored}]" if sparsity.kept == 1 else "A[{row}][{stored}–{past}]"
         texts[METADATA] = (
-            f"It says which {sparsity.kept} of the {sparsity.group} columns {{first}}–{{last}} of dense A are kept:"
+            f"It selects which {sparsity.kept} of the {sparsity.group} columns {{first}}–{{last}} of dense A are kept:"
             f" {where} as stored."
         )
     for name, place in (("sfa", "SFA[{row}][{factor}]"), ("sfb", "SFB[{factor}][{col}]")):

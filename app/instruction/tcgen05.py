@@ -34,7 +34,7 @@ BESIDE = "abd"  # the matrices that the stage shows; the others have figures of 
 
 @fact
 class IdescFormField:
-    """A field of the form: its name in the address, its words, what it says, and what may be chosen."""
+    """A field of the form: its name in the address, its label, its value, and the choices."""
 
     name: str
     title: str
@@ -44,9 +44,7 @@ class IdescFormField:
 
 @fact
 class TmemOperandView:
-    """One operand in tensor memory: columns, pattern, what stands behind it, and its picture where the stage has
-    none.
-    """
+    """One operand in tensor memory: columns, pattern, evidence, and its picture if the stage has none."""
 
     name: str
     size: str
@@ -60,15 +58,15 @@ class TmemOperandView:
 
 @fact
 class IdescView:
-    """Everything of the descriptor: the word and its page, what it decides, the form, and the operands.
+    """The descriptor: the word and its page, the product that it defines, the form, and the operands.
 
-    place: JSON; where the map draws a lane and a column, and the first column of each operand.
+    place: JSON; the positions of lanes and columns in the map, and the first column of each operand.
     """
 
     word: str
     page: str
     target: str
-    given: bool
+    has_word: bool
     says_open: str
     layout: str
     product: str
@@ -100,7 +98,7 @@ def parse_idesc_query(instruction: Instruction, query: Mapping[str, str]) -> dic
 
 
 def make_idesc_query(word: IdescWord) -> dict[str, str]:
-    """Return what a page's address says of a descriptor: the word, and the target that it is read for."""
+    """Return the fields of a descriptor in a page's address: the word, and its target."""
     return {"idesc": str(word), **({"target": word.target} if word.target else {})}
 
 
@@ -111,8 +109,8 @@ def _format_options(options: Mapping[str, str]) -> str:
 def build_idesc_view(
     instruction: Instruction, query: str, figure: PanelFigure, pins: Sequence[str]
 ) -> IdescView | None:
-    """Build what the page says of the descriptor; None for an instruction that takes none. query: the rest of the
-    address; figure: the matrices of the page; pins: what has a ring.
+    """Build the view of the descriptor; None for an instruction without one. query: the rest of the address; figure:
+    the matrices of the page; pins: the ringed places.
     """
     if not isinstance(instruction, BoundMma):
         return None
@@ -125,7 +123,7 @@ def build_idesc_view(
         word=str(word),
         page=link_idesc(word),
         target=word.target,
-        given="idesc=" in query,
+        has_word="idesc=" in query,
         says_open=bound.describe_open(instruction),
         layout=mma.place.letter,
         product=f"M {word.m} × N {word.n} × K {word.k}",
@@ -145,7 +143,9 @@ def build_idesc_view(
 
 
 def is_on_stage(operand: Operand) -> bool:
-    """Return whether the stage shows an operand: those of tensor memory beside A, B and D have figures of their own."""
+    """Return whether the stage shows an operand: other operands in tensor memory than A, B and D have their own
+    figures.
+    """
     return operand.scope is not TENSOR or operand.name in (*BESIDE, "data")
 
 
@@ -166,11 +166,11 @@ def _draw_map(instruction: BoundMma, grid: SheetGrid, figure: PanelFigure, pins:
     grids = {panel.name: panel.grid for panel in figure.panels if panel.grid and panel.name in columns}
     rings = ""
     for name, row, col in (element for element, _ in map(split_pin, pins) if element and element[0] in grids):
-        tensor_operands = grids[name]
+        operand_grid = grids[name]
         for lane, value in zip(
-            tensor_operands.thread[row, col].tolist(), tensor_operands.value[row, col].tolist(), strict=True
+            operand_grid.thread[row, col].tolist(), operand_grid.value[row, col].tolist(), strict=True
         ):
-            rings += draw_ring(grid, lane, columns[name] + tensor_operands.operand.register_of(value)[0])
+            rings += draw_ring(grid, lane, columns[name] + operand_grid.operand.register_of(value)[0])
     return PLACEMENT.draw_query(_build_placement_query(instruction)).replace("</svg>", f"{rings}</svg>")
 
 
@@ -194,7 +194,7 @@ def _build_placement_query(instruction: BoundMma) -> dict[str, str]:
 
 
 def _build_fields(instruction: BoundMma) -> tuple[IdescFormField, ...]:
-    """Build the fields that may be chosen: sizes and types first."""
+    """Build the fields of the form: sizes and types first."""
     kind = instruction.word.kind
     form_fields = []
     for part in sorted(kind.parts, key=lambda part: ORDER.index(part.name)):

@@ -17,7 +17,7 @@ from lanescope.render.view import ADDRESS, CellCategory, FigurePanel, PanelFigur
 
 @fact
 class LegendEntry:
-    """One name that cells are coloured by: what it is, how many colours it has, and whether the wheel of four does."""
+    """A colouring of cells: its description, its number of colours, and whether the wheel of four suffices."""
 
     text: str
     fills: int
@@ -27,9 +27,9 @@ class LegendEntry:
 def build_legend(
     instruction: Instruction, figure: PanelFigure, page_state: PageState, supplies: Mapping[str, SupplyMatrix]
 ) -> list[LegendEntry]:
-    """Build the colours of the matrices, each name once, with as many colours as the matrix that has most of them.
+    """Build the colourings of the matrices, each name once, with the number of colours of the matrix with most.
 
-    Where matrices differ, each entry says which it is of.
+    If matrices differ, each entry names its matrices.
     """
     largest: dict[str, CellCategory] = {}
     subjects: dict[str, list[str]] = {}
@@ -47,7 +47,7 @@ def build_legend(
 
 
 def format_subject(panel: FigurePanel) -> str:
-    """Format what a legend calls a matrix."""
+    """Return the name of a matrix in the legend."""
     if panel.grid and panel.grid.operand.name == ADDRESS:
         return "addresses"
     return panel.title if len(panel.name) > 1 else panel.name.upper()
@@ -61,7 +61,7 @@ def _build_entry(text: str, count: int, subjects: list[str]) -> LegendEntry:
 
 
 def format_terms(figure: PanelFigure, page_state: PageState) -> list[str]:
-    """Format the sum behind a pinned element of D, with who holds each factor; [] if no element of D is pinned.
+    """Format the sum of a pinned element of D, with the holder of each factor; [] if no element of D is pinned.
 
     Of a sparse A each stored column multiplies one row of its group of B; the metadata chooses which.
     """

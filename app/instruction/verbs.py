@@ -33,8 +33,8 @@ def show(
     ldm: Annotated[str, typer.Option(help="Of a wmma.load or wmma.store: elements from row to row.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Element → lane, register, bits; or lane → elements; or the facts of every operand; the instructions that a
-    shorter name means. Exit status 1 if a pointer or an ldm is illegal.
+    """Print the lane, register and bits of an element, the elements of a lane, or the facts of every operand; or the
+    instructions that a shorter name means. Exit status 1 if a pointer or an ldm is illegal.
     """
     from lanescope.app.instruction import answers
     from lanescope.app.instruction import facts as about
@@ -68,8 +68,8 @@ def show(
 
 
 def _find_named(text: str) -> str:
-    """Find the PTX text of the one instruction that a text names as the box of the site reads it; "" if the answer
-    about it is another one, or a list.
+    """Find the PTX text of the only instruction that a text names, as the paste box reads it; "" if it means something
+    else, or several.
     """
     from lanescope.app.read.text_meanings import find_certain_link, read_text
     from lanescope.errors import LayoutError

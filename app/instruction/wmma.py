@@ -16,7 +16,7 @@ MOST_POINTER, MOST_LDM = 2**64 - 1, 2**32 - 1
 
 @fact
 class Requirement:
-    """What one document asks of a matrix in memory."""
+    """The requirements of one document on a matrix in memory."""
 
     document: str
     pointer_bytes: int
@@ -26,7 +26,7 @@ class Requirement:
 
 @fact
 class WmmaRule:
-    """One rule for a pointer or an ldm, and the arithmetic that says whether it holds."""
+    """One rule for a pointer or an ldm, with the arithmetic that checks it."""
 
     name: str
     holds: bool
@@ -36,7 +36,7 @@ class WmmaRule:
 
 @fact
 class PointerCheck:
-    """A pointer and an ldm, judged by every document's rules."""
+    """A pointer and an ldm, checked by every document's rules."""
 
     pointer: Annotated[str, Description("The address in hex.")]
     ldm: int
@@ -46,7 +46,7 @@ class PointerCheck:
 
 @fact
 class WmmaMemory:
-    """What a wmma.load or wmma.store asks of memory; pointer_bytes and ldm_elements meet every document."""
+    """The requirements of a wmma.load or wmma.store on memory; pointer_bytes and ldm_elements meet every document."""
 
     cpp: Annotated[str, Description("The fragment's type in mma.h.")]
     num_elements: int
@@ -58,14 +58,14 @@ class WmmaMemory:
     pointer_bytes: int
     ldm_elements: int
     requirements: tuple[Requirement, ...]
-    check: Annotated[PointerCheck | None, Description("Of the pointer and the ldm that were given.")] = (
+    check: Annotated[PointerCheck | None, Description("Of the pointer and the ldm of the request.")] = (
         make_optional_field()
     )
 
 
 @fact
 class CheckedMemory(WmmaMemory):
-    """The same with a pointer and an ldm as they were typed, and the rules for them."""
+    """The requirements with a typed pointer and ldm, and their rules."""
 
     registers: int
     register_type: str

@@ -27,7 +27,7 @@ KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split(
 
 @fact
 class MenuChoice:
-    """An entry of a menu: its value in the address, what people know, and the pattern's letter where it has one."""
+    """An entry of a menu: its value in the address, its common name, and the letter in the pattern, if any."""
 
     value: str
     text: str
@@ -35,7 +35,7 @@ class MenuChoice:
 
 
 def list_labels(instruction: Instruction) -> dict[str, str]:
-    """List what a cell may say, in the words of what holds it."""
+    """List the labels of cells, in the words of their holder."""
     scope = instruction.family.scope
     return {
         name: text.replace("value", scope.value).replace("register", scope.register)
@@ -63,7 +63,7 @@ def describe_names(instruction: Instruction) -> dict[str, str]:
 
 
 def list_colours(instruction: Instruction) -> list[MenuChoice]:
-    """List what cells may be coloured by, those of the thread first; what each digit does derives from the pattern."""
+    """List the colourings of cells, those by thread first; their descriptions derive from the pattern."""
     used = {digit.name for op in instruction.operands.values() for digit in op.pattern.digits} | {names.REGISTER}
     automatic = [MenuChoice(value=AUTO, text="warp, or lane group in one warp", letter="")] * (
         make_default_state(instruction).colour == AUTO
@@ -76,7 +76,7 @@ def list_colours(instruction: Instruction) -> list[MenuChoice]:
 
 
 def format_holder(instruction: Instruction, thread: int) -> tuple[str, str]:
-    """Format a thread as people say it, and its number in the warpgroup if that is another: ("warp 1, lane 28", "thread
+    """Format a thread as warp and lane, and its number in the warpgroup if that differs: ("warp 1, lane 28", "thread
     60").
     """
     warp, lane = divmod(thread, WARP.threads)

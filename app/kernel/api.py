@@ -33,7 +33,8 @@ def kernel(
         _make_options_parameter("ldmatrix and stmatrix: storage of the rows", "pitch_bytes=80,swizzle=64B", "fill=s8"),
     ] = "",
 ) -> Response:
-    """A whole program around one instruction: a .cu file with its check on the CPU, and the same as a CuPy script.
-    `options` lists what A, B and D take, or the data of a load or store, as it was chosen or by default."""
+    """Return a whole program around one instruction: a .cu file with its check on the CPU, and the same as a CuPy
+    script. `options` lists the options of A, B and D, or of the data of a load or store, including the defaults.
+    """
     made = programs.plan_program(lookup.find(ptx), {"a": a, "b": b, "d": d, "data": data})
     return encode_json_body(programs.build_program(made))

@@ -13,7 +13,7 @@ from lanescope.inputs import check_keys
 from lanescope.product import planning
 from lanescope.product.move_plan import SIDE, MovePlan, make_move_plan, moves_rows
 from lanescope.product.plan import DescribedSide, ProductPlan
-from lanescope.product.planning import is_plannable, make_plan
+from lanescope.product.planning import make_plan
 from lanescope.ptx.instruction import Instruction
 from lanescope.render import kernel, move_program
 from lanescope.render.kernel import format_plan_options
@@ -54,7 +54,7 @@ WHAT = {
 
 @fact
 class ProgramOptions:
-    """Every option by side, spelled out: those given, and the defaults."""
+    """Every option of each side, including the defaults."""
 
     a: dict[str, str]
     b: dict[str, str]
@@ -82,11 +82,6 @@ class Program:
     ]
     cu: Annotated[str, Description("CUDA C++.")]
     py: Annotated[str, Description("Python for CuPy and NVRTC.")]
-
-
-def has_program(instruction: Instruction) -> bool:
-    """Return whether the instruction has a program with A and B: if it multiplies."""
-    return is_plannable(instruction)
 
 
 def plan_program(instruction: Instruction, options: Mapping[str, str]) -> ProductPlan | MovePlan:
@@ -132,7 +127,7 @@ def link_program(instruction: Instruction, options: Mapping[str, str], form: str
 
 
 def format_options(plan: ProductPlan | MovePlan) -> dict[str, str]:
-    """Return the options that were given, as text by side, for a link."""
+    """Return the chosen options as text by side, for a link."""
     return {side: format_plan_options(options) for side, options in plan.chosen.items()}
 
 
@@ -140,7 +135,7 @@ def build_tile_options(
     instruction: Instruction, operand: str, tile: Tile, first: int = 0, word: str = ""
 ) -> dict[str, str] | None:
     """Return the options of a whole product with one operand stored in a tile, from row `first` on, read through `word`
-    if given.
+    unless that is None.
 
     None if no slice begins at row `first`, or if the other operand cannot have the same K steps.
     """
@@ -168,18 +163,20 @@ def build_storage_options(
 
 
 def check_options(instruction: Instruction, operand: str, options: Mapping[str, Any]) -> dict[str, str] | None:
-    """Return one operand's options as text by side, None if they make no product."""
-    given = {operand: format_plan_options({name: str(value) for name, value in options.items() if value != ""})}
+    """Return one operand's options as text by side, None if they are illegal."""
+    texts = {operand: format_plan_options({name: str(value) for name, value in options.items() if value != ""})}
     try:
-        make_plan(instruction, given.get("a", ""), given.get("b", ""))
+        make_plan(instruction, texts.get("a", ""), texts.get("b", ""))
     except LayoutError:
         return None
-    return given
+    return texts
 
 
 def build_program(plan: ProductPlan | MovePlan) -> Program:
-    """Return the program of a plan in every form, and what it was made of."""
-    options = {side: {n: value for n, value in given.items() if value} for side, given in plan.options.items()}
+    """Return the program of a plan in every form, with its options."""
+    options = {
+        side: {n: value for n, value in side_options.items() if value} for side, side_options in plan.options.items()
+    }
     k: int | None
     if isinstance(plan, MovePlan):
         title, stem, k, steps = move_program.render_title(plan), move_program.NAME, None, 1
@@ -203,7 +200,7 @@ def build_program(plan: ProductPlan | MovePlan) -> Program:
 
 
 def _list_all_descriptors(plan: ProductPlan) -> dict[str, tuple[str, ...]]:
-    """Return the descriptors of A and B by letter, for operands that have some."""
+    """Return the descriptors of A and B by letter, for operands that have them."""
     sides = [side for side in (plan.a, plan.b) if isinstance(side, DescribedSide)]
     return {side.letter: list_descriptors(side, plan.steps) for side in sides}
 

@@ -97,7 +97,7 @@ def _link_tiles(plan: ProductPlan) -> list[TileLinks]:
 
 
 def _link_tile(side: TiledSide, plan: ProductPlan) -> TileLinks:
-    """Links to a tile and to its descriptor's verification."""
+    """Link to a tile and to its descriptor's verification."""
     tile, name = side.tile, side.letter
     shape = {
         "element_bits": tile.element_bits,

@@ -50,9 +50,9 @@ def kernel_page(request: Request, rest: str) -> Response:
         stem, form = rest, ""
     instruction = lookup.find(stem)
     query = dict(request.query_params)
-    given = programs.parse_options(query)
+    options = programs.parse_options(query)
     if form:
-        made = programs.plan_program(instruction, given)
+        made = programs.plan_program(instruction, options)
         if form == "json":
             return encode_json_body(programs.build_program(made))
         return CachedBody(
@@ -60,11 +60,11 @@ def kernel_page(request: Request, rest: str) -> Response:
             f"text/{'x-python' if form == 'py' else 'plain'}; charset=utf-8",
         )
     try:
-        made, error = programs.plan_program(instruction, given), None
+        made, error = programs.plan_program(instruction, options), None
     except LayoutError as refused:
-        made, error = find_legal_plan(instruction, given), refused
+        made, error = find_legal_plan(instruction, options), refused
     if error is None and any("." in name for name in query):  # redirect a form to the shorter address
         return RedirectResponse(programs.link_program(instruction, programs.format_options(made)), 303)
     return render_page(
-        request, "kernel/page.html", build_context(made, given, error), get_status(error) if error else 200
+        request, "kernel/page.html", build_context(made, options, error), get_status(error) if error else 200
     )

@@ -27,8 +27,8 @@ def kernel(
     ] = "-",
     as_json: AsJson = False,
 ) -> None:
-    """A whole program: fill, instruction, epilogue, and a check on the CPU; of ldmatrix and stmatrix one that prints
-    the values of every lane. --json lists every option it was made with.
+    """Print a whole program: fill, instruction, epilogue, and a check on the CPU; of ldmatrix and stmatrix one that
+    prints the values of every lane. --json lists every option it was made with.
     """
     from lanescope import find
     from lanescope.app.kernel import facts as programs

@@ -6,7 +6,7 @@ A browser test compares both.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lanescope.app.kit.fact import fact
@@ -57,7 +57,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class PinnedPlace:
-    """The description of one pin: its line, its sentences, and its holder (None if nobody holds it)."""
+    """The description of one pin: its line, its sentences, and its holder (None if no thread holds it)."""
 
     line: str
     text: str
@@ -95,9 +95,9 @@ def name_holders(words: AnswerWords, holders: Sequence[str]) -> str:
 
 
 def count_held(words: AnswerWords, holder: str, counts: Sequence[tuple[str, int]]) -> str:
-    """Return a phrase that says how many values of each matrix a thread holds. counts: (title, count)."""
-    said = [words.count.format(count=count, title=title) for title, count in counts if count]
-    return capitalize_first(words.lane.format(holder=holder, counts=join_words(said) or "nothing here"))
+    """Return a phrase with the number of values of each matrix that a thread holds. counts: (title, count)."""
+    phrases = [words.count.format(count=count, title=title) for title, count in counts if count]
+    return capitalize_first(words.lane.format(holder=holder, counts=join_words(phrases) or "nothing here"))
 
 
 def capitalize_first(text: str) -> str:
@@ -120,3 +120,18 @@ def list_value_bits(op: Operand) -> tuple[str, ...]:
 def get_per_register(op: Operand) -> int:
     """Return how many values a register has room for; 0 for addresses, which are not values."""
     return 0 if op.name == ADDRESS else op.register_bits // op.container_bits
+
+
+def format_runs(numbers: Iterable[int], dash: str = "–", comma: str = ", ") -> str:
+    """Format numbers in ascending order as ranges.
+
+    >>> format_runs([4, 0, 1, 2]), format_runs([])
+    ('0–2, 4', '')
+    """
+    runs: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return comma.join(str(first) if first == last else f"{first}{dash}{last}" for first, last in runs)

@@ -30,7 +30,7 @@ from lanescope.app.kit.work import get_request_context, keep_body, run_off_loop
 from lanescope.errors import LayoutError
 from lanescope.inputs import LONGEST_KEY, LONGEST_TEXT, find_nearest_word, shorten_value
 
-PROMISED = "x-model"  # stands for an answer's schema until app/apidocs resolves it; the value is a key of ANSWERED
+PROMISED = "x-model"  # placeholder of an answer's schema until app/apidocs resolves it; the value is a key of ANSWERED
 ANSWERED: dict[str, Any] = {}  # repr → model of an answer
 MOST_DEPTH = 16
 MOST_FIELDS = 64  # of a posted form
@@ -53,12 +53,12 @@ class OffLoopRoute(APIRoute):
 
 def _describe_answer(answer: Mapping[str, Any]) -> Json:
     """Return an answer's entry in the OpenAPI document, with the name of its model in place of the model."""
-    held = dict(answer)
-    model = held.pop("model", None)
+    entry = dict(answer)
+    model = entry.pop("model", None)
     if model is not None:
-        held[PROMISED] = repr(model)
+        entry[PROMISED] = repr(model)
         ANSWERED[repr(model)] = model
-    return held
+    return entry
 
 
 def _run_in_threads(endpoint: Callable[..., Any]) -> Callable[..., Any]:
@@ -83,7 +83,7 @@ def _run_in_threads(endpoint: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class StrictRoute(OffLoopRoute):
-    """A documented route that refuses query parameters which it does not declare, and repeated ones."""
+    """A documented route that rejects undeclared and repeated query parameters."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -120,14 +120,14 @@ def require_known(known: tuple[str, ...], request: Request) -> None:
                 field,
             )
         if times > 1:
-            raise LayoutError("bad_filter", f"{field} is given {times} times.", "Give it once.", field)
+            raise LayoutError("bad_filter", f"{field} occurs {times} times.", "Pass it once.", field)
 
 
 # parameters -----------------------------------------------------------------------------------------------------------
 
 
 def make_word_parameter(known: Iterable[str], says: str) -> Any:
-    """Declare a query parameter that is one of a table's words, or empty."""
+    """Declare a query parameter whose value is a word of a table, or empty."""
     return Query(description=says, json_schema_extra={"enum": ["", *map(str, known)]})
 
 
@@ -139,14 +139,14 @@ def make_text_parameter(
     return Query(description=says, examples=list(examples), json_schema_extra=extra, alias=alias)
 
 
-def parameters_of(question: type, in_path: Iterable[str] = ()) -> dict[str, Any]:
+def list_query_parameters(question: type, in_path: Iterable[str] = ()) -> dict[str, Any]:
     """Return the query parameters of a question for `make_query_dependency`. in_path: the options that are part of the
     path.
     """
-    return {name: _annotated(name, option, name in in_path) for name, option in options_of(question).items()}
+    return {name: _annotate_option(name, option, name in in_path) for name, option in options_of(question).items()}
 
 
-def defaults_of(question: type, required: Iterable[str] = ()) -> dict[str, Any]:
+def list_defaults(question: type, required: Iterable[str] = ()) -> dict[str, Any]:
     """Return the defaults of a question's optional fields for `make_query_dependency`."""
     return {
         name: Parameter.empty if option.required or name in required else option.default
@@ -154,7 +154,7 @@ def defaults_of(question: type, required: Iterable[str] = ()) -> dict[str, Any]:
     }
 
 
-def _annotated(name: str, option: Option, in_path: bool) -> Any:
+def _annotate_option(name: str, option: Option, in_path: bool) -> Any:
     """Return the annotated type of an option as the document shows it."""
     if in_path:
         return Annotated[str, make_path_parameter(option.help, *option.examples)]
@@ -166,7 +166,7 @@ def _annotated(name: str, option: Option, in_path: bool) -> Any:
 
 
 def make_path_parameter(says: str, *examples: str, known: Iterable[str] = ()) -> Any:
-    """Declare a part of the path: text, or one of the known words."""
+    """Declare a path parameter: free text, or one of the `known` words."""
     extra = {"enum": list(known)} if known else {"maxLength": LONGEST_TEXT}
     return Path(description=says, examples=list(examples), json_schema_extra=extra)
 
@@ -292,7 +292,7 @@ def _reject_duplicates(pairs: list[tuple[str, Any]]) -> Json:
         name = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
         raise LayoutError(
             "bad_json",
-            f"'{shorten_value(name, LONGEST_KEY)}' is given twice.",
+            f"'{shorten_value(name, LONGEST_KEY)}' occurs twice.",
             "Give every key once.",
             shorten_value(name, LONGEST_KEY),
         )
@@ -376,7 +376,7 @@ def _answer_body(tool: Tool[Any, Any]) -> Callable[..., Response]:
 
 def _answer_query(tool: Tool[Any, Any]) -> Callable[..., Response]:
     in_path = re.findall(r"{(\w+)", tool.api)
-    parameters, defaults = parameters_of(tool.question, in_path), defaults_of(tool.question, in_path)
+    parameters, defaults = list_query_parameters(tool.question, in_path), list_defaults(tool.question, in_path)
 
     def answer(query: dict[str, str]) -> Response:
         return encode_json_body(tool.ask(query)[1])

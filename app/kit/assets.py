@@ -46,11 +46,11 @@ def list_modules(name: str) -> tuple[str, ...]:
     """
     found: dict[str, None] = {}
 
-    def visit(one: str) -> None:
-        for needed in find_imports(one):
+    def visit(module: str) -> None:
+        for needed in find_imports(module):
             if needed not in found:
                 visit(needed)
-        found[one] = None
+        found[module] = None
 
     visit(name)
     return tuple(found)
@@ -65,7 +65,7 @@ def render_bundle(name: str) -> str:
 
 
 def render_module(name: str, exported: Sequence[str]) -> str:
-    """Return a script with everything it imports as one module, whose default export has the given names."""
+    """Return a script with everything it imports as one module, whose default export has the names `exported`."""
     parts = list_modules(name)
     handed = ", ".join(f"{each}: module{len(parts) - 1}.{each}" for each in exported)
     return f"{_join_scopes(parts)}export default {{ {handed} }};\n"
@@ -74,7 +74,7 @@ def render_module(name: str, exported: Sequence[str]) -> str:
 def _join_scopes(parts: Sequence[str]) -> str:
     number = {part: n for n, part in enumerate(parts)}
 
-    def taken(part: str, match: re.Match[str]) -> str:
+    def take_import(part: str, match: re.Match[str]) -> str:
         source = f"module{number[_resolve_import(part, match['path'])]}"
         if match["all"]:
             return f"const {match['all']} = {source};\n"
@@ -82,7 +82,7 @@ def _join_scopes(parts: Sequence[str]) -> str:
 
     def scope(part: str) -> str:
         text = _read_static(part)
-        body = _IMPORT.sub(lambda match: taken(part, match), text)
+        body = _IMPORT.sub(lambda match: take_import(part, match), text)
         exported = ", ".join(_EXPORT.findall(text))
         body = re.sub(r"^export (?=(?:async )?(?:const|function|class) )", "", body, flags=re.M)
         return f"const module{number[part]} = (() => {{\n{body}return {{ {exported} }};\n}})();\n"

@@ -29,19 +29,19 @@ class Verb(NamedTuple):
     help: str | None
 
 
-def verbs_of(folder: str, feature: Feature, help: str) -> Iterator[Verb]:
+def list_verbs(folder: str, feature: Feature, help: str) -> Iterator[Verb]:
     """Yield the commands of a feature. help: of its tools' command or command group."""
     for tool in feature.tools:
         if tool.command:
             name, _, below = tool.command.partition(" ")
             commands = Commands()
-            commands.command(below or name, help=tool.help if below else help)(_function_of(tool))
+            commands.command(below or name, help=tool.help if below else help)(_make_function(tool))
             yield Verb(name, bool(below), commands, help)
     if "verbs" in feature.written:
-        yield from written_verbs(folder)
+        yield from list_written_verbs(folder)
 
 
-def written_verbs(folder: str) -> Iterator[Verb]:
+def list_written_verbs(folder: str) -> Iterator[Verb]:
     """Yield the commands that a feature's verbs.py defines."""
     written = import_module(f"lanescope.app.{folder}.verbs").app
     for command in written.registered_commands:
@@ -63,48 +63,50 @@ def add_verbs(command: typer.Typer, verbs: list[Verb]) -> None:
     command.add_typer(group, name=verbs[0].name)
 
 
-def verb_of(run: Callable[..., None]) -> Verb:
+def make_verb(run: Callable[..., None]) -> Verb:
     """Return the verb for a function that Typer inspects."""
     commands = Commands()
     commands.command()(run)
     return Verb(run.__name__, False, commands, None)
 
 
-def stub_of(name: str, help: str) -> Verb:
+def make_stub_verb(name: str, help: str) -> Verb:
     """Return a verb that only has a help text, for `lanescope --help`."""
     commands = Commands()
     commands.command(name, help=help)(lambda: None)
     return Verb(name, False, commands, help)
 
 
-def _function_of(tool: Tool[Any, Any]) -> Callable[..., None]:
+def _make_function(tool: Tool[Any, Any]) -> Callable[..., None]:
     """Return a function for Typer, with one option per field of the question."""
     from lanescope.app.kit.question import fields_of, nest_fields, to_python_name
 
     fields = fields_of(tool.question)
 
     def run(*, as_json: bool, **typed: Any) -> None:
-        words = {name: _word_of(typed.pop(to_python_name(name)), name) for name in fields}
+        words = {name: _format_option(typed.pop(to_python_name(name)), name) for name in fields}
         (tool.run or partial(_answer, tool))(nest_fields(fields, drop_empty(words)), as_json=as_json, **typed)
 
     parameters = [
         Parameter(
             to_python_name(name),
             Parameter.KEYWORD_ONLY,
-            default=_left_out(option),
-            annotation=_annotation(name, option),
+            default=_get_default(option),
+            annotation=_annotate_option(name, option),
         )
         for name, (_, option) in fields.items()
     ]
-    own = inspect.signature(tool.run, eval_str=True).parameters if tool.run else {}
-    parameters += [value for value in own.values() if value.kind is Parameter.KEYWORD_ONLY and value.name != "as_json"]
+    added = inspect.signature(tool.run, eval_str=True).parameters if tool.run else {}
+    parameters += [
+        value for value in added.values() if value.kind is Parameter.KEYWORD_ONLY and value.name != "as_json"
+    ]
     parameters.append(Parameter("as_json", Parameter.KEYWORD_ONLY, default=False, annotation=AsJson))
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
 
 
-def _word_of(typed: Any, name: str) -> Any:
+def _format_option(typed: Any, name: str) -> Any:
     """Return a typed option as a request spells it: 1 for a switch, an object for name=value."""
     if isinstance(typed, bool):
         return "1" * typed
@@ -113,17 +115,17 @@ def _word_of(typed: Any, name: str) -> Any:
 
 def _answer(tool: Tool[Any, Any], words: dict[str, Any], *, as_json: bool) -> None:
     """Answer a question and print it."""
-    asked, found = tool.ask(words)
+    question, answer = tool.ask(words)
     if as_json:
-        print_json(found)
+        print_json(answer)
     elif tool.lines:
-        for line in tool.lines(asked, found):
+        for line in tool.lines(question, answer):
             print(line)
-    if not tool.succeeds(found):
+    if not tool.succeeds(answer):
         raise typer.Exit(1)
 
 
-def _left_out(option: Option) -> Any:
+def _get_default(option: Option) -> Any:
     if option.argument and not option.required:
         return option.default
     if option.required:
@@ -131,7 +133,7 @@ def _left_out(option: Option) -> Any:
     return None if option.parts else False if option.flag else ""
 
 
-def _annotation(name: str, option: Option) -> Any:
+def _annotate_option(name: str, option: Option) -> Any:
     """Return the annotation from which Typer builds the option."""
     if option.argument:
         return Annotated[str, typer.Argument(help=option.command_help, metavar=option.metavar)]

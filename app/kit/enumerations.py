@@ -44,7 +44,7 @@ if TYPE_CHECKING:  # type checkers see text: the words come from a table
     Word32: TypeAlias = str
 else:
     Family = make_word_enum("Family", catalog.FAMILY_NAMES, "A family of instructions.")
-    Target = make_word_enum("Target", catalog.TARGETS, "An architecture that ptxas was asked to assemble for.")
+    Target = make_word_enum("Target", catalog.TARGETS, "An architecture that ptxas assembles for.")
     ElementType = make_word_enum("ElementType", catalog.list_element_types(), "The type of some operand's elements.")
     Verdict = make_word_enum("Verdict", ("match", "mismatch"), "Whether every element is where it is needed.")
     KindName = make_word_enum(

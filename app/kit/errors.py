@@ -48,7 +48,7 @@ FILES = (*FORMS, "cu", "py", "css", "js")
 
 @fact
 class ErrorBody:
-    """What was given and why it is wrong, what is allowed, and which field is meant ("" for the request as a whole)."""
+    """The wrong value and why it is wrong, what is allowed, and the field ("" for the whole request)."""
 
     code: Annotated[str, Description(examples=("bad_number",), limits={"pattern": "^[a-z0-9_]+$"})]
     message: Annotated[str, Description(limits={"minLength": 1})]
@@ -72,7 +72,7 @@ def get_status(error: LayoutError) -> int:
 
 
 def is_for_programs(path: str) -> bool:
-    """Return whether an address is for programs: the API, and every file that is not a page."""
+    """Return whether an address serves programs: the API, and every file that is not a page."""
     return path.startswith(MACHINES) or path.rpartition(".")[2] in FILES
 
 

@@ -1,4 +1,4 @@
-"""Optional dependencies (extras): the modules of each, and the error that says how to install it."""
+"""Optional dependencies (extras): the modules of each, and the error with its install command."""
 
 from __future__ import annotations
 

@@ -28,9 +28,7 @@ LARGEST = (1 << 64) - 1  # largest integer that the document allows
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(dataclasses.field,))
 def fact(cls: type[Made]) -> type[Made]:
-    """Make a frozen dataclass without undeclared fields. A trailing `_` is not part of a field's name: `from_` is
-    "from".
-    """
+    """Make a frozen dataclass. A trailing `_` is not part of a field's name in JSON: `from_` is "from"."""
     fact_class = dataclass(frozen=True, slots=True, kw_only=True)(cls)
     fact_class.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[attr-defined]
     fact_class.__get_pydantic_json_schema__ = classmethod(_build_schema)  # type: ignore[attr-defined]
@@ -50,9 +48,9 @@ def _build_schema(cls: type, core: Any, handler: Any) -> Json:
     ]
     for field in dataclasses.fields(cls):
         if "spread" in field.metadata:
-            held = IntegerArray(2, "[thread][value]").__get_pydantic_json_schema__(None, None)
+            array = IntegerArray(2, "[thread][value]").__get_pydantic_json_schema__(None, None)
             del schema["properties"][field.name]
-            schema["properties"] |= dict.fromkeys(field.metadata["spread"](), held)
+            schema["properties"] |= dict.fromkeys(field.metadata["spread"](), array)
         if _is_optional(field):
             schema["properties"][field.name.rstrip("_")] = _build_omittable_schema(
                 schema["properties"][field.name.rstrip("_")]
@@ -62,7 +60,7 @@ def _build_schema(cls: type, core: Any, handler: Any) -> Json:
 
 def _build_omittable_schema(kind: Json) -> Json:
     """Return the schema of a field that is left out when it is None: it is never null."""
-    kinds = [one for one in kind.get("anyOf", ()) if one != {"type": "null"}]
+    kinds = [schema for schema in kind.get("anyOf", ()) if schema != {"type": "null"}]
     rest = {name: value for name, value in kind.items() if name not in ("default", "anyOf")}
     return {**kinds[0], **rest} if len(kinds) == 1 else {**rest, **({"anyOf": kinds} if kinds else {})}
 
@@ -98,8 +96,8 @@ def fact_to_json(value: Any) -> Json:
             del found[name]
     if not inside:
         return found
-    opened = (held.items() if name in inside else ((name, held),) for name, held in found.items())
-    return {name: held for part in opened for name, held in part}
+    opened = (entry.items() if name in inside else ((name, entry),) for name, entry in found.items())
+    return {name: entry for part in opened for name, entry in part}
 
 
 @cache
@@ -110,10 +108,10 @@ def _get_json_fields(
     fields = dataclasses.fields(cls)
     read = attrgetter(*(field.name for field in fields))
     names = tuple(field.name.rstrip("_") for field in fields)
-    one = len(fields) == 1
+    is_single = len(fields) == 1
     return (
         names,
-        (lambda value: (read(value),)) if one else read,
+        (lambda value: (read(value),)) if is_single else read,
         tuple(field.name.rstrip("_") for field in fields if _is_optional(field)),
         tuple(field.name for field in fields if "spread" in field.metadata),
     )
@@ -177,7 +175,7 @@ class RequestModel:
 
 @dataclass(frozen=True)
 class RealArray:
-    """An array of numbers with one of several numbers of axes; null stands for NaN and infinity."""
+    """An array of numbers, of one of several ranks; NaN and infinity are null."""
 
     axes: tuple[int, ...]
     text: str = ""

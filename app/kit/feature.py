@@ -1,7 +1,7 @@
-"""A feature is a folder of app/ whose feature.py declares what it adds; app/features.py lists them.
+"""A feature is a folder of app/ whose feature.py declares its tools and menu entries; app/features.py lists them.
 
 A Tool is a question with its answer: page, API route and command follow from it. Routes, pages and commands that are
-written by hand stand in the feature's api.py, page.py and verbs.py, which the server and the command line import by
+written by hand are in the feature's api.py, page.py and verbs.py, which the server and the command line import by
 name.
 """
 
@@ -11,17 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, get_type_hints
 
-from lanescope.app.kit.question import (
-    fields_of,
-    fill_fields,
-    form_of,
-    join_types,
-    labels_of,
-    link_to,
-    nest_fields,
-    read_question,
-    require_text_fields,
-)
+from lanescope.app.kit.question import fields_of, join_types, labels_of, link_to, nest_fields, read_question
+from lanescope.app.kit.question_form import fill_fields, form_of, require_text_fields
 from lanescope.errors import LayoutError
 
 QuestionT = TypeVar("QuestionT")
@@ -34,7 +25,7 @@ class Entry:
     """A menu entry: the title of its menu, its position, its text, its link, and a phrase about it.
 
     badge: the first target that has it, if not all GPUs do. below: the href of the entry under which a rarely used tool
-    stands.
+    is listed.
     """
 
     menu: str
@@ -47,7 +38,7 @@ class Entry:
 
     @property
     def summary(self) -> str:
-        """Return the phrase about it as a sentence."""
+        """Return `about` as a sentence."""
         return f"{self.about[0].upper()}{self.about[1:]}."
 
 
@@ -60,7 +51,7 @@ class Tool(Generic[QuestionT, AnswerT]):
     api: str = ""  # path of the route below /api/v1; an option in braces is part of the path
     body: str = ""  # the route is a POST with a JSON body; this is the name of its schema
     instead: Mapping[str, Tool[Any, Any]] = field(default_factory=dict)  # key → tool that answers bodies with this key
-    raw: bool = False  # `answer` takes the request as given and reads it, because one field depends on another
+    raw: bool = False  # `answer` parses the request itself, because the fields depend on each other
     page: str = ""  # path of the page
     template: str = ""
     context: Callable[[QuestionT, AnswerT], dict[str, Any]] = lambda question, answer: {}  # further template variables
@@ -71,7 +62,7 @@ class Tool(Generic[QuestionT, AnswerT]):
     command: str = ""  # `scale-factors`, or a group and its verb: `tmem epilogue`
     help: str = ""  # of the command
     lines: Callable[[QuestionT, AnswerT], Iterable[str]] | None = None  # what the command prints
-    run: Callable[..., None] | None = None  # the command, if it does more: takes the typed options, and its own
+    run: Callable[..., None] | None = None  # the command, if it does more: takes the typed options and its own
     succeeds: Callable[[AnswerT], bool] = lambda answer: True  # False: the command ends with exit status 1
     name: str = ""  # operation in the OpenAPI document; the name of `answer` if left out
 
@@ -141,7 +132,7 @@ class Tool(Generic[QuestionT, AnswerT]):
         }
 
     def _context(
-        self, question: QuestionT, answer: AnswerT, given: dict[str, str], error: LayoutError | None = None
+        self, question: QuestionT, answer: AnswerT, values: dict[str, str], error: LayoutError | None = None
     ) -> dict[str, Any]:
         """Return the template's variables.
 
@@ -149,11 +140,11 @@ class Tool(Generic[QuestionT, AnswerT]):
         form_of).
         """
         extra = self.context(question, answer)
-        given = given | {name: value for name, value in extra.pop("shown", {}).items() if not given[name]}
+        values = values | {name: value for name, value in extra.pop("shown", {}).items() if not values[name]}
         return {
             "answer": answer,
-            "given": given,
-            "form": form_of(self.question, given, extra.pop("choices", None), error),
+            "given": values,
+            "form": form_of(self.question, values, extra.pop("choices", None), error),
             "labels": labels_of(self.question),
             "svg": self.picture(question, answer) if self.picture else "",
             "examples": [{"title": title, "href": self.link(query)} for title, query in self.examples],

@@ -79,12 +79,12 @@ _JOINING = re.compile(r"(?:\b(?:of|in|on|at|the)\b|[\s,@?])*", re.I)  # between 
 
 @dataclass(frozen=True, slots=True)
 class SoughtPlace:
-    """A place that a text names. What the text leaves open is None; an unnamed `matrix` is "".
+    """A place that a text names. Fields that the text does not specify are None; an unnamed `matrix` is "".
 
     coords: (row, column). index: number of an element in an unspecified order. line: "row" or "col", and its number.
     thread: with `warp`, a lane of that warp. warp alone: all its lanes. is_lane: the thread was called a lane. unit:
-    what the holder was called, "" for lane and thread. register, value: of that thread. odd: text that stands in place
-    of an index and is not one.
+    what the holder was called, "" for lane and thread. register, value: of that thread. odd: text in the place of an
+    index that is not a number.
     """
 
     matrix: str = ""
@@ -147,13 +147,13 @@ class FoundPlaces:
 class _Grammar:
     """How the matrices of a page are named.
 
-    bare: the page has one matrix, which needs no name. whole: the text is only a place, so that lower-case letters name
-    matrices, too. unit: what a holder is called besides lane and thread.
+    bare: the page has one matrix, which needs no name. is_place_only: the text is only a place, so that lower-case
+    letters name matrices, too. unit: what a holder is called besides lane and thread.
     """
 
     names: tuple[str, ...]
     bare: bool = False
-    whole: bool = False
+    is_place_only: bool = False
     unit: str = ""
 
 
@@ -167,7 +167,7 @@ def parse_places(
     LayoutError `bad_find` for any other text.
     """
     names = tuple(sorted({name.lower() for name in matrices}, key=len, reverse=True))
-    grammar = _Grammar(names, bare or len(names) == 1, whole=True, unit=unit)
+    grammar = _Grammar(names, bare or len(names) == 1, is_place_only=True, unit=unit)
     parts = _split(text)
     if not parts or len(parts) > MOST_TOGETHER:
         why = "names nothing" if not parts else f"names {len(parts)} places; a page compares two"
@@ -207,8 +207,8 @@ def search_places(text: str, matrices: Iterable[str]) -> FoundPlaces | None:
     joined = [found for part in parts if (found := _search(part, grammar, joined=True))] if len(parts) > 1 else []
     if len(joined) == len(parts) > 1:
         return FoundPlaces(tuple(_share_matrix([place for place, _ in joined])), " ".join(rest for _, rest in joined))
-    one = _search(text, grammar)
-    return FoundPlaces((one[0],), one[1]) if one else None
+    found = _search(text, grammar)
+    return FoundPlaces((found[0],), found[1]) if found else None
 
 
 def check_whole(place: SoughtPlace, code: str, field: str) -> None:
@@ -272,11 +272,11 @@ def _share_matrix(places: list[SoughtPlace]) -> list[SoughtPlace]:
 def _find_whole(text: str, grammar: _Grammar) -> SoughtPlace | None:
     """Parse a text that is only a place, with or without the words of a question before it."""
     text = text.strip().rstrip("?").rstrip()
-    for one in (text, _ASKING.sub("", text, count=1)):
+    for wording in (text, _ASKING.sub("", text, count=1)):
         for form in _compile(grammar):
-            if match := form.fullmatch(one):
+            if match := form.fullmatch(wording):
                 return _build_place(_get_groups(match))
-        found = _find_holder(one, grammar, warps=True)
+        found = _find_holder(wording, grammar, warps=True)
         if found and _JOINING.fullmatch(found[1]):
             return found[0]
     return None
@@ -309,7 +309,7 @@ def _take(text: str, match: re.Match[str], grammar: _Grammar) -> tuple[SoughtPla
     )
     if place.coords and not place.matrix and (after := _TAIL.search(rest)):
         place, rest = replace(place, matrix=after[1].lower() if after[1] else "d"), rest[: after.start()].strip()
-    holder = _find_holder(rest, grammar)  # `does lane 20 hold A[5][9]` asks where the element is
+    holder = _find_holder(rest, grammar)  # `does lane 20 hold A[5][9]` is a question about the element
     return place, holder[1] if holder and not place.line else rest
 
 
@@ -317,7 +317,7 @@ def _take(text: str, match: re.Match[str], grammar: _Grammar) -> tuple[SoughtPla
 def _compile(grammar: _Grammar) -> tuple[re.Pattern[str], ...]:
     """Compile the templates of a grammar, the most certain first."""
     templates = _SEARCHED
-    if grammar.whole:
+    if grammar.is_place_only:
         lines = () if grammar.unit == "row" else (_LONE_LINE, rf"{{m}}\s+{_LINE}")
         templates = (*_WHOLE, *_SEARCHED, *_INDEXED, *lines)
     return tuple(form for template in templates for form in _expand(template, grammar))
@@ -329,7 +329,7 @@ def _expand(template: str, grammar: _Grammar) -> tuple[re.Pattern[str], ...]:
     named = rf"(?:the\s+)?(?:(?:matrix|operand|fragment)\s+)?(?:the\s+)?(?P<matrix>{_join_names(grammar)})"
     named += r"(?:\s+(?:fragment|matrix|operand))?"
     letters = "".join(name for name in grammar.names if len(name) == 1).upper() or "A"
-    capital = named if grammar.whole else rf"(?P<matrix>(?-i:[{letters}]))"
+    capital = named if grammar.is_place_only else rf"(?P<matrix>(?-i:[{letters}]))"
     optional = rf"(?:{named}\s*|element\s*)?"
     marked = _MARKED if "{c}" in template else ("",)
     fill = {"{m}": named, "{M}": capital, "{o}": optional}
@@ -350,28 +350,30 @@ def _find_holder(text: str, grammar: _Grammar, warps: bool = False) -> tuple[Sou
 
     warps: whether a warp without a thread counts as a holder.
     """
-    said: dict[str, str] = {}
+    groups: dict[str, str] = {}
     thread, *others = _compile_holder(grammar)
     patterns = (thread, *others)
     if warps and not thread.search(text):
         patterns = (others[-1], others[-2])
     for pattern in patterns:
         match = pattern.search(text)
-        if match and not ("matrix" in said and "matrix" in pattern.groupindex):
-            said |= _get_groups(match)
+        if match and not ("matrix" in groups and "matrix" in pattern.groupindex):
+            groups |= _get_groups(match)
             text = f"{text[: match.start()]} {text[match.end() :]}"
-        elif not said:
+        elif not groups:
             return None
-    return _build_place(said), " ".join(text.split())
+    return _build_place(groups), " ".join(text.split())
 
 
 @lru_cache(maxsize=256)
 def _compile_holder(grammar: _Grammar) -> tuple[re.Pattern[str], ...]:
-    """Compile the patterns about a thread: the thread itself, then what may be said about it."""
+    """Compile the patterns about a thread: the thread itself, then its register, value, operand and warp."""
     unit = rf"|{grammar.unit}" if grammar.unit else ""
-    short = "[TL]" if grammar.whole else r"(?<!\bon )(?<!\ban )(?<!\bfor )(?<!\ba )(?!t4 gpu)(?-i:[TL])"  # but not L40
+    short = (
+        "[TL]" if grammar.is_place_only else r"(?<!\bon )(?<!\ban )(?<!\bfor )(?<!\ba )(?!t4 gpu)(?-i:[TL])"
+    )  # but not L40
     letters = "".join(name for name in grammar.names if len(name) == 1) or "a"
-    capital = _join_names(grammar) if grammar.whole else rf"(?-i:[{letters.upper()}])|{_join_names(grammar, 2)}"
+    capital = _join_names(grammar) if grammar.is_place_only else rf"(?-i:[{letters.upper()}])|{_join_names(grammar, 2)}"
     number, free = rf"{_NUMBER}(?![\w\]]|\.\w)", r"(?<![\w.:%])"
     patterns = (
         rf"{free}(?:(?P<unit>lane|thread|tid{unit})\s*(?:id|#|=)?\s*|(?P<short>{short}))(?P<thread>{_NUMBER})"
@@ -391,22 +393,24 @@ def _name_matrix(text: str) -> str:
     return next((letter for letter, aliases in _ALIASES.items() if name in aliases), name)
 
 
-def _build_place(said: dict[str, str]) -> SoughtPlace:
-    """Return the place for a match; the names of the groups say what was found."""
-    said = {name: text.strip("[]") if name == "value" else text for name, text in said.items()}
+def _build_place(groups: dict[str, str]) -> SoughtPlace:
+    """Return the place of a match. groups: the matched texts, by the name of the group."""
+    groups = {name: text.strip("[]") if name == "value" else text for name, text in groups.items()}
     indices = ("row", "col", "index", "line", "thread", "warp", "register", "value")
-    odd = said.get("more") or next((said[name] for name in indices if not said.get(name, "0").isdecimal()), "")
-    number = {name: int(said[name]) if re.fullmatch(r"-?\d+", said[name]) else 0 for name in indices if name in said}
-    name = _name_matrix(said.get("matrix", ""))
-    if "dim" in said and (dims := (said["dim"] + said["other"]).lower()) != _DIMS.get(name):
-        odd = odd or f"{said['dim']}, {said['other']}"  # a row and a column of another matrix
+    odd = groups.get("more") or next((groups[name] for name in indices if not groups.get(name, "0").isdecimal()), "")
+    number = {
+        name: int(groups[name]) if re.fullmatch(r"-?\d+", groups[name]) else 0 for name in indices if name in groups
+    }
+    name = _name_matrix(groups.get("matrix", ""))
+    if "dim" in groups and (dims := (groups["dim"] + groups["other"]).lower()) != _DIMS.get(name):
+        odd = odd or f"{groups['dim']}, {groups['other']}"  # a row and a column of another matrix
         if dims[::-1] == _DIMS.get(name):
             odd, number["row"], number["col"] = "", number["col"], number["row"]
-    unit = said.get("unit", said.get("short", "")).lower()
+    unit = groups.get("unit", groups.get("short", "")).lower()
     return SoughtPlace(
         matrix=name,
-        coords=(number["row"], number["col"]) if "row" in said else None,
-        line=(said["axis"].lower(), number["line"]) if "line" in said else None,
+        coords=(number["row"], number["col"]) if "row" in groups else None,
+        line=(groups["axis"].lower(), number["line"]) if "line" in groups else None,
         is_lane=unit in ("lane", "l"),
         unit="" if unit in ("lane", "thread", "tid", "l", "t") else unit,
         odd=odd.strip(),

@@ -45,7 +45,7 @@ class FindField:
 
     matrices: by the names people use; absent: names of matrices that are not shown, and why; holders: their numbers,
     empty if no thread holds an element; unit: name of a holder in a pin; warps: number of warps whose lanes are
-    numbered separately; held: the values of a holder; bare: one matrix needs no name; lanes: threads per warp.
+    numbered separately; list_cells: the values of a holder; bare: one matrix needs no name; lanes: threads per warp.
     """
 
     matrices: Mapping[str, FindMatrix]
@@ -53,7 +53,7 @@ class FindField:
     holders: Collection[int] = ()
     unit: str = "thread"
     warps: int = 1
-    held: Callable[[int], Iterable[HeldCell]] = lambda holder: ()
+    list_cells: Callable[[int], Iterable[HeldCell]] = lambda holder: ()
     bare: bool = False
     letter: str = "R"
     absent: Mapping[str, str] = field(default_factory=dict)
@@ -109,19 +109,19 @@ class FindField:
         holder = self.find_holder(place)
         if place.register is None and place.value is None:
             return HOLDER_PIN.format(unit=self.unit, holder=holder)
-        held = [one for one in self.held(holder) if not place.matrix or one.panel == matrix.panel]
-        for one in held:
-            if place.value == one.value or (place.value is None and place.register == one.register):
-                return PIN.format(panel=one.panel, row=one.row, col=one.col)
+        cells = [cell for cell in self.list_cells(holder) if not place.matrix or cell.panel == matrix.panel]
+        for cell in cells:
+            if place.value == cell.value or (place.value is None and place.register == cell.register):
+                return PIN.format(panel=cell.panel, row=cell.row, col=cell.col)
         sought = f"value {place.value}" if place.register is None else f"{self.letter}{place.register}"
-        raise _refuse(f"{self.unit.capitalize()} {holder} has no {sought}.", self._list_legal(held, place))
+        raise _refuse(f"{self.unit.capitalize()} {holder} has no {sought}.", self._list_legal(cells, place))
 
-    def _list_legal(self, held: Sequence[HeldCell], place: SoughtPlace) -> str:
+    def _list_legal(self, cells: Sequence[HeldCell], place: SoughtPlace) -> str:
         legal = []
-        for panel in dict.fromkeys(one.panel for one in held):
-            own = [one for one in held if one.panel == panel]
-            title, name = own[0].title, own[0].title.lower() if place.register is None else self.letter
-            numbers = [one.value if place.register is None else one.register for one in own]
+        for panel in dict.fromkeys(cell.panel for cell in cells):
+            in_panel = [cell for cell in cells if cell.panel == panel]
+            title, name = in_panel[0].title, in_panel[0].title.lower() if place.register is None else self.letter
+            numbers = [cell.value if place.register is None else cell.register for cell in in_panel]
             before = "" if place.register is None else f"{title} "
             legal.append(f"{before}{name}{min(numbers)}–{name}{max(numbers)}")
         return f"It has {', '.join(legal) or 'nothing here'}."

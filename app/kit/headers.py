@@ -1,8 +1,8 @@
 """Security headers by kind of answer: page, picture, data, or static file.
 
 Pages may run only scripts and styles of this server, and may be framed only if a setting allows it. Pictures and data
-may be loaded from other sites: <img> in a document, fetch in a notebook. No answer depends on who asks, so this leaks
-nothing.
+may be loaded from other sites: <img> in a document, fetch in a notebook. No answer depends on the client, so this
+discloses nothing.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class SecurityHeaders:
         self.asset: Pairs = [*self.always, file, *ours]
         self.shared: Pairs = [*self.always, file, *anybody, (b"access-control-allow-origin", b"*")]
 
-    def select(self, scope: Scope, status: int, given: Iterable[tuple[bytes, bytes]]) -> Pairs:
+    def select(self, scope: Scope, status: int, sent: Iterable[tuple[bytes, bytes]]) -> Pairs:
         """Return the headers of an answer by media type, method and path."""
         if status == 304:
             return self.always  # the client keeps the headers that came with its copy
-        kind = next((value for name, value in given if name == b"content-type"), b"")
+        kind = next((value for name, value in sent if name == b"content-type"), b"")
         if kind.startswith(b"text/html"):
             return self.embed if strip_root(scope).startswith("/embed/") else self.page
         path = strip_root(scope)

@@ -27,7 +27,7 @@ from lanescope.app.kit.feature import Tool
 from lanescope.app.kit.folders import find_folder
 from lanescope.app.kit.labels import LABELS
 from lanescope.app.kit.prefix import prefix_links, strip_root
-from lanescope.app.kit.question import name_field
+from lanescope.app.kit.question_form import name_field
 from lanescope.app.kit.share import CARD_SIZE, build_share, make_card_address, quote_address, read_card
 from lanescope.app.kit.wire import CachedBody
 from lanescope.bits import BitField
@@ -56,8 +56,8 @@ def render_palette_css() -> str:
         leads = [_count_lead_columns(field, before) for before, field in zip([None, *ordered], ordered, strict=False)]
         firsts = [64 - field.high - lead for field, lead in zip(ordered, leads, strict=True)]
         for field, lead, first, last in zip(ordered, leads, firsts, [*firsts[1:], 65], strict=True):
-            own = field.high - field.low + 1
-            wide = f"--first: {first}; --last: {last}; --own: {own}; --wide: {last - first};"
+            width = field.high - field.low + 1
+            wide = f"--first: {first}; --last: {last}; --own: {width}; --wide: {last - first};"
             aside = f" --lead: {lead};" if lead else ""
             rules.append(f"{within}.fields .{field.name} {{ {wide}{aside} }}\n")
     return palette.render_css(dict.fromkeys(field.name for row in ROWS for field in row.fields)) + "".join(rules)
@@ -90,8 +90,8 @@ def fill_shared(request: Request, text: str) -> str:
     base = str(request.base_url).rstrip("/")
     card = read_card(text)
     image = base + quote_address(make_card_address(address))
-    said = {"card": card, "image": image, "size": CARD_SIZE, "link": base + address}
-    head = templates.get_template("share/card.html").render(said)
+    variables = {"card": card, "image": image, "size": CARD_SIZE, "link": base + address}
+    head = templates.get_template("share/card.html").render(variables)
     menu = ""
     if SHARE in text:
         shown: dict[str, Any] = {"share": build_share(card, address, base), "address": address, "base": base}
@@ -113,7 +113,7 @@ def render_page(
     return CachedBody(render_template(request, name, context, shared), HTML, status=status, keep=keep)
 
 
-def pattern_names(pattern: str) -> Markup:
+def mark_names(pattern: str) -> Markup:
     """Return a pattern with each name in a span of its own, so that pointing at it can highlight its digits."""
     return Markup(
         re.sub(
@@ -124,7 +124,7 @@ def pattern_names(pattern: str) -> Markup:
     )
 
 
-templates.env.filters["pattern_names"] = pattern_names
+templates.env.filters["mark_names"] = mark_names
 
 
 def ticks(text: str) -> Markup:
@@ -151,7 +151,7 @@ templates.env.filters["link_addresses"] = link_addresses
 
 
 def format_error(error: LayoutError, labels: Mapping[str, str]) -> Markup:
-    """Return an error as markup: the field's label, what was given, and what is allowed."""
+    """Render an error as markup: the field's label, the wrong value, and what is allowed."""
     name = get_last_name(error.field)
     side, dot, option = error.field.partition(".")
     label = labels.get(error.field) or (f"{labels[side]}, {option}" if dot and side in labels else name)
@@ -183,8 +183,8 @@ def render_error(request: Request, status: int, error: LayoutError, headers: dic
 
 def _find_typed_text(request: Request) -> str:
     """Return the text of a request that the paste box can take, "" if there is none."""
-    given = (request.path_params.get("rest"), *(request.query_params.get(name) for name in ("text", "ptx", "q")))
-    return next((text for text in given if text), "")
+    texts = (request.path_params.get("rest"), *(request.query_params.get(name) for name in ("text", "ptx", "q")))
+    return next((text for text in texts if text), "")
 
 
 def render_closing_error(scope: Scope, error: LayoutError) -> Response:

@@ -1,4 +1,4 @@
-"""Questions: what a page, a route of the API and a command ask, declared once.
+"""Questions: the input of a page, a route of the API and a command, declared once.
 
     @declare_question
     class ScaleQuestion:
@@ -46,7 +46,7 @@ class Option:
 
     label: str  # beside the control, and in error messages of the page
     help: str  # in the document and, followed by the default, in --help
-    parse: Parse  # (value as given, field) → value; LayoutError names the field
+    parse: Parse  # (value of the request, field) → value; LayoutError names the field
     default: Any = ""  # as a request spells it; "" for none
     words: tuple[str, ...] = ()  # allowed words
     called: Mapping[str, str] = dataclasses.field(default_factory=dict)  # word → its text in the form
@@ -66,7 +66,7 @@ class Option:
     type: Any = None  # type in the document, if not a number, a switch, a word or text
     parts: tuple[type, ...] = ()  # the questions it may be; `kind` chooses among several
     prefix: str = ""  # of their fields in an address
-    covers: tuple[str, ...] = ()  # further paths in a body whose errors stand beside this control
+    covers: tuple[str, ...] = ()  # further paths in a body whose errors this control shows
 
     @property
     def needs_text(self) -> bool:
@@ -101,7 +101,7 @@ def declare_question(cls: type[QuestionT]) -> type[QuestionT]:
 
 def _build_schema(cls: type, source: Any, handler: Any) -> Json:
     """Return the schema of a body for pydantic, which is imported only where the document is made."""
-    return dict(handler.generate_schema(import_module("lanescope.app.kit.schemas").model_of(cls)))
+    return dict(handler.generate_schema(import_module("lanescope.app.kit.schemas").build_model(cls)))
 
 
 def make_question(name: str, says: str, fields: Mapping[str, Any], base: type = object) -> Any:
@@ -110,7 +110,7 @@ def make_question(name: str, says: str, fields: Mapping[str, Any], base: type = 
     return declare_question(type(name, (base,), members))
 
 
-def _declared(option: Option, name: str = "") -> Any:
+def _declare_option(option: Option, name: str = "") -> Any:
     """Return a dataclass field whose default is the option's default, parsed when a question is made."""
 
     def make() -> Any:
@@ -120,12 +120,12 @@ def _declared(option: Option, name: str = "") -> Any:
 
 
 def parsed_field(parse: Parse, label: str, help: str, default: Any = "", **more: Any) -> Any:
-    """Declare an option with its own parser: (value as given, field) → value."""
-    return _declared(Option(label=label, help=help, parse=parse, default=default, **more))
+    """Declare an option with its own parser: (value of the request, field) → value."""
+    return _declare_option(Option(label=label, help=help, parse=parse, default=default, **more))
 
 
-def given_field(label: str, help: str, default: Any = "", **more: Any) -> Any:
-    """Declare an option that is kept as given; the answer reads it."""
+def raw_field(label: str, help: str, default: Any = "", **more: Any) -> Any:
+    """Declare an option that is not parsed here; the function that answers parses it."""
     return parsed_field(lambda value, field: value, label, help, default, **more)
 
 
@@ -210,7 +210,7 @@ def question_field(
         body = require_object(value, field, hint, code)
         if len(one_of) == 1:
             return read_question(one_of[0], body, field, blank=False)
-        kinds = {_kind_of(part): part for part in one_of}
+        kinds = {_get_kind(part): part for part in one_of}
         return read_question(
             kinds[parse_choice(body.get("kind"), f"{field}.kind", kinds, code)], body, field, blank=False
         )
@@ -224,7 +224,7 @@ def question_field(
 
 def tag_kinds(parts: tuple[type, ...]) -> Any:
     """Return the type of one of several questions, discriminated by `kind`."""
-    return Annotated[join_types(parts), TaggedUnion("kind", tuple(_kind_of(part) for part in parts))]
+    return Annotated[join_types(parts), TaggedUnion("kind", tuple(_get_kind(part) for part in parts))]
 
 
 def join_types(kinds: Iterable[Any]) -> Any:
@@ -298,13 +298,13 @@ def _parse_option(option: Option, value: Any, path: str) -> Any:
     try:
         return option.parse(value, path)
     except LayoutError as error:
-        if error.field == option.metavar or _is_within(error.field, path):
+        if error.field == option.metavar or is_within(error.field, path):
             raise
         raise error.move_to_field(path) from None
 
 
-def _is_within(path: str, outer: str) -> bool:
-    """Return whether a path is another one, or leads to something inside it: `slice.mn` and `tile[0]` are."""
+def is_within(path: str, outer: str) -> bool:
+    """Return whether a path equals `outer` or leads inside it: `slice.mn` and `slice[0]` are within `slice`."""
     return path == outer or path.startswith((f"{outer}.", f"{outer}["))
 
 
@@ -360,111 +360,13 @@ def _choose_part(parts: tuple[type, ...], query: Mapping[str, Any], prefix: str)
     if len(parts) == 1:
         return parts[0]
     kind = str(query.get(f"{prefix}kind", "")).strip().lower()
-    return next((part for part in parts if _kind_of(part).lower() == kind), parts[0])
+    return next((part for part in parts if _get_kind(part).lower() == kind), parts[0])
 
 
-def _kind_of(part: type) -> str:
+def _get_kind(part: type) -> str:
     return str(options_of(part)["kind"].default)
-
-
-def fill_fields(
-    fields: Mapping[str, Field], query: Mapping[str, str], defaults: Mapping[str, str] | None = None
-) -> dict[str, str]:
-    """Return the fields of a form, each as sent or, if blank, its default. Emptied text stays empty.
-
-    defaults: of the page, where they are not those of the question.
-    """
-    return {
-        name: query[name]
-        if query.get(name, "").strip() or (name in query and option.needs_text)
-        else (defaults or {}).get(name, option.default)
-        for name, (_, option) in fields.items()
-    }
-
-
-def require_text_fields(fields: Mapping[str, Field], query: Mapping[str, str]) -> None:
-    """Raise LayoutError for a text field that a form sent empty: its default would answer another question."""
-    for name, (path, option) in fields.items():
-        if option.needs_text and name in query and not query[name].strip():
-            raise LayoutError("bad_request", f"{get_last_name(path)} is empty.", f"For example {option.default}.", path)
 
 
 def link_to(path: str, query: Mapping[str, object]) -> str:
     """Return the address of a page or route with a query."""
     return path + (f"?{urlencode(query)}" if query else "")
-
-
-# the form -------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Control:
-    """A field of a form, as templates/kit/form.html draws it."""
-
-    name: str
-    label: str
-    value: str
-    choices: tuple[tuple[str, str], ...]  # (word, its text in the form); empty for an input
-    error: str
-    option: Option
-
-
-def name_field(error: LayoutError, label: str) -> str:
-    """Return an error's message with the label of its field in place of the field's name; "" if it does not name it.
-
-    >>> name_field(LayoutError("bad", "mn is 'x'.", field="slice.mn"), "First row")
-    "First row is 'x'."
-    """
-    name = get_last_name(error.field)
-    named = error.message.startswith((f"{name} is ", f"{name} has "))
-    return f"{label}{error.message.removeprefix(name)}" if name and named else ""
-
-
-def _find_refused(fields: Mapping[str, Field], error: LayoutError | None) -> str:
-    """Return the field beside which an error stands: the one whose path leads furthest to the error's; "" if none."""
-    paths = (
-        (len(path), name)
-        for name, (own_path, option) in fields.items()
-        for path in (own_path, *option.covers)
-        if error and _is_within(error.field, path)
-    )
-    return max(paths, default=(0, ""))[1]
-
-
-def _list_words(option: Option) -> tuple[str, ...]:
-    """Return the words of a control; "" is one of them if it has a text of its own."""
-    return ("", *option.words) if "" in option.called else option.words
-
-
-def form_of(
-    question: type,
-    query: Mapping[str, str],
-    choices: Mapping[str, Iterable[str]] | None = None,
-    error: LayoutError | None = None,
-) -> dict[str, Control]:
-    """Return the controls of a question by name, filled with what was given.
-
-    choices: the words that this request may choose from, for fields where these are not all; a mapping gives their
-    texts.
-    """
-    fields = fields_of(question, query)
-    refused = _find_refused(fields, error)
-    return {
-        name: Control(
-            name,
-            option.label,
-            str(query.get(name, option.default)),
-            _list_choices(option, (choices or {}).get(name)),
-            f"{name_field(error, option.label) or error.message} {error.hint}".strip()
-            if error and name == refused
-            else "",
-            option,
-        )
-        for name, (_, option) in fields.items()
-    }
-
-
-def _list_choices(option: Option, words: Iterable[str] | None) -> tuple[tuple[str, str], ...]:
-    """Return (word, text) of a control's choices; `words` replaces the option's own."""
-    texts = words if isinstance(words, Mapping) else option.called
-    return tuple((word, texts.get(word, word)) for word in (_list_words(option) if words is None else words))

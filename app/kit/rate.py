@@ -11,7 +11,7 @@ from lanescope.errors import LayoutError
 
 
 class TooOftenError(LayoutError):
-    """Raised if a client asks too often; says after how many seconds it may come again."""
+    """Raised if a client sends too many requests; says after how many seconds it may retry."""
 
     def __init__(self, rate: float, seconds: float) -> None:
         self.retry_seconds = max(1, math.ceil(seconds))

@@ -48,5 +48,5 @@ def format_release(release: Release) -> Iterator[str]:
     """Yield the lines of `lanescope --version`, the version first."""
     yield f"lanescope {release.version}"
     yield f"  {release.document}"
-    yield f"  {release.assembler_build}, asked for every instruction on {release.assembled}"
+    yield f"  {release.assembler_build}, run on every instruction on {release.assembled}"
     yield from (f"  {run.device}, ran on {run.date}" for run in release.evidence)

@@ -33,15 +33,15 @@ class Device:
 
 @fact
 class Options:
-    """Every option by side, spelled out: those given, and the defaults."""
+    """Every option of each side, including the defaults."""
 
     a: dict[str, str]
     b: dict[str, str]
     d: dict[str, str]
 
 
-Architecture = Annotated[str | None, Description("The architecture that was asked for.")]
-WorkerName = Annotated[str | None, Description("The device of the fleet that was asked for.")]
+Architecture = Annotated[str | None, Description("The requested architecture.")]
+WorkerName = Annotated[str | None, Description("The requested device of the fleet.")]
 
 
 @fact
@@ -134,5 +134,5 @@ def parse_mma_result(answer: Json) -> MmaRan:
 
 
 def parse_ran_by(answer: Json) -> dict[str, RanBy]:
-    """Return which device of the fleet ran it, if the answer says so."""
+    """Return the device of the fleet that ran it, if the answer has one."""
     return {"ran_by": RanBy(**answer["ran_by"])} if "ran_by" in answer else {}

@@ -12,7 +12,7 @@ from lanescope.app.kit.enumerations import Number, NumberText, PtxText
 from lanescope.app.kit.memory_words import CuteText
 from lanescope.app.kit.question import Option, options_of
 
-__all__ = ["ClosedModel", "CuteText", "Number", "NumberText", "PtxText", "model_of"]
+__all__ = ["ClosedModel", "CuteText", "Number", "NumberText", "PtxText", "build_model"]
 
 
 class ClosedModel(BaseModel):
@@ -22,21 +22,21 @@ class ClosedModel(BaseModel):
 
 
 @cache
-def model_of(question: type) -> type[BaseModel]:
+def build_model(question: type) -> type[BaseModel]:
     """Return the model of a question as a request body, named as its class."""
-    fields: dict[str, Any] = {name: _field_of(option) for name, option in options_of(question).items()}
+    fields: dict[str, Any] = {name: _build_field(option) for name, option in options_of(question).items()}
     return create_model(question.__name__, __base__=ClosedModel, __doc__=question.__doc__, **fields)
 
 
-def _field_of(option: Option) -> Any:
+def _build_field(option: Option) -> Any:
     says: dict[str, Any] = {"description": option.help or None, "examples": list(option.examples) or None}
     if option.derived and option.default == {} and not option.required:  # no default
-        return Annotated[_type_of(option, None), Field(default_factory=lambda: None, **says)]
-    default = ... if option.required else _default_of(option)
-    return Annotated[_type_of(option, default), Field(default=default, **says)], default
+        return Annotated[_select_type(option, None), Field(default_factory=lambda: None, **says)]
+    default = ... if option.required else _get_default(option)
+    return Annotated[_select_type(option, default), Field(default=default, **says)], default
 
 
-def _type_of(option: Option, default: Any) -> Any:
+def _select_type(option: Option, default: Any) -> Any:
     """Return the type of a field: its own, or a number, switch, word or text."""
     if option.type is not None:
         return option.type
@@ -47,10 +47,10 @@ def _type_of(option: Option, default: Any) -> Any:
     return Literal[option.words] if option.words else str
 
 
-def _default_of(option: Option) -> Any:
+def _get_default(option: Option) -> Any:
     """Return the default of a field as JSON has it."""
     if option.parts:
-        return model_of(option.parts[0])() if option.default == {} else None
+        return build_model(option.parts[0])() if option.default == {} else None
     if option.numeric or option.flag:
         return int(option.default, 0) if option.default else None
     if option.default == "" and NoneType in get_args(option.type):

@@ -19,7 +19,7 @@ PREFIX = "LANESCOPE_"
 HOST, PORT = "127.0.0.1", 8000
 LOCAL_SITE = f"http://{HOST}:{PORT}"  # default address of `lanescope serve`
 LOG_FORMATS = ("text", "json")
-Parse = Callable[[Any, str], Any]  # (value as given, name of the setting) → value; LayoutError `bad_setting`
+Parse = Callable[[Any, str], Any]  # (text, name of the setting) → value; LayoutError `bad_setting`
 
 
 def _make_error(value: Any, name: str, allowed: str) -> Exception:

@@ -1,4 +1,4 @@
-"""What can be shared of a page: title, verdict and picture, read from the rendered page itself, and texts to copy.
+"""The shared parts of a page: title, verdict and picture, read from the rendered page itself, and texts to copy.
 
 Read from the page, a card cannot say anything else.
 """
@@ -65,7 +65,7 @@ class PageCard:
 
 @fact
 class Share:
-    """What can be copied of a page; picture and embed only if it has a picture."""
+    """The texts and links to copy of a page; picture and embed only if it has a picture."""
 
     title: str
     verdict: Annotated[str, Description("The page's verdict; empty if it has none.")]
@@ -90,8 +90,8 @@ def read_card(text: str) -> PageCard:
     drawn = next((html.unescape(found[1]) for found in (each.search(text) for each in _DRAWN) if found), "")
     ringed = "" if "pin=" in drawn else _find_svg(text, ringed=True)
     return PageCard(
-        title=_plain(title[1]).removesuffix(" guide").removesuffix(SITE) if title else "Lanescope",
-        summary=_plain(summary[1]) if summary else "",
+        title=_strip_markup(title[1]).removesuffix(" guide").removesuffix(SITE) if title else "Lanescope",
+        summary=_strip_markup(summary[1]) if summary else "",
         verdict=verdict,
         look=look,
         drawn="" if ringed else drawn,
@@ -101,15 +101,15 @@ def read_card(text: str) -> PageCard:
 
 def _read_verdict(text: str) -> tuple[str, str]:
     if pinned := _ANSWER.search(text):
-        return "; ".join(map(_plain, _HEAD.findall(pinned["inside"]))), "plain"
+        return "; ".join(map(_strip_markup, _HEAD.findall(pinned["inside"]))), "plain"
     if found := _VERDICT.search(text):
         head = _HEAD.search(found["inside"])
         look = next((word for word in found["look"].split() if word in _LOOKS), "")
-        return _plain(head[1] if head else found["inside"]), _LOOKS[look]
+        return _strip_markup(head[1] if head else found["inside"]), _LOOKS[look]
     return "", "plain"
 
 
-def _plain(markup: str) -> str:
+def _strip_markup(markup: str) -> str:
     """Return markup as the text that a reader sees."""
     return " ".join(html.unescape(re.sub(r"<[^>]+>", "", markup)).split())
 
@@ -136,8 +136,8 @@ def make_picture_address(card: PageCard, address: str, form: str, theme: str = "
 
     An SVG with an address of its own keeps it. PNG and PDF are drawn through the page's address, whatever their size.
     """
-    own = card.drawn if form == "svg" else ""
-    return _add_theme(own or _name_file(PICTURE, address, form), theme)
+    drawn = card.drawn if form == "svg" else ""
+    return _add_theme(drawn or _name_file(PICTURE, address, form), theme)
 
 
 def make_card_address(address: str) -> str:
@@ -163,7 +163,9 @@ def quote_address(address: str) -> str:
 
 
 def build_share(card: PageCard, address: str, base: str) -> Share:
-    """Return what can be copied of the page at an address. base: the server's address without a trailing slash."""
+    """Return the texts and links to copy of the page at an address. base: the server's address without trailing
+    slash.
+    """
     link = base + quote_address(address)
     if not card.pictured:
         return Share(

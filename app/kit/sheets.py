@@ -139,9 +139,9 @@ class SheetPage:
 
     def _parse_pin(self, text: str) -> str:
         name, _, place = text.partition(":")
-        sheet = next((one for one in self.sheets if one.name == name), None)
+        sheet = next((sheet for sheet in self.sheets if sheet.name == name), None)
         if sheet is None:
-            hint = f"Write name:row,column with {', '.join(one.name for one in self.sheets)}."
+            hint = f"Write name:row,column with {', '.join(sheet.name for sheet in self.sheets)}."
             raise LayoutError("bad_pin", f"‘{shorten_value(text, 60)}’ is not a cell here.", hint, "pin")
         try:
             row, col = parse_pair(place, "pin", (sheet.rows - 1, sheet.cols - 1))
@@ -165,14 +165,14 @@ class SheetPage:
     def _find_cell(self, pin: str) -> tuple[PinSheet, int, int]:
         name, row, col = split_pin(pin)
         assert col is not None  # sheets have cells only, no holders
-        return next(one for one in self.sheets if one.name == name), row, col
+        return next(sheet for sheet in self.sheets if sheet.name == name), row, col
 
     def ring(self, svg: str, selector: str, pins: Sequence[str]) -> str:
         """Return a picture with a ring around each pinned cell, as the script draws them."""
         rings = ""
         for sheet, row, col in map(self._find_cell, pins):
             rings += "".join(
-                draw_ring(one, row, col) for one in sheet.grids if one.selector == selector and one.draws(row, col)
+                draw_ring(grid, row, col) for grid in sheet.grids if grid.selector == selector and grid.draws(row, col)
             )
         head, end, tail = svg.partition("</svg>")  # a legend may follow
         return f"{head}{rings}{end}{tail}"
@@ -181,18 +181,18 @@ class SheetPage:
         return {
             "sheets": [
                 {
-                    "name": one.name,
-                    "rows": one.rows,
-                    "cols": one.cols,
-                    "empty": one.empty,
-                    "group": one.group,
+                    "name": sheet.name,
+                    "rows": sheet.rows,
+                    "cols": sheet.cols,
+                    "empty": sheet.empty,
+                    "group": sheet.group,
                     "grids": [
                         {name: getattr(grid, name) for name in SheetGrid.__slots__} | {"least": LEAST_RING}
-                        for grid in one.grids
+                        for grid in sheet.grids
                     ],
-                    "layers": [pack_layer(layer) for layer in one.layers],
+                    "layers": [pack_layer(layer) for layer in sheet.layers],
                 }
-                for one in self.sheets
+                for sheet in self.sheets
             ],
             "words": {name: getattr(self.words, name) for name in SheetWords.__slots__},
         }
@@ -204,13 +204,13 @@ def point_at_sheets(svg: str, sheets: Sequence[PinSheet], group: str = "") -> st
     group: the number that cells share which light up together.
     """
     groups = ""
-    for one in sheets:
-        layers = [pack_layer(layer) for layer in one.layers]
-        for grid in one.grids:
+    for sheet in sheets:
+        layers = [pack_layer(layer) for layer in sheet.layers]
+        for grid in sheet.grids:
             facts: dict[str, Any] = {"x": grid.x, "y": grid.y, "w": grid.cell_width, "h": grid.cell_height}
-            facts |= {"top": grid.row, "left": grid.col, "rows": grid.row + grid.rows if grid.rows else one.rows}
-            facts |= {"cols": grid.col + grid.cols if grid.cols else one.cols}
-            facts |= {"empty": one.empty, "group": group, "layers": layers}
+            facts |= {"top": grid.row, "left": grid.col, "rows": grid.row + grid.rows if grid.rows else sheet.rows}
+            facts |= {"cols": grid.col + grid.cols if grid.cols else sheet.cols}
+            facts |= {"empty": sheet.empty, "group": group, "layers": layers}
             groups += f'<g data-cells="{escape(encode_json(facts).decode())}"/>'
     head, end, tail = svg.partition("</svg>")
     return f"{head}{groups}{end}{tail}"
@@ -218,7 +218,7 @@ def point_at_sheets(svg: str, sheets: Sequence[PinSheet], group: str = "") -> st
 
 def make_element_finder(sheets: Sequence[PinSheet], example: str, **alike: str) -> Callable[[str], Sequence[str]]:
     """Return a function that finds elements of sheets by name. alike: other names of them."""
-    matrices = {one.name: FindMatrix(one.name, one.title, one.rows, one.cols) for one in sheets}
+    matrices = {sheet.name: FindMatrix(sheet.name, sheet.title, sheet.rows, sheet.cols) for sheet in sheets}
     matrices |= {other: matrices[name] for other, name in alike.items()}
     field = FindField(matrices, example, bare=len(sheets) == 1)
     return lambda text: list(field.find_pins(field.parse_places(text)).values())

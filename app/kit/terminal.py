@@ -31,7 +31,7 @@ def print_warnings(warnings: Iterable[Any]) -> None:
 
 
 def drop_empty(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Drop the options that were left out, which are ""."""
+    """Drop the options that were omitted, whose value is ""."""
     return {name: value for name, value in options.items() if value}
 
 
@@ -68,7 +68,7 @@ def read_text(file: str) -> str:
 
 
 def read_json(file: str) -> dict[str, Any]:
-    """Read an object from a JSON file; LayoutError if the file holds none."""
+    """Read an object from a JSON file; LayoutError if it contains anything else."""
     from lanescope.errors import LayoutError
 
     try:
@@ -125,7 +125,7 @@ def complete_ptx(incomplete: str) -> list[str]:
 
 
 def parse_picture_form(output: str) -> str:
-    """Return the format that a file's name asks for."""
+    """Return the picture format that a file's extension selects."""
     from lanescope.app.kit.media import FORMS
     from lanescope.errors import LayoutError
 
@@ -211,7 +211,7 @@ def parse_pairs(items: Iterable[str], field: str) -> dict[str, str]:
         if name.strip() in found:
             raise LayoutError(
                 f"bad_{field}",
-                f"'{shorten_value(name)}' is given twice.",
+                f"'{shorten_value(name)}' occurs twice.",
                 "Give every name once.",
                 f"{field}.{shorten_value(name)}",
             )

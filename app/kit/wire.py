@@ -1,7 +1,7 @@
 """Response bodies that are made once and sent many times, a bounded cache of them, and the reader of uploads.
 
-Each body has raw, gzip and brotli bytes, a strong ETag, and answers 304. A PictureSketch stands in until a picture is
-drawn.
+Each body has raw, gzip and brotli bytes, a strong ETag, and answers 304. A PictureSketch is the placeholder of a
+picture that is not drawn yet.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def encode_json_body(content: Any) -> CachedBody:
 
 
 class PictureSketch(Response):
-    """Stands in for a PNG or PDF that another process draws."""
+    """Placeholder of a PNG or PDF that another process draws."""
 
     def __init__(self, drawing: DrawingJob, media_type: str) -> None:
         super().__init__(media_type=media_type)

@@ -58,7 +58,7 @@ def freeze_memory() -> None:
 
 
 class WorkThreads:
-    """The worker threads of one server. `held`: jobs that run or wait; one that outlives its request counts until it
+    """The worker threads of one server. `jobs`: how many run or wait; a job that outlives its request counts until it
     ends.
     """
 
@@ -73,7 +73,7 @@ class WorkThreads:
         self._lock = threading.Lock()
 
     @property
-    def held(self) -> int:
+    def jobs(self) -> int:
         return len(self._jobs)
 
     async def run(self, make: Callable[[], Result]) -> Result:
@@ -127,8 +127,8 @@ class WorkThreads:
 
     def _submit_job(self, make: Callable[[], Result]) -> Computation[Result]:
         with self._lock:
-            if self.held >= self.most:
-                raise LayoutError("busy", f"{self.held} requests are being computed.", COME_AGAIN)
+            if self.jobs >= self.most:
+                raise LayoutError("busy", f"{self.jobs} requests are being computed.", COME_AGAIN)
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="work")
             job = Computation(make, self.make_too_slow, self.clock)

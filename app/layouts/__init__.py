@@ -1,1 +1,1 @@
-"""Layouts on pages of their own: Triton's and Gluon's, thread-value layouts, CuTe's algebra."""
+"""Pages of layouts: Triton's and Gluon's, thread-value layouts, CuTe's algebra."""

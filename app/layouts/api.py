@@ -31,21 +31,21 @@ def _make_parameters(name: str) -> dict[str, Any]:
     "/layouts/triton.{form}", tags=["pictures"], response_class=Response, responses=describe_pictures(TritonFacts)
 )
 def triton_picture(
-    form: Form, given: Annotated[dict[str, str], make_query_dependency(_make_parameters("triton"))]
+    form: Form, query: Annotated[dict[str, str], make_query_dependency(_make_parameters("triton"))]
 ) -> Response:
-    """A layout of Triton or Gluon: threads and registers, or offsets in shared memory."""
-    return make_picture_body(*pictures.render_layout("triton", form, given, check_drawing))
+    """Draw a layout of Triton or Gluon: threads and registers, or offsets in shared memory."""
+    return make_picture_body(*pictures.render_layout("triton", form, query, check_drawing))
 
 
 @router.get("/layouts/tv.{form}", tags=["pictures"], response_class=Response, responses=describe_pictures(TvFacts))
-def tv_picture(form: Form, given: Annotated[dict[str, str], make_query_dependency(_make_parameters("tv"))]) -> Response:
-    """A thread-value layout of CuTe over its tile."""
-    return make_picture_body(*pictures.render_layout("tv", form, given, check_drawing))
+def tv_picture(form: Form, query: Annotated[dict[str, str], make_query_dependency(_make_parameters("tv"))]) -> Response:
+    """Draw a thread-value layout of CuTe over its tile."""
+    return make_picture_body(*pictures.render_layout("tv", form, query, check_drawing))
 
 
 @router.get("/cute.{form}", tags=["pictures"], response_class=Response, responses=describe_pictures(CuteFacts))
 def cute_picture(
-    form: Form, given: Annotated[dict[str, str], make_query_dependency(_make_parameters("cute"))]
+    form: Form, query: Annotated[dict[str, str], make_query_dependency(_make_parameters("cute"))]
 ) -> Response:
-    """The last step of an expression of CuTe's algebra: the indices of its operand and of its result."""
-    return make_picture_body(*pictures.render_layout("cute", form, given, check_drawing))
+    """Draw the last step of an expression of CuTe's algebra: the indices of its operand and of its result."""
+    return make_picture_body(*pictures.render_layout("cute", form, query, check_drawing))

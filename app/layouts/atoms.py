@@ -1,4 +1,4 @@
-"""Swizzle atoms of CUTLASS in an expression of CuTe's algebra: each as the layout of elements that it is.
+"""Swizzle atoms of CUTLASS in an expression of CuTe's algebra, as layouts of elements.
 
 Source: CUTLASS 4.7, cute/atom/mma_traits_sm90_gmma.hpp and mma_traits_sm100.hpp.
 """

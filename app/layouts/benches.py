@@ -78,7 +78,7 @@ def build_thread_bench(
         "row,col": "{row},{col}",
         "none": "",
     }
-    labels = {name: said.format(word) for name, said in LABELS.items()}
+    labels = {name: template.format(word) for name, template in LABELS.items()}
     if "bank" in of:
         labels["bank"], texts["bank"] = "bank", "b{bank}"
     return MapBench(
@@ -108,28 +108,28 @@ def mask_outside_slice(holder_map: HolderMap, outside: Mask) -> HolderMap:
 def build_before_after(
     sheets: Sequence[TileSheet], titles: Sequence[str], conversion: Conversion
 ) -> tuple[HolderMap, HolderMap]:
-    """Return the same tile under two layouts; the colouring `moves` says where each element of the second comes
-    from.
-    """
+    """Return the same tile under two layouts; the colouring `moves` shows the source of each element of the second."""
     number = np.zeros((sheets[1].rows, sheets[1].cols), dtype=np.int64)
     for way, mask in enumerate(find_moves(conversion, sheets[1]), 1):
         number[mask] = way
     assert sheets[1].thread is not None
-    own = CellColouring(np.where(sheets[1].thread < 0, -1, number), MOVES)
+    moves = CellColouring(np.where(sheets[1].thread < 0, -1, number), MOVES)
     both = [
-        replace(build_thread_map(sheet, name, name.capitalize(), title), of_cells={"moves": own})
+        replace(build_thread_map(sheet, name, name.capitalize(), title), of_cells={"moves": moves})
         for sheet, name, title in zip(sheets, ("before", "after"), titles, strict=True)
     ]
     return both[0], both[1]
 
 
-def build_inverse_map(index: Longs, coords: Sequence[Longs], element_bits: int, own: HolderMap) -> HolderMap:
+def build_inverse_map(index: Longs, coords: Sequence[Longs], element_bits: int, holder_map: HolderMap) -> HolderMap:
     """Return the inverse as a map: a row per thread, a column per value, the element in the cell."""
     threads, values = index.shape
     fields = {f"axis{n}": axis for n, axis in enumerate(coords)}
     of_cells = {
-        name: CellColouring(np.where(own.cell < 0, -1, one.numbers.reshape(-1)[own.cell]), one.names)
-        for name, one in own.of_cells.items()
+        name: CellColouring(
+            np.where(holder_map.cell < 0, -1, colouring.numbers.reshape(-1)[holder_map.cell]), colouring.names
+        )
+        for name, colouring in holder_map.of_cells.items()
     }
     return HolderMap(
         "table",
@@ -139,7 +139,7 @@ def build_inverse_map(index: Longs, coords: Sequence[Longs], element_bits: int, 
         cols=values,
         cell=np.arange(index.size, dtype=np.int64).reshape(index.shape),
         element_bits=element_bits,
-        shades=own.shades,
+        shades=holder_map.shades,
         of_cells=of_cells,
         group=tuple(range(values)),
         fields=fields,
@@ -158,8 +158,8 @@ def build_memory_bench(sheet: TileSheet, path: str, says: str) -> MapBench:
     columns = [order[bank[order] == number] for number in range(BANKS)]
     most = max(len(column) for column in columns)
     cell = np.full((BANKS, max(1, most)), -1, dtype=np.int64)
-    for number, one in enumerate(columns):
-        cell[number, : len(one)] = one
+    for number, cells in enumerate(columns):
+        cell[number, : len(cells)] = cells
     group, legend = sort_into_categories(sheet.place)
     shape = (sheet.rows, sheet.cols)
     per = max(1, 32 // sheet.element_bits)
@@ -173,7 +173,7 @@ def build_memory_bench(sheet: TileSheet, path: str, says: str) -> MapBench:
         {"line": TileShade("value", per, -(-cell.shape[1] // per))},
         {
             "bank": colour_by_chunk(byte.reshape(shape)),
-            "address": CellColouring(group, tuple(one.text for one in legend)),
+            "address": CellColouring(group, tuple(entry.text for entry in legend)),
         },
         tuple(n // per for n in range(cell.shape[1])),
         {"offset": sheet.place, "byte": byte.reshape(shape), "bank": bank.reshape(shape)},
@@ -200,13 +200,13 @@ def build_tensor_bench(sheet: TensorSheet, path: str, says: str) -> MapBench:
     assert sheet.down is not None and sheet.across is not None
     down = sheet.down.reshape(-1)
     rows = [np.flatnonzero(down == row) for row in range(int(down.max(initial=0)) + 1)]
-    cell = np.full((len(rows), max(1, *(len(one) for one in rows), 1)), -1, dtype=np.int64)
-    for row, one in enumerate(rows):
-        cell[row, : len(one)] = one
+    cell = np.full((len(rows), max(1, *(len(cells) for cells in rows), 1)), -1, dtype=np.int64)
+    for row, cells in enumerate(rows):
+        cell[row, : len(cells)] = cells
     colours = {}
     for name, number in sheet.colours.items():
         group, legend = sort_into_categories(number)
-        colours[name] = CellColouring(group, tuple(one.text for one in legend))
+        colours[name] = CellColouring(group, tuple(entry.text for entry in legend))
     made = HolderMap(
         "tile",
         "Tensor memory",
@@ -255,7 +255,7 @@ def build_stage(
 ) -> dict[str, Any]:
     """Return the template's variables of a bench.
 
-    state: fields of the address that select what is drawn; usual: their defaults; colour: the bench's default; drawn:
+    state: fields of the address that select the picture; usual: their defaults; colour: the bench's default; drawn:
     fields of the picture's address.
     """
     defaults = dict.fromkeys(stage.LOOK, "") | {"colour": colour, "label": next(iter(bench.labels))}
@@ -266,13 +266,13 @@ def build_stage(
         "unpictured": [*(name for name in state if name not in stage.LOOK), *stage.UNPICTURED],
         "drawn": dict(drawn),
     }
-    own = {name: said for name, said in look.items() if name not in stage.UNPICTURED and said != defaults[name]}
+    changed = {name: value for name, value in look.items() if name not in stage.UNPICTURED and value != defaults[name]}
     return {
         "stage": stage.build_stage(bench, look),
         "notices": others,
         "refusal": refusal,
         "sought": query.get("find", ""),
         "pins": {name: look[name] for name in stage.PINS if look[name]},
-        "own": own,
+        "own": changed,
         "data": encode_json(data).decode().replace("</", "<\\/"),
     }

@@ -25,7 +25,7 @@ MOST_CELLS = 1 << 12
 
 
 def build_cute_context(question: CuteQuestion, answer: Sequence[AlgebraStep]) -> dict[str, Any]:
-    """Return the template's variables: each step drawn; for a refused one CuTe's condition and legal alternatives."""
+    """Return the template's variables: each step drawn; for an illegal one CuTe's condition and legal alternatives."""
     steps, refused = [_build_step(step) for step in answer], answer[-1].error
     return {
         "steps": steps,
@@ -43,11 +43,11 @@ def link_expression(expression: str) -> str:
 
 
 def _list_alternatives(step: AlgebraStep) -> list[tuple[str, str]]:
-    """Return legal right operands near the refused one, with the page of each."""
+    """Return legal right operands similar to the illegal one, with the page of each."""
     if step.op not in FITTED or step.error is None or step.error.code != "not_admissible":
         return []
     a, b = step.operands
-    return [(str(one), link_expression(f"{step.op}({a}, {one})")) for one in find_nearest_fits(a, b, OPS[step.op].act)]
+    return [(str(fit), link_expression(f"{step.op}({a}, {fit})")) for fit in find_nearest_fits(a, b, OPS[step.op].act)]
 
 
 def _build_step(step: AlgebraStep) -> dict[str, Any]:
@@ -84,11 +84,11 @@ def build_sheets(query: Mapping[str, str]) -> list[tuple[TileSheet, str, str]]:
 
 def draw_step(step: AlgebraStep) -> list[SheetPicture]:
     """Return the drawn operand and result of a step."""
-    return [_draw_sheet(*one) for one in (build_step_sheets(step) if step.error is None else _walk_refused(step))]
+    return [_draw_sheet(*sheet) for sheet in (build_step_sheets(step) if step.error is None else _walk_refused(step))]
 
 
 def build_step_sheets(step: AlgebraStep) -> list[Drawn]:
-    """Return the first operand with the elements that the result has, and the result; a fill per tile or copy."""
+    """Return the first operand with the elements of the result, and the result; a fill per tile or copy."""
     a, made = step.operands[0] if step.operands else None, step.result
     if step.op == "create_tma_multicast_mask" and isinstance(a, CuteLayout):
         wide = [mode for mode in a.modes if mode.size > 1] or [algebra.ONE]
@@ -100,8 +100,8 @@ def build_step_sheets(step: AlgebraStep) -> list[Drawn]:
     if isinstance(a, CuteLayout) and step.op not in ("layout", *_PRODUCTS) and 0 < a.size <= MOST_CELLS:
         out.append(_build_index_sheet(a, group, str(a)))
     if isinstance(made, CuteLayout) and 0 < made.size <= MOST_CELLS:
-        own = dict.fromkeys(made.list_indices().tolist(), 0) if step.op == "slice" else group
-        out.append(_build_index_sheet(made, own, str(made)))
+        groups = dict.fromkeys(made.list_indices().tolist(), 0) if step.op == "slice" else group
+        out.append(_build_index_sheet(made, groups, str(made)))
     return out
 
 
@@ -110,7 +110,7 @@ _DIVIDES = {f"{word}_divide" for word in ("logical", "zipped", "tiled", "flat")}
 
 
 def _number_tiles(step: AlgebraStep) -> dict[int, int]:
-    """Return, per index, the tile or copy that has it: the second mode of a divide or product."""
+    """Return the tile or copy of each index: the second mode of a divide or product."""
     made = step.result
     if step.op == "create_tma_multicast_mask":
         return {rank: 0 for rank in range(16) if int(made) >> rank & 1}
@@ -118,21 +118,21 @@ def _number_tiles(step: AlgebraStep) -> dict[int, int]:
         return {int(made): 0} if step.op == "index" else {}
     if step.op not in ("composition", "slice", *_DIVIDES, *_PRODUCTS):
         return {}
-    whole = made
+    tiled = made
     try:
         if step.op in _DIVIDES:
-            whole = algebra.zipped_divide(*step.operands)
+            tiled = algebra.zipped_divide(*step.operands)
         elif step.op in _PRODUCTS:
-            whole = _split_modes(*step.operands)
+            tiled = _split_modes(*step.operands)
     except LayoutError:
-        whole = made
-    if whole.size > MOST_CELLS:
+        tiled = made
+    if tiled.size > MOST_CELLS:
         return {}
-    index = whole.list_indices()
+    index = tiled.list_indices()
     if step.op == "slice":
         start = algebra.slice_and_offset(*step.operands)[1]
         return dict.fromkeys((made.list_indices() + start).tolist(), 0)
-    first = whole.modes[0].size if whole.rank > 1 else max(1, whole.size)
+    first = tiled.modes[0].size if tiled.rank > 1 else max(1, tiled.size)
     return {int(at): number // first for number, at in reversed(list(enumerate(index.tolist())))}
 
 
@@ -149,7 +149,7 @@ def _split_modes(block: CuteLayout, tiler: Any) -> CuteLayout:
 
 
 def _walk_refused(step: AlgebraStep) -> list[Drawn]:
-    """Return a refused composition: the first operand with the elements that the second would visit."""
+    """Return an illegal composition: the first operand with the elements that the second would visit."""
     if step.op != "composition" or len(step.operands) != 2:
         return []
     a, b = step.operands
@@ -183,10 +183,10 @@ def _build_index_sheet(layout: CuteLayout, group: Mapping[int, int], title: str)
 
 def _build_target_sheet(a: CuteLayout, rest: CuteLayout) -> list[Drawn]:
     """Return the indices of the target in order, each with the copy of A that reaches it: (A, R)."""
-    own = algebra.filter_layout(a)
-    if rest.size * own.size > MOST_CELLS:
+    filtered = algebra.filter_layout(a)
+    if rest.size * filtered.size > MOST_CELLS:
         return []
-    reached = np.add.outer(rest.list_indices(), own.list_indices())
+    reached = np.add.outer(rest.list_indices(), filtered.list_indices())
     size = min(int(reached.max()) + 1, MOST_CELLS)
     line = np.full(-(-size // FOLDED) * FOLDED if size > FOLDED else size, -1, dtype=np.int64)
     for copy, indices in reversed(list(enumerate(reached.tolist()))):

@@ -26,17 +26,19 @@ def format_conversion(question: ConvertBody, conversion: ConversionFacts) -> Ite
     if conversion.way == "registers" and conversion.order:
         yield f"  registers {' '.join(map(str, conversion.order))}"
     if trip := conversion.trip:
-        for one in (trip.store, trip.load):
-            yield f"  {one.access}: {one.wavefronts} wavefronts, {one.ideal} without conflicts, {one.ways}-way"
+        for buffer in (trip.store, trip.load):
+            cost = f"{buffer.wavefronts} wavefronts, {buffer.ideal} without conflicts, {buffer.ways}-way"
+            yield f"  {buffer.access}: {cost}"
         if trip.why:
             yield f"  {trip.why}"
 
 
 def format_feeds(question: TritonBody, feeds: FeedsFacts) -> Iterator[str]:
     """Yield the lines of the command feeds."""
-    for one in feeds.feeds:
-        order = "in order" if one.in_order else " ".join(map(str, one.registers))
-        yield f"{one.operand.upper()} of {one.family} {one.shape}, {one.element_bits}-bit, ×{one.fragments}: {order}"
+    for operand in feeds.feeds:
+        order = "in order" if operand.in_order else " ".join(map(str, operand.registers))
+        name = f"{operand.operand.upper()} of {operand.family} {operand.shape}"
+        yield f"{name}, {operand.element_bits}-bit, ×{operand.fragments}: {order}"
 
 
 def run_tv(
@@ -45,7 +47,7 @@ def run_tv(
     at: Annotated[str, typer.Option("--at", help="ROW,COL: who holds this element?")] = "",
     as_json: bool,
 ) -> None:
-    """Print what a layout covers, or who holds an element."""
+    """Print the tile of a layout, or the holders of an element."""
     question = read_question(TvBody, words)
     if at and not as_json:
         layout = question.layout
@@ -67,7 +69,7 @@ def run_triton(
     at: Annotated[str, typer.Option("--at", help="ROW,COL: who holds this element, or where it is.")] = "",
     as_json: bool,
 ) -> None:
-    """Print a layout's bases, or who holds an element."""
+    """Print a layout's bases, or the holders of an element."""
     question = read_question(TritonBody, words)
     if as_json:
         return print_json(triton_facts.build_triton(question))

@@ -1,4 +1,4 @@
-"""Other views of a layout: its bases as a matrix, the operands it supplies, and what a conversion moves."""
+"""Other views of a layout: its bases as a matrix, the operands it supplies, and the moves of a conversion."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def build_matrix(linear: LinearLayout) -> dict[str, Any]:
     rows = []
     for axis, size in enumerate(linear.sizes):
         for bit in range(size.bit_length() - 1):
-            cells = [[basis[axis] >> bit & 1 for basis in one.bases] for one in names]
+            cells = [[basis[axis] >> bit & 1 for basis in index.bases] for index in names]
             rows.append({"axis": axis, "bit": bit, "value": 1 << bit, "first": bit == 0, "cells": cells})
     return {"fields": names, "rows": rows, "bits": {axis: n.bit_length() - 1 for axis, n in enumerate(linear.sizes)}}
 
@@ -74,32 +74,34 @@ def format_bases(linear: LinearLayout) -> str:
 
 
 def group_feeds(found: Iterable[MatchingOperand], first: str = "") -> list[OperandFeeds]:
-    """Return the operands that a layout supplies, equal ones grouped; those of the operand `first` in front."""
+    """Return the operands that a layout supplies, equal ones grouped; those of operand `first` come first."""
     groups: dict[tuple[object, ...], list[MatchingOperand]] = {}
-    for one in found:
-        it = one.fragment
-        groups.setdefault((it.family, it.operand, it.bits, it.size, one.registers, one.times), []).append(one)
+    for operand in found:
+        fragment = operand.fragment
+        groups.setdefault(
+            (fragment.family, fragment.operand, fragment.bits, fragment.size, operand.registers, operand.times), []
+        ).append(operand)
     out = []
     for many in groups.values():
-        one = many[0]
+        operand = many[0]
         first_of: dict[str, str] = {}
-        for ptx in (ptx for each in many for ptx in each.ptx):
+        for ptx in (ptx for other in many for ptx in other.ptx):
             first_of.setdefault(_find_shape(ptx), ptx)
         shapes = [(shape, links.link_instruction(catalog.find(ptx))) for shape, ptx in first_of.items()]
         out.append(
             OperandFeeds(
-                operand=one.fragment.operand.upper(),
-                bits=one.fragment.bits,
-                size="×".join(map(str, one.fragment.size)),
+                operand=operand.fragment.operand.upper(),
+                bits=operand.fragment.bits,
+                size="×".join(map(str, operand.fragment.size)),
                 shapes=shapes[:6],
                 more=max(0, len(shapes) - 6),
-                times=one.times,
-                family=one.fragment.family,
-                scope=catalog.find(one.ptx[0]).family.scope.name,
-                order="in order" if one.in_order else "in another order: " + _format_numbers(one.registers),
+                times=operand.times,
+                family=operand.fragment.family,
+                scope=catalog.find(operand.ptx[0]).family.scope.name,
+                order="in order" if operand.in_order else "in another order: " + _format_numbers(operand.registers),
             )
         )
-    return sorted(out, key=lambda it: (it.operand != first, it.scope == WARP.name, it.times))
+    return sorted(out, key=lambda feeds: (feeds.operand != first, feeds.scope == WARP.name, feeds.times))
 
 
 def _find_shape(ptx: str) -> str:

@@ -133,7 +133,12 @@ def _render_stage(form: str, bench: MapBench, look: Mapping[str, str], query: Ma
     if form == "csv":
         return "\n".join(map("".join, figure.list_cell_texts(bench, look))).encode(), FORMS[form]
     if len(bench.maps) > 1:
-        bench = replace(bench, maps=tuple(replace(one, title=f"{one.title}: {one.about}") for one in bench.maps))
+        bench = replace(
+            bench,
+            maps=tuple(
+                replace(holder_map, title=f"{holder_map.title}: {holder_map.about}") for holder_map in bench.maps
+            ),
+        )
     title = query.get("title", "")[:120]
     svg = figure.draw_bench(bench, look, diagrams.get_palette(query), title, query.get("legend") == "1")
     return diagrams.render_svg(form, svg, query, draw)

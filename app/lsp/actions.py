@@ -1,4 +1,4 @@
-"""What the editor may do about a finding: write its repair, or a comment that accepts it."""
+"""Code actions for a finding: apply its repair, or add a comment that accepts it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _PYTHON = (".py", ".pyi")
 
 
 def list_actions(problems: Iterable[Problem], store: DocumentStore, versioned: bool) -> Iterator[types.CodeAction]:
-    """List what can be done about problems: each finding's repair, then a comment that accepts it. versioned: whether
-    the editor takes edits of documents by their versions.
+    """List the code actions for problems: each finding's repair, then a comment that accepts it. versioned: whether the
+    editor supports edits with document versions.
     """
     for problem in problems:
         finding = problem.finding
@@ -35,7 +35,7 @@ def list_actions(problems: Iterable[Problem], store: DocumentStore, versioned: b
 
 
 def _is_current(name: str, problem: Problem, store: DocumentStore) -> bool:
-    """Return whether a file is as it was checked, as far as the editor says."""
+    """Return whether the editor's text of a file is the one that was checked."""
     document = store.documents.get(name)
     return name in problem.analysis.texts and (
         document is None or document.version == problem.analysis.versions.get(name)
@@ -53,7 +53,7 @@ def _group_edits(edits: Iterable[SourceEdit], texts: Mapping[str, PlacedText]) -
 
 
 def _name_repair(finding: CheckFinding, texts: Mapping[str, PlacedText]) -> str:
-    """Name a repair by what it writes: `Write 1024 instead of 512`."""
+    """Return the title of a repair: `Write 1024 instead of 512`."""
     written = ", ".join(dict.fromkeys(edit.text.strip() for edit in finding.edits))
     place = finding.edits[0].place
     if len(finding.edits) > 1 or place.line != place.end_line or not finding.edits[0].text.strip():
@@ -86,8 +86,8 @@ def _make_edit(edits: Mapping[str, list[types.TextEdit]], store: DocumentStore, 
 
 
 def write_ignore_comment(placed: PlacedText, name: str, line: int, code: str) -> types.TextEdit | None:
-    """Write the comment that accepts a code in a line, from 1: into one that is there, at the line's end, or before
-    the backslash that joins it with the next; None if the line cannot have one.
+    """Write the comment that accepts a code in a line, from 1: in an existing comment, at the end of the line, or
+    before its trailing backslash; None if the line cannot have one.
     """
     text = placed.get_line(line)
     if (there := find_ignore_comment(text)) is not None:
@@ -103,13 +103,13 @@ def write_ignore_comment(placed: PlacedText, name: str, line: int, code: str) ->
 
 
 def _insert(placed: PlacedText, line: int, column: int, text: str) -> types.TextEdit:
-    """Insert a text into a line behind its first characters."""
+    """Insert a text into a line after its first `column` characters."""
     position = placed.locate(line, column + 1)
     return types.TextEdit(range=types.Range(position, position), new_text=text)
 
 
 def _is_in_string(text: str, line: int) -> bool:
-    """Return whether a line of Python ends within a string: there a kernel's source stands, in C++ or PTX."""
+    """Return whether a line of Python ends within a string, which contains a kernel's source in C++ or PTX."""
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.STRING and token.start[0] <= line < token.end[0]:

@@ -1,4 +1,4 @@
-"""One open document checked, with the texts that the editor has in place of those on disk. No editor, no protocol."""
+"""Check one open document, with the editor's texts instead of those on disk. Independent of the protocol."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Analysis:
 
     versions: of the open documents that were read, by name; texts: of all files that were read, as they were then;
     unfound: quoted includes without a file; open: what is reported even without notes (that it was not read); notes:
-    what it leaves open; builders, maps: where its own text constructs them.
+    its open questions; builders, maps: where its own text constructs them.
     """
 
     name: str
@@ -63,7 +63,7 @@ def analyse_document(
     opened: documents whose texts replace files; root: folder from which a baseline names files; over: returns
     True once the result is no longer needed. LayoutError if a setting is invalid.
     """
-    changed = {name: one.placed.plain for name, one in opened.items()}
+    changed = {name: opened_document.placed.plain for name, opened_document in opened.items()}
     commands = _read_commands(settings.compile_commands)
     folders = [str(Path(folder).absolute()) for folder in parse_folders(settings.include)]
     select, ignore = suppress.parse_codes(settings.select, "select"), suppress.parse_codes(settings.ignore, "ignore")
@@ -83,7 +83,7 @@ def analyse_document(
         report = _apply_baseline(report, settings.baseline, root)
     unread = any(UNREAD in source.gaps for source in report.sources)
     located = [(job.source.locate(builder.span), builder) for builder in made.builders]
-    located_maps = [(job.source.locate(one.span), one) for one in made.maps]
+    located_maps = [(job.source.locate(tensor_map.span), tensor_map) for tensor_map in made.maps]
     encoding = document.placed.encoding
     return Analysis(
         name=document.name,
@@ -96,18 +96,18 @@ def analyse_document(
         findings=(*report.findings, *report.doubts),
         open=tuple(report.open) if unread else (),
         notes=() if unread else tuple(report.open),
-        builders=tuple(one for one in located if one[0].file == document.name),
+        builders=tuple(builder for builder in located if builder[0].file == document.name),
         maps=tuple(located_map for located_map in located_maps if located_map[0].file == document.name),
     )
 
 
 def _find_objects(job: checking.CheckJob) -> SourceObjects:
-    """Find what a source makes; nothing where it cannot be read in its time."""
+    """Find the descriptors and maps that a source builds; none if it cannot be read in time."""
     source = job.source
     headers = [(piece.start, piece.end) for piece in source.pieces if piece.name != source.name]
     try:
         return run_within(
-            job.seconds, lambda: find_source_objects(source.text, job.given, headers, job.target), TooSlowError
+            job.seconds, lambda: find_source_objects(source.text, job.choices, headers, job.target), TooSlowError
         )
     except (TooSlowError, LayoutError):
         return SourceObjects()
@@ -122,12 +122,12 @@ def _read_commands(name: str) -> Mapping[str, CompileCommand]:
 
 @lru_cache(maxsize=4)
 def _read_kept_commands(name: str, changed: int) -> Mapping[str, CompileCommand]:
-    """Read a compile_commands.json again when it has changed."""
+    """Read a compile_commands.json, again after it has changed."""
     return read_commands(name)
 
 
 def _apply_baseline(report: CheckReport, baseline: str, root: Path) -> CheckReport:
-    """Return the report without what a baseline has, which names files from the root, as `check` does there."""
+    """Return the report without the findings of a baseline, which names files relative to the root."""
     full = {finding.place.file: finding.place.file for finding in report.findings}
     short = {name: Path(name).relative_to(root).as_posix() for name in full if Path(name).is_relative_to(root)}
     report = suppress.apply_baseline(_rename(report, short), Path(baseline))
@@ -137,7 +137,7 @@ def _apply_baseline(report: CheckReport, baseline: str, root: Path) -> CheckRepo
 def _rename(report: CheckReport, names: Mapping[str, str]) -> CheckReport:
     """Return the report with other names for the files of its findings."""
     findings = [
-        replace(one, place=replace(one.place, file=names.get(one.place.file, one.place.file)))
-        for one in report.findings
+        replace(finding, place=replace(finding.place, file=names.get(finding.place.file, finding.place.file)))
+        for finding in report.findings
     ]
     return replace(report, findings=findings)

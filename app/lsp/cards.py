@@ -1,4 +1,4 @@
-"""What a hover says of a meaning: a title, facts, a small picture and the page that shows more, as Markdown."""
+"""The Markdown of a hover: title, facts, a small picture, and a link to the page with more."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ class CardStyle:
 
 
 def write_card(meaning: TextMeaning, text: str, style: CardStyle, source: str = "") -> str:
-    """Write what a text means. text: what was read, for the link; source: all of it, where that alone says so much."""
+    """Write the card of a meaning. text: the text that was read, for the link; source: the whole file, if the meaning
+    depends on it.
+    """
     write = _CARDS.get(meaning.kind, _write_plain)
     lines = write(meaning, style)
     address = link_topic(dict(meaning.facts)) if meaning.kind == "topic" else link_meaning(meaning, text)
@@ -53,12 +55,12 @@ def write_word(word: int, style: CardStyle) -> str:
     )
 
 
-def _head(title: str) -> str:
+def _format_head(title: str) -> str:
     return f"**{escape_text(title)}**"
 
 
 def escape_text(text: str) -> str:
-    r"""Return a text that Markdown shows as it is.
+    r"""Escape a text so that Markdown shows it unchanged.
 
     >>> escape_text("Sw<3,4,3> o (8,64):(64,1)")
     'Sw\\<3,4,3\\> o (8,64):(64,1)'
@@ -66,7 +68,7 @@ def escape_text(text: str) -> str:
     return re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", text)
 
 
-def _fence(lines: str) -> str:
+def _format_fence(lines: str) -> str:
     return f"```text\n{lines}\n```" if lines else ""
 
 
@@ -79,21 +81,21 @@ def _list_notices(meaning: TextMeaning) -> list[str]:
 
 def _write_plain(meaning: TextMeaning, style: CardStyle) -> list[str]:
     caption, lines = pictures.format_meaning(meaning.kind, meaning.facts) if style.picture != "none" else ("", "")
-    picture = [escape_text(caption), _fence(lines)] if lines else []
+    picture = [escape_text(caption), _format_fence(lines)] if lines else []
     if style.picture == "svg" and (svg := pictures.draw_meaning_svg(meaning.kind, meaning.facts)):
         picture = [pictures.embed_svg(svg, "layout")]
-    said = (
+    candidates = (
         [f"Candidates: {', '.join(map(str, meaning.facts['candidates'][:3]))}"]
         if meaning.facts.get("candidates")
         else []
     )
     left = [name for name in meaning.undetermined if name not in _NO_MATTER]
     open_ = [f"Left open: {escape_text(', '.join(left))}."] if left else []
-    return [_head(meaning.title), *said, *_list_notices(meaning), *open_, *picture]
+    return [_format_head(meaning.title), *candidates, *_list_notices(meaning), *open_, *picture]
 
 
 def _write_map(meaning: TextMeaning, style: CardStyle) -> list[str]:
-    """Write a tensor map, with the bytes that a copy of its box announces."""
+    """Write a tensor map, with the bytes that a copy of its box transfers."""
     head, *rest = _write_plain(meaning, style)
     box, bits = meaning.facts["box"], meaning.facts["element_bits"]
     known = box and bits and None not in box
@@ -106,13 +108,13 @@ def _write_instruction(meaning: TextMeaning, style: CardStyle) -> list[str]:
         names = facts["candidates"][:MOST_CANDIDATES]
         more = len(facts["candidates"]) - len(names)
         lines = "\n".join([*names, *([f"… and {more} more"] if more > 0 else [])])
-        return [_head(meaning.title), _fence(lines), *_list_notices(meaning)]
+        return [_format_head(meaning.title), _format_fence(lines), *_list_notices(meaning)]
     instruction = catalog.find(facts["ptx"])
     return [
         f"**`{instruction.ptx}`**",
         _describe_instruction(instruction),
         *_list_notices(meaning),
-        *_picture_operand(instruction, facts.get("operand"), style),
+        *_describe_operands(instruction, facts.get("operand"), style),
     ]
 
 
@@ -124,27 +126,31 @@ def _describe_instruction(instruction: Instruction) -> str:
     return f"{escape_text('; '.join(parts))}."
 
 
-def _picture_operand(instruction: Instruction, name: str | None, style: CardStyle) -> list[str]:
-    """Describe the operands in registers, and draw one: the named one, else the first."""
+def _describe_operands(instruction: Instruction, name: str | None, style: CardStyle) -> list[str]:
+    """Describe the operands in registers, and draw one of them: the named one, otherwise the first."""
     operands = list(instruction.operands.values())
     if not operands:
         return []
     lines = [
-        f"{one.name.upper():4} {'×'.join(map(str, (one.row_count, one.col_count))):9} {one.element.name:6}"
-        f" {one.values} values a {one.scope.thread}"
-        for one in operands
+        f"{op.name.upper():4} {'×'.join(map(str, (op.row_count, op.col_count))):9} {op.element.name:6}"
+        f" {op.values} values a {op.scope.thread}"
+        for op in operands
     ]
     usual = instruction.operands.get("d") if instruction.family.by_descriptor else None  # A may come by a descriptor
     shown = instruction.operands.get(name or "") or usual or operands[0]
     if style.picture == "none":
-        return [_fence("\n".join(lines))]
+        return [_format_fence("\n".join(lines))]
     if style.picture == "svg":
         title = f"{shown.name.upper()} of {instruction.ptx}"
-        return [_fence("\n".join(lines)), pictures.embed_svg(pictures.draw_operand(shown, title), title)]
+        return [_format_fence("\n".join(lines)), pictures.embed_svg(pictures.draw_operand(shown, title), title)]
     cut = (
         "" if shown.row_count <= pictures.ROWS and shown.col_count <= pictures.COLS else ", its first rows and columns"
     )
-    return [_fence("\n".join(lines)), f"{shown.name.upper()}{cut}", _fence(pictures.format_operand(shown))]
+    return [
+        _format_fence("\n".join(lines)),
+        f"{shown.name.upper()}{cut}",
+        _format_fence(pictures.format_operand(shown)),
+    ]
 
 
 def _write_descriptor(meaning: TextMeaning, style: CardStyle) -> list[str]:
@@ -161,11 +167,16 @@ def _write_fields(descriptor: Descriptor, style: CardStyle) -> list[str]:
     ]
     title = f"{descriptor.format.name} matrix descriptor {decoded.descriptor}"
     picture = [pictures.embed_svg(pictures.draw_bits(descriptor), title)] if style.picture == "svg" else []
-    return [_head(title), _fence("\n".join(lines)), *(escape_text(one.message) for one in decoded.warnings), *picture]
+    return [
+        _format_head(title),
+        _format_fence("\n".join(lines)),
+        *(escape_text(warning.message) for warning in decoded.warnings),
+        *picture,
+    ]
 
 
 def _write_builder(meaning: TextMeaning, style: CardStyle) -> list[str]:
-    """Write the fields of a descriptor that code builds; what the code leaves open by its expression."""
+    """Write the fields of a descriptor that code builds; unknown fields as expressions."""
     facts, free = meaning.facts, meaning.facts.get("free", {})
     start = facts["start"]
     rows = [("start", f"{start:#x}" if isinstance(start, int) else str(start))]
@@ -184,19 +195,19 @@ def _write_builder(meaning: TextMeaning, style: CardStyle) -> list[str]:
     if style.picture == "svg" and facts["word"]:
         descriptor = Descriptor(int(facts["word"], 16), get_format(facts["format"]))
         picture = [pictures.embed_svg(pictures.draw_bits(descriptor), word[0])]
-    return [_head(word[0]), _fence(lines), *_list_notices(meaning), *picture]
+    return [_format_head(word[0]), _format_fence(lines), *_list_notices(meaning), *picture]
 
 
 def _write_topic(meaning: TextMeaning, style: CardStyle) -> list[str]:
     facts = meaning.facts
     if "word" not in facts:
-        return [_head(meaning.title), *_list_notices(meaning)]
+        return [_format_head(meaning.title), *_list_notices(meaning)]
     try:
         answer = decode_text_of_kind(facts["word"], facts["kind"])
     except LayoutError:
-        return [_head(meaning.title), *_list_notices(meaning)]
+        return [_format_head(meaning.title), *_list_notices(meaning)]
     lines = [f"{f.high:2}–{f.low:<2}  {f.title:18} {f.encoded:#5x}  {f.says}" for f in answer.fields]
-    return [_head(meaning.title), _fence("\n".join(lines)), *_list_notices(meaning)]
+    return [_format_head(meaning.title), _format_fence("\n".join(lines)), *_list_notices(meaning)]
 
 
 _CARDS: Mapping[str, Callable[[TextMeaning, CardStyle], list[str]]] = {

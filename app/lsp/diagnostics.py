@@ -1,4 +1,4 @@
-"""Findings as the editor shows them: each with its range, its rule and the reads that follow."""
+"""Diagnostics of the editor: each finding with its range, its rule and the reads that follow."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SEVERITIES = {
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A finding, or a note without one, as it is shown; analysis: what it comes from."""
+    """A finding, or a note, as the editor shows it; analysis: its source."""
 
     shown: types.Diagnostic
     finding: CheckFinding | None
@@ -32,10 +32,10 @@ class Problem:
 
 @dataclass(slots=True)
 class ProblemBoard:
-    """What was found last in each open document, and the files whose problems the editor shows.
+    """The last analysis of each open document, and the files whose problems the editor shows.
 
-    A file has the problems of every document that reads it, those with the same code and range once. What was found in
-    another version of a document is not shown.
+    A file has the problems of every document that includes it, those with the same code and range once. Analyses of
+    outdated versions are not shown.
     """
 
     store: DocumentStore
@@ -43,23 +43,23 @@ class ProblemBoard:
     shown: set[str] = field(default_factory=set)
 
     def put(self, analysis: Analysis) -> set[str]:
-        """Take up what was found in a document; return the files whose problems may have changed."""
+        """Store the analysis of a document; return the files whose problems may have changed."""
         before = self.analyses.get(analysis.name)
         self.analyses[analysis.name] = analysis
         return {analysis.name, *_list_files(before), *_list_files(analysis)}
 
     def drop(self, name: str) -> set[str]:
-        """Forget a document that was closed; return the files whose problems may have changed."""
+        """Remove a closed document; return the files whose problems may have changed."""
         return {name, *_list_files(self.analyses.pop(name, None))}
 
     def find_current(self, name: str) -> Analysis | None:
-        """Return what was found in a document as it is now; None if it was changed since."""
+        """Return the analysis of a document's current version; None if there is none."""
         analysis, document = self.analyses.get(name), self.store.documents.get(name)
         current = analysis is not None and document is not None and analysis.versions.get(name) == document.version
         return analysis if current else None
 
     def find_including(self, name: str) -> list[str]:
-        """Return the open documents that read a file, or would if there were one of its name, without itself."""
+        """Return the other open documents that include a file, or would include it if it existed."""
         return [
             value.name
             for value in self.analyses.values()
@@ -72,10 +72,10 @@ class ProblemBoard:
         return name in self.store.documents and self.find_current(name) is None
 
     def list_problems(self, name: str, site: str, notes: bool) -> list[Problem]:
-        """List the problems of a file. site: where the guide's pages are; notes: also what is left open."""
+        """List the problems of a file. site: address of the guide's pages; notes: whether to add open questions."""
         document = self.store.documents.get(name)
         every: dict[object, Problem] = {}
-        for analysis in sorted(self.analyses.values(), key=lambda one: one.name != name):
+        for analysis in sorted(self.analyses.values(), key=lambda analysed: analysed.name != name):
             if analysis.versions.get(name) != (document.version if document is not None else None):
                 continue  # read when it was another text
             for problem in _make_problems(analysis, name, self.store, site, notes):

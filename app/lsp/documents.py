@@ -1,4 +1,4 @@
-"""Open documents: their texts as the editor has them, and places in them in the editor's units.
+"""Open documents: the editor's texts, and positions in them in the editor's units.
 
 pygls keeps documents too, but ends lines where the protocol does not (form feeds, U+2028), and moves a column past the
 end of a line before its last character. Lines end at \\n, \\r\\n and \\r only: LSP 3.17, Text Documents.
@@ -29,7 +29,7 @@ def _count_utf16(text: str) -> int:
 
 @dataclass(frozen=True)
 class PlacedText:
-    """A text whose places are counted as the editor counts them: lines from 0, columns in units of `encoding`."""
+    """A text with the editor's positions: lines from 0, columns in units of `encoding`."""
 
     text: str
     encoding: str = "utf-16"
@@ -42,12 +42,12 @@ class PlacedText:
 
     @cached_property
     def plain(self) -> str:
-        """Return the text with LF line ends, as a check takes it."""
+        """Return the text with LF line ends, for a check."""
         return _LINE_END.sub("\n", self.text) if "\r" in self.text else self.text
 
     @property
     def line_end(self) -> str:
-        """Return how most of the document's lines end: as its first one does."""
+        """Return the document's line end: that of its first line."""
         match = _LINE_END.search(self.text)
         return match[0] if match else "\n"
 
@@ -67,7 +67,7 @@ class PlacedText:
         return past
 
     def locate(self, line: int, column: int) -> types.Position:
-        """Return the position of a place as a check has it: lines and columns of characters from 1."""
+        """Return the editor's position of a check's place, whose lines and columns count characters from 1."""
         if line > len(self.lines):
             first, past = self.lines[-1]
             return types.Position(len(self.lines) - 1, self._count(self.text[first:past]))
@@ -75,7 +75,7 @@ class PlacedText:
         return types.Position(line - 1, self._count(self.text[first : min(first + column - 1, past)]))
 
     def locate_span(self, span: SourceSpan) -> types.Range:
-        """Return the range of a place of a check."""
+        """Return the editor's range of a check's span."""
         return types.Range(self.locate(span.line, span.column), self.locate(span.end_line, span.end_column))
 
     def locate_offset(self, offset: int) -> types.Position:
@@ -88,7 +88,7 @@ class PlacedText:
         return self.text[slice(*self.lines[line - 1])] if line <= len(self.lines) else ""
 
     def apply(self, changes: Iterable[types.TextDocumentContentChangeEvent]) -> PlacedText:
-        """Return the text with changes, each of the text that the one before left."""
+        """Return the text after changes, applied one after another."""
         placed = self
         for change in changes:
             if isinstance(change, types.TextDocumentContentChangePartial):
@@ -104,7 +104,7 @@ class PlacedText:
 
 @dataclass(frozen=True)
 class OpenDocument:
-    """A document of the editor. name: as a check names its file."""
+    """A document of the editor. name: the name of its file in a check."""
 
     uri: str
     name: str
@@ -138,14 +138,14 @@ class DocumentStore:
         return changed
 
     def close(self, uri: str) -> OpenDocument | None:
-        """Forget a document; return it, None if it is not open."""
+        """Remove a document and return it, None if it is not open."""
         return self.documents.pop(name_uri(uri), None)
 
     def get(self, uri: str) -> OpenDocument | None:
         return self.documents.get(name_uri(uri))
 
     def snapshot(self) -> Mapping[str, OpenDocument]:
-        """Return the documents as they are now, for another thread."""
+        """Return a snapshot of the documents, for another thread."""
         return dict(self.documents)
 
     def link(self, name: str) -> str:
@@ -160,6 +160,6 @@ def _replace_halves(text: str) -> str:
 
 
 def name_uri(uri: str) -> str:
-    """Return the name that a check gives to the file of a URI; the URI itself where it names none: untitled:1."""
+    """Return the name of a URI's file in a check; the URI itself if it has no file: untitled:1."""
     path = to_fs_path(uri) if uri.startswith("file:") else None
     return Path(path or uri).as_posix()

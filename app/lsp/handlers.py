@@ -17,13 +17,13 @@ _FIX = types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix]
 
 
 def initialize(server: LanescopeServer, params: types.InitializeParams) -> None:
-    """Take up the units of positions, and the settings that come with the first message."""
+    """Store the units of positions, and the settings of the first message."""
     server.store.encoding = types.PositionEncodingKind(server.workspace.position_codec.encoding or "utf-16").value
     server.take_settings(params.initialization_options)
 
 
 async def initialized(server: LanescopeServer, params: types.InitializedParams) -> None:
-    """Read what hovers need while nobody waits, and ask for settings."""
+    """Preload the data of hovers, and request the settings."""
     warming = asyncio.ensure_future(server.warm_up())
     await server.pull_settings()
     server.schedule_all()
@@ -39,20 +39,20 @@ def shut_down(server: LanescopeServer, params: None) -> None:
 
 
 def did_open(server: LanescopeServer, params: types.DidOpenTextDocumentParams) -> None:
-    """Check a document that is opened, and those that include it: its text stands in place of the file."""
+    """Check an opened document, and those that include it: its text replaces the file."""
     document = server.store.open(params.text_document)
     server.schedule([document.name, *server.board.find_including(document.name)], 0)
 
 
 def did_change(server: LanescopeServer, params: types.DidChangeTextDocumentParams) -> None:
-    """Check a document that is changed, and those that include it."""
+    """Check a changed document, and those that include it."""
     document = server.store.change(params)
     if document is not None:
         server.schedule([document.name, *server.board.find_including(document.name)])
 
 
 def did_close(server: LanescopeServer, params: types.DidCloseTextDocumentParams) -> None:
-    """Forget a document; those that include it read the file again."""
+    """Remove a closed document, and check those that include it with the file on disk."""
     document = server.store.close(params.text_document.uri)
     if document is not None:
         server.end_check(document.name)
@@ -61,16 +61,16 @@ def did_close(server: LanescopeServer, params: types.DidCloseTextDocumentParams)
 
 
 def did_save(server: LanescopeServer, params: types.DidSaveTextDocumentParams) -> None:
-    """Nothing: the text was checked when it was changed."""
+    """Do nothing: the text was checked when it was changed."""
 
 
 def did_change_files(server: LanescopeServer, params: types.DidChangeWatchedFilesParams) -> None:
-    """Check again: headers and settings are read from the disk."""
+    """Check all documents again, with headers and settings from disk."""
     server.schedule_all()
 
 
 async def did_change_settings(server: LanescopeServer, params: types.DidChangeConfigurationParams) -> None:
-    """Take up settings that are sent, or ask for them."""
+    """Apply the settings of the message, or request them."""
     if params.settings:
         server.take_settings(params.settings)
     else:
@@ -79,7 +79,7 @@ async def did_change_settings(server: LanescopeServer, params: types.DidChangeCo
 
 
 async def show_hover(server: LanescopeServer, params: types.HoverParams) -> types.Hover | None:
-    """Describe what is at a place; None if nothing is known. Nothing that goes wrong in it reaches the editor."""
+    """Return the hover at a position, None if there is none. An error in it is logged, not shown."""
     document = server.store.get(params.text_document.uri)
     if document is None:
         return None
@@ -95,7 +95,7 @@ async def show_hover(server: LanescopeServer, params: types.HoverParams) -> type
 
 
 def offer_actions(server: LanescopeServer, params: types.CodeActionParams) -> list[types.CodeAction]:
-    """List what can be done about the problems of a range."""
+    """List the code actions for the problems of a range."""
     document, only = server.store.get(params.text_document.uri), params.context.only
     if document is None or (only and not any(types.CodeActionKind.QuickFix.value.startswith(kind) for kind in only)):
         return []
@@ -105,20 +105,20 @@ def offer_actions(server: LanescopeServer, params: types.CodeActionParams) -> li
     return list(list_actions(problems, server.store, server.takes_versions()))
 
 
-def _touches(one: types.Range, other: types.Range) -> bool:
-    """Return whether two ranges share a place; their ends count."""
-    return one.start <= other.end and other.start <= one.end
+def _touches(first: types.Range, second: types.Range) -> bool:
+    """Return whether two ranges overlap or touch."""
+    return first.start <= second.end and second.start <= first.end
 
 
 async def offer_hints(server: LanescopeServer, params: types.InlayHintParams) -> list[types.InlayHint]:
-    """List the hints of a range, when the document is checked."""
+    """List the hints of a range, once the document is checked."""
     document = server.store.get(params.text_document.uri)
     analysis = await server.wait_for_check(document.name) if document is not None else None
     return list(list_hints(analysis, params.range)) if analysis is not None else []
 
 
 def register_handlers(server: LanescopeServer) -> None:
-    """Answer the editor by the functions above."""
+    """Register the functions above at the server."""
     for name, handler in (
         (types.INITIALIZE, initialize),
         (types.INITIALIZED, initialized),

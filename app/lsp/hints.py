@@ -12,8 +12,8 @@ from lanescope.reader.code.builders import DescriptorBuilder
 
 
 def list_hints(analysis: Analysis, within: types.Range) -> Iterator[types.InlayHint]:
-    """List the hints of a document's lines: behind each call, the fields that the code decides. A call that is run with
-    several values has the fields in which they agree.
+    """List the hints of a document's lines: after each call, the fields that the code determines. If a call runs with
+    several values, these are the fields in which they agree.
     """
     placed = analysis.texts[analysis.name]
     places: dict[SourceSpan, list[DescriptorBuilder]] = {}
@@ -29,7 +29,7 @@ def list_hints(analysis: Analysis, within: types.Range) -> Iterator[types.InlayH
 
 
 def _describe_fields(builders: list[DescriptorBuilder]) -> str:
-    """Describe the fields in which all builders agree; "" if the code decides none."""
+    """Describe the fields in which all builders agree; "" if the code determines none."""
     parts = []
     for name, pattern in (("lbo_bytes", "LBO {} B"), ("sbo_bytes", "SBO {} B"), ("swizzle", "{}")):
         values = {getattr(builder, name) for builder in builders}

@@ -1,4 +1,4 @@
-"""What stands at a place of a document: read by the recognisers of the paste box, and by the document's last check."""
+"""The hover at a position: from the recognisers of the paste box, and from the document's last check."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LANGUAGES = {".py": "python", ".pyi": "python", ".ptx": "ptx"}
 _NAMED = frozenset("instruction layout tiled_mma tiled_copy triton tensor_map".split())
 _AROUND = re.compile(r"layout|tile_to|tiled|composition|tensor_?map|tma|descriptor|ttg\.|_divide|_product", re.I)
 _OTHERS = ("tcgen05.", "cp.")  # opcodes that are known beside those of the catalogue
-_DOUBT = "The source does not say what this number is. What fits:\n\n"
+_DOUBT = "The source does not determine what this number is. Possible meanings:\n\n"
 _DIGIT = re.compile(r"\d")
 _ALIAS = re.compile(r"#\w+")
 
@@ -34,7 +34,7 @@ _ALIAS = re.compile(r"#\w+")
 def describe_place(
     document: OpenDocument, position: types.Position, analysis: Analysis | None, picture: str, site: str
 ) -> types.Hover | None:
-    """Describe what stands at a position; None if nothing is known. analysis: of the document as it is."""
+    """Return the hover at a position; None if nothing is known. analysis: of the current version."""
     placed = document.placed
     language = _LANGUAGES.get(PurePosixPath(document.name).suffix.lower(), "cxx")
     offset, end = placed.find_offset(position), time.thread_time() + SECONDS
@@ -47,15 +47,15 @@ def describe_place(
                     looked = True
                     if (made := _describe_object(analysis, placed, position, style)) is not None:
                         return made
-                if said := _read_phrase(phrase, placed.text, style):
-                    return _make_hover(said, _locate(placed, phrase.span))
+                if card := _read_phrase(phrase, placed.text, style):
+                    return _make_hover(card, _locate(placed, phrase.span))
     except OverdueError:
         pass
     return None if looked or analysis is None else _describe_object(analysis, placed, position, style)
 
 
 def warm_up() -> None:
-    """Load what the first hover needs: tables, grammars, and a text of each kind."""
+    """Load the tables and grammars of hovers: read a text of each kind."""
     for text in (
         "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16",
         "SM90_64x128x16_F32BF16BF16_SS",
@@ -72,8 +72,8 @@ def _recognise(text: str) -> RecognisedText:
     return recognise_text(text)
 
 
-def _make_hover(said: str, place: types.Range) -> types.Hover:
-    return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, said), place)
+def _make_hover(text: str, place: types.Range) -> types.Hover:
+    return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), place)
 
 
 def _locate(placed: PlacedText, span: tuple[int, int]) -> types.Range:
@@ -83,23 +83,23 @@ def _locate(placed: PlacedText, span: tuple[int, int]) -> types.Range:
 def _describe_object(
     analysis: Analysis, placed: PlacedText, position: types.Position, style: CardStyle
 ) -> types.Hover | None:
-    """Describe the smallest descriptor or tensor map around a position, as the whole source makes it."""
+    """Describe the smallest descriptor or tensor map around a position, as the whole source builds it."""
     found: list[tuple[types.Range, TextMeaning]] = []
     for place, builder in analysis.builders:
         found.append((placed.locate_span(place), make_builder_meaning(builder)))
     for place, tensor_map in analysis.maps:
         found.append((placed.locate_span(place), make_map_meaning(tensor_map)))
-    around = [one for one in found if one[0].start <= position <= one[0].end]
+    around = [item for item in found if item[0].start <= position <= item[0].end]
     if not around:
         return None
-    inner = min((one[0] for one in around), key=lambda one: (one.end.line - one.start.line, -one.start.character))
+    inner = min((item[0] for item in around), key=lambda item: (item.end.line - item.start.line, -item.start.character))
     text = placed.text[placed.find_offset(inner.start) : placed.find_offset(inner.end)]
     cards = dict.fromkeys(write_card(meaning, text, style, placed.plain) for where, meaning in around if where == inner)
     return _make_hover("\n\n---\n\n".join(cards), inner)
 
 
 def _read_phrase(phrase: Phrase, source: str, style: CardStyle) -> str:
-    """Return what a phrase means, "" if that is not known."""
+    """Return the card of a phrase, "" if its meaning is unknown."""
     if phrase.kind == "number":
         return _read_number(phrase, style)
     if phrase.kind == "ptx":
@@ -120,7 +120,7 @@ def _read_phrase(phrase: Phrase, source: str, style: CardStyle) -> str:
 
 
 def _says_enough(meaning: TextMeaning, text: str) -> bool:
-    """Return whether a meaning is worth a hover: no word that hundreds of instructions share, no tile without sizes."""
+    """Return whether a meaning deserves a hover: no word that hundreds of instructions share, no tile without sizes."""
     if meaning.kind in ("tiled_mma", "tiled_copy"):
         return meaning.facts.get("threads") is not None
     if meaning.kind != "instruction" or meaning.facts["ptx"]:
@@ -129,7 +129,7 @@ def _says_enough(meaning: TextMeaning, text: str) -> bool:
 
 
 def _read_ptx(phrase: Phrase, style: CardStyle) -> str:
-    """Return what a statement of PTX is; for one that is not legal why, if it is of an instruction that has forms."""
+    """Return the card of a PTX statement; for an illegal form of a known instruction, the error."""
     if not phrase.label.startswith(_OTHERS) and not any(
         f"{phrase.label}.".startswith(f"{opcode}.") for opcode in catalog.OPCODES
     ):
@@ -145,8 +145,8 @@ def _read_ptx(phrase: Phrase, style: CardStyle) -> str:
 
 
 def _read_number(phrase: Phrase, style: CardStyle) -> str:
-    """Return what a number is: a matrix descriptor of 64 bits, an instruction descriptor of 32 where the source calls
-    it so. A word that may be several things has every reading.
+    """Return the cards of a number: a 64-bit matrix descriptor, or a 32-bit instruction descriptor if its name in the
+    source says so. An ambiguous word has every reading.
     """
     literal = parse_literal(phrase.text.removeprefix("-").replace("_", ""))  # Python and PTX have no other ones
     if literal is None or (phrase.text.startswith("-") and literal[0] > 1 << 63):
@@ -164,29 +164,29 @@ def _read_number(phrase: Phrase, style: CardStyle) -> str:
 
 
 def _list_labelled(phrase: Phrase, word: int, spelled: str, style: CardStyle) -> list[str]:
-    """List what a number is by its name in the source; [] where that does not say it."""
+    """List the cards of a number by its name in the source; [] if the name does not determine it."""
     if not phrase.label:
         return []
     found = _recognise(f"{phrase.label.rpartition('.')[2]} = {spelled};").found
-    return [write_card(one, spelled, style) for one in found if _is_reading(one, word) and one.sure]
+    return [write_card(meaning, spelled, style) for meaning in found if _is_reading(meaning, word) and meaning.sure]
 
 
 def _list_unlabelled(word: int, spelled: str, wide: bool, style: CardStyle) -> tuple[list[str], str]:
-    """List what a number without a name may be, and what to say of it before; a small number may be anything, unless an
-    instruction descriptor fits.
+    """List the possible cards of a number without a name, and the sentence before them; none for a small number, unless
+    an instruction descriptor fits.
     """
-    readings = [one for one in _recognise(spelled).found if _is_reading(one, word)]
+    readings = [meaning for meaning in _recognise(spelled).found if _is_reading(meaning, word)]
     if wide and readings and readings[0].sure:
         return [write_card(readings[0], spelled, style)], ""
     if wide:
         return [write_word(word, style)], _DOUBT
-    fits = any(one.kind == "topic" for one in readings)
-    return [write_card(one, spelled, style) for one in readings] if fits else [], _DOUBT
+    fits = any(meaning.kind == "topic" for meaning in readings)
+    return [write_card(meaning, spelled, style) for meaning in readings] if fits else [], _DOUBT
 
 
 def _is_reading(meaning: TextMeaning, word: int) -> bool:
     """Return whether a meaning is of a word."""
     if meaning.kind == "descriptor" or (meaning.kind == "topic" and meaning.facts.get("topic") == "idesc"):
-        said = str(meaning.facts.get("word", ""))
-        return said.startswith("0x") and int(said, 16) == word
+        number = str(meaning.facts.get("word", ""))
+        return number.startswith("0x") and int(number, 16) == word
     return False

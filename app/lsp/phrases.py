@@ -1,6 +1,6 @@
-"""What stands at a place of a source text: words and expressions around it, the innermost first, each to be read alone.
+"""The phrases at a character of a source: words and expressions around it, the innermost first, each read alone.
 
-Text in string literals is read as the program has it: adjacent literals are one text, and escapes are what they mean.
+String literals are read by their value: adjacent literals are joined, and escapes are replaced.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ _OPEN, _CLOSE = "([{<", ")]}>"
 @dataclass(frozen=True, slots=True)
 class Phrase:
     """A text to be read, and its place in the source. kind: number, ptx, expression, or around for a call around the
-    place; label: what the source calls a number, "" for nothing, or the mnemonic of PTX; part: whether an expression
-    goes on beside the number.
+    place; label: the name of a number in the source, "" for none, or the mnemonic of PTX; part: whether the number
+    is part of a larger expression.
     """
 
     kind: str
@@ -60,7 +60,7 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class _Joined:
-    """A text as the program has it. places: of each of its characters in the source, and of its end."""
+    """The value of joined literals. places: of each of its characters in the source, and of its end."""
 
     text: str
     places: Sequence[int]
@@ -70,7 +70,7 @@ class _Joined:
 
 
 def list_phrases(text: str, offset: int, language: str) -> Iterator[Phrase]:
-    """Yield what stands at a character of a text, the innermost first. language: cxx, python or ptx."""
+    """Yield the phrases at a character of a text, the innermost first. language: cxx, python or ptx."""
     low = max(text.rfind("\n", 0, max(offset - MOST_TEXT // 2, 0)) + 1, 0)
     window = text[low : offset + MOST_TEXT // 2]
     for phrase in _list_in_window(window, offset - low, language):
@@ -92,7 +92,7 @@ def _list_in_window(text: str, offset: int, language: str) -> Iterator[Phrase]:
 
 
 def _find_joined(text: str, offset: int, language: str) -> _Joined | None:
-    """Find the literals at a place, with those beside them, as one text; None outside of literals."""
+    """Find the literal at a position, joined with adjacent ones; None outside of literals."""
     if language == "ptx":
         return None
     for group in _list_literals(text, language):
@@ -132,7 +132,7 @@ def _list_letters(text: str, first: int, past: int) -> Iterator[tuple[str, int]]
 
 
 def _unescape(text: str, first: int, past: int) -> Iterator[tuple[str, int]]:
-    """Yield the characters that a literal's text means, and where each stands."""
+    """Yield the characters of a literal's value, each with its position."""
     at = first
     for match in _ESCAPE.finditer(text, first, past):
         yield from _list_letters(text, at, match.start())
@@ -167,7 +167,7 @@ def _list_in_ptx(joined: _Joined, at: int) -> Iterator[Phrase]:
 
 
 def _list_numbers(text: str, at: int) -> Iterator[Phrase]:
-    """Yield the number at a character, with what it is assigned to."""
+    """Yield the number at a character, with the name that it is assigned to."""
     low, high = text.rfind("\n", 0, at) + 1, text.find("\n", at)
     line_end = len(text) if high < 0 else high
     for match in NUMBER.finditer(text, low, line_end):
@@ -228,7 +228,7 @@ def _find_open(text: str, at: int, low: int) -> int:
 
 
 def _find_arguments_end(text: str, at: int) -> int:
-    """Return where the brackets end that follow a name: <…>, (…) and {…}, one after the other."""
+    """Return the end of the brackets after a name: <…>, (…) and {…}, one after the other."""
     while True:
         first = at + len(text[at : at + 4]) - len(text[at : at + 4].lstrip(" "))
         if text[first : first + 1] not in ("(", "[", "{", "<") or (
@@ -242,7 +242,7 @@ def _find_arguments_end(text: str, at: int) -> int:
 
 
 def _drop_comparisons(stack: list[str]) -> None:
-    """Drop what was taken for template arguments and is not closed before the bracket around it."""
+    """Drop assumed template brackets that are not closed before the bracket around them."""
     while stack and stack[-1] == ">":
         stack.pop()
 
@@ -253,7 +253,7 @@ def _opens_arguments(text: str, at: int, stack: list[str]) -> bool:
 
 
 def _find_close(text: str, first: int) -> int:
-    """Return the character past the bracket that closes one; -1 if it is not closed nearby."""
+    """Return the position after the closing bracket; -1 if it is not nearby."""
     stack: list[str] = []
     pairs = dict(zip(_OPEN, _CLOSE, strict=True))
     for at in range(first, min(len(text), first + MOST_PHRASE)):
@@ -274,7 +274,7 @@ def _find_close(text: str, first: int) -> int:
 
 
 def _find_layout(text: str, at: int) -> Span | None:
-    """Find a CuTe layout as it is printed, `Sw<3,4,3> o (8,64):(64,1)`, around a character of a line."""
+    """Find a printed CuTe layout, `Sw<3,4,3> o (8,64):(64,1)`, around a character of a line."""
     low, high = text.rfind("\n", 0, at) + 1, text.find("\n", at)
     line_end = len(text) if high < 0 else high
     for match in re.finditer(r"(?<=[\w)]):(?=[\w(])", text[low:line_end]):
@@ -292,7 +292,7 @@ def _find_layout(text: str, at: int) -> Span | None:
 
 
 def _extend_left(text: str, past: int, low: int) -> int:
-    """Return where the tuple or number that ends before a character begins."""
+    """Return the beginning of the tuple or number that ends before a character."""
     if text[past - 1] != ")":
         at = past
         while at > low and (text[at - 1].isalnum() or text[at - 1] == "_"):
@@ -307,7 +307,7 @@ def _extend_left(text: str, past: int, low: int) -> int:
 
 
 def _extend_right(text: str, first: int, high: int) -> int:
-    """Return where the tuple or number that begins at a character ends."""
+    """Return the end of the tuple or number that begins at a character."""
     depth = 0
     for at in range(first, high):
         depth += {"(": 1, ")": -1}.get(text[at], 0)

@@ -1,4 +1,4 @@
-"""Small pictures of what a hover is about, as lines of text or as SVG."""
+"""Small pictures for hovers, as lines of text or as SVG."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROWS, COLS = 8, 16  # of a picture of text
 
 
 def embed_svg(svg: str, title: str) -> str:
-    """Return an SVG as a Markdown image that holds it."""
+    """Return an SVG as a Markdown image with a data URL."""
     data = base64.b64encode(svg.encode()).decode()
     return f"![{title}](data:image/svg+xml;base64,{data})"
 
@@ -43,7 +43,7 @@ def draw_bits(descriptor: Descriptor) -> str:
 
 
 def format_meaning(kind: str, facts: Mapping[str, Any]) -> tuple[str, str]:
-    """Return (caption, lines) of a meaning's picture; ("", "") where the text says too little for one."""
+    """Return (caption, lines) of a meaning's picture; ("", "") if the text does not determine one."""
     made = find_tiles(kind, facts)
     if made.tiles:
         tile = made.tiles[0]
@@ -71,7 +71,7 @@ def _try_offsets(cute: str | None) -> Any:
 
 
 def _format_tile(tile: HeldTile) -> str:
-    """Return the first rows and columns of a tile; of an element that several hold the first holder, marked `+`."""
+    """Return the first rows and columns of a tile: the first holder of each element, marked `+` if there are more."""
     rows, cols = min(tile.size[0], ROWS), min(tile.size[1], COLS)
     holders: dict[tuple[int, int], list[str]] = {}
     inside = np.argwhere((tile.rows < rows) & (tile.cols < cols))
@@ -80,11 +80,13 @@ def _format_tile(tile: HeldTile) -> str:
         place = int(tile.rows[thread, value]), int(tile.cols[thread, value])
         holders.setdefault(place, []).append(f"T{number}:{value}")
     cells = [[holders.get((row, col), []) for col in range(cols)] for row in range(rows)]
-    return _format_cells([[f"{held[0]}{'+' * (len(held) > 1)}" if held else "" for held in row] for row in cells])
+    return _format_cells(
+        [[f"{holders[0]}{'+' * (len(holders) > 1)}" if holders else "" for holders in row] for row in cells]
+    )
 
 
 def _format_box(facts: Mapping[str, Any]) -> tuple[str, str]:
-    """Return where TMA puts the 16-byte chunks of a box's first rows; ("", "") where the text leaves that open."""
+    """Return where TMA puts the 16-byte chunks of a box's first rows; ("", "") if the text does not determine it."""
     spec, bits = facts.get("storage"), facts.get("element_bits")
     box = facts.get("box") or []
     if not spec or not bits or len(box) < 2 or None in box:

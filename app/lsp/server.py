@@ -1,7 +1,7 @@
 """`lanescope lsp`: the language server protocol over standard input and output, by pygls.
 
-Documents are checked in threads (workers.py), 0.3 s after the last change; a change ends the check of what was there
-before. Everything else is answered from the last check of the document's version, and nothing from an older one.
+Documents are checked in threads (workers.py), 0.3 s after the last change; a change ends the check of the previous
+version. Everything else is answered from the check of the current version, never from an older one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LOG = logging.getLogger("lanescope")
 
 
 class _Protocol(LanguageServerProtocol):
-    """pygls's protocol without its own copies of documents, which documents.py keeps."""
+    """pygls's protocol without its own copies of documents, which documents.py has."""
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
     def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> Iterator[Any]:
@@ -45,7 +45,7 @@ class _Protocol(LanguageServerProtocol):
 
 
 class LanescopeServer(LanguageServer):
-    """The open documents, what was found in them, and the checks under way: name → (its task, that it is over)."""
+    """The open documents, their problems, and the running checks: name → (task, event that ends it)."""
 
     def __init__(self) -> None:
         super().__init__("lanescope", importlib.metadata.version("lanescope"), protocol_cls=_Protocol)
@@ -61,7 +61,7 @@ class LanescopeServer(LanguageServer):
     # checks -----------------------------------------------------------------------------------------------------------
 
     def find_root(self, document: OpenDocument) -> Path:
-        """Return the innermost workspace folder of a document, else its own folder."""
+        """Return the innermost workspace folder of a document, otherwise its own folder."""
         uris = [*self.workspace.folders, *([self.workspace.root_uri] if self.workspace.root_uri else [])]
         roots = [Path(path) for path in map(to_fs_path, uris) if path]
         path = Path(document.name)
@@ -76,7 +76,7 @@ class LanescopeServer(LanguageServer):
         return self.settings.apply(find_settings(root), root), root
 
     def schedule(self, names: Iterable[str], delay: float = DELAY) -> None:
-        """Check documents after a delay, in place of checks of them that are under way."""
+        """Check documents after a delay, and end their running checks."""
         for name in names:
             self.end_check(name)
             if name in self.store.documents and not self.closing:
@@ -88,7 +88,7 @@ class LanescopeServer(LanguageServer):
         self.schedule(list(self.store.documents), 0)
 
     def end_check(self, name: str) -> None:
-        """End the check of a document, if one is under way."""
+        """End the check of a document, if one is running."""
         if name in self.checks:
             task, over = self.checks.pop(name)
             over.set()
@@ -114,7 +114,7 @@ class LanescopeServer(LanguageServer):
                 self.refresh_hints()
 
     def publish(self, names: Iterable[str]) -> None:
-        """Show the problems of files; one that is open and being checked is shown then."""
+        """Show the problems of files; those of a file whose check is running follow later."""
         for name in sorted(names):
             if self.board.is_stale(name):
                 continue
@@ -135,14 +135,14 @@ class LanescopeServer(LanguageServer):
         return self.board.list_problems(name, self.find_site(document), self.settings.notes)
 
     def find_site(self, document: OpenDocument | None) -> str:
-        """Return the address that links lead to."""
+        """Return the address of the site for links."""
         try:
             return self.read_settings(document)[0].site if document is not None else self.settings.server or LOCAL_SITE
         except LayoutError:
             return self.settings.server or LOCAL_SITE
 
     async def wait_for_check(self, name: str) -> Analysis | None:
-        """Return what is found in a document as it is now, when its checks are over; None if it has none."""
+        """Wait for the check of a document and return its analysis; None if it has none."""
         while name in self.checks and not self.checks[name][0].done():
             await asyncio.wait({self.checks[name][0]})
         return self.board.find_current(name)
@@ -163,21 +163,21 @@ class LanescopeServer(LanguageServer):
             self.show_message(f"{error.message} {error.hint}")
 
     async def pull_settings(self) -> None:
-        """Ask the editor for its settings, where it can be asked."""
+        """Request the settings from the editor, if it supports that."""
         workspace = self.client_capabilities.workspace
         if workspace is not None and workspace.configuration:
             item = types.ConfigurationItem(section="lanescope")
-            given = await self.workspace_configuration_async(types.ConfigurationParams([item]))
-            if given and given[0]:
-                self.take_settings(given[0])
+            answers = await self.workspace_configuration_async(types.ConfigurationParams([item]))
+            if answers and answers[0]:
+                self.take_settings(answers[0])
 
     async def warm_up(self) -> None:
-        """Read what the first hover would have to, while nobody waits for it."""
+        """Preload the data of hovers in a thread."""
         await asyncio.wrap_future(self.workers.submit(hover.warm_up))
         self.warm.set()
 
     async def watch_files(self) -> None:
-        """Have the editor tell of headers and settings that change on the disk, where it can."""
+        """Register for changes of headers and settings on disk, if the editor supports that."""
         workspace = self.client_capabilities.workspace
         watched = workspace.did_change_watched_files if workspace is not None else None
         if watched is None or not watched.dynamic_registration:
@@ -194,14 +194,14 @@ class LanescopeServer(LanguageServer):
             self.workspace_inlay_hint_refresh(None, lambda _: None)
 
     def takes_versions(self) -> bool:
-        """Return whether the editor takes edits of documents by their versions."""
+        """Return whether the editor supports edits with document versions."""
         workspace = self.client_capabilities.workspace
         edit = workspace.workspace_edit if workspace is not None else None
         return bool(edit is not None and edit.document_changes)
 
 
 def serve() -> int:
-    """Serve until the editor leaves; return the exit status: 0 after a shutdown, as the protocol has it."""
+    """Serve until the editor disconnects; return the exit status of the protocol: 0 after a shutdown."""
     protocol = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # anything else on standard output would not be a message
     from lanescope.app.lsp.handlers import register_handlers

@@ -1,4 +1,4 @@
-"""What an editor sets under `lanescope`, beside the settings of the workspace's files."""
+"""The editor's settings under `lanescope`, in addition to those of the workspace's files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PICTURES = ("text", "svg", "none")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditorSettings:
     """server: the address that links lead to, "" for the one of the workspace's files; picture: how a hover draws;
-    notes: whether what is left open is shown; define, include, target: as options of check.
+    notes: whether open questions are shown; define, include, target: as options of check.
     """
 
     server: str = ""
@@ -38,19 +38,19 @@ class EditorSettings:
         )
 
 
-def parse_settings(given: object) -> EditorSettings:
-    """Parse what an editor sends; the object may stand under `lanescope`. LayoutError for an unknown name or a wrong
+def parse_settings(sent: object) -> EditorSettings:
+    """Parse the settings of an editor, an object or one under `lanescope`. LayoutError for an unknown name or a wrong
     value.
     """
-    if given is None:
+    if sent is None:
         return EditorSettings()
-    if not isinstance(given, Mapping):
-        raise _refuse("lanescope", given, "an object")
-    inner = given.get("lanescope")
-    given_values: Mapping[str, Any] = inner if isinstance(inner, Mapping) else given
-    check_keys(given_values, [field.name for field in fields(EditorSettings)], "lanescope")
-    values = {name: value for name, value in given_values.items() if value is not None}
-    return EditorSettings(**{name: _PARSERS[name](value, name) for name, value in values.items()})
+    if not isinstance(sent, Mapping):
+        raise _refuse("lanescope", sent, "an object")
+    inner = sent.get("lanescope")
+    values: Mapping[str, Any] = inner if isinstance(inner, Mapping) else sent
+    check_keys(values, [field.name for field in fields(EditorSettings)], "lanescope")
+    chosen = {name: value for name, value in values.items() if value is not None}
+    return EditorSettings(**{name: _PARSERS[name](value, name) for name, value in chosen.items()})
 
 
 def _parse_server(value: object, name: str) -> str:
@@ -67,7 +67,7 @@ def _is_address(text: str) -> bool:
 
 
 def _parse_words(value: object, name: str) -> tuple[str, ...]:
-    if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
+    if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
         return tuple(value)
     raise _refuse(name, value, "a list of texts")
 
@@ -75,9 +75,9 @@ def _parse_words(value: object, name: str) -> tuple[str, ...]:
 def _parse_defines(value: object, name: str) -> tuple[str, ...]:
     if not isinstance(value, Mapping):
         return _parse_words(value, name)
-    if wrong := [key for key, one in value.items() if isinstance(one, bool) or not isinstance(one, int | str)]:
+    if wrong := [key for key, item in value.items() if isinstance(item, bool) or not isinstance(item, int | str)]:
         raise _refuse(f"{name}.{wrong[0]}", value[wrong[0]], "an integer or text")
-    return tuple(f"{key}={one}" for key, one in value.items())
+    return tuple(f"{key}={item}" for key, item in value.items())
 
 
 def _parse_flag(value: object, name: str) -> bool:

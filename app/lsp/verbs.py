@@ -9,7 +9,7 @@ app = typer.Typer(rich_markup_mode=None)
 
 @app.command()
 def lsp() -> None:
-    """A language server over standard input and output, for editors: hover, findings of `check` while typing, their
+    """Run a language server over standard input and output, for editors: hover, findings of `check` while typing, their
     repairs, and the fields behind calls that build descriptors. docs/editors.md has the settings of editors.
     """
     from lanescope.app.kit.extras import require_extra

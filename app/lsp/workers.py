@@ -1,4 +1,4 @@
-"""Threads that check documents. They end with the process: nobody waits for a check that is no longer wanted."""
+"""Threads that check documents. They end with the process: no check delays its exit."""
 
 from __future__ import annotations
 

@@ -28,15 +28,15 @@ DEFAULTS = {"element_bits": "16", "down": "mn", "unit": "chunk", "number": "memo
 
 def build_context(query: Mapping[str, str]) -> Json:
     """Return the template's variables: options, atoms and tiles. A wrong option is reported, and the default shown."""
-    given = {name: query.get(name) or default for name, default in DEFAULTS.items()}
+    options = {name: query.get(name) or default for name, default in DEFAULTS.items()}
     error = None
     try:
-        look, bits = _parse_look(given)
+        look, bits = _parse_look(options)
     except LayoutError as wrong:
         error, (look, bits) = wrong, _parse_look(DEFAULTS)
     majors = tuple(major for major in DEFAULT_ORDER if is_readable(major, bits))
     return {
-        "given": given,
+        "given": options,
         "error": error,
         "look": look,
         "segments": list_look_choices(
@@ -44,7 +44,7 @@ def build_context(query: Mapping[str, str]) -> Json:
             {"element_bits": str(bits), **{name: getattr(look, name) for name in ("down", "unit", "number")}},
             {"element_bits": tuple(map(str, BITS)), "down": DOWN, "unit": UNITS, "number": NUMBERS},
             "/smem/atoms",
-            {name: value for name, value in given.items() if not error and value != DEFAULTS[name]},
+            {name: value for name, value in options.items() if not error and value != DEFAULTS[name]},
         ),
         "modes": [build_mode(width, bits) for width in BY_WIDTH],
         "atoms": [
@@ -111,7 +111,7 @@ def build_atom(tile: Tile, look: TileLook) -> Json:
 
 
 def format_atom(tile: Tile, unit_bits: int) -> str:
-    """Return the atom's layout (mn, k) in units of the given bits."""
+    """Return the atom's layout (mn, k) in units of `unit_bits` bits."""
     wide = tile.mode.width_bytes * 8 // unit_bits
     return f"{tile.mode.swizzle(unit_bits)} o " + (
         f"(8,{wide}):({wide},1)" if tile.major == "K" else f"({wide},8):(1,{wide})"
@@ -155,7 +155,7 @@ def _draw_tile(tile: Tile, look: TileLook) -> str:
 
 def _link_tile(tile: Tile, look: TileLook) -> str:
     """Link to the tile explorer with the same tile, drawn the same way."""
-    asked = {
+    query = {
         "element_bits": tile.element_bits,
         "major": tile.major,
         "swizzle": tile.mode.name,
@@ -164,4 +164,4 @@ def _link_tile(tile: Tile, look: TileLook) -> str:
         "order": tile.order,
     }
     looks = {"down": look.down, "unit": look.unit, "number": look.number}
-    return links.link_smem(asked | {name: value for name, value in looks.items() if value != LOOK[name][0]})
+    return links.link_smem(query | {name: value for name, value in looks.items() if value != LOOK[name][0]})

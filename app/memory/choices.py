@@ -65,9 +65,9 @@ COMMON = (
 
 
 def build_tile_query(tile: Tile) -> Asked:
-    """Return a tile's parameters as the page's address has them; the usual order is left out."""
+    """Return a tile's parameters as in the page's address, without the default order."""
     order = "" if tile.order == DEFAULT_ORDER[tile.major] else tile.order
-    asked = {
+    query = {
         "element_bits": str(tile.element_bits),
         "major": tile.major,
         "swizzle": tile.mode.name,
@@ -76,23 +76,23 @@ def build_tile_query(tile: Tile) -> Asked:
         "order": order,
         "base": hex(tile.base) if tile.base else "",
     }
-    return {name: value for name, value in asked.items() if value} | tile.form.query
+    return {name: value for name, value in query.items() if value} | tile.form.query
 
 
 def list_presets(tile: Tile, kept: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return the common tiles with thumbnails. kept: parameters of the drawing, which stay."""
+    """Return the common tiles with thumbnails. kept: parameters of the drawing, which the links keep."""
     out = []
     for row in COMMON:
         read = row.bits in tile.form.element_bits and tile.form.allows_elements(row.bits, row.major, row.tile.mode)
         if not read or row.tile.mode not in tile.form.codes:
             continue
         made = replace(row.tile, form=tile.form)
-        asked = build_tile_query(made)
-        plain = {name: value for name, value in asked.items() if name != "format"}
+        query = build_tile_query(made)
+        plain = {name: value for name, value in query.items() if name != "format"}
         spec = {"kind": "canonical", "swizzle_by": "address", "order": "", **plain}
         seen = View(row.mn, made.step(), row.bits, row.major, tile.form)
-        on = build_tile_query(tile) == asked
-        href = links.link_smem(asked | {name: value for name, value in kept.items() if name in LOOK})
+        on = build_tile_query(tile) == query
+        href = links.link_smem(query | {name: value for name, value in kept.items() if name in LOOK})
         out.append({"row": row, "href": href, "on": on, "thumb": compute_thumbnail(spec, seen)})
     return out
 
@@ -101,14 +101,14 @@ def resize_tile(tile: Tile, name: str, value: str) -> Asked:
     """Return the tile's parameters with one changed and the sizes rounded up to whole atoms. LayoutError if no such
     tile exists.
     """
-    asked = build_tile_query(tile) | {name: value}
-    width, bits = tile.form.get_mode_by_name(asked["swizzle"]), int(asked["element_bits"])
+    query = build_tile_query(tile) | {name: value}
+    width, bits = tile.form.get_mode_by_name(query["swizzle"]), int(query["element_bits"])
     if name == "major":
-        asked.pop("order", None)
-    atom = width.get_atom_size(bits, asked["major"])
+        query.pop("order", None)
+    atom = width.get_atom_size(bits, query["major"])
     mn, k = (-(-size // unit) * unit for size, unit in zip((tile.mn, tile.k), atom, strict=True))
     return build_tile_query(
-        Tile(bits, asked["major"], width, mn, k, order=asked.get("order", ""), base=tile.base, form=tile.form)
+        Tile(bits, query["major"], width, mn, k, order=query.get("order", ""), base=tile.base, form=tile.form)
     )
 
 
@@ -131,12 +131,12 @@ def list_tile_choices(tile: Tile, rows: int, kept: Mapping[str, str]) -> list[Ch
         ),
     }
 
-    def leading(name: str, value: str) -> str:
-        asked = resize_tile(tile, name, value)
-        held = {"rows": str(rows)} if "rows" in kept and rows <= int(asked["mn"]) else {}
-        return links.link_smem(asked | held | {one: text for one, text in kept.items() if one in LOOK})
+    def link_choice(option: str, text: str) -> str:
+        query = resize_tile(tile, option, text)
+        rows_query = {"rows": str(rows)} if "rows" in kept and rows <= int(query["mn"]) else {}
+        return links.link_smem(query | rows_query | {other: text for other, text in kept.items() if other in LOOK})
 
-    return [_build_row("smem", name, now, pairs, leading) for name, (now, pairs) in fields.items()]
+    return [_build_row("smem", name, now, pairs, link_choice) for name, (now, pairs) in fields.items()]
 
 
 WORDS = {
@@ -162,27 +162,27 @@ def list_look_choices(
     out = []
     for name, values in allowed.items():
 
-        def leading(name: str, value: str) -> str:
+        def link_choice(name: str, value: str) -> str:
             return f"{path}?{urlencode(kept | {name: value})}"
 
         pairs = [
             (value, SHOWN_WORDS.get(value, WORDS[value]) if name == "show" else WORDS.get(value, value))
             for value in values
         ]
-        out.append(_build_row(page, name, now[name], pairs, leading))
+        out.append(_build_row(page, name, now[name], pairs, link_choice))
     return out
 
 
 def _build_row(
-    page: str, field: str, now: str, pairs: Iterable[tuple[str, str]], leading: Callable[[str, str], str]
+    page: str, field: str, now: str, pairs: Iterable[tuple[str, str]], link_choice: Callable[[str, str], str]
 ) -> ChoiceRow:
     return ChoiceRow(
-        LABELS[page][field], tuple(_build_choice(text, value, now, field, leading) for value, text in pairs)
+        LABELS[page][field], tuple(_build_choice(text, value, now, field, link_choice) for value, text in pairs)
     )
 
 
-def _build_choice(text: str, value: str, now: str, field: str, leading: Callable[[str, str], str]) -> OptionChoice:
+def _build_choice(text: str, value: str, now: str, field: str, link_choice: Callable[[str, str], str]) -> OptionChoice:
     try:
-        return OptionChoice(text, leading(field, value), value == now)
+        return OptionChoice(text, link_choice(field, value), value == now)
     except LayoutError as error:
         return OptionChoice(text, "", value == now, f"{error.message} {error.hint}")

@@ -93,16 +93,14 @@ class Decoded:
     k_segment: Annotated[int | None, Description("tcgen05's on sm_107: which half of 48 bytes of a compressed B.")] = (
         make_optional_field()
     )
-    target: Annotated[Target | None, Description("What the word is read for, where that was said.")] = (
-        make_optional_field()
-    )
+    target: Annotated[Target | None, Description("The target of the request, if it has one.")] = make_optional_field()
 
 
 # words and their fields -----------------------------------------------------------------------------------------------
 
 
 def find_format(body: Mapping[str, object]) -> DescriptorFormat:
-    """Return the descriptor format that a request names, in its target's version; wgmma's by default."""
+    """Return the descriptor format of a request, in its target's version; wgmma's by default."""
     return fit_to_target(get_format(body.get("format", WGMMA.name)), body)
 
 
@@ -135,9 +133,9 @@ def parse_with_notes(value: object, form: DescriptorFormat) -> tuple[Descriptor,
 def read_descriptor(
     value: object, start: int | None = None, form: DescriptorFormat = WGMMA
 ) -> tuple[Descriptor, list[str]]:
-    """Return the descriptor, and what to check in its spelling.
+    """Return the descriptor, and the warnings about its spelling.
 
-    start: the address for code that leaves it open; LayoutError if there is none.
+    start: the start address, if the code does not determine it; LayoutError if it is missing.
     """
     try:
         read = parse_word(value)
@@ -167,7 +165,7 @@ def decode_word(question: DecodeQuestion) -> Decoded:
 
 
 def decode_text(value: object, form: DescriptorFormat = WGMMA) -> Decoded:
-    """Decode a descriptor in any spelling. What C++ would lose in an expression comes first among the warnings."""
+    """Decode a descriptor in any spelling. The warnings about its C++ expression come first."""
     descriptor, notes = parse_with_notes(value, form)
     return build_decoded(descriptor, notes)
 
@@ -223,7 +221,7 @@ def encode_descriptor(body: Json) -> Encoded:
     form = find_format(body)
     known = [f for f in form.fields if f.name != form.coded]
     check_keys(body, (*(f.amount for f in known), "swizzle", *(name for name in ("format", "target") if name in body)))
-    said = {f.amount: parse_integer(body[f.amount], f.amount) for f in known if f.amount in body}
+    amounts = {f.amount: parse_integer(body[f.amount], f.amount) for f in known if f.amount in body}
     swizzle = parse_choice(body.get("swizzle", "none"), "swizzle", form.names, "unknown_swizzle")
-    made = desc.encode_descriptor(form, said, swizzle)
+    made = desc.encode_descriptor(form, amounts, swizzle)
     return Encoded(descriptor=str(made), fields=build_fields(made))

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from lanescope.app.kit import links
 from lanescope.app.kit.encoding import encode_json
-from lanescope.app.kit.question import Control, form_of
+from lanescope.app.kit.question_form import Control, form_of
 from lanescope.app.memory import descriptors as memory
 from lanescope.app.memory.options import VERDICT_FORMS
 from lanescope.app.memory.presets import (
@@ -62,8 +62,8 @@ from lanescope.shared.tiling import Tile
 def build_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any]:
     """Return the template's variables: fields, warnings, and the verification of the query.
 
-    If the query does not say how the tile is stored, the page gives no verdict. It shows which bytes the descriptor
-    reads, and which standard tiles it fits.
+    If the query lacks the storage of the tile, the page has no verdict. It shows the bytes that the descriptor reads,
+    and the standard tiles that it fits.
     """
     form = descriptor.format
     view, spec, grown, chosen = parse_page_query(form, query)
@@ -129,7 +129,7 @@ def _list_modes(form: DescriptorFormat) -> list[str]:
 
 
 def _build_ask_form(form: DescriptorFormat, sent: dict[str, str], error: LayoutError | None) -> dict[str, Control]:
-    """Return the controls of what reads the word: those that the format has."""
+    """Return the controls of the instruction that reads the word: those of its format."""
     targets = {"": "any"} | {name: name for name in list_targets_of_kind(memory.DEFAULT_KIND)}
     by_format = ("idesc", *(("target",) if list_variants(form) else ())) if form.by_idesc else ("major",)
     names = ("instruction", "operand", *by_format, "slice_mn", "slice_k", "compare")
@@ -145,8 +145,8 @@ def _find_page_query(query: dict[str, str]) -> dict[str, str]:
 def _build_reading(
     descriptor: Descriptor, view: dict[str, str], query: dict[str, str], spec: dict[str, str] | None
 ) -> dict[str, Any]:
-    """Return the presets of the operand and the picture of what the word reads. An illegal view is replaced by the
-    default one.
+    """Return the presets of the operand and the picture of the bytes that the word reads. An illegal view is replaced
+    by the default one.
     """
     try:
         _, seen = parse_view(view)
@@ -178,16 +178,16 @@ def list_offered_presets(
     out = []
     current = find_preset(spec) if spec and spec["kind"] in KINDS else None
     for preset in PRESETS:
-        own = adapt_request(preset, request)
-        if own is None:
+        adapted = adapt_request(preset, request)
+        if adapted is None:
             continue
         try:
-            made = preset.make(own)
+            made = preset.make(adapted)
         except LayoutError:  # this mode has no tile for these elements
             continue
-        to = query | {"slice_mn": "0", "slice_k": str(find_first_k_step(made, own))}
-        if not own.seen.form.by_idesc:  # the instruction descriptor gives the major
-            to["major"] = own.seen.major
+        to = query | {"slice_mn": "0", "slice_k": str(find_first_k_step(made, adapted))}
+        if not adapted.seen.form.by_idesc:  # the instruction descriptor gives the major
+            to["major"] = adapted.seen.major
         out.append(
             {
                 "preset": preset,
@@ -197,7 +197,7 @@ def list_offered_presets(
                     {k: v for k, v in to.items() if v != VIEW.get(k)} | {"assumed": _format_assumed(made, to)}, made
                 ),
                 "thumb": compute_thumbnail(
-                    {**made, **({"major": own.seen.major} if made["kind"] == "canonical" else {})}, own.seen
+                    {**made, **({"major": adapted.seen.major} if made["kind"] == "canonical" else {})}, adapted.seen
                 ),
             }
         )
@@ -249,7 +249,7 @@ def _draw_pictures(made: OperandChunks) -> dict[str, Any]:
 
 
 def _build_unjudged(descriptor: Descriptor, view: dict[str, str], query: dict[str, str]) -> dict[str, Any]:
-    """Return what the word reads, and the standard tiles it fits, each a link that selects it."""
+    """Return the elements that the word reads, and the standard tiles it fits, each a link that selects it."""
     found = build_verified({"descriptor": str(descriptor), **select_view_fields(view)})
     _, seen = parse_view(view)
     return {
@@ -337,7 +337,7 @@ def _build_tile_query(tile: Tile, rows: int) -> dict[str, object]:
 
 
 def _compare_words(descriptor: Descriptor, word: str) -> dict[str, Any]:
-    """Return another word and the fields in which it differs from this one; nothing without another word."""
+    """Return another word and the fields in which it differs from this one; {} without another word."""
     if not word:
         return {}
     other = memory.parse_descriptor(word, descriptor.format)

@@ -98,7 +98,9 @@ class MnStep:
     """Where one instruction's slice along M or N starts; null with a reason if no descriptor reads it."""
 
     mn: int
-    start_offset_bytes: Annotated[int | None, Description("null if no instruction can begin there, as why says.")]
+    start_offset_bytes: Annotated[
+        int | None, Description("null if no instruction can begin there; `why` has the reason.")
+    ]
     descriptor: Word64 | None
     why: str
 

@@ -95,7 +95,7 @@ def _redirect_to_word(request: Request, form: DescriptorFormat) -> Response:
 
 @router.post("/descriptor/read.json")
 def post_descriptor_text(body: JsonBody) -> Response:
-    """Read the editor's {"text", "start"}: return the word that the text spells or builds, and what to check in it.
+    """Read the editor's {"text", "start"}: return the word that the text spells or builds, and its warnings.
 
     For code that only the workbench reads, return the workbench's address.
     """
@@ -128,7 +128,7 @@ def _render_descriptor(request: Request, word: str, form: DescriptorFormat) -> R
 
 
 def _format_notes(descriptor: Descriptor, written: str) -> str:
-    """Return what to check in the expression from which the word was read; nothing if it spells another word."""
+    """Return the warnings about the expression of the word; none if it gives another word."""
     try:
         read, notices = (
             memory.read_descriptor(written, descriptor.start_address, descriptor.format)

@@ -1,7 +1,7 @@
 """Common storages of tiles, a row per preset; the page, its thumbnails and its tests derive from the rows.
 
-Sizes and order are those of CUTLASS's sm90 collectives (lanescope.shared.tiling.DEFAULT_ORDER). What a preset cannot
-know, the swizzle and the first byte, is taken from the word, and the page says so.
+Sizes and order are those of CUTLASS's sm90 collectives (lanescope.shared.tiling.DEFAULT_ORDER). The swizzle and
+the first byte are taken from the word, and the page mentions that.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ DEPTH = 128  # bytes of K in one stage of the collectives: a row of the widest s
 
 @dataclass(frozen=True, slots=True)
 class PresetRequest:
-    """What a preset is made for: the operand as the instruction reads it, and the word."""
+    """The input of a preset: the operand as the instruction reads it, and the word."""
 
     seen: View
     word: Descriptor
 
     @property
     def mode(self) -> Mode:
-        """Return the swizzle that the word names; otherwise 128B, or the only one that this operand can have."""
+        """Return the swizzle of the word; if its code is reserved, 128B, or the only one that this operand can have."""
         return self.seen.choose_mode(self.word.mode_code)
 
     def compute_base(self, stored: Mode) -> int:
@@ -232,8 +232,8 @@ def compute_thumbnail(spec: Mapping[str, Any], seen: View) -> list[int]:
 
     Each number combines the chunk along the contiguous dimension and the group of 8 rows; -1 where nothing is stored.
     """
-    whole = {**spec, "base": "0"}
-    stored = storage(whole, seen.bits, seen.major, seen.form)
+    at_zero = {**spec, "base": "0"}
+    stored = storage(at_zero, seen.bits, seen.major, seen.form)
     inner = stored.get_major(seen.major)
     lines, chunks = np.arange(64)[:, None], np.arange(THUMB)[None, :]
     limits = (stored.mn, stored.k) if inner == "K" else (stored.k, stored.mn)

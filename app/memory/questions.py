@@ -1,6 +1,6 @@
 """Questions about matrix descriptors.
 
-app/memory/verdicts.py reads the objects as given, because what a field may be depends on the format and the
+app/memory/verdicts.py parses the objects, because the allowed values of a field depend on the format and the
 instruction.
 """
 
@@ -107,7 +107,7 @@ class ReadsBody:
     major: str = word_field(
         MAJORS,
         "Read as",
-        "tcgen05: as the instruction descriptor says, or left out.",
+        "tcgen05: that of the instruction descriptor, or left out.",
         type=Major,
         called={"K": "K-major", "MN": "MN-major"},
     )
@@ -115,7 +115,7 @@ class ReadsBody:
     idesc: str = text_field(
         "",
         "Instruction descriptor",
-        "tcgen05's instruction descriptor, which says M and N.",
+        "tcgen05's instruction descriptor, which contains M and N.",
         type=DescriptorText,
         size=12,
     )

@@ -13,12 +13,9 @@ from lanescope.app.kit.enumerations import make_word_enum
 from lanescope.app.kit.fact import Description, Json, RequestModel, TaggedUnion
 from lanescope.app.kit.memory_words import CuteText, Major, Order, SwizzledBy, SwizzleMode
 from lanescope.app.kit.question import (
-    Control,
     Option,
     declare_question,
     fields_of,
-    fill_fields,
-    form_of,
     kind_field,
     number_field,
     options_of,
@@ -26,6 +23,7 @@ from lanescope.app.kit.question import (
     text_field,
     word_field,
 )
+from lanescope.app.kit.question_form import Control, fill_fields, form_of
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words, require_object
 from lanescope.shared.storage import HINT, KEYS, UNITS
@@ -44,7 +42,7 @@ Unit: Any = make_word_enum("Unit", UNITS, "What a CuTe layout counts in.")
 EXAMPLE = "Sw<3,3,3> o ((8,8),(64,1)):((64,512),(1,0))"
 
 
-def _kind(kind: str) -> Any:
+def _declare_kind(kind: str) -> Any:
     return kind_field(kind, KEYS, "Stored as", called=KINDS)
 
 
@@ -59,7 +57,7 @@ class _Swizzled:
 class CanonicalStorage(_Swizzled):
     """The tile of GET /smem/tile."""
 
-    kind: str = _kind("canonical")
+    kind: str = _declare_kind("canonical")
     element_bits: int = number_field(16, "Element bits", "The instruction's, where it is left out.")
     major: str = word_field(DEFAULT_ORDER, "Major", "The request's, where it is left out.", type=Major)
     mn: int = number_field(64, "Tile M or N", "Rows of M or N.", required=True, size=8)
@@ -90,7 +88,7 @@ class AtomsStorage(_Lines):
     width_bytes)·inner_stride + b mod width_bytes, then the XOR.
     """
 
-    kind: str = _kind("atoms")
+    kind: str = _declare_kind("atoms")
     width_bytes: int = number_field(128, "Panel width, bytes", "Bytes of a panel's line.", required=True, size=8)
     outer8_stride: int = number_field(
         1024, "Stride of 8 rows, bytes", "Bytes from 8 lines to the next 8.", required=True, size=8
@@ -103,7 +101,7 @@ class AtomsStorage(_Lines):
 class RowsStorage(_Lines):
     """Line n and inner byte b are stored at base + n·pitch_bytes + b, then the XOR."""
 
-    kind: str = _kind("rows")
+    kind: str = _declare_kind("rows")
     pitch_bytes: int = number_field(128, "Row pitch, bytes", "Bytes from one line to the next.", required=True, size=8)
 
 
@@ -111,7 +109,7 @@ class RowsStorage(_Lines):
 class CuteStorage:
     """A CuTe layout of (mn, k)."""
 
-    kind: str = _kind("cute")
+    kind: str = _declare_kind("cute")
     layout: str = text_field(
         EXAMPLE,
         "CuTe layout (mn, k)",
@@ -127,7 +125,7 @@ class CuteStorage:
 
 
 STORAGES = dict(zip(KEYS, (CanonicalStorage, AtomsStorage, RowsStorage, CuteStorage), strict=True))
-OPTIONS: dict[str, Option] = {name: option for one in STORAGES.values() for name, option in options_of(one).items()}
+OPTIONS: dict[str, Option] = {name: option for kind in STORAGES.values() for name, option in options_of(kind).items()}
 # Initial fields of the verifier's form: query name → default. `kind` selects which of them are read.
 STORAGE = {name: str(option.default) for name, option in OPTIONS.items() if name not in ("element_bits", "major")} | {
     "kind": "canonical",
@@ -146,7 +144,7 @@ StorageSpec: TypeAlias = Annotated[Mapping[str, object], RequestModel(Storage)] 
 
 
 def storage_field(help: str, **more: Any) -> Any:
-    """Declare a storage in a body, kept as given for the engine to read."""
+    """Declare a storage in a body, which the engine parses."""
     return question_field(
         tuple(STORAGES.values()),
         "Storage",
@@ -177,7 +175,7 @@ class StorageForm:
 
 
 def fill_storage(query: Mapping[str, str], usual: Mapping[str, str]) -> dict[str, str]:
-    """Return the storage that an address has, with the usual values for what it leaves out."""
+    """Return the storage of an address, with the usual values for omitted fields."""
     defaults = {f"s_{name}": text for name, text in usual.items()}
     fields = fields_of(StorageForm, {"s_kind": query.get("s_kind") or usual["kind"]})
     sent = fill_fields(fields, query, defaults)
@@ -198,7 +196,7 @@ def build_form(
 
 
 def replace_storage(query: dict[str, str], spec: dict[str, Any]) -> str:
-    """Return the page's query with another storage in it."""
+    """Return the page's query with another storage."""
     kept = {name: value for name, value in query.items() if name != "part" and not name.startswith("s_")}
     return urlencode(
         kept | {f"s_{name}": value for name, value in spec.items() if name in ("kind", *USED[spec["kind"]])}

@@ -31,7 +31,7 @@ class DescribedTile:
     element_bits: int
     assumed: Annotated[bool, Description("Whether the width of the elements is a guess: the text leaves it open.")]
     on_bytes: Annotated[
-        bool, Description("Whether the swizzle is taken to XOR byte addresses, which the text does not say.")
+        bool, Description("Whether the swizzle is assumed to XOR byte addresses, which the text does not specify.")
     ]
     instruction: Annotated[str, Description("A wgmma that takes the tile as B with as many columns.")]
     rows: Annotated[int, Description("Rows of M or N that it reads.")]
@@ -51,47 +51,49 @@ class DescribedTile:
     link: Annotated[str, Description("The descriptor page with the first word; empty if there is none.")]
 
 
-def format_described(one: DescribedTile) -> list[str]:
+def format_described(described: DescribedTile) -> list[str]:
     """Return the lines that the command prints for a tile."""
-    of = f" as {one.element_bits}-bit elements" if one.assumed else ""
-    of += ", the swizzle on byte addresses," if one.on_bytes else ""
-    if one.why:
-        return [f"no descriptor reads it{of}: {one.why}"]
+    of = f" as {described.element_bits}-bit elements" if described.assumed else ""
+    of += ", the swizzle on byte addresses," if described.on_bytes else ""
+    if described.why:
+        return [f"no descriptor reads it{of}: {described.why}"]
     amounts = ", ".join(
-        f"{name} {amount} bytes ({encoded})" + ("" if name.lower() not in one.unused else ", not read")
+        f"{name} {amount} bytes ({encoded})" + ("" if name.lower() not in described.unused else ", not read")
         for name, amount, encoded in (
-            ("LBO", one.lbo_bytes, one.lbo_encoded),
-            ("SBO", one.sbo_bytes, one.sbo_encoded),
+            ("LBO", described.lbo_bytes, described.lbo_encoded),
+            ("SBO", described.sbo_bytes, described.sbo_encoded),
         )
     )
-    base = f", base offset {one.base_offset}" if one.base_offset else ""
+    base = f", base offset {described.base_offset}" if described.base_offset else ""
     out = [
-        f"read{of} by: {amounts}, swizzle mode {one.swizzle} ({one.swizzle_code}){base}, transpose {one.transpose}"
-        f" ({one.major}-major); {one.rows} rows of M or N at a time, e.g. B of {one.instruction}"
+        f"read{of} by: {amounts}, swizzle mode {described.swizzle} ({described.swizzle_code}){base}, transpose"
+        f" {described.transpose} ({described.major}-major); {described.rows} rows of M or N at a time, e.g. B of"
+        f" {described.instruction}"
     ]
     return out + [
-        f"  k = {step.k}: start {one.base:#x} + {step.start_offset_bytes}, {step.descriptor}" for step in one.k_steps
+        f"  k = {step.k}: start {described.base:#x} + {step.start_offset_bytes}, {step.descriptor}"
+        for step in described.k_steps
     ]
 
 
 def describe_tile(spec: Mapping[str, object], element_bits: int | None) -> list[DescribedTile]:
     """Return the descriptors of a tile for each element width; if there are none, one entry with the reason."""
     try:
-        return [_build_described(one) for one in describe_stored_tile(spec, element_bits)]
+        return [_build_described(tile) for tile in describe_stored_tile(spec, element_bits)]
     except LayoutError:
         return []
 
 
-def _build_described(one: TileDescriptors) -> DescribedTile:
-    first = one.words[0] if one.words else None
+def _build_described(tile: TileDescriptors) -> DescribedTile:
+    first = tile.words[0] if tile.words else None
     return DescribedTile(
-        element_bits=one.seen.bits,
-        assumed=one.assumed,
-        on_bytes=one.on_bytes,
-        instruction=one.instruction,
-        rows=one.seen.rows,
-        major=one.seen.major,
-        transpose=1 if one.seen.major == "MN" else 0,
+        element_bits=tile.seen.bits,
+        assumed=tile.assumed,
+        on_bytes=tile.on_bytes,
+        instruction=tile.instruction,
+        rows=tile.seen.rows,
+        major=tile.seen.major,
+        transpose=1 if tile.seen.major == "MN" else 0,
         swizzle=first.mode.name if first else None,
         swizzle_code=first.mode_code if first else None,
         lbo_bytes=first.lbo_bytes if first else None,
@@ -99,26 +101,26 @@ def _build_described(one: TileDescriptors) -> DescribedTile:
         lbo_encoded=first.lbo_bytes // 16 if first else None,
         sbo_encoded=first.sbo_bytes // 16 if first else None,
         base_offset=first.base_offset if first else None,
-        unused={name: why for name, why in one.unused.items() if name in ("lbo", "sbo")},
-        base=int(str(one.spec.get("base", 0)), 0),
+        unused={name: why for name, why in tile.unused.items() if name in ("lbo", "sbo")},
+        base=int(str(tile.spec.get("base", 0)), 0),
         k_steps=[
-            StartWord(k=n * one.seen.k, start_offset_bytes=start, descriptor=str(word))
-            for n, (start, word) in enumerate(zip(one.starts, one.words, strict=True))
+            StartWord(k=n * tile.seen.k, start_offset_bytes=start, descriptor=str(word))
+            for n, (start, word) in enumerate(zip(tile.starts, tile.words, strict=True))
         ],
-        why=one.why.removeprefix("No descriptor reads this layout. "),
-        link=link_offset(one, 0) if first else "",
+        why=tile.why.removeprefix("No descriptor reads this layout. "),
+        link=link_offset(tile, 0) if first else "",
     )
 
 
-def link_offset(one: TileDescriptors, past: int) -> str:
+def link_offset(tile: TileDescriptors, past: int) -> str:
     """Link to the first word for the same tile moved by some bytes, with the storage that it reads."""
-    seen = one.seen
-    query = {"instruction": one.instruction, "operand": "b", "major": seen.major}
-    base = int(str(one.spec.get("base", 0)), 0) + past
-    spec = {**one.spec, "base": hex(base)}
+    seen = tile.seen
+    query = {"instruction": tile.instruction, "operand": "b", "major": seen.major}
+    base = int(str(tile.spec.get("base", 0)), 0) + past
+    spec = {**tile.spec, "base": hex(base)}
     if spec["kind"] == "cute" and spec.get("unit", UNITS[0]) == UNITS[0]:
         spec.pop("unit", None)
-    word = START.put(one.words[0].word, START.truncate(base))
+    word = START.put(tile.words[0].word, START.truncate(base))
     shown = {name: str(value) for name, value in spec.items() if value is not None}
     return f"/descriptor/wgmma/{word:#018x}?{replace_storage(query, shown)}"
 

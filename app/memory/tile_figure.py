@@ -39,19 +39,19 @@ LOOKS = {"down": ("", *DOWN), "unit": UNITS, "number": NUMBERS, "show": SHOWN, "
 
 
 def parse_look(query: Mapping[str, str]) -> TileLook:
-    """Parse how a query wants a tile drawn. LayoutError names an unknown option."""
-    given = {name: query.get(name) or default for name, (default, _) in LOOK.items()}
-    for name, value in given.items():
+    """Parse the drawing options of a query. LayoutError names an unknown option."""
+    options = {name: query.get(name) or default for name, (default, _) in LOOK.items()}
+    for name, value in options.items():
         if value not in LOOKS[name]:
             raise LayoutError(
                 "bad_option", f"{name} is '{value[:40]}'.", f"Allowed: {', '.join(filter(None, LOOKS[name]))}.", name
             )
-    return TileLook(given["down"], given["unit"], given["number"], given["show"], given["plain"] == "1")
+    return TileLook(options["down"], options["unit"], options["number"], options["show"], options["plain"] == "1")
 
 
 @dataclass(frozen=True)
 class TileDrawing:
-    """A figure, what is drawn on top of it, and the addresses behind its cells."""
+    """A figure, its overlay, and the addresses of its cells."""
 
     figure: PanelFigure
     extra: str
@@ -126,18 +126,18 @@ def draw_tile(
     numbers = {"logical": cells.logical, "memory": memory, "none": None}[look.number]
     panels: list[FigurePanel] = []
     if look.show != "memory":
-        panels.append(_tile_panel(cells, numbers, cell, titled))
+        panels.append(_build_tile_panel(cells, numbers, cell, titled))
     if look.show != "tile":
         before = " before the swizzle" if look.plain else ""
         title = f"memory{before}, 1 row = 128 B, 1 cell = {cell}" if titled else ""
-        panels.append(_memory_panel(cells, place, numbers, title, panels[0] if panels else None))
+        panels.append(_build_memory_panel(cells, place, numbers, title, panels[0] if panels else None))
     strides = list_tile_strides(tile, rows or min(tile.mn, 256))
     extra = "".join(_draw_overlay(panel, tile, cells, rows, ink, line) for panel in panels)
-    size = _figure_size(panels, cells, strides)
+    size = _measure_figure(panels, cells, strides)
     return TileDrawing(PanelFigure(*size, tuple(panels)), extra, cells, place, first)
 
 
-def _tile_panel(cells: TileMap, numbers: Any, cell: str, titled: bool) -> FigurePanel:
+def _build_tile_panel(cells: TileMap, numbers: Any, cell: str, titled: bool) -> FigurePanel:
     """Return the panel of a tile, coloured by chunk."""
     here, there = ("M or N", "K") if cells.rows_are_mn else ("K", "M or N")
     wide, tall = _compute_cell_size(cells.rows, cells.cols)
@@ -151,22 +151,26 @@ def _tile_panel(cells: TileMap, numbers: Any, cell: str, titled: bool) -> Figure
         cell_width=wide,
         cell_height=tall,
         grid=None,
-        category=_colours(cells),
+        category=_number_colours(cells),
         texts=None if numbers is None else [[str(n) for n in row] for row in numbers.tolist()],
         of=8,
     )
 
 
-def _memory_panel(cells: TileMap, place: Any, numbers: Any, title: str, beside: FigurePanel | None) -> FigurePanel:
+def _build_memory_panel(
+    cells: TileMap, place: Any, numbers: Any, title: str, beside: FigurePanel | None
+) -> FigurePanel:
     """Return the panel of memory, 128 bytes per row, to the right of the tile's panel or below it.
 
     place: the cell of this panel that holds each cell of the tile.
     """
     per_line = 1024 // cells.bits
     high = int(place.max()) // per_line + 1
-    held = np.full(high * per_line, -1)
-    held[place.ravel()] = np.arange(place.size)
-    category = np.where(held >= 0, _colours(cells).ravel()[held], -1).reshape(high, per_line).astype(np.int32)
+    cell_of = np.full(high * per_line, -1)
+    cell_of[place.ravel()] = np.arange(place.size)
+    category = (
+        np.where(cell_of >= 0, _number_colours(cells).ravel()[cell_of], -1).reshape(high, per_line).astype(np.int32)
+    )
     x, y = _LEFT, _TOP if title else _TOP_UNTITLED
     wide, tall = _compute_cell_size(high, per_line)
     if beside is not None and beside.width > _WIDEST:
@@ -185,21 +189,21 @@ def _memory_panel(cells: TileMap, place: Any, numbers: Any, title: str, beside: 
         cell_height=tall,
         grid=None,
         category=category,
-        texts=None if numbers is None else _held_texts(held.reshape(high, per_line), numbers.ravel()),
+        texts=None if numbers is None else _format_stored_numbers(cell_of.reshape(high, per_line), numbers.ravel()),
         of=8,
     )
 
 
-def _colours(cells: TileMap) -> Any:
+def _number_colours(cells: TileMap) -> Any:
     return (cells.chunk % 8).astype(np.int32)
 
 
-def _held_texts(held: Any, numbers: Any) -> list[list[str]]:
+def _format_stored_numbers(cell_of: Any, numbers: Any) -> list[list[str]]:
     """Return the number of the tile's cell in each cell of memory, "" if it has none."""
-    return [["" if n < 0 else str(int(numbers[n])) for n in row] for row in held.tolist()]
+    return [["" if n < 0 else str(int(numbers[n])) for n in row] for row in cell_of.tolist()]
 
 
-def _figure_size(panels: list[FigurePanel], cells: TileMap, found: Sequence[TileStride]) -> tuple[float, float]:
+def _measure_figure(panels: list[FigurePanel], cells: TileMap, found: Sequence[TileStride]) -> tuple[float, float]:
     """Return width and height of a figure with room for titles and stride labels."""
     across = any(cells.find_cell(stride.mn, stride.k)[1] for stride in found)
     below = {"logical": 34 if across else 10, "memory": 10}
@@ -217,7 +221,7 @@ def _compute_cell_size(rows: int, cols: int) -> tuple[float, float]:
 
 
 def has_numbers(rows: int, cols: int) -> bool:
-    """Return whether so many cells are drawn large enough for a number."""
+    """Return whether cells of a picture of rows × cols are large enough for a number."""
     return rows * cols <= LABELLED and cols * 22 <= 1500 and rows <= 256
 
 

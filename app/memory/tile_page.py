@@ -32,18 +32,18 @@ from lanescope.shared.tiling import Tile
 
 def build_context(query: Mapping[str, str]) -> dict[str, Any]:
     """Return the template's variables. A wrong option is reported, and the default tile or drawing shown."""
-    given, looks = _read_fields(query)
-    asked = {k: v for k, v in given.items() if v} | {k: v for k, v in looks.items() if v != LOOK[k][0]}
-    (tile, rows), wrong_tile = _parse_tile_or_default(given)
+    fields, looks = _read_fields(query)
+    state = {k: v for k, v in fields.items() if v} | {k: v for k, v in looks.items() if v != LOOK[k][0]}
+    (tile, rows), wrong_tile = _parse_tile_or_default(fields)
     look, cells, wrong_look = _parse_look_or_default(looks, tile)
     instead = "Below: drawn in the usual way." if wrong_look else "Below: the default tile."
-    out: dict[str, Any] = {"given": given | looks, "error": wrong_tile or wrong_look, "instead": instead}
+    out: dict[str, Any] = {"given": fields | looks, "error": wrong_tile or wrong_look, "instead": instead}
     facts = memory.build_tile(tile, rows)
-    kept = {name: value for name, value in asked.items() if name in LOOK or name == "rows"}
+    kept = {name: value for name, value in state.items() if name in LOOK or name == "rows"}
     reading, operand = find_reader(tile, rows)
     page = find.make_sheet_page(tile)
     pinned, _ = page.parse_pins(query)
-    out["query"] = urlencode(asked | dict(zip(PINS, pinned, strict=False)), safe=":,")
+    out["query"] = urlencode(state | dict(zip(PINS, pinned, strict=False)), safe=":,")
     pictures = [draw_tile_panels("whole", tile, look, rows, pinned)]
     if is_close_up_useful(cells):
         atom = replace(tile, mn=tile.atom[0], k=tile.atom[1])
@@ -85,10 +85,10 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
 
 def _read_fields(query: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     """Return the query's fields of the tile and of its drawing, with defaults."""
-    given = {name: query.get(name, "") or default for name, default in memory.TILE_FIELDS.items()}
+    fields = {name: query.get(name, "") or default for name, default in memory.TILE_FIELDS.items()}
     if query.get("format", "") not in ("", WGMMA.name):
-        given["format"] = query["format"]
-    return given, {name: query.get(name, "") or default for name, (default, _) in LOOK.items()}
+        fields["format"] = query["format"]
+    return fields, {name: query.get(name, "") or default for name, (default, _) in LOOK.items()}
 
 
 def _list_drawn(tile: Tile, look: TileLook, cells: TileMap, kept: dict[str, str]) -> list[choices.ChoiceRow]:
@@ -182,7 +182,7 @@ def draw_tile_panels(name: str, tile: Tile, look: TileLook, rows: int, pins: Seq
 def find_reader(tile: Tile, rows: int) -> tuple[str, str]:
     """Return an (instruction, operand) of these elements that reads `rows` rows of a tile.
 
-    The instruction is "" if an instruction descriptor says how many rows are read, or if the format names none.
+    The instruction is "" if an instruction descriptor determines how many rows are read, or if the format has none.
     """
     text = tile.form.readers.get(tile.element_bits, "")
     if tile.form.by_idesc or not text:
@@ -193,12 +193,12 @@ def find_reader(tile: Tile, rows: int) -> tuple[str, str]:
     return text.format(n=64), "a"
 
 
-def link_product(instruction: str, given: dict[str, str] | None) -> dict[str, str] | None:
+def link_product(instruction: str, options: dict[str, str] | None) -> dict[str, str] | None:
     """Link to a whole product with these options, as program and as run; None if there are none."""
-    if given is None:
+    if options is None:
         return None
     found = lookup.find(instruction)
-    return {"program": programs.link_program(found, given), "run": links.link_run(found, given)}
+    return {"program": programs.link_program(found, options), "run": links.link_run(found, options)}
 
 
 def link_slice_product(request: dict[str, Any], tile: Tile | None, first: int, k: int) -> dict[str, str] | None:
@@ -208,12 +208,12 @@ def link_slice_product(request: dict[str, Any], tile: Tile | None, first: int, k
     found, operand, word = lookup.find(request["instruction"]), request["operand"].lower(), request["descriptor"]
     if k or (first and not tile):
         return None
-    given = (
+    options = (
         programs.build_tile_options(found, operand, tile, first, word)
         if tile
         else programs.build_storage_options(found, operand, request["storage"], request["major"], word)
     )
-    return link_product(found.ptx, given)
+    return link_product(found.ptx, options)
 
 
 def build_step_query(tile: Tile, rows: int, k: int) -> str:
@@ -234,13 +234,13 @@ def build_step_query(tile: Tile, rows: int, k: int) -> str:
                 "idesc": str(word),
                 "operand": operand,
             }
-    asked = {
+    query = {
         **seen,
         "s_swizzle": tile.mode.name,
         "s_mn": tile.mn,
         "s_k": tile.k,
     }
-    return urlencode(asked | {"s_order": tile.order, "s_base": tile.base, "slice_k": k})
+    return urlencode(query | {"s_order": tile.order, "s_base": tile.base, "slice_k": k})
 
 
 def build_panel_place(panel: FigurePanel) -> dict[str, Any]:

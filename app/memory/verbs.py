@@ -39,7 +39,7 @@ def descriptor_decode(
     target: TargetOption = "",
     as_json: AsJson = False,
 ) -> None:
-    """A descriptor's fields and what to check about them."""
+    """Print a descriptor's fields, and warnings about them."""
     from lanescope.app.memory import descriptors as memory
 
     form = memory.find_format(drop_empty({"format": format, "target": target}))
@@ -71,17 +71,17 @@ def descriptor_encode(
     target: TargetOption = "",
     as_json: AsJson = False,
 ) -> None:
-    """A descriptor from byte amounts."""
+    """Print the descriptor of amounts in bytes."""
     from lanescope.app.memory import descriptors as memory
 
-    asked = {
+    body = {
         "start_address": start_address,
         "lbo_bytes": lbo_bytes,
         "sbo_bytes": sbo_bytes,
         "base_offset": base_offset,
         "swizzle": swizzle,
     } | drop_empty({"format": format, "target": target})
-    made = memory.encode_descriptor(asked)
+    made = memory.encode_descriptor(body)
     print_json(made) if as_json else print(made.descriptor)
 
 
@@ -99,7 +99,7 @@ def descriptor_verify(
     *,
     instruction: Annotated[str, typer.Option(help="The wgmma that reads it.")],
     operand: Annotated[str, typer.Option(help="a or b.")] = "a",
-    major: Annotated[str, typer.Option(help="K or MN, as the instruction's transpose immediate says; K.")] = "",
+    major: Annotated[str, typer.Option(help="K or MN, by the instruction's transpose immediate; K.")] = "",
     format: Annotated[str, typer.Option(help=FORMAT)] = "",
     idesc: Annotated[str, typer.Option(help="tcgen05: the instruction descriptor, for M, N and the major.")] = "",
     storage: Annotated[
@@ -120,8 +120,8 @@ def descriptor_verify(
     theme: Annotated[str, typer.Option(help="Drawn: light, dark or bw.")] = "light",
     as_json: AsJson = False,
 ) -> None:
-    """Does the descriptor read the tile where the program stored it? Exit status 1 if it does not, 2 if no storage
-    is given.
+    """Check whether a descriptor reads the tile where the program stored it. Exit status 1 if it does not, 2 if no
+    storage is given.
     """
     from lanescope.app.memory.verdicts import build_verified, parse_view
 
@@ -171,15 +171,17 @@ def _print_verdict(result: Verified) -> None:
         _print_fits(result.fits or [])
     else:
         print(_describe_verdict(result))
-    for said in result.caution:
-        print(f"  ! {said}")
+    for caution in result.caution:
+        print(f"  ! {caution}")
     if (first := result.first_mismatch) and first.read != -1:
         print(f"  first: [{first.row},{first.k}] is at {first.expected:#x}, read from {first.read:#x}")
     _print_diagnoses(result.diagnoses)
-    for line in (line for one in result.described or () for line in format_described(one) if not one.why):
+    for line in (line for warning in result.described or () for line in format_described(warning) if not warning.why):
         print(f"  {line}")
     print_warnings(
-        one for one in result.warnings if not (result.caution and one.code in ("reserved_bits", "tcgen05_format"))
+        warning
+        for warning in result.warnings
+        if not (result.caution and warning.code in ("reserved_bits", "tcgen05_format"))
     )
 
 
@@ -200,7 +202,7 @@ def _format_fix(fix: Fix) -> str:
 
 
 def _print_fits(fits: list[Fit]) -> None:
-    print("no verdict: say how the tile was stored (--storage …)")
+    print("no verdict: the storage of the tile is missing (--storage …)")
     for fit in fits:
         k = fit.slice["k"]
         print(f"  reads the slice at k {k} of {fit.text}\n    {format_storage_options(fit.storage)} --slice-k {k}")

@@ -1,4 +1,4 @@
-"""Verdicts: what a descriptor reads, whether the data are stored there, and why not."""
+"""Verdicts: the bytes that a descriptor reads, whether the data are stored there, and why not."""
 
 from __future__ import annotations
 
@@ -141,13 +141,13 @@ def parse_view(body: Json) -> tuple[str, View]:
         major = body.get("major") or ""
         major = major and parse_choice(major, "major", MAJORS, "bad_major")
         if not body.get("idesc"):
-            hint = "The instruction descriptor says M, N and the types; /idesc builds it."
+            hint = "The instruction descriptor contains M, N and the types; /idesc builds it."
             raise LayoutError("bad_idesc", "idesc is missing.", hint, "idesc")
         return by.ptx, umma.make_view(
             by, IdescWord(idesc.parse_idesc_word(body["idesc"], "idesc"), by.kind, parse_target(body)), operand, major
         )
     if body.get("idesc", "") != "":
-        raise LayoutError("bad_idesc", "idesc is given for a wgmma.", "Leave it out, or say format: tcgen05.", "idesc")
+        raise LayoutError("bad_idesc", "wgmma has no idesc.", "Leave it out, or set format: tcgen05.", "idesc")
     instruction = lookup.parse_instruction(body.get("instruction"), "instruction")
     operand = parse_choice(body.get("operand", "a"), "operand", ("a", "b"), "bad_operand")
     major = parse_choice(body.get("major", "K"), "major", MAJORS, "bad_major")
@@ -155,7 +155,7 @@ def parse_view(body: Json) -> tuple[str, View]:
 
 
 def _list_view_keys(body: Json) -> tuple[str, ...]:
-    """Return the keys that say how the descriptor is read; format and idesc only if the request names a format."""
+    """Return the keys that determine how the descriptor is read; format and idesc only if the request has a format."""
     return (*SEEN_BY, "format", "idesc") if {"format", "idesc"} & set(body) else SEEN_BY
 
 
@@ -181,7 +181,7 @@ def build_reads(body: Json) -> Reads:
 
 
 def verify_request(body: Json) -> tuple[Verdict | None, View, Descriptor]:
-    """Verify a request; None if it does not say how the tile was stored. LayoutError names the wrong field."""
+    """Verify a request; None if it lacks the storage of the tile. LayoutError names the wrong field."""
     check_keys(body, ("descriptor", *_list_view_keys(body), "storage", "slice", "target"))
     descriptor, written = parse_with_notes(body.get("descriptor"), find_format(body))
     ptx, seen = parse_view(body)

@@ -25,11 +25,11 @@ VIEW = {"instruction": WGMMA, "operand": "a", "major": "K", "slice_mn": "0", "sl
 
 
 def make_default_view(form: DescriptorFormat) -> dict[str, str]:
-    """Return the default view of a word: by which instruction, as which operand, from which slice."""
+    """Return the default view of a word: instruction, operand and slice."""
     if not form.by_idesc:
         return VIEW | form.query
-    own = {"instruction": umma.DEFAULT, "idesc": umma.DEFAULT_IDESC, "operand": "a", "slice_mn": "0", "slice_k": "0"}
-    return form.query | own
+    view = {"instruction": umma.DEFAULT, "idesc": umma.DEFAULT_IDESC, "operand": "a", "slice_mn": "0", "slice_k": "0"}
+    return form.query | view
 
 
 def parse_page_query(
@@ -64,7 +64,7 @@ def _parse_storage_form(view: dict[str, str], query: dict[str, str]) -> dict[str
 
 
 def _compute_default_sizes(view: dict[str, str], query: dict[str, str]) -> dict[str, str]:
-    """Return default sizes of a canonical tile: what the instruction reads, in whole atoms. Empty if the view is
+    """Return default sizes of a canonical tile: those that the instruction reads, in whole atoms. Empty if the view is
     illegal.
     """
     try:
@@ -87,16 +87,16 @@ def _grow_tile(view: dict[str, str], spec: dict[str, str]) -> tuple[dict[str, st
     try:
         _, seen = parse_view(view)
         mn, k = seen.form.get_mode_by_name(spec["swizzle"]).get_atom_size(seen.bits, seen.major)
-        given = {name: parse_integer(spec[name], name) for name in ("mn", "k")}
+        sizes = {name: parse_integer(spec[name], name) for name in ("mn", "k")}
         first = {name: parse_integer(view[f"slice_{name}"], name) for name in ("mn", "k")}
     except LayoutError:
         return spec, {}
     needs = {"mn": (first["mn"] + seen.rows, mn), "k": (first["k"] + seen.k, k)}
     out, why = dict(spec), {}
     for name, (least, atom) in needs.items():
-        if given[name] < least and not given[name] % atom:
+        if sizes[name] < least and not sizes[name] % atom:
             out[name] = str(-(-least // atom) * atom)
-            why[name] = f"{given[name]} → {out[name]}: the instruction reads up to {least - 1}."
+            why[name] = f"{sizes[name]} → {out[name]}: the instruction reads up to {least - 1}."
     return out, why
 
 
@@ -114,7 +114,7 @@ def build_view_request(descriptor: Descriptor, view: dict[str, str], spec: dict[
 
 
 def select_view_fields(view: dict[str, str]) -> dict[str, str]:
-    """Return the fields of a view that say how the descriptor is read."""
+    """Return the fields of a view that determine how the descriptor is read."""
     return {name: view[name] for name in (*SEEN_BY, "format", "idesc", "target") if name in view}
 
 
@@ -127,8 +127,8 @@ def _make_preset(
         return None, None
     try:
         _, seen = parse_view(view)
-        own = adapt_request(preset, PresetRequest(seen, descriptor))
-        return own, preset.make(own) if own else None
+        adapted = adapt_request(preset, PresetRequest(seen, descriptor))
+        return adapted, preset.make(adapted) if adapted else None
     except LayoutError:
         return None, None
 
@@ -139,22 +139,22 @@ def list_assumed_fields(descriptor: Descriptor, query: dict[str, str]) -> tuple[
     if "storage" in names:
         return ("the tile itself",)
     view, spec, _, chosen = parse_page_query(descriptor.format, query)
-    own, made = _make_preset(descriptor, view, spec) if chosen and spec["kind"] in KINDS else (None, None)
-    if made is None or own is None:
+    adapted, made = _make_preset(descriptor, view, spec) if chosen and spec["kind"] in KINDS else (None, None)
+    if made is None or adapted is None:
         return ()
     out = []
     if "swizzle" in names and spec["swizzle"] == made.get("swizzle", "none") != "none":
         out.append(f"swizzle {made['swizzle']}")
     if "base" in names and spec["base"] in (made["base"], str(int(made["base"], 0))):
         out.append(f"first byte {made['base']}")
-    if "slice_k" in names and (first := find_first_k_step(made, own)) and query.get("slice_k") == str(first):
+    if "slice_k" in names and (first := find_first_k_step(made, adapted)) and query.get("slice_k") == str(first):
         out.append(f"the K step at k = {first}")
     return tuple(out)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedRequest:
-    """A verification's answer: what is read and, with a storage, whether that is right."""
+    """The result of a verification: the elements that are read and, with a storage, whether they are right."""
 
     request: dict[str, Any]
     seen: View
@@ -172,14 +172,14 @@ class JudgedRequest:
 
     @property
     def headline(self) -> str:
-        """Return the verdict of a match as a sentence that names its assumptions."""
+        """Return the verdict of a match as a sentence with its assumptions."""
         assert self.result is not None
         about = f"the word is right about {join_words(list(self.taken))}" if self.taken else ""
         if self.result.caution:
             return summarize_caution(self.result.caution) + (f"; this holds if {about}" if about else "")
         of = f" of {self.cells.operand}" if self.named else ""
-        said = f"All {self.result.total:,} elements{of} are read from where they are stored"
-        return f"{said}, if {about}" if about else said
+        sentence = f"All {self.result.total:,} elements{of} are read from where they are stored"
+        return f"{sentence}, if {about}" if about else sentence
 
 
 def judge_request(request: dict[str, Any], taken: tuple[str, ...] = ()) -> JudgedRequest:
@@ -193,7 +193,7 @@ def judge_request(request: dict[str, Any], taken: tuple[str, ...] = ()) -> Judge
 
 
 def make_readable(descriptor: Descriptor) -> Descriptor:
-    """Return the word itself or, if nothing states what it reads, the word without swizzle and with LBO as an
+    """Return the word itself or, if the bytes that it reads are undefined, the word without swizzle and with LBO as an
     offset.
     """
     known = descriptor.mode_code in descriptor.format.codes.values()

@@ -119,8 +119,8 @@ def answer_message(question: MessageQuestion) -> MessageAnswer:
     return MessageAnswer(
         count=len(reading.found),
         found=tuple(
-            FoundMessageFact(message=build_message(one.row), code=one.code, values=dict(one.values))
-            for one in reading.found
+            FoundMessageFact(message=build_message(message.row), code=message.code, values=dict(message.values))
+            for message in reading.found
         ),
         numbers=tuple(name_message(row) for row in reading.numbers),
         nearest=tuple(name_message(row) for row in reading.nearest),
@@ -155,7 +155,7 @@ def build_message(row: MessageRow) -> MessageFact:
 
 
 def describe_proof(row: MessageRow) -> str:
-    """Return which tool was run on the two programs, and that only the first raises the message."""
+    """Return a sentence with the tool that was run on the two programs, of which only the first raises the message."""
     if row.source == DRIVER:
         return _describe_driver_runs(row)
     if not row.raised:
@@ -169,25 +169,25 @@ def describe_proof(row: MessageRow) -> str:
 
 
 def _describe_driver_runs(row: MessageRow) -> str:
-    """Return which drivers answered the calls of a row as expected here."""
+    """Return a sentence with the drivers that returned the expected status for the calls of a row."""
     if not row.raised:
         return ""
-    asked = [
+    counts_by_driver = [
         (_name_driver(data["meta"], "maps"), data["maps"][row.slug])
         for data in catalog.load_evidence()
         if row.slug in data.get("maps", {})
     ]
-    said = [
+    sentences = [
         f"{driver} {'refuses the first call and takes the second' if _agrees(counts) else 'answers otherwise'}."
-        for driver, counts in asked
+        for driver, counts in counts_by_driver
     ]
-    if not said:
-        said.append("No driver has been asked about these two calls yet.")
-    return " ".join([*said, *_describe_random_maps(row, is_asked=bool(asked))])
+    if not sentences:
+        sentences.append("These two calls have not been tried with a driver yet.")
+    return " ".join([*sentences, *_describe_random_maps(row, has_calls=bool(counts_by_driver))])
 
 
 def _name_driver(meta: Mapping[str, Any], part: str) -> str:
-    """Name a device, its driver and the day on which a part of its evidence was measured."""
+    """Return a device, its driver and the date of a part of its evidence as text."""
     date = meta.get("dates", {}).get(part, meta["date"])
     return f"The driver {meta['driver']} of an {catalog.shorten_device_name(meta['device'])} ({date})"
 
@@ -208,13 +208,15 @@ _TRIED = {  # slug of a rule → the random maps of the part "boxes" that are ab
 }
 
 
-def _describe_random_maps(row: MessageRow, *, is_asked: bool) -> list[str]:
-    """Return which drivers confirmed a rule on random maps. is_asked: whether one answered its own calls."""
+def _describe_random_maps(row: MessageRow, *, has_calls: bool) -> list[str]:
+    """Return sentences with the drivers that confirmed a rule on random maps. has_calls: whether its own calls were
+    run.
+    """
     key = f"rule: {_TRIED.get(row.slug, '')}"
     tried = [(data["meta"], data["boxes"][key]) for data in catalog.load_evidence() if key in data.get("boxes", {})]
-    said = [
+    sentences = [
         f"{_name_driver(meta, 'boxes')} answered {counts['ran']} random maps around this rule as it says."
         for meta, counts in tried
         if _agrees(counts)
     ]
-    return said or ([] if is_asked else ["The rule is that of CUDA's documentation and of lanescope's checks."])
+    return sentences or ([] if has_calls else ["The rule is that of CUDA's documentation and of lanescope's checks."])

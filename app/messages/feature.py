@@ -1,4 +1,4 @@
-"""Messages of ptxas, the driver and CuTe: what each means, and what to change."""
+"""Messages of ptxas, the driver and CuTe: the meaning of each, and the change that avoids it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from lanescope.messages import GROUPS
 
 
 def build_index_context(question: MessageQuestion, answer: MessageAnswer) -> dict[str, Any]:
-    """Return what the index shows beside the answer."""
+    """Return further template variables of the index."""
     return {
         "groups": GROUPS,
         "link_message": link_message,
-        "asked": question.text.strip(),
+        "typed": question.text.strip(),
         "number_notice": NUMBER_NOTICE,
     }
 

@@ -20,8 +20,8 @@ def explain(
     message: Annotated[str, typer.Argument(metavar="TEXT", help="What the tool printed; - for standard input.")] = "-",
     as_json: AsJson = False,
 ) -> None:
-    """A message of ptxas, cuTensorMapEncode or CuTe: why it comes, what to change, and the smallest program. Exit
-    status 1 if no message is known; those most like it are named.
+    """Explain a message of ptxas, cuTensorMapEncode or CuTe: its reason, the change, and the smallest program. Exit
+    status 1 if no message is known; the most similar ones are listed.
     """
     from lanescope.app.messages.facts import MessageQuestion, answer_message
 
@@ -34,10 +34,10 @@ def format_answer(answer: MessageAnswer) -> Iterator[str]:
     """Yield the lines of an answer."""
     from lanescope.app.messages.facts import NUMBER_NOTICE
 
-    for number, one in enumerate(answer.found):
+    for number, message in enumerate(answer.found):
         if number:
             yield ""
-        yield from format_message(one.message, one.code)
+        yield from format_message(message.message, message.code)
     if answer.numbers:
         yield NUMBER_NOTICE
         yield from map(format_name, answer.numbers)

@@ -1,4 +1,4 @@
-"""Sparsity metadata: stored A under given words."""
+"""Sparsity metadata: stored A under metadata words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lanescope.render.view import OperandGrid
 
 @fact
 class Metadata:
-    """Stored A under given metadata words; maps are [thread][value]."""
+    """Stored A under metadata words; maps are [thread][value]."""
 
     ptx: str
     selector: int
@@ -32,11 +32,11 @@ class Metadata:
 
 @fact
 class DenseCell:
-    """An element of dense A: the lane and first bit of its group's metadata and, if kept, who stores it in which
+    """An element of dense A: the lane and first bit of its group's metadata and, if kept, its holder and stored
     column.
 
-    The first element of a group has `kept`, what the group keeps. digit: position of the group's nibble in the word as
-    written, 0x44444444, from the left.
+    The first element of a group has `kept`, the positions that the group keeps. digit: position of the group's nibble
+    in the word as written, 0x44444444, from the left.
     """
 
     lane: int
@@ -56,7 +56,7 @@ class StoredCell:
 
 
 def build_metadata(instruction: Instruction, words_text: str, selector: int) -> Metadata:
-    """Return the dense column of every stored value under the given words. LayoutError names an illegal word or
+    """Return the dense column of every stored value under metadata words. LayoutError names an illegal word or
     nibble.
     """
     op = instruction.operand("a")
@@ -98,7 +98,7 @@ def parse_words(text: str, threads: int) -> list[int]:
     if len(words) not in (1, threads):
         raise LayoutError(
             "bad_metadata",
-            f"{len(words)} words were given.",
+            f"{len(words)} words.",
             f"Write {threads}, one per lane, or one for all.",
             "words",
         )

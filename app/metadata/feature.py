@@ -31,9 +31,7 @@ class MetadataQuestion:
 
 
 def answer_metadata(question: MetadataQuestion) -> Metadata:
-    """Return a stored A under given metadata words: [thread][value] → dense column, and which lane's e and bit names
-    it.
-    """
+    """Return a stored A under metadata words: [thread][value] → dense column, and lane and bit of its index in e."""
     return build_metadata(question.ptx, question.words, question.selector)
 
 

@@ -13,13 +13,13 @@ WIDE, HIGH = 38.0, 19.0  # size of a cell in pixels
 INDEX_BITS = 4
 
 
-def draw_order(one: CompressedOrder, row: int, group: int) -> str:
+def draw_order(order: CompressedOrder, row: int, group: int) -> str:
     """Draw the rows and groups around the selected one, each with its word and first bit; the selected one is
     framed.
     """
     first = row // ROWS * ROWS, group // GROUPS * GROUPS
-    size = min(ROWS, one.rows - first[0]), min(GROUPS, one.groups - first[1])
-    rows, groups = one.coords
+    size = min(ROWS, order.rows - first[0]), min(GROUPS, order.groups - first[1])
+    rows, groups = order.coords
     at = rows - first[0], groups - first[1]
     inside = (at[0] >= 0) & (at[0] < size[0]) & (at[1] >= 0) & (at[1] < size[1])
     words = np.zeros(size, np.int32)
@@ -28,7 +28,7 @@ def draw_order(one: CompressedOrder, row: int, group: int) -> str:
         r, c = int(at[0][word, index]), int(at[1][word, index])
         words[r, c] = word
         texts[r][c] = f"w{word}:{INDEX_BITS * index}"
-    title = f"Rows of A down, groups of {one.group} columns across: word w and first of four bits of each index"
+    title = f"Rows of A down, groups of {order.group} columns across: word w and first of four bits of each index"
     panel = FigurePanel(
         "order",
         title,

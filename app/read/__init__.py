@@ -1,1 +1,1 @@
-"""Any pasted text: what it is, and the page that shows it."""
+"""The paste box: recognizes any pasted text and shows its page."""

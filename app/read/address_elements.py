@@ -15,7 +15,7 @@ from lanescope.ptx.instruction import Instruction, Operand
 def answer_lane(
     form: Instruction, sought: SoughtPlace
 ) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
-    """Answer which row's address a lane supplies."""
+    """Return the row whose address a lane supplies."""
     op, lane = form.address, sought.thread or 0
     assert op is not None
     if lane >= op.threads:
@@ -27,7 +27,7 @@ def answer_lane(
 def answer_row(
     form: Instruction, sought: SoughtPlace, number: int
 ) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
-    """Answer which lane supplies the address of a row, of one matrix or of each."""
+    """Return the lane that supplies the address of a row, of one matrix or of each."""
     op = form.address
     assert op is not None
     matrices, rows = (op.coords[axis][:, 0].tolist() for axis in ("matrix", "row"))
@@ -49,7 +49,10 @@ def _describe_addresses(
         matrix, row = (int(op.coords[axis][lane, 0]) for axis in ("matrix", "row"))
         holders.append({"operand": op.name, "thread": lane, "matrix": matrix, "row": row, "text": f"lane {lane}"})
     notices = (
-        f"Lane {one['thread']} supplies the address of row {one['row']} of matrix {one['matrix']}." for one in holders
+        f"Lane {holder['thread']} supplies the address of row {holder['row']} of matrix {holder['matrix']}."
+        for holder in holders
     )
-    pins = [PIN.format(panel=f"{op.name}{one['matrix']}", row=one["row"], col=0) for one in holders[:MOST_TOGETHER]]
+    pins = [
+        PIN.format(panel=f"{op.name}{holder['matrix']}", row=holder["row"], col=0) for holder in holders[:MOST_TOGETHER]
+    ]
     return holders, dict(zip(("pin", "pin2"), pins, strict=False)), tuple(notices)

@@ -1,4 +1,4 @@
-"""The answer of POST /read: what a text is, and its parts verified together."""
+"""The answer of POST /read: the meanings of a text, and its parts verified together."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Annotated
 
 from lanescope.app.kit.fact import Description, Json
-from lanescope.app.kit.question import declare_question, given_field, options_of
+from lanescope.app.kit.question import declare_question, options_of, raw_field
 from lanescope.app.read import workbench
 from lanescope.app.read.facts import Reading
 from lanescope.app.read.text_meanings import read_text
@@ -20,16 +20,16 @@ from lanescope.reader import LONGEST
 class ReadBody:
     """A pasted text."""
 
-    text: str = given_field(
+    text: str = raw_field(
         "Text",
         "",
         required=True,
         type=Annotated[str, Description(limits={"maxLength": LONGEST})],
         examples=("SM90_64x128x16_F32BF16BF16_SS", "HMMA.16816.F32"),
     )
-    assume: Json = given_field(
+    assume: Json = raw_field(
         "Assumed",
-        "Values for what the text leaves open, by the keys of bench.assumed.",
+        "Values that the text does not specify, by the keys of bench.assumed.",
         {},
         derived=True,
         type=dict[str, str | int],
@@ -38,7 +38,7 @@ class ReadBody:
 
 
 def answer_read(body: Json) -> Reading:
-    """What a text is: PTX, a descriptor or code that builds one, a CuTe layout, a CUTLASS atom, a wmma fragment,
+    """Describe a text: PTX, a descriptor or code that builds one, a CuTe layout, a CUTLASS atom, a wmma fragment,
     SASS, or a word; the page that shows it, and other possible meanings. If one text has descriptors, tensor maps
     and instructions, `bench` has the result of verifying them together; `assume` gives values that the text leaves
     open.
@@ -50,8 +50,8 @@ def answer_read(body: Json) -> Reading:
 
 
 def read_and_verify(text: str, assumptions: Mapping[str, str]) -> Reading:
-    """Return what a text is, with its Bench if it has one; LayoutError for an unknown key of `assumptions`, or a wrong
-    value.
+    """Return the meanings of a text, with its Bench if it has one; LayoutError for an unknown key of `assumptions`, or
+    a wrong value.
     """
     for key in assumptions:
         if not key.startswith(workbench.KEYS):

@@ -26,7 +26,7 @@ MOST = 16  # shown rows and columns
 
 @dataclass(frozen=True, slots=True)
 class OffsetTable:
-    """index[row][col] of the first coordinates; the whole size of both modes, None for the second of a single mode."""
+    """index[row][col] of the first coordinates; the full size of both modes, None for the second of a single mode."""
 
     rows: int
     cols: int
@@ -91,7 +91,7 @@ class HeldTile:
 
 @dataclass(frozen=True, slots=True)
 class MeaningTiles:
-    """The tiles of a meaning, and what was assumed for them; shape: of the tensor."""
+    """The tiles of a meaning, and the assumptions about them; shape: of the tensor."""
 
     tiles: tuple[HeldTile, ...]
     note: str = ""
@@ -100,7 +100,7 @@ class MeaningTiles:
 
 @dataclass(frozen=True, slots=True)
 class MeaningPictures:
-    """Pictures of a meaning, (what it shows, SVG) each, and what was assumed for them; shape: of the drawn tensor."""
+    """Pictures of a meaning, (title, SVG) each, and the assumptions about them; shape: of the drawn tensor."""
 
     drawn: tuple[tuple[str, str], ...]
     note: str = ""
@@ -108,7 +108,7 @@ class MeaningPictures:
 
 
 def draw_meaning(kind: str, facts: Mapping[str, Any], palette: Palette | None = None) -> MeaningPictures:
-    """Draw which thread holds which element, if the text says enough and the tile is small; otherwise nothing.
+    """Draw which thread holds which element, if the text determines it and the tile is small; otherwise nothing.
     palette: None uses the page's colours.
     """
     made = find_tiles(kind, facts)
@@ -123,7 +123,7 @@ def draw_meaning(kind: str, facts: Mapping[str, Any], palette: Palette | None = 
 
 
 def find_tiles(kind: str, facts: Mapping[str, Any]) -> MeaningTiles:
-    """Find the tiles of a meaning that are small enough to be drawn; none where the text says too little."""
+    """Find the tiles of a meaning that are small enough to be drawn; none if the text does not determine them."""
     find = _TILES.get(kind)
     try:
         return (find and find(facts)) or MeaningTiles(())
@@ -184,7 +184,7 @@ def _find_triton(facts: Mapping[str, Any]) -> MeaningTiles | None:
 
 def find_whole_layout(text: str, bits: int) -> Any:
     """Return a Triton layout over the smallest tensor that distinguishes all its threads."""
-    shapes = sorted(((rows, cols) for rows in SIDES for cols in SIDES), key=lambda one: (one[0] * one[1], one))
+    shapes = sorted(((rows, cols) for rows in SIDES for cols in SIDES), key=lambda shape: (shape[0] * shape[1], shape))
     layouts = [triton_layout(text, list(shape), bits) for shape in shapes]
     if not layouts[0].of_threads:
         return layouts[0]
@@ -192,7 +192,7 @@ def find_whole_layout(text: str, bits: int) -> Any:
 
 
 def _count_holders(layout: Any) -> int:
-    """Return how many threads hold an element as their first that no other thread holds first."""
+    """Return the number of distinct first elements of the threads."""
     first = {(int(row), int(col)) for row, col in zip(layout.rows[:, 0], layout.cols[:, 0], strict=True)}
     return len(first)
 

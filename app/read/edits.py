@@ -43,7 +43,7 @@ class RepairedText:
         return self.fix.rpartition("~")[0]
 
     def extend(self, edits: Iterable[TextEdit]) -> str | None:
-        """Return the repairs with one more; None if its edits cannot be written so."""
+        """Return the repairs with one more; None if an address cannot express its edits."""
         written = format_edits(edits)
         return None if written is None else "~".join(filter(None, (self.fix, written)))
 
@@ -55,7 +55,7 @@ def format_edits(edits: Iterable[TextEdit]) -> str | None:
 
 
 def repair_text(text: str, fix: str) -> RepairedText:
-    """Apply repairs to a text. LayoutError `bad_fix` where they are not of this text."""
+    """Apply repairs to a text. LayoutError `bad_fix` if they do not fit the text."""
     now, marks = text, list[AppliedEdit]()
     for n, repair in enumerate(fix.split("~") if fix else ()):
         edits = [_parse_edit(part, now) for part in repair.split(",")]
@@ -89,11 +89,11 @@ def _refuse(fix: str) -> LayoutError:
 
 def _overlap(edits: Sequence[TextEdit]) -> bool:
     spans = sorted(edit.span for edit in edits)
-    return any(one[1] > two[0] for one, two in pairwise(spans))
+    return any(span[1] > following[0] for span, following in pairwise(spans))
 
 
 def _shift(at: int, edits: Iterable[TextEdit]) -> int:
-    """Return where a character stands after edits before it."""
+    """Return the position of a character after the edits before it."""
     return at + sum(len(edit.text) - (edit.span[1] - edit.span[0]) for edit in edits if edit.span[1] <= at)
 
 

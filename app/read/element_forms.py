@@ -17,7 +17,7 @@ _SHORTEST = 6  # characters of a name that a recogniser takes: SM80_16x8x16_F32F
 
 @dataclass(frozen=True, slots=True)
 class NamedForms:
-    """The forms that a text names, the words that name nothing, and whether A is said to be in shared memory."""
+    """The forms that a text names, the unknown words, and whether the text puts A in shared memory."""
 
     forms: tuple[Instruction, ...] = ()
     unused: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ def find_forms(rest: str) -> NamedForms:
 
 
 def _list_words(text: str) -> list[str]:
-    """List the words of a text that are not of a question or a sentence."""
+    """List the words of a text other than those of a question or sentence."""
     words = [word.strip(",;:?.()'") for word in text.split()]
     silent = ASKING | vocabulary.SILENT | vocabulary.ARTICLES
     return [word for word in words if word and word.lower() not in silent]

@@ -1,4 +1,4 @@
-"""Where a value of an instruction is held: its operand, thread, register and bits, and the panel that shows it."""
+"""The holder of a value of an instruction: its operand, thread, register and bits, and the panel that shows it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lanescope.render.view import make_figure
 
 
 def format_holders(holders: list[dict[str, Any]]) -> str:
-    """Format who holds an element: each, or the first four and how many more."""
+    """Format the holders of an element: all, or the first four and the number of the others."""
     shown = "; ".join(holder["text"] for holder in holders[:4])
     return f"{shown}; and {len(holders) - 4} more" if len(holders) > 4 else shown
 
@@ -43,7 +43,7 @@ def list_places(op: Operand, row: int, col: int, part: int | None = None) -> lis
 
 
 def find_panel(form: Instruction, op: Operand) -> str:
-    """Find the panel of the page that shows an operand, "" if none does; D's shows C if both are alike."""
+    """Find the panel of the page that shows an operand, "" if none does; D's also shows a C of the same layout."""
     panels = {panel.name for panel in make_figure(form).panels if panel.grid}
     if op.name in panels:
         return op.name
@@ -61,13 +61,15 @@ def find_operands(form: Instruction, sought: SoughtPlace, a_shared: bool) -> dic
     return {op.name: op for op in found}
 
 
-def describe_holder(form: Instruction, op: Operand, held: HeldValue) -> dict[str, Any]:
-    """Describe one value of a thread: where it is held and which element it is."""
-    facts = {name: value for name, value in dataclasses.asdict(held).items() if value is not None}
-    facts["bit"] = bit = held.bit + op.padding_below
-    who, more = wording.format_holder(form, held.thread)
-    where = f"register R{held.register}" if op.scope.register == "register" else f"{op.scope.register} {held.register}"
-    bits = f", {_format_bits(bit, held.bits)}" if held.bits < op.register_bits else ""
+def describe_holder(form: Instruction, op: Operand, owner: HeldValue) -> dict[str, Any]:
+    """Describe one value of a thread: its register and bits, and its element."""
+    facts = {name: value for name, value in dataclasses.asdict(owner).items() if value is not None}
+    facts["bit"] = bit = owner.bit + op.padding_below
+    who, more = wording.format_holder(form, owner.thread)
+    where = (
+        f"register R{owner.register}" if op.scope.register == "register" else f"{op.scope.register} {owner.register}"
+    )
+    bits = f", {_format_bits(bit, owner.bits)}" if owner.bits < op.register_bits else ""
     thread = f" ({more})" if form.family.scope.several else ""
     part = "".join(f"{axis} {facts[axis]}: " for axis in op.axes if axis not in op.plane and axis in facts)
     return {"operand": op.name, **facts, "text": f"{part}{who}{thread}, {where}{bits}"}

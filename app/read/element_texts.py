@@ -28,7 +28,7 @@ ASKING = frozenset(  # words of such a question that name no form
 
 @dataclass(frozen=True, slots=True)
 class ElementQuestion:
-    """The places that a text asks for, one or several to compare, and the rest of it."""
+    """The places of a question, one or several to compare, and the rest of the text."""
 
     rest: str
     places: tuple[SoughtPlace, ...]
@@ -40,7 +40,7 @@ class ElementQuestion:
 
     @property
     def text(self) -> str:
-        """Return the places as a find field takes them."""
+        """Return the places in the spelling of find fields."""
         return " and ".join(place.text for place in self.places)
 
 
@@ -59,7 +59,7 @@ def parse_question(text: str) -> ElementQuestion | None:
 
 
 def parse_question_of_code(text: str) -> ElementQuestion | None:
-    """Parse a question that stands before or after code: `C(37,50) of make_tiled_mma(…)`; None for any other text."""
+    """Parse a question before or after code: `C(37,50) of make_tiled_mma(…)`; None for any other text."""
     edges = [(match.start(), match.end()) for match in _EDGE.finditer(text.strip().rstrip("?"))]
     text = text.strip().rstrip("?")
     before = [(text[:start], text[end:]) for start, end in reversed(edges) if start <= _LONGEST_EDGE]

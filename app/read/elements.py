@@ -14,6 +14,7 @@ from lanescope.app.instruction import answers, lanes
 from lanescope.app.instruction.find import pin_places
 from lanescope.app.instruction.state import bind_descriptor
 from lanescope.app.kit import links
+from lanescope.app.kit.answer import format_runs
 from lanescope.app.kit.find import MOST_TOGETHER, SoughtPlace, check_whole
 from lanescope.app.kit.maps.bench import PIN
 from lanescope.app.read import address_elements, lane_elements, place_readings, scale_elements
@@ -36,7 +37,7 @@ _SCALES = re.compile(r"\b(?:scales?(?!\s+ue\d)|sf[ab]?|metadata)\b", re.I)  # no
 
 @dataclass(frozen=True, slots=True)
 class ElementAnswers:
-    """The answers for each form that fits, the plain one first, or why there is none.
+    """The answers for each matching form, the plain one first, or why there is none.
 
     certain: whether the first is right for every form with its opcode; more: how many other forms fit; unused: words
     that the answers ignore; elsewhere: pages with a place that no thread holds.
@@ -112,7 +113,7 @@ def _is_certain(named: NamedForms, meanings: list[Meaning]) -> bool:
 
 
 def _build_reading(form: Instruction, question: ElementQuestion, reading: PlaceReading, named: NamedForms) -> Meaning:
-    """Build the answer for one of the ways in which the places of a question may be meant."""
+    """Build the answer for one interpretation of the places of a question."""
     build = _build_answer if len(reading.places) == 1 else _build_comparison
     meaning = build(form, dataclasses.replace(question, places=reading.places), named)
     return dataclasses.replace(meaning, notices=(*meaning.notices, *reading.notices))
@@ -128,7 +129,7 @@ def _build_comparison(form: Instruction, question: ElementQuestion, named: Named
         message = f"The text names {len(question.places)} places; a page compares two."
         raise LayoutError("bad_find", message, "Ask for two of them.", "text")
     first, second = (
-        _build_answer(form, dataclasses.replace(question, places=(one,)), named) for one in question.places
+        _build_answer(form, dataclasses.replace(question, places=(place,)), named) for place in question.places
     )
     return dataclasses.replace(
         first,
@@ -144,7 +145,7 @@ def _build_comparison(form: Instruction, question: ElementQuestion, named: Named
 
 
 def _name_lane(place: SoughtPlace, meaning: Meaning, other: Meaning) -> list[str]:
-    """Return the notices of one of two places; those that list what a lane holds begin with the lane."""
+    """Return the notices of one of two places; lists of a lane's elements begin with the lane."""
     lane = "" if place.thread is None else f"{place.text[0].upper()}{place.text[1:]}: "
     return [notice if notice in other.notices else lane + notice for notice in meaning.notices]
 
@@ -156,8 +157,8 @@ def _build_answer(form: Instruction, question: ElementQuestion, named: NamedForm
     if named.a_shared and place.letter == "a":
         raise LayoutError(
             "operand_not_in_registers",
-            f"A of {name_form(form).text} is in shared memory, as _SS says: no thread holds its elements.",
-            "A descriptor says where they are; of an _RS atom A is in registers.",
+            f"A of {name_form(form).text} (_SS) is in shared memory: no thread holds its elements.",
+            "A descriptor defines where they are; A of an _RS atom is in registers.",
             "text",
         )
     holders, query, notices = _find_holders(form, question, named.a_shared)
@@ -178,7 +179,7 @@ def _build_answer(form: Instruction, question: ElementQuestion, named: NamedForm
 def _find_holders(
     form: Instruction, question: ElementQuestion, a_shared: bool
 ) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
-    """Return the holders of what a question asks for, the query of the page that shows them, and the notices."""
+    """Return the holders of the places of a question, the query of the page that shows them, and the notices."""
     place = question.place
     asks_address = form.address and _ADDRESS.search(question.rest)
     if place.letter in (*SCALES, "e"):
@@ -205,14 +206,14 @@ def _answer_element(
     letter = lanes.format_panel_title(op.name)
     place_readings.check_coords(form, op, row, col)
     holders = [
-        describe_holder(form, op, held)
+        describe_holder(form, op, owner)
         for place in list_places(op, row, col, sought.part)
-        for held in answers.find_owners(op, place).owners
+        for owner in answers.find_owners(op, place).owners
     ]
     name = letter if sought.part is None else f"matrix {sought.part}"
-    held = format_holders(holders).removeprefix(f"{name}: ")
+    holder_text = format_holders(holders).removeprefix(f"{name}: ")
     where = "tensor memory: " if is_tensor(op) else ""
-    notices = [f"{name}[{row}][{col}] is in {where}{held}.", *_list_notices(form, op)]
+    notices = [f"{name}[{row}][{col}] is in {where}{holder_text}.", *_list_notices(form, op)]
     panel = find_panel(form, op) if sought.part is None else f"matrix{sought.part}"
     if not panel and op.name == "c":
         notices.append("The page shows D, which has another layout.")
@@ -220,12 +221,12 @@ def _answer_element(
 
 
 def _list_notices(form: Instruction, op: Operand) -> Iterator[str]:
-    """Yield what an answer about an element of an operand does not show."""
+    """Yield the limitations of an answer about an element of an operand."""
     if op.sparsity:
         letter = lanes.format_panel_title(op.name)
         yield f"{letter} is stored compressed: the column counts what is stored, the metadata place it."
     if not form.family.specified:
-        yield form.family.note or "PTX does not say where these elements are."
+        yield form.family.note or "PTX does not define where these elements are."
     if op.name == "a" and form.family.by_descriptor:
         place = "tensor memory" if is_tensor(op) else "registers"
         yield f"This is A in {place}; a descriptor can read it from shared memory instead."
@@ -236,7 +237,7 @@ def _list_notices(form: Instruction, op: Operand) -> Iterator[str]:
 def _answer_line(
     form: Instruction, sought: SoughtPlace, axis: str, number: int
 ) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
-    """Answer who holds a row or a column of an operand."""
+    """Return the holders of a row or a column of an operand."""
     op = place_readings.find_operand(form, sought.letter)
     letter = lanes.format_panel_title(op.name)
     word = "row" if axis == "row" else "column"
@@ -244,17 +245,17 @@ def _answer_line(
     across = range(op.col_count if axis == "row" else op.row_count)
     cells = [(number, other) if axis == "row" else (other, number) for other in across]
     holders = [
-        describe_holder(form, op, held)
+        describe_holder(form, op, owner)
         for cell in cells
         for place in list_places(op, *cell)
-        for held in answers.find_owners(op, place).owners
+        for owner in answers.find_owners(op, place).owners
     ]
     threads = sorted({holder["thread"] for holder in holders})
     unit = form.family.scope.thread
-    shown = lanes.format_runs(threads).split(", ")
+    shown = format_runs(threads).split(", ")
     if len(shown) > MOST_RUNS:
         shown = [*shown[:3], "…", shown[-1]]
     who = f"{unit} {threads[0]}" if len(threads) == 1 else f"{unit}s {', '.join(shown)}"
-    query = {"lanes": lanes.format_runs(threads, "-", ",")} if threads else {}
+    query = {"lanes": format_runs(threads, "-", ",")} if threads else {}
     name = "each matrix" if op.extents.get("matrix", 1) > 1 else letter
     return holders, query, (f"{word.capitalize()} {number} of {name} is in {who}.",)

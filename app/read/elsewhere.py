@@ -26,7 +26,8 @@ MAKERS = (
     OtherMaker(
         "A matrix function of Apple",
         re.compile(
-            r"(?<![A-Za-z0-9])(?:simdgroup_(?:matrix|multiply|load|store|float|half|bfloat)\w*|make_filled_simdgroup\w*|"
+            r"(?<![A-Za-z0-9])(?:simdgroup_(?:matrix|multiply|load|store|float|half|bfloat)\w*|"
+            r"make_filled_simdgroup\w*|"
             r"mpp::\w+|tensor_ops::\w+|matmul2d|apple\b|metal (?:tensor|shader|matrix|simdgroup))",
             re.I,
         ),
@@ -47,7 +48,8 @@ MAKERS = (
     OtherMaker(
         "A matrix instruction of Intel",
         re.compile(
-            r"(?<![A-Za-z0-9])(?:dpasw?\b|tdp(?:b[fsu]|fp|hbf|hf)\w*ps\b|tdpb[su][su]d\b|tdp\w+|tileloadd\w*|tilestored|"
+            r"(?<![A-Za-z0-9])(?:dpasw?\b|tdp(?:b[fsu]|fp|hbf|hf)\w*ps\b|tdpb[su][su]d\b|tdp\w+|tileloadd\w*|"
+            r"tilestored|"
             r"_tile_\w+|joint_matrix\w*|amx\b|xmx\b|intel\b|vpdp\w+|avx512\w*|intel_sub_group_\w*matrix\w*|__esimd\w*)",
             re.I,
         ),

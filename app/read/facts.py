@@ -117,7 +117,7 @@ class BenchOperand:
     name: Literal["a", "b"]
     instruction: str
     major: Literal["K", "MN"]
-    why: Annotated[str, Description("What says that these descriptors are this operand's.")]
+    why: Annotated[str, Description("Why these descriptors belong to this operand.")]
     storage: Annotated[StorageSpec | None, Description("What was verified against.")]
     storage_why: str
     verdict: Literal["match", "mismatch", "unknown"]
@@ -136,11 +136,11 @@ class BenchOperand:
 
 @fact
 class BenchAssumed:
-    """A value that the text leaves open. Give another under its key in `assume`."""
+    """A value that the text does not specify. Pass another under its key in `assume`."""
 
     key: str
     label: str
-    value: Annotated[str | None, Description("null if it has to be given.")]
+    value: Annotated[str | None, Description("null if it must be specified.")]
     why: str
     choices: tuple[str, ...]
 
@@ -201,7 +201,7 @@ class Reading(Meaning):
     ] = make_optional_field()
     assumed: Annotated[
         Mapping[str, str] | None,
-        Description("Of a bench: what its verdict rests on and the text does not say, key → value of `assume`."),
+        Description("Of a bench: the assumptions of its verdict, key → value of `assume`."),
     ] = make_optional_field()
     caution: Annotated[
         tuple[str, ...] | None,

@@ -1,4 +1,4 @@
-"""Any text, read: what it is, and where it leads."""
+"""The paste box: recognizes a text and shows its page."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class CheckedFile:
 
     @property
     def state(self) -> str:
-        """bad, ok, care or open: green only where everything was verified."""
+        """Return bad, ok, care or open; ok only if everything was verified."""
         if self.report.findings:
             return "bad"
         is_open = self.report.open or self.report.doubts or self.report.unverified

@@ -20,7 +20,7 @@ _MAP_RULES = (
 
 @dataclass(frozen=True, slots=True)
 class KnownMessage:
-    """A message, what it means and the page that helps."""
+    """A message, its meaning and the page that helps."""
 
     pattern: re.Pattern[str]
     title: str
@@ -30,19 +30,19 @@ class KnownMessage:
 
 @dataclass(frozen=True, slots=True)
 class KnownName:
-    """Names of a library, the page that shows what they are, and one sentence."""
+    """Names of a library, the page that explains them, and one sentence."""
 
     pattern: re.Pattern[str]
     page: str
     notice: str
 
 
-def _message(pattern: str, title: str, page: str, *notices: str) -> KnownMessage:
+def _make_message(pattern: str, title: str, page: str, *notices: str) -> KnownMessage:
     return KnownMessage(re.compile(pattern, re.I | re.S), title, page, notices)
 
 
 MESSAGES = (
-    _message(
+    _make_message(
         r"cuTensorMapEncode\w*.{0,80}(?:CUDA_ERROR|invalid|fail|error|return)|"
         r"(?:fail|error|CUDA_ERROR_INVALID_VALUE)\w*.{0,80}cuTensorMap|CUDA_ERROR_INVALID_VALUE.{0,80}tensor ?map|"
         r"(?:fail|error)\w*[^,;.]{0,80}(?:tensor ?map|TMA desc)|TMA desc addr|"
@@ -52,41 +52,41 @@ MESSAGES = (
         "/messages/tensor-map-refused",
         *_MAP_RULES,
     ),
-    _message(  # and no other call of the driver
+    _make_message(  # and no other call of the driver
         r"\A(?!.*\b(?-i:cu(?!TensorMap)[A-Z])).*CUDA_ERROR_INVALID_VALUE",
         "CUDA_ERROR_INVALID_VALUE",
         "/messages/tensor-map-refused",
         "The driver returns this for any invalid argument. If the call is cuTensorMapEncodeTiled, look at these rules.",
         *_MAP_RULES[1:],
     ),
-    _message(
+    _make_message(
         r"\bTMA\b.*multicast|multicast.*\bTMA\b",
         "TMA multicast",
         "/guide/multicast",
         "Multicast changes which CTAs of the cluster receive the box, not its layout: each has it at the same offset"
         " of its own shared memory, with the swizzle of the tensor map.",
     ),
-    _message(
+    _make_message(
         r"wgmma\w*(?:\.mma_async)? instructions are serialized",
         "ptxas serializes wgmma",
         "/guide/fence-commit-wait",
         "ptxas only warns: it makes the code wait for each wgmma before the next.",
     ),
-    _message(
+    _make_message(
         r"misaligned[ _]?address|misaligned (?:shared|global|local)",
         "A misaligned address",
         "/guide/ldmatrix",
         "An access is not aligned to its size: ldmatrix and stmatrix take row addresses that are multiples of 16 bytes,"
         " a vector access of n bytes a multiple of n.",
     ),
-    _message(
+    _make_message(
         r"not a name of any known instruction",
         "ptxas does not know this opcode",
         "/guide/shapes",
         "The module's .version or .target is older than the instruction, or the opcode is misspelled. wgmma needs"
         " PTX 8.0 and sm_90a, tcgen05 PTX 8.6 and sm_100a.",
     ),
-    _message(
+    _make_message(
         r"illegal vector size: \d|modifier '\.(?:trans|row|col|x\d|m\d+n\d+\w*)' not allowed|"
         r"incorrect instruction type specified for w?mma|operands? to instruction '\w*mma\S*' should be",
         "A form that ptxas does not take",
@@ -94,47 +94,47 @@ MESSAGES = (
         "The instruction exists, this form of it does not: another number of registers, modifier or type. Paste the"
         " whole line to see which part is wrong.",
     ),
-    _message(
+    _make_message(
         r"'[^']*(?:mma|matrix|tcgen05|b\dx16|f8f6f4|mxf\d|block_scale|m\d+n\d+)[^']*'.{0,40}"
         r"(?:requires \.target|not supported on \.target)",
         "The target lacks this",
         "/guide/shapes",
         "Compile for a target that has it; what is specific to an architecture needs its a: sm_90a, sm_100a, sm_120a.",
     ),
-    _message(
+    _make_message(
         r"asm operand type size|impossible constraints",
         "An asm operand whose size does not match its constraint",
         "/guide/read-ptx",
         'A 64-bit matrix descriptor takes the constraint "l", a 32-bit register "r", an f32 "f", an f64 "d".',
     ),
-    _message(
+    _make_message(
         r"too much shared data|exceeds .{0,40}shared memory",
         "More shared memory than a kernel gets by default",
         "/smem",
         "Static shared memory ends at 48 KiB. More is dynamic and needs cudaFuncAttributeMaxDynamicSharedMemorySize.",
     ),
-    _message(
+    _make_message(
         r"illegal instruction was encountered|\w*Illegal_?Instruction\b|warp illegal instruction",
         "An illegal instruction at run time",
         "/guide/debugging",
         "The device cannot execute an instruction of the kernel. Compare the target it was compiled for with the"
         " device, then look at the descriptors of wgmma and tcgen05.",
     ),
-    _message(
+    _make_message(
         r"illegal memory access|illegal_?address|unspecified launch failure|LAUNCH_?FAIL(?:ED|URE)",
         "A kernel that faults",
         "/guide/capture#if-the-kernel-faults",
-        "The message does not say which instruction faulted. compute-sanitizer finds the access; a capture says what"
+        "The message does not name the faulting instruction. compute-sanitizer finds the access; a capture says what"
         " was read before.",
     ),
-    _message(
+    _make_message(
         r"not a canonical \w*[GU]MMA_?\w* layout|(?:unsupported|unrecognized) layout (?:type|for make_[gu]mma_desc)|"
         r"\bSmemLayout\w*\b.*\bmust\b",
         "A shared-memory layout that no descriptor reads",
         "/guide/one-tile",
         "CuTe builds descriptors for canonical layouts only. Paste the layout to see which descriptor reads it.",
     ),
-    _message(
+    _make_message(
         r"Copy_Traits.*(?:src|dst|layout).*match|TiledCopy uses too (?:few|many)",
         "A copy atom that does not fit the tensors",
         "/tiles/copy",
@@ -143,96 +143,97 @@ MESSAGES = (
 )
 
 
-def _name(pattern: str, page: str, notice: str) -> KnownName:
+def _make_name(pattern: str, page: str, notice: str) -> KnownName:
     return KnownName(
         re.compile(rf"(?:[\w:]*::|(?:\w+\.)+)?(?:{pattern})(?:<.*>)?(?:\(.*\)|\{{\}})?;?", re.S), page, notice
     )
 
 
 NAMES = (
-    _name(
+    _make_name(
         r"nv(?:gpu|vm)\.(?:mma\.(?:sp\.)?sync|ldmatrix|stmatrix)|gpu\.subgroup_mma_\w+|nvvm\.wmma\.\w+(?:\.\w+)*",
         "/guide/paste#instructions",
         "An operation of MLIR. Paste it with its types and shape to see the PTX instruction that it becomes.",
     ),
-    _name(
+    _make_name(
         r"nvgpu\.warpgroup\.\w+(?:\.\w+)*|nvvm\.wgmma\.\w+(?:\.\w+)*",
         "/instructions?family=wgmma",
         "An operation of MLIR that becomes wgmma. Paste it with its types and shape.",
     ),
-    _name(
+    _make_name(
         r"GmmaDescriptor|DescriptorIterator|smem_desc_iterator|make_gmma_desc",
         "/descriptor",
         "The 64-bit matrix descriptor of wgmma. Paste the word, or the code that builds it.",
     ),
-    _name(r"make_umma_desc", "/descriptor/tcgen05", "The 64-bit matrix descriptor of tcgen05.mma."),
-    _name(
+    _make_name(r"make_umma_desc", "/descriptor/tcgen05", "The 64-bit matrix descriptor of tcgen05.mma."),
+    _make_name(
         r"make_instr_desc\w*|make_runtime_instr_desc\w*|InstrDescriptor\w*",
         "/idesc",
         "The 32-bit instruction descriptor of tcgen05.mma: M, N, types and majors.",
     ),
-    _name(
+    _make_name(
         r"CUtensorMap|CUtensorMap_st|cuTensorMapEncode\w*|make_tma_(?:copy|atom)\w*|TmaDescriptor|[Ii]m2[Cc]ol",
         "/guide/paste#tensor-maps",
         "Paste the call of cuTensorMapEncodeTiled with its arguments to see how the box is stored in shared memory.",
     ),
-    _name(
+    _make_name(
         r"(?:ss|rs)_smem_selector|sm100_smem_selector|SMEM_SELECTOR",
         "/smem/atoms",
         "Picks the widest swizzle atom that divides the tile: 128B, 64B, 32B, then no swizzle.",
     ),
-    _name(
+    _make_name(
         r"(?:ss|rs)_op_selector",
         "/instructions?family=wgmma",
         "Picks the wgmma with the largest N that divides the tile. With its arguments Lanescope names it.",
     ),
-    _name(
+    _make_name(
         r"Scale(?:In|Out)(?:::\w+)?",
         "/instructions?family=wgmma",
         "ScaleOut::Zero makes D = A·B, ScaleOut::One D = A·B + D; ScaleIn::Neg negates A or B.",
     ),
-    _name(
+    _make_name(
         r"Major::(?:K|MN)|tnsp[AB]|Major",
         "/guide/one-tile",
         "Which dimension of an operand is contiguous in shared memory: K, or M of A and N of B.",
     ),
-    _name(
+    _make_name(
         r"SM80_CP_ASYNC_\w+|UniversalCopy|AutoVectorizingCopy\w*|DefaultCopy|Copy_Atom|Copy_Traits|ThrCopy|TiledCopy|"
         r"retile_[SD]|partition_[SD]|make_cotiled_copy",
         "/tiles/copy",
-        "TiledCopy says which thread moves what: atom, threads and values of each.",
+        "TiledCopy defines which thread moves which elements: atom, threads and values of each.",
     ),
-    _name(
+    _make_name(
         r"MMA_Atom|MMA_Traits|ThrMMA|ThrMma|TiledMma|thrfrg_[ABC]|partition_[ABC]|partition_shape_[ABC]|"
         r"(?:partition|make)_fragment_[ABC]|get_layout[ABC]_(?:TV|MN|MK|NK)|ThrLayoutVMNK|AtomLayoutMNK",
         "/tiles/mma",
-        "TiledMMA says which thread holds what of a tile: atom, atoms along M, N and K, and a permutation.",
+        "TiledMMA defines which thread holds which elements: atom, atoms along M, N and K, and a permutation.",
     ),
-    _name(
+    _make_name(
         r"print_(?:latex|svg|layout|tensor)",
         "/diagram",
         "CuTe's pictures of an atom or a layout; here as SVG, PNG, PDF or TikZ, light, dark or for print.",
     ),
-    _name(
+    _make_name(
         r"mbarrier(?:\.\w+(?:::\w+)*)*|ClusterTransactionBarrier|ClusterBarrier|PipelineTma\w*|PipelineAsync",
         "/guide/barriers-and-pipelines",
         "An mbarrier counts arrivals and bytes; a wait names the phase whose end it wants.",
     ),
-    _name(r"Swizzle", "/guide/swizzle", "Swizzle<B,M,S> XORs B bits from bit M + S of an offset into bit M."),
-    _name(
+    _make_name(r"Swizzle", "/guide/swizzle", "Swizzle<B,M,S> XORs B bits from bit M + S of an offset into bit M."),
+    _make_name(
         r"Sm1xxBlk?Scaled\w*|Sm1xxBlockScaled\w*|Sm100BlockScaled\w*|Sm1xxBlkScaledConfig|deduce_layoutSF[AB]|"
         r"tile_atom_to_shape_SF[AB]|Sf\w*Atom|SfAtom|layoutSF[AB]",
         "/scale-factors",
         "The layout of scale factors that tcgen05.cp copies into tensor memory.",
     ),
-    _name(
+    _make_name(
         r"StructuredSparseCompressor\w*|Sm90GemmSparseConfig|Sm1\w*SparseConfig|SparseConfig|\w*sparse_compressor\w*|"
         r"reorder_?meta\w*|ElementE|LayoutE",
         "/metadata/order",
         "The order in which CUTLASS's compressors write sparsity metadata.",
     ),
-    _name(
-        r"(?:TMEM::)?Allocator\w*|TmemAllocator\w*|make_tmem_copy|tmem_frg\w*|tmem_(?:load|store)\w*|TMEM_(?:LOAD|STORE)",
+    _make_name(
+        r"(?:TMEM::)?Allocator\w*|TmemAllocator\w*|make_tmem_copy|tmem_frg\w*|tmem_(?:load|store)\w*|"
+        r"TMEM_(?:LOAD|STORE)",
         "/tmem",
         "Tensor memory: 128 lanes × 512 columns of 32 bits.",
     ),

@@ -8,6 +8,7 @@ from typing import Any
 from lanescope.app.instruction import answers, lanes
 from lanescope.app.instruction.find import list_warp
 from lanescope.app.instruction.state import SEPARATE
+from lanescope.app.kit.answer import format_runs
 from lanescope.app.kit.find import SoughtPlace
 from lanescope.app.kit.maps.bench import PIN
 from lanescope.app.read.element_holders import describe_holder, find_operands, find_panel, is_tensor
@@ -19,30 +20,30 @@ from lanescope.ptx.instruction import Instruction, Operand
 def answer_warp(
     form: Instruction, sought: SoughtPlace, a_shared: bool
 ) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
-    """Answer which rows and columns of each operand a warp holds."""
+    """Return the rows and columns of each operand that a warp holds."""
     threads = list_warp(form, sought)
     operands = find_operands(form, sought, a_shared).values()
     holders = [
-        describe_holder(form, op, held)
+        describe_holder(form, op, owner)
         for op in operands
         for thread in threads
-        for held in answers.find_lane_values(op, thread, None).values
+        for owner in answers.find_lane_values(op, thread, None).values
     ]
     unit = form.family.scope.thread
     notices = [f"Warp {sought.warp} is {unit}s {threads[0]}–{threads[-1]}."]
     for op in operands:
-        held = [holder for holder in holders if holder["operand"] == op.name and "row" in holder and "col" in holder]
+        shown = [holder for holder in holders if holder["operand"] == op.name and "row" in holder and "col" in holder]
         letter = lanes.format_panel_title(op.name)
-        rows, cols = (sorted({one[axis] for one in held}) for axis in ("row", "col"))
-        if len({(one["row"], one["col"]) for one in held}) == len(rows) * len(cols) > 0:
-            notices.append(f"{letter}: rows {lanes.format_runs(rows)}, columns {lanes.format_runs(cols)}.")
+        rows, cols = (sorted({holder[axis] for holder in shown}) for axis in ("row", "col"))
+        if len({(holder["row"], holder["col"]) for holder in shown}) == len(rows) * len(cols) > 0:
+            notices.append(f"{letter}: rows {format_runs(rows)}, columns {format_runs(cols)}.")
     return holders, {"lanes": f"{threads[0]}-{threads[-1]}"}, tuple(notices)
 
 
 def answer_lane(
     form: Instruction, sought: SoughtPlace, a_shared: bool
 ) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
-    """Answer which elements of each operand a lane or a thread holds, or one register of it."""
+    """Return the elements of each operand that a lane or a thread holds, or one register of it."""
     operands = find_operands(form, sought, a_shared)
     if any(map(is_tensor, operands.values())) and (sought.register is not None or not sought.is_lane):
         raise LayoutError(
@@ -53,10 +54,10 @@ def answer_lane(
         )
     lane = _find_thread(form, sought)
     holders = [
-        describe_holder(form, op, held)
+        describe_holder(form, op, owner)
         for op in operands.values()
-        for held in answers.find_lane_values(op, lane, None).values
-        if sought.register in (None, held.register) and sought.value in (None, held.value)
+        for owner in answers.find_lane_values(op, lane, None).values
+        if sought.register in (None, owner.register) and sought.value in (None, owner.value)
     ]
     if not holders:
         hint = _describe_range(sought, operands)
@@ -71,7 +72,7 @@ def answer_lane(
 
 
 def _find_thread(form: Instruction, sought: SoughtPlace) -> int:
-    """Return the thread that a lane, a thread or a lane of a warp is; LayoutError names the legal range."""
+    """Return the number of the thread that the place names; LayoutError gives the legal range."""
     lane = sought.thread or 0
     threads = min(form.threads, 32) if sought.is_lane and form.family.scope.several else form.threads
     word = "lane" if sought.is_lane else form.family.scope.thread
@@ -89,7 +90,7 @@ def _find_thread(form: Instruction, sought: SoughtPlace) -> int:
 
 
 def _describe_range(sought: SoughtPlace, operands: Mapping[str, Operand]) -> str:
-    """Say which values or registers a thread has."""
+    """Describe which values or registers a thread has."""
     if sought.value is not None:
         last = max(op.values for op in operands.values()) - 1
         return f"Values go from {sought.letter}0 to {sought.letter}{last}."
@@ -97,34 +98,34 @@ def _describe_range(sought: SoughtPlace, operands: Mapping[str, Operand]) -> str
     return f"Registers go from R0 to R{most - 1}."
 
 
-def _pin_value(form: Instruction, operands: Mapping[str, Operand], held: dict[str, Any]) -> dict[str, str]:
-    """Return the parts of an address that pin the element which a value is, in its product."""
+def _pin_value(form: Instruction, operands: Mapping[str, Operand], holder: dict[str, Any]) -> dict[str, str]:
+    """Return the parts of an address that pin the element of a value, in its product."""
     query = {}
-    if product := next((held[axis] for axis in SEPARATE if axis in held), 0):
+    if product := next((holder[axis] for axis in SEPARATE if axis in holder), 0):
         query["product"] = str(product)
-    panel = f"matrix{held['matrix']}" if "matrix" in held else find_panel(form, operands[held["operand"]])
-    if panel and "row" in held and "col" in held:
-        query["pin"] = PIN.format(panel=panel, row=held["row"], col=held["col"])
+    panel = f"matrix{holder['matrix']}" if "matrix" in holder else find_panel(form, operands[holder["operand"]])
+    if panel and "row" in holder and "col" in holder:
+        query["pin"] = PIN.format(panel=panel, row=holder["row"], col=holder["col"])
     return query
 
 
-def _format_lane(op: Operand, held: list[dict[str, Any]]) -> str:
-    """Format what a lane holds of an operand: the elements of each register."""
+def _format_lane(op: Operand, holders: list[dict[str, Any]]) -> str:
+    """Format the elements of an operand in each register of a lane."""
     letter = lanes.format_panel_title(op.name)
     registers: dict[int, list[str]] = {}
-    for one in held:
-        registers.setdefault(one["register"], []).append(_name_element(op, letter, one))
+    for holder in holders:
+        registers.setdefault(holder["register"], []).append(_name_element(op, letter, holder))
     prefix = f"{op.scope.register} " if is_tensor(op) else "R"
     shown = [f"{prefix}{register} {' '.join(places)}" for register, places in list(registers.items())[:8]]
     more = f" and {len(registers) - 8} more {op.scope.register}s" if len(registers) > 8 else ""
-    parts = {f" of {axis} {one[axis]}" for one in held for axis in SEPARATE if axis in one}
+    parts = {f" of {axis} {holder[axis]}" for holder in holders for axis in SEPARATE if axis in holder}
     part = parts.pop() if len(parts) == 1 else ""
     return f"{letter}{part}: {', '.join(shown)}{more}." if shown else ""
 
 
-def _name_element(op: Operand, letter: str, one: dict[str, Any]) -> str:
-    """Name the element that a value is: A[5][9], matrix 1[3][2] of a load, lane 5 column 3 of tensor memory."""
-    if "row" not in one or "col" not in one:
-        return " ".join(f"{axis} {one[axis]}" for axis in op.axes if axis in one) or one["name"]
-    name = f"matrix {one['matrix']}" if "matrix" in one else letter
-    return f"{name}[{one['row']}][{one['col']}]"
+def _name_element(op: Operand, letter: str, holder: dict[str, Any]) -> str:
+    """Name the element of a value: A[5][9], matrix 1[3][2] of a load, lane 5 column 3 of tensor memory."""
+    if "row" not in holder or "col" not in holder:
+        return " ".join(f"{axis} {holder[axis]}" for axis in op.axes if axis in holder) or holder["name"]
+    name = f"matrix {holder['matrix']}" if "matrix" in holder else letter
+    return f"{name}[{holder['row']}][{holder['col']}]"

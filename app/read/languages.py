@@ -141,8 +141,8 @@ _PARTICLES = re.compile(r"[\u3400-\u9fff\uac00-\ud7a3]+")
 
 
 def translate_words(text: str) -> str:
-    """Translate the known words of a text into English and drop its other foreign words; return any other text as it
-    is.
+    """Translate the known words of a text into English and drop its other foreign words; return an English text
+    unchanged.
     """
     if not _SCRIPT.search(text):
         return text

@@ -23,7 +23,7 @@ _QUESTIONS = (
 
 
 def answer_question(text: str) -> Meaning | LayoutError | None:
-    """Answer where a layout puts a coordinate, or why it has none such; None for any other text."""
+    """Return the index of a coordinate in a layout, or why it is outside; None for any other text."""
     text = text.strip().rstrip("?").rstrip()
     match = (
         next((found for question in _QUESTIONS if (found := question.fullmatch(text))), None)

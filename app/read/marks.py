@@ -127,19 +127,19 @@ def _place_fields(size: int, origins: Mapping[str, Sequence[Span]]) -> list[str]
     """Return the field that each character sets; of nested places the smaller one, but no fragment of a place."""
     out = [""] * size
     spans = [(b - a, a, b, name) for name, places in origins.items() if name in FIELDS for a, b in places]
-    whole = [one for one in spans if not any(_is_within(one, other) for other in spans)]
-    for _, a, b, name in sorted(whole, reverse=True):
+    outermost = [span for span in spans if not any(_is_within(span, other) for other in spans)]
+    for _, a, b, name in sorted(outermost, reverse=True):
         out[a:b] = [name] * (b - a)
     return out
 
 
-def _is_within(one: tuple[int, int, int, str], other: tuple[int, int, int, str]) -> bool:
-    return one[3] == other[3] and one[0] < other[0] and other[1] <= one[1] and one[2] <= other[2]
+def _is_within(span: tuple[int, int, int, str], other: tuple[int, int, int, str]) -> bool:
+    return span[3] == other[3] and span[0] < other[0] and other[1] <= span[1] and span[2] <= other[2]
 
 
 def _place_tags(text: str, pieces: Sequence[TextPiece], owner: Sequence[int]) -> list[int]:
-    """Return where the tag of each piece stands: at its first place, unless that is far to the right in its line and
-    another is not; -1 if the piece has no characters of its own.
+    """Return the position of the tag of each piece: its first place, unless that is far to the right in its line and
+    another is not; -1 if other pieces own all its characters.
     """
     tags = []
     for n, piece in enumerate(pieces):

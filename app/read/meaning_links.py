@@ -99,7 +99,7 @@ def link_tile(facts: Mapping[str, Any]) -> str:
 
 
 def _is_editable(text: str) -> bool:
-    """Return whether the descriptor editor reads a text's code itself."""
+    """Return whether the descriptor editor accepts the code of a text."""
     try:
         build_word(text, "text")
     except LayoutError:
@@ -108,7 +108,7 @@ def _is_editable(text: str) -> bool:
 
 
 def link_topic(facts: dict[str, Any]) -> str:
-    """Link the page of a topic; of a word its own, of an access to tensor memory the one that draws it."""
+    """Link the page of a topic: of a descriptor word its own, of an access to tensor memory the one that draws it."""
     page, name = TOPICS[facts["topic"]], str(facts.get("name", ""))
     if facts["topic"] == "ptxas":
         return "/tmem" if name.startswith("tcgen05") else f"{page}?{urlencode({'q': name})}"

@@ -58,7 +58,7 @@ def answer_question(text: str) -> Meaning | None:
 
 
 def _link_cell(lane: int, column: int) -> Meaning:
-    """Link what lies in one cell of tensor memory, where D of a product of one CTA begins at column 0."""
+    """Link to the element in a cell of tensor memory, if D of a product of one CTA begins at column 0."""
     sought = f"lane {lane} column {column}"
     query = {"m": str(ROWS_OF_CTA), "n": str(max(128, round_up(column + 1, 16))), "find": sought}
     link = f"/tmem?{urlencode(query)}"
@@ -67,7 +67,7 @@ def _link_cell(lane: int, column: int) -> Meaning:
 
 
 def _link_byte(rest: str, byte: int) -> Meaning | None:
-    """Link which element of a swizzled tile lies at a byte; None if the rest of the text is about something else."""
+    """Link to the element at a byte of a swizzled tile; None if the rest of the text is about something else."""
     words = _list_words(rest)
     modes = {_MODES[word] for word in words if word in _MODES}
     if len(modes) != 1 or not {*words} <= {*_MODES, *_SHARED, *_MAJORS, "lie", "lies", "element", "goes", "go"}:
@@ -85,7 +85,7 @@ def _link_byte(rest: str, byte: int) -> Meaning | None:
 
 
 def _list_words(text: str) -> list[str]:
-    """List the words of a text that are not of a question or a sentence."""
+    """List the words of a text other than those of a question or sentence."""
     words = [word.strip(",:") for word in _WORD.findall(text.lower())]
     return [word for word in words if word and word not in ASKING | vocabulary.SILENT | vocabulary.ARTICLES]
 
@@ -127,7 +127,7 @@ def _link_shared(question: ElementQuestion, words: list[str]) -> Meaning | None:
 
 
 def _link_tile(places: list[tuple[int, int]], mode: str, major: str, bits: int) -> Meaning:
-    """Link to the least tile that has these elements, (mn, k)."""
+    """Link to the smallest tile that contains these elements, (mn, k)."""
     atom = WIDTHS[mode] * 8 // bits
     row, col = (max(place[axis] for place in places) for axis in (0, 1))
     lengths = {"mn": round_up(row + 1, _ROWS), "k": round_up(col + 1, atom)}

@@ -1,4 +1,4 @@
-"""Messages of ptxas, the driver and CuTe as readings: the page of each that a text holds."""
+"""Messages of ptxas, the driver and CuTe in a text, each with its page."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def read_message(text: str) -> Reading | None:
     if _PROGRAM.search(text):
         return None
     reading = recognise_messages(text)
-    rows = [one.row for one in reading.found if one.row.source != DRIVER] or list(reading.numbers)
+    rows = [message.row for message in reading.found if message.row.source != DRIVER] or list(reading.numbers)
     if not rows:
         return None
     about = _explain_instruction(text) if rows[0].source == PTXAS else None
@@ -55,9 +55,9 @@ def is_title(text: str) -> bool:
 
 
 def find_titled(text: str) -> list[Meaning]:
-    """Find the messages that have all words of a text: in their titles, or in what the tool prints; at most a few."""
+    """Find the messages that have all words of a text in their titles or in their output; at most a few."""
     words = set(full_text.split_words(text[: full_text.LONGEST]))
-    found = [row for row, own in _index_titles() if words and words <= own]
+    found = [row for row, title_words in _index_titles() if words and words <= title_words]
     return [build_page(row) for row in found] if len(found) <= MOST_TITLED else []
 
 
@@ -67,13 +67,13 @@ def _index_titles() -> tuple[tuple[MessageRow, frozenset[str]], ...]:
 
 
 def build_page(row: MessageRow) -> Meaning:
-    """Build the meaning that a message's page is."""
+    """Build the meaning of a message: its page."""
     page = link_message(row.slug)
     return Meaning(kind="topic", title=row.title, link=page, facts={"page": page}, notices=(row.reason, row.change))
 
 
 def list_nearest(text: str) -> list[Meaning]:
-    """List the pages of the messages most like a printed text; [] where it prints none, or one that is listed."""
+    """List the pages of the messages most similar to a printed text; [] if it has no message, or a known one."""
     return [build_page(row) for row in recognise_messages(text).nearest]
 
 
@@ -83,12 +83,12 @@ def add_rules(meanings: Sequence[Meaning], text: str) -> list[Meaning]:
     if not maps:
         return list(meanings)
     rows = find_rules(notice for meaning in maps for notice in meaning.notices)
-    said = [_build_refusal(one) for one in recognise_messages(text).found if one.row.source == DRIVER]
-    return [*meanings, *(build_page(row) for row in rows), *said]
+    refusals = [_build_refusal(message) for message in recognise_messages(text).found if message.row.source == DRIVER]
+    return [*meanings, *(build_page(row) for row in rows), *refusals]
 
 
 def _build_refusal(message: FoundMessage) -> Meaning:
-    """Build the meaning of the driver's message, with what its result says."""
+    """Build the meaning of the driver's message, with the meaning of its result code."""
     page = build_page(message.row)
     result = dict(message.values).get("result", "1")
     if result == "1":

@@ -46,7 +46,7 @@ def _list_topics(text: str, matches: FormMatches) -> tuple[Meaning, ...]:
 
 
 def read_shorter_name(text: str, matches: FormMatches, recognised: reader.RecognisedText) -> Reading | None:
-    """Read a name that leaves something out, or that no form has; None if the text is not a name."""
+    """Read an abbreviated name, or one of no existing form; None if the text is not a name."""
     refused = next(iter(recognised.refused), None)
     if refused and (_is_complete(text, refused) or not lookup.keeps_order(text, matches)):
         return None
@@ -65,13 +65,13 @@ def read_shorter_name(text: str, matches: FormMatches, recognised: reader.Recogn
 
 
 def _has_shape_alone(matches: FormMatches) -> bool:
-    """Return whether a text names forms by a shape, and no page explains its other words."""
+    """Return whether a text names forms only by a shape, and no page explains its other words."""
     has_shape = matches.named and matches.forms and lookup.has_shape(matches)
     return bool(has_shape) and not page_meanings.find_pages(" ".join(matches.ignored))
 
 
 def _read_refused_name(text: str, matches: FormMatches) -> Reading:
-    """Read a name that no form has: the pages that compare its opcodes, and the nearest forms."""
+    """Read the name of no existing form: the pages that compare its opcodes, and the nearest forms."""
     opcodes = [word for word in matches.words if is_opcode(word)]
     compared = topics.find_topics(" ".join(opcodes)) if len(opcodes) > 1 else []
     pages = [page_meanings.build_topic(topic) for topic in compared]

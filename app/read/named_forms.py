@@ -21,17 +21,17 @@ MOST_LISTED = 48  # forms in an answer; the catalogue has all
 
 
 def is_opcode(matches: FormMatches) -> bool:
-    """Return whether a text is an opcode's beginning alone: mma.sync."""
+    """Return whether a text is only the beginning of an opcode: mma.sync."""
     return bool(matches.forms) and not matches.ignored and all(map(forms.is_opcode, matches.words))
 
 
 def is_type(word: str) -> bool:
     """Return whether a word names a type of elements: fp8."""
-    return any(one in DTYPES for one in vocabulary.SYNONYMS.get(word, (word,)))
+    return any(synonym in DTYPES for synonym in vocabulary.SYNONYMS.get(word, (word,)))
 
 
 def is_whole_opcode(text: str) -> bool:
-    """Return whether a text is an opcode, or the part of one before a dot."""
+    """Return whether a text is an opcode, or its beginning up to a dot."""
     parts = [part for part in text.strip().lower().split(".") if part not in vocabulary.SILENT]
     return any(opcode.split(".")[: len(parts)] == parts for opcode in catalog.OPCODES)
 
@@ -69,8 +69,8 @@ def _build_list(title: str, link: str, instructions: tuple[Instruction, ...], no
 
 
 def is_sentence(matches: FormMatches) -> bool:
-    """Return whether a text that names no form asks for a page rather than a form: it compares two opcodes, or has a
-    word of a page beside the instruction's.
+    """Return whether a text that names no form needs a page rather than a form: it compares two opcodes, or has a word
+    of a page beside the instruction's.
     """
     opcodes = [word for word in matches.words if forms.is_opcode(word)]
     named = lookup.list_missing(matches)
@@ -79,7 +79,7 @@ def is_sentence(matches: FormMatches) -> bool:
 
 
 def build_nearest(matches: FormMatches) -> tuple[Meaning, ...]:
-    """Build, for every word that is in the way, the forms that have all the others."""
+    """Build, for every word without which forms match, a list of these forms."""
     if matches.forms:
         words = " ".join(matches.words)
         title = f"{lookup.count_forms(len(matches.forms))} with '{words}'"

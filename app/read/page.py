@@ -1,5 +1,5 @@
 """/read: one paste box for everything; /read/files, several source files at once; and /go, the old address. Nothing is
-kept.
+stored.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ LABEL_OF = {
 
 @router.get("/read")
 def read_page(request: Request) -> Response:
-    """Show what a text is. A text with a single meaning leads straight to its page; one with several things to verify
+    """Show the meanings of a text. Redirect a text with a single meaning to its page; one with several parts to verify
     is shown on the workbench.
     """
     return _render_text(request, dict(request.query_params))
@@ -54,15 +54,15 @@ def read_page(request: Request) -> Response:
 
 @router.get("/read.json")
 def read_json(request: Request) -> Response:
-    """Return what POST /api/v1/read answers for the same address."""
+    """Return the answer of POST /api/v1/read for the same address."""
     query = dict(request.query_params)
     return encode_json_body(read_and_verify(_parse_text(query).text, _parse_choices(query)))
 
 
 @router.post("/read")
 async def post_text(request: Request) -> Response:
-    """Show the page of a text that no address holds, or of one from the workbench's forms; redirect to its address if
-    that can hold it. Nothing is kept.
+    """Show the page of a text too long for an address, or of one from the workbench's forms; redirect to its address if
+    it fits. Nothing is stored.
     """
     return await run_off_loop(_redirect_or_render, request, await read_form_body(request))
 
@@ -84,8 +84,8 @@ def _parse_text(query: dict[str, str]) -> RepairedText:
 
 
 def _parse_choices(query: dict[str, str]) -> dict[str, str]:
-    """Return the values of a query that the workbench may take. take: a button's, `key:value`, which goes first; "" for
-    what the text says.
+    """Return the values of a query that the workbench accepts. take: `key:value` of a button, which takes precedence;
+    "" for the value of the text.
     """
     choices = workbench.parse_assumptions(query)
     key, _, value = query.get("take", "").partition(":")
@@ -97,7 +97,7 @@ def _parse_choices(query: dict[str, str]) -> dict[str, str]:
 
 
 def _get_page_state(repaired: RepairedText, query: dict[str, str]) -> dict[str, str]:
-    """Return the parts of the address beside the text and what is assumed of it."""
+    """Return the parts of the address other than the text and its assumptions."""
     state = {"fix": repaired.fix, "step": query.get("step", "")}
     return {key: value for key, value in state.items() if value}
 
@@ -145,7 +145,7 @@ def _render_text(request: Request, query: dict[str, str]) -> Response:
 
 
 def _check_length(text: str) -> None:
-    """Refuse a text that is too long for the box; its page keeps it."""
+    """Raise LayoutError for a text that is too long for the box; the page still shows it."""
     if len(text) > LONGEST:
         message = f"The text has {len(text):,} characters; this box reads up to {LONGEST:,}."
         hint = f"Choose it as a source file below: a file may have {check.LONGEST:,}."
@@ -154,7 +154,7 @@ def _check_length(text: str) -> None:
 
 @router.post("/read/files")
 async def post_files(request: Request) -> Response:
-    """Show what is wrong in each file of the form; a single one that fits opens in the workbench."""
+    """Show the findings in each file of the form; a single file that fits opens in the workbench."""
     form = await read_upload_form(request, MOST_FILES, most_fields=8, most_bytes=MOST_PART)
     sources = [(file.name, file.content) for file in form.files if file.field == "files"]
     return await run_off_loop(_render_files, request, sources, parse_target(form.fields))
@@ -162,7 +162,7 @@ async def post_files(request: Request) -> Response:
 
 @router.get("/read/files")
 def files_page(request: Request) -> Response:
-    """Show the form alone."""
+    """Show the empty form."""
     return render_page(request, "read/files.html", {"files": [], "found": 0, "verified": 0, "target": ""})
 
 
@@ -183,7 +183,7 @@ def _render_files(request: Request, sent: list[tuple[str, bytes]], target: str) 
 
 @router.get("/go")
 def go_page(request: Request) -> Response:
-    """Show the same for the addresses that pickers and older pages have."""
+    """Redirect the addresses of pickers and older pages to /read."""
     answer = _render_meanings(request, request.query_params.get("ptx", ""))
     word, target = request.query_params.get("idesc", ""), answer.headers.get("location", "")
     if (
@@ -200,7 +200,7 @@ def _name_forms(meanings: Sequence[Meaning], nearest: Sequence[str]) -> dict[str
 
 
 def _draw_meanings(meanings: Sequence[Meaning]) -> dict[str, Any]:
-    """Return the pictures of what a text means, and the offsets of its layouts, by title."""
+    """Return the pictures of the meanings of a text, and the offsets of its layouts, by title."""
     return {
         "grids": {
             meaning.title: draw.build_offset_table(meaning.facts["cute"])
@@ -249,7 +249,7 @@ def _link_module(text: str) -> str:
 
 
 def group_forms(texts: list[str]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Group instructions by opcode and shape: (name, (types and what tells alike ones apart, PTX) each)."""
+    """Group instructions by opcode and shape: (name, (types and distinguishing modifiers, PTX) each)."""
     groups: dict[str, list[tuple[str, str]]] = {}
     for ptx in texts:
         form = name_form(catalog.find(ptx))

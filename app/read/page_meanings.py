@@ -1,4 +1,4 @@
-"""Pages as meanings of a text: by its words, by a message that it holds."""
+"""Pages that a text means: by its words, or by a message in it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from lanescope.app.catalogue import full_text, topics
-from lanescope.app.kit.menus import entries, entry_of
+from lanescope.app.kit.menus import find_entry, list_entries
 from lanescope.app.read import known_names, named_forms, target_meanings, tool_words
 from lanescope.app.read.facts import Meaning
 from lanescope.app.read.languages import translate_words
@@ -22,7 +22,7 @@ _OF_CODE = re.compile(
 
 
 def build_topic(page: topics.Topic | full_text.FoundPage) -> Meaning:
-    """Build the meaning that a page is, with its summary."""
+    """Build the meaning of a page, with its summary."""
     return _build_page(page.title, page.page, (page.summary,) if page.summary else ())
 
 
@@ -37,17 +37,17 @@ def _describe_page(page: str) -> Meaning:
     if page in tool_words.OUTSIDE:
         title, notice = tool_words.OUTSIDE[page]
         return _build_page(title, page, (notice,))
-    entry = entry_of(page.partition("?")[0])
+    entry = find_entry(page.partition("?")[0])
     return _build_page(entry.text, page, (entry.summary,))
 
 
 def explain_name(text: str) -> list[Meaning]:
-    """Explain a name of a library, as the page that shows what it is."""
+    """Return the meaning of a name of a library: the page that explains it."""
     return _explain(known_names.find_name(pasted_text.clean_text(text[: known_names.LONGEST + 1])))
 
 
 def explain_message(text: str) -> list[Meaning]:
-    """Explain a name of a library or a message of a tool, as a page that helps."""
+    """Return the meaning of a name of a library or a message of a tool: the page that helps."""
     text = text[: known_names.LONGEST + 1]
     return explain_name(text) or _explain(known_names.find_message(pasted_text.clean_text(text)))
 
@@ -57,7 +57,7 @@ def _explain(known: known_names.KnownMessage | None) -> list[Meaning]:
 
 
 def _find_without_sizes(text: str, words: int) -> list[Meaning]:
-    """Find the pages that `core matrix 8x8` means: without the words that name none. words: how many a text has."""
+    """Find the pages of `core matrix 8x8`: its words without those of no page. words: their number."""
     plain = re.sub(r"(?<!\S)(?=\S*\d)\S{1,6}(?!\S)", " ", text).split()
     return find_pages(" ".join(plain)) if len(plain) not in (0, words) else []
 
@@ -86,7 +86,7 @@ def look_up(text: str) -> list[Meaning]:
 
 def find_pages(text: str, *, by_title: bool = True) -> list[Meaning]:
     """Find pages by the words of a text: those that have all of them, then those that share some; [] if the text
-    neither names one nor asks for one.
+    neither names a page nor is a question about one.
     """
     titled = [build_topic(found) for found in full_text.find_titled(text) if by_title]
     meanings = [build_topic(topic) for topic in topics.find_topics(text)]
@@ -109,33 +109,35 @@ def find_pages(text: str, *, by_title: bool = True) -> list[Meaning]:
 
 
 def _order_task(text: str, words: Sequence[str]) -> list[Meaning]:
-    """Order the pages of a long question: first the tool of which it has two words, if it is a task."""
+    """Order the pages of a long question: if it describes a task, first the tool of which it has two words."""
     searched = _search_pages(text)
     if tool_words.EXPLAINING.match(text):
         return searched
-    tools = [page for page, own in tool_words.TOOLS.items() if len(own.intersection(words)) > 1]
+    tools = [page for page, page_words in tool_words.TOOLS.items() if len(page_words.intersection(words)) > 1]
     shown = [_describe_page(page) for page in tools[:1]]
     return [*shown, *(found for found in searched if found.link.partition("#")[0] not in tools[:1])]
 
 
 def _find_tools(words: set[str]) -> list[Meaning]:
     """Find the pages whose words a text has: those of which it has the whole title, then those with the rarest."""
-    found = {page: own & words for page, own in tool_words.TOOLS.items() if not own.isdisjoint(words)}
+    found = {
+        page: page_words & words for page, page_words in tool_words.TOOLS.items() if not page_words.isdisjoint(words)
+    }
     ranked = sorted(found, key=lambda page: -sum(full_text.measure_rarity(word) for word in found[page]))
-    said = set(full_text.split_words(" ".join(words)))
-    titles = {page: full_text.split_words(entry_of(page).text) for page in _list_tool_pages()}
-    titled = [page for page, title in titles.items() if len(title) > 1 and said.issuperset(title)]
+    text_words = set(full_text.split_words(" ".join(words)))
+    titles = {page: full_text.split_words(find_entry(page).text) for page in _list_tool_pages()}
+    titled = [page for page, title in titles.items() if len(title) > 1 and text_words.issuperset(title)]
     return [_describe_page(page) for page in dict.fromkeys((*titled, *ranked))]
 
 
 def _list_tool_pages() -> list[str]:
-    """List the pages of the menus but the guide's."""
-    pages = (entry.href for links in entries().values() for entry in links)
+    """List the pages of all menus except the guide."""
+    pages = (entry.href for links in list_entries().values() for entry in links)
     return [page for page in pages if not page.startswith("/guide")]
 
 
 def find_asked(text: str) -> list[Meaning]:
-    """Find the page that answers a question whose words stand on many pages, with others that share its words."""
+    """Find the page that answers a question whose words occur on many pages, with others that share its words."""
     text = pasted_text.clean_text(text[: full_text.LONGEST + 1]).strip()
     if targets := target_meanings.describe_targets(text):
         return targets
@@ -149,13 +151,13 @@ def find_asked(text: str) -> list[Meaning]:
 
 
 def find_sharing(text: str) -> list[Meaning]:
-    """Find pages that share words with a text which does not ask for one; none for code."""
+    """Find pages that share words with a text that names none; none for code."""
     text = translate_words(pasted_text.clean_text(text))
     return [] if len(text) > full_text.LONGEST or _OF_CODE.search(text) else _search_pages(text)
 
 
 def search_question(text: str, meanings: Sequence[Meaning]) -> list[Meaning]:
-    """Search the pages beside those of a text of several words; none for code."""
+    """Search for further pages about a text of several words; none for code."""
     if len(text.split()) < 2 or _OF_CODE.search(text):
         return []
     shown = {meaning.link.partition("#")[0] for meaning in meanings}

@@ -62,7 +62,7 @@ class _Places:
 
 
 def draw_pair(chunks: OperandChunks, word: Descriptor, name: Callable[[int, int], str]) -> PairPicture:
-    """Draw a step. name: (row, k) of a chunk's first element → what the chunk is called."""
+    """Draw a step. name: (row, k) of a chunk's first element → the name of the chunk."""
     touched = np.unique(chunks.read >> 7)
     if chunks.stored is not None:
         touched = np.union1d(touched, chunks.stored >> 7)
@@ -118,9 +118,9 @@ def _draw_operand(places: _Places, name: Callable[[int, int], str]) -> Iterable[
         for n in range(chunks.across):
             read, at = int(chunks.read[line, n]), n * chunks.seen.per
             row, k = (line, at) if chunks.seen.major == "K" else (at, line)
-            lies = None if chunks.stored is None else int(chunks.stored[line, n])
-            state = "plain" if lies is None else "right" if chunks.right[line, n] else "wrong"
-            where = f' data-stored="{lies:#x}"' if lies is not None else ""
+            stored = None if chunks.stored is None else int(chunks.stored[line, n])
+            state = "plain" if stored is None else "right" if chunks.right[line, n] else "wrong"
+            where = f' data-stored="{stored:#x}"' if stored is not None else ""
             x, y, w, h = places.locate_cell(line, n)
             yield (
                 f'<rect class="c c-{state}" x="{x:g}" y="{y:.1f}" width="{w:g}" height="{h:g}" data-name="'
@@ -131,7 +131,7 @@ def _draw_operand(places: _Places, name: Callable[[int, int], str]) -> Iterable[
 
 
 def _name_wrong_state(is_read: bool, is_needed: bool) -> str:
-    """Return the state of a chunk of memory that is not read exactly once for the row it holds."""
+    """Return the state of a chunk of memory that is not read exactly once for its row."""
     if not is_read:
         return "stored"
     return "other" if is_needed else "read"
@@ -172,7 +172,7 @@ def _draw_memory(places: _Places, shown: list[int], name: Callable[[int, int], s
 
 
 def _name_chunks(chunks: OperandChunks, name: Callable[[int, int], str]) -> dict[int, str]:
-    """Map every chunk of memory that holds some of the step's operand to the first elements there."""
+    """Map every chunk of memory that stores a part of the step's operand to its first elements."""
     out: dict[int, str] = {}
     assert chunks.stored is not None
     for line in range(chunks.lines):
@@ -212,18 +212,18 @@ def _list_legend(chunks: OperandChunks) -> Iterable[tuple[str, str]]:
 
 
 def _draw_guides(places: _Places, word: Descriptor) -> list[tuple[str, str, str]]:
-    """Return (field, its guide as SVG, what it says)."""
+    """Return (field, its guide as SVG, the text of the guide)."""
     chunks, seen, mode = places.chunks, places.chunks.seen, word.mode
     start, unread = word.start_address, find_inert_fields(word, seen)
     swizzled = mode.chunks > 1
     first = chunks.read[:8].ravel().tolist() if swizzled else []
-    said = {
+    guides = {
         "start_address": (
-            [_outline(places, int(chunks.read[0, 0]))],
+            [_draw_outline(places, int(chunks.read[0, 0]))],
             f"Start address {start:#x}: the first byte of this step. The field holds it divided by 16.",
         ),
         "swizzle": (
-            [_outline(places, at) for at in first],
+            [_draw_outline(places, at) for at in first],
             f"Swizzle {word.mode_code} is {mode.name}: {_say_xor(mode.chunks)} Outlined are the first 8 rows."
             if swizzled
             else "Swizzle 0: addresses are used as they are.",
@@ -235,15 +235,15 @@ def _draw_guides(places: _Places, word: Descriptor) -> list[tuple[str, str, str]
     ):
         why = unread.get(field, "")
         marks = [] if why else _draw_strides(places, start, stride, count)
-        said[field] = (marks, f"{field.upper()} {stride} B: {why or what}.")
+        guides[field] = (marks, f"{field.upper()} {stride} B: {why or what}.")
     return [
         (field, f'<g class="guide" data-field="{field}">{"".join(filter(None, marks))}</g>', words)
-        for field, (marks, words) in said.items()
+        for field, (marks, words) in guides.items()
     ]
 
 
 def _describe_strides(word: Descriptor, seen: View, operand: str) -> tuple[tuple[int, str], tuple[int, str]]:
-    """Return (how many there are, what it is the distance of) of LBO and of SBO (layouts/descriptor/repair.py)."""
+    """Return (number of strides, description of the distance) of LBO and of SBO (layouts/descriptor/repair.py)."""
     wide, rows = word.mode.chunks, f"rows of {operand}" if operand == "A" else f"columns of {operand}"
     atom = f"; the atom of the {word.mode.name} swizzle takes {word.mode.pattern_bytes} B" if wide > 1 else ""
     if seen.major == "K":
@@ -282,7 +282,7 @@ def _draw_strides(places: _Places, start: int, stride: int, count: int) -> list[
     return marks
 
 
-def _outline(places: _Places, address: int) -> str:
+def _draw_outline(places: _Places, address: int) -> str:
     at = places.locate_chunk(address >> 4)
     if at is None:
         return ""

@@ -1,4 +1,4 @@
-"""What a place leaves open: the matrix of an element or row, and the order in which a single number counts elements."""
+"""What a place does not specify: the matrix of an element or row, and the counting order of a single number."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from lanescope.ptx.instruction import Instruction, Operand
 
 @dataclass(frozen=True, slots=True)
 class PlaceReading:
-    """The places of a question with nothing left open, and the sentences that say how they were read."""
+    """The completed places of a question, and the sentences that say what was assumed."""
 
     places: tuple[SoughtPlace, ...]
     notices: tuple[str, ...] = ()
 
 
 def list_readings(form: Instruction, places: Sequence[SoughtPlace], a_shared: bool = False) -> list[PlaceReading]:
-    """List the ways in which the places of a question may be meant, one if nothing is open.
+    """List the interpretations of the places of a question, one if they are complete.
 
     a_shared: whether A is in shared memory. LayoutError if a place with one number has no such element.
     """
@@ -34,12 +34,14 @@ def list_readings(form: Instruction, places: Sequence[SoughtPlace], a_shared: bo
     for name in names:
         named = tuple(replace(place, matrix=name) if _needs_matrix(place) else place for place in places)
         assumed = () if len(names) < 2 else (f"The text does not name a matrix: this is {name.upper()}.",)
-        readings += [PlaceReading(one.places, (*assumed, *one.notices)) for one in _list_ordered(form, named)]
+        readings += [
+            PlaceReading(reading.places, (*assumed, *reading.notices)) for reading in _list_ordered(form, named)
+        ]
     return readings
 
 
 def find_operand(form: Instruction, name: str) -> Operand:
-    """Return an operand by its letter; without one D, or the only operand. C if it takes the place of D."""
+    """Return an operand by its letter; without a letter D, or the only operand. C if the instruction has no D."""
     if not name:
         name = "d" if "d" in form.operands else next(iter(form.operands))
     if name == "c" and "c" not in form.operands and "d" in form.operands:
@@ -50,7 +52,7 @@ def find_operand(form: Instruction, name: str) -> Operand:
         raise LayoutError(
             "operand_not_in_registers",
             f"{name.upper()} of {name_form(form).text} is in shared memory: no thread holds its elements.",
-            "Its descriptor says where they are.",
+            "Its descriptor defines where they are.",
             "text",
         )
     return form.operand(name)
@@ -105,7 +107,7 @@ def _needs_matrix(place: SoughtPlace) -> bool:
 
 
 def _list_matrices(form: Instruction, places: Sequence[SoughtPlace], a_shared: bool) -> list[str]:
-    """List the operands that have all these places, D first for elements; the first operand if none has."""
+    """List the operands that contain all these places, D first for elements; the first operand if none does."""
     names = [op.name for op in lanes.list_distinct_operands(form) if op.name != "a" or not a_shared]
     if places[0].coords or not names:
         names.sort(key=lambda name: name not in "cd")
@@ -147,5 +149,5 @@ def _list_ordered(form: Instruction, places: tuple[SoughtPlace, ...]) -> list[Pl
 
 
 def _is_counted(place: SoughtPlace) -> bool:
-    """Return whether one number counts the elements of an operand that has rows and columns of its own."""
+    """Return whether a place is a single number that counts the elements of an operand with rows and columns."""
     return place.index is not None and place.letter not in (*SCALES, "e")

@@ -32,7 +32,7 @@ _REGISTER = re.compile(  # `R2` alone is an operand of SASS
 
 
 def build_unknown(text: str, title: str, notices: Sequence[str], also: Sequence[Meaning] = ()) -> Reading:
-    """Build the reading of a text without a meaning: why, and the pages that may help."""
+    """Build the reading of a text without a meaning: the reason, and pages that may help."""
     link = meaning_links.link_text(text)
     return Reading(kind="unknown", title=title, link=link, facts={}, notices=tuple(notices), also=tuple(also))
 
@@ -69,7 +69,7 @@ def read_place_question(text: str) -> Reading | None:
 
 
 def _read_scales(text: str) -> Reading:
-    """Read a question about scale factors or metadata: of a row or a column, the first of it; else what to ask."""
+    """Read a question about scale factors or metadata: the first of a row or column; otherwise suggest a question."""
     if (spelled := _spell_scale(text)) and (reading := read_place_question(spelled)) and reading.kind != "unknown":
         return dataclasses.replace(reading, notices=(*reading.notices, "The page shows the others of its row."))
     notice = (
@@ -94,7 +94,7 @@ def _spell_scale(text: str) -> str:
 
 
 def _ask_for_instruction(text: str) -> Reading | None:
-    """Read a question that does not say of which instruction; None for any other text."""
+    """Read a question that lacks its instruction; None for any other text."""
     question = element_texts.parse_question(text)
     if question is None or not element_forms.needs_instruction(question):
         return None
@@ -110,7 +110,7 @@ def _ask_for_instruction(text: str) -> Reading | None:
 
 
 def _ask_for_lane(text: str) -> Reading | None:
-    """Read a question about a register that does not say of which lane; None for any other text."""
+    """Read a question about a register that lacks its lane; None for any other text."""
     match = _REGISTER.search(text)
     if not match or element_texts.parse_question(text) is not None:
         return None

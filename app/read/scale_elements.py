@@ -21,9 +21,9 @@ METADATA_BITS = 4  # of a group
 
 
 def answer_place(form: Instruction, place: SoughtPlace) -> Supplied:
-    """Answer who supplies a scale factor or metadata: the holders, the query that pins it, and the sentences.
+    """Find the lane that supplies a scale factor or metadata: the holders, the query that pins it, and the sentences.
 
-    LayoutError if the instruction has none, has them in tensor memory, or not this one.
+    LayoutError if the instruction has none, reads them from tensor memory, or lacks this one.
     """
     name, is_metadata = name_form(form).text, place.matrix == "e"
     issue, sparsity = form.family.issue, None if form.family.issue else form.operands.get("a")
@@ -103,40 +103,50 @@ def _answer_element(form: Instruction, place: SoughtPlace, suppliers: list[dict[
             "text",
         )
     found = [supplier for supplier in suppliers if supplier["place"] == place.coords]
-    texts = [f"{_name_supplier(form, one)}, with {one['choice']}" for one in found]
+    texts = [f"{_name_supplier(form, supplier)}, with {supplier['choice']}" for supplier in found]
     more = f"Or it is in {'; or in '.join(texts[1:])}." if texts[1:] else ""
     notices = (
         f"{place.text}, {found[0]['means']}, is in {texts[0]}.",
         f"It is read as {letter}[{first}][{second}].",
         more if len(texts) <= 4 else "Another byte-id or thread-id takes it from another byte or lane.",
     )
-    row, col = place.coords[::-1] if place.matrix == "sfb" else place.coords  # blocks of SFB stand below each other
+    row, col = (
+        place.coords[::-1] if place.matrix == "sfb" else place.coords
+    )  # the panel shows the blocks of SFB as rows
     pin = PIN.format(panel=place.matrix, row=row, col=col)
-    return [_describe(form, one) for one in found], {"pin": pin}, tuple(filter(None, notices))
+    return [_describe(form, supplier) for supplier in found], {"pin": pin}, tuple(filter(None, notices))
 
 
 def _answer_lane(form: Instruction, place: SoughtPlace, suppliers: list[dict[str, Any]]) -> Supplied:
-    """Answer what one lane supplies, by what the instruction chooses."""
+    """Return what a lane supplies under each byte-id, thread-id or selector."""
     thread = (place.thread or 0) + 32 * (place.warp or 0)
-    held = [supplier for supplier in suppliers if supplier["thread"] == thread]
+    supplied = [supplier for supplier in suppliers if supplier["thread"] == thread]
     letter = place.matrix.upper()
-    if not held:
+    if not supplied:
         raise LayoutError("bad_lane", f"Lane {thread} supplies nothing of {letter}.", "Ask for another lane.", "text")
     notices = []
-    for choice in dict.fromkeys(one["choice"] for one in held):
-        places = [f"{letter}[{one['place'][0]}][{one['place'][1]}]" for one in held if one["choice"] == choice]
+    for choice in dict.fromkeys(supplier["choice"] for supplier in supplied):
+        places = [
+            f"{letter}[{supplier['place'][0]}][{supplier['place'][1]}]"
+            for supplier in supplied
+            if supplier["choice"] == choice
+        ]
         notices.append(f"With {choice} lane {thread} supplies {join_words(places[:8])}{' …' if places[8:] else ''}.")
-    return [_describe(None, one) for one in held], {"pin": f"{form.family.scope.thread}:{thread}"}, tuple(notices)
+    return (
+        [_describe(None, supplier) for supplier in supplied],
+        {"pin": f"{form.family.scope.thread}:{thread}"},
+        tuple(notices),
+    )
 
 
-def _name_supplier(form: Instruction | None, one: dict[str, Any]) -> str:
+def _name_supplier(form: Instruction | None, supplier: dict[str, Any]) -> str:
     """Name the lane and the bits of its register: lane 12, bits 15:8 of its scale_a."""
-    register = "e" if one["operand"] == "e" else f"{one['operand']} data"
-    lane = wording.format_holder(form, one["thread"])[0] if form else f"lane {one['thread']}"
-    return f"{lane}, bits {one['bit'] + one['bits'] - 1}:{one['bit']} of its {register}"
+    register = "e" if supplier["operand"] == "e" else f"{supplier['operand']} data"
+    lane = wording.format_holder(form, supplier["thread"])[0] if form else f"lane {supplier['thread']}"
+    return f"{lane}, bits {supplier['bit'] + supplier['bits'] - 1}:{supplier['bit']} of its {register}"
 
 
-def _describe(form: Instruction | None, one: dict[str, Any]) -> dict[str, Any]:
-    row, col = one["place"]
-    kept = {key: one[key] for key in ("operand", "thread", "register", "bit", "bits", "choice")}
-    return {**kept, "row": row, "col": col, "text": f"{_name_supplier(form, one)}, with {one['choice']}"}
+def _describe(form: Instruction | None, supplier: dict[str, Any]) -> dict[str, Any]:
+    row, col = supplier["place"]
+    kept = {key: supplier[key] for key in ("operand", "thread", "register", "bit", "bits", "choice")}
+    return {**kept, "row": row, "col": col, "text": f"{_name_supplier(form, supplier)}, with {supplier['choice']}"}

@@ -1,5 +1,5 @@
-"""The page of a workbench, in the order of the page: the verdict, how each operand is stored, what was taken from the
-text and what was assumed, the shown word with its fields, every step, and the picture of one.
+"""The page of a workbench, in the order of the page: the verdict, how each operand is stored, what the text states and
+what was assumed, the selected word with its fields, every step, and the picture of one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class SheetRepair:
 
 @dataclass(frozen=True, slots=True)
 class SheetVerdict:
-    """state: ok, bad, care or open; sentences: what stands under the headline; texts have code between backticks."""
+    """state: ok, bad, care or open; sentences: below the headline; texts have code between backticks."""
 
     state: str
     headline: str
@@ -75,7 +75,7 @@ def build_sheet(bench: Bench, repaired: RepairedText, assumptions: Mapping[str, 
     storages = tuple(list_storages(bench, repaired.text, assumptions))
     suspects = _list_suspects(bench)
     return Sheet(
-        verdict=_judge(bench, repaired, shown, suspects, any(row.asks for row in storages)),
+        verdict=_judge(bench, repaired, shown, suspects, any(row.has_question for row in storages)),
         storages=storages,
         facts=tuple(_list_facts(bench, repaired.text)),
         assumed=tuple(a for a in bench.assumed if not a.key.startswith("stored.")),
@@ -87,7 +87,7 @@ def build_sheet(bench: Bench, repaired: RepairedText, assumptions: Mapping[str, 
 
 
 def _choose_operand(bench: Bench) -> int:
-    """Return the first wrong operand, else, where none is right, the first without a verdict, else the first."""
+    """Return the first wrong operand; if no operand is right, the first without a verdict; otherwise the first."""
     wrong = next((n for n, operand in enumerate(bench.operands) if operand.wrong), None)
     if wrong is not None:
         return wrong
@@ -96,7 +96,7 @@ def _choose_operand(bench: Bench) -> int:
 
 
 def _choose_step(bench: Bench, chosen: str) -> tuple[int, int]:
-    """Return (operand, step): the chosen ones, else the first wrong ones; step -1 if there is none."""
+    """Return (operand, step): the chosen ones, otherwise the first wrong ones; step -1 if there is none."""
     parts = chosen.split(".")
     if len(parts) == 2 and all(part.isdecimal() and len(part) < 4 for part in parts):
         at, number = int(parts[0]), int(parts[1])
@@ -121,7 +121,7 @@ def _format_unjudged(names: list[str]) -> str:
 
 
 def _judge_right(bench: Bench) -> SheetVerdict:
-    """Return the verdict of a text of which an operand is right and none is wrong."""
+    """Return the verdict of a text in which some operand is right and none is wrong."""
     unjudged = [name for name, _ in dict.fromkeys(_list_unjudged(bench))]
     is_open = bool(bench.caution or bench.missing or unjudged or not bench.complete)
     total = sum(step.total for operand in bench.operands if operand.verdict == "match" for step in operand.steps)
@@ -138,7 +138,7 @@ def _judge(
     repaired: RepairedText,
     shown: ShownStep | None,
     suspects: list[tuple[str, TextPiece, Span]],
-    asks: bool,
+    has_question: bool,
 ) -> SheetVerdict:
     """Return the verdict. It is green only if nothing is undetermined."""
     if bench.verdict == "mismatch":
@@ -148,7 +148,7 @@ def _judge(
     if suspects:
         return _judge_suspect(suspects, shown, repaired.text)
     detail = tuple(filter(None, (describe_repeats(shown), bench.detail)))
-    return SheetVerdict("care" if asks else "open", bench.headline, detail)
+    return SheetVerdict("care" if has_question else "open", bench.headline, detail)
 
 
 def _judge_wrong(bench: Bench, repaired: RepairedText, shown: ShownStep | None) -> SheetVerdict:
@@ -168,7 +168,7 @@ def _judge_wrong(bench: Bench, repaired: RepairedText, shown: ShownStep | None) 
 
 
 def _describe_changes(changes: Mapping[str, tuple[int, int]]) -> str:
-    """Describe what the fields are and what the tile needs; "" for none, and where the start has to move."""
+    """Describe the current and the required fields; "" if there are none, or if the start has to move."""
     if not changes or "start_address" in changes or len(changes) > 2:
         return ""
     names = [name_field(name) for name in changes]
@@ -203,7 +203,7 @@ def _describe_repairs(bench: Bench) -> str:
 
 
 def _list_suspects(bench: Bench) -> list[tuple[str, TextPiece, Span]]:
-    """Return (code, piece, place) of what is unusual in descriptors that were not judged; each place once."""
+    """Return (code, piece, place) of the unusual fields of descriptors without a verdict; each place once."""
     judged = {operand.descriptor for operand in bench.operands if operand.verdict != "unknown"}
     found: dict[tuple[str, Span], TextPiece] = {}
     for n, piece in enumerate(bench.pieces):
@@ -222,7 +222,7 @@ def _judge_suspect(suspects: list[tuple[str, TextPiece, Span]], shown: ShownStep
         reason = f"SBO `{fields['sbo_bytes']}` does not fit the {fields['swizzle']} swizzle"
     elif code == "lbo_unusual":
         reason = f"LBO `{fields['lbo_bytes']}` is unusual for the {fields['swizzle']} swizzle"
-    why = tuple(dict.fromkeys(message for _, one, _ in suspects for message in one.doubts))
+    why = tuple(dict.fromkeys(message for _, piece, _ in suspects for message in piece.doubts))
     headline = f"Suspicious: {reason} (line {find_line(text, span[0])})"
     return SheetVerdict("care", headline, tuple(filter(None, (*why[:2], describe_repeats(shown)))))
 
@@ -233,7 +233,7 @@ def _list_unjudged(bench: Bench) -> Iterator[tuple[str, str]]:
     for operand in bench.operands:
         if operand.verdict == "unknown":
             of = f" of {catalog.find(operand.instruction).shape}" if several else ""
-            yield f"{operand.name.upper()}{of}", next(iter(operand.missing), "The text does not say enough.")
+            yield f"{operand.name.upper()}{of}", next(iter(operand.missing), "The text does not determine the verdict.")
 
 
 def _list_facts(bench: Bench, text: str) -> Iterator[FactChip]:

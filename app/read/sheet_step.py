@@ -1,4 +1,4 @@
-"""One step of a workbench: its word with the fields, the picture of what it reads, and a card for every step of the
+"""One step of a workbench: its word with the fields, the picture of its reads, and a card for every step of the
 operand.
 """
 
@@ -25,7 +25,7 @@ MOST_CARDS = 16  # steps with a thumbnail; more are rows of the table alone
 
 @dataclass(frozen=True, slots=True)
 class WordField:
-    """A field of the shown word. needed: what the tile needs instead, or ""; unread: why nothing reads it."""
+    """A field of the shown word. needed: the value that the tile needs, "" if right; unread: why it is ignored."""
 
     name: str
     label: str
@@ -83,7 +83,7 @@ def format_amount(name: str, encoded: int) -> str:
 
 
 def describe_repeats(shown: ShownStep | None) -> str:
-    """Describe the bytes that an unjudged step reads more than once; "" for none."""
+    """Describe the bytes that a step without a verdict reads more than once; "" for none."""
     if shown is None or shown.step.verdict != "unknown":
         return ""
     address = reads(Descriptor(shown.step.word), view_operand(shown.operand))
@@ -159,7 +159,7 @@ def show_step(bench: Bench, at: int, number: int) -> ShownStep:
 
 
 def _describe_pair(operand: VerifiedOperand, step: OperandStep, stored: Storage) -> str:
-    """Describe how many elements are wrong, with the addresses of the first; "" if all come from their place."""
+    """Describe how many elements are wrong, with the addresses of the first; "" if all are right."""
     seen = view_operand(operand)
     address, expected = reads(Descriptor(step.word), seen), compute_expected_reads(stored, seen, step.mn, step.k)
     wrong = np.argwhere(address != expected)

@@ -1,6 +1,4 @@
-"""How the operands of a workbench are stored: what the text says, what else could be chosen, and the outcome of each
-choice.
-"""
+"""How the operands of a workbench are stored: the storage in the text, the other options, and the result of each."""
 
 from __future__ import annotations
 
@@ -41,12 +39,12 @@ class StorageRow:
     chosen: str
     source: str
     options: tuple[StorageOption, ...]
-    asks: bool = False
+    has_question: bool = False
 
 
-def _find_source(bench: Bench, text: str, operand: VerifiedOperand, given: str) -> tuple[str, bool]:
-    """Return where an operand's storage comes from, and whether the text has one to choose. given: the choice."""
-    if given:
+def _find_source(bench: Bench, text: str, operand: VerifiedOperand, choice: str) -> tuple[str, bool]:
+    """Return where an operand's storage comes from, and whether the text specifies one. choice: the selected option."""
+    if choice:
         return "your choice", any(piece.kind in ("tensor_map", "layout") for piece in bench.pieces)
     if operand.storage is None:
         return "the text does not say", False
@@ -56,7 +54,7 @@ def _find_source(bench: Bench, text: str, operand: VerifiedOperand, given: str) 
 
 
 def list_storages(bench: Bench, text: str, assumptions: Mapping[str, str]) -> Iterator[StorageRow]:
-    """Yield a row for each operand. The first operand without a storage gets a question, with the outcome of each
+    """Yield a row for each operand. The first operand without a storage gets a question, with the result of each
     option.
     """
     is_settled = bench.verdict == "mismatch"
@@ -67,19 +65,19 @@ def list_storages(bench: Bench, text: str, assumptions: Mapping[str, str]) -> It
         names.add(operand.name)
         key, seen, word = f"stored.{operand.name}", view_operand(operand), operand.steps[0].word
         titles = {name: get_preset_title(name, seen, word) for name in PRESETS}
-        given, asks = assumptions.get(key, ""), operand.stored is None and not is_settled
-        is_settled = is_settled or asks
+        choice, has_question = assumptions.get(key, ""), operand.stored is None and not is_settled
+        is_settled = is_settled or has_question
         options = tuple(
             _try_storage(text, {**assumptions, key: name}, operand, StorageOption(name, title))
-            if asks and len(text) <= LONGEST_TRIED
+            if has_question and len(text) <= LONGEST_TRIED
             else StorageOption(name, title)
             for name, title in titles.items()
         )
-        source, is_in_text = _find_source(bench, text, operand, given)
+        source, is_in_text = _find_source(bench, text, operand, choice)
         if is_in_text:
             options = (StorageOption("", "as in the text"), *options)
-        chosen = given or ("" if operand.stored is not None else "?")
-        yield StorageRow(operand.name.upper(), key, chosen, source, options, asks)
+        chosen = choice or ("" if operand.stored is not None else "?")
+        yield StorageRow(operand.name.upper(), key, chosen, source, options, has_question)
 
 
 def _try_storage(
@@ -111,7 +109,7 @@ def _try_storage(
 
 
 def _describe_way_out(operand: VerifiedOperand) -> str:
-    """Return the word that would read a storage, or that no descriptor does, as a sentence."""
+    """Return a sentence with the word that would read a storage, or that no descriptor reads it."""
     first = operand.first_wrong
     fix = first.causes[0].fix if first and first.causes else None
     if first is None or fix is None:

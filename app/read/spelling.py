@@ -32,12 +32,14 @@ def _respell_word(word: str) -> str:
     known = _list_known()
     if len(word) < LEAST_LETTERS or any(form in known for form in (word.lower(), *full_text.split_words(word))):
         return word
-    near = [one for one in known if one[0] == word[0].lower()]  # people mistype the first letter least
+    near = [
+        candidate for candidate in known if candidate[0] == word[0].lower()
+    ]  # people mistype the first letter least
     return next(iter(get_close_matches(word.lower(), near, 1, LEAST_ALIKE)), word)
 
 
 @lru_cache(maxsize=1)
 def _list_known() -> dict[str, None]:
-    """List the words that a text may mean: opcodes of PTX and SASS first, then those of titles and headings."""
+    """List the known words: opcodes of PTX and SASS first, then those of titles and headings."""
     opcodes = (word for opcode in (*catalog.OPCODES, *sass.OPCODES) for word in re.findall("[a-z]{4,}", opcode.lower()))
     return dict.fromkeys((*opcodes, *full_text.list_prominent()))

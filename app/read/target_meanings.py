@@ -76,11 +76,11 @@ def _find_asked(text: str, rest: str) -> forms.FormMatches | None:
 
     rest: the text without the targets and the words of the question.
     """
-    matches, whole = forms.find_forms(rest), forms.find_forms(text)
-    if whole.forms and not (whole.ignored or _ASKING.match(text)):
+    matches, of_whole_text = forms.find_forms(rest), forms.find_forms(text)
+    if of_whole_text.forms and not (of_whole_text.ignored or _ASKING.match(text)):
         return None
-    asked = matches.forms and matches.spelled_out and not matches.ignored and full_text.is_asked(rest)
-    return matches if asked else None
+    is_question = matches.forms and matches.spelled_out and not matches.ignored and full_text.is_asked(rest)
+    return matches if is_question else None
 
 
 def describe_targets(text: str) -> list[Meaning]:
@@ -104,8 +104,8 @@ def describe_targets(text: str) -> list[Meaning]:
 
 
 def describe_target(name: str, first: str = "") -> list[Meaning]:
-    """Describe the page of a target, or what a name that ptxas does not list may mean. first: a sentence before the
-    page's own.
+    """Describe the page of a target, or the possible meaning of a name that ptxas does not list. first: a sentence
+    before those of the page.
     """
     known = name if name in TARGETS else find_nearest_target(name)
     shown = f"What {known} has" if known else "What each GPU has"
@@ -121,14 +121,16 @@ def describe_target(name: str, first: str = "") -> list[Meaning]:
 
 
 def _count_forms(name: str, words: tuple[str, ...], instructions: tuple[Instruction, ...]) -> str:
-    """Say how many of these forms a target has, and where the others are; "" for a target that ptxas does not list."""
+    """Describe how many of these forms a target has, and where the others are; "" for a target unknown to ptxas."""
     if name not in TARGETS:
         return ""
     every = [(form, catalog.get_target_support(form).targets) for form in instructions]
     what = f"{len(every):,} instruction{'s' * (len(every) != 1)} with '{' '.join(words)}'"
-    own = sum(name in targets for _, targets in every)
-    if own:
-        return f"{name} has {own:,} of the {what}." if len(every) > 1 else f"{name} has the one instruction with them."
+    count = sum(name in targets for _, targets in every)
+    if count:
+        return (
+            f"{name} has {count:,} of the {what}." if len(every) > 1 else f"{name} has the one instruction with them."
+        )
     widest = get_widest(strip_suffix(name))
     there = sum(widest in targets for _, targets in every)
     if there:

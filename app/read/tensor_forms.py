@@ -36,20 +36,22 @@ def _list_issued(words: list[str]) -> list[Instruction]:
 
 
 def find_meanings(text: str) -> tuple[Meaning, ...]:
-    """Find the forms of tcgen05.mma with the shape and types of a text, the plain one first; () if it says neither, is
-    a whole name, or names another instruction.
+    """Find the forms of tcgen05.mma with the shape and types of a text, the plain one first; () if it has neither, is a
+    full name, or names another instruction.
 
     >>> find_meanings("tcgen05.mma 128x256x16 bf16")[0].link
     '/i/tcgen05.mma.cta_group::1.kind::f16?idesc=0x08400490'
     """
     words = _list_words(text)
-    given = [word for word in words if forms.list_types(word) and not re.search(rf"::{re.escape(word)}", text.lower())]
-    given_sizes = [size for word in words for size in search.split_shape(word)]
-    wanted = {size[0]: int(size[1:]) for size in given_sizes}
-    if len(wanted) < len(given_sizes) or not (given_sizes or given):
+    type_words = [
+        word for word in words if forms.list_types(word) and not re.search(rf"::{re.escape(word)}", text.lower())
+    ]
+    sizes = [size for word in words for size in search.split_shape(word)]
+    wanted = {size[0]: int(size[1:]) for size in sizes}
+    if len(wanted) < len(sizes) or not (sizes or type_words):
         return ()
-    rest = [word for word in words if word not in given and not search.split_shape(word) and word != "mma"]
-    types = [forms.list_types(word) for word in given]
+    rest = [word for word in words if word not in type_words and not search.split_shape(word) and word != "mma"]
+    types = [forms.list_types(word) for word in type_words]
     bindings = [binding for form in _list_issued(rest) if (binding := _bind(form, wanted, types))]
     return tuple(_build_meaning(binding, form_count=len(bindings)) for binding in bindings[:MOST_LISTED])
 
@@ -61,14 +63,14 @@ def _rank_kind(form: Instruction) -> tuple[int, int]:
 
 
 def _bind(form: Instruction, sizes: dict[str, int], types: list[tuple[str, ...]]) -> bound.BoundMma | None:
-    """Bind a form to a descriptor with these sizes and types; None if it takes no such."""
+    """Bind a form to a descriptor with these sizes and types; None if the form does not have them."""
     kind = bound.get_mma_opcode(form).kind
     codes = {part.name: [*part.codes] for part in kind.parts if part.chosen}
     default = bound.make_default_idesc(form)
     wish: dict[str, object] = {"m": sizes.get("m", default.m), "n": sizes.get("n", default.n)}
     if default.format_field("sparse") not in ("", "0"):
         wish["sparse"] = 1
-    fitting = [one for names in types if (one := next((name for name in names if name in codes.get("a", ())), ""))]
+    fitting = [code for names in types if (code := next((name for name in names if name in codes.get("a", ())), ""))]
     if fitting:
         wish |= {"a": fitting[0], "b": fitting[min(1, len(fitting) - 1)]}
     results = [name for names in types for name in names if name in codes.get("d", ())]

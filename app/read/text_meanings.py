@@ -92,7 +92,7 @@ _CALLED = re.compile(
 
 
 def read_text(text: str) -> Reading:
-    """Return what a text is; LayoutError if it is too long, or not text."""
+    """Return the meanings of a text; LayoutError if it is too long, or not text."""
     text = inputs.require_text(text, "text", reader.LONGEST)
     if (reading := message_readings.read_message(text)) is not None:
         return reading
@@ -111,7 +111,7 @@ def read_text(text: str) -> Reading:
 
 
 def _read_recognised(text: str, matches: FormMatches | None, recognised: reader.RecognisedText) -> Reading:
-    """Read a text by what the recognisers find and refuse, else by the pages that it names, or by its words."""
+    """Read a text by the results and errors of the recognisers, otherwise by the pages that it names, or its words."""
     found = sorted(recognised.found, key=lambda meaning: (meaning.fits, not meaning.sure))
     pages = [page_meanings.build_topic(topic) for topic in _find_named_topics(text)]
     is_malformed = _is_malformed(recognised)
@@ -126,7 +126,7 @@ def _read_recognised(text: str, matches: FormMatches | None, recognised: reader.
 
 
 def _read_meanings(text: str, found: Sequence[TextMeaning], pages: Sequence[Meaning]) -> Reading:
-    """Read a text that has a meaning or names a page. found: its meanings, the surest first."""
+    """Read a text that has a meaning or names a page. found: its meanings, the most certain first."""
     meanings = [*(_build_meaning(meaning, text) for meaning in found), *pages]
     if found and all(meaning.fits for meaning in found):
         return _read_bare_number(text, meanings)
@@ -137,7 +137,7 @@ def _read_meanings(text: str, found: Sequence[TextMeaning], pages: Sequence[Mean
 
 
 def _read_words(text: str) -> Reading:
-    """Read a text that is neither code nor the name of a page: another maker's instruction, an address, or words."""
+    """Read a text that is neither code nor the name of a page: another vendor's instruction, an address, or words."""
     if elsewhere.find_maker(text):
         return _read_other_maker(text)
     if addresses := printed_words.find_addresses(text[: meaning_links.MOST_NAMED]):
@@ -154,13 +154,13 @@ def _read_words(text: str) -> Reading:
 
 
 def _join_pages(text: str, meanings: list[Meaning], recognised: Sequence[TextMeaning]) -> list[Meaning]:
-    """Join the subject of a text with the pages that share its words; those come first if it asks for one: `epilogue of
-    tcgen05`. A text with a word in digits asks about that word.
+    """Join the subject of a text with the pages that share its words; those come first if it names one: `epilogue of
+    tcgen05`. A text with a word in digits is about that word.
     """
     is_message = any(meaning.facts["topic"] == "ptxas" for meaning in recognised)
     is_words = len(text.split()) > 2 and not re.search(r"[^\w\s.,:?+-]", text) and not _VALUE.search(text)
-    asked = page_meanings.find_pages(text) if is_words and not is_message else []
-    found = [*asked, *meanings] if asked else [*meanings, *page_meanings.search_question(text, meanings)]
+    named = page_meanings.find_pages(text) if is_words and not is_message else []
+    found = [*named, *meanings] if named else [*meanings, *page_meanings.search_question(text, meanings)]
     first: dict[str, Meaning] = {}
     for meaning in found:
         first.setdefault(meaning.link.partition("#")[0], meaning)
@@ -168,7 +168,7 @@ def _join_pages(text: str, meanings: list[Meaning], recognised: Sequence[TextMea
 
 
 def _read_plain_words(text: str) -> Reading | None:
-    """Read a text that is known as a whole: another vendor's name, a common question, a library's name, a
+    """Read a text that is a known phrase: a name of another vendor, a common question, a name of a library, a
     tcgen05.mma with shape or types; None for any other text.
     """
     if thread := thread_names.find_thread(text[: meaning_links.MOST_NAMED]):
@@ -185,7 +185,7 @@ def _read_plain_words(text: str) -> Reading | None:
 
 def _respell(text: str) -> str:
     """Return a SASS mnemonic in capitals, also one with blanks for dots, a word with its kind in front, a shape of
-    CUTLASS as PTX writes it; any other text as it is.
+    CUTLASS as PTX writes it; any other text unchanged.
     """
     if _SASS.fullmatch(text):
         return re.sub(r"(?<=\d)X(?=\d)", "x", re.sub(r"[.\s]+", ".", text.strip()).upper())
@@ -196,7 +196,7 @@ def _respell(text: str) -> str:
 
 
 def _read_thread(text: str, thread: str) -> Reading:
-    """Read the name of a thread: the page about it, or that there is none. Its number decides, not its words."""
+    """Read the name of a GitHub thread: the page about it, or that there is none. Only its number matters."""
     found = [page_meanings.build_topic(topic) for topic in _find_named_topics(thread)]
     if found:
         return extend_fact(found[0], Reading, also=tuple(found[1:]))
@@ -205,7 +205,7 @@ def _read_thread(text: str, thread: str) -> Reading:
 
 
 def _read_other_maker(text: str) -> Reading:
-    """Read a text with an instruction that another maker's documents cover."""
+    """Read a text with an instruction of another vendor."""
     maker = elsewhere.find_maker(text)
     assert maker is not None
     notice = f"{elsewhere.COVERED} {maker.covers}"
@@ -241,7 +241,7 @@ def _read_named_part(text: str, refused: LayoutError) -> Reading | None:
 def _explain_unknown(
     text: str, refused: Sequence[LayoutError], addresses: Sequence[int], pages: Sequence[Meaning]
 ) -> Reading:
-    """Return the reading of a text without a meaning, with the first reason, or what would be accepted."""
+    """Return the reading of a text without a meaning, with the first reason, or the accepted inputs."""
     if refused:
         error = refused[0]
         title = _TITLES.get(error.code, "Not understood")
@@ -258,12 +258,12 @@ def _explain_unknown(
 
 
 def _drop_shown(meant: Meaning, pages: Sequence[Meaning]) -> tuple[Meaning, ...]:
-    """Return the meanings of a respelled text, then the pages that differ from them."""
+    """Return the meanings of a respelled text, then the other pages."""
     return (meant, *(page for page in pages if page.link != meant.link))
 
 
 def _explain_unrecognised(text: str, addresses: Sequence[int]) -> str:
-    """Explain why a text is of no known kind. addresses: the addresses of memory in it."""
+    """Explain why a text is not recognized. addresses: the addresses of memory in it."""
     if addresses:
         return (
             f"{shorten_value(hex(addresses[0]), 20)} is an address of memory. A matrix descriptor holds bits 4"
@@ -273,9 +273,9 @@ def _explain_unrecognised(text: str, addresses: Sequence[int]) -> str:
 
 
 def _read_bare_number(text: str, meanings: list[Meaning]) -> Reading:
-    """Return the readings of a number without context: every one that fits, none preferred."""
+    """Return the possible readings of a number without context, in no order of preference."""
     count_text = f"{len(meanings)} readings fit" if len(meanings) > 1 else "One reading fits"
-    notice = f"The text does not say what this number is. {count_text}; a label such as desc_a or idesc decides."
+    notice = f"The text does not determine what this number is. {count_text}; a label such as desc_a or idesc decides."
     return question_readings.build_unknown(text, "A number that the text does not name", [notice], meanings)
 
 
@@ -286,14 +286,14 @@ def _find_named_topics(text: str) -> list[topics.TopicEntry]:
 
 
 def _is_malformed(recognised: reader.RecognisedText) -> bool:
-    """Return whether a text is of a known kind but wrong: more than an opcode that has a guide page in place of a
+    """Return whether a text is of a known kind but wrong: more than an opcode that has a guide page instead of a
     layout.
     """
     return any(error.code != "unknown_instruction" for error in recognised.refused)
 
 
 def find_certain_link(text: str) -> str:
-    """Find the address of the one page that a text certainly means, "" if it may mean several or none."""
+    """Find the address of the only page that a text can mean, "" if it can mean several or none."""
     if elsewhere.is_other_maker(text):
         return ""
     if address := link_algebra(text):
@@ -305,10 +305,10 @@ def find_certain_link(text: str) -> str:
 
 
 def _find_question_link(text: str, cleaned: str) -> str | None:
-    """Find the page that answers a question, "" if several do; None if the text is none."""
-    asked = page_meanings.find_asked(text)
-    if len(asked) == 1 and len(asked[0].notices) == 1:  # a page, and no sentence that only the answer has
-        return asked[0].link if asked[0].kind == "topic" else ""
+    """Find the page that answers a question, "" if several do; None if the text is not a question."""
+    pages = page_meanings.find_asked(text)
+    if len(pages) == 1 and len(pages[0].notices) == 1:  # a page without a sentence that only the answer has
+        return pages[0].link if pages[0].kind == "topic" else ""
     if in_memory := memory_elements.answer_question(cleaned):
         return in_memory.link
     if elements.asks_for_scales(cleaned):
@@ -333,7 +333,7 @@ def _find_name_link(text: str, cleaned: str) -> str:
 
 
 def _find_meaning_link(text: str, recognised: reader.RecognisedText, only: Instruction | None) -> str:
-    """Find the page of a text's one sure meaning, else of the instruction or the subject that alone it names."""
+    """Find the page of the only certain meaning of a text, otherwise of the only instruction or subject in it."""
     certain = [meaning for meaning in recognised.found if meaning.sure]
     if len(recognised.found) == len(certain) == 1:
         link = meaning_links.link_meaning(certain[0], text)
@@ -345,7 +345,7 @@ def _find_meaning_link(text: str, recognised: reader.RecognisedText, only: Instr
 
 
 def _find_certain_answer(text: str) -> str:
-    """Find the page with the answer to a question, "" if forms that fit have different ones."""
+    """Find the page with the answer to a question, "" if the matching forms have different answers."""
     if tile := tile_elements.answer_question(text):
         return "" if isinstance(tile, LayoutError) else tile.link
     answers = elements.answer_question(text)
@@ -366,7 +366,7 @@ def link_algebra(text: str) -> str:
 
 
 def find_nearest(text: str) -> tuple[str, ...]:
-    """Find the legal instructions most like a wrong one of a text; () if its answer lists them by their words."""
+    """Find the legal instructions most similar to a wrong one in a text; () if the answer lists them by words."""
     if question_readings.read_place_question(text):
         return ()  # the instruction exists; the place does not
     matches = lookup.find_named(pasted_text.clean_text(text))

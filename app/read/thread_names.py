@@ -31,6 +31,6 @@ def respell_threads(text: str) -> str:
 
 
 def find_thread(text: str) -> str:
-    """Return the thread that a text names and nothing else, "" for any other text."""
+    """Return the thread if a text is only its name, "" for any other text."""
     match = _THREAD.fullmatch(text.strip(" \t\n?."))
     return _respell(match) if match else ""

@@ -28,7 +28,7 @@ _NAMED = re.compile(
 
 
 def parse_tile_question(text: str) -> tuple[ElementQuestion, dict[str, Any]] | None:
-    """Parse a question and the body of POST /tiles/mma that its rest is; None for any other text."""
+    """Parse a question about a TiledMMA: the question and the body of POST /tiles/mma; None for any other text."""
     if len(text) > LONGEST:
         return None
     for question in filter(None, (parse_question(text), parse_question_of_code(text))):
@@ -44,11 +44,11 @@ def parse_tile_question(text: str) -> tuple[ElementQuestion, dict[str, Any]] | N
 
 
 def answer_question(text: str) -> Meaning | LayoutError | None:
-    """Answer which threads hold a place of a TiledMMA's tile, with the page that has it pinned; or say why none."""
-    asked = parse_tile_question(text)
-    if asked is None:
+    """Return the threads that hold a place of a TiledMMA's tile, with the page that pins it, or the reason why not."""
+    parsed = parse_tile_question(text)
+    if parsed is None:
         return None
-    question, body = asked
+    question, body = parsed
     try:
         tiled_mma = questions.parse_mma({name: value for name, value in body.items() if value})
         places = [replace(place, matrix=place.matrix.replace("d", "c")) for place in question.places]
@@ -70,8 +70,8 @@ def _build_meaning(tiled_mma: TiledMMA, places: list[SoughtPlace], body: dict[st
     lines = answer.build_answer(tiled_mma, chosen).lines
     names = [f"{place.matrix.upper()}({place.coords[0]},{place.coords[1]})" if place.coords else "" for place in places]
     notices = [
-        f"{name} is in {format_holders(held)}." if held else f"{line.replace('`', '')}."
-        for name, held, line in zip(names, holders, lines, strict=True)
+        f"{name} is in {format_holders(owners)}." if owners else f"{line.replace('`', '')}."
+        for name, owners, line in zip(names, holders, lines, strict=True)
     ]
     titles = [name or place.text for name, place in zip(names, places, strict=True)]
     facts = {
@@ -82,7 +82,7 @@ def _build_meaning(tiled_mma: TiledMMA, places: list[SoughtPlace], body: dict[st
         "threads": tiled_mma.threads,
         "tile_mnk": list(tiled_mma.tile),
         "operand": places[0].matrix or None,
-        "holders": [one for held in holders for one in held],
+        "holders": [holder for owners in holders for holder in owners],
     }
     return Meaning(
         kind="tiled_mma",
@@ -94,7 +94,7 @@ def _build_meaning(tiled_mma: TiledMMA, places: list[SoughtPlace], body: dict[st
 
 
 def _list_holders(tiled_mma: TiledMMA, place: SoughtPlace) -> list[dict[str, Any]]:
-    """List who holds an element; [] for any other place. LayoutError if nobody does."""
+    """List the holders of an element; [] for any other place. LayoutError if no thread holds it."""
     check_whole(place, "bad_coordinate", "text")
     if not (place.matrix or place.is_warp) and place.thread is None:
         raise LayoutError("bad_find", f"{place.text} is of no named matrix.", "Write A, B or C before it.", "text")
@@ -107,7 +107,7 @@ def _list_holders(tiled_mma: TiledMMA, place: SoughtPlace) -> list[dict[str, Any
         raise LayoutError(
             "operand_not_in_registers",
             f"{place.matrix.upper()} of this TiledMMA is in shared memory: no thread holds its elements.",
-            "A descriptor says where they are.",
+            "A descriptor defines where they are.",
             "text",
         )
     if row >= op.row_count or col >= op.col_count:

@@ -52,7 +52,7 @@ OUTSIDE = {  # pages outside the menus: title, what it answers
     "/help#licence": ("Licence", "Apache License, version 2.0."),
     "/help#privacy": ("Privacy", "Pages load nothing from other hosts and keep nothing of what you paste."),
 }
-ASKED = (  # questions whose words stand on many pages, and the page that answers them
+ASKED = (  # questions whose words occur on many pages, and the page that answers them
     (re.compile(r".*\b(?:c|d|p|accumulators?|result)\b.*\b(?:as|to|into)\b.*\b(?:a|operand)\b.*", re.I), "/reuse"),
     (re.compile(r".*\bfigures?\b.*\b(?:paper|slides?|thesis|talk|document)\b.*", re.I), "/diagram"),
     (re.compile(r"(?:json|rest|http|web|open)? ?api\b", re.I), "/docs"),

@@ -25,7 +25,7 @@ def read(
         str, typer.Argument(metavar="FILE|TEXT", help="A file with the text, or the text; - for standard input.")
     ] = "-",
     assume: Annotated[
-        list[str] | None, typer.Option(help="KEY=VALUE for what the text leaves open, as often as needed.")
+        list[str] | None, typer.Option(help="KEY=VALUE for a value that the text does not specify; may be repeated.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -38,9 +38,9 @@ def read(
 
 
 def print_reading(text: str, as_json: bool, assumptions: Sequence[str] = ()) -> None:
-    """Print what a text is, as the box of the site reads it; exit status 1 where nothing is known or something wrong.
+    """Print the meanings of a text, as in the paste box; exit status 1 if it is unknown or wrong.
 
-    assumptions: KEY=VALUE for what the text leaves open.
+    assumptions: KEY=VALUE for what the text does not specify.
     """
     from lanescope.app.read.answer import read_and_verify
     from lanescope.app.read.workbench import has_descriptor_reader
@@ -62,7 +62,7 @@ def print_reading(text: str, as_json: bool, assumptions: Sequence[str] = ()) -> 
 
 
 def _read_argument(argument: str) -> str:
-    """Read the file that an argument names, or return the argument where it is a text."""
+    """Read the file that an argument names, or return the argument if it is a text."""
     from lanescope.app.read.elsewhere import find_maker
     from lanescope.app.read.text_meanings import read_text as recognise
     from lanescope.errors import LayoutError
@@ -79,7 +79,7 @@ def _read_argument(argument: str) -> str:
 
 
 def _parse_assumptions(pairs: Sequence[str]) -> dict[str, str]:
-    """Return what KEY=VALUE pairs say of the text."""
+    """Parse KEY=VALUE pairs."""
     from lanescope.errors import LayoutError
 
     for pair in pairs:
@@ -89,7 +89,7 @@ def _parse_assumptions(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def _print_meaning(meaning: Meaning, text: str, prefix: str) -> None:
-    """Print what a text is, what it may be in full, its descriptors, notices and page."""
+    """Print a meaning: its title, the possible full names, its descriptors, notices and page."""
     from lanescope.app.memory.tile_descriptors import format_described
 
     print(f"{prefix}{meaning.kind}: {meaning.title}")
@@ -108,7 +108,7 @@ def _agrees(facts: Mapping[str, Any]) -> bool:
 
 
 def _list_agreeing(facts: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line for each map that a formula or a loop agrees with."""
+    """Yield a line for each map that matches a formula or a loop."""
     from lanescope.reader.fragment_answer import name_values
 
     for how, rows in (
@@ -130,8 +130,8 @@ def _list_agreeing(facts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _link_short(link: str, text: str) -> str:
-    """Return a link short enough for a line of a terminal: the text's own page with the text packed; "" if that is too
-    long, too.
+    """Return a link short enough for a line of a terminal: the page with the compressed text; "" if that is too long,
+    too.
     """
     from lanescope.app.read.workbench import compress_text
 
@@ -146,7 +146,7 @@ def find_first_wrong(operand: BenchOperand) -> BenchStep | None:
 
 
 def _print_bench(bench: BenchFacts) -> None:
-    """Print the verdict, what was assumed, and a line per step."""
+    """Print the verdict, the assumptions, and a line per step."""
     print(f"{bench.verdict}: {bench.headline}")
     if bench.detail and not (bench.verdict == "match" and bench.caution):  # a match would repeat it
         print(f"  {bench.detail}")
@@ -175,7 +175,7 @@ SIGNS = {"match": "✓", "mismatch": "✗", "unknown": "?"}
 
 
 def _print_operand(operand: BenchOperand) -> None:
-    """Print where an operand lies, and for each step what its descriptor reads."""
+    """Print where an operand is stored, and for each step what its descriptor reads."""
     print(f"\n{operand.name.upper()} of {operand.instruction}, {operand.major}-major: {operand.why}")
     if operand.storage_why:
         print(f"  stored as {operand.storage_why}")

@@ -1,4 +1,4 @@
-"""The workbench as facts: the engine's Bench with the pages that show its parts, and the text cut into pieces."""
+"""The workbench as facts: the engine's Bench with the pages that show its parts, and the text split into pieces."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ KEYS = (
 
 
 def verify_text(text: str, assumptions: Mapping[str, str]) -> Bench | None:
-    """Verify a text that has more than one thing in it and return its Bench; None for any other. LayoutError if an
-    assumption is wrong.
+    """Verify a text of several parts and return its Bench; None for any other text. LayoutError if an assumption is
+    wrong.
     """
     bench = workbench.build_bench(text, assumptions, repair=True)
     has_broken_map = any(piece.notices for piece in bench.pieces if piece.kind == "tensor_map")
@@ -69,7 +69,7 @@ def verify_text(text: str, assumptions: Mapping[str, str]) -> Bench | None:
 
 
 def has_descriptor_reader(text: str) -> bool:
-    """Return whether an instruction of the text takes descriptors to read; its bare name asks for no verdict."""
+    """Return whether an instruction of the text reads through descriptors; its bare name needs no verdict."""
     return any(
         mention.instruction.family.by_descriptor and mention.arguments
         for mention in find_mentions(pasted_text.clean_text(text))
@@ -87,12 +87,12 @@ def link_workbench(text: str) -> str:
 
 
 def parse_assumptions(query: Mapping[str, str]) -> dict[str, str]:
-    """Parse the values of a query that the workbench may take; a blank one is left to it."""
+    """Parse the values of a query that the workbench accepts; it chooses blank ones itself."""
     return {k: v.strip() for k, v in query.items() if k.startswith(KEYS) and v.strip()}
 
 
 def drop_default_assumptions(text: str, assumptions: Mapping[str, str]) -> dict[str, str]:
-    """Drop the values that the workbench takes by itself: a form sends all of them."""
+    """Drop the values that are the workbench's defaults: a form sends all values."""
     try:
         bench = workbench.build_bench(text) if assumptions else None
     except LayoutError:
@@ -154,7 +154,7 @@ def find_line(text: str, at: int) -> int:
 
 
 def _build_piece(bench: Bench, n: int, refusals: Sequence[tuple[tuple[int, int], str]]) -> BenchPiece:
-    """Build a piece of the text. refusals: the lines that ptxas refuses, by their places."""
+    """Build a piece of the text. refusals: the lines that ptxas rejects, by their places."""
     piece = bench.pieces[n]
     kind: Any = piece.kind
     notices = (notice for span, notice in refusals if piece.kind == "instruction" and span in piece.spans)

@@ -15,7 +15,7 @@ from lanescope.tiles.reuse import match_accumulator
 FLASH = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
 
-def _instruction_with(operand: str, label: str, help: str) -> Any:
+def _declare_instruction(operand: str, label: str, help: str) -> Any:
     """Declare an instruction that has an operand."""
 
     def parse(value: Any, field: str) -> Instruction:
@@ -32,8 +32,8 @@ def _instruction_with(operand: str, label: str, help: str) -> Any:
 class ReuseQuestion:
     """Two instructions; the second takes D of the first as A."""
 
-    from_: Instruction = _instruction_with("d", "D of", "The instruction whose D is reused.")
-    to: Instruction = _instruction_with("a", "A of", "The instruction whose A it becomes.")
+    from_: Instruction = _declare_instruction("d", "D of", "The instruction whose D is reused.")
+    to: Instruction = _declare_instruction("a", "A of", "The instruction whose A it becomes.")
     step: int = number_field(0, "K step", "The K step of A that tile, thread and value show.", examples=("0",))
 
 

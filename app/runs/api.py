@@ -18,7 +18,7 @@ router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=StrictRoute)
 
 @router.get("/gpu", responses={200: {"model": GpuStatus}})
 async def gpu_api(request: Request) -> Response:
-    """Whether this server has a CUDA device, and if not, why; the queue and recent runs."""
+    """Return whether this server has a CUDA device, and if not, why; the queue and recent runs."""
     return await run_off_loop(encode_json_body, await build_status(request))
 
 

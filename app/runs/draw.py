@@ -1,4 +1,4 @@
-"""A run's answer as pictures: measured or simulated results, with every mismatch marked."""
+"""Pictures of a run: measured or simulated results, with every mismatch marked."""
 
 from __future__ import annotations
 

@@ -92,8 +92,8 @@ class FleetStatus:
 
     def named(self, what: str, chosen: str = "") -> list[str]:
         """Return the choices of a form: names or architectures of the workers that get runs, and the current choice."""
-        held = {getattr(worker, what) for worker in self.workers if worker.ready}
-        return sorted(held | {chosen} - {""})
+        values = {getattr(worker, what) for worker in self.workers if worker.ready}
+        return sorted(values | {chosen} - {""})
 
 
 @fact
@@ -106,7 +106,7 @@ class GpuStatus(DeviceList):
 
 
 def build_fleet_status(scheduler: str, known: Sequence[FleetMember], reason: str = "") -> FleetStatus:
-    """Return a fleet as its scheduler reports it. reason: why it reports nothing."""
+    """Return the status of a fleet from its scheduler's report. reason: why there is no report."""
     workers = [
         FleetWorker(
             name=member.name,
@@ -321,7 +321,7 @@ _MADE: dict[str, Callable[[Json], RunAnswer]] = {
 
 @fact
 class EvidenceCase:
-    """How often one descriptor, access, chain or program ran, and how often the result was as predicted."""
+    """The runs of one descriptor, access, chain or program, and how many had the predicted result."""
 
     ran: int
     agreed: int
@@ -374,9 +374,9 @@ def count_family_runs() -> tuple[FamilyRuns, ...]:
         scaled = " block_scale" if family.scale_blocks and not family.tensor else ""
         names.setdefault(family.name, (family.opcode.short or family.opcode.text).partition(".load")[0] + scaled)
         ran = bool(runs_of) and len(runs_of) == devices and all(run.agrees for run in runs_of)
-        one = counts.setdefault(family.name, [0, 0])
-        one[0] += ran
-        one[1] += 1
+        family_counts = counts.setdefault(family.name, [0, 0])
+        family_counts[0] += ran
+        family_counts[1] += 1
     return tuple(FamilyRuns(name=names[of], family=of, ran=ran, forms=forms) for of, (ran, forms) in counts.items())
 
 

@@ -1,4 +1,4 @@
-"""The options that name a fleet, declared once: a command that uses one has a parameter `contact`."""
+"""The options of a fleet, declared once: a command that uses one has a parameter `contact`."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ Verb = TypeVar("Verb", bound=Callable[..., None])
 
 @dataclass(frozen=True, slots=True)
 class FleetContact:
-    """Where a fleet is, and the TLS files: from the command line and LANESCOPE_…."""
+    """The address of a fleet, and the TLS files: from the command line and LANESCOPE_…."""
 
     scheduler: str = ""
     files: tuple[str, str, str] = ("", "", "")
 
     @property
-    def given(self) -> bool:
+    def is_requested(self) -> bool:
         """Return whether a fleet is requested."""
         return bool(self.scheduler)
 
     @property
     def tls(self) -> TlsFiles:
-        """Return the files, as a connection takes them."""
+        """Return the files for a connection."""
         from lanescope.app.hardware.connection import TlsFiles
 
         return TlsFiles(*self.files)
@@ -50,8 +50,8 @@ class FleetContact:
 
 
 def add_fleet_options(*names: str) -> Callable[[Verb], Verb]:
-    """Give a command the options --scheduler, --tls-ca, --tls-cert and --tls-key, or the named ones, in place of its
-    parameter `contact`.
+    """Replace the parameter `contact` of a command by the options --scheduler, --tls-ca, --tls-cert and --tls-key, or
+    by the named ones.
     """
     names = names or ("scheduler", *NAMES)
 
@@ -66,10 +66,10 @@ def add_fleet_options(*names: str) -> Callable[[Verb], Verb]:
             contact = FleetContact(where.get("scheduler", ""), tuple(where[name] for name in NAMES))
             verb(**value, contact=contact)
 
-        asked: list[inspect.Parameter] = []
+        parameters: list[inspect.Parameter] = []
         for row in inspect.signature(verb, eval_str=True).parameters.values():
-            asked += map(option, names) if row.name == "contact" else [row.replace(kind=row.KEYWORD_ONLY)]
-        run_verb.__signature__ = inspect.Signature(asked)  # type: ignore[attr-defined]
+            parameters += map(option, names) if row.name == "contact" else [row.replace(kind=row.KEYWORD_ONLY)]
+        run_verb.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run_verb.__annotations__ = {}
         return run_verb  # type: ignore[return-value]
 

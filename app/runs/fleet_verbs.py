@@ -145,7 +145,9 @@ def write_report(every: list[dict[str, Any]], part: str, write: bool, spread: bo
             print(evidence.write_evidence(found, part), file=sys.stderr)
     apart = find_contradictions(every)
     if as_json and spread:
-        print_json({"devices": every, "contradictions": [{"what": row.what, "said": dict(row.said)} for row in apart]})
+        print_json(
+            {"devices": every, "contradictions": [{"what": row.what, "said": dict(row.outcomes)} for row in apart]}
+        )
     elif as_json:
         print_json(every[0])
     else:
@@ -154,7 +156,7 @@ def write_report(every: list[dict[str, Any]], part: str, write: bool, spread: bo
     wrong = [line for found in every for line in evidence.list_failures(found)]
     for row in apart:
         wrong.append(
-            f"{row.what}: devices contradict each other: " + "; ".join(f"{k}: {v}" for k, v in row.said.items())
+            f"{row.what}: devices contradict each other: " + "; ".join(f"{k}: {v}" for k, v in row.outcomes.items())
         )
     if wrong:
         print("\n".join(wrong), file=sys.stderr)

@@ -32,7 +32,7 @@ KNOWN_SECONDS = 60.0
 
 
 def explain_missing_cupy() -> str:
-    """Return why no worker could run CUDA here, "" if CuPy is installed; looked up, not imported."""
+    """Return why no worker can run CUDA here, "" if CuPy is installed; looked up, not imported."""
     return "" if importlib.util.find_spec("cupy") else NO_CUPY
 
 
@@ -43,7 +43,7 @@ def make_no_devices(reason: str) -> DeviceList:
 
 @dataclass(frozen=True)
 class DeviceReport:
-    """The devices that a worker reported, and when. If there were none, ask again after a minute."""
+    """The devices that a worker reported, and when. If there were none, it is stale after a minute."""
 
     devices: DeviceList
     at: float
@@ -57,7 +57,9 @@ class ServerHardware:
     """The worker pool, the fleet if there is one, and the known devices. One per server, in app.state."""
 
     def __init__(self, pool: WorkerPool | None = None, why_not: str | None = None, fleet: Fleet | None = None) -> None:
-        """why_not: why no worker of this machine is ever asked; None looks whether CuPy is there."""
+        """Take the pool and the fleet. why_not: why this machine has no workers; None checks whether CuPy is
+        installed.
+        """
         self.pool = pool or WorkerPool()
         self.why_not = explain_missing_cupy() if why_not is None else why_not
         self.fleet = fleet
@@ -73,9 +75,9 @@ class ServerHardware:
 
     @property
     def reason(self) -> str:
-        """Return why no run can go to a GPU as far as is known without asking one; "" if nothing speaks against it."""
-        own = self.why_not or (self._hello.devices.reason if self._hello else "")
-        return "" if self.fleet else own
+        """Return why no GPU can run jobs, as far as is known without starting a worker; "" if none is known."""
+        reason = self.why_not or (self._hello.devices.reason if self._hello else "")
+        return "" if self.fleet else reason
 
     @property
     def counts(self) -> Counter[tuple[str, str]]:
@@ -99,7 +101,7 @@ class ServerHardware:
             self.fleet.close()
 
     async def list_devices(self) -> DeviceList:
-        """Return the devices that a worker of this machine names, or why there is none."""
+        """Return the devices that a worker of this machine reports, or why there is none."""
         if self.why_not:
             return make_no_devices(self.why_not)
         if self._hello is None or self._hello.stale:
@@ -114,7 +116,7 @@ class ServerHardware:
         return DeviceList(available=True, reason="", devices=[Device(**device) for device in answer["devices"]])
 
     async def get_fleet_status(self) -> FleetStatus | None:
-        """Return the fleet as it is now, None without one."""
+        """Return the current status of the fleet, None without one."""
         if not self.fleet:
             return None
         try:
@@ -124,7 +126,7 @@ class ServerHardware:
             return build_fleet_status(self.fleet.address, (), error.message)
 
     async def execute_run(self, request: dict[str, Any]) -> RunAnswer:
-        """Execute a request that `runs.parse_run` returned; LayoutError says why it cannot run here."""
+        """Execute a request that `runs.parse_run` returned; LayoutError with the reason if it cannot run here."""
         answer = (
             await asyncio.wrap_future(self.pool.submit(request))
             if request["backend"] == "numpy"
@@ -140,12 +142,14 @@ class ServerHardware:
             except LayoutError as error:
                 if error.code != "no_scheduler" or "worker" in request or (await self.list_devices()).reason:
                     raise
-        own = await self.list_devices()
-        if own.reason:
+        devices = await self.list_devices()
+        if devices.reason:
             raise LayoutError(
-                "no_device", own.reason, "backend numpy simulates the run; /gpu shows what hardware said elsewhere."
+                "no_device",
+                devices.reason,
+                "backend numpy simulates the run; /gpu shows the evidence of other devices.",
             )
-        check_device(own.devices, request)
+        check_device(devices.devices, request)
         return await asyncio.wrap_future(self.pool.submit(request))
 
 
@@ -177,15 +181,15 @@ def get_hardware(request: Any) -> ServerHardware:
 
 async def build_status(request: Any) -> GpuStatus:
     """GET /gpu: the devices, or why there is none; the queue and recent runs; the fleet, where there is one."""
-    own = get_hardware(request)
-    fleet = await own.get_fleet_status()
-    found = await own.list_devices() if fleet is None else _build_devices(fleet)
-    recent = [Recent(**run) for run in own.pool.ledger.recent]
+    hardware = get_hardware(request)
+    fleet = await hardware.get_fleet_status()
+    found = await hardware.list_devices() if fleet is None else _build_devices(fleet)
+    recent = [Recent(**run) for run in hardware.pool.ledger.recent]
     return GpuStatus(
         available=found.available,
         reason=found.reason,
         devices=found.devices,
-        queue=own.waiting,
+        queue=hardware.waiting,
         recent=recent,
         fleet=fleet,
     )

@@ -101,7 +101,7 @@ def gpu_status(
     from lanescope.app.runs.facts import DeviceList, build_fleet_status
     from lanescope.errors import LayoutError
 
-    if contact.given:
+    if contact.is_requested:
         with open_fleet(contact) as fleet:
             fleet_status = build_fleet_status(fleet.address, fleet.members().result())
         return (
@@ -165,9 +165,9 @@ def gpu_run(
     about = {} if kind == "banks" else {"instruction": what}
     placed = {"backend": backend, "device": device} | _filled(architecture=architecture, worker=worker)
     request = runs.parse_run({"kind": kind} | placed | about | options)
-    if worker and not contact.given:
+    if worker and not contact.is_requested:
         raise make_scheduler_error("worker")
-    if contact.given and request["backend"] == "cuda":
+    if contact.is_requested and request["backend"] == "cuda":
         with open_fleet(contact) as fleet:
             found = parse_answer(fleet.submit(request).result())
     else:
@@ -249,12 +249,12 @@ def gpu_verify(
     from lanescope.app.hardware import fleet_verification
     from lanescope.app.hardware import verification as gpu
 
-    _check_scope(family, write, quick, bool(contact.given))
+    _check_scope(family, write, quick, bool(contact.is_requested))
     for name, text in (("architecture", architecture), ("worker", worker), ("journal", journal)):
-        if text and not contact.given:
+        if text and not contact.is_requested:
             raise make_scheduler_error(name)
     path = Path(journal) if journal else fleet_verification.get_default_journal_path()
-    with fleet_verification.PieceJournal(path) if contact.given else nullcontext() as kept:
+    with fleet_verification.PieceJournal(path) if contact.is_requested else nullcontext() as kept:
         with fleet_verbs.show_progress() as progress:
             if kept:
                 chosen = {"architecture": architecture, "worker": worker, "family": family, "part": part}

@@ -31,10 +31,10 @@ def list_sheets(window: ScaleWindow, name: str, row: int, factor: int) -> tuple[
         [(start + GROUPS * (byte // COLUMNS) + down, column + byte % COLUMNS) for byte in range(BANDS * COLUMNS)]
         for down in range(GROUPS)
     ]
-    held = {(lane, at.column, at.byte): key for key, at in places.items() for lane in at.lanes}
+    factor_at = {(lane, at.column, at.byte): key for key, at in places.items() for lane in at.lanes}
     tensor = [
         [
-            held.get((lane, window.side.column + shown, byte), (-1, -1))
+            factor_at.get((lane, window.side.column + shown, byte), (-1, -1))
             for shown in window.columns
             for byte in range(COLUMNS)
         ]

@@ -9,7 +9,7 @@ from lanescope.app.kit.enumerations import Word32, Word64
 from lanescope.app.kit.fact import Description, fact, make_optional_field
 from lanescope.app.kit.question import declare_question, number_field, word_field
 from lanescope.app.kit.target import target_field
-from lanescope.app.kit.tcgen05 import columns_of_d, cta_group, rows_of_d, sparse
+from lanescope.app.kit.tcgen05 import columns_of_d_field, cta_group_field, rows_of_d_field, sparse_field
 from lanescope.blackwell import idesc, scaling
 from lanescope.blackwell.scales import SOURCE
 from lanescope.blackwell.scaling import ScaledMmaStep, ScaleOperand
@@ -29,10 +29,10 @@ class ScaleQuestion:
     scale_vec: str = word_field(
         tuple(FACTORS), "Scale vector", "Scale factors per row in one MMA; the kind's first if empty.", ""
     )
-    cta_group: str = cta_group()
-    sparse: bool = sparse()
-    m: int = rows_of_d()
-    n: int = columns_of_d()
+    cta_group: str = cta_group_field()
+    sparse: bool = sparse_field()
+    m: int = rows_of_d_field()
+    n: int = columns_of_d_field()
     tile_k: int = number_field(256, "K of the tile", "K of the CTA's tile: a multiple of the instruction's K.")
     column: int = number_field(
         256, "First column", "The column of tensor memory where A's factors begin; B's follow them."

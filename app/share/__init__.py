@@ -1,1 +1,1 @@
-"""Pages on other sites: pictures, cards and texts to copy, and the frame that other sites may show."""
+"""Pages on other sites: pictures, cards, texts to copy, and frames."""

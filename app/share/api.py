@@ -1,4 +1,4 @@
-"""GET /api/v1/share: what can be copied of a page."""
+"""GET /api/v1/share: the texts and links to copy of a page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Address = Annotated[str, make_text_parameter("A page's address on this server, w
 
 @router.get("/share", responses={200: {"model": Share}})
 async def share(request: Request, address: Address) -> Response:
-    """What can be copied of a page: link, picture, Markdown for an issue, LaTeX, a frame to embed."""
+    """Return the texts and links to copy of a page: link, picture, Markdown for an issue, LaTeX, a frame to embed."""
     path, _, query = address.partition("#")[0].partition("?")
     page = await fetch_page(request.scope, make_address(path, query))
     return await run_off_loop(_build_answer, request, page)

@@ -24,7 +24,7 @@ INKS = {"ok": "--ok", "bad": "--bad", "warn": "--warn", "plain": "--ink"}
 
 
 def draw_card(card: PageCard, picture: str, theme: str = "light") -> str:
-    """Draw a card as SVG. picture: the page's as a file (`draw_alone`), "" for a page without one."""
+    """Draw a card as SVG. picture: the picture of the page as a file (`draw_alone`), "" for none."""
     colours, headline = list_colours(theme), card.verdict or card.title
     out = [f'<rect width="{WIDTH}" height="{HEIGHT}" fill="{PALETTES[theme].paper}"/>']
     y = 56.0
@@ -60,7 +60,7 @@ def _draw_lines(text: str, y: float, size: float, most: int, ink: str, bold: boo
 def _place_picture(picture: str, top: float, high: float) -> str:
     """Place a picture in the middle of a box as wide as the card.
 
-    If the whole would be too small, show its upper left part, or the part around a pinned cell.
+    If it would be too small, show its upper left part, or the part around a pinned cell.
     """
     if picture.count("<text") + picture.count("<tspan") > SERVED_LABELS["png"] - 64:
         picture = drop_labels(picture)

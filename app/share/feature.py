@@ -1,4 +1,4 @@
-"""Sharing: what other sites show of a page."""
+"""Sharing: pictures, cards and frames of pages for other sites."""
 
 from __future__ import annotations
 

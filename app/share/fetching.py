@@ -1,4 +1,4 @@
-"""Fetch pages of this server as it would send them: what is shared of a page is read from the page."""
+"""Fetch pages of this server: the shared parts of a page are read from the page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lanescope.app.kit.work import CacheMiddleware, get_request_context
 from lanescope.errors import LayoutError
 
 OWN = (f"{EMBED}/", f"{PICTURE}/", f"{CARD}/", "/api/", "/static/", "/vendor/", "/metrics")
-# What a page of this server is asked with, as the request that asks: the last is where FastAPI closes a form's files.
+# Keys that the request to a page takes from the current request; the last is where FastAPI closes a form's files.
 KEPT = (
     "type",
     "asgi",
@@ -41,29 +41,29 @@ def make_address(path: str, query: str) -> str:
     return "/" + path.lstrip("/") + (f"?{query}" if query else "")
 
 
-async def fetch_page(asking: Scope, address: str) -> FetchedPage:
-    """Fetch a page of this server. asking: the ASGI scope of the current request.
+async def fetch_page(current: Scope, address: str) -> FetchedPage:
+    """Fetch a page of this server. current: the ASGI scope of the current request.
 
     LayoutError if the page does not exist or rejects its query.
     """
     path, _, _ = address.partition("?")
     if path.startswith(OWN):
         raise LayoutError("not_found", f"{path} is not a page.", "Name a page, as in /banks.", "address")
-    return await fetch_text(asking, address, "text/html")
+    return await fetch_text(current, address, "text/html")
 
 
-async def fetch_text(asking: Scope, address: str, media: str, hops: int = 1) -> FetchedPage:
-    """Fetch what this server answers at an address of its own, through its cache and following redirects.
+async def fetch_text(current: Scope, address: str, media: str, hops: int = 1) -> FetchedPage:
+    """Fetch an address of this server, through its cache and following redirects.
 
     LayoutError if it is not text of this type. A link that a page below a prefix has begins with the prefix.
     """
-    root = get_root_path(asking)
+    root = get_root_path(current)
     address = address.removeprefix(root) if address.startswith(f"{root}/") else address
     path, _, query = address.partition("?")
     context = get_request_context()
     context.charge_client()
-    headers = [(name, value) for name, value in asking["headers"] if name == b"host"]
-    scope = {name: asking[name] for name in KEPT if name in asking} | {
+    headers = [(name, value) for name, value in current["headers"] if name == b"host"]
+    scope = {name: current[name] for name in KEPT if name in current} | {
         "method": "GET",
         "path": root + unquote(path),
         "raw_path": path.encode(),
@@ -74,12 +74,12 @@ async def fetch_text(asking: Scope, address: str, media: str, hops: int = 1) -> 
     }
     status, kind, body = await asyncio.create_task(_call_router(scope))
     if status in (303, 307) and hops:
-        return await fetch_text(asking, kind.removeprefix(root), media, hops - 1)
+        return await fetch_text(current, kind.removeprefix(root), media, hops - 1)
     if status != 200 or not kind.startswith(media):
         raise LayoutError(
             "no_page" if status == 422 else "not_found",
             f"{path} answers {status}, and no page." if status != 200 else f"{path} is not a page.",
-            f"Its page says why: {address}",
+            f"Its page has the reason: {address}",
             "address",
         )
     return FetchedPage(address, body.decode())

@@ -85,8 +85,8 @@ def _draw_picture(page: FetchedPage, form: str, theme: str) -> Response | str:
     if not card.pictured:
         raise LayoutError("not_found", f"{page.address} has no picture.", f"The page itself: {page.address}")
     if card.drawn:
-        own = make_picture_address(card, page.address, "svg", theme)
-        return RedirectResponse(own, 307) if form == "svg" else own
+        picture_address = make_picture_address(card, page.address, "svg", theme)
+        return RedirectResponse(picture_address, 307) if form == "svg" else picture_address
     svg = draw_alone(card.svg, theme or "light", card.headline)
     return CachedBody(svg.encode(), FORMS[form]) if form == "svg" else _make_sketch(form, svg)
 

@@ -19,7 +19,7 @@ def share(
     text: Annotated[str, typer.Option(help="markdown, link, latex or embed.")] = "markdown",
     as_json: AsJson = False,
 ) -> None:
-    """What "Share" copies of a page: Markdown for an issue, with its picture, verdict and link."""
+    """Print the texts of "Share" for a page: Markdown for an issue, with its picture, verdict and link."""
     from lanescope.app.kit.extras import require_extra
 
     require_extra("web")

@@ -29,8 +29,8 @@ router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=StrictRoute)
     "/steps", responses={200: {"model": Steps | WgmmaSteps}}, openapi_extra=describe_body("StepsBody", StepsBody)
 )
 async def steps_api(request: Request, body: JsonBody) -> Response:
-    """The steps of one mma or wgmma: memory, the addresses that lanes give ldmatrix or the descriptors of a wgmma,
-    registers, the terms of one element, D; with random matrices or those of `data`.
+    """Return the steps of one mma or wgmma: memory, the addresses that lanes supply to ldmatrix or the descriptors of a
+    wgmma, registers, the terms of one element, D; with random matrices or those of `data`.
     """
     instruction, run_options = await run_off_loop(find_instruction, body)
     return await run_off_loop(encode_json_body, await trace_run(request, instruction, body, run_options))

@@ -51,7 +51,7 @@ class Product:
 
 @fact
 class StepperMismatch:
-    """A slot that gets the wrong element; value: null if it is not known."""
+    """A slot that gets the wrong element; value: null if it is unknown."""
 
     slot: int
     expected: str
@@ -72,9 +72,9 @@ def place_steps(parts: Iterable[Phase[Step]]) -> tuple[list[StepperPhase], list[
     """Concatenate the steps of all phases."""
     phases: list[StepperPhase] = []
     steps: list[Step] = []
-    for number, (name, weight, own) in enumerate(parts):
-        phases.append(StepperPhase(name=name, first=len(steps), steps=len(own), weight=weight))
-        steps += [replace(step, phase=number) for step in own]
+    for number, (name, weight, of_phase) in enumerate(parts):
+        phases.append(StepperPhase(name=name, first=len(steps), steps=len(of_phase), weight=weight))
+        steps += [replace(step, phase=number) for step in of_phase]
     return phases, steps
 
 
@@ -133,9 +133,9 @@ def format_lanes(lanes: list[int]) -> str:
 
 
 def _list_memory_steps(product: Product) -> list[StepperStep]:
-    swizzled = [one for one in product.loaded.values() if one.where.placed and one.where.placed.xor.bits]
+    swizzled = [loaded for loaded in product.loaded.values() if loaded.where.placed and loaded.where.placed.xor.bits]
     plain = make_step("plain", 0, "before the XOR" if swizzled else "no swizzle", _caption_plain(product))
-    return [plain, *(make_xor_step(one) for one in swizzled[:1])]
+    return [plain, *(make_xor_step(loaded) for loaded in swizzled[:1])]
 
 
 def format_swizzle(loaded: LoadedOperand) -> str:
@@ -237,8 +237,8 @@ def _caption_move(loaded: LoadedOperand, number: int) -> str:
     wrong = [slot for slot in move.slots if loaded.got[slot] != loaded.holds[slot]]
     if not loaded.is_matrix_load:
         first, second = (f"`{format_address(at)}`" for at in move.addresses[:2])
-        held = _format_registers(loaded, move)
-        text = f"Every lane loads {move.size} bytes into {held}: lane 0 from {first}, lane 1 from {second}."
+        registers = _format_registers(loaded, move)
+        text = f"Every lane loads {move.size} bytes into {registers}: lane 0 from {first}, lane 1 from {second}."
         text += "" if wrong else f" This load takes {format_count(move.wavefronts, 'wavefront')}."
     else:
         text = caption_row(loaded, move) + caption_banks(loaded, number, "phase")
@@ -267,11 +267,11 @@ def _format_registers(loaded: LoadedOperand, move: StepperMove) -> str:
 
 
 def caption_banks(loaded: LoadedOperand, number: int, called: str) -> str:
-    """Return a sentence about the bank conflicts of 8 rows, at the last of them; "" if not measured. called: what
-    the 8 rows form.
+    """Return a sentence about the bank conflicts of 8 rows, at the last of them; "" if not measured. called: the name
+    of the 8 rows.
     """
     move, after = loaded.moves[number], loaded.moves[number + 1 : number + 2]
-    if not move.wavefronts or any((one.turn, one.phase) == (move.turn, move.phase) for one in after):
+    if not move.wavefronts or any((later.turn, later.phase) == (move.turn, move.phase) for later in after):
         return ""
     if move.wavefronts == 1:
         return f" The 8 rows of this {called} use no bank twice: no conflict."
@@ -350,10 +350,10 @@ def list_row_steps(d: Operand, name: str, operand: str) -> list[StepperStep]:
     size = min(8, d.row_count)
     steps = []
     for n, first in enumerate(range(0, d.row_count, size)):
-        held = [d.owner(row, col)[0] for row in range(first, first + size) for col in range(d.col_count)]
-        registers = sorted({d.register_of(value)[0] for _, value in held})
-        lane = held[0][0]
-        own = [
+        owners = [d.owner(row, col)[0] for row in range(first, first + size) for col in range(d.col_count)]
+        registers = sorted({d.register_of(value)[0] for _, value in owners})
+        lane = owners[0][0]
+        lane_elements = [
             format_element(name, int(d.rows[lane, value]), int(d.cols[lane, value]))
             for value in range(d.values)
             if first <= int(d.rows[lane, value]) < first + size
@@ -361,7 +361,7 @@ def list_row_steps(d: Operand, name: str, operand: str) -> list[StepperStep]:
         rows = f"{first}–{first + size - 1}"
         caption = (
             f"Rows {rows} of {name} are {name_registers(registers)} as {d.element.name}: lane {lane} holds"
-            f" {' and '.join((', '.join(own[:-1]), own[-1])) if len(own) > 1 else own[0]}."
+            f" {join_words(lane_elements)}."
         )
         steps.append(make_step("out", n, f"rows {rows}", caption, operand))
     return steps

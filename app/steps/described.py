@@ -45,12 +45,13 @@ class AddressTerms:
 class DescribedOperand:
     """An operand and everything that its K steps read.
 
-    Element (mn, k) has number mn · K + k. whole: the operand itself, if an element of `side` stands for several.
+    Element (mn, k) has number mn · K + k. full_operand: the operand of the instruction, if an element of `side`
+    combines several.
     """
 
     side: DescribedSide
     steps: int
-    whole: DescribedSide | None = None
+    full_operand: DescribedSide | None = None
 
     @cached_property
     def stored(self) -> tuple[Storage, int]:
@@ -156,9 +157,9 @@ class DescribedOperand:
         return AddressTerms(word.start_address, lbos, sbos, inside, before, int(self.reads[step, mn, k]))
 
     def check_step(self, step: int) -> Verdict:
-        """Compare what a K step reads with what the program stored, and diagnose a difference."""
-        if self.whole and self.whole is not self.side:
-            return DescribedOperand(self.whole, self.steps).check_step(step)
+        """Compare the elements that a K step reads with the stored ones, and diagnose a difference."""
+        if self.full_operand and self.full_operand is not self.side:
+            return DescribedOperand(self.full_operand, self.steps).check_step(step)
         where, first = self.stored
         return verify(self.words[step], self.view, where, mn=first, k=step * self.side.step)
 

@@ -71,8 +71,8 @@ def _render_load(name: str, load: Load | None) -> Iterator[str]:
     several = load.turns > 1
     yield f"2. {name.upper()}: {load.ptx}{f', {load.turns} times' if several else ''}; offset = {load.offset}"
     for turn, offsets in enumerate(load.lane_offsets):
-        given = [f"T{lane}:{int(at)}" for lane, at in enumerate(offsets) if at >= 0]
-        yield f"   {f'turn {turn}  ' if several else ''}" + " ".join(given)
+        offsets_by_lane = [f"T{lane}:{int(at)}" for lane, at in enumerate(offsets) if at >= 0]
+        yield f"   {f'turn {turn}  ' if several else ''}" + " ".join(offsets_by_lane)
 
 
 def _render_terms(steps: Steps) -> Iterator[str]:
@@ -121,12 +121,12 @@ def _render_wgmma(steps: WgmmaSteps) -> Iterator[str]:
     for step, words in enumerate(steps.metadata or ()):
         yield f"   metadata e, step {step}: {_format_by_lane(words)}"
     yield from ("", *_render_read_terms(steps))
-    held = steps.registers
-    yield from ("", f"5. registers of thread {held.thread} after wait_group 0")
-    for step, words in enumerate(held.a or ()):
+    registers = steps.registers
+    yield from ("", f"5. registers of thread {registers.thread} after wait_group 0")
+    for step, words in enumerate(registers.a or ()):
         yield f"   a step {step}  {' '.join(words)}"
-    yield f"   d before  {' '.join(held.c)}"
-    yield f"   d after   {' '.join(held.d)}"
+    yield f"   d before  {' '.join(registers.c)}"
+    yield f"   d after   {' '.join(registers.d)}"
 
 
 def _format_descriptor(descriptor: StepDescriptor) -> str:

@@ -22,7 +22,7 @@ def build_embed(address: str, state: Mapping[str, str]) -> dict[str, Any]:
     """
     parts = urlsplit(address)
     name = unquote(parts.path).removeprefix(STEPS)
-    found, own = lookup.find(name), dict(parse_qsl(parts.query))
-    query = fill_storage(name, own | {key: state[key] for key in STATE if key in state})
+    found, options = lookup.find(name), dict(parse_qsl(parts.query))
+    query = fill_storage(name, options | {key: state[key] for key in STATE if key in state})
     view = build_matrix_view if moves_rows(found) else build_wgmma_view if found.family.by_descriptor else build_view
-    return view(found, query) | {"found": found, "address": address, "first_step": find_step(own)}
+    return view(found, query) | {"found": found, "address": address, "first_step": find_step(options)}

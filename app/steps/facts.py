@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import numpy as np
 
 from lanescope.app.hardware import product_inputs, user_matrices
-from lanescope.app.hardware.runs import is_multiply
 from lanescope.app.kit.fact import Description, IntegerArray, Json, RealArray, fact
 from lanescope.app.kit.run_results import MmaRan, Value
 from lanescope.app.steps import wgmma as wgmma_steps
@@ -18,7 +17,7 @@ from lanescope.app.steps.wgmma import TracedRun, WgmmaSteps, trace_fields
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value as brief
 from lanescope.product.move_plan import moves_rows
-from lanescope.product.planning import SIDES
+from lanescope.product.planning import SIDES, is_plannable
 from lanescope.ptx import fragment_words
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.shared import chain
@@ -48,7 +47,7 @@ class Load:
 
 @fact
 class ProductTerm:
-    """One term of an element: its factors, who holds each, and its contribution."""
+    """One term of an element: its factors, their holders, and its contribution."""
 
     k: int
     a: Value
@@ -91,7 +90,7 @@ class Steps(TracedRun):
 
 def require_steps(i: Instruction) -> None:
     """Raise LayoutError if an instruction has no steps."""
-    if not is_multiply(i):
+    if not is_plannable(i):
         hint = "Choose an mma, wmma.mma or wgmma."
         if moves_rows(i):
             hint = f"/steps/{i.ptx}, POST /stepper/matrices and lanescope matrix-steps show its steps."
@@ -129,7 +128,7 @@ def parse_inputs(i: Instruction, body: Mapping[str, Any]) -> tuple[Json, Json]:
             raise LayoutError(
                 "bad_usage",
                 f"{name} and data_{name} both give a matrix.",
-                f"Give one; {name} says how it is stored.",
+                f"Pass one; {name} describes its storage.",
                 name,
             )
         else:
@@ -138,36 +137,37 @@ def parse_inputs(i: Instruction, body: Mapping[str, Any]) -> tuple[Json, Json]:
 
 
 def trace_steps(i: Instruction, run: MmaRan, row: int, col: int, product: int = 0) -> Steps | WgmmaSteps:
-    """Return the steps of a run of kind mma; its inputs are made again from the seed. For a wgmma, the steps of its
-    whole product.
+    """Return the steps of a run of kind mma; its inputs are generated again from the seed. For a wgmma, the steps of
+    its whole product.
     """
     require_steps(i)
     if i.family.by_descriptor:
         return wgmma_steps.trace_steps(i, run, row, col)
-    given = product_inputs.make_random_inputs(i, run.request.seed, data=run.request.data)
+    inputs = product_inputs.make_random_inputs(i, run.request.seed, data=run.request.data)
     ops = i.operands
-    several = len(given.a) > 1
+    several = len(inputs.a) > 1
     measured = np.asarray(run.measured, float)
     d = measured if several else measured[None]
     _require_inside(row, col, product, d.shape)
-    held = {"a": ops["a"], "b": ops["b"], "c": ops.get("c", ops["d"]), "d": ops["d"]}
-    matrices = {"a": given.stored_a, "b": given.b, "c": given.c}
-    packed = {name: product_inputs.pack_values(held[name], values) for name, values in matrices.items()}
+    operands = {"a": ops["a"], "b": ops["b"], "c": ops.get("c", ops["d"]), "d": ops["d"]}
+    matrices = {"a": inputs.stored_a, "b": inputs.b, "c": inputs.c}
+    packed = {name: product_inputs.pack_values(operands[name], values) for name, values in matrices.items()}
     out_bits = fragment_words.encode_values(d, ops["d"].element.name)
     packed["d"] = fragment_words.pack(ops["d"], np.moveaxis(out_bits, 0, -1) if several else out_bits[0])
     return Steps(
         **trace_fields(i, run),
-        memory={name: _build_matrix(held[name], values) for name, values in matrices.items()},
+        memory={name: _build_matrix(operands[name], values) for name, values in matrices.items()},
         loads={name: find_ldmatrix(ops[name]) for name in "ab"},
         registers={
-            name: [[_format_register(word, op) for word in lane] for lane in packed[name]] for name, op in held.items()
+            name: [[_format_register(word, op) for word in lane] for lane in packed[name]]
+            for name, op in operands.items()
         },
         values={
             name: fragment_words.decode_bits(fragment_words.unpack_values(op, packed[name]), op.element.name)
-            for name, op in held.items()
+            for name, op in operands.items()
         },
-        metadata=[f"0x{int(word):08X}" for word in given.metadata[0]] if ops["a"].sparsity else None,
-        element=_build_element(i, given, d, row, col, product),
+        metadata=[f"0x{int(word):08X}" for word in inputs.metadata[0]] if ops["a"].sparsity else None,
+        element=_build_element(i, inputs, d, row, col, product),
         d=d if several else d[0],
     )
 

@@ -41,7 +41,7 @@ def describe_fragment(operand: Operand) -> dict[str, Any]:
 
 
 def find_dense_columns(operand: Operand, words: Sequence[Any] | None, selector: int = 0) -> Ints:
-    """Return the column of A for each stored one, [row][column]; of a sparse A as the metadata say. words: e of each
+    """Return the column of A for each stored one, [row][column]; of a sparse A from its metadata. words: e of each
     thread.
     """
     found = np.tile(np.arange(operand.col_count), (operand.row_count, 1))

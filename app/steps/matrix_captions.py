@@ -145,7 +145,7 @@ def _caption_misplaced(moved: MovedTile, slot: int) -> str:
 
 
 def _caption_twice(moved: MovedTile, move: StepperMove) -> str:
-    lanes = [one.lanes[0] for one in moved.moves if one.addresses == move.addresses]
+    lanes = [other.lanes[0] for other in moved.moves if other.addresses == move.addresses]
     return f"Lanes {format_lanes(lanes)} give the same address: which row stays there is not defined."
 
 
@@ -173,8 +173,10 @@ def _caption_matrix(moved: MovedTile, number: int, slots: list[int]) -> str:
     place = " and ".join(f"R{number}" for number in registers)
     wrong = 0 if moved.stores else sum(moved.got[slot] != moved.holds[slot] for slot in slots)
     verb = "should hold" if wrong else "holds"
-    own = {lane: [slot for slot in slots if slot // op.values == lane] for lane in (0, EXAMPLE_LANE)}
-    examples = " and ".join(f"lane {lane} {verb} {_format_held(moved, held)}" for lane, held in own.items())
+    slots_by_lane = {lane: [slot for slot in slots if slot // op.values == lane] for lane in (0, EXAMPLE_LANE)}
+    examples = " and ".join(
+        f"lane {lane} {verb} {_format_held(moved, lane_slots)}" for lane, lane_slots in slots_by_lane.items()
+    )
     text = f"Matrix {number}, {block}, is {place} of all lanes: {examples}."
     return f"{text} ✗ {wrong} of these {len(slots)} elements are others." if wrong else text
 

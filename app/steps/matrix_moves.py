@@ -78,9 +78,9 @@ class MovedTile(LoadedOperand):
 
     @property
     def shared_addresses(self) -> list[int]:
-        """Return the addresses that several lanes give."""
+        """Return the addresses that several lanes supply."""
         at, count = np.unique(self.addresses, return_counts=True)
-        return [int(one) for one in at[count > 1]]
+        return [int(address) for address in at[count > 1]]
 
 
 def get_memory_bits(i: Instruction) -> int:
@@ -89,7 +89,7 @@ def get_memory_bits(i: Instruction) -> int:
 
 
 def map_givers(i: Instruction) -> Ints:
-    """Return the lane that gives the address of each [matrix, row]."""
+    """Return the lane that supplies the address of each [matrix, row]."""
     assert i.address is not None
     matrix, row = (np.asarray(i.address.coords[axis][:, 0], np.int64) for axis in ("matrix", "row"))
     lanes = np.empty((matrix.max() + 1, row.max() + 1), np.int64)
@@ -134,9 +134,8 @@ def move_tile(
 ) -> MovedTile:
     """Move one block of a stored tile from memory to registers, or back.
 
-    first_col: of the block; addresses: what each lane gives, as a formula of `lane` or numbers, "" for the addresses of
-    the storage; xor: False if the lanes compute them without the swizzle. LayoutError if an address is not a multiple
-    of 16.
+    first_col: of the block; addresses: one per lane, as a formula of `lane` or numbers, "" for those of the storage;
+    xor: False if the lanes compute them without the swizzle. LayoutError if an address is not a multiple of 16.
     """
     data, bits = i.operands["data"], get_memory_bits(i)
     placed = get_placed(where)
@@ -153,16 +152,16 @@ def move_tile(
     starts[matrix[begins], row[begins]] = all_at[holds[begins]]
     lanes = map_givers(i)
     if addresses:
-        given = _parse_addresses(addresses, lanes)
+        row_addresses = _parse_addresses(addresses, lanes)
     else:
-        given = (starts if xor else stored.undo_xor(placed, starts)) >> 3
-    _require_aligned(i, given, lanes, "addresses" if addresses else "storage")
-    reads = 8 * given[matrix, row] + col * bits
+        row_addresses = (starts if xor else stored.undo_xor(placed, starts)) >> 3
+    _require_aligned(i, row_addresses, lanes, "addresses" if addresses else "storage")
+    reads = 8 * row_addresses[matrix, row] + col * bits
     granules = np.arange(max(1, data.container_bits // 8)) * 8
-    shares = i.family.stores and len(np.unique(given)) < given.size  # its cost has not been measured
+    shares = i.family.stores and len(np.unique(row_addresses)) < row_addresses.size  # its cost has not been measured
     counted = data.container_bits == 16 and not shares
     kind = banks.ACCESSES[f"{i.syntax.opcode}.x{i.counts['x']}"] if counted else None
-    cost = banks.compute_cost(kind, [int(at) for at in given.ravel()]) if kind else None
+    cost = banks.compute_cost(kind, [int(at) for at in row_addresses.ravel()]) if kind else None
     moves = []
     for (m, r), giver in sorted(np.ndenumerate(lanes), key=lambda item: int(item[1])):
         slots = np.flatnonzero((matrix == m) & (row == r))
@@ -172,7 +171,7 @@ def move_tile(
                 phase=m,
                 row=r,
                 lanes=[int(giver)],
-                addresses=[int(given[m, r])],
+                addresses=[int(row_addresses[m, r])],
                 size=ROW_BYTES,
                 slots=slots[np.argsort(reads[slots], kind="stable")].tolist(),
                 wavefronts=cost.phases[m].wavefronts if cost else 0,
@@ -192,7 +191,7 @@ def move_tile(
         instruction=i,
         placed=placed,
         first_col=first_col,
-        addresses=given,
+        addresses=row_addresses,
         measured=cost is not None,
     )
 
@@ -220,8 +219,8 @@ def count_cols(where: Storage, operand: Operand) -> int:
     if where.k is not None:
         return min(where.k, MOST_COLS)
     line = where.pitch_bytes or where.get_number("width_bytes") if where.get_major("K") == "K" else 0
-    held = line * 8 // operand.container_bits if line else block
-    return max(block, min(held, wide))
+    line_elements = line * 8 // operand.container_bits if line else block
+    return max(block, min(line_elements, wide))
 
 
 def _place_elements(placed: BitPlacement, rows: int, cols: int) -> Ints:
@@ -230,10 +229,11 @@ def _place_elements(placed: BitPlacement, rows: int, cols: int) -> Ints:
     order = np.argsort(at, kind="stable")
     same = np.flatnonzero(np.diff(at[order]) == 0)
     if len(same):
-        one, other = (divmod(int(n), cols) for n in sorted(order[same[0] : same[0] + 2].tolist()))
+        first, second = (divmod(int(n), cols) for n in sorted(order[same[0] : same[0] + 2].tolist()))
         raise LayoutError(
             "bad_storage",
-            f"S[{one[0]}][{one[1]}] and S[{other[0]}][{other[1]}] would be at byte {int(at[order[same[0]]]) >> 3}.",
+            f"S[{first[0]}][{first[1]}] and S[{second[0]}][{second[1]}] would both be at byte"
+            f" {int(at[order[same[0]]]) >> 3}.",
             "Choose a larger pitch: elements may not share bytes.",
             "storage",
         )
@@ -252,23 +252,23 @@ def _parse_addresses(text: str, lanes: Ints) -> Ints:
     field, count = "addresses", lanes.size
     value = parse_matrix(text, field)
     if isinstance(value, str):
-        given, whole = formula.evaluate_formula(value, {"lane": np.arange(32)}, field)
-        if not whole:
-            raise LayoutError("bad_address", f"{field} gives numbers with a point.", "Addresses are integers.", field)
+        numbers, is_integer = formula.evaluate_formula(value, {"lane": np.arange(32)}, field)
+        if not is_integer:
+            raise LayoutError("bad_address", f"{field} has fractions.", "Addresses are integers.", field)
     else:
-        given = np.asarray(value, dtype=np.float64).ravel() if _is_flat(value) else np.empty(0)
-        if len(given) not in (count, 32):
+        numbers = np.asarray(value, dtype=np.float64).ravel() if _is_flat(value) else np.empty(0)
+        if len(numbers) not in (count, 32):
             counts = f"{count} or 32" if count < 32 else "32"
             raise LayoutError(
-                "bad_address", f"{field} has {len(given)} numbers.", f"Give {counts}, one per lane.", field
+                "bad_address", f"{field} has {len(numbers)} numbers.", f"Give {counts}, one per lane.", field
             )
-    used = given[lanes.ravel()]
+    used = numbers[lanes.ravel()]
     outside = (used < 0) | (used >= WINDOW_BYTES) | (used != np.floor(used))
     if outside.any():
         lane = int(lanes.ravel()[np.flatnonzero(outside)[0]])
         raise LayoutError(
             "bad_address",
-            f"Lane {lane} gives {given[lane]:g}, which is outside shared memory.",
+            f"Lane {lane} gives {numbers[lane]:g}, which is outside shared memory.",
             f"Integers from 0 to {WINDOW_BYTES - 1}.",
             field,
         )
@@ -276,14 +276,14 @@ def _parse_addresses(text: str, lanes: Ints) -> Ints:
 
 
 def _is_flat(value: Any) -> bool:
-    return all(isinstance(one, int | float) for one in value) or len({len(line) for line in value}) == 1
+    return all(isinstance(number, int | float) for number in value) or len({len(line) for line in value}) == 1
 
 
-def _require_aligned(i: Instruction, given: Ints, lanes: Ints, field: str) -> None:
-    off = np.argwhere(given % ROW_BYTES != 0)
+def _require_aligned(i: Instruction, addresses: Ints, lanes: Ints, field: str) -> None:
+    off = np.argwhere(addresses % ROW_BYTES != 0)
     if not len(off):
         return
-    lane, at = min((int(lanes[tuple(one)]), int(given[tuple(one)])) for one in off)
+    lane, at = min((int(lanes[tuple(index)]), int(addresses[tuple(index)])) for index in off)
     raise LayoutError(
         "misaligned",
         f"Lane {lane} gives the address {at}, not a multiple of 16: {i.syntax.opcode} faults.",

@@ -127,9 +127,9 @@ def build_matrix_stepper(question: MatrixStepperQuestion) -> MatrixStepper:
     operand = matrix_moves.make_tile_operand(i, arrangement)
     where = stored.find_storage(operand, question.storage, "K", 0)
     moved = matrix_moves.move_tile(i, operand, where, question.first_col, question.addresses, not question.no_xor)
-    numbers, whole = _make_numbers(moved, question.values)
+    numbers, tile_numbers = _make_numbers(moved, question.values)
     phases, steps = build_timeline(moved)
-    held = numbers if moved.stores else _collect_arrived(moved, whole)
+    slot_numbers = numbers if moved.stores else _collect_arrived(moved, tile_numbers)
     per_row = i.operands["data"].extents["col"]
     return MatrixStepper(
         ptx=i.ptx,
@@ -140,10 +140,10 @@ def build_matrix_stepper(question: MatrixStepperQuestion) -> MatrixStepper:
         first_cols=list(range(0, moved.cols - operand.col_count + 1, max(per_row, operand.col_count))),
         phases=phases,
         steps=steps,
-        s=_build_tile(moved, numbers, whole),
+        s=_build_tile(moved, numbers, tile_numbers),
         addresses=[int(at) for move in moved.moves for at in move.addresses],
         wavefronts=_count_wavefronts(moved),
-        registers=_format_registers(moved, held),
+        registers=_format_registers(moved, slot_numbers),
         written=_collect_written(moved, numbers),
         note=i.family.note,
     )
@@ -174,9 +174,9 @@ def _place_numbers(moved: MovedTile, value: Any) -> Numbers:
     """Return the listed numbers in place: row by row for S or its block, lane by lane for registers."""
     op = moved.operand
     lines = value if value and isinstance(value[0], list) else [value]
-    if any(not isinstance(one, int | float) for line in lines for one in line):
+    if any(not isinstance(number, int | float) for line in lines for number in line):
         raise LayoutError("bad_matrix", "values has lists inside lists.", "Give rows of numbers.", "values")
-    flat = np.array([float(one) for line in lines for one in line])
+    flat = np.array([float(number) for line in lines for number in line])
     block, every = op.row_count * op.col_count, op.row_count * moved.cols
     if moved.stores:
         if len(flat) != len(moved.holds):
@@ -190,9 +190,9 @@ def _place_numbers(moved: MovedTile, value: Any) -> Numbers:
             f" or {every} (S, {op.row_count} × {moved.cols})." if every != block else "."
         )
         raise LayoutError("bad_matrix", f"values has {len(flat)} numbers.", hint, "values")
-    whole = np.full((op.row_count, moved.cols), np.nan)
-    whole[:, moved.first_col : moved.first_col + op.col_count] = flat.reshape(op.row_count, op.col_count)
-    return whole.ravel()
+    tile_numbers = np.full((op.row_count, moved.cols), np.nan)
+    tile_numbers[:, moved.first_col : moved.first_col + op.col_count] = flat.reshape(op.row_count, op.col_count)
+    return tile_numbers.ravel()
 
 
 def _require_whole(moved: MovedTile, numbers: Numbers) -> None:
@@ -212,12 +212,12 @@ def _require_whole(moved: MovedTile, numbers: Numbers) -> None:
     )
 
 
-def _collect_arrived(moved: MovedTile, whole: Numbers) -> Numbers:
-    return np.where(moved.got >= 0, whole[moved.got], np.nan)
+def _collect_arrived(moved: MovedTile, tile_numbers: Numbers) -> Numbers:
+    return np.where(moved.got >= 0, tile_numbers[moved.got], np.nan)
 
 
 def _collect_written(moved: MovedTile, numbers: Numbers) -> Numbers:
-    """Return what a store leaves at each element of the block; NaN for nothing, or if it is undefined."""
+    """Return the value that a store writes to each element of the block; NaN if none, or if it is undefined."""
     op = moved.operand
     out = np.full(op.row_count * op.col_count, np.nan)
     if not moved.stores:
@@ -233,12 +233,12 @@ def _count_wavefronts(moved: MovedTile) -> int | None:
     return sum({move.phase: move.wavefronts for move in moved.moves}.values()) if moved.measured else None
 
 
-def _format_registers(moved: MovedTile, held: Numbers) -> list[list[str | None]]:
+def _format_registers(moved: MovedTile, numbers: Numbers) -> list[list[str | None]]:
     """Return [lane][register] in hex; None if part of it is not known."""
     op = moved.operand
     per, bits = op.register_bits // op.container_bits, moved.memory_bits
     out: list[list[str | None]] = []
-    for lane in held.reshape(32, op.registers, per):
+    for lane in numbers.reshape(32, op.registers, per):
         words: list[str | None] = []
         for register in lane:
             known = not np.isnan(register).any()
@@ -252,7 +252,7 @@ def _format_registers(moved: MovedTile, held: Numbers) -> list[list[str | None]]
     return out
 
 
-def _build_tile(moved: MovedTile, numbers: Numbers, whole: Numbers) -> MatrixTile:
+def _build_tile(moved: MovedTile, numbers: Numbers, tile_numbers: Numbers) -> MatrixTile:
     op, cols, first = moved.operand, moved.cols, moved.first_col
     row, col = np.divmod(np.arange(op.row_count * op.col_count), op.col_count)
     mine = row * cols + col + first  # [element] → element of S
@@ -270,11 +270,11 @@ def _build_tile(moved: MovedTile, numbers: Numbers, whole: Numbers) -> MatrixTil
         before=stored.undo_xor(moved.placed, at),
         reads=moved.reads,
         matrix=np.asarray(moved.instruction.operands["data"].coords["matrix"], np.int64).ravel(),
-        stored_numbers=whole,
+        stored_numbers=tile_numbers,
         stored_at=moved.at,
         origin=moved.origin,
         swizzle=moved.where.mode.name,
         chunks=moved.list_chunks(8 * moved.addresses.ravel()),
         moves=moved.moves,
-        wrong=list_mismatches(moved, whole),
+        wrong=list_mismatches(moved, tile_numbers),
     )

@@ -35,11 +35,11 @@ FORM_FIELDS = (
 
 
 def answer_query(instruction: Instruction, query: Mapping[str, str]) -> MatrixStepper:
-    """Return the stepper that a page's query asks for. LayoutError names the wrong field."""
-    given: dict[str, Any] = {name: query[name] for name in FIELDS if query.get(name)}
+    """Return the stepper of a page's query. LayoutError names the wrong field."""
+    request: dict[str, Any] = {name: query[name] for name in FIELDS if query.get(name)}
     if query.get("s_kind"):
-        given["storage"] = parse_storage(collect_storage(query, STORAGE), "K")
-    return build_matrix_stepper(read_question(MatrixStepperQuestion, given | {"instruction": instruction.ptx}))
+        request["storage"] = parse_storage(collect_storage(query, STORAGE), "K")
+    return build_matrix_stepper(read_question(MatrixStepperQuestion, request | {"instruction": instruction.ptx}))
 
 
 def build_matrix_view(instruction: Instruction, query: Mapping[str, str]) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def build_matrix_view(instruction: Instruction, query: Mapping[str, str]) -> dic
         "found": instruction,
         "title": wording.format_title(instruction),
         "labels": LABELS,
-        "asked": {name: query.get(name, "") for name in FIELDS},
+        "typed": {name: query.get(name, "") for name in FIELDS},
         "carried": {name: query.get(name, "") for name in STATE},
         "arrangements": ARRANGEMENTS,
         "inverse": _link_inverse(instruction),
@@ -69,7 +69,7 @@ def build_matrix_view(instruction: Instruction, query: Mapping[str, str]) -> dic
 def _format_values(steps: MatrixStepper) -> list[str]:
     """Return the values of each lane's registers as text."""
     tile = steps.s
-    wrong = {one.slot: one.value for one in tile.wrong} if not steps.stores else {}
+    wrong = {mismatch.slot: mismatch.value for mismatch in tile.wrong} if not steps.stores else {}
     numbers = [wrong.get(slot, tile.numbers[element]) for slot, element in enumerate(tile.holds.tolist())]
     shown = ["?" if number is None or number != number else format_number(number) for number in numbers]
     return [" ".join(shown[first : first + tile.values]) for first in range(0, len(shown), tile.values)]
@@ -81,14 +81,14 @@ def _list_forms(instruction: Instruction, query: dict[str, str]) -> Iterator[lis
     straight, count = instruction.ptx.replace(".trans", ""), f".x{instruction.counts['x']}"
     transposed = straight.replace(count, f"{count}.trans")
     yield [
-        (words, links.link_steps(one, query), one.ptx == instruction.ptx)
+        (words, links.link_steps(form, query), form.ptx == instruction.ptx)
         for words, ptx in (("without .trans", straight), (".trans", transposed))
-        if (one := _find(ptx))
+        if (form := _find(ptx))
     ]
     yield [
-        (f"x{n}", links.link_steps(one, query if one.ptx == instruction.ptx else others), one.ptx == instruction.ptx)
+        (f"x{n}", links.link_steps(form, query if form.ptx == instruction.ptx else others), form.ptx == instruction.ptx)
         for n in (1, 2, 4)
-        if (one := _find(instruction.ptx.replace(count, f".x{n}")))
+        if (form := _find(instruction.ptx.replace(count, f".x{n}")))
     ]
 
 

@@ -14,7 +14,7 @@ from lanescope.app.kit.page import render_page
 from lanescope.app.kit.wire import CachedBody, encode_json_body
 from lanescope.app.kit.work import run_off_loop
 from lanescope.app.runs.hardware import get_hardware
-from lanescope.app.steps import requests as asking
+from lanescope.app.steps import requests
 from lanescope.app.steps.api import trace_run
 from lanescope.app.steps.draw import render_steps
 from lanescope.app.steps.facts import Steps
@@ -53,7 +53,7 @@ async def steps_page(request: Request, rest: str) -> Response:
 
 @router.post("/steps/{rest:path}")
 async def post_steps(request: Request, rest: str) -> Response:
-    """Show the steps for matrices that are too long for an address: the body is what the form's query would be."""
+    """Show the steps for matrices that are too long for an address; the body is the form's query."""
     return await _render_steps(request, rest, await read_form_body(request))
 
 
@@ -63,17 +63,17 @@ async def _render_steps(request: Request, rest: str, query: dict[str, str]) -> R
     if await run_off_loop(_names_matrix_move, stem if form else rest):
         return await run_off_loop(_render_matrices, request, stem if form else rest, form, query)
     query = query if form else await run_off_loop(fill_storage, rest, query)
-    context = await run_off_loop(asking.build_context, stem if form else rest, query, get_hardware(request).reason)
+    context = await run_off_loop(requests.build_context, stem if form else rest, query, get_hardware(request).reason)
     found, status_code = context["found"], 200
     try:
         context["s"] = await trace_run(
-            request, found, context["given"], await run_off_loop(asking.parse_inputs, found, context["given"])
+            request, found, context["given"], await run_off_loop(requests.parse_inputs, found, context["given"])
         )
     except LayoutError as error:
         if form:
             raise
         context["error"], status_code = (
-            await run_off_loop(asking.place_error, error, found, context["given"]),
+            await run_off_loop(requests.place_error, error, found, context["given"]),
             get_status(error),
         )
     if form:

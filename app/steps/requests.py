@@ -15,7 +15,7 @@ from lanescope.app.steps.stage import MOST_QUERY
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_integer
 from lanescope.names import lookup
-from lanescope.product.planning import SIDES
+from lanescope.product.planning import SIDES, is_plannable
 from lanescope.ptx.instruction import Instruction
 
 OPTIONS = {"row": "0", "col": "0", "product": "0", "seed": "1", "backend": "numpy"}
@@ -53,17 +53,17 @@ def place_error(error: LayoutError, instruction: Instruction, texts: Mapping[str
 
 def build_context(ptx: str, query: Mapping[str, str], reason: str) -> dict[str, Any]:
     instruction = lookup.find(ptx)
-    given = {name: query.get(name) or default for name, default in OPTIONS.items()}
+    options = {name: query.get(name) or default for name, default in OPTIONS.items()}
     texts = {name: query.get(name, "") for name in TEXTS}
-    kept = {name: value for name, value in given.items() if value != OPTIONS[name]} | {
+    kept = {name: value for name, value in options.items() if value != OPTIONS[name]} | {
         name: value for name, value in texts.items() if value
     }
-    lies = {side: texts[side] for side in SIDES if texts[side]} if instruction.family.by_descriptor else {}
+    storages = {side: texts[side] for side in SIDES if texts[side]} if instruction.family.by_descriptor else {}
     return {
-        "program": programs.link_program(instruction, lies) if programs.has_program(instruction) else "",
+        "program": programs.link_program(instruction, storages) if is_plannable(instruction) else "",
         "found": instruction,
         "title": wording.format_title(instruction),
-        "given": given | texts,
+        "given": options | texts,
         "matrices": ("data_a", "data_b", "c") if instruction.family.by_descriptor else user_matrices.OPERANDS,
         "shapes": _format_shapes(instruction),
         "most_shown": MOST_SHOWN,
@@ -79,9 +79,9 @@ def build_context(ptx: str, query: Mapping[str, str], reason: str) -> dict[str, 
 
 
 def _format_shapes(instruction: Instruction) -> dict[str, str]:
-    """Return rows × columns of each matrix that a user may give."""
-    held = set(instruction.operands) | ({"b"} if instruction.family.by_descriptor else set())
-    if not {"a", "b", "d"} <= held or "k" not in instruction.sizes:
+    """Return rows × columns of each matrix that a user may supply."""
+    names = set(instruction.operands) | ({"b"} if instruction.family.by_descriptor else set())
+    if not {"a", "b", "d"} <= names or "k" not in instruction.sizes:
         return {}
     return {
         name: " × ".join(map(str, user_matrices.get_matrix_shape(instruction, name))) for name in user_matrices.OPERANDS

@@ -46,7 +46,7 @@ class SecondProduct:
 
     ptx: str
     title: str
-    verdict: Annotated[str, Description("registers, reordered or shuffle, as POST /api/v1/reuse says.")]
+    verdict: Annotated[str, Description("registers, reordered or shuffle, as in POST /api/v1/reuse.")]
     tiles: Annotated[int, Description("D tiles side by side that make all K steps.")]
     steps: Annotated[int, Description("K steps of A that they make.")]
     stay: Annotated[int, Description("Elements already in their lane, of all K steps.")]
@@ -105,7 +105,7 @@ def _explain_refusal(i: Instruction) -> str:
     a = i.operands.get("a")
     if a and a.sparsity and not i.family.by_descriptor:
         return (
-            f"stores {a.col_count} of the {i.sizes['k']} columns of each row of A, and metadata that say which. D is"
+            f"stores {a.col_count} of the {i.sizes['k']} columns of each row of A, and metadata that select them. D is"
             " dense: what may be dropped depends on its values, so no registers of D are this A."
         )
     if i.scales:
@@ -140,8 +140,8 @@ def list_seconds(first: Instruction) -> list[Instruction]:
             continue
         found.append(i)
     found.sort(key=lambda i: _compare(i, first))
-    own = [first] if _is_plain(first) and first not in found else []
-    return found + [i for i in own if _meets(i)]
+    same = [first] if _is_plain(first) and first not in found else []
+    return found + [i for i in same if _meets(i)]
 
 
 def _compare(i: Instruction, first: Instruction) -> tuple[bool, ...]:
@@ -169,10 +169,10 @@ def make_tile_inputs(i: Instruction, inputs: list[ProductInputs], tile: int, see
     if not tile:
         return inputs[-1]
     made: list[ProductInputs] = []
-    for step, one in enumerate(inputs):
+    for step, step_inputs in enumerate(inputs):
         other = product_inputs.make_random_inputs(i, seed + step + OTHER_SEED * tile)
-        c = made[-1].compute_expected(i) if made else np.zeros_like(one.c)
-        made.append(replace(one, b=other.b, c=c))
+        c = made[-1].compute_expected(i) if made else np.zeros_like(step_inputs.c)
+        made.append(replace(step_inputs, b=other.b, c=c))
     return made[-1]
 
 

@@ -83,12 +83,12 @@ def _caption_register(d: Operand, a: Operand, then: SecondProduct, made: Convert
     packed = []
     for slot, value in zip(slots, mine, strict=True):
         low = a.register_of(value)[1]
-        element = int(made.holds[slot])
-        row, col = divmod(element, a.col_count)
-        held = format_element("d", row, col % d.col_count)
-        shown = made.numbers[element]
+        index = int(made.holds[slot])
+        row, col = divmod(index, a.col_count)
+        element = format_element("d", row, col % d.col_count)
+        shown = made.numbers[index]
         number_text = "?" if shown != shown else format_number(float(shown))
-        packed.append(f"{held} = {number_text} in bits {low + a.container_bits - 1}:{low}")
+        packed.append(f"{element} = {number_text} in bits {low + a.container_bits - 1}:{low}")
     return f"{text} Lane {EXAMPLE_LANE}: {', '.join(packed)}."
 
 

@@ -40,10 +40,10 @@ def place_refusal(error: LayoutError, tables_error: LayoutError | None, in_table
 
     It is not if the field belongs to the form above the tables, or if the tables are refused for another reason.
     """
-    own = error.field.partition(".")[0] not in in_tables
+    is_option = error.field.partition(".")[0] not in in_tables
     return {
         "stepper_error": error,
-        "in_options": own and (tables_error is None or tables_error.message == error.message),
+        "in_options": is_option and (tables_error is None or tables_error.message == error.message),
     }
 
 

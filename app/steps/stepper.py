@@ -54,24 +54,24 @@ class StepperQuestion:
     """A product of one warp, and how its operands are stored and loaded."""
 
     instruction: str = text_field("", "Instruction", "An mma or wmma.mma of one warp.", type=PtxText, required=True)
-    seed: int = number_field(1, "Random seed", "Of the matrices that are not given.", least=0)
+    seed: int = number_field(1, "Random seed", "Of the matrices that are not specified.", least=0)
     a: str = text_field("", "A", "A formula or rows of numbers in place of random ones.", most=user_matrices.LONGEST)
     b: str = text_field("", "B", "A formula or rows of numbers in place of random ones.", most=user_matrices.LONGEST)
     c: str = text_field(
-        "", "C", "A formula or rows of numbers; zero where A or B is given.", most=user_matrices.LONGEST
+        "", "C", "A formula or rows of numbers; zero if A or B is specified.", most=user_matrices.LONGEST
     )
     k_step: int = number_field(0, "K step", "Which step of the tile's K the product takes.", least=0, most=3)
     major_a: str | None = word_field(
         DEFAULT_ORDER,
         "A stored",
-        "The contiguous dimension of A; as the instruction says where it is left out.",
+        "The contiguous dimension of A; that of the instruction by default.",
         derived=True,
         type=Major,
     )
     major_b: str | None = word_field(
         DEFAULT_ORDER,
         "B stored",
-        "The contiguous dimension of B; as the instruction says where it is left out.",
+        "The contiguous dimension of B; that of the instruction by default.",
         derived=True,
         type=Major,
     )
@@ -149,10 +149,10 @@ def build_stepper(question: StepperQuestion) -> Stepper:
     size = -(-k // MOST_K_STEPS)
     groups = [(first, min(k, first + size)) for first in range(0, k, size)]
     tiles = {
-        "a": np.concatenate([one.stored_a[0] for one in inputs], axis=1),
-        "b": np.concatenate([one.b[0] for one in inputs], axis=0).T,
+        "a": np.concatenate([step_inputs.stored_a[0] for step_inputs in inputs], axis=1),
+        "b": np.concatenate([step_inputs.b[0] for step_inputs in inputs], axis=0).T,
     }
-    arrived = {name: _collect_arrived(one, tiles[name]) for name, one in loaded.items()}
+    arrived = {name: _collect_arrived(operand, tiles[name]) for name, operand in loaded.items()}
     sums = _add_up(i, this, arrived, groups)
     expected = this.compute_expected(i)[0]
     then = _build_second(i, question, inputs, arrived, groups) if question.then else None
@@ -180,9 +180,11 @@ def _build_second(
     match = match_second(i, question.then)
     tiles = []
     for number in range(match.reuse.tiles if match.is_drawn else 0):
-        one = make_tile_inputs(i, inputs[: question.k_step + 1], number, question.seed)
-        b = (one.b[0], np.ones(one.b[0].shape, bool)) if number else arrived["b"]
-        tiles.append((_add_up(i, one, {"a": arrived["a"], "b": b}, groups)[-1], one.compute_expected(i)[0]))
+        tile_inputs = make_tile_inputs(i, inputs[: question.k_step + 1], number, question.seed)
+        b = (tile_inputs.b[0], np.ones(tile_inputs.b[0].shape, bool)) if number else arrived["b"]
+        tiles.append(
+            (_add_up(i, tile_inputs, {"a": arrived["a"], "b": b}, groups)[-1], tile_inputs.compute_expected(i)[0])
+        )
     return build_second(match, tiles, question.seed)
 
 
@@ -194,10 +196,14 @@ def _load_operands(i: Instruction, question: StepperQuestion) -> tuple[dict[str,
     named = find_majors(i)
     majors = {"a": question.major_a or named["a"], "b": question.major_b or named["b"]}
     where = _place_operands(i, question, majors)
-    own = bool(question.a or question.b)
-    count = 1 if own else min(stored.count_k_steps(where[name], i.operands[name], majors[name]) for name in "ab")
+    has_matrices = bool(question.a or question.b)
+    count = (
+        1 if has_matrices else min(stored.count_k_steps(where[name], i.operands[name], majors[name]) for name in "ab")
+    )
     if question.k_step >= count:
-        hint = "Own matrices have one step of K." if own else f"The stored tiles hold {count} steps of K, from 0."
+        hint = (
+            "Own matrices have one step of K." if has_matrices else f"The stored tiles hold {count} steps of K, from 0."
+        )
         raise LayoutError("bad_step", f"K step {question.k_step} is not stored.", hint, "k_step")
     loads = {"a": question.load_a, "b": question.load_b}
     loaded = {}
@@ -212,7 +218,7 @@ def _load_operands(i: Instruction, question: StepperQuestion) -> tuple[dict[str,
 
 
 def _place_operands(i: Instruction, question: StepperQuestion, majors: dict[str, str]) -> dict[str, Storage]:
-    """Return where A and B are stored: as the question says, one after the other."""
+    """Return where A and B are stored: the requested storages, one after the other."""
     where: dict[str, Storage] = {}
     end = 0
     for name in ("b", "a") if question.operand == "b" and question.storage else ("a", "b"):
@@ -226,7 +232,7 @@ def _place_operands(i: Instruction, question: StepperQuestion, majors: dict[str,
 
 
 def find_majors(i: Instruction) -> dict[str, str]:
-    """Return the contiguous dimension of A and B as .row and .col of the instruction say."""
+    """Return the contiguous dimension of A and B, from .row and .col of the instruction."""
     a, b = [word for word in i.ptx.split(".") if word in ("row", "col")] or ["row", "col"]
     return {"a": "K" if a == "row" else "MN", "b": "K" if b == "col" else "MN"}
 
@@ -252,8 +258,10 @@ def _make_inputs(i: Instruction, question: StepperQuestion, count: int) -> list[
     data = {name: user_matrices.parse_matrix(text, name) for name, text in texts.items() if text}
     inputs: list[ProductInputs] = []
     for step in range(count):
-        one = product_inputs.make_random_inputs(i, question.seed + step, data=user_matrices.check_matrices(i, data))
-        inputs.append(replace(one, c=inputs[-1].compute_expected(i)) if inputs else one)
+        step_inputs = product_inputs.make_random_inputs(
+            i, question.seed + step, data=user_matrices.check_matrices(i, data)
+        )
+        inputs.append(replace(step_inputs, c=inputs[-1].compute_expected(i)) if inputs else step_inputs)
     return inputs
 
 

@@ -87,8 +87,8 @@ class LoadedOperand:
 
     def get_k_step(self, index: int) -> int | None:
         """Return the K step of an element; None for the loaded one."""
-        step, own = (k // get_k_extent(self.operand) for k in (index % self.k_extent, self.k_first))
-        return None if step == own else step
+        step, loaded_step = (k // get_k_extent(self.operand) for k in (index % self.k_extent, self.k_first))
+        return None if step == loaded_step else step
 
     @property
     def origin(self) -> int:
@@ -169,15 +169,17 @@ def load_operand(
     xor: False if the lanes compute their addresses without the swizzle of the data.
     """
     k = get_k_extent(operand)
-    whole, first = get_placed(where), k_step * k
+    all_steps, first = get_placed(where), k_step * k
 
     def before(mn: Any, at: Any, bit: Any) -> Any:
-        return whole.before(mn, at + first, bit)
+        return all_steps.before(mn, at + first, bit)
 
-    placed = replace(whole, before=before)
+    placed = replace(all_steps, before=before)
     sliced = replace(where, placed=placed, address=placed.address)
     extent, lines = k * k_steps, operand.col_count if operand.name == "b" else operand.row_count
-    all_at = np.asarray(whole.locate_bits(whole.before(*np.divmod(np.arange(lines * extent), extent), 0)), np.int64)
+    all_at = np.asarray(
+        all_steps.locate_bits(all_steps.before(*np.divmod(np.arange(lines * extent), extent), 0)), np.int64
+    )
     mn, at_k = (np.asarray(operand.coords[axis], np.int64) for axis in _get_axes(operand))
     holds = (mn * extent + at_k + first).ravel()
     found = _choose_load(operand, sliced, load)
@@ -192,7 +194,7 @@ def load_operand(
         k_first=first,
         k_extent=extent,
         holds=holds,
-        got=find_elements(whole, all_at, reads, extent, operand.container_bits),
+        got=find_elements(all_steps, all_at, reads, extent, operand.container_bits),
         reads=reads[:, 0],
         at=all_at,
         moves=moves,
@@ -214,7 +216,7 @@ def _choose_load(operand: Operand, where: Storage, load: str) -> chain.Chain | N
         best = chain.list_best_chains(operand, where)
     except LayoutError:
         return None
-    return next((one for one in best if one.load.instruction.types["data"] != "b8"), None)
+    return next((candidate for candidate in best if candidate.load.instruction.types["data"] != "b8"), None)
 
 
 def _parse_load(text: str) -> Instruction:
@@ -224,7 +226,7 @@ def _parse_load(text: str) -> Instruction:
     return load
 
 
-def find_elements(whole: BitPlacement, at: Ints, reads: Ints, extent: int, bits: int) -> Ints:
+def find_elements(all_steps: BitPlacement, at: Ints, reads: Ints, extent: int, bits: int) -> Ints:
     """Return the element whose bits each slot reads completely and in order; −1 for none. reads: [slot, granule]."""
     size = min(8, bits)
     order = np.argsort(at, kind="stable")
@@ -232,7 +234,7 @@ def find_elements(whole: BitPlacement, at: Ints, reads: Ints, extent: int, bits:
     element = order[place]
     mn, k = np.divmod(element, extent)
     shift = np.arange(reads.shape[1]) * size
-    wanted = whole.locate_bits(whole.before(mn[:, None], k[:, None], shift[None, :]))
+    wanted = all_steps.locate_bits(all_steps.before(mn[:, None], k[:, None], shift[None, :]))
     return np.where((wanted == reads).all(axis=1), element, -1)
 
 
@@ -246,13 +248,16 @@ def _load_matrices(chain_result: chain.Chain, placed: BitPlacement, xor: bool) -
     turn, within = np.divmod(register, gives.registers)
     matrix, row, byte = (array[lane, within, first_byte] for array in (gives.matrix, gives.row, gives.byte))
     rows = chain_result.rows[0]  # [turn, matrix, row]
-    given = rows if xor else undo_xor(placed, rows * 8) >> 3
-    reads = chain_result.read[0].reshape(32 * values, bits // size) + ((given - rows)[turn, matrix, row] * 8)[:, None]
+    row_addresses = rows if xor else undo_xor(placed, rows * 8) >> 3
+    reads = (
+        chain_result.read[0].reshape(32 * values, bits // size)
+        + ((row_addresses - rows)[turn, matrix, row] * 8)[:, None]
+    )
     givers = {(int(m), int(r)): n for n, (m, r) in enumerate(zip(*chain_result.lane_rows, strict=True))}
     kind = banks.ACCESSES[f"ldmatrix.x{gives.matrices}"] if gives.rows == 8 else None
     moves = []
     for t in range(chain_result.count):
-        lanes = chain_result.spread_over_lanes(given[None])[0, t]
+        lanes = chain_result.spread_over_lanes(row_addresses[None])[0, t]
         cost = banks.compute_cost(kind, lanes[: kind.lanes].tolist()) if kind else None
         for (m, r), giver in sorted(givers.items(), key=lambda item: item[1]):
             slots = np.flatnonzero((turn == t) & (matrix == m) & (row == r))
@@ -263,7 +268,7 @@ def _load_matrices(chain_result: chain.Chain, placed: BitPlacement, xor: bool) -
                     phase=m,
                     row=r,
                     lanes=[giver],
-                    addresses=[int(given[t, m, r])],
+                    addresses=[int(row_addresses[t, m, r])],
                     size=ROW_BYTES,
                     slots=slots[np.argsort(inside, kind="stable")].tolist(),
                     wavefronts=cost.phases[m].wavefronts if cost else 0,
@@ -273,15 +278,15 @@ def _load_matrices(chain_result: chain.Chain, placed: BitPlacement, xor: bool) -
 
 
 def _load_plainly(operand: Operand, placed: BitPlacement, at: Ints, xor: bool) -> tuple[Ints, list[StepperMove]]:
-    """Return what ld.shared reads: as many bytes at once as are contiguous for all lanes, at most a register."""
+    """Return the reads of ld.shared: as many bytes at once as are contiguous for all lanes, at most a register."""
     bits, size = operand.container_bits, min(8, operand.container_bits)
-    given = at if xor else undo_xor(placed, at)
-    reads = given[:, None] + np.arange(bits // size) * size
-    by_lane = given.reshape(32, operand.values)
+    addresses = at if xor else undo_xor(placed, at)
+    reads = addresses[:, None] + np.arange(bits // size) * size
+    by_lane = addresses.reshape(32, operand.values)
     unit = operand.register_bits
-    while unit > max(8, bits) and not _lie_together(by_lane, unit, bits):
+    while unit > max(8, bits) and not _are_contiguous(by_lane, unit, bits):
         unit //= 2
-    count = unit // bits if _lie_together(by_lane, unit, bits) else 1  # only one of a byte's elements may be needed
+    count = unit // bits if _are_contiguous(by_lane, unit, bits) else 1  # only one of a byte's elements may be needed
     kind = banks.ACCESSES[f"ld.shared.b{unit}"]
     moves = []
     for n, first in enumerate(range(0, operand.values, count)):
@@ -303,7 +308,7 @@ def _load_plainly(operand: Operand, placed: BitPlacement, at: Ints, xor: bool) -
     return reads, moves
 
 
-def _lie_together(by_lane: Ints, unit: int, bits: int) -> bool:
+def _are_contiguous(by_lane: Ints, unit: int, bits: int) -> bool:
     """Return whether the values in every `unit` bits of a lane are contiguous and aligned."""
     groups = by_lane.reshape(32, -1, unit // bits)
     return bool(
@@ -315,8 +320,8 @@ def find_storage(
     operand: Operand, spec: Mapping[str, Any] | None, major: str, base: int, field: str = "storage"
 ) -> Storage:
     """Return the storage of an operand: the user's, or rows of 128 bytes with the 128B swizzle from `base` on."""
-    given = {"kind": "rows", "inner": major, "pitch_bytes": LINE_BYTES, "swizzle": "128B", "base": base}
+    default = {"kind": "rows", "inner": major, "pitch_bytes": LINE_BYTES, "swizzle": "128B", "base": base}
     try:
-        return chain.make_operand_storage(dict(spec) if spec else given, operand, major)
+        return chain.make_operand_storage(dict(spec) if spec else default, operand, major)
     except LayoutError as error:
         raise error.move_to_field(error.field.replace("storage", field, 1)) from None

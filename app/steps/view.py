@@ -27,12 +27,12 @@ def build_view(
     if not can_step(instruction):
         return {}
     spec = collect_storage(query)
-    given: dict[str, Any] = {name: query[name] for name in FIELDS if query.get(name)}
+    request: dict[str, Any] = {name: query[name] for name in FIELDS if query.get(name)}
     context: dict[str, Any] = {"stepper_labels": LABELS}
     try:
         if query.get("s_kind"):
-            given["storage"] = parse_storage(spec, "K")
-        stepper = build_stepper(read_question(StepperQuestion, given | {"instruction": instruction.ptx}))
+            request["storage"] = parse_storage(spec, "K")
+        stepper = build_stepper(read_question(StepperQuestion, request | {"instruction": instruction.ptx}))
     except LayoutError as error:
         context |= place_refusal(error, tables_error, IN_TABLES)
         stepper = build_stepper(read_question(StepperQuestion, {"instruction": instruction.ptx}))
@@ -40,7 +40,7 @@ def build_view(
         context
         | build_stage(stepper, query)
         | {
-            "asked": {name: query.get(name, "") for name in FIELDS} | {"s_kind": query.get("s_kind", "")},
+            "typed": {name: query.get(name, "") for name in FIELDS} | {"s_kind": query.get("s_kind", "")},
             "carried": dict.fromkeys(STATE, "")
             | {name: value for name, value in query.items() if name in STATE or (value and name in IN_TABLES)},
             "seconds": [second.ptx for second in list_seconds(instruction)],

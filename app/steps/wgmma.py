@@ -1,7 +1,7 @@
 """The steps of a wgmma product: memory, tiles, descriptors, the bytes from which each term is read, D.
 
-A factor is what its descriptor reads, not what the matrix has: a wrong descriptor shows where it reads, and the effect
-on D.
+A factor is the value that its descriptor reads, not that of the matrix: a wrong descriptor shows where it reads, and
+the effect on D.
 """
 
 from __future__ import annotations
@@ -130,28 +130,28 @@ class WgmmaSteps(TracedRun):
 
 
 def trace_steps(i: Instruction, run: MmaRan, row: int, col: int) -> WgmmaSteps:
-    """Return the steps of a run of kind mma with the options of a whole product; its inputs are made again from the
-    seed.
+    """Return the steps of a run of kind mma with the options of a whole product; its inputs are generated again from
+    the seed.
     """
     made = make_plan(i, *(getattr(run.request, side) or {} for side in SIDES))
-    given = whole_product.build_inputs(made, run.request.seed, run.request.data)
-    staged = whole_product.stage_inputs(made, given)
+    inputs = whole_product.build_inputs(made, run.request.seed, run.request.data)
+    staged = whole_product.stage_inputs(made, inputs)
     d = np.asarray(run.measured, float)
     for name, at, count in (("row", row, d.shape[0]), ("col", col, d.shape[1])):
         if not 0 <= at < count:
             raise LayoutError("bad_element", f"{name} {at} is not in D.", f"D has {count}, from 0.", name)
     tiled = [side for side in (made.a, made.b) if isinstance(side, DescribedSide)]
-    element = _build_element(made, given, staged, d, row, col)
+    element = _build_element(made, inputs, staged, d, row, col)
     return WgmmaSteps(
         **trace_fields(i, run),
         options=made.options,
         steps=made.steps,
         immediates=made.immediates,
-        memory=_build_memory(made, given),
+        memory=_build_memory(made, inputs),
         shared={side.letter: _build_tile(side) for side in tiled},
         descriptors={side.letter: [_build_descriptor(side, step) for step in range(made.steps)] for side in tiled},
-        metadata=[_format_words(words) for words in given.metadata] if i.operands["a"].sparsity else None,
-        registers=_build_registers(made, given, d, element.thread),
+        metadata=[_format_words(words) for words in inputs.metadata] if i.operands["a"].sparsity else None,
+        registers=_build_registers(made, inputs, d, element.thread),
         element=element,
         d=d,
     )
@@ -212,10 +212,10 @@ def read_operand(side: DescribedSide, step: int, image: Any) -> tuple[Any, Any]:
     at = desc.reads(side.get_descriptor(step), side.view)
     bits = side.element.bits
     if bits == 1:
-        held = image[at].astype(np.uint64) >> (np.arange(side.step) % 8).astype(np.uint64) & np.uint64(1)
+        bits_read = image[at].astype(np.uint64) >> (np.arange(side.step) % 8).astype(np.uint64) & np.uint64(1)
     else:
-        held = read_elements(image[None], at // (bits // 8), bits)[0]
-    return at, fragment_words.decode_bits(held, side.element.name)
+        bits_read = read_elements(image[None], at // (bits // 8), bits)[0]
+    return at, fragment_words.decode_bits(bits_read, side.element.name)
 
 
 def _build_element(

@@ -1,4 +1,4 @@
-"""The timeline of a wgmma: phases and steps, what each step reads, and a caption for each."""
+"""The timeline of a wgmma: phases and steps, the reads of each step, and a caption for each."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class DescribedProduct:
 def build_timeline(
     product: DescribedProduct,
 ) -> tuple[list[StepperPhase], list[WgmmaStep], dict[str, list[WgmmaMove]]]:
-    """Build the phases and steps of a product, in order, and what each step reads of A and of B."""
+    """Build the phases and steps of a product, in order, and the reads of A and of B in each step."""
     moves: dict[str, list[WgmmaMove]] = {name: _list_first_moves(product, name) for name in product.operands}
     parts: list[Phase[WgmmaStep]] = [("Memory", 1.7, _list_memory_steps(product))]
     if product.register_operand:
@@ -151,16 +151,16 @@ def _make_step(
 
 def _list_cores(product: DescribedProduct, name: str) -> list[int]:
     """Return the core matrices of an operand that are shown: for B those in the visible columns."""
-    one = product.operands[name]
-    rows = range(product.columns.start, product.columns.stop) if name == "b" else range(one.side.mn)
-    return [n for n in range(len(one.cores)) if one.get_corner(n)[0] in rows]
+    operand = product.operands[name]
+    rows = range(product.columns.start, product.columns.stop) if name == "b" else range(operand.side.mn)
+    return [n for n in range(len(operand.cores)) if operand.get_corner(n)[0] in rows]
 
 
 def _list_first_moves(product: DescribedProduct, name: str) -> list[WgmmaMove]:
     """Return the reads of the first K step: the first core matrix line by line, the others at once."""
-    one, moves = product.operands[name], []
+    operand, moves = product.operands[name], []
     for n, core in enumerate(_list_cores(product, name)):
-        warp = one.get_corner(core)[0] // WARP_ROWS if name == "a" else -1
+        warp = operand.get_corner(core)[0] // WARP_ROWS if name == "a" else -1
         lines: Iterable[int] = range(LINES_OF_CORE) if n == 0 else (-1,)
         moves += [WgmmaMove(k_step=0, warp=warp, cores=[n], line=line) for line in lines]
     return moves
@@ -171,7 +171,7 @@ def _list_first_moves(product: DescribedProduct, name: str) -> list[WgmmaMove]:
 
 def _list_memory_steps(product: DescribedProduct) -> list[WgmmaStep]:
     swizzled = [operand for operand in product.operands.values() if operand.placed.xor.bits]
-    stored = [f"{name.upper()} is stored {_describe_storage(one)}" for name, one in product.operands.items()]
+    stored = [f"{name.upper()} is stored {_describe_storage(operand)}" for name, operand in product.operands.items()]
     first = next(iter(product.operands.values())).side.step
     text = (
         "Shared memory in lines of 128 bytes, 8 chunks of 16 bytes."
@@ -185,7 +185,7 @@ def _list_memory_steps(product: DescribedProduct) -> list[WgmmaStep]:
         text += f" Of N = {product.n} columns the picture shows {columns}."
     steps = [_make_step("plain", "before the XOR" if swizzled else "no swizzle", text)]
     if swizzled:
-        modes = {one.stored[0].mode.name: one for one in swizzled}
+        modes = {operand.stored[0].mode.name: operand for operand in swizzled}
         steps.append(
             _make_step("xor", " and ".join(modes), " ".join(_caption_xor(value) for value in modes.values()), index=1)
         )
@@ -219,17 +219,17 @@ def _caption_xor(operand: DescribedOperand) -> str:
 
 
 def _list_field_steps(product: DescribedProduct, name: str) -> list[WgmmaStep]:
-    one = product.operands[name]
-    word = one.words[0]
-    unread = find_inert_fields(word, one.view)
+    operand = product.operands[name]
+    word = operand.words[0]
+    unread = find_inert_fields(word, operand.view)
     return [
         _make_step(
             "field",
             field.title or field.name,
-            caption_field(one, word, field, unread.get(field.name, "")),
+            caption_field(operand, word, field, unread.get(field.name, "")),
             operand=name,
             index=n,
-            marks=() if field.name in unread else mark_field(one, field.name),
+            marks=() if field.name in unread else mark_field(operand, field.name),
         )
         for n, field in enumerate(word.format.fields)
     ]
@@ -239,15 +239,15 @@ def _list_field_steps(product: DescribedProduct, name: str) -> list[WgmmaStep]:
 
 
 def _make_read_step(product: DescribedProduct, name: str, number: int, move: WgmmaMove) -> WgmmaStep:
-    one = product.operands[name]
+    operand = product.operands[name]
     core = _list_cores(product, name)[move.cores[0]]
-    first, last, low, high = one.get_corner(core)
+    first, last, low, high = operand.get_corner(core)
     line = max(0, move.line)
-    terms = explain_line(one, core, line, 0)
+    terms = explain_line(operand, core, line, 0)
     rows = f"{'rows' if name == 'a' else 'columns'} {first}–{last}"
     takes = f"for warp {move.warp}" if name == "a" else "for all four warps"
-    elements = one.cores[core, move.line] if move.line >= 0 else one.cores[core]
-    what = _format_block(product, name, elements, one.view.k)
+    elements = operand.cores[core, move.line] if move.line >= 0 else operand.cores[core]
+    what = _format_block(product, name, elements, operand.view.k)
     span = product.format_k(low, high)
     where = _format_terms(terms)
     xored = f", and the XOR with {terms.xor} makes `{format_address(terms.address)}`" if terms.xor else ""
@@ -286,9 +286,9 @@ def _caption_wrong_elements(product: DescribedProduct, name: str, elements: Any,
     """Return a sentence about the elements of a K step that are read from elsewhere, and what the first of them
     gets.
     """
-    one = product.operands[name]
-    mn, k = np.divmod(np.asarray(elements).ravel(), one.view.k)
-    got, expected = product.sources[name][step, mn, k], one.get_expected()[step, mn, k]
+    operand = product.operands[name]
+    mn, k = np.divmod(np.asarray(elements).ravel(), operand.view.k)
+    got, expected = product.sources[name][step, mn, k], operand.get_expected()[step, mn, k]
     wrong = np.flatnonzero(got != expected)
     if not len(wrong):
         return ""
@@ -347,8 +347,8 @@ def _make_k_step(product: DescribedProduct, number: int) -> WgmmaStep:
 def _make_advance_step(product: DescribedProduct, step: int) -> WgmmaStep:
     parts: list[str] = []
     same = True
-    for name, one in product.operands.items():
-        before, now = one.words[step - 1], one.words[step]
+    for name, operand in product.operands.items():
+        before, now = operand.words[step - 1], operand.words[step]
         on = now.start_address - before.start_address
         same = same and _has_same_strides(before, now)
         start = f"{on} bytes to `{format_address(now.start_address)}` ({on // 16:+d} in the field)"
@@ -373,8 +373,8 @@ def _make_whole_read_step(product: DescribedProduct, step: int) -> WgmmaStep:
         if "a" in product.operands
         else f"All core matrices of K step {step} are read the same way: k {span} of B, for all four warps."
     )
-    for name, one in product.operands.items():
-        elements = np.arange(one.side.mn * one.view.k)
+    for name, operand in product.operands.items():
+        elements = np.arange(operand.side.mn * operand.view.k)
         text += _caption_wrong_elements(product, name, elements, step)
     return _make_step("read", f"K step {step} · core matrices", text, index=step, k_step=step)
 
@@ -388,15 +388,15 @@ def _list_out_steps(product: DescribedProduct) -> list[WgmmaStep]:
     for warp in range(d.threads // 32):
         rows = d.rows[32 * warp : 32 * warp + 32]
         thread = 32 * warp
-        held = [
+        values = [
             v for v in range(d.values) if product.columns.start <= int(d.cols[thread, v]) < product.columns.start + 8
         ]
-        own = [format_element("d", int(d.rows[thread, v]), int(d.cols[thread, v])) for v in held]
-        registers = sorted({d.register_of(v)[0] for v in held})
+        elements = [format_element("d", int(d.rows[thread, v]), int(d.cols[thread, v])) for v in values]
+        registers = sorted({d.register_of(v)[0] for v in values})
         names = f"R{format_range(registers[0], registers[-1])}"
         text = (
             f"Rows {int(rows.min())}–{int(rows.max())} of D are in warp {warp}, threads {thread}–{thread + 31}:"
-            f" thread {thread} holds {', '.join(own[:-1])} and {own[-1]} in {names}"
+            f" thread {thread} holds {', '.join(elements[:-1])} and {elements[-1]} in {names}"
         )
         text += ", the next 8 columns in the registers that follow." if product.n > 8 else "."
         steps.append(_make_step("out", f"warp {warp}", text, "d", warp, warp=warp, k_step=last))

@@ -23,8 +23,8 @@ USUAL = "128B"  # default swizzle: that of CUTLASS's collectives
 
 
 def plan_product(i: Instruction, a: str, b: str, d: str) -> ProductPlan:
-    """Return a plan of at least two K steps, by default with the 128B swizzle; a tile with a given descriptor begins
-    where the word points.
+    """Return a plan of at least two K steps, by default with the 128B swizzle; a tile with a user's descriptor begins
+    at its start address.
     """
     options = {"a": parse_options(a, "a"), "b": parse_options(b, "b"), "d": parse_options(d, "d")}
     for name in "ab" if options["a"].get("from", "shared") == "shared" else "b":
@@ -42,7 +42,7 @@ def plan_product(i: Instruction, a: str, b: str, d: str) -> ProductPlan:
 
 
 def _find_bases(options: dict[str, Options]) -> dict[str, int]:
-    """Return, for each given descriptor whose tile has no place, its start rounded down to the swizzle pattern."""
+    """Return, for each user's descriptor whose tile has no base, its start rounded down to the swizzle pattern."""
     bases = {}
     for name in "ab":
         if (text := options[name].get("descriptor")) and "base" not in options[name]:
@@ -52,22 +52,24 @@ def _find_bases(options: dict[str, Options]) -> dict[str, int]:
 
 
 def _place_given(i: Instruction, options: dict[str, Options]) -> dict[str, Options]:
-    """Place the tiles of given descriptors at their start addresses, rounded down to the swizzle pattern, and the
+    """Place the tiles of a user's descriptors at their start addresses, rounded down to the swizzle pattern, and the
     other operand where it does not overlap.
     """
     bases = _find_bases(options)
     if len(bases) != 1 or options["a"].get("from", "shared") != "shared":
-        return {name: one | ({"base": str(bases[name])} if name in bases else {}) for name, one in options.items()}
+        return {
+            name: storage | ({"base": str(bases[name])} if name in bases else {}) for name, storage in options.items()
+        }
     ((name, base),) = bases.items()
     other = "b" if name == "a" else "a"
-    plain = {side: one | ({"descriptor": "0x0"} if side == name else {}) for side, one in options.items()}
+    plain = {side: storage | ({"descriptor": "0x0"} if side == name else {}) for side, storage in options.items()}
     plan = make_plan(i, plain["a"], plain["b"], plain["d"])
     sides = [side for side in (plan.a, plan.b) if isinstance(side, DescribedSide)]
     sizes = {side.letter: -(-(side.end - side.base) // PATTERN) * PATTERN for side in sides}
     moved = {name: {"base": str(base)}}
     if "base" not in options[other]:
         moved[other] = {"base": str(0 if base >= sizes[other] else base + sizes[name])}
-    return {side: one | moved.get(side, {}) for side, one in options.items()}
+    return {side: storage | moved.get(side, {}) for side, storage in options.items()}
 
 
 def count_per_cell(i: Instruction) -> int:

@@ -48,12 +48,12 @@ def caption_warp(operand: Operand, warp: int) -> str:
     """Return a sentence about a warp's rows, and the registers of its first thread."""
     first = WARP.threads * warp
     rows = operand.rows[first : first + WARP.threads]
-    held = []
+    parts = []
     for register in range(operand.registers):
         mine = [value for value in range(operand.values) if operand.register_of(value)[0] == register]
         row = format_span(operand.rows[first, mine].tolist())
-        held.append(f"A[{row}][{format_span(operand.cols[first, mine].tolist())}] in R{register}")
-    text = f"{', '.join(held[:-1])} and {held[-1]}" if len(held) > 1 else held[0]
+        parts.append(f"A[{row}][{format_span(operand.cols[first, mine].tolist())}] in R{register}")
+    text = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
     return (
         f"Warp {warp} holds rows {int(np.min(rows))}–{int(np.max(rows))} of A in registers, and no descriptor is"
         f" needed: thread {first} has {text}."

@@ -41,7 +41,7 @@ class WgmmaStepperQuestion:
     """A wgmma, where A and B are stored, and their descriptors."""
 
     instruction: str = text_field("", "Instruction", "A wgmma.", type=PtxText, required=True)
-    seed: int = number_field(1, "Random seed", "Of the matrices that are not given.", least=0)
+    seed: int = number_field(1, "Random seed", "Of the matrices that are not specified.", least=0)
     a: str = text_field(
         "", "A stored", "How A is stored and its descriptor, e.g. swizzle=64B,major=MN; or from=registers."
     )
@@ -54,7 +54,7 @@ class WgmmaStepperQuestion:
         "", "B", "A formula or rows of numbers in place of random ones.", most=user_matrices.LONGEST
     )
     c: str = text_field(
-        "", "C", "A formula or rows of numbers; zero where A or B is given.", most=user_matrices.LONGEST
+        "", "C", "A formula or rows of numbers; zero if A or B is specified.", most=user_matrices.LONGEST
     )
     n: int = number_field(0, "Columns", f"The first of the {COLUMNS} columns that are shown.", least=0)
 
@@ -75,7 +75,7 @@ class ReadWord:
 
 @fact
 class WgmmaOperand:
-    """A, or the visible columns of B: its numbers, where they are stored, and what its descriptors read instead.
+    """A, or the visible columns of B: its numbers, their storage, and the elements that its descriptors read.
 
     Element [row][k], k over all K steps; first: number of row 0 in the whole operand.
     """
@@ -162,21 +162,21 @@ def build_wgmma_stepper(question: WgmmaStepperQuestion) -> WgmmaStepper:
         raise LayoutError("no_stepper", f"{i.ptx} is not a wgmma.", hint, "instruction")
     plan = plan_product(i, question.a, question.b, question.d)
     data = {"a": question.data_a, "b": question.data_b, "c": question.c}
-    given = whole_product.build_inputs(plan, question.seed, _parse_data(i, data))
+    inputs = whole_product.build_inputs(plan, question.seed, _parse_data(i, data))
     columns, per = _choose_columns(i, question.n), count_per_cell(i)
     sides = [side for side in (plan.a, plan.b) if isinstance(side, DescribedSide)]
     operands = {side.letter: DescribedOperand(view_cells(side, per), plan.steps, side) for side in sides}
-    image = whole_product.build_shared_image(plan, whole_product.stage_inputs(plan, given))
+    image = whole_product.build_shared_image(plan, whole_product.stage_inputs(plan, inputs))
     others = {"a": operands["b"], "b": operands.get("a")}
-    sources = {name: one.find_sources(others[name]) for name, one in operands.items()}
-    numbers = {"a": pack_cells(given.stored_a[0], per), "b": pack_cells(given.b[0].T, per)}
+    sources = {name: operand.find_sources(others[name]) for name, operand in operands.items()}
+    numbers = {"a": pack_cells(inputs.stored_a[0], per), "b": pack_cells(inputs.b[0].T, per)}
     arrived = {"a": np.stack(np.split(np.asarray(numbers["a"], np.float64), plan.steps, axis=1))} | {
-        name: np.where(sources[name] == -1, np.nan, _read_numbers(one, image)) for name, one in operands.items()
+        name: np.where(sources[name] == -1, np.nan, _read_numbers(operand, image)) for name, operand in operands.items()
     }
-    meets = _find_meets(plan, given)[:, ::per] // per
+    meets = _find_meets(plan, inputs)[:, ::per] // per
     groups = _list_groups(i.sizes["k"] // per, plan.steps)
-    sums = _add_up(plan, given, arrived, meets, groups, columns)
-    expected = np.asarray(whole_product.compute_expected(plan, given)[0, :, columns], np.float64)
+    sums = _add_up(plan, inputs, arrived, meets, groups, columns)
+    expected = np.asarray(whole_product.compute_expected(plan, inputs)[0, :, columns], np.float64)
     product = DescribedProduct(i, operands, sources, groups, columns, i.sizes["n"], per)
     phases, steps, moves = build_timeline(product)
     shown = {"a": slice(0, i.sizes["m"]), "b": columns}
@@ -184,14 +184,14 @@ def build_wgmma_stepper(question: WgmmaStepperQuestion) -> WgmmaStepper:
     places = {"a": meets, "b": k}
     built: dict[str, Any] = {
         name: _build_operand(
-            one,
+            operand,
             shown[name],
             {"numbers": numbers[name], "meets": places[name]},
             sources[name],
             arrived[name],
             moves[name],
         )
-        for name, one in operands.items()
+        for name, operand in operands.items()
     }
     if "a" not in built:
         built["a"] = build_held_operand(i.operands["a"], per, numbers["a"], meets)
@@ -207,7 +207,7 @@ def build_wgmma_stepper(question: WgmmaStepperQuestion) -> WgmmaStepper:
         k_groups=np.array(groups),
         per_cell=per,
         wrong={"a": 0}
-        | {name: per * int((sources[name] != one.get_expected()).sum()) for name, one in operands.items()},
+        | {name: per * int((sources[name] != operand.get_expected()).sum()) for name, operand in operands.items()},
         agrees=bool(np.array_equal(sums[-1], expected)),
     )
 
@@ -231,8 +231,8 @@ def _choose_columns(i: Instruction, first: int) -> slice:
 def _parse_data(i: Instruction, texts: Mapping[str, str]) -> dict[str, Any]:
     """Return the user's matrices. LayoutError names data_a or data_b, because a and b are storage options."""
     try:
-        given = {name: user_matrices.parse_matrix(text, name) for name, text in texts.items() if text}
-        return user_matrices.check_matrices(i, given)
+        matrices = {name: user_matrices.parse_matrix(text, name) for name, text in texts.items() if text}
+        return user_matrices.check_matrices(i, matrices)
     except LayoutError as error:
         name = error.field.removeprefix("data.")
         raise error.move_to_field(f"data_{name}" if name in ("a", "b") else name) from None
@@ -258,7 +258,9 @@ def _list_groups(k: int, steps: int) -> list[tuple[int, int]]:
 def _add_up(
     plan: ProductPlan, inputs: ProductInputs, arrived: Mapping[str, Any], meets: Any, groups: Any, columns: slice
 ) -> Any:
-    """Return C and the sums after each step, as computed from what is read: [K step][row][column]; NaN if unknown."""
+    """Return C and the sums after each step, computed from the elements that are read: [K step][row][column]; NaN if
+    unknown.
+    """
     stored = np.concatenate(list(arrived["a"]), axis=1)
     b = np.concatenate(list(arrived["b"]), axis=1)[columns].T
     a = np.zeros((stored.shape[0], len(b)))
@@ -308,7 +310,7 @@ def _build_operand(
         rows=rows.stop - rows.start,
         k=side.k,
         k_step=side.step,
-        element=(operand.whole or side).element.name,
+        element=(operand.full_operand or side).element.name,
         element_bytes=side.element.bits // 8,
         major="K" if side.major == "K" else "MN",
         swizzle=operand.stored[0].mode.name,

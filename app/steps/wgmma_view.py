@@ -79,10 +79,10 @@ def build_wgmma_view(
     """
     if not can_step_wgmma(instruction):
         return {}
-    given: dict[str, Any] = {name: query[name] for name in FIELDS if query.get(name)}
+    request: dict[str, Any] = {name: query[name] for name in FIELDS if query.get(name)}
     context: dict[str, Any] = {"stepper_labels": LABELS}
     try:
-        stepper = build_wgmma_stepper(read_question(WgmmaStepperQuestion, given | {"instruction": instruction.ptx}))
+        stepper = build_wgmma_stepper(read_question(WgmmaStepperQuestion, request | {"instruction": instruction.ptx}))
     except LayoutError as error:
         context |= place_refusal(error, tables_error, IN_TABLES)
         if error.code == "no_stepper":
@@ -98,7 +98,7 @@ def build_wgmma_view(
             "turned": instruction.operands["a"].element.bits == 16,  # may be MN-major
             "swizzles": NAMES,
             "windows": [(first, min(n, first + COLUMNS) - 1) for first in range(0, n, COLUMNS)] if n > COLUMNS else [],
-            "asked": {name: query.get(name, "") for name in FIELDS},
+            "typed": {name: query.get(name, "") for name in FIELDS},
             "carried": dict.fromkeys(OWN_STATE, "")
             | {name: value for name, value in query.items() if name in OWN_STATE or (value and name in CARRIED)},
             "tables_open": any(query.get(name) for name in IN_TABLES),
@@ -111,8 +111,8 @@ def _judge_words(stepper: Any, kept: Mapping[str, str]) -> dict[str, Any]:
     operands = _list_operands(stepper)
     return {
         "described": [name for name, _ in operands],
-        "repairs": {name: _find_repair(name, one.words[0], kept) for name, one in operands},
-        "causes": {name: next((word.cause for word in one.words if word.cause), "") for name, one in operands},
+        "repairs": {name: _find_repair(name, operand.words[0], kept) for name, operand in operands},
+        "causes": {name: next((word.cause for word in operand.words if word.cause), "") for name, operand in operands},
     }
 
 
@@ -126,7 +126,11 @@ def _read_stored(query: Mapping[str, str], side: str) -> Options:
 
 def _list_operands(stepper: Any) -> list[tuple[str, Any]]:
     """List the operands that have descriptors."""
-    return [(name, one) for name, one in (("a", stepper.a), ("b", stepper.b)) if not isinstance(one, HeldOperand)]
+    return [
+        (name, operand)
+        for name, operand in (("a", stepper.a), ("b", stepper.b))
+        if not isinstance(operand, HeldOperand)
+    ]
 
 
 def _find_repair(name: str, word: ReadWord, query: Mapping[str, str]) -> dict[str, str] | None:

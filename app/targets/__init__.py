@@ -1,1 +1,1 @@
-"""Targets: what the GPUs of each have, and what they lack."""
+"""Targets: the instructions that each has and lacks."""

@@ -1,4 +1,4 @@
-"""What the API, the command and the page say about targets."""
+"""Facts about targets, for the API, the command and the page."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class TargetLimits:
 
 @fact
 class FamilySupport:
-    """A family on a target: number of forms, types and shapes; or what to use instead."""
+    """A family on a target: number of forms, types and shapes; or the families to use instead."""
 
     family: str
     called: str
@@ -130,7 +130,7 @@ def _describe_target(name: str) -> TargetLimits:
 
 
 def list_support(target: str) -> tuple[FamilySupport, ...]:
-    """Return every family as a target has it, in the catalogue's order."""
+    """Return the support of every family by a target, in the catalogue's order."""
     forms: dict[str, list[Instruction]] = {name: [] for name in catalog.FAMILY_NAMES}
     for instruction in catalog.instructions():
         forms[instruction.family.name].append(instruction)
@@ -138,21 +138,21 @@ def list_support(target: str) -> tuple[FamilySupport, ...]:
 
 
 def _describe_family(name: str, every: list[Instruction], target: str) -> FamilySupport:
-    own = [i for i in every if target in catalog.get_target_support(i).targets]
+    supported = [i for i in every if target in catalog.get_target_support(i).targets]
     products = [i for i in every if i.family.multiplies]
     kinds = dict.fromkeys(_name_type(i) for i in products or every)  # wmma: its products, not its loads
-    owned = {_name_type(i) for i in own}
+    supported_types = {_name_type(i) for i in supported}
     having = list_targets_with(name)
     return FamilySupport(
         family=name,
         called=get_section(every[0].family).partition(".load")[0],
-        forms=len(own),
+        forms=len(supported),
         of=len(every),
-        types=tuple(kind for kind in kinds if kind in owned),
-        missing_types=tuple(kind for kind in kinds if kind not in owned),
-        shapes=tuple(fold_shapes(dict.fromkeys(i.shape for i in products if i in own))),
+        types=tuple(kind for kind in kinds if kind in supported_types),
+        missing_types=tuple(kind for kind in kinds if kind not in supported_types),
+        shapes=tuple(fold_shapes(dict.fromkeys(i.shape for i in products if i in supported))),
         elsewhere=tuple(list_least(having)),
-        same_gpu=next((one for one in having if strip_suffix(one) == strip_suffix(target)), ""),
+        same_gpu=next((name for name in having if strip_suffix(name) == strip_suffix(target)), ""),
         instead=find_substitutes(target, name),
     )
 

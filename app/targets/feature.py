@@ -1,4 +1,4 @@
-"""Targets: what a GPU has, what it lacks, and the limits of a block."""
+"""Targets: the instructions that a GPU has and lacks, and the limits of a block."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ def format_size(size: int | None) -> str:
 
 
 def _format_support(target: str) -> Iterator[str]:
-    """Yield a line for each family: how many of its forms a target has, or which has them."""
+    """Yield a line for each family: how many of its forms a target has, or the targets that have them."""
     support = facts.list_support(target)
-    names = {one.family: one.called for one in support}
-    for one in support:
-        if one.forms:
-            yield f"  ✓ {one.called:18} {one.forms:3} of {one.of:3} forms: {', '.join(one.types)}"
+    names = {family.family: family.called for family in support}
+    for family in support:
+        if family.forms:
+            yield f"  ✓ {family.called:18} {family.forms:3} of {family.of:3} forms: {', '.join(family.types)}"
         else:
-            where = f"compile for {one.same_gpu}" if one.same_gpu else f"only {', '.join(one.elsewhere)}"
-            instead = join_words([names[name] for name in one.instead], "or")
-            yield f"  ✗ {one.called:18} {where}" + (f"; {instead} instead" if instead else "")
+            where = f"compile for {family.same_gpu}" if family.same_gpu else f"only {', '.join(family.elsewhere)}"
+            instead = join_words([names[name] for name in family.instead], "or")
+            yield f"  ✗ {family.called:18} {where}" + (f"; {instead} instead" if instead else "")
 
 
 def format_targets(question: TargetQuestion, answer: tuple[TargetLimits, ...]) -> Iterator[str]:
@@ -91,15 +91,15 @@ def run_targets(
     name: Annotated[str, typer.Argument(help="One target, as --target.", metavar="[target]")] = "",
     as_json: bool,
 ) -> None:
-    """Print what a target has, or all of them."""
-    given = words.get("target", name)
-    if name and given != name:
-        raise LayoutError("bad_usage", f"Two targets: '{name[:20]}' and '{given[:20]}'.", "Give one.", "target")
-    asked, found = TARGETS_TOOL.ask(words | ({"target": name} if name else {}))
+    """Print the features of a target, or of all targets."""
+    option = words.get("target", name)
+    if name and option != name:
+        raise LayoutError("bad_usage", f"Two targets: '{name[:20]}' and '{option[:20]}'.", "Give one.", "target")
+    question, found = TARGETS_TOOL.ask(words | ({"target": name} if name else {}))
     if as_json:
         print_json(found)
     else:
-        print("\n".join(format_targets(asked, found)))
+        print("\n".join(format_targets(question, found)))
 
 
 TARGETS_TOOL = Tool(

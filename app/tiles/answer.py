@@ -95,8 +95,8 @@ def _describe_element(tiled_mma: TiledMMA, words: AnswerWords, name: str, place:
     owners = op.owner(row, col)
     if op.shared:
         return PinnedPlace(SHARED.format(**facts), words.product.get(name, "").format(**facts), owners[0][0])
-    (thread, value), own = owners[0], get_atom_operand(tiled_mma, op)
-    registers, bits = shades.map_registers(tiled_mma, op), list_value_bits(own)[value % op.modes[0]]
+    (thread, value), atom_operand = owners[0], get_atom_operand(tiled_mma, op)
+    registers, bits = shades.map_registers(tiled_mma, op), list_value_bits(atom_operand)[value % op.modes[0]]
     line = LINE.format(**facts, thread=thread, register=registers[value], bits=bits)
     at = op.thread_ids.tolist().index(thread)
     mates = [
@@ -108,7 +108,7 @@ def _describe_element(tiled_mma: TiledMMA, words: AnswerWords, name: str, place:
     names = [f"{op.name}{each}" for holder, each in owners if holder == thread]
     sentences = (
         words.value[len(names) > 1].format(names=" and ".join(names), lane=thread % 32, warp=thread // 32),
-        name_mates(words, mates, get_per_register(own)),
+        name_mates(words, mates, get_per_register(atom_operand)),
         name_holders(words, others),
         words.product.get(name, "").format(**facts),
     )

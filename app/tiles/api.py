@@ -37,8 +37,8 @@ router = APIRouter(route_class=StrictRoute)
 
 def _make_parameters(path: str, fields: Iterable[str], options: Mapping[str, str]) -> dict[str, Any]:
     """Return the parameters of a picture: the fields of its page, and its drawing options."""
-    own = {name: f"{name} of {path}, as the page's address has it." for name in fields}
-    return describe_parameters({**own, **options})
+    parameters = {name: f"{name} of {path}, as the page's address has it." for name in fields}
+    return describe_parameters({**parameters, **options})
 
 
 ASKED = describe_parameters(
@@ -52,22 +52,22 @@ LOOP = _make_parameters("/tiles/loop", main_loop_page.FIELDS, main_loop_figure.O
 
 
 @router.get("/tiles/mma.{form}", tags=["pictures"], response_class=Response, responses=describe_pictures(TiledMmaFacts))
-def tiled_mma_picture(form: Form, given: Annotated[dict[str, str], make_query_dependency(ASKED)]) -> Response:
+def tiled_mma_picture(form: Form, query: Annotated[dict[str, str], make_query_dependency(ASKED)]) -> Response:
     """A, B and C of a TiledMMA's tile as in a product, or one of them; csv lists every value of every thread."""
-    return make_picture_body(*figure.render_tiled_mma(form, given, draw_=check_drawing))
+    return make_picture_body(*figure.render_tiled_mma(form, query, draw_=check_drawing))
 
 
 @router.get(
     "/tiles/copy.{form}", tags=["pictures"], response_class=Response, responses=describe_pictures(TiledCopyFacts)
 )
-def tiled_copy_picture(form: Form, given: Annotated[dict[str, str], make_query_dependency(COPY)]) -> Response:
-    """Source and destination of a TiledCopy, or one of them; csv lists every value of every thread, with its byte
+def tiled_copy_picture(form: Form, query: Annotated[dict[str, str], make_query_dependency(COPY)]) -> Response:
+    """Draw source and destination of a TiledCopy, or one of them; csv lists every value of every thread, with its byte
     and bank if shared memory is described.
     """
-    return make_picture_body(*tiled_copy_figure.render_tiled_copy(form, given, draw_=check_drawing))
+    return make_picture_body(*tiled_copy_figure.render_tiled_copy(form, query, draw_=check_drawing))
 
 
 @router.get("/tiles/loop.{form}", tags=["pictures"], response_class=Response, responses=describe_pictures(LoopFacts))
-def loop_picture(form: Form, given: Annotated[dict[str, str], make_query_dependency(LOOP)]) -> Response:
-    """A main loop: a line per stage, and the wavefronts of each warp's loads in each K iteration."""
-    return make_picture_body(*main_loop_figure.render_loop(form, given, draw_=check_drawing))
+def loop_picture(form: Form, query: Annotated[dict[str, str], make_query_dependency(LOOP)]) -> Response:
+    """Draw a main loop: a line per stage, and the wavefronts of each warp's loads in each K iteration."""
+    return make_picture_body(*main_loop_figure.render_loop(form, query, draw_=check_drawing))

@@ -55,8 +55,8 @@ class MatrixView:
 
 def build_context(tiled_mma: TiledMMA, chosen: BenchState, default: BenchState) -> dict[str, Any]:
     """Return everything the page of a TiledMMA shows."""
-    whole = state.get_extents(tiled_mma)
-    shown = window.parse_ranges(chosen.view, whole)
+    extents = state.get_extents(tiled_mma)
+    shown = window.parse_ranges(chosen.view, extents)
     ops = (tiled_mma.b, tiled_mma.a, tiled_mma.c)  # B first: matrices below it would move when it appears
     return {
         "found": tiled_mma,
@@ -164,16 +164,16 @@ def number_legend(tiled_mma: TiledMMA, chosen: BenchState) -> list[tuple[str, li
 
 
 def list_figures(tiled_mma: TiledMMA) -> list[tuple[str, str]]:
-    """Return (number, what it counts) for the tile."""
+    """Return (number, description) of the figures of the tile."""
     ops = {"A": tiled_mma.a, "B": tiled_mma.b, "C": tiled_mma.c}
-    held = [f"{name} {op.registers}" for name, op in ops.items() if not op.shared]
+    counts = [f"{name} {op.registers}" for name, op in ops.items() if not op.shared]
     m, n, k = tiled_mma.steps
     who = "warp" if tiled_mma.atom.threads.size <= WARP.threads else "warpgroup"
     opcode = tiled_mma.atom.instruction.family.opcode
     idle = f"threads, {tiled_mma.idle} idle" if tiled_mma.idle else "threads, none idle"
     out = [
         (str(tiled_mma.threads), idle),
-        (str(tiled_mma.registers), f"registers per thread: {', '.join(held)}"),
+        (str(tiled_mma.registers), f"registers per thread: {', '.join(counts)}"),
         (str(m * n * k), f"{opcode.short or opcode.text} per {who}: {m} × {n} × {k} (M × N × K)"),
     ]
     for name in "AB":
@@ -193,25 +193,25 @@ def build_threads(tiled_mma: TiledMMA, chosen: BenchState) -> list[dict[str, Any
         first if col is None else tiled_mma.operand(name).owner(first, col)[0][0]
         for name, first, col in chosen.list_pins()
     ]
-    return [_build_thread(tiled_mma, own, bool(pins)) for own in pins or [int(tiled_mma.thread_ids[0])]]
+    return [_build_thread(tiled_mma, thread, bool(pins)) for thread in pins or [int(tiled_mma.thread_ids[0])]]
 
 
-def _build_thread(tiled_mma: TiledMMA, own: int, pinned: bool) -> dict[str, Any]:
+def _build_thread(tiled_mma: TiledMMA, thread: int, pinned: bool) -> dict[str, Any]:
     out: list[dict[str, Any]] = []
     for name in SIDES:
         op = tiled_mma.operand(name)
         if op.shared:
             out.append({"title": name.upper(), "count": "", "rows": []})
             continue
-        at = int((op.thread_ids == own).argmax())
+        at = int((op.thread_ids == thread).argmax())
         places = list(zip(op.rows[at].tolist(), op.cols[at].tolist(), strict=True))
         rows: dict[int, list[str]] = {}
         for number, (row, col) in zip(shades.map_registers(tiled_mma, op), places, strict=True):
             rows.setdefault(number, []).append(f"({row},{col})")
-        listed = [(f"R{number}", " ".join(said)) for number, said in rows.items()]
+        listed = [(f"R{number}", " ".join(cells)) for number, cells in rows.items()]
         out.append({"title": name.upper(), "count": f"{op.values} values", "rows": listed[:256]})
-    small = f"warp {own // 32}, lane {own % 32}"
-    return {"who": f"Thread {own}", "small": small, "pinned": pinned, "operands": out}
+    small = f"warp {thread // 32}, lane {thread % 32}"
+    return {"who": f"Thread {thread}", "small": small, "pinned": pinned, "operands": out}
 
 
 def build_code_parts(tiled_mma: TiledMMA, atom: str) -> list[tuple[str, str]]:
@@ -296,8 +296,8 @@ def list_pictures(chosen: BenchState, default: BenchState) -> list[tuple[str, st
 
 def build_page_data(tiled_mma: TiledMMA, chosen: BenchState, default: BenchState) -> dict[str, Any]:
     """Return the page's data under the names that an instruction's page has (app/instruction/context.py)."""
-    whole = state.get_extents(tiled_mma)
-    edges = {dim: list(range(size, whole[dim], size)) for dim, size in zip("mnk", tiled_mma.shape, strict=True)}
+    extents = state.get_extents(tiled_mma)
+    edges = {dim: list(range(size, extents[dim], size)) for dim, size in zip("mnk", tiled_mma.shape, strict=True)}
     return {
         "ptx": "the TiledMMA",
         "path": PATH,
@@ -312,8 +312,8 @@ def build_page_data(tiled_mma: TiledMMA, chosen: BenchState, default: BenchState
         "pin": PIN,
         "labels": state.LABELS,
         "spoken": {"cell": SPOKEN, "owner": OWNER, "between": BETWEEN_OWNERS},
-        "extents": whole,
-        "opening": {dim: (0, count) for dim, count in whole.items()},
+        "extents": extents,
+        "opening": {dim: (0, count) for dim, count in extents.items()},
         "colours": shades.list_shades(tiled_mma),
         "result": "c",
         "holder": "R",
@@ -322,8 +322,8 @@ def build_page_data(tiled_mma: TiledMMA, chosen: BenchState, default: BenchState
             {
                 "name": name,
                 "title": name.upper(),
-                "rows": whole[DIMS[name][0]],
-                "cols": whole[DIMS[name][1]],
+                "rows": extents[DIMS[name][0]],
+                "cols": extents[DIMS[name][1]],
                 "dims": DIMS[name],
                 "warp_edges": edges[DIMS[name][0]],
                 "col_edges": edges[DIMS[name][1]],
@@ -337,15 +337,15 @@ def build_page_data(tiled_mma: TiledMMA, chosen: BenchState, default: BenchState
 
 def _build_tile_data(tiled_mma: TiledMMA, op: TileOperand) -> TileData:
     cells = op.rows.astype("int64") * op.col_count + op.cols
-    own = answer.get_atom_operand(tiled_mma, op)
+    atom_operand = answer.get_atom_operand(tiled_mma, op)
     each = range(op.modes[0] if not op.shared else 0)
-    bits = [own.register_of(value)[1] for value in each]
-    size = own.element.bits
+    bits = [atom_operand.register_of(value)[1] for value in each]
+    size = atom_operand.element.bits
     names = shades.list_operand_shades(tiled_mma, op)
     return TileData(
         name=op.name,
         title=op.name.upper(),
-        element_type=own.element.name,
+        element_type=atom_operand.element.name,
         rows=op.row_count,
         cols=op.col_count,
         copies=op.copies,
@@ -355,16 +355,16 @@ def _build_tile_data(tiled_mma: TiledMMA, op: TileOperand) -> TileData:
         steps=(cells[0] - cells[0, 0]).tolist(),
         period=op.modes[0],
         shared=op.shared,
-        registers=0 if op.shared else own.registers,
-        register=tuple(own.register_of(value)[0] for value in each),
+        registers=0 if op.shared else atom_operand.registers,
+        register=tuple(atom_operand.register_of(value)[0] for value in each),
         bits=tuple(f"[{bit + size - 1}:{bit}]" for bit in bits),
         spoken_bits=tuple(f"bits {bit} to {bit + size - 1}" for bit in bits),
         digits=(),
         categories={name: _build_shade(shade) for name, shade in names.items()},
         held=answer.ELEMENT,
         answer=answer.SHARED if op.shared else answer.LINE,
-        value_bits=() if op.shared else list_value_bits(own)[: op.modes[0]],
-        per_register=0 if op.shared else get_per_register(own),
+        value_bits=() if op.shared else list_value_bits(atom_operand)[: op.modes[0]],
+        per_register=0 if op.shared else get_per_register(atom_operand),
         repeats={dim: {"step": names[dim].step, "count": names[dim].count} for dim in "kmn" if names[dim].step},
         extra={},
     )

@@ -26,9 +26,9 @@ def make_sheet_page(panels: tuple[FigurePanel, ...], c: CellHolders, a: CellHold
     """Return the sheet of all elements, which the panels of C and A share."""
     high, wide = c.thread.shape
     numbers = {"thread": c.thread, "value": c.value, "wanted": a.thread, "place": a.value}
-    held = {name: array.astype(np.int64) for name, array in numbers.items()}
+    arrays = {name: array.astype(np.int64) for name, array in numbers.items()}
     line = "`C({row},{col})` is in `thread {thread}`, value `{value}`; A needs it in `thread {wanted}`, value `{place}`"
-    sheet = PinSheet("c", "C", high, wide, (SheetLayer(line, held),), tuple(map(_make_grid, panels)), group="thread")
+    sheet = PinSheet("c", "C", high, wide, (SheetLayer(line, arrays),), tuple(map(_make_grid, panels)), group="thread")
     return SheetPage((sheet,), WORDS, EXAMPLE, lambda text: find_pins(sheet, text))
 
 
@@ -43,7 +43,7 @@ def find_pins(sheet: PinSheet, text: str) -> list[str]:
     """
     threads = range(int(sheet.layers[0].numbers["thread"].max()) + 1)
     matrices = dict.fromkeys("acd", FindMatrix(sheet.name, sheet.title, sheet.rows, sheet.cols))
-    field = FindField(matrices, EXAMPLE, threads, held=partial(_list_held, sheet))
+    field = FindField(matrices, EXAMPLE, threads, list_cells=partial(_list_held, sheet))
     places = [
         replace(place, value=place.value or 0) if place.thread is not None and place.register is None else place
         for place in field.parse_places(text)

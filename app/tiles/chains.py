@@ -173,14 +173,14 @@ def list_moves(first: TiledMMA, second: TiledMMA, chain: ChainedFacts) -> list[t
 
 
 def place_panels(first: TiledMMA, second: TiledMMA, corner: tuple[int, int]) -> tuple[FigurePanel, ...]:
-    """Place the rows and columns of C and A from a corner on: who holds each element, and whether it has to move."""
+    """Place the rows and columns of C and A from a corner on: each element's holder, and whether it must move."""
     c, a = first.c, second.a
     top, left = corner
     high, wide = min(WINDOW["row"], c.row_count - top), min(WINDOW["col"], c.col_count - left)
     part = "" if (high, wide) == (c.row_count, c.col_count) else f" (part of {c.row_count} × {c.col_count})"
-    own, wanted = draw.list_first_holders(c), draw.list_first_holders(a)
-    stays = own.thread == wanted.thread
-    status = np.where(stays, np.where(own.value == wanted.value, RIGHT, REORDERED), MOVED).astype(np.int32)
+    holders, wanted = draw.list_first_holders(c), draw.list_first_holders(a)
+    stays = holders.thread == wanted.thread
+    status = np.where(stays, np.where(holders.value == wanted.value, RIGHT, REORDERED), MOVED).astype(np.int32)
     width = 42.0
     beside = LEFT + wide * width + 2 * LEFT
     return tuple(
@@ -202,7 +202,7 @@ def place_panels(first: TiledMMA, second: TiledMMA, corner: tuple[int, int]) -> 
             status=what,
         )
         for name, title, x, made, op, cells, what in (
-            ("c", f"C of the first{part}: thread : value", LEFT, first, c, own, None),
+            ("c", f"C of the first{part}: thread : value", LEFT, first, c, holders, None),
             ("a", f"A of the second{part}", beside, second, a, wanted, status[top : top + high, left : left + wide]),
         )
     )
@@ -213,13 +213,13 @@ def draw_panels(panels: tuple[FigurePanel, ...]) -> str:
     last = panels[-1]
     assert last.status is not None
     figure = PanelFigure(last.x + last.width + 8, last.y + last.height + 8, panels)
-    said = {
+    texts = {
         "right": "the same thread and value",
         "reordered": "the same thread, another value",
         "moved": "another thread holds it",
     }
     drawing = render_svg(figure, title="C of the first product beside A of the second", palette=None, labels_up_to=4096)
-    words = {STATUSES[n].name: said[STATUSES[n].name] for n in (RIGHT, MOVED, REORDERED)}
+    words = {STATUSES[n].name: texts[STATUSES[n].name] for n in (RIGHT, MOVED, REORDERED)}
     return drawing + render_status_legend(last.status, None, words)
 
 

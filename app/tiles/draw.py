@@ -35,9 +35,9 @@ def find_first_holders(
     flat = (rows.astype(np.int64) * size[1] + cols).reshape(-1)
     first = np.full(size[0] * size[1], -1, dtype=np.int64)
     first[flat[::-1]] = np.arange(flat.size)[::-1]  # the first of several stays
-    held: Longs = first.reshape(size)
-    thread = held // values if ids is None else np.where(held < 0, -1, np.asarray(ids)[held // values])
-    return CellHolders(thread, np.where(held < 0, -1, held % values), copies)
+    holders: Longs = first.reshape(size)
+    thread = holders // values if ids is None else np.where(holders < 0, -1, np.asarray(ids)[holders // values])
+    return CellHolders(thread, np.where(holders < 0, -1, holders % values), copies)
 
 
 def build_panel(
@@ -115,13 +115,13 @@ def format_cells(
 
 def draw_operand(tiled_mma: TiledMMA, op: TileOperand, chosen: BenchState, shown: Mapping[str, Range]) -> str:
     """Return the operand as an SVG that fills its box, for pages without scripts."""
-    drawn, held = build_panel(tiled_mma, op, chosen, chosen.find_threads(tiled_mma))
+    drawn, holders = build_panel(tiled_mma, op, chosen, chosen.find_threads(tiled_mma))
     rows, cols = (shown[dim] for dim in DIMS[op.name])
     area = (rows[1] - rows[0]) * (cols[1] - cols[0])
     few = area <= MOST_LABELS and chosen.label != "none"
     spans = [range(int(a), -int(-b // 1)) for a, b in (rows, cols)]
-    said = format_cells(tiled_mma, op, held, chosen.label, *spans) if few else None
-    away = mask_other_steps(tiled_mma, op, held, chosen)
+    texts = format_cells(tiled_mma, op, holders, chosen.label, *spans) if few else None
+    away = mask_other_steps(tiled_mma, op, holders, chosen)
     drawn = FigurePanel(
         drawn.name,
         drawn.title,
@@ -133,7 +133,7 @@ def draw_operand(tiled_mma: TiledMMA, op: TileOperand, chosen: BenchState, shown
         cell_height=1,
         grid=None,
         category=drawn.category,
-        texts=said,
+        texts=texts,
         of=drawn.of,
     )
     title = f"{drawn.title}, coloured by {shades.WORDS[chosen.colour]}"

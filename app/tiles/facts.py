@@ -28,7 +28,7 @@ class OperandOfTile:
         str | None,
         Description(
             "CuTe's thread-value layout of one TiledMMA's own tile: over (m, k), of B over (n, k), of C over (m, n);"
-            " null where the threads have gaps that it cannot say."
+            " null if the threads have gaps, which a CuTe layout cannot express."
         ),
     ]
     values: Annotated[
@@ -224,8 +224,8 @@ class ChainedFacts:
 
 
 def build_chain(question: TiledChainBody) -> ChainedFacts:
-    """Is C of the first TiledMMA A of the second in registers, as P of FlashAttention? N of the first tile is K of
-    the second.
+    """Return whether C of the first TiledMMA is A of the second in registers, as P of FlashAttention. N of the first
+    tile is K of the second.
     """
     found = chain_mmas(question.first, question.second)
     return ChainedFacts(

@@ -86,7 +86,9 @@ def draw_tiled_mma(
 ) -> str:
     """Return the SVG of A, B and C as in a product, or of one of them; theme None uses the page's colours."""
     panels, labelled = _place_panels(tiled_mma, ops, chosen, title)
-    said = f"{tiled_mma.atom.instruction.ptx}, atoms {tiled_mma.atom_layout}, tile {'×'.join(map(str, tiled_mma.tile))}"
+    description = (
+        f"{tiled_mma.atom.instruction.ptx}, atoms {tiled_mma.atom_layout}, tile {'×'.join(map(str, tiled_mma.tile))}"
+    )
     swatches = [
         (text, [(fill, str(n)) for n, fill in enumerate(fills)])
         for text, fills in bench.build_legend(tiled_mma, chosen)
@@ -95,7 +97,7 @@ def draw_tiled_mma(
         panels,
         theme,
         title=title,
-        said=said,
+        description=description,
         legend=swatches if legend else [],
         labelled=labelled,
         extra=draw_rings(panels, _list_pinned(tiled_mma, chosen), theme),
@@ -186,12 +188,12 @@ def _build_panel(
     labelled: bool,
 ) -> FigurePanel:
     """Return an operand's window; elements of other steps than the selected one have no colour."""
-    drawn, held = draw.build_panel(tiled_mma, op, chosen, chosen.find_threads(tiled_mma))
+    drawn, holders = draw.build_panel(tiled_mma, op, chosen, chosen.find_threads(tiled_mma))
     category = drawn.category
-    away = draw.mask_other_steps(tiled_mma, op, held, chosen)
+    away = draw.mask_other_steps(tiled_mma, op, holders, chosen)
     if category is not None and away is not None:
         category = np.where(away, -1, category).astype(np.int32)
-    texts = draw.format_cells(tiled_mma, op, held, chosen.label, *spans) if labelled else None
+    texts = draw.format_cells(tiled_mma, op, holders, chosen.label, *spans) if labelled else None
     if texts:
         texts = [row or [""] * op.col_count for row in texts]
     rows, cols = spans

@@ -40,7 +40,7 @@ def _make_field(tiled_mma: TiledMMA) -> FindField:
         EXAMPLE,
         ids,
         warps=-(-(ids[-1] + 1) // WARP.threads),
-        held=lambda thread: _list_held(tiled_mma, thread),
+        list_cells=lambda thread: _list_held(tiled_mma, thread),
     )
 
 

@@ -34,17 +34,17 @@ def get_selector(stage: str) -> str:
 
 
 def _make_sheet(name: str, drawn: Mapping[str, DrawnCopy]) -> PinSheet | None:
-    stages = {stage: one for stage in ("load", "store") if (one := drawn.get(f"{name}.{stage}"))}
+    stages = {stage: copy for stage in ("load", "store") if (copy := drawn.get(f"{name}.{stage}"))}
     layers: list[SheetLayer] = []
     grids: list[SheetGrid] = []
-    for stage, one in stages.items():
-        maps = {each.name: each for each in one.maps}
+    for stage, copy in stages.items():
+        maps = {holder_map.name: holder_map for holder_map in copy.maps}
         if "destination" not in maps:  # TMA copies boxes: no thread moves an element
             continue
         layers.append(_make_layer(name, stage, maps["destination"], first=not layers))
         grids += [
             SheetGrid(get_selector(f"{name}.{stage}"), panel.x, panel.y, panel.cell_width, panel.cell_height)
-            for panel in one.panels
+            for panel in copy.panels
         ]
     if not layers:
         return None

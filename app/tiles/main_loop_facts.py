@@ -50,7 +50,7 @@ class LoopStep:
 
 @fact
 class LoopStage:
-    """One stage of an operand's way, for all warps and the whole tile."""
+    """One stage of an operand, the store or the load, for all warps and the whole tile."""
 
     operand: Literal["a", "b"]
     stage: Literal["global", "store", "load"]
@@ -79,7 +79,7 @@ class LoopOperand:
 
 @fact
 class WholeStage:
-    """One stage of an operand's way, for all of K."""
+    """One stage of an operand, for all of K."""
 
     operand: Literal["a", "b"]
     stage: Literal["global", "store", "load"]
@@ -192,17 +192,19 @@ def _list_accesses(feed: LoopFeed) -> list[LoopAccess]:
 
 
 def _parse_request(body: Json) -> tuple[TiledMMA, dict[str, LoopFeed]]:
-    """Return the TiledMMA of a request, and the way of each operand that it names."""
+    """Return the TiledMMA of a request, and the storage and loads of each of its operands."""
     check_keys(body, options_of(LoopBody))
     mma = parse_mma(body.get("tiled_mma"), "tiled_mma")
     sides = {name: body[name] for name in ("a", "b") if body.get(name) is not None}
     if not sides:
-        raise LayoutError("bad_operand", "Neither a nor b is given.", "Say how one of them is stored and loaded.", "a")
+        raise LayoutError(
+            "bad_operand", "Neither a nor b is given.", "Describe how one of them is stored and loaded.", "a"
+        )
     feeds = {}
     for name, side in sides.items():
-        asked = require_object(side, name, "{'storage': …, 'load': …}.")
+        operand = require_object(side, name, "{'storage': …, 'load': …}.")
         try:
-            feeds[name] = _parse_feed(mma, name, asked)
+            feeds[name] = _parse_feed(mma, name, operand)
         except LayoutError as error:
             raise error.move_to_field(f"{name}.{error.field}".strip(".")) from None
     if get_field_value(body, "k", None) is not None and parse_integer(body["k"], "k", 1, MOST_K) % mma.tile[2]:
@@ -216,8 +218,8 @@ def _parse_request(body: Json) -> tuple[TiledMMA, dict[str, LoopFeed]]:
 
 
 def build_loop(body: Json) -> LoopFacts:
-    """A whole main loop: a TiledCopy into shared memory, ldmatrix, a TiledMMA. Whether every element reaches its
-    register, and what each warp's accesses cost in each K iteration.
+    """Check a whole main loop of a TiledCopy into shared memory, ldmatrix and a TiledMMA: whether every element reaches
+    its register, and the cost of each warp's accesses in each K iteration.
     """
     mma, feeds = _parse_request(body)
     m, n, k = mma.steps
@@ -239,17 +241,21 @@ def build_loop(body: Json) -> LoopFacts:
 
 def _build_whole_loop(value: Any, mma: TiledMMA, stages: list[LoopStage]) -> WholeLoop:
     """Return the stages multiplied by the number of tiles along K."""
-    whole, each = parse_integer(value, "k", 1, MOST_K), mma.tile[2]
-    tiles, (m, n, k) = whole // each, mma.steps
+    depth, tile_depth = parse_integer(value, "k", 1, MOST_K), mma.tile[2]
+    tiles, (m, n, k) = depth // tile_depth, mma.steps
     rows = [
         WholeStage(
-            operand=one.operand, stage=one.stage, units=one.units, count=one.count * tiles, ideal=one.ideal * tiles
+            operand=stage.operand,
+            stage=stage.stage,
+            units=stage.units,
+            count=stage.count * tiles,
+            ideal=stage.ideal * tiles,
         )
-        for one in stages
+        for stage in stages
     ]
     paid = [row for row in rows if row.units == "wavefronts"]
     return WholeLoop(
-        k=whole,
+        k=depth,
         tiles=tiles,
         stages=rows,
         wavefronts=sum(row.count for row in paid),
@@ -360,7 +366,7 @@ def _list_notes(mma: TiledMMA, feeds: Mapping[str, LoopFeed]) -> list[str]:
     if shared:
         out.append(
             f"{' and '.join(shared)} {'are' if len(shared) > 1 else 'is'} read from shared memory by descriptors:"
-            " POST /descriptors/verify says whether one reads this storage."
+            " POST /descriptors/verify checks whether one reads this storage."
         )
     if "b" in feeds:
         out.append("Rows of B are n, as CuTe has it.")
@@ -374,25 +380,25 @@ def format_loop(loop: LoopFacts) -> list[str]:
         f"  {stage.operand} {stage.stage:6} {stage.access:15} {stage.count} {stage.units}, {stage.ideal} ideal"
         for stage in loop.stages
     ]
-    for name, one in (("a", loop.a), ("b", loop.b)):
-        wrong = next((step for step in one.steps if step.first_wrong), None) if one else None
+    for name, operand in (("a", loop.a), ("b", loop.b)):
+        wrong = next((step for step in operand.steps if step.first_wrong), None) if operand else None
         if wrong and (first := wrong.first_wrong):
             got = f"({first.reads[0]},{first.reads[1]})" if first.reads else "nothing stored"
             out.append(
                 f"  {name} warp {wrong.warp} K iteration {wrong.step}: {wrong.wrong} wrong, thread {first.thread}"
                 f" value {first.value} should be ({first.row},{first.k}) and reads {got}"
             )
-        if one and one.fault:
-            out.append(f"  {name} {one.fault}")
-        if one and one.swizzle:
-            out.append(f"  {name} {one.swizzle} on byte addresses leaves its store and load without bank conflicts")
-    if whole := loop.whole:
+        if operand and operand.fault:
+            out.append(f"  {name} {operand.fault}")
+        if operand and operand.swizzle:
+            out.append(f"  {name} {operand.swizzle} on byte addresses leaves its store and load without bank conflicts")
+    if total := loop.whole:
         out.append(
-            f"  K = {whole.k}: {whole.tiles} tiles, {whole.wavefronts} wavefronts, {whole.ideal} ideal, {whole.mma} mma"
+            f"  K = {total.k}: {total.tiles} tiles, {total.wavefronts} wavefronts, {total.ideal} ideal, {total.mma} mma"
         )
         out += [
             f"  {stage.operand} {stage.stage:6} {stage.count} {stage.units}, {stage.ideal} ideal"
-            for stage in whole.stages
+            for stage in total.stages
         ]
     return out + [f"  {note}" for note in loop.notes]
 

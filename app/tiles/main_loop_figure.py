@@ -61,16 +61,16 @@ def draw_loop(loop: LoopFacts, theme: Palette | None, title: str = "") -> str:
             f"{sign}</tspan> {escape(text, quote=False)}</text>"
         )
     panels, x = [], LEFT + 12
-    for name, one in _list_operands(loop):
-        panels.append(_build_panel(name, main_loop_page.build_step_table(one), (x, y + TOP + 10)))
+    for name, operand in _list_operands(loop):
+        panels.append(_build_panel(name, main_loop_page.build_step_table(operand), (x, y + TOP + 10)))
         x += max(panels[-1].width, 6.9 * len(panels[-1].title)) + GAP + LEFT
-    said = f"Main loop: {main_loop_page.format_cost(loop)}"
+    description = f"Main loop: {main_loop_page.format_cost(loop)}"
     wide = max(len(text) for _, text in lines) * 7.4 + 24
     return drawing.draw_panels(
         tuple(panels),
         theme,
         title=title,
-        said=said,
+        description=description,
         legend=[],
         labelled=True,
         extra="".join(extra),
@@ -80,13 +80,15 @@ def draw_loop(loop: LoopFacts, theme: Palette | None, title: str = "") -> str:
 
 
 def _list_operands(loop: LoopFacts) -> list[tuple[str, LoopOperand]]:
-    return [(name, one) for name, one in (("A", loop.a), ("B", loop.b)) if one and one.steps]
+    return [(name, operand) for name, operand in (("A", loop.a), ("B", loop.b)) if operand and operand.steps]
 
 
-def _format_stage(one: main_loop_facts.LoopStage) -> tuple[str, str]:
-    text = f"{one.operand.upper()} {main_loop_page.STAGES[one.stage]}, {one.access}: {one.count} {one.units}, "
-    text += "no more than needed" if one.count == one.ideal else f"{one.ideal} needed"
-    return "ok" if one.count == one.ideal else "bad", text
+def _format_stage(stage: main_loop_facts.LoopStage) -> tuple[str, str]:
+    text = (
+        f"{stage.operand.upper()} {main_loop_page.STAGES[stage.stage]}, {stage.access}: {stage.count} {stage.units}, "
+    )
+    text += "no more than needed" if stage.count == stage.ideal else f"{stage.ideal} needed"
+    return "ok" if stage.count == stage.ideal else "bad", text
 
 
 def _build_panel(name: str, rows: Sequence[Sequence[LoopStep]], place: tuple[float, float]) -> FigurePanel:
@@ -121,8 +123,10 @@ def _format_cell(step: LoopStep) -> str:
 def _format_csv(loop: LoopFacts) -> str:
     """Return a line for every warp and K iteration."""
     lines = ["operand,warp,k_iteration,loads,wavefronts,ideal,wrong"]
-    for name, one in _list_operands(loop):
-        lines += [f"{name.lower()},{s.warp},{s.step},{s.loads},{s.wavefronts},{s.ideal},{s.wrong}" for s in one.steps]
+    for name, operand in _list_operands(loop):
+        lines += [
+            f"{name.lower()},{s.warp},{s.step},{s.loads},{s.wavefronts},{s.ideal},{s.wrong}" for s in operand.steps
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -136,7 +140,7 @@ def _format_text(form: str, loop: LoopFacts) -> list[str]:
         each = [list(HEAD), *table]
         lines = [" ".join(cell.ljust(n) for cell, n in zip(row, wide, strict=True)).rstrip() for row in each]
     out = ["\n".join(lines) + "\n"]
-    for name, one in _list_operands(loop):
-        body = [[_format_cell(step) for step in row] for row in main_loop_page.build_step_table(one)]
+    for name, operand in _list_operands(loop):
+        body = [[_format_cell(step) for step in row] for row in main_loop_page.build_step_table(operand)]
         out.append(drawing.format_matrix(form, f"{name}: {TITLE}", body, range(len(body)), range(len(body[0]))))
     return out

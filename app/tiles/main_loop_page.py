@@ -32,7 +32,7 @@ N_LOAD, T_LOAD = "SM75_U32x4_LDSM_N", "SM75_U16x8_LDSM_T"
 READ = {"": "as stored"} | {mode.name: mode.name for mode in MODES}
 
 
-def _text(default: str, label: str, size: int, covers: tuple[str, ...], placeholder: str = "") -> Any:
+def _declare_text(default: str, label: str, size: int, covers: tuple[str, ...], placeholder: str = "") -> Any:
     return text_field(default, label, "", size=size, placeholder=placeholder, covers=covers)
 
 
@@ -44,20 +44,20 @@ def _declare_side(side: str) -> Json:
         return tuple(f"{side}.{path}" for path in paths)
 
     fields = {
-        "copy": _text("cp.async", "Store", 10, within("store"), "no store"),
-        "bits": _text("128", "Bits", 4, within("store.bits")),
-        "thr": _text("(16,8):(8,1)", "Thread layout", 14, within("store.thr_layout")),
-        "val": _text("(1,8)", "Value layout", 7, within("store.val_layout")),
-        "pitch": _text("128", "Bytes per row", 5, within("storage", "loaded_from")),
+        "copy": _declare_text("cp.async", "Store", 10, within("store"), "no store"),
+        "bits": _declare_text("128", "Bits", 4, within("store.bits")),
+        "thr": _declare_text("(16,8):(8,1)", "Thread layout", 14, within("store.thr_layout")),
+        "val": _declare_text("(1,8)", "Value layout", 7, within("store.val_layout")),
+        "pitch": _declare_text("128", "Bytes per row", 5, within("storage", "loaded_from")),
         "major": word_field(
             along, "Contiguous", "", called=along, covers=within("major", "storage.inner", "loaded_from.inner")
         ),
         "swizzle": word_field(
             [mode.name for mode in MODES], "Stored with swizzle", "", "128B", covers=within("storage.swizzle")
         ),
-        "load": _text(N_LOAD, "Load", 19, within("load")),
+        "load": _declare_text(N_LOAD, "Load", 19, within("load")),
         "read": word_field(READ, "Read with swizzle", "", "", called=READ, covers=within("loaded_from.swizzle")),
-        "global": _text("", "Global memory", 20, within("global"), "(1024,1024):(1024,1)"),
+        "global": _declare_text("", "Global memory", 20, within("global"), "(1024,1024):(1024,1)"),
     }
     return {f"{side}_{name}": field for name, field in fields.items()}
 
@@ -66,10 +66,10 @@ LoopForm = make_question(
     "LoopForm",
     "The form of the page; its defaults are the example.",
     {
-        "atom": _text("SM80_16x8x16_F32F16F16F32_TN", "TiledMMA's atom", 32, ("tiled_mma",)),
-        "atom_layout": _text("(2,2,1)", "Atom layout (M, N, K)", 9, ("tiled_mma.atom_layout",), "(1,1,1)"),
-        "permutation": _text("(32,32,16)", "Permutation (M, N, K)", 13, ("tiled_mma.permutation",), "none"),
-        "tile": _text("128x128x64", "Tile (M, N, K)", 12, ("tiled_mma.tile",), "of the TiledMMA"),
+        "atom": _declare_text("SM80_16x8x16_F32F16F16F32_TN", "TiledMMA's atom", 32, ("tiled_mma",)),
+        "atom_layout": _declare_text("(2,2,1)", "Atom layout (M, N, K)", 9, ("tiled_mma.atom_layout",), "(1,1,1)"),
+        "permutation": _declare_text("(32,32,16)", "Permutation (M, N, K)", 13, ("tiled_mma.permutation",), "none"),
+        "tile": _declare_text("128x128x64", "Tile (M, N, K)", 12, ("tiled_mma.tile",), "of the TiledMMA"),
         **_declare_side("a"),
         **_declare_side("b"),
     },
@@ -126,17 +126,22 @@ def build_body(fields: Mapping[str, str]) -> Json:
 
 
 def _build_side(fields: Mapping[str, str], name: str) -> Json:
-    own = {key: fields[f"{name}_{key}"] for key in SIDE}
-    rows = {"kind": "rows", "inner": own["major"], "pitch_bytes": own["pitch"]}
-    out: Json = {"storage": {**rows, "swizzle": own["swizzle"]}}
-    if own["copy"]:
-        given = {"atom": own["copy"], "bits": own["bits"], "thr_layout": own["thr"], "val_layout": own["val"]}
-        out["store"] = {key: text for key, text in given.items() if text}
+    values = {key: fields[f"{name}_{key}"] for key in SIDE}
+    rows = {"kind": "rows", "inner": values["major"], "pitch_bytes": values["pitch"]}
+    out: Json = {"storage": {**rows, "swizzle": values["swizzle"]}}
+    if values["copy"]:
+        store = {
+            "atom": values["copy"],
+            "bits": values["bits"],
+            "thr_layout": values["thr"],
+            "val_layout": values["val"],
+        }
+        out["store"] = {key: text for key, text in store.items() if text}
     for key in ("load", "global"):
-        if own[key]:
-            out[key] = own[key]
-    if own["read"]:
-        out["loaded_from"] = {**rows, "swizzle": own["read"]}
+        if values[key]:
+            out[key] = values[key]
+    if values["read"]:
+        out["loaded_from"] = {**rows, "swizzle": values["read"]}
     return out
 
 
@@ -145,7 +150,7 @@ def build_context(fields: Mapping[str, str], query: Mapping[str, str]) -> dict[s
     body = build_body(fields)
     tiled_mma = questions.parse_mma(body["tiled_mma"], "tiled_mma")
     found = main_loop_facts.build_loop(body)
-    feeds = [(name, one) for name, one in (("A", found.a), ("B", found.b)) if one]
+    feeds = [(name, operand) for name, operand in (("A", found.a), ("B", found.b)) if operand]
     pages = {f"{side}.{stage}": link_copy(fields, side, stage) for side in "ab" for stage in ("store", "load")}
     drawn = draw_stages(pages)
     sheets = loop_sheets.make_sheet_page(drawn)
@@ -159,15 +164,15 @@ def build_context(fields: Mapping[str, str], query: Mapping[str, str]) -> dict[s
         "found": found,
         "made": tiled_mma,
         "feeds": feeds,
-        "said": format_cost(found),
+        "summary": format_cost(found),
         "stages": STAGES,
-        "tables": [(name, one, build_step_table(one)) for name, one in feeds if one.steps],
-        "causes": [format_cause(name, one) for name, one in feeds if one.verdict == "mismatch"],
+        "tables": [(name, operand, build_step_table(operand)) for name, operand in feeds if operand.steps],
+        "causes": [format_cause(name, operand) for name, operand in feeds if operand.verdict == "mismatch"],
         "pictures": drawing.link_forms(PATH, link_loop(fields).partition("?")[2]),
         "copies": pages,
         "moved": [
-            (name, TITLES[name[2:]].format(name[0].upper()), pages[name], ring(one.svg, name))
-            for name, one in drawn.items()
+            (name, TITLES[name[2:]].format(name[0].upper()), pages[name], ring(operand.svg, name))
+            for name, operand in drawn.items()
         ],
         "swatches": number_legend(tiled_mma, BenchState()),
         "bench": link_bench(tiled_mma, fields),
@@ -177,7 +182,7 @@ def build_context(fields: Mapping[str, str], query: Mapping[str, str]) -> dict[s
 
 def format_cost(loop: LoopFacts) -> str:
     """Return the cost in one sentence."""
-    faulty = [name for name, one in (("A", loop.a), ("B", loop.b)) if one and one.fault]
+    faulty = [name for name, operand in (("A", loop.a), ("B", loop.b)) if operand and operand.fault]
     if faulty:
         return f"Wavefronts are not counted: an access of {' and of '.join(faulty)} faults."
     if loop.wavefronts == loop.ideal:
@@ -235,7 +240,7 @@ def link_bench(tiled_mma: TiledMMA, fields: Mapping[str, str]) -> str:
 
 def link_copy(fields: Mapping[str, str], side: str, stage: str) -> str:
     """Link to the TiledCopy of a stage: the store from global memory, or the load to the TiledMMA's operand."""
-    own = {key: fields[f"{side}_{key}"] for key in SIDE}
+    values = {key: fields[f"{side}_{key}"] for key in SIDE}
     try:
         tiled_mma = questions.parse_mma(forms.build_mma_body(fields))
     except LayoutError:
@@ -245,27 +250,27 @@ def link_copy(fields: Mapping[str, str], side: str, stage: str) -> str:
         **tiled_copy_page.EMPTY,
         "tile": f"{m if side == 'a' else n}x{k}",
         "stored": "rows",
-        "pitch_bytes": own["pitch"],
-        "major": own["major"],
+        "pitch_bytes": values["pitch"],
+        "major": values["major"],
         "element_bits": str(tiled_mma.operand(side).element_bits),
     }
     if stage == "store":
         out |= {
-            "atom": own["copy"],
-            "bits": own["bits"],
-            "thr_layout": own["thr"],
-            "val_layout": own["val"],
-            "global": own["global"],
-            "swizzle": own["swizzle"],
+            "atom": values["copy"],
+            "bits": values["bits"],
+            "thr_layout": values["thr"],
+            "val_layout": values["val"],
+            "global": values["global"],
+            "swizzle": values["swizzle"],
         }
     else:
         out |= {
-            "atom": own["load"],
+            "atom": values["load"],
             "mma": fields["atom"],
             "atom_layout": fields["atom_layout"],
             "operand": side,
             "permutation": fields["permutation"],
-            "swizzle": own["read"] or own["swizzle"],
+            "swizzle": values["read"] or values["swizzle"],
         }
     try:
         tiled_copy_facts.build_cost_sides(

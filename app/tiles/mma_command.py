@@ -45,10 +45,10 @@ def _format_holders(tiled_mma: TiledMMA, sides: list[TileOperand], at: str) -> I
     """Yield the holders of an element in each operand."""
     for op in sides:
         row, col = parse_pair(at, "at", (op.row_count - 1, op.col_count - 1))
-        for held, value in op.owner(row, col):
-            holder = f"thread {held} warp {held // 32} lane {held % 32}"
+        for number, value in op.owner(row, col):
+            holder = f"thread {number} warp {number // 32} lane {number % 32}"
             if isinstance(tiled_mma, TiledUmma):
-                holder = f"CTA {held}"
+                holder = f"CTA {number}"
             yield f"{op.name}[{row},{col}] {holder} value {value}"
 
 

@@ -14,7 +14,8 @@ from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.find_field import split_pin_notices
 from lanescope.app.kit.maps.stage import PINS
 from lanescope.app.kit.page import render_page
-from lanescope.app.kit.question import form_of, labels_of
+from lanescope.app.kit.question import labels_of
+from lanescope.app.kit.question_form import form_of
 from lanescope.app.tiles import (
     bench,
     chains,
@@ -71,7 +72,7 @@ def mma_page(request: Request) -> Response:
 
 @router.get("/tiles/mma/chain")
 def chain_page(request: Request) -> Response:
-    """Show C of one TiledMMA as A of the next: what stays in its thread, and what moves."""
+    """Show C of one TiledMMA as A of the next: the values that stay in their thread, and those that move."""
     fields = chains.parse_form(request.query_params)
     build = partial(chains.build_context, fields, request.query_params)
     return _render_form(
@@ -100,7 +101,7 @@ def copy_page(request: Request) -> Response:
         fields,
         build,
         tiled_copy_page.list_controls(fields),
-        held=None,
+        shared=None,
         presets=tiled_copy_page.list_presets(fields),
         is_tma=is_tma(fields["atom"]),
     )

@@ -225,6 +225,6 @@ def list_presets(fields: Mapping[str, str]) -> list[PresetLink]:
     ]
 
 
-def link_preset(one: MmaPreset) -> str:
+def link_preset(preset: MmaPreset) -> str:
     """Link to the page of a preset."""
-    return f"{PATH}?{urlencode({k: v for k, v in one.fields.items() if v}, safe='(),:<>')}"
+    return f"{PATH}?{urlencode({k: v for k, v in preset.fields.items() if v}, safe='(),:<>')}"

@@ -1,7 +1,7 @@
 """Questions about whole tiles, each with its name in the OpenAPI document.
 
-The bodies of a TiledCopy and a main loop are kept as given: most of their defaults follow from another part of the
-request.
+The bodies of a TiledCopy and a main loop are not parsed here: most of their defaults follow from another part of
+the request.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from lanescope.app.kit.fact import Description
 from lanescope.app.kit.memory_words import CuteText, Major, Order, SwizzleMode
 from lanescope.app.kit.question import (
     declare_question,
-    given_field,
     options_of,
     parsed_field,
     question_field,
+    raw_field,
     read_question,
     word_field,
 )
@@ -68,7 +68,7 @@ class TiledMmaBody:
         _parse_atom,
         "Atom",
         "A PTX text, a CUTLASS name, or the text of a whole TiledMMA as print shows it. A of a wgmma is in shared"
-        " memory unless the name says _RS.",
+        " memory unless the name contains _RS.",
         required=True,
         argument=True,
         examples=("SM80_16x8x16_F32F16F16F32_TN", "wgmma.mma_async.m64n128k16.f32.f16.f16"),
@@ -123,7 +123,7 @@ class TiledUmmaBody(TiledMmaBody):
         "Of a tcgen05.mma in PTX: where A comes from.",
         "",
         type=Literal["shared", "tensor"] | None,
-        called={"": "as the text says", "shared": "shared memory", "tensor": "tensor memory"},
+        called={"": "as in the text", "shared": "shared memory", "tensor": "tensor memory"},
     )
     swizzle_a: str = word_field(
         TCGEN05.names,
@@ -184,7 +184,7 @@ UMMA = tuple(name for name in options_of(TiledUmmaBody) if name not in options_o
 
 
 def parse_mma(value: Any, field: str = "") -> TiledMMA:
-    """Return the TiledMMA of an object. LayoutError names the wrong field, with the prefix `field.` if given."""
+    """Return the TiledMMA of an object. LayoutError names the wrong field, below `field` unless that is empty."""
     question = read_question(TiledUmmaBody, require_object(value, field, HINT), field)
     try:
         return question.tiled_mma
@@ -200,75 +200,75 @@ class TiledChainBody:
     second: TiledMMA = question_field(TiledMmaBody, "Second", "", parse=parse_mma, required=True)
 
 
-def _layout(label: str, help: str, *examples: str, **more: Any) -> Any:
+def _declare_layout(label: str, help: str, *examples: str, **more: Any) -> Any:
     """Declare a CuTe layout; a list of sizes is a shape."""
-    return given_field(label, help, **{"type": CuteText | list[int] | None, "examples": examples} | more)
+    return raw_field(label, help, **{"type": CuteText | list[int] | None, "examples": examples} | more)
 
 
-def _number(label: str, help: str) -> Any:
-    return given_field(label, help, type=Number | None)
+def _declare_number(label: str, help: str) -> Any:
+    return raw_field(label, help, type=Number | None)
 
 
-def _major() -> Any:
-    return given_field("Contiguous dimension", "The storage's, where it is left out.", "K", type=Major)
+def _declare_major() -> Any:
+    return raw_field("Contiguous dimension", "The storage's, where it is left out.", "K", type=Major)
 
 
-def _val_layout() -> Any:
-    return _layout("Layout of values", "Coordinates → value.", "(1,8)")
+def _declare_val_layout() -> Any:
+    return _declare_layout("Layout of values", "Coordinates → value.", "(1,8)")
 
 
 @declare_question
 class TiledCopyBody:
     """make_tiled_copy(atom, thr_layout, val_layout), or make_tiled_copy_A, _B, _C of a TiledMMA's operand."""
 
-    atom: Any = given_field(
+    atom: Any = raw_field(
         "Atom",
         "universal, cp.async, ldmatrix and stmatrix as PTX or CUTLASS spells them, the text of a whole TiledCopy as"
         " print shows it, or SM90_TMA_LOAD, SM90_TMA_LOAD_MULTICAST, SM90_TMA_STORE, SM90_TMA_REDUCE_ADD with a"
         " storage.",
         "universal",
     )
-    bits: Any = _number("Bits", "Of one access of universal and cp.async.")
-    element_bits: Any = _number("Element bits", "16, or those of the TiledMMA's operand.")
-    thr_layout: Any = _layout("Layout of threads", "Coordinates → thread.", "(32,4):(4,1)")
-    val_layout: Any = _val_layout()
-    tiled_mma: Any = given_field("TiledMMA", "", type=TiledMmaBody | None)
-    operand: Any = given_field(
+    bits: Any = _declare_number("Bits", "Of one access of universal and cp.async.")
+    element_bits: Any = _declare_number("Element bits", "16, or those of the TiledMMA's operand.")
+    thr_layout: Any = _declare_layout("Layout of threads", "Coordinates → thread.", "(32,4):(4,1)")
+    val_layout: Any = _declare_val_layout()
+    tiled_mma: Any = raw_field("TiledMMA", "", type=TiledMmaBody | None)
+    operand: Any = raw_field(
         "Operand",
         "c_atom: make_tiled_copy_C_atom, the values of one copy atom.",
         "a",
         type=Literal["a", "b", "c", "c_atom"],
     )
-    layout_tv: Any = _layout(
+    layout_tv: Any = _declare_layout(
         "TiledLayout_TV",
         "Instead: (thread, value) → element of tiler_mn, as print(tiled_copy) shows it.",
         "((4,8,2,2),((2,2,2),(1,1))):((64,1,16,0),((32,8,256),(0,0)))",
         type=CuteText | None,
     )
-    tiler_mn: Any = _layout(
+    tiler_mn: Any = _declare_layout(
         "Tiler", "Rows and columns that layout_tv is over: sizes or layouts.", "(32,16)", type=CuteText | None
     )
-    like: Any = given_field(
+    like: Any = raw_field(
         "Like",
         "Instead: another TiledCopy (a body as this one), as make_tiled_copy_S and _D have it.",
         type=dict[str, Any] | None,
     )
-    side: Any = given_field("Side", "With like: its source's or its destination's layout.", "S", type=Literal["S", "D"])
-    tile: Any = given_field(
+    side: Any = raw_field("Side", "With like: its source's or its destination's layout.", "S", type=Literal["S", "D"])
+    tile: Any = raw_field(
         "Tile",
         "Rows and columns; of B n and k.",
         required=True,
         type=Annotated[list[Number], Description(limits={"minItems": 2, "maxItems": 2})],
     )
-    storage: Any = given_field("Storage", "Where shared memory has (row, column) of the tile.", type=Storage | None)
-    major: Any = _major()
-    multicast: Any = _number("Multicast", "Of SM90_TMA_LOAD_MULTICAST: the CTAs that share it.")
-    shared: Any = given_field(
+    storage: Any = raw_field("Storage", "Where shared memory has (row, column) of the tile.", type=Storage | None)
+    major: Any = _declare_major()
+    multicast: Any = _declare_number("Multicast", "Of SM90_TMA_LOAD_MULTICAST: the CTAs that share it.")
+    shared: Any = raw_field(
         "Shared side",
         "Which side the storage is: ldmatrix's source, else the destination.",
         type=Literal["source", "destination"] | None,
     )
-    global_: Any = given_field(
+    global_: Any = raw_field(
         "Global layout",
         "The other side: a CuTe layout (row, column) → element in global memory.",
         type=CuteText | None,
@@ -279,31 +279,29 @@ class TiledCopyBody:
 class StoreOfLoop:
     """The TiledCopy that fills shared memory; its tile is that of the operand."""
 
-    atom: Any = given_field("Atom", "cp.async or universal.", "universal")
-    bits: Any = _number("Bits", "Of one access.")
-    element_bits: Any = _number("Element bits", "Those of the operand.")
-    thr_layout: Any = _layout(
+    atom: Any = raw_field("Atom", "cp.async or universal.", "universal")
+    bits: Any = _declare_number("Bits", "Of one access.")
+    element_bits: Any = _declare_number("Element bits", "Those of the operand.")
+    thr_layout: Any = _declare_layout(
         "Layout of threads", "Coordinates → thread.", "(16,8):(8,1)", required=True, type=CuteText | list[int]
     )
-    val_layout: Any = _val_layout()
+    val_layout: Any = _declare_val_layout()
 
 
 @declare_question
 class OperandOfLoop:
     """How A or B is stored in shared memory and loaded from it; rows are M or N."""
 
-    store: Any = given_field("Store", "Left out: the tile is there.", type=StoreOfLoop | None)
-    storage: Any = given_field("Storage", "Where shared memory has (row, k).", required=True, type=Storage)
-    major: Any = _major()
-    load: Any = given_field(
-        "Load", "ldmatrix as PTX or CUTLASS spells it, or universal.", "ldmatrix.m8n8.x4.shared.b16"
-    )
-    loaded_from: Any = given_field(
+    store: Any = raw_field("Store", "Left out: the tile is there.", type=StoreOfLoop | None)
+    storage: Any = raw_field("Storage", "Where shared memory has (row, k).", required=True, type=Storage)
+    major: Any = _declare_major()
+    load: Any = raw_field("Load", "ldmatrix as PTX or CUTLASS spells it, or universal.", "ldmatrix.m8n8.x4.shared.b16")
+    loaded_from: Any = raw_field(
         "Loaded from",
         "The storage by which the load computes addresses, where it is another one.",
         type=Storage | None,
     )
-    global_: Any = given_field(
+    global_: Any = raw_field(
         "Global layout",
         "Global memory: a CuTe layout (row, k) → element, for its sectors.",
         type=CuteText | None,
@@ -314,7 +312,7 @@ class OperandOfLoop:
 class LoopBody:
     """A TiledMMA over a tile, and the way of its operands."""
 
-    tiled_mma: Any = given_field("TiledMMA", "", required=True, type=TiledMmaBody)
-    a: Any = given_field("A", "", type=OperandOfLoop | None)
-    b: Any = given_field("B", "", type=OperandOfLoop | None)
-    k: Any = _number("K", "All of K, a multiple of the tile's: what the whole loop pays.")
+    tiled_mma: Any = raw_field("TiledMMA", "", required=True, type=TiledMmaBody)
+    a: Any = raw_field("A", "", type=OperandOfLoop | None)
+    b: Any = raw_field("B", "", type=OperandOfLoop | None)
+    k: Any = _declare_number("K", "All of K, a multiple of the tile's: what the whole loop pays.")

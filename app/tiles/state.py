@@ -52,8 +52,8 @@ class BenchState:
 
     def format_query(self, default: BenchState, **instead: str | int) -> str:
         """Return the query with the fields that differ from the defaults. instead: fields to replace."""
-        own, usual = {**asdict(self), **instead}, asdict(default)
-        return urlencode({name: value for name, value in own.items() if value != usual[name]}, safe=":,()")
+        values, usual = {**asdict(self), **instead}, asdict(default)
+        return urlencode({name: value for name, value in values.items() if value != usual[name]}, safe=":,()")
 
     def find_threads(self, tiled_mma: TiledMMA) -> frozenset[int] | None:
         """Return the threads of the selected warps and lanes, None for all."""
@@ -87,14 +87,14 @@ def parse_state(tiled_mma: TiledMMA, base: BenchState, query: Mapping[str, str])
     """Return the state of a query over the fields of `base`, and a notice for each illegal value."""
     chosen, notices = asdict(base), []
     for name in ("colour", "label", "warps", "lanes", "k", "m", "n", "pin", "pin2", "sel", "view"):
-        given = query.get(name, "").strip()
-        if not given:
+        text = query.get(name, "").strip()
+        if not text:
             continue
         try:
-            chosen[name] = _parse_option(tiled_mma, name, given)
+            chosen[name] = _parse_option(tiled_mma, name, text)
         except LayoutError as error:
             notices.append(
-                f"{name} ‘{shorten_value(given, 60)}’ is not used: {error.hint} Shown with the default instead."
+                f"{name} ‘{shorten_value(text, 60)}’ is not used: {error.hint} Shown with the default instead."
             )
     if chosen["pin2"] and not chosen["pin"]:
         chosen["pin"], chosen["pin2"] = chosen["pin2"], ""
@@ -118,5 +118,5 @@ def _parse_option(tiled_mma: TiledMMA, name: str, text: str) -> str | int:
         if thread not in tiled_mma.thread_ids.tolist():
             raise LayoutError("bad_pin", f"Thread {thread} holds nothing.", "Some threads are idle here.", name)
         return f"thread:{thread}"
-    whole = get_extents(tiled_mma)
-    return parse_place(name, text, {each: (whole[DIMS[each][0]], whole[DIMS[each][1]]) for each in SIDES})
+    extents = get_extents(tiled_mma)
+    return parse_place(name, text, {each: (extents[DIMS[each][0]], extents[DIMS[each][1]]) for each in SIDES})

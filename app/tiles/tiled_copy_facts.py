@@ -59,7 +59,7 @@ class GlobalCost:
 
 @fact
 class TiledCopyFacts:
-    """Which thread copies which element of a tile, and where in source and destination order."""
+    """Which thread copies which element of a tile, and its position in source and destination."""
 
     threads: int
     atom: str
@@ -143,9 +143,9 @@ class TmaCopyFacts:
 
 
 def answer_copy(body: Json) -> TiledCopyFacts | TmaCopyFacts:
-    """Source and destination of a TiledCopy, from layouts of threads and values or from a TiledMMA's operand; with a
-    storage the addresses, vector width and bank conflicts in shared memory, with a global layout the sectors. For a
-    TMA atom (SM90_TMA_LOAD …) the boxes, where they are stored, the part of each CTA, and the rules that are
+    """Return source and destination of a TiledCopy, from layouts of threads and values or from a TiledMMA's operand;
+    with a storage the addresses, vector width and bank conflicts in shared memory, with a global layout the sectors.
+    For a TMA atom (SM90_TMA_LOAD …) the boxes, where they are stored, the part of each CTA, and the rules that are
     violated.
     """
     return build_tma_copy(body) if is_tma(str(body.get("atom"))) else build_tiled_copy(body)
@@ -298,25 +298,25 @@ def build_cost_sides(tiled_copy: TiledCopy, body: Json) -> tuple[SharedCopySide 
     """Return the cost of the copy in shared and in global memory, if the request describes them."""
     side = get_field_value(body, "shared", "")
     side = side and parse_choice(side, "shared", memory.SIDES, "bad_side")
-    held = across = None
+    shared = across = None
     if body.get("storage") is not None:
         spec = require_object(body["storage"], "storage", STORAGE_HINT, "bad_storage")
         major = parse_choice(get_field_value(body, "major", "K"), "major", ("K", "MN"), "bad_major")
-        held = memory.make_shared_side(tiled_copy, storage(spec, tiled_copy.element_bits, major), side)
+        shared = memory.make_shared_side(tiled_copy, storage(spec, tiled_copy.element_bits, major), side)
     if get_field_value(body, "global", None) is not None:
         found = parse_cute_layout(require_text(body["global"], "global"), "global")
         across = memory.count_global_sectors(tiled_copy, found, _get_other_side(side))
-    return held, across
+    return shared, across
 
 
 def build_tiled_copy(body: Json) -> TiledCopyFacts:
     """Return the answer of POST /api/v1/tiles/copy."""
     made = parse_tiled_copy(body)
-    held, found = build_cost_sides(made, body)
+    shared, found = build_cost_sides(made, body)
     across = None
     if found:
         across = GlobalCost(sectors=found.sectors, ideal=found.ideal, vector_bits=found.vector_bits, why=found.why)
-    solution = held.solution if held else None
+    solution = shared.solution if shared else None
     return TiledCopyFacts(
         threads=made.threads,
         atom=made.atom.name,
@@ -327,14 +327,14 @@ def build_tiled_copy(body: Json) -> TiledCopyFacts:
         tile=list(made.tile),
         source=_build_side(made.source),
         destination=_build_side(made.destination),
-        shared=held.side if held else None,  # type: ignore[arg-type]  # one of the two
-        addresses=held.address if held else None,
-        access=held.access if held else None,
-        vector_bits=held.vector_bits if held else None,
-        why=held.why if held else None,
-        wavefronts=held.wavefronts if held else None,
-        ideal=held.ideal if held else None,
-        ways=held.ways if held else None,
+        shared=shared.side if shared else None,  # type: ignore[arg-type]  # one of the two
+        addresses=shared.address if shared else None,
+        access=shared.access if shared else None,
+        vector_bits=shared.vector_bits if shared else None,
+        why=shared.why if shared else None,
+        wavefronts=shared.wavefronts if shared else None,
+        ideal=shared.ideal if shared else None,
+        ways=shared.ways if shared else None,
         swizzle=str(solution.swizzle) if solution and solution.free else None,
         global_=across,
         notes=list_copy_notes(made, body),

@@ -46,9 +46,9 @@ def render_tiled_copy(form: str, query: Mapping[str, str], draw_: Draw = Drawing
         return encode_json(
             tiled_copy_facts.build_tma_copy(body) if tma else tiled_copy_facts.build_tiled_copy(body)
         ), FORMS[form]
-    found, held, bench, look = _parse_query(query)
+    found, shared, bench, look = _parse_query(query)
     if form == "csv":
-        made_of = _format_boxes_csv(found) if isinstance(found, TmaCopy) else _format_csv(found, held, bench, look)
+        made_of = _format_boxes_csv(found) if isinstance(found, TmaCopy) else _format_csv(found, shared, bench, look)
         return made_of.encode(), FORMS[form]
     if form in ("txt", "md"):
         return "\n".join(figure.format_maps(form, bench, look)).encode(), FORMS[form]
@@ -85,34 +85,34 @@ def _parse_query(
 ) -> tuple[TiledCopy | TmaCopy, SharedCopySide | None, MapBench, dict[str, str]]:
     body = tiled_copy_page.build_body(tiled_copy_page.parse_form(query))
     found: TiledCopy | TmaCopy
-    held, own = None, COPY_LOOK
+    shared, default_look = None, COPY_LOOK
     if is_tma(str(body.get("atom"))):
         found = tiled_copy_facts.parse_tma_copy(body)
-        bench, own = build_tma_bench(found), make_tma_look(found)
+        bench, default_look = build_tma_bench(found), make_tma_look(found)
     else:
         found = tiled_copy_facts.parse_tiled_copy(body)
-        held, _ = tiled_copy_facts.build_cost_sides(found, body)
-        bench = build_copy_bench(found, held)
+        shared, _ = tiled_copy_facts.build_cost_sides(found, body)
+        bench = build_copy_bench(found, shared)
     if query.get("side"):
-        name = parse_choice(query["side"], "side", [one.name for one in bench.maps])
-        bench = replace(bench, maps=tuple(one for one in bench.maps if one.name == name))
-    look = stage.require_look(bench, query, own)
-    return found, held, bench, look
+        name = parse_choice(query["side"], "side", [holder_map.name for holder_map in bench.maps])
+        bench = replace(bench, maps=tuple(holder_map for holder_map in bench.maps if holder_map.name == name))
+    look = stage.require_look(bench, query, default_look)
+    return found, shared, bench, look
 
 
 def _format_csv(tiled_copy: TiledCopy, shared: SharedCopySide | None, bench: MapBench, look: Mapping[str, str]) -> str:
     """Return a line for every value of every visible thread, with byte and bank if shared memory is described."""
     keep = stage.select_holders(bench, look)
     lines = ["side,thread,warp,lane,value,access,row,col" + ",byte,bank" * (shared is not None)]
-    for one in bench.maps:
-        side: TransferSide = getattr(tiled_copy, one.name)
-        byte = one.fields.get("byte")
+    for holder_map in bench.maps:
+        side: TransferSide = getattr(tiled_copy, holder_map.name)
+        byte = holder_map.fields.get("byte")
         for thread in range(side.threads) if keep is None else np.flatnonzero(keep).tolist():
-            head = f"{one.name},{thread},{thread // 32},{thread % 32}"
+            head = f"{holder_map.name},{thread},{thread // 32},{thread % 32}"
             for value, (row, col) in enumerate(
                 zip(side.rows[thread].tolist(), side.cols[thread].tolist(), strict=True)
             ):
-                at = "" if byte is None else f",{byte[row, col]},{one.fields['bank'][row, col]}"
+                at = "" if byte is None else f",{byte[row, col]},{holder_map.fields['bank'][row, col]}"
                 lines.append(f"{head},{value},{value // side.access},{row},{col}{at}")
     return "\n".join(lines) + "\n"
 

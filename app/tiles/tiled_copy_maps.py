@@ -59,7 +59,7 @@ def build_copy_bench(tiled_copy: TiledCopy, shared: SharedCopySide | None) -> Ma
     byte = compute_bytes(tiled_copy, shared) if shared else None
     maps = tuple(_build_side_map(tiled_copy, name, byte) for name in ("source", "destination"))
     colours, labels, texts = (
-        {name: said for name, said in row.items() if name != "bank" or shared}
+        {name: text for name, text in row.items() if name != "bank" or shared}
         for row in (COPY_COLOURS, COPY_LABELS, COPY_TEXTS)
     )
     return MapBench(
@@ -150,9 +150,9 @@ def build_tma_bench(tma_copy: TmaCopy) -> MapBench:
     if tma_copy.wrong:
         places.append(("storage", "Storage", "described", tma_copy.expected))
     for name, title, says, address in places:
-        one = _build_shared_map(tma_copy, name, title, says, address, base)
-        if one is not None:
-            maps.append(one)
+        holder_map = _build_shared_map(tma_copy, name, title, says, address, base)
+        if holder_map is not None:
+            maps.append(holder_map)
     colours = {name: text for name, text in TMA_COLOURS.items() if name != "cta" or tma_copy.multicast > 1}
     return MapBench(
         PATH,
@@ -166,7 +166,7 @@ def build_tma_bench(tma_copy: TmaCopy) -> MapBench:
         owner="{holder} of 16 bytes",
         answer="`Tile({r},{c})` is at byte `{byte}` of shared memory, bank `{bank}`, in box `{box}`",
         together="The same bank also holds",
-        dims={one.name: (f"{one.name}r", f"{one.name}c") for one in maps[1:]},
+        dims={holder_map.name: (f"{holder_map.name}r", f"{holder_map.name}c") for holder_map in maps[1:]},
     )
 
 
@@ -191,7 +191,7 @@ def _build_tile_colours(tma_copy: TmaCopy) -> dict[str, CellColouring]:
 def _build_tile_map(tma_copy: TmaCopy) -> HolderMap:
     rows, cols = tma_copy.tile
     chunk = _number_chunks(tma_copy)
-    own = _build_tile_colours(tma_copy) | _build_address_colours(tma_copy.address)
+    colours = _build_tile_colours(tma_copy) | _build_address_colours(tma_copy.address)
     row, col = np.indices(tma_copy.tile, dtype=np.int64)
     fields = _build_fields(tma_copy, row, col, chunk)
     wide, tall = tma_copy.box if tma_copy.inner == "K" else tma_copy.box[::-1]
@@ -207,7 +207,7 @@ def _build_tile_map(tma_copy: TmaCopy) -> HolderMap:
         cell=_group_by_chunk(chunk, np.arange(rows * cols).reshape(tma_copy.tile)),
         element_bits=tma_copy.element_bits,
         shades={},
-        of_cells=own,
+        of_cells=colours,
         group=_list_bank_lines(tma_copy),
         fields=fields,
         edges=(list(range(tall, rows, tall)), list(range(wide, cols, wide))),
@@ -269,7 +269,9 @@ def _build_shared_map(
     chunk = _number_chunks(tma_copy)
     row, col = np.indices(tma_copy.tile, dtype=np.int64)
     colours = _build_address_colours(address) | _build_tile_colours(tma_copy)
-    own = {key: CellColouring(spread_values(one.numbers), one.names) for key, one in colours.items()}
+    spread = {
+        key: CellColouring(spread_values(colouring.numbers), colouring.names) for key, colouring in colours.items()
+    }
     fields = {key: spread_values(value) for key, value in _build_fields(tma_copy, row, col, chunk).items()}
     fields["byte"] = spread_values(address)
     at = f" from byte {base}" if base else ""
@@ -282,7 +284,7 @@ def _build_shared_map(
         cell=_group_by_chunk(chunk, place),
         element_bits=tma_copy.element_bits,
         shades={},
-        of_cells=own,
+        of_cells=spread,
         group=_list_bank_lines(tma_copy),
         fields=fields,
         edges=(list(range(8, lines, 8)), []),

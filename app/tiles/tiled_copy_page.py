@@ -11,14 +11,8 @@ from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.fact import Json
 from lanescope.app.kit.maps import drawing, script_data, stage
 from lanescope.app.kit.maps.bench import MapBench
-from lanescope.app.kit.question import (
-    declare_question,
-    fields_of,
-    options_of,
-    require_text_fields,
-    text_field,
-    word_field,
-)
+from lanescope.app.kit.question import declare_question, fields_of, options_of, text_field, word_field
+from lanescope.app.kit.question_form import require_text_fields
 from lanescope.app.tiles import questions, tiled_copy_facts
 from lanescope.app.tiles.tiled_copy_maps import COPY_LOOK, build_copy_bench, build_tma_bench, make_tma_look
 from lanescope.cute.text import parse_cute_layout
@@ -32,7 +26,7 @@ from lanescope.tiles.memory import SectorCount, SharedCopySide
 
 PATH = "/tiles/copy"
 STORED = {
-    "none": "not said",
+    "none": "unspecified",
     "rows": "rows with a pitch",
     "canonical": "CUTLASS’s swizzle atoms, TMA boxes",
     "cute": "a CuTe layout",
@@ -41,7 +35,7 @@ ALONG = {"K": "along a row", "MN": "along a column"}
 OPERANDS = {"a": "A", "b": "B", "c": "C", "c_atom": "C, one copy atom"}
 
 
-def _text(default: str, label: str, size: int, placeholder: str = "", covers: tuple[str, ...] = ()) -> Any:
+def _declare_text(default: str, label: str, size: int, placeholder: str = "", covers: tuple[str, ...] = ()) -> Any:
     return text_field(default, label, "", size=size, placeholder=placeholder, covers=covers)
 
 
@@ -49,27 +43,29 @@ def _text(default: str, label: str, size: int, placeholder: str = "", covers: tu
 class CopyForm:
     """The form of the page; its defaults are the example."""
 
-    atom: str = _text("cp.async", "Copy atom", 18)
-    bits: str = _text("128", "Bits per access", 4)
-    element_bits: str = _text("16", "Bits per element", 4, "16")
-    tile: str = _text("64x64", "Tile, rows x columns", 8, "", ("storage.mn", "storage.k"))
-    layout_tv: str = _text("", "Layout (thread, value) to element", 34)
-    tiler_mn: str = _text("", "Tiler (M, N)", 12)
-    thr_layout: str = _text("(16,8):(8,1)", "Thread layout", 15)
-    val_layout: str = _text("(1,8)", "Value layout", 8)
-    mma: str = _text("", "Operand of the TiledMMA", 29, "instead of the two layouts", ("tiled_mma",))
+    atom: str = _declare_text("cp.async", "Copy atom", 18)
+    bits: str = _declare_text("128", "Bits per access", 4)
+    element_bits: str = _declare_text("16", "Bits per element", 4, "16")
+    tile: str = _declare_text("64x64", "Tile, rows x columns", 8, "", ("storage.mn", "storage.k"))
+    layout_tv: str = _declare_text("", "Layout (thread, value) to element", 34)
+    tiler_mn: str = _declare_text("", "Tiler (M, N)", 12)
+    thr_layout: str = _declare_text("(16,8):(8,1)", "Thread layout", 15)
+    val_layout: str = _declare_text("(1,8)", "Value layout", 8)
+    mma: str = _declare_text("", "Operand of the TiledMMA", 29, "instead of the two layouts", ("tiled_mma",))
     operand: str = word_field(OPERANDS, "Operand", "", called=OPERANDS)
-    atom_layout: str = _text("", "Atom layout", 8, "(1,1,1)", ("tiled_mma.atom_layout",))
-    permutation: str = _text("", "Permutation", 11, "none", ("tiled_mma.permutation",))
+    atom_layout: str = _declare_text("", "Atom layout", 8, "(1,1,1)", ("tiled_mma.atom_layout",))
+    permutation: str = _declare_text("", "Permutation", 11, "none", ("tiled_mma.permutation",))
     stored: str = word_field(STORED, "In shared memory", "", "rows", called=STORED, covers=("storage",))
-    pitch_bytes: str = _text("128", "Bytes per row", 6, "", ("storage.pitch_bytes",))
+    pitch_bytes: str = _declare_text("128", "Bytes per row", 6, "", ("storage.pitch_bytes",))
     swizzle: str = word_field([mode.name for mode in MODES], "Swizzle", "", "128B", covers=("storage.swizzle",))
     major: str = word_field(ALONG, "Contiguous", "", "K", called=ALONG, covers=("storage.inner", "storage.major"))
-    layout: str = _text(
+    layout: str = _declare_text(
         "", "Shared memory, (row, column) to element", 34, "Sw<3,3,3> o (64,64):(64,1)", ("storage.layout",)
     )
-    global_: str = _text("(1024,1024):(1024,1)", "Global memory, (row, column) to element", 22, "(1024,1024):(1024,1)")
-    multicast: str = _text("", "CTAs that share it", 4, "1")
+    global_: str = _declare_text(
+        "(1024,1024):(1024,1)", "Global memory, (row, column) to element", 22, "(1024,1024):(1024,1)"
+    )
+    multicast: str = _declare_text("", "CTAs that share it", 4, "1")
 
 
 FIELDS = {name: str(option.default) for name, option in options_of(CopyForm).items()}
@@ -204,7 +200,7 @@ def _parse_integer(text: str) -> int | str:
 
 
 def list_controls(fields: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the controls that the form shows: those that the atom and the storage take."""
+    """Return the controls that the form shows: those that the atom and the storage use."""
     stored = {
         "rows": ("pitch_bytes", "swizzle", "major"),
         "canonical": ("swizzle", "major"),
@@ -237,26 +233,28 @@ def build_context(fields: Mapping[str, str], query: Mapping[str, str]) -> dict[s
     if is_tma(fields["atom"]):
         return _build_tma_context(fields, query, body)
     made = tiled_copy_facts.parse_tiled_copy(body)
-    held, across = tiled_copy_facts.build_cost_sides(made, body)
-    return _build_stage(build_copy_bench(made, held), COPY_LOOK, fields, query) | {
+    shared, across = tiled_copy_facts.build_cost_sides(made, body)
+    return _build_stage(build_copy_bench(made, shared), COPY_LOOK, fields, query) | {
         "found": made,
-        "held": held,
+        "shared": shared,
         "across": across,
         "name": made.atom.name,
         "covers": made.tiler,
-        "figures": list_figures(made, held, across),
-        "banks": draw_banks([held.costs[0]]) if held else "",
-        "apply": _suggest_swizzle(held, fields),
+        "figures": list_figures(made, shared, across),
+        "banks": draw_banks([shared.costs[0]]) if shared else "",
+        "apply": _suggest_swizzle(shared, fields),
         "code": _render_code(made, fields),
         "notes": tiled_copy_facts.list_copy_notes(made, body),
     }
 
 
-def _build_stage(bench: MapBench, own: Mapping[str, str], fields: Mapping[str, str], query: Mapping[str, str]) -> Json:
-    """Return the template's variables of a bench. own: its default view."""
-    look, notices = stage.parse_look(bench, query, own)
+def _build_stage(
+    bench: MapBench, default_look: Mapping[str, str], fields: Mapping[str, str], query: Mapping[str, str]
+) -> Json:
+    """Return the template's variables of a bench. default_look: its default view."""
+    look, notices = stage.parse_look(bench, query, default_look)
     refusal, others = stage.split_notices(notices)
-    defaults = {**get_defaults(query), **own, "atom": FIELDS["atom"]}
+    defaults = {**get_defaults(query), **default_look, "atom": FIELDS["atom"]}
     state = {**fields, **look}
     drawn = {k: v for k, v in state.items() if v != defaults[k] and k not in stage.UNPICTURED}
     return {
@@ -283,7 +281,7 @@ def _build_tma_context(fields: Mapping[str, str], query: Mapping[str, str], body
     return _build_stage(bench, make_tma_look(made), fields, query) | {
         "found": made,
         "tma": made,
-        "held": None,
+        "shared": None,
         "name": made.atom,
         "covers": made.box,
         "notes": tiled_copy_facts.list_tma_notes(made),
@@ -295,7 +293,7 @@ def _build_tma_context(fields: Mapping[str, str], query: Mapping[str, str], body
 
 
 def _list_box_figures(tma_copy: TmaCopy) -> list[tuple[str, str, str]]:
-    """Return (number, what it counts, why)."""
+    """Return (number, description, reason) of the figures of the copy."""
     out = [
         (" × ".join(map(str, tma_copy.box)), "elements in one box, innermost first", ""),
         (str(tma_copy.boxes), f"instruction{'s' * (tma_copy.boxes != 1)} that each CTA issues", ""),
@@ -332,7 +330,7 @@ def _render_code(tiled_copy: TiledCopy, fields: Mapping[str, str]) -> str:
 def list_figures(
     tiled_copy: TiledCopy, shared: SharedCopySide | None, across: SectorCount | None
 ) -> list[tuple[str, str, str]]:
-    """Return (number, what it counts, why)."""
+    """Return (number, description, reason) of the figures of the copy."""
     rows, cols = tiled_copy.tiler
     out = [(str(tiled_copy.threads), f"threads; one TiledCopy covers {rows} × {cols}", "")]
     if shared:

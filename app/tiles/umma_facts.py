@@ -85,7 +85,7 @@ class UmmaFacts:
 
 
 def build_umma(tiled_umma: TiledUmma) -> UmmaFacts:
-    """Return what POST /api/v1/tiles/mma has besides the maps."""
+    """Return the fields of POST /api/v1/tiles/mma besides the maps."""
     atom = tiled_umma.umma
     return UmmaFacts(
         kind=atom.mma.kind.name,
@@ -97,11 +97,11 @@ def build_umma(tiled_umma: TiledUmma) -> UmmaFacts:
         atom_text=umma_code.format_template(atom),
         idesc=str(atom.word),
         scale_vec=atom.factors or None,
-        shared={name: _build_shared(one) for name, one in tiled_umma.shared.items()},
+        shared={name: _build_shared(operand) for name, operand in tiled_umma.shared.items()},
         tensor=[_build_tensor(tiled_umma, name) for name in tiled_umma.places],
         columns=tiled_umma.columns,
         allocation=tiled_umma.allocation or None,
-        steps=[build_step(one) for one in tiled_umma.mmas],
+        steps=[build_step(step) for step in tiled_umma.mmas],
         faults=[fault.message for fault in tiled_umma.faults],
         inferred=tiled_umma.inferred,
         open={NAMES[name]: why for name, why in tiled_umma.open.items()},
@@ -110,8 +110,8 @@ def build_umma(tiled_umma: TiledUmma) -> UmmaFacts:
     )
 
 
-def _build_shared(one: SharedOperand) -> SharedTile:
-    tile = one.tile
+def _build_shared(operand: SharedOperand) -> SharedTile:
+    tile = operand.tile
     return SharedTile(
         swizzle=tile.mode.name,
         major=tile.major,
@@ -121,19 +121,19 @@ def _build_shared(one: SharedOperand) -> SharedTile:
         k=tile.k,
         base=tile.base,
         bytes=tile.bytes,
-        layout=one.cute,
+        layout=operand.cute,
     )
 
 
 def _build_tensor(tiled_umma: TiledUmma, name: str) -> TensorTile:
     every = tiled_umma.places[name]
     first = every[0].layout
-    last = max(one.column + one.layout.columns for one in every)
+    last = max(placed.column + placed.layout.columns for placed in every)
     return TensorTile(
         operand=name,
         id=first.letter,
         columns=last - every[0].column,
-        addresses=[format_address(one) for one in every],
+        addresses=[format_address(placed) for placed in every],
         pattern=str(first.pattern),
         evidence=first.evidence,
     )
@@ -181,7 +181,7 @@ def link_epilogue(tiled_umma: TiledUmma) -> str | None:
 
 
 def link_placement(tiled_umma: TiledUmma) -> str:
-    """Link to /tmem with one MMA of the tile in its place."""
+    """Link to /tmem with the operands of one MMA of the tile."""
     query = build_mma_query(tiled_umma) | {"sparse": "1" if tiled_umma.umma.mma.sparse else "0", "access": ""}
     if tiled_umma.umma.factors:
         query["scale_vec"] = tiled_umma.umma.factors

@@ -73,15 +73,15 @@ def apply_theme(drawn: str, theme: Palette) -> str:
             return theme.fills[int(name.removeprefix("fill-"))]
         return str(getattr(theme, _ROLES.get(name, name)))
 
-    whole = _NAMED.sub(colour, drawn)
+    coloured = _NAMED.sub(colour, drawn)
     if theme.name != "bw":
-        return whole
-    head, _, rest = whole.partition("</title>")
+        return coloured
+    head, _, rest = coloured.partition("</title>")
     return f"{head}</title>{''.join(render_hatches())}{rest}"
 
 
 def describe_tile(tiled_umma: TiledUmma) -> str:
-    """Return the tile in a sentence."""
+    """Describe the tile in a sentence."""
     m, n, k = tiled_umma.tile
     who = "a pair of CTAs" if tiled_umma.ctas > 1 else "one CTA"
     where = "A in tensor memory, B" if tiled_umma.umma.tensor_a else "A and B"
@@ -149,10 +149,10 @@ def _draw_matrix(
         _draw_text(x, y - lead, title, size=12, anchor="start", ink="ink", bold=True),
         _draw_text(x, y - lead + 12, place, size=9.5, anchor="start", ink="muted"),
     ]
-    return [*out, *words, *_marks(tiled_umma, name, at, (across, down))]
+    return [*out, *words, *_draw_marks(tiled_umma, name, at, (across, down))]
 
 
-def _marks(tiled_umma: TiledUmma, name: str, at: tuple[float, float], scale: tuple[float, float]) -> list[str]:
+def _draw_marks(tiled_umma: TiledUmma, name: str, at: tuple[float, float], scale: tuple[float, float]) -> list[str]:
     """Return the rows of A, or columns of B, at which the shares of the CTAs begin and end."""
     (x, y), (across, down) = at, scale
     if name == "c":
@@ -188,18 +188,18 @@ def find_cta_shares(tiled_umma: TiledUmma, name: str) -> list[tuple[int, tuple[i
     own_m, own_n, _ = tiled_umma.umma.shape
     for cta in range(tiled_umma.ctas):
         if name == "b":
-            own = own_n // tiled_umma.ctas
+            share = own_n // tiled_umma.ctas
             out += [
-                (cta, (0, k, at * own_n + cta * own, at * own_n + (cta + 1) * own))
+                (cta, (0, k, at * own_n + cta * share, at * own_n + (cta + 1) * share))
                 for at in range(tiled_umma.repeats[1])
             ]
         else:
-            own, cols = own_m // tiled_umma.ctas, k if name == "a" else n
+            share, cols = own_m // tiled_umma.ctas, k if name == "a" else n
             out += [
-                (cta, (at * own_m + cta * own, at * own_m + (cta + 1) * own, 0, cols))
+                (cta, (at * own_m + cta * share, at * own_m + (cta + 1) * share, 0, cols))
                 for at in range(tiled_umma.repeats[0])
             ]
-    return sorted(out, key=lambda one: one[1])
+    return sorted(out, key=lambda piece: piece[1])
 
 
 def _find_mma_edges(tiled_umma: TiledUmma, name: str) -> list[tuple[int, int, bool]]:
@@ -241,8 +241,11 @@ def draw_tensor_map(tiled_umma: TiledUmma) -> str:
         rows = tiled_umma.umma.mma.place.rows
         who = f"Each CTA of the pair, alike: CTA 0 rows 0–{rows - 1} of D, CTA 1 rows {rows}–{2 * rows - 1}"
         who += ", of each MMA" * (tiled_umma.repeats[0] > 1)
-    said_ = [(one, f"{one.name}: from column {one.column}, lane {one.lane}") for one in placed]
-    return memory.draw_tmem([(who, said_)], Allocation(tiled_umma.allocation or tmem.COLUMNS), None, none)
+    texts = [
+        (placed_operand, f"{placed_operand.name}: from column {placed_operand.column}, lane {placed_operand.lane}")
+        for placed_operand in placed
+    ]
+    return memory.draw_tmem([(who, texts)], Allocation(tiled_umma.allocation or tmem.COLUMNS), None, none)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,17 +266,17 @@ def join_places(tiled_umma: TiledUmma, name: str, every: list[PlacedOperand]) ->
     """Return the regions of an operand as drawn: each D by its number; of other operands one."""
     called = DRAWN.get(name, NAMES[name])
     if name == "d":
-        return [replace(one, name=f"{called} {at}" if len(every) > 1 else called) for at, one in enumerate(every)]
-    last = max(one.column + one.layout.columns for one in every)
+        return [replace(placed, name=f"{called} {at}" if len(every) > 1 else called) for at, placed in enumerate(every)]
+    last = max(placed.column + placed.layout.columns for placed in every)
     first = every[0]
     return [TensorRegion(called, first.layout, first.lane, first.column, last - first.column)]
 
 
 def format_columns(tiled_umma: TiledUmma) -> str:
-    """Return a line that says which columns each operand takes."""
+    """Return a line with the columns of each operand."""
     out = []
     for name, every in tiled_umma.places.items():
-        last = max(one.column + one.layout.columns for one in every) - 1
+        last = max(placed.column + placed.layout.columns for placed in every) - 1
         out.append(f"{DRAWN.get(name, NAMES[name])} {every[0].column}–{last}")
     return ", ".join(out)
 
@@ -287,15 +290,15 @@ def _format_steps(form: str, tiled_umma: TiledUmma) -> str:
     head = ["m", "n", "k", "a", "b", *names, "idesc"]
     lines = [
         [
-            str(one.m),
-            str(one.n),
-            str(one.k),
-            str(one.a or ""),
-            str(one.b or ""),
-            *(f"0x{one.addresses[name]:08x}" for name in names),
-            str(one.word),
+            str(step.m),
+            str(step.n),
+            str(step.k),
+            str(step.a or ""),
+            str(step.b or ""),
+            *(f"0x{step.addresses[name]:08x}" for name in names),
+            str(step.word),
         ]
-        for one in tiled_umma.mmas
+        for step in tiled_umma.mmas
     ]
     if form == "csv":
         return "\n".join(",".join(line) for line in [head, *lines]) + "\n"

@@ -18,7 +18,7 @@ SHOWN = 64  # MMAs that the page lists; the CSV has all of them
 
 
 def list_controls(fields: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the controls that the form shows: PTX does not say what an atom of CUTLASS says."""
+    """Return the controls that the form shows: PTX lacks some parameters of CUTLASS's atoms."""
     by_ptx = ("idesc", "a_from") if fields["atom"].lstrip().startswith("tcgen05") else ()
     return ("atom", "tile", *by_ptx, "swizzle_a", "swizzle_b", "order", "target")
 
@@ -43,26 +43,26 @@ def build_context(tiled_umma: TiledUmma, fields: Mapping[str, str], sent: Mappin
         "answer": answer,
         "atom_name": name,
         "ptx": atom.bound.ptx,
-        "said": umma_figure.describe_tile(tiled_umma),
+        "summary": umma_figure.describe_tile(tiled_umma),
         "verdict": format_verdict(tiled_umma),
         "numbers": list_figures(tiled_umma),
         "pictures": drawing.link_forms(PATH, query),
         "product": sheets.ring(product, umma_sheets.PRODUCT, pinned["pins"]),
         "tensor": sheets.ring(tensor, umma_sheets.TENSOR, pinned["pins"]),
         "spans": umma_figure.format_columns(tiled_umma),
-        "columns": [NAMES[one] for one in tiled_umma.places],
-        "steps": [_build_step(tiled_umma, one) for one in tiled_umma.mmas[:SHOWN]],
+        "columns": [NAMES[place] for place in tiled_umma.places],
+        "steps": [_build_step(tiled_umma, mma) for mma in tiled_umma.mmas[:SHOWN]],
         "more": max(len(tiled_umma.mmas) - SHOWN, 0),
         "tiles": [_build_tile(tiled_umma, name) for name in tiled_umma.shared],
         "places": [
             {
-                "name": NAMES[one.operand],
-                "place": one,
-                "first": one.addresses[0],
-                "last": one.addresses[-1],
-                "count": len(one.addresses),
+                "name": NAMES[place.operand],
+                "place": place,
+                "first": place.addresses[0],
+                "last": place.addresses[-1],
+                "count": len(place.addresses),
             }
-            for one in answer.tensor
+            for place in answer.tensor
         ],
         "notes": facts.list_notes(tiled_umma, fields.get("target", "")),
         "layouts": [
@@ -80,7 +80,7 @@ def format_verdict(tiled_umma: TiledUmma) -> tuple[bool, str, str]:
     if faults:
         return False, "The tile does not fit tensor memory", " ".join(fault.message for fault in faults)
     count = len(tiled_umma.mmas)
-    shared = sum(one.tile.bytes for one in tiled_umma.shared.values())
+    shared = sum(operand.tile.bytes for operand in tiled_umma.shared.values())
     m, n, k = tiled_umma.repeats
     each = "each CTA" if tiled_umma.ctas > 1 else "the CTA"
     reads = f"They read {shared} bytes of shared memory of {each} and" if shared else "They"
@@ -93,7 +93,7 @@ def format_verdict(tiled_umma: TiledUmma) -> tuple[bool, str, str]:
 
 
 def list_figures(tiled_umma: TiledUmma) -> list[tuple[str, str]]:
-    """Return (number, what it counts)."""
+    """Return (number, description) of the figures of the tile."""
     m, n, k = tiled_umma.umma.shape
     word = tiled_umma.umma.word
     return [
@@ -118,11 +118,11 @@ def link_descriptor(tiled_umma: TiledUmma, operand: str, word: str) -> str:
     return links.link_descriptor(word, query, TCGEN05.name)
 
 
-def _build_step(tiled_umma: TiledUmma, one: UmmaTileStep) -> dict[str, Any]:
-    step = umma_facts.build_step(one)
+def _build_step(tiled_umma: TiledUmma, mma: UmmaTileStep) -> dict[str, Any]:
+    step = umma_facts.build_step(mma)
     return {
         "step": step,
-        "k": one.k * tiled_umma.umma.shape[2],
+        "k": mma.k * tiled_umma.umma.shape[2],
         "pages": {
             name: link_descriptor(tiled_umma, name, word) for name, word in (("a", step.a), ("b", step.b)) if word
         },
@@ -132,8 +132,8 @@ def _build_step(tiled_umma: TiledUmma, one: UmmaTileStep) -> dict[str, Any]:
 
 
 def _build_tile(tiled_umma: TiledUmma, name: str) -> dict[str, Any]:
-    one = tiled_umma.shared[name]
-    tile = one.tile
+    operand = tiled_umma.shared[name]
+    tile = operand.tile
     query = {
         "format": TCGEN05.name,
         "element_bits": tile.element_bits,
@@ -141,7 +141,7 @@ def _build_tile(tiled_umma: TiledUmma, name: str) -> dict[str, Any]:
         "swizzle": tile.mode.name,
         "mn": tile.mn,
         "k": tile.k,
-        "rows": one.rows,
+        "rows": operand.rows,
         "order": tile.order,
         "base": tile.base,
     }
@@ -149,7 +149,7 @@ def _build_tile(tiled_umma: TiledUmma, name: str) -> dict[str, Any]:
         "name": name.upper(),
         "tile": tile,
         "rows": "rows" if name == "a" else "columns",
-        "cute": one.cute,
+        "cute": operand.cute,
         "atom": umma_code.format_layout_atom(tile.mode, tile.major, ""),
         "href": links.link_smem(query),
         "first": tile.base,
@@ -207,10 +207,10 @@ def format_tile(tiled_umma: TiledUmma) -> list[str]:
         f"  {tiled_umma.umma.bound.ptx}, instruction descriptor {tiled_umma.umma.word}, {m}×{n}×{k} MMAs",
         f"  {'' if fits else 'does not fit: '}{title}",
     ]
-    for name, one in answer.shared.items():
+    for name, tile in answer.shared.items():
         out.append(
-            f"  {name.upper()} of each CTA: {one.mn}×{one.k}, {one.major}-major, swizzle {one.swizzle}, bytes"
-            f" {one.base} to {one.base + one.bytes - 1}, {one.layout}"
+            f"  {name.upper()} of each CTA: {tile.mn}×{tile.k}, {tile.major}-major, swizzle {tile.swizzle}, bytes"
+            f" {tile.base} to {tile.base + tile.bytes - 1}, {tile.layout}"
         )
     for place in answer.tensor:
         out.append(

@@ -27,7 +27,7 @@ def list_figure_sheets(tiled_umma: TiledUmma) -> list[PinSheet]:
     """Return the sheets of the picture for documents, with tensor memory below the product."""
     below = umma_figure.draw_product(tiled_umma)[2] + umma_figure.BETWEEN
     return [
-        replace(sheet, grids=tuple(replace(one, y=one.y + below * (one.selector == TENSOR)) for one in sheet.grids))
+        replace(sheet, grids=tuple(replace(grid, y=grid.y + below * (grid.selector == TENSOR)) for grid in sheet.grids))
         for sheet in make_sheet_page(tiled_umma).sheets
     ]
 
@@ -42,7 +42,7 @@ def make_sheet_page(tiled_umma: TiledUmma) -> SheetPage:
 
 
 def _make_matrix_sheet(tiled_umma: TiledUmma, name: str) -> PinSheet:
-    """Return the elements of A, B or D: who holds them, and which MMA reads or accumulates them."""
+    """Return the elements of A, B or D: the CTA that holds them, and the MMA that reads or accumulates them."""
     m, n, k = tiled_umma.tile
     rows, cols = {"a": (m, k), "b": (k, n), "c": (m, n)}[name]
     numbers = _number_mmas(tiled_umma, name, rows, cols) | {"cta": _number_ctas(tiled_umma, name, rows, cols)}
@@ -65,10 +65,10 @@ def _make_matrix_sheet(tiled_umma: TiledUmma, name: str) -> PinSheet:
 
 def _number_mmas(tiled_umma: TiledUmma, name: str, rows: int, cols: int) -> dict[str, Longs]:
     """Return, per dimension, the MMA repeat that reads an element, and one number for each pair of repeats."""
-    own = dict(zip("ijl", tiled_umma.umma.shape, strict=True))
+    sizes = dict(zip("ijl", tiled_umma.umma.shape, strict=True))
     down, across = {"a": ("i", "l"), "b": ("l", "j"), "c": ("i", "j")}[name]
     row, col = np.indices((rows, cols), dtype=np.int64)
-    first, second = row // own[down], col // own[across]
+    first, second = row // sizes[down], col // sizes[across]
     return {down: first, across: second, f"mma_{name}": first * (int(second.max()) + 1) + second}
 
 
@@ -82,17 +82,17 @@ def _number_ctas(tiled_umma: TiledUmma, name: str, rows: int, cols: int) -> Long
 def _locate_d(tiled_umma: TiledUmma, rows: int, cols: int) -> dict[str, Longs]:
     """Return lane and column of every element of D, in the CTA that holds it."""
     own_m, own_n, _ = tiled_umma.umma.shape
-    held = own_m // tiled_umma.ctas  # rows of one MMA in one CTA
+    rows_per_cta = own_m // tiled_umma.ctas  # rows of one MMA in one CTA
     lane, column = (np.full((rows, cols), -1, dtype=np.int64) for _ in range(2))
-    for at, one in enumerate(tiled_umma.places["d"]):
+    for at, placed in enumerate(tiled_umma.places["d"]):
         j, i = divmod(at, tiled_umma.repeats[0])
-        row, col = list(one.layout.coords.values())[:2]
-        wide = row.shape[1] * one.layout.bits // 32
-        there = np.argwhere(one.mask[:, one.column : one.column + wide])
+        row, col = list(placed.layout.coords.values())[:2]
+        wide = row.shape[1] * placed.layout.bits // 32
+        there = np.argwhere(placed.mask[:, placed.column : placed.column + wide])
         lanes, units = there[:, 0], there[:, 1]
         for cta in range(tiled_umma.ctas):
-            rows_of, cols_of = i * own_m + cta * held + row[lanes, units], j * own_n + col[lanes, units]
-            lane[rows_of, cols_of], column[rows_of, cols_of] = lanes, one.column + units
+            rows_of, cols_of = i * own_m + cta * rows_per_cta + row[lanes, units], j * own_n + col[lanes, units]
+            lane[rows_of, cols_of], column[rows_of, cols_of] = lanes, placed.column + units
     return {"lane": lane, "column": column}
 
 
@@ -102,23 +102,23 @@ def _make_tensor_sheet(tiled_umma: TiledUmma) -> PinSheet:
     numbers = _locate_d(tiled_umma, m, n)
     mine = _number_ctas(tiled_umma, "c", m, n) == 0
     row, col = np.indices((m, n), dtype=np.int64)
-    held = {name: np.full((tmem.LANES, tmem.COLUMNS), -1, dtype=np.int64) for name in ("r", "c", "mma_c")}
+    arrays = {name: np.full((tmem.LANES, tmem.COLUMNS), -1, dtype=np.int64) for name in ("r", "c", "mma_c")}
     at = numbers["lane"][mine], numbers["column"][mine]
     mmas = _number_mmas(tiled_umma, "c", m, n)["mma_c"]
     for name, values in (("r", row), ("c", col), ("mma_c", mmas)):
-        held[name][at] = values[mine]
+        arrays[name][at] = values[mine]
     wide = int(numbers["column"].max()) + 1
     where = " of CTA 0" if tiled_umma.ctas > 1 else ""
     layers = [
         SheetLayer(
             f"`D[{{r}}][{{c}}]` is in `lane {{row}}`, `column {{col}}`{where}",
-            {name: array[:, :wide] for name, array in held.items()},
+            {name: array[:, :wide] for name, array in arrays.items()},
         )
     ]
     for name, every in tiled_umma.places.items():
-        for one in umma_figure.join_places(tiled_umma, name, every) if name != "d" else []:
-            mask = one.mask.astype(np.int64) - 1
-            layers.append(SheetLayer(f"`lane {{row}}`, `column {{col}}` holds {one.name}", {"there": mask}))
+        for region in umma_figure.join_places(tiled_umma, name, every) if name != "d" else []:
+            mask = region.mask.astype(np.int64) - 1
+            layers.append(SheetLayer(f"`lane {{row}}`, `column {{col}}` holds {region.name}", {"there": mask}))
     (grid,) = memory.list_grids(1)
     empty = "Nothing is placed in `lane {row}`, `column {col}`"
     grids = (SheetGrid(TENSOR, *grid),)

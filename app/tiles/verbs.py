@@ -25,8 +25,8 @@ Tile = Annotated[str, typer.Option(help="MxNxK or M,N,K; the TiledMMA's own when
 
 
 def _build_mma_body(atom: str, atom_layout: str, permutation: str, tile: str) -> dict[str, Any]:
-    asked = {"atom": atom, "atom_layout": atom_layout, "permutation": permutation, "tile": parse_sizes(tile)}
-    return drop_empty(asked)
+    body = {"atom": atom, "atom_layout": atom_layout, "permutation": permutation, "tile": parse_sizes(tile)}
+    return drop_empty(body)
 
 
 @tiles_app.command("mma")
@@ -77,17 +77,19 @@ def chain(
     second_tile: Annotated[str, typer.Option(help="M,N,K of the second tile; M, its own N, and N of the first.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Is C of the first product A of the second in registers? Exit status 1 if elements move between threads."""
+    """Check whether C of the first product is A of the second in registers. Exit status 1 if elements move between
+    threads.
+    """
     from lanescope.app.kit.question import read_question
     from lanescope.app.tiles import facts
     from lanescope.app.tiles.questions import TiledChainBody
 
-    one = _build_mma_body(first, atom_layout, "", tile)
-    other = _build_mma_body(second or first, atom_layout, "", second_tile)
+    first_body = _build_mma_body(first, atom_layout, "", tile)
+    second_body = _build_mma_body(second or first, atom_layout, "", second_tile)
     if tile and not second_tile:
         mnk = parse_sizes(tile) or []
-        other["tile"] = [*mnk[:2], *mnk[1:2]]
-    found = facts.build_chain(read_question(TiledChainBody, {"first": one, "second": other}))
+        second_body["tile"] = [*mnk[:2], *mnk[1:2]]
+    found = facts.build_chain(read_question(TiledChainBody, {"first": first_body, "second": second_body}))
     if as_json:
         print_json(found)
     else:
@@ -122,14 +124,14 @@ def copy(
     multicast: Annotated[str, typer.Option(help="Of SM90_TMA_LOAD_MULTICAST: the CTAs that share the tile.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Source and destination of a TiledCopy; what it costs in memory. Exit status 1 if there are bank conflicts, or
-    if TMA breaks a rule.
+    """Print source and destination of a TiledCopy, and its cost in memory. Exit status 1 if there are bank conflicts,
+    or if TMA breaks a rule.
     """
     from lanescope.app.tiles import tiled_copy_facts
     from lanescope.tiles.bulk import is_tma
 
     if is_tma(atom):
-        asked = {
+        body = {
             "atom": atom,
             "element_bits": element_bits,
             "tile": parse_sizes(tile),
@@ -138,10 +140,10 @@ def copy(
             "storage": parse_storage_options(storage, major) if storage else None,
             "multicast": multicast,
         }
-        answer = tiled_copy_facts.build_tma_copy(drop_empty(asked))
+        answer = tiled_copy_facts.build_tma_copy(drop_empty(body))
         return print_answer(answer, tiled_copy_facts.format_tma_copy, as_json, answer.verdict == "match")
 
-    asked = {
+    body = {
         "atom": atom,
         "bits": bits,
         "element_bits": element_bits,
@@ -156,7 +158,7 @@ def copy(
         "major": major,
         "multicast": multicast,
     }
-    found = tiled_copy_facts.build_tiled_copy(drop_empty(asked))
+    found = tiled_copy_facts.build_tiled_copy(drop_empty(body))
     if as_json:
         print_json(found)
     else:
@@ -198,7 +200,9 @@ def loop(
     k: Annotated[str, typer.Option("--k", help="All of K: what the whole loop pays.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """A whole main loop: global → shared → registers. Exit status 1: an element does not arrive, or banks conflict."""
+    """Check a whole main loop: global → shared → registers. Exit status 1: an element does not arrive, or banks
+    conflict.
+    """
     from lanescope.app.tiles import main_loop_facts
 
     copied = {"atom": copy_atom, "bits": bits, "thr_layout": thr, "val_layout": val}
@@ -210,8 +214,8 @@ def loop(
         "global": global_ or None,
     }
     side = {name: value for name, value in side.items() if value is not None}
-    asked = {"tiled_mma": _build_mma_body(atom, atom_layout, permutation, tile), **({"k": k} if k else {})}
-    found = main_loop_facts.build_loop(asked | dict.fromkeys([operand] if operand else "ab", side))
+    body = {"tiled_mma": _build_mma_body(atom, atom_layout, permutation, tile), **({"k": k} if k else {})}
+    found = main_loop_facts.build_loop(body | dict.fromkeys([operand] if operand else "ab", side))
     print_answer(
         found, main_loop_facts.format_loop, as_json, found.verdict == "match" and found.wavefronts <= found.ideal
     )

@@ -1,1 +1,1 @@
-"""Tensor memory: where an MMA keeps its operands, and what an access touches."""
+"""Tensor memory: the operands of an MMA, and the cells of an access."""

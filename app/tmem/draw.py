@@ -89,21 +89,21 @@ def _draw_panel(
     for column in range(0, COLUMNS + 1, 64 if wide > NARROW else 128):
         at = x + column * wide
         out.append(f'<text x="{at:.1f}" y="24" font-size="9" text-anchor="middle" fill="var(--muted)">{column}</text>')
-    for n, (one, said) in enumerate(placed):
-        boxes = find_rectangles(one.mask)
+    for n, (operand, text) in enumerate(placed):
+        boxes = find_rectangles(operand.mask)
         for lane, last, column, to in boxes:
-            tooltip = f"<title>{escape(said)}</title></rect>"
+            tooltip = f"<title>{escape(text)}</title></rect>"
             look = f'fill="var(--fill-{n % FILLS})" stroke="var(--cell-line)" stroke-width=".6">'
             out.append(box(lane, last, column, to, look + tooltip))
         for lane, last, column, to in boxes[:1]:
             high = TOP + (lane + min(last - lane, QUARTER) / 2) * LANE + 4
             room = (to - column + 1) * wide
-            size = 12 if room > 7.4 * len(one.name) else 9
-            anchor = "middle" if room > 5.6 * len(one.name) else "start"
+            size = 12 if room > 7.4 * len(operand.name) else 9
+            anchor = "middle" if room > 5.6 * len(operand.name) else "start"
             at = x + (column + (to - column + 1) / 2) * wide if anchor == "middle" else x + column * wide + 1
             out.append(
                 f'<text x="{at:.1f}" y="{high:.1f}" font-size="{size}" text-anchor="{anchor}"'
-                f' fill="var(--cell-ink)">{escape(one.name)}</text>'
+                f' fill="var(--cell-ink)">{escape(operand.name)}</text>'
             )
     out += [
         box(*rectangle, 'fill="url(#both)" stroke="var(--bad)"><title>two operands</title></rect>')

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from lanescope.app.kit.fact import Description, IntegerArray, Numbers, fact, make_optional_field
 from lanescope.app.kit.question import declare_question, link_to, number_field, text_field, word_field
 from lanescope.app.kit.target import target_field
-from lanescope.app.kit.tcgen05 import columns_of_d, cta_group, rows_of_d, ws
+from lanescope.app.kit.tcgen05 import columns_of_d_field, cta_group_field, rows_of_d_field, ws_field
 from lanescope.app.tmem.epilogue_figure import draw_load
 from lanescope.blackwell import epilogue, idesc, tmem
 from lanescope.blackwell.epilogue import ROWS, STORED, Epilogue
@@ -23,10 +23,10 @@ class EpilogueQuestion:
     """D's way out of tensor memory, and the selected thread."""
 
     kind: str = word_field(idesc.NAMES, "Kind", "The kind of the MMA.", "f16")
-    cta_group: str = cta_group()
-    ws: bool = ws()
-    m: int = rows_of_d(size=4)
-    n: int = columns_of_d(size=4)
+    cta_group: str = cta_group_field()
+    ws: bool = ws_field()
+    m: int = rows_of_d_field(size=4)
+    n: int = columns_of_d_field(size=4)
     d: str = word_field(("f32", "f16"), "Type of D", "The type of D: f16 takes the low half of a column.")
     access: str = text_field("tcgen05.ld.16x256b.x4", "Load", "The load of every warp.", size=34)
     element: str = word_field(("bf16", "f16", "f32"), "Stored as", "The type that is stored.")
@@ -55,7 +55,7 @@ class ToShared:
 
 @fact
 class TmemEpilogue:
-    """What the loads of D give each thread, and what storing it costs."""
+    """The elements of D that each thread loads, and the cost of storing them."""
 
     id: Annotated[str, Description("PTX's letter of D's layout.", ("D",))]
     access: str
@@ -98,7 +98,7 @@ def list_costs(epilogue: Epilogue) -> list[ToShared]:
 
 
 def answer_epilogue(question: EpilogueQuestion) -> TmemEpilogue:
-    """Return what every thread holds of D after its loads, and what storing it to shared or global memory costs."""
+    """Return the elements of D that every thread holds after its loads, and the cost of storing them."""
     made = make_epilogue(question)
     row, col = made.locate_first_load()
     wide, requests, sectors = made.count_sectors(question.bits)
@@ -120,11 +120,11 @@ def answer_epilogue(question: EpilogueQuestion) -> TmemEpilogue:
 
 
 def build_epilogue_context(question: EpilogueQuestion, answer: TmemEpilogue) -> dict[str, Any]:
-    """Return what the page shows beside the answer."""
+    """Return further template variables of the page."""
     epilogue = make_epilogue(question)
     per = epilogue.per_register
     at = question.warp * tmem.QUARTER + question.thread
-    held = [
+    elements = [
         (
             value // per,
             ("low", "high")[value % per] if per > 1 else "",
@@ -140,8 +140,8 @@ def build_epilogue_context(question: EpilogueQuestion, answer: TmemEpilogue) -> 
     return {
         "made": epilogue,
         "load": draw_load(epilogue, question.warp, question.thread),
-        "held": held[:16],
-        "more": max(len(held) - 16, 0),
+        "held": elements[:16],
+        "more": max(len(elements) - 16, 0),
         "fits": fits,
         "shared": shared,
         "global": code.render_global_store(epilogue, question.bits, question.element),

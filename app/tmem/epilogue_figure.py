@@ -17,7 +17,7 @@ def draw_load(epilogue: Epilogue, warp: int, thread: int) -> str:
     """Draw the rows and first columns of D that a warp's first load returns; the selected thread's elements are
     framed.
     """
-    load = next(one for one in epilogue.loads if one.warp == warp)
+    load = next(candidate for candidate in epilogue.loads if candidate.warp == warp)
     row, col = epilogue.locate_elements(load)
     rows, cols = np.unique(row[row >= 0]), np.unique(col[row >= 0])
     drawn = cols[:MOST_COLUMNS]

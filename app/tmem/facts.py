@@ -7,7 +7,7 @@ from typing import Annotated
 from lanescope.app.kit.fact import Description, IntegerArray, Numbers, fact, make_optional_field
 from lanescope.app.kit.question import declare_question, flag_field, number_field, text_field, word_field
 from lanescope.app.kit.target import target_field
-from lanescope.app.kit.tcgen05 import columns_of_d, rows_of_d
+from lanescope.app.kit.tcgen05 import columns_of_d_field, rows_of_d_field
 from lanescope.blackwell import idesc, tmem
 from lanescope.blackwell.kind import MmaKind
 from lanescope.blackwell.tmem import OPERANDS, TmemMma
@@ -34,8 +34,8 @@ class MmaQuestion:
     cta_group: int = word_field(("1", "2"), "CTA group", "CTAs that issue it together.", parse=_parse_group)
     ws: bool = flag_field(".ws", "1: with .ws.", _parse_switch)
     sparse: bool = flag_field("Sparse A", "1: with .sp.", _parse_switch)
-    m: int = rows_of_d(size=4)
-    n: int = columns_of_d(size=4)
+    m: int = rows_of_d_field(size=4)
+    n: int = columns_of_d_field(size=4)
     k: int | None = number_field(None, "K", "K of one instruction; the kind's where it is empty.")
     bits: int | None = number_field(
         None, "Element bits", "Bits of an element of A in its container; the kind's where it is empty."

@@ -49,9 +49,9 @@ def make_sheet_page(answer: Placement) -> SheetPage:
 
 def _list_layers(answer: Placement, cta: int) -> list[SheetLayer]:
     out = []
-    for one, mma in answer.placed:
-        element, whole = _make_operand_layers(one, mma, cta)
-        out += [element, *whole]
+    for placed, mma in answer.placed:
+        element, row_layers = _make_operand_layers(placed, mma, cta)
+        out += [element, *row_layers]
     if answer.access and answer.access.by_warp:
         out.append(_make_access_layer(answer.access, *answer.where))
     return [
@@ -61,7 +61,7 @@ def _list_layers(answer: Placement, cta: int) -> list[SheetLayer]:
 
 
 def _make_operand_layers(placed: PlacedOperand, mma: TmemMma, cta: int) -> tuple[SheetLayer, list[SheetLayer]]:
-    """Return what an operand's columns hold, and the sentence about its row if each lane has one row."""
+    """Return the layer of an operand's elements, and the one about its row if each lane has one row."""
     numbers, counted = _number_elements(placed, mma, cta)
     names = [
         f"{{{name}}}" if (numbers[name] == numbers[f"{name}_last"]).all() else f"{{{name}}}–{{{name}_last}}"
@@ -170,25 +170,25 @@ def _find_element(place: SoughtPlace) -> tuple[int, int]:
 
 def _find_cells(answer: Placement, sheets: Sequence[PinSheet], name: str, place: tuple[int, int]) -> list[str]:
     """Return the cells of an element in every CTA."""
-    named = [(one, mma) for one, mma in answer.placed if one.name.lower().replace(" ", "") == name]
+    named = [(placed, mma) for placed, mma in answer.placed if placed.name.lower().replace(" ", "") == name]
     if not named:
         names = ", ".join(operand.name for operand in answer.operands) or "nothing"
         raise LayoutError("bad_find", f"{name.upper()} is not placed here.", f"Placed: {names}.", "find")
-    one, mma = named[0]
+    placed, mma = named[0]
     row, col = place
     out, high, wide = [], 0, 0
     for cta, sheet in enumerate(sheets):
-        numbers, _ = _number_elements(one, mma, cta)
+        numbers, _ = _number_elements(placed, mma, cta)
         hit = (numbers["first"] <= row) & (row <= numbers["first_last"])
         hit &= (numbers["second"] <= col) & (col <= numbers["second_last"]) & (numbers["first"] >= 0)
         out += [
-            PIN.format(panel=sheet.name, row=lane, col=one.column + column)
+            PIN.format(panel=sheet.name, row=lane, col=placed.column + column)
             for lane, column in np.argwhere(hit).tolist()
         ]
         high, wide = max(high, int(numbers["first_last"].max()) + 1), max(wide, int(numbers["second_last"].max()) + 1)
     if not out:
         most = f"rows 0–{high - 1}, columns 0–{wide - 1}"
-        raise LayoutError("bad_find", f"{one.name} is {high} × {wide}: {most}.", "", "find")
+        raise LayoutError("bad_find", f"{placed.name} is {high} × {wide}: {most}.", "", "find")
     return out
 
 

@@ -42,33 +42,33 @@ def _parse_place(value: Any, field: str) -> Place | None:
 
 
 def _parse_address(value: Any, field: str) -> Place | None:
-    """Parse lane:column, or a number as PTX has it: lane << 16 | column."""
+    """Parse lane:column, or PTX's address: lane << 16 | column."""
     if ":" in value:
         return _parse_place(value, field)
-    whole = parse_integer(value, field, 0, (tmem.LANES << 16) - 1) if value else None
-    return None if whole is None else (whole >> 16, whole & 0xFFFF)
+    number = parse_integer(value, field, 0, (tmem.LANES << 16) - 1) if value else None
+    return None if number is None else (number >> 16, number & 0xFFFF)
 
 
-def _operand(name: str, default: str = "") -> Any:
+def _declare_operand(name: str, default: str = "") -> Any:
     label = CALLED[name][0].upper() + CALLED[name][1:]
     return parsed_field(_parse_place, label, f"First column of {CALLED[name]}, or lane:column.", default, size=6)
 
 
 @declare_question
 class PlacedQuestion(MmaQuestion):
-    """One tcgen05.mma, and where its operands lie."""
+    """One tcgen05.mma, and the places of its operands."""
 
-    d_at: Place | None = _operand("d")
-    a_at: Place | None = _operand("a")
-    metadata_at: Place | None = _operand("metadata")
-    scale_a_at: Place | None = _operand("scale_a")
-    scale_b_at: Place | None = _operand("scale_b")
+    d_at: Place | None = _declare_operand("d")
+    a_at: Place | None = _declare_operand("a")
+    metadata_at: Place | None = _declare_operand("metadata")
+    scale_a_at: Place | None = _declare_operand("scale_a")
+    scale_b_at: Place | None = _declare_operand("scale_b")
 
 
-def _parse_more(given: Any, field: str) -> tuple[PlacedQuestion, ...]:
+def _parse_more(value: Any, field: str) -> tuple[PlacedQuestion, ...]:
     """Parse further MMAs, one per line or separated by `;`: `kind=f16 m=128 n=64 d=320`."""
     out = []
-    for line in require_text(given, field).replace(";", "\n").splitlines():
+    for line in require_text(value, field).replace(";", "\n").splitlines():
         words: dict[str, str] = {}
         for word in line.split():
             name, equals, value = word.partition("=")
@@ -84,7 +84,7 @@ def _parse_more(given: Any, field: str) -> tuple[PlacedQuestion, ...]:
         if words:
             out.append(read_question(PlacedQuestion, words))
     if len(out) > MOST_MORE:
-        raise LayoutError("bad_mma", f"{len(out)} more MMAs were given.", f"At most {MOST_MORE}.", field)
+        raise LayoutError("bad_mma", f"{len(out)} more MMAs.", f"At most {MOST_MORE}.", field)
     return tuple(out)
 
 
@@ -96,7 +96,7 @@ def _parse_word(value: Any, field: str) -> int | None:
 class PlacementQuestion(PlacedQuestion):
     """MMAs with operands in tensor memory, and an access to it."""
 
-    d_at: Place | None = _operand("d", "0")
+    d_at: Place | None = _declare_operand("d", "0")
     alloc: int = number_field(tmem.COLUMNS, "Columns allocated", "Columns that the kernel allocated.", size=4)
     first: int = number_field(0, "First column", "The first of them.")
     idesc: int | None = parsed_field(
@@ -179,7 +179,7 @@ def place_operands(question: PlacementQuestion) -> Placement:
 
 
 def _list_operands(question: PlacedQuestion, mma: TmemMma, prefix: str) -> list[tuple[PlacedOperand, TmemMma]]:
-    """Return the operands of an MMA that a request places."""
+    """Return the placed operands of an MMA."""
     out = []
     for operand, name in CALLED.items():
         field = f"{operand}_at"
@@ -200,7 +200,9 @@ def _list_operands(question: PlacedQuestion, mma: TmemMma, prefix: str) -> list[
 def build_placement_context(question: PlacementQuestion, answer: Placement) -> dict[str, Any]:
     """Return the template's variables."""
     mma, access, look = answer.mma, answer.access, question.look
-    hit = [one for one in answer.operands if answer.touched is not None and (one.mask & answer.touched).any()]
+    hit = [
+        operand for operand in answer.operands if answer.touched is not None and (operand.mask & answer.touched).any()
+    ]
     sparse = ", A sparse" if mma.sparse else ""
     again = {"kind": mma.kind.name, "m": mma.m, "n": mma.n, "cta_group": mma.ctas, "ws": int(question.ws)}
     shape = f"kind::{mma.kind.name}, M {mma.m} × N {mma.n} × K {mma.k}{sparse}"
@@ -211,7 +213,7 @@ def build_placement_context(question: PlacementQuestion, answer: Placement) -> d
         "loaded": list_registers(access, hit[0], *answer.where) if access and access.by_warp and hit else [],
         "listed": SHOWN_REGISTERS,
         "threads": join_words(list(map(str, SHOWN_THREADS))),
-        "touching": [one.name for one in hit],
+        "touching": [operand.name for operand in hit],
         "look": look,
         "held": format_holders(answer.operands, *look) if look else None,
         "word": _link_idesc(mma),
@@ -223,16 +225,16 @@ def build_placement_context(question: PlacementQuestion, answer: Placement) -> d
 
 def draw_placement(question: PlacementQuestion, answer: Placement) -> str:
     """Draw the memory of one CTA, or of both of a pair."""
-    masks = [one.mask for one in answer.operands]
+    masks = [operand.mask for operand in answer.operands]
     overlap = np.zeros((tmem.LANES, tmem.COLUMNS), bool)
-    for one, other in combinations(masks, 2):
-        overlap |= one & other
+    for first, second in combinations(masks, 2):
+        overlap |= first & second
     rows = answer.mma.place.rows
     titles = ["CTA"]
     if answer.mma.ctas > 1:
         titles = [f"CTA {cta} of the pair: rows {rows * cta}–{rows * cta + rows - 1} of A and D" for cta in range(2)]
     panels = [
-        (title, [(one, _describe_operand(one, mma, cta)) for one, mma in answer.placed])
+        (title, [(operand, _describe_operand(operand, mma, cta)) for operand, mma in answer.placed])
         for cta, title in enumerate(titles)
     ]
     return draw_tmem(panels, answer.allocation, answer.touched, overlap)
@@ -246,25 +248,25 @@ def _describe_operand(placed: PlacedOperand, mma: TmemMma, cta: int) -> str:
 
 
 def format_holders(placed: list[PlacedOperand], lane: int, column: int) -> list[str]:
-    """Return what is stored at a lane and column, a sentence per operand."""
+    """Return the elements at a lane and column, a sentence per operand."""
     out = []
-    for one in placed:
-        last = min(one.column + one.layout.columns, tmem.COLUMNS)
-        if not (one.column <= column < last and lane < tmem.LANES and one.mask[lane, column]):
+    for operand in placed:
+        last = min(operand.column + operand.layout.columns, tmem.COLUMNS)
+        if not (operand.column <= column < last and lane < tmem.LANES and operand.mask[lane, column]):
             continue
-        per = 32 // one.layout.bits
-        units = range((column - one.column) * per, (column - one.column + 1) * per)
-        coords = list(one.layout.coords.values())[:2]
-        names = one.layout.axes[:2]
+        per = 32 // operand.layout.bits
+        units = range((column - operand.column) * per, (column - operand.column + 1) * per)
+        coords = list(operand.layout.coords.values())[:2]
+        names = operand.layout.axes[:2]
         inside = [unit for unit in units if unit < coords[0].shape[1]]
         first, last = inside[0], inside[-1]
-        said = ", ".join(
+        elements = ", ".join(
             f"{name} {c[lane, first]}"
             if c[lane, first] == c[lane, last]
             else f"{name} {c[lane, first]}–{c[lane, last]}"
             for name, c in zip(names, coords, strict=True)
         )
-        out.append(f"{one.name}: {said}")
+        out.append(f"{operand.name}: {elements}")
     return out
 
 

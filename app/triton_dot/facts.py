@@ -73,7 +73,7 @@ class TritonAttempt:
 
 @fact
 class TritonOperand:
-    """Where an operand lies when the instruction reads it."""
+    """The place of an operand when the instruction reads it."""
 
     place: Annotated[str, Description(examples=("registers", "shared memory", "tensor memory"))]
     type: Annotated[str, Description("Its element type there, by Triton's name.")]
@@ -85,7 +85,7 @@ class TritonOperand:
 
 @fact
 class TritonDotFacts:
-    """What Triton makes of one product."""
+    """The code that Triton generates for one product."""
 
     instruction: Annotated[str, Description(examples=("tcgen05.mma", "wgmma.mma_async", "mma.sync", "fma"))]
     reason: Annotated[str, Description("The condition that decided.")]

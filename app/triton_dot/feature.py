@@ -1,4 +1,4 @@
-"""What Triton makes of tl.dot: the instruction, the layout of D, the condition that decided."""
+"""Triton's tl.dot: the instruction, the layout of D, the condition that decides it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def build_query(answer: TritonDotFacts) -> dict[str, str]:
 
 
 def build_dot_context(question: TritonDotQuestion, answer: TritonDotFacts) -> dict[str, Any]:
-    """Return what the page shows beside the answer."""
+    """Return further template variables of the page."""
     known = catalog.find_instruction(answer.ptx)
     return {
         "instruction": link_instruction(known) if known else "",
@@ -40,8 +40,8 @@ def draw_dot(question: TritonDotQuestion, answer: TritonDotFacts) -> str:
     """Draw D as its layout distributes it; of a large D the first rows and columns, "" if it is too large."""
     if not _is_drawn(answer):
         return ""
-    one = _find_window(answer)
-    view = f"r:0-{one.rows},c:0-{one.cols}" if one.cut else ""
+    window = _find_window(answer)
+    view = f"r:0-{window.rows},c:0-{window.cols}" if window.cut else ""
     bench, look = build_staged_bench({**build_query(answer), **({"view": view} if view else {})})
     return point_at_sheets(figure.draw_bench(bench, look, None), figure.list_sheets(bench, look), "thread")
 
@@ -71,9 +71,13 @@ def _find_window(answer: TritonDotFacts) -> DrawnWindow:
     return DrawnWindow(rows, cols, (rows, cols) != sizes, "tensor_memory" in answer.layout)
 
 
-def _caption_window(one: DrawnWindow) -> str:
-    what = "lanes and columns of tensor memory" if one.of_memory else "rows and columns of D"
-    return f"The first {one.rows} × {one.cols} {what}." if one.cut else f"All {what}: {one.rows} × {one.cols}."
+def _caption_window(window: DrawnWindow) -> str:
+    what = "lanes and columns of tensor memory" if window.of_memory else "rows and columns of D"
+    return (
+        f"The first {window.rows} × {window.cols} {what}."
+        if window.cut
+        else f"All {what}: {window.rows} × {window.cols}."
+    )
 
 
 def format_dot(question: TritonDotQuestion, answer: TritonDotFacts) -> Iterator[str]:
@@ -85,8 +89,8 @@ def format_dot(question: TritonDotQuestion, answer: TritonDotFacts) -> Iterator[
     yield f"  D {rows}×{cols}{', transposed' if answer.transposed else ''}: {answer.layout}"
     if answer.layout_before:
         yield f"    sums before the last product: {answer.layout_before}"
-    for name, one in (("A", answer.a), ("B", answer.b)):
-        yield f"  {name}: {one.type} in {one.place}{f', {one.layout}' if one.layout else ''}"
+    for name, operand in (("A", answer.a), ("B", answer.b)):
+        yield f"  {name}: {operand.type} in {operand.place}{f', {operand.layout}' if operand.layout else ''}"
     yield from (f"  {note}" for note in answer.notes)
     yield f"Triton {answer.triton}. {answer.scope}"
 

@@ -75,7 +75,7 @@ def draw_weights(layout: WeightLayout, place: WeightPlace) -> str:
         (first, second),
         None,
         title="",
-        said=f"{layout.format.title}: a part of W, and the words that hold it",
+        description=f"{layout.format.title}: a part of W, and the words that hold it",
         legend=(),
         labelled=True,
         extra=draw_rings((first, second), cells),
@@ -126,7 +126,7 @@ def _make_panel(
         rows = tuple(f"word {at}" for at in word[:, 0].tolist())
         columns, title, size = field[0].tolist(), _title_words(layout, int(thread[0, 0])), WORD_CELL
     else:
-        texts = [[str(one) for one in line] for line in (thread % WARP if layout.threads else field).tolist()]
+        texts = [[str(number) for number in line] for line in (thread % WARP if layout.threads else field).tolist()]
         turned = k[0, 0] != k[0, -1]
         rows, columns = ((n if turned else k)[:, 0].tolist(), (k if turned else n)[0].tolist())
         title, size = f"W {'(n down, k across)' if turned else '(k down, n across)'}", CELL
@@ -177,5 +177,5 @@ def _number_cells(layout: WeightLayout, k: Longs, n: Longs) -> Iterator[tuple[st
     if layout.operand and layout.fragment:
         instruction, row, col = (axis.astype(np.int64) for axis in layout.find_operand_places(k, n))
         yield from (("instruction", instruction), ("down", row), ("across", col))
-        held = layout.operand.pattern.inverse()[1][row, col, 0].astype(np.int64)
-        yield "register", held * layout.operand.container_bits // layout.operand.register_bits
+        value = layout.operand.pattern.inverse()[1][row, col, 0].astype(np.int64)
+        yield "register", value * layout.operand.container_bits // layout.operand.register_bits

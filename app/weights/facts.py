@@ -80,7 +80,7 @@ class PlacedWeight:
 
 @fact
 class WordElement:
-    """What a field of the selected word holds."""
+    """The element in a field of the selected word."""
 
     field: int
     k: int
@@ -108,7 +108,7 @@ class WeightFacts:
     bytes: int
     tile: Annotated[tuple[int, ...], Description("k and n of a tile.")]
     pattern: Annotated[str, Description("(thread)(word field) → (k)(n) of a tile.")]
-    threads: Annotated[int, Description("That hold a tile; 0 where the format does not say who loads a word.")]
+    threads: Annotated[int, Description("That hold a tile; 0 if the format does not define which thread loads a word.")]
     words_of_thread: Annotated[int, Description("Of a tile; all of its words where there are no threads.")]
     fields: Annotated[int, Description("Integers in a word.")]
     place: PlacedWeight
@@ -140,7 +140,7 @@ def make_layout(question: WeightQuestion) -> WeightLayout:
 
 
 def find_place(question: WeightQuestion, layout: WeightLayout) -> WeightPlace:
-    """Return the selected place; without a text that of the example, or the nearest one in a smaller W."""
+    """Return the selected place; by default that of the example, or the nearest one in a smaller W."""
     if not question.find.strip():
         k, n = parse_element(EXAMPLE) or (0, 0)
         return layout.locate(min(k, layout.k - 1), min(n, layout.n - 1))
@@ -185,7 +185,7 @@ def locate_weight(question: WeightQuestion) -> WeightFacts:
 
 
 def _build_place(layout: WeightLayout, place: WeightPlace) -> PlacedWeight:
-    held, known = place.fragment, place.thread >= 0
+    fragment, known = place.fragment, place.thread >= 0
     return PlacedWeight(
         k=place.k,
         n=place.n,
@@ -195,7 +195,7 @@ def _build_place(layout: WeightLayout, place: WeightPlace) -> PlacedWeight:
         tile=place.tile,
         thread=place.thread if known else None,
         word_of_thread=place.word_of_thread if known else None,
-        slot=_build_slot(held) if held else None,
+        slot=_build_slot(fragment) if fragment else None,
         index=SparseIndex(**locate_metadata(layout, place.k, place.n)) if layout.format.metadata else None,
     )
 

@@ -22,7 +22,7 @@ from lanescope.weights.layout import WARP
 
 
 def build_weight_context(question: WeightQuestion, answer: WeightFacts) -> dict[str, Any]:
-    """Return what the page shows beside the answer."""
+    """Return further template variables of the page."""
     layout, slot = make_layout(question), answer.place.slot
     pin = {"pin": f"{answer.operand}:{slot.row},{slot.col}"} if slot else {}
     return {
@@ -41,7 +41,7 @@ def draw_weight(question: WeightQuestion, answer: WeightFacts) -> str:
 
 
 def format_place(answer: WeightFacts) -> Iterator[str]:
-    """Yield where the element is, in sentences: its word, its thread, its slot in the operand, its metadata."""
+    """Yield sentences about the place of the element: its word, its thread, its slot in the operand, its metadata."""
     at, field = answer.place, FIELD_NAMES.get(answer.bits, "field")
     bits = f"bits {at.bit}–{at.bit + answer.bits - 1}"
     yield (
@@ -71,7 +71,7 @@ def format_weight(question: WeightQuestion, answer: WeightFacts) -> Iterator[str
     yield f"{answer.title}, {answer.bits} bits, W {answer.k} × {answer.n}: {size}"
     yield from (f"  {sentence}" for sentence in format_place(answer))
     yield f"  the word, low {FIELD_NAMES.get(answer.bits, 'field')} first: " + " ".join(
-        f"{one.k},{one.n}" for one in answer.word
+        f"{element.k},{element.n}" for element in answer.word
     )
     yield f"  a tile of {answer.tile[0]} × {answer.tile[1]}, (thread)(word field) to (k)(n): {answer.pattern}"
     yield f"  {answer.feeds}"

@@ -35,12 +35,12 @@ def parse_place(text: str, layout: WeightLayout) -> tuple[int, int]:
     A word is counted in the whole array or, after a thread, among that thread's words of a tile. LayoutError `bad_find`
     for any other text, or a place outside W.
     """
-    given = text.strip()
+    place_text = text.strip()
     try:
-        if element := parse_element(given):
+        if element := parse_element(place_text):
             layout.locate(*element)
             return element
-        if match := _FIELD.fullmatch(given):
+        if match := _FIELD.fullmatch(place_text):
             return _find_place(layout, match)
     except LayoutError as error:
         raise error.move_to_field("find", "bad_find") from None
@@ -49,18 +49,18 @@ def parse_place(text: str, layout: WeightLayout) -> tuple[int, int]:
     if layout.threads:
         other = "lane 10, word 1" if layout.warps == 1 else "warp 2, lane 10, word 1"
     other += f", {field} {4 if layout.bits == 4 else 1}"
-    raise LayoutError("bad_find", f"find is ‘{shorten_value(given)}’.", f"Write {EXAMPLE}, or {other}.", "find")
+    raise LayoutError("bad_find", f"find is ‘{shorten_value(place_text)}’.", f"Write {EXAMPLE}, or {other}.", "find")
 
 
 def _find_place(layout: WeightLayout, match: re.Match[str]) -> tuple[int, int]:
     """Return (k, n) of a word and field; LayoutError names the first number that W does not have."""
-    tile, warp, own, word, field = (None if match[at] is None else int(match[at]) for at in (1, 2, 4, 5, 7))
+    tile, warp, number, word, field = (None if match[at] is None else int(match[at]) for at in (1, 2, 4, 5, 7))
     assert word is not None
     called, unit = FIELD_NAMES.get(layout.bits, "field"), (match[6] or "field").lower()
     if unit not in ("field", called):
         hint = f"Give {called} 0 to {layout.fields - 1}."
         raise _refuse(f"{unit} is {field}. A value has {layout.bits} bits.", hint)
-    thread = _find_thread(layout, (match[3] or "").lower(), warp, own)
+    thread = _find_thread(layout, (match[3] or "").lower(), warp, number)
     rows, cols = layout.tiles
     _check_below("tile", tile or 0, rows * cols, "W")
     if thread is not None:
@@ -73,30 +73,32 @@ def _find_place(layout: WeightLayout, match: re.Match[str]) -> tuple[int, int]:
     return layout.find_element(word + (tile or 0) * layout.words_of_tile, field or 0)
 
 
-def _find_thread(layout: WeightLayout, called: str, warp: int | None, own: int | None) -> int | None:
+def _find_thread(layout: WeightLayout, called: str, warp: int | None, number: int | None) -> int | None:
     """Return the thread of a tile that a text names, directly or as a lane of a warp; None if it names none."""
-    if own is None and warp is None:
+    if number is None and warp is None:
         return None
     if not layout.threads:
         raise _refuse(f"{layout.format.title} does not say which thread loads a word.", "Write word and field.")
     warps = layout.warps
-    if own is None or (warp is not None and called == "thread"):
+    if number is None or (warp is not None and called == "thread"):
         raise _refuse(f"warp is {warp}, without a lane.", f"Write warp {warp}, lane 10.")
     if called == "thread":
-        _check_below(called, own, layout.threads, "A tile")
-        return own
+        _check_below(called, number, layout.threads, "A tile")
+        return number
     if warp is None and warps > 1:
-        raise _refuse(f"lane is {own}. {warps} warps hold a tile.", f"Write warp 0, lane {own}, or thread {own}.")
+        raise _refuse(
+            f"lane is {number}. {warps} warps hold a tile.", f"Write warp 0, lane {number}, or thread {number}."
+        )
     _check_below("warp", warp or 0, warps, "A tile")
-    _check_below(called, own, WARP, "A warp")
-    return (warp or 0) * WARP + own
+    _check_below(called, number, WARP, "A warp")
+    return (warp or 0) * WARP + number
 
 
-def _check_below(name: str, given: int, count: int, owner: str) -> None:
-    if given >= count:
+def _check_below(name: str, number: int, count: int, owner: str) -> None:
+    if number >= count:
         allowed = f"From 0 to {count - 1}." if count > 1 else f"Give {name} 0."
         hint = f"{allowed} A larger W needs K and N." if owner == "W" else allowed
-        raise _refuse(f"{name} is {given}. {owner} has {format_count(count, name)}.", hint)
+        raise _refuse(f"{name} is {number}. {owner} has {format_count(count, name)}.", hint)
 
 
 def _refuse(why: str, hint: str) -> LayoutError:

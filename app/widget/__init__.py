@@ -1,1 +1,1 @@
-"""Live views of layouts in notebooks: what they show, what is selected in them, and the widget (extra `notebook`)."""
+"""Live views of layouts in notebooks: their pictures, the selection, and the widget (extra `notebook`)."""

@@ -1,4 +1,4 @@
-"""The script and the style sheet of the widget, as anywidget takes them: files of static/, read when a view is made."""
+"""The script and the style sheet of the widget for anywidget: files of static/, read when a view is created."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ SCRIPT, STYLES = "widget/view.js", ("kit/colours.css", "widget/view.css")
 
 @lru_cache(maxsize=1)
 def render_script() -> str:
-    """Render the script and all that it imports as one ES module."""
+    """Render the script with all its imports as one ES module."""
     return render_module(SCRIPT, ("render",))
 
 
 @lru_cache(maxsize=1)
 def render_styles() -> str:
-    """Render the page's colours, which count inside a view alone, and the view's own rules."""
+    """Render the page's colours, scoped to a view, and the view's own rules."""
     colours = [render_css(), *((STATIC / name).read_text() for name in STYLES)]
     return "".join(colours).replace(":root", ".lanescope-view")

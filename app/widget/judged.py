@@ -1,4 +1,4 @@
-"""Live views of verdicts: what a descriptor reads, alone or compared with the tile, and what a kernel recorded."""
+"""Live views of verdicts: the elements that a descriptor reads, alone or compared with the tile, and captures."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ RECORDED = {"right": "the expected element", "wrong": "another element"}
 def draw_descriptor(
     word: object, reader: object, operand: str, stored: object, *, mn: int = 0, k: int = 0
 ) -> LivePicture:
-    """Draw what an instruction reads through a descriptor; with `stored`, against where each element lies.
+    """Draw the bytes that an instruction reads through a descriptor; with `stored`, compare them with the tile.
 
     word: an integer, its text, or a Descriptor; reader: the instruction, or its PTX; stored: a Tile, a Storage, or a
     tile's text; mn, k: where the slice begins in it.
@@ -51,16 +51,16 @@ def draw_descriptor(
     if isinstance(stored, str):
         spec = parse_tile_text(stored)
         seen = view(instruction, operand, str(spec.get("major", "K")))
-        lies: Storage | None = storage(spec, seen.bits, seen.major, seen.form)
+        stored_at: Storage | None = storage(spec, seen.bits, seen.major, seen.form)
     else:
-        lies = _make_storage(stored)
-        seen = view(instruction, operand, lies.get_major("K") if lies else "K")
-    if lies:
-        require_element_size(lies, seen)
+        stored_at = _make_storage(stored)
+        seen = view(instruction, operand, stored_at.get_major("K") if stored_at else "K")
+    if stored_at:
+        require_element_size(stored_at, seen)
     title = f"{operand.upper()} through {descriptor}"
-    if lies is None:
+    if stored_at is None:
         return _draw_reads(reads(descriptor, seen), seen, title)
-    return draw_verdict(verify(descriptor, seen, lies, mn=mn, k=k), title)
+    return draw_verdict(verify(descriptor, seen, stored_at, mn=mn, k=k), title)
 
 
 def _parse_word(word: object) -> int:
@@ -81,7 +81,7 @@ def _make_storage(stored: object) -> Storage | None:
 
 
 def _draw_reads(read: Longs, seen: View, title: str) -> LivePicture:
-    """Draw the bytes that are read, coloured by their banks."""
+    """Draw the bytes that are read, coloured by bank."""
     banks = colour_by_chunk(read)
     title = f"{title}: the byte that each {seen.bits}-bit element is read from, coloured by bank"
     panel = _make_panel(title, read.shape, [[f"{byte:x}" for byte in row] for row in read.tolist()])
@@ -97,7 +97,10 @@ def draw_verdict(verdict: Verdict, title: str = "") -> LivePicture:
     right = read == expected
     title = f"{title or 'The operand'}: {verdict.matched} of {verdict.total} elements are read from their own address"
     texts = [
-        [f"{'' if byte == lies else '✗'}{byte:x}" if byte >= 0 else "✗?" for byte, lies in zip(*row, strict=True)]
+        [
+            f"{'' if byte == stored_at else '✗'}{byte:x}" if byte >= 0 else "✗?"
+            for byte, stored_at in zip(*row, strict=True)
+        ]
         for row in zip(read.tolist(), expected.tolist(), strict=True)
     ]
     panel = _make_panel(title, read.shape, texts, np.where(right, RIGHT, WRONG))
@@ -118,8 +121,8 @@ def _compare_places(read: Longs, expected: Longs) -> tuple[SheetLayer, ...]:
 
     return (
         SheetLayer(f"{READ}, where it is", keep(right, value=read)),
-        SheetLayer(f"{READ}, but is at `0x{{lies:x}}`", keep(defined & ~right, value=read, lies=expected)),
-        SheetLayer("`[{row}][{col}]` is read from nowhere: nobody states what it reads", keep(~defined, lies=expected)),
+        SheetLayer(f"{READ}, but is at `0x{{stored_at:x}}`", keep(defined & ~right, value=read, stored_at=expected)),
+        SheetLayer("`[{row}][{col}]`: which byte is read is undefined", keep(~defined, stored_at=expected)),
         SheetLayer("0x{value:x} is the byte of [{at_row}][{at_col}]", keep(there, value=read, at_row=row, at_col=col)),
     )
 
@@ -132,14 +135,16 @@ def _make_read_matrix(panel: FigurePanel, read: Longs, *layers: SheetLayer) -> L
 
 
 def draw_capture(recorded: Verified | Capture) -> LivePicture:
-    """Draw the first wrong operand of a capture, else the first one: which element is in each of its places."""
+    """Draw the first wrong operand of a capture, otherwise the first one: the element in each of its places."""
     verified = recorded if isinstance(recorded, Verified) else verify_capture(write_capture(recorded))
     drawn = verified.picture or verified.opening
     if drawn is None:
-        raise LayoutError("bad_view", "Nothing of this capture could be judged.", "verify(…).text says why.", "shown")
+        raise LayoutError(
+            "bad_view", "Nothing of this capture could be judged.", "verify(…).text has the reason.", "shown"
+        )
     side, name = drawn.side, drawn.side.operand.upper()
-    said = f"{name} ({'m' if name == 'A' else 'n'} × k) at {drawn.where}"
-    title = f"{verified.verdict}: {said}: the element that is there"
+    operand_title = f"{name} ({'m' if name == 'A' else 'n'} × k) at {drawn.where}"
+    title = f"{verified.verdict}: {operand_title}: the element that is there"
     texts = [
         [_format_cell(*cell) for cell in zip(*row, strict=True)]
         for row in zip(side.mn.tolist(), side.k.tolist(), drawn.right.tolist(), strict=True)
@@ -156,7 +161,7 @@ def _format_cell(mn: int, k: int, right: bool) -> str:
 
 
 def _name_elements(drawn: OperandPicture) -> tuple[SheetLayer, ...]:
-    """Make the sentences of a recorded operand: what is there, and what should be."""
+    """Make the sentences of a recorded operand: the element that is there, and the right one."""
     side, right = drawn.side, drawn.right
     mn, k = np.asarray(side.mn, np.int64), np.asarray(side.k, np.int64)
     name, known = side.operand.upper(), (mn > NONE) & (k > NONE)
@@ -175,7 +180,7 @@ def _name_elements(drawn: OperandPicture) -> tuple[SheetLayer, ...]:
 
 
 def _make_capture_matrix(side: OperandCodes, panel: FigurePanel, layers: tuple[SheetLayer, ...]) -> LiveMatrix:
-    """Make the matrix of an operand in registers, which lanes hold, or of one that is read from shared memory."""
+    """Make the matrix of an operand in registers, or of one in shared memory."""
     if side.address is not None or side.fragment is None:
         nowhere = np.full(side.mn.shape, -1, dtype=np.int64)
         return _make_read_matrix(panel, nowhere if side.address is None else side.address, *layers)

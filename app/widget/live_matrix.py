@@ -1,4 +1,4 @@
-"""A matrix of a live view: where its cells are drawn, which lane and value hold each of them, and their texts.
+"""A matrix of a live view: where its cells are drawn, the lane and value that hold each cell, and their texts.
 
 app/widget/selection.py selects in it, static/widget/view.js paints it.
 """
@@ -24,15 +24,15 @@ MOST_COPIES = 4  # holders of an element that are named
 
 @dataclass(frozen=True)
 class LiveMatrix:
-    """A matrix of a live view. held: int64 [lanes, values], the number of the cell that each holds, -1 for none.
+    """A matrix of a live view. cells: int64 [lanes, values], the number of the cell that each holds, -1 for none.
 
-    lanes: the thread of each row of `held`; values: the number of each of its columns. unit: what a lane is called,
-    "" for memory, where `held` has one row and a value is an offset. layers: what is said of a cell.
+    lanes: the thread of each row of `cells`; values: the number of each of its columns. unit: the name of a lane, ""
+    for memory, where `cells` has one row and a value is an offset. layers: the texts of a cell.
     """
 
     name: str
     panel: FigurePanel
-    held: Longs
+    cells: Longs
     lanes: Longs
     values: Longs
     unit: str
@@ -41,8 +41,8 @@ class LiveMatrix:
     empty: str = "Nothing holds ({row},{col})"
 
     def __post_init__(self) -> None:
-        if self.held.size > MOST_HELD:
-            raise refuse_size(f"{self.held.shape[0]} × {self.held.shape[1]} values", MOST_HELD)
+        if self.cells.size > MOST_HELD:
+            raise refuse_size(f"{self.cells.shape[0]} × {self.cells.shape[1]} values", MOST_HELD)
 
     @property
     def rows(self) -> int:
@@ -62,22 +62,22 @@ class LiveMatrix:
         return {value: col for col, value in reversed(list(enumerate(self.values.tolist())))}
 
     def has_lane(self, lane: int) -> bool:
-        """Return whether a lane holds something."""
-        return bool(self.unit) and lane in self._row_of and bool((self.held[self._row_of[lane]] >= 0).any())
+        """Return whether a lane holds any element."""
+        return bool(self.unit) and lane in self._row_of and bool((self.cells[self._row_of[lane]] >= 0).any())
 
     def has_value(self, value: int) -> bool:
         """Return whether some lane, or the memory, has this value."""
         return value in self._column_of
 
     def find_element(self, lane: int | None, value: int) -> tuple[int, int] | None:
-        """Return (row, col) of what a lane holds as a value, None if nothing; lane: None for memory."""
+        """Return (row, col) of the element in a value of a lane, None if it is empty; lane: None for memory."""
         row, column = 0 if lane is None else self._row_of.get(lane), self._column_of.get(value)
-        cell = -1 if row is None or column is None else int(self.held[row, column])
+        cell = -1 if row is None or column is None else int(self.cells[row, column])
         return None if cell < 0 else divmod(cell, self.cols)
 
     def list_holders(self, row: int, col: int) -> list[tuple[int | None, int]]:
         """List (lane, value) of every holder of an element; the lane is None in memory."""
-        rows, columns = np.nonzero(self.held == row * self.cols + col)
+        rows, columns = np.nonzero(self.cells == row * self.cols + col)
         lanes = self.lanes[rows].tolist() if self.unit else [None] * len(rows)
         return list(zip(lanes, self.values[columns].tolist(), strict=True))
 
@@ -96,7 +96,7 @@ class LiveMatrix:
                 "cols": panel.cols,
             },
             "unit": self.unit,
-            "held": self.held.astype("<i4").tobytes(),
+            "held": self.cells.astype("<i4").tobytes(),
             "lanes": self.lanes.astype("<i4").tobytes(),
             "values": self.values.astype("<i4").tobytes(),
             "layers": [pack_layer(layer) for layer in self.layers],
@@ -112,25 +112,25 @@ def refuse_size(what: str, most: int) -> LayoutError:
 def make_lane_matrix(
     name: str,
     panel: FigurePanel,
-    held: Longs,
+    cells: Longs,
     *,
     ids: Longs | None = None,
     unit: str,
     letter: str = "",
     title: str = "",
 ) -> LiveMatrix:
-    """Make a matrix that lanes hold. held: int64 [lanes, values], the number of the cell that each holds, -1 for none;
-    ids: the thread of each lane, where it is not its number; letter: what stands before the number of a value; title:
+    """Make a matrix that lanes hold. cells: int64 [lanes, values], the number of the cell that each holds, -1 for none;
+    ids: the thread of each lane, if it is not the row's number; letter: prefix of the number of a value; title: name of
     the matrix in sentences.
     """
-    lanes, values = held.shape
+    lanes, values = cells.shape
     numbers = np.arange(lanes, dtype=np.int64) if ids is None else np.asarray(ids, np.int64)
     element = f"`{title}[{{row}}][{{col}}]`" if title else "`({row},{col})`"
-    layers = tuple(_name_holders(panel, held, numbers, f"{unit} {{lane}}, value {letter}{{value}}", element))
+    layers = tuple(_name_holders(panel, cells, numbers, f"{unit} {{lane}}, value {letter}{{value}}", element))
     return LiveMatrix(
         name,
         panel,
-        held=held,
+        cells=cells,
         lanes=numbers,
         values=np.arange(values, dtype=np.int64),
         unit=unit,
@@ -140,13 +140,15 @@ def make_lane_matrix(
     )
 
 
-def _name_holders(panel: FigurePanel, held: Longs, numbers: Longs, holder: str, element: str) -> Iterator[SheetLayer]:
+def _name_holders(
+    panel: FigurePanel, cell_of: Longs, numbers: Longs, holder: str, element: str
+) -> Iterator[SheetLayer]:
     """Yield the layers that name the first holders of each cell, and count the others."""
-    values = held.shape[1]
-    order = np.argsort(held.reshape(-1), kind="stable")
-    cells = held.reshape(-1)[order]
-    first = np.searchsorted(cells, np.arange(panel.rows * panel.cols))
-    count = np.searchsorted(cells, np.arange(panel.rows * panel.cols), side="right") - first
+    values = cell_of.shape[1]
+    order = np.argsort(cell_of.reshape(-1), kind="stable")
+    sorted_cells = cell_of.reshape(-1)[order]
+    first = np.searchsorted(sorted_cells, np.arange(panel.rows * panel.cols))
+    count = np.searchsorted(sorted_cells, np.arange(panel.rows * panel.cols), side="right") - first
     shape = panel.rows, panel.cols
     for copy in range(min(MOST_COPIES, int(count.max(initial=0)))):
         there = count > copy
@@ -163,7 +165,7 @@ def _name_holders(panel: FigurePanel, held: Longs, numbers: Longs, holder: str, 
 def make_memory_matrix(
     name: str, panel: FigurePanel, place: Longs, layers: tuple[SheetLayer, ...], empty: str, title: str = ""
 ) -> LiveMatrix:
-    """Make a matrix whose elements lie in memory. place: int64 [rows, cols], the offset of each, -1 for none."""
+    """Make a matrix of elements in memory. place: int64 [rows, cols], the offset of each, -1 for none."""
     if int(place.max(initial=0)) >> 31:
         raise refuse_size(f"Offsets up to {int(place.max())}", (1 << 31) - 1)
     flat = place.reshape(-1)
@@ -171,7 +173,7 @@ def make_memory_matrix(
     return LiveMatrix(
         name,
         panel,
-        held=there[None, :],
+        cells=there[None, :],
         lanes=np.zeros(1, dtype=np.int64),
         values=flat[there],
         unit="",

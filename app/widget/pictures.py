@@ -1,4 +1,4 @@
-"""The pictures of a live view: an object of the engine → its SVG and the matrices in it. No widget."""
+"""The pictures of a live view: the SVG of an object of the engine and its matrices. Independent of the widget."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _BEYOND = 8.0  # right of and below a figure's panels
 
 @dataclass(frozen=True, slots=True)
 class LivePicture:
-    """What a live view shows. html: the SVG with the matrices, and below it a legend where there is one."""
+    """The contents of a live view. html: the SVG with the matrices, and the legend below it, if any."""
 
     title: str
     html: str
@@ -73,13 +73,13 @@ def draw_live(shown: object) -> LivePicture:
 # operands -------------------------------------------------------------------------------------------------------------
 
 
-def _draw_operand(one: Operand) -> LivePicture:
-    title = f"{one.name.upper()}, {one.row_count} × {one.col_count}: {one.pattern}"
-    return _draw_grids(make_operand_figure(one), title)
+def _draw_operand(operand: Operand) -> LivePicture:
+    title = f"{operand.name.upper()}, {operand.row_count} × {operand.col_count}: {operand.pattern}"
+    return _draw_grids(make_operand_figure(operand), title)
 
 
-def _draw_instruction(one: Instruction) -> LivePicture:
-    return _draw_grids(make_figure(one), one.ptx)
+def _draw_instruction(instruction: Instruction) -> LivePicture:
+    return _draw_grids(make_figure(instruction), instruction.ptx)
 
 
 def _draw_grids(figure: PanelFigure, title: str) -> LivePicture:
@@ -97,26 +97,26 @@ def _draw_grids(figure: PanelFigure, title: str) -> LivePicture:
 def _make_grid_matrix(grid: OperandGrid, panel: FigurePanel, title: str) -> LiveMatrix:
     """Make the matrix of an operand: of three axes, that of the grid's product."""
     operand = grid.operand
-    held = np.full((operand.threads, operand.values), -1, dtype=np.int64)
-    held[grid.thread, grid.value] = np.arange(grid.rows * grid.cols).reshape(grid.rows, grid.cols, 1)
+    cells = np.full((operand.threads, operand.values), -1, dtype=np.int64)
+    cells[grid.thread, grid.value] = np.arange(grid.rows * grid.cols).reshape(grid.rows, grid.cols, 1)
     return make_lane_matrix(
-        panel.name, panel, held, unit=grid.unit, letter=operand.name * (len(operand.name) == 1), title=title
+        panel.name, panel, cells, unit=grid.unit, letter=operand.name * (len(operand.name) == 1), title=title
     )
 
 
 # whole tiles ----------------------------------------------------------------------------------------------------------
 
 
-def _draw_pattern(one: Pattern) -> LivePicture:
-    if len(one.extents) > 2:
+def _draw_pattern(pattern: Pattern) -> LivePicture:
+    if len(pattern.extents) > 2:
         raise LayoutError(
             "bad_view",
-            f"'{one}' has {len(one.extents)} coordinates.",
+            f"'{pattern}' has {len(pattern.extents)} coordinates.",
             "A live view shows a pattern of one or two; show the operand.",
             "shown",
         )
-    *rows, cols = one.evaluate()
-    return _draw_thread_map(rows[0] if rows else np.zeros_like(cols), cols, (1, *one.extents)[-2:], str(one))
+    *rows, cols = pattern.evaluate()
+    return _draw_thread_map(rows[0] if rows else np.zeros_like(cols), cols, (1, *pattern.extents)[-2:], str(pattern))
 
 
 def _draw_tile_operand(operand: TileOperand) -> LivePicture:
@@ -140,15 +140,15 @@ def _make_tile_matrix(operand: TileOperand, panel: FigurePanel) -> LiveMatrix:
         nowhere = np.full((operand.row_count, operand.col_count), -1, dtype=np.int64)
         says = f"`{operand.name.upper()}[{{row}}][{{col}}]` is in shared memory"
         return make_memory_matrix(operand.name, panel, nowhere, (), says, operand.name.upper())
-    held = np.asarray(operand.rows, np.int64) * operand.col_count + operand.cols
+    cells = np.asarray(operand.rows, np.int64) * operand.col_count + operand.cols
     return make_lane_matrix(
-        operand.name, panel, held, ids=operand.thread_ids, unit="thread", title=operand.name.upper()
+        operand.name, panel, cells, ids=operand.thread_ids, unit="thread", title=operand.name.upper()
     )
 
 
-def _draw_tiled_mma(one: TiledMMA) -> LivePicture:
-    """Draw A left of C and B above it, as a product is written."""
-    operands = one.a, one.b, one.c
+def _draw_tiled_mma(tiled_mma: TiledMMA) -> LivePicture:
+    """Draw A left of C and B above it."""
+    operands = tiled_mma.a, tiled_mma.b, tiled_mma.c
     _require_few(sum(operand.row_count * operand.col_count for operand in operands), 1)
     a, b, c = map(_make_operand_panel, operands)
     wide, high = (min(getattr(panel, side) for panel in (a, b, c)) for side in ("cell_width", "cell_height"))
@@ -157,28 +157,28 @@ def _draw_tiled_mma(one: TiledMMA) -> LivePicture:
     a, b, c = (replace(panel, cell_width=wide, cell_height=high) for panel in (a, b, c))
     x, y = a.x + max(a.width, 7.6 * len(a.title)) + LEFT + GAP, TOP + b.height + TOP + GAP
     panels = replace(a, y=y), replace(b, x=x), replace(c, x=x, y=y)
-    title = f"{one.atom.instruction.ptx}, {one.threads} threads"
+    title = f"{tiled_mma.atom.instruction.ptx}, {tiled_mma.threads} threads"
     return _draw_panels(panels, list(map(_make_tile_matrix, operands, panels)), title)
 
 
-def _draw_tiled_copy(one: TiledCopy) -> LivePicture:
+def _draw_tiled_copy(tiled_copy: TiledCopy) -> LivePicture:
     panels: list[FigurePanel] = []
-    for name, side in (("source", one.source), ("destination", one.destination)):
+    for name, side in (("source", tiled_copy.source), ("destination", tiled_copy.destination)):
         size = int(side.rows.max()) + 1, int(side.cols.max()) + 1
         _require_few(*size)
         panel = make_tile_panel(side.rows, side.cols, size, f"{name}: {size[0]} × {size[1]}")
         reach = panels[-1].x + max(panels[-1].width, 7.6 * len(panels[-1].title)) + GAP if panels else 0.0
         panels.append(replace(panel, name=name, x=panel.x + reach))
-    sides = zip((one.source, one.destination), panels, strict=True)
+    sides = zip((tiled_copy.source, tiled_copy.destination), panels, strict=True)
     matrices = [_make_map_matrix(panel.name, panel, side.rows, side.cols) for side, panel in sides]
-    return _draw_panels(panels, matrices, f"TiledCopy, {one.threads} threads")
+    return _draw_panels(panels, matrices, f"TiledCopy, {tiled_copy.threads} threads")
 
 
-def _draw_map(one: TV | TransferSide) -> LivePicture:
-    size = int(one.rows.max()) + 1, int(one.cols.max()) + 1
-    if isinstance(one, TV):
-        size = one.row_count, one.col_count
-    return _draw_thread_map(one.rows, one.cols, size, str(one.layout))
+def _draw_map(holder_map: TV | TransferSide) -> LivePicture:
+    size = int(holder_map.rows.max()) + 1, int(holder_map.cols.max()) + 1
+    if isinstance(holder_map, TV):
+        size = holder_map.row_count, holder_map.col_count
+    return _draw_thread_map(holder_map.rows, holder_map.cols, size, str(holder_map.layout))
 
 
 def _draw_thread_map(rows: Any, cols: Any, size: tuple[int, ...], title: str, lanes: int = 32) -> LivePicture:
@@ -189,41 +189,44 @@ def _draw_thread_map(rows: Any, cols: Any, size: tuple[int, ...], title: str, la
 
 
 def _make_map_matrix(name: str, panel: FigurePanel, rows: Any, cols: Any) -> LiveMatrix:
-    held = np.asarray(rows, np.int64) * panel.cols + cols
-    return make_lane_matrix(name, panel, held, unit="thread")
+    cells = np.asarray(rows, np.int64) * panel.cols + cols
+    return make_lane_matrix(name, panel, cells, unit="thread")
 
 
 # layouts and memory ---------------------------------------------------------------------------------------------------
 
 
-def _draw_triton(one: TritonLayout) -> LivePicture:
+def _draw_triton(layout: TritonLayout) -> LivePicture:
     """Draw the last two axes, at index 0 of the others."""
-    if one.tensor_memory:
+    if layout.tensor_memory:
         raise LayoutError(
             "bad_view",
-            f"{one.kind} places elements in tensor memory.",
+            f"{layout.kind} places elements in tensor memory.",
             "Allowed: layouts of threads and shared memory.",
         )
-    if one.of_threads and len(one.shape) <= 2:
-        return _draw_thread_map(one.rows, one.cols, (1, *one.shape)[-2:], one.text, one.lanes)
-    plane = DrawingPlane.make_plane(one.shape)
-    _require_few(*plane.get_size(one.shape))
-    if one.shared:
-        return _draw_memory(make_memory_sheet(one.offset, plane, one.element_bits), one.text)
-    sheet = make_threads_sheet(one.coords, one.shape, plane, one.element_bits)
-    figure = make_sheets_figure([(sheet, "warp", one.kind)], "R", MOST_CELLS)
+    if layout.of_threads and len(layout.shape) <= 2:
+        return _draw_thread_map(layout.rows, layout.cols, (1, *layout.shape)[-2:], layout.text, layout.lanes)
+    plane = DrawingPlane.make_plane(layout.shape)
+    _require_few(*plane.get_size(layout.shape))
+    if layout.shared:
+        return _draw_memory(make_memory_sheet(layout.offset, plane, layout.element_bits), layout.text)
+    sheet = make_threads_sheet(layout.coords, layout.shape, plane, layout.element_bits)
+    figure = make_sheets_figure([(sheet, "warp", layout.kind)], "R", MOST_CELLS)
     assert sheet.cell is not None
     matrix = make_lane_matrix("tile", figure.panels[0], sheet.cell, unit="thread")
-    return _draw_figure(figure, [matrix], one.text)
+    return _draw_figure(figure, [matrix], layout.text)
 
 
-def _draw_tile(one: Tile) -> LivePicture:
-    _require_few(one.mn, one.k)
+def _draw_tile(tile: Tile) -> LivePicture:
+    _require_few(tile.mn, tile.k)
     title = (
-        f"{one.mn} × {one.k}, {one.element_bits}-bit, {one.major}-major, swizzle {one.mode.name}: offset in elements"
+        f"{tile.mn} × {tile.k}, {tile.element_bits}-bit, {tile.major}-major, swizzle {tile.mode.name}:"
+        " offset in elements"
     )
-    offsets = one.compute_offsets() * 8 // one.element_bits
-    return _draw_memory(make_memory_sheet(offsets, DrawingPlane.make_plane((one.mn, one.k)), one.element_bits), title)
+    offsets = tile.compute_offsets() * 8 // tile.element_bits
+    return _draw_memory(
+        make_memory_sheet(offsets, DrawingPlane.make_plane((tile.mn, tile.k)), tile.element_bits), title
+    )
 
 
 def _draw_memory(sheet: TileSheet, title: str) -> LivePicture:
@@ -270,7 +273,7 @@ def _size_cells(size: tuple[int, int]) -> tuple[float, float]:
 
 
 def _draw_panels(panels: Sequence[FigurePanel], matrices: Sequence[LiveMatrix], title: str) -> LivePicture:
-    """Draw panels where they stand."""
+    """Draw panels at their positions."""
     width = max(panel.x + max(panel.width, 7.6 * len(panel.title)) for panel in panels) + _BEYOND
     height = max(panel.y + panel.height for panel in panels) + _BEYOND
     return _draw_figure(PanelFigure(width, height, tuple(panels)), matrices, title)

@@ -1,6 +1,6 @@
-"""What is selected in a live view: a matrix, and in it a lane, a value and an element that belong together.
+"""The selection in a live view: a matrix, and in it a lane, a value and an element that belong together.
 
-No widget.
+Independent of the widget.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ Matrices = Mapping[str, LiveMatrix]
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A lane alone is all that it holds, a value alone that value of every lane; an element has both, where it has a
-    holder. Memory has no lanes: there a value is an offset.
+    """A lane without a value selects all its elements, a value without a lane that value of every lane; an element has
+    both, if it has a holder. Memory has no lanes: there a value is an offset.
     """
 
     matrix: str
@@ -57,7 +57,7 @@ def settle_selection(matrices: Matrices, now: Selection, changed: str) -> Select
 
 
 def _follow_element(matrix: LiveMatrix, now: Selection) -> Selection:
-    """Select a holder of the element: of copies the one in the selected lane, else the first."""
+    """Select a holder of the element: of several the one in the selected lane, otherwise the first."""
     if now.element is None:
         return Selection(now.matrix)
     holders = matrix.list_holders(*now.element)
@@ -68,7 +68,7 @@ def _follow_element(matrix: LiveMatrix, now: Selection) -> Selection:
 
 
 def select_part(matrices: Matrices, matrix: str, part: str, wanted: Any, lane: int | None = None) -> Selection:
-    """Select one part in a matrix, and what follows from it; LayoutError if the matrix does not have it.
+    """Select one part in a matrix, and the parts that follow from it; LayoutError if the matrix does not have it.
 
     lane: of an element's copies, the one in this lane is selected.
     """
@@ -81,7 +81,7 @@ def select_part(matrices: Matrices, matrix: str, part: str, wanted: Any, lane: i
 
 
 def check_part(matrices: Matrices, now: Selection, part: str, wanted: Any) -> Any:
-    """Return what a part of a selection is set to; LayoutError names what is allowed."""
+    """Return the checked value of a part of a selection; LayoutError names the allowed values."""
     if part == "matrix":
         return check_matrix(matrices, wanted)
     if part == "lane":
@@ -92,7 +92,7 @@ def check_part(matrices: Matrices, now: Selection, part: str, wanted: Any) -> An
 
 
 def check_matrix(matrices: Matrices, name: object) -> str:
-    """Return a matrix's name; LayoutError names those there are."""
+    """Return a matrix's name; LayoutError lists the names."""
     if name not in matrices:
         raise LayoutError(
             "bad_selection", f"matrix is {quote_value(name)}.", f"Allowed: {', '.join(matrices)}.", "matrix"
@@ -101,14 +101,14 @@ def check_matrix(matrices: Matrices, name: object) -> str:
 
 
 def check_lane(matrices: Matrices, lane: Any) -> int | None:
-    """Return a lane that holds something; LayoutError names the range."""
+    """Return a lane that holds elements; LayoutError names the range."""
     if lane is None:
         return None
     number = _check_integer("lane", lane)
     if any(matrix.has_lane(number) for matrix in matrices.values()):
         return number
-    held = [int(n) for matrix in matrices.values() if matrix.unit for n in (matrix.lanes.min(), matrix.lanes.max())]
-    hint = f"From {min(held)} to {max(held)}." if held else "Memory has no lanes: set element or value."
+    bounds = [int(n) for matrix in matrices.values() if matrix.unit for n in (matrix.lanes.min(), matrix.lanes.max())]
+    hint = f"From {min(bounds)} to {max(bounds)}." if bounds else "Memory has no lanes: set element or value."
     raise LayoutError("bad_selection", f"lane is {number}.", hint, "lane")
 
 

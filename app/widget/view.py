@@ -63,7 +63,7 @@ class LayoutView(anywidget.AnyWidget):
         return tuple(self._maps)
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
-        """Show the view; the picture alone where there is no front end for it."""
+        """Show the view; only the picture if the front end supports no widgets."""
         bundle = super()._repr_mimebundle_(**options)
         data = bundle[0] if isinstance(bundle, tuple) else bundle
         if data is not None:
@@ -91,14 +91,14 @@ class LayoutView(anywidget.AnyWidget):
             self.select(settled)
 
     def find_selection(self, matrix: str, part: str, wanted: Any, lane: int | None = None) -> Selection:
-        """Find what selects a part of a matrix; nothing is selected where the matrix does not have it."""
+        """Return the selection of a part of a matrix; an empty one if the matrix does not have it."""
         try:
             return Selection(matrix) if wanted is None else select_part(self._maps, matrix, part, wanted, lane)
         except LayoutError:
             return Selection(matrix)
 
     def select(self, chosen: Selection) -> None:
-        """Set all parts at once; observers see none of them alone."""
+        """Set all parts at once; observers see only the complete selection."""
         self._settling = True
         try:
             with self.hold_sync(), self.hold_trait_notifications():
@@ -113,12 +113,11 @@ def show(
 ) -> LayoutView:
     """Return a live view of an object: hover it, click it, or set its lane, value or element.
 
-    One function takes whatever the engine returns, as `lanescope show` takes whatever is typed: an operand, an
-    instruction or its PTX, a Pattern, a TiledMMA, TiledCopy or thread-value layout, a Triton or CuTe layout, a Tile in
-    shared memory, a Verdict, a capture or its verification. A descriptor (word, text or Descriptor) needs its `reader`,
-    an instruction or its PTX, and which `operand`; with `stored`, a Tile, a Storage or a tile's text, it is verified
-    there from (mn, k) on.
-    LayoutError for what has no view, and for what is too large.
+    Accepts the engine's objects: an operand, an instruction or its PTX, a Pattern, a TiledMMA, TiledCopy or
+    thread-value layout, a Triton or CuTe layout, a Tile in shared memory, a Verdict, a capture or its verification. A
+    descriptor (word, text or Descriptor) needs its `reader`, an instruction or its PTX, and which `operand`; with
+    `stored`, a Tile, a Storage or a tile's text, it is verified there from (mn, k) on. LayoutError for an object
+    without a view, and for one that is too large.
 
     >>> from lanescope import find
     >>> a = show(find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32").operand("a"))
@@ -132,7 +131,7 @@ def show(
         if reader is None:
             raise LayoutError(
                 "bad_view",
-                "A descriptor does not say who reads it.",
+                "The instruction that reads the descriptor is missing.",
                 'Give the instruction: show(word, tile, reader="wgmma.mma_async.m64n64k16.f32.f16.f16", operand="a").',
                 "reader",
             )
@@ -159,7 +158,7 @@ class Link:
 
 
 def link(first: LayoutView, second: LayoutView, by: str = "element", at: tuple[int, int] = (0, 0)) -> Link:
-    """Link two views, each by the matrix it now stands on: what is selected in one is selected in the other.
+    """Link two views, each by its current matrix: a selection in one is repeated in the other.
 
     by: element, lane or value. at: the element of `second` where (0, 0) of `first` lies, for D of one instruction that
     is a part of the next one's A. What the other does not have selects nothing there; of an element's copies, that of
@@ -183,7 +182,7 @@ def link(first: LayoutView, second: LayoutView, by: str = "element", at: tuple[i
     busy = False
 
     def follow(source: LayoutView, target: LayoutView, sign: int) -> Callable[[Bunch], None]:
-        own, other = names if sign > 0 else names[::-1]
+        source_name, target_name = names if sign > 0 else names[::-1]
 
         def move(change: Bunch) -> None:
             nonlocal busy
@@ -191,8 +190,8 @@ def link(first: LayoutView, second: LayoutView, by: str = "element", at: tuple[i
                 return
             busy = True
             try:
-                wanted = _shift(getattr(source, by) if source.matrix == own else None, at, sign)
-                target.select(target.find_selection(other, by, wanted, source.lane))
+                wanted = _shift(getattr(source, by) if source.matrix == source_name else None, at, sign)
+                target.select(target.find_selection(target_name, by, wanted, source.lane))
             finally:
                 busy = False
 
@@ -212,5 +211,5 @@ def link(first: LayoutView, second: LayoutView, by: str = "element", at: tuple[i
 
 
 def _shift(wanted: Any, at: tuple[int, int], sign: int) -> Any:
-    """Return where an element of one view lies in the other; lanes and values stay."""
+    """Return the position of an element of one view in the other; lanes and values are unchanged."""
     return (wanted[0] + sign * at[0], wanted[1] + sign * at[1]) if isinstance(wanted, tuple) else wanted

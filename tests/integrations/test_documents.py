@@ -261,7 +261,7 @@ def test_what_is_a_fence_or_a_word(text: str, found: list[str]) -> None:
 def test_a_fence_has_its_options_first_and_each_once() -> None:
     assert parse_fence("x", [":pin: 2,3", ""]).options == {"pin": "2,3"}
     for argument, body, said in (
-        ("x", [":pin: 2,3", ":pin: 4,5"], "'pin' is given twice"),
+        ("x", [":pin: 2,3", ":pin: 4,5"], "'pin' occurs twice"),
         ("", ["x", ":pin: 2,3"], "'pin' follows the text"),
     ):
         with pytest.raises(LayoutError, match=said):
@@ -354,7 +354,7 @@ def test_words() -> None:
 
 def test_every_process_finds_the_pictures_that_another_kept() -> None:
     """The stamp of the code does not depend on how a process orders sets."""
-    code = "from lanescope.app.documents.cache import compute_code_stamp; print(compute_code_stamp())"
+    code = "from lanescope.app.kit.code_stamp import compute_code_stamp; print(compute_code_stamp())"
     stamps = {
         subprocess.run(
             [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True

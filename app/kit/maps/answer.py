@@ -46,7 +46,7 @@ def get_element_template(bench: MapBench, holder_map: HolderMap) -> str:
 
 def list_listed(bench: MapBench) -> list[HolderMap]:
     """Return the maps whose elements are listed for a holder; the others show the same elements in another order."""
-    return [one for one in bench.maps if one.listed]
+    return [holder_map for holder_map in bench.maps if holder_map.listed]
 
 
 def get_line_template(bench: MapBench, holder_map: HolderMap) -> str:
@@ -72,12 +72,20 @@ def build_answer(bench: MapBench, look: Mapping[str, str]) -> Answer:
         if col is None:
             places.append(_describe_holder(bench, words, row))
         else:
-            places.append(_describe_cell(bench, words, next(one for one in bench.maps if one.name == name), (row, col)))
+            places.append(
+                _describe_cell(
+                    bench, words, next(holder_map for holder_map in bench.maps if holder_map.name == name), (row, col)
+                )
+            )
     return join_answer(words, places)
 
 
 def _describe_holder(bench: MapBench, words: AnswerWords, holder: int) -> PinnedPlace:
-    counts = [(one.title, int((one.cell[holder] >= 0).sum())) for one in list_listed(bench) if holder < len(one.cell)]
+    counts = [
+        (holder_map.title, int((holder_map.cell[holder] >= 0).sum()))
+        for holder_map in list_listed(bench)
+        if holder < len(holder_map.cell)
+    ]
     line = count_held(words, format_holder(bench, holder), counts)
     lane = holder % bench.lanes
     return PinnedPlace(line, words.groups.format(thread=holder, group=lane // 4, member=lane % 4), holder)

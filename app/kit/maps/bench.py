@@ -54,7 +54,7 @@ def colour_by_chunk(byte: Longs) -> CellColouring:
 class HolderMap:
     """A map on the stage. cell: int64 [holders, values], the cell number of each value, -1 if it is not shown.
 
-    group: [value], the line of a list in which a value stands; fields: further numbers of each cell that labels may
+    group: [value], the line of a list that contains a value; fields: further numbers of each cell that labels may
     name; folded: cells are named by number instead of row and column; edges: rows and columns at which another atom or
     tile begins; text: the template of its cells, for every label; listed: whether a holder's list has its cells of this
     map; answer: the first sentence about a cell, if not the bench's; axes: on a map of memory, the two `fields` that
@@ -87,15 +87,17 @@ class HolderMap:
         flat = np.where(self.cell < 0, self.rows * self.cols, self.cell).reshape(-1)
         first = np.full(self.rows * self.cols + 1, -1, dtype=np.int64)
         first[flat[::-1]] = np.arange(flat.size)[::-1]  # the first of several stays
-        held = first[:-1].reshape(self.rows, self.cols)
+        holders = first[:-1].reshape(self.rows, self.cols)
         most = int(np.bincount(flat, minlength=first.size)[:-1].max(initial=1))
-        return CellHolders(np.where(held < 0, -1, held // values), np.where(held < 0, -1, held % values), max(1, most))
+        return CellHolders(
+            np.where(holders < 0, -1, holders // values), np.where(holders < 0, -1, holders % values), max(1, most)
+        )
 
     def colour_numbers(self, colour: str, holders: CellHolders) -> tuple[Longs, tuple[str, ...]]:
         """Return the number of every cell under a colouring, -1 for none, and the name of each number."""
         if colour in self.of_cells:
-            own = self.of_cells[colour]
-            return own.numbers, own.names
+            colours = self.of_cells[colour]
+            return colours.numbers, colours.names
         shade = self.shades[colour]
         made = np.where(holders.thread < 0, -1, shade.number_cells(holders.thread, holders.value))
         return made, tuple(map(str, range(shade.count)))
@@ -110,7 +112,7 @@ class HolderMap:
         for group, cell in zip(self.group, self.cell[holder].tolist(), strict=True):
             if cell >= 0:
                 out.setdefault(group, []).append(self.format_cell(cell))
-        return [(f"{letter}{number}", " ".join(said)) for number, said in list(out.items())[:MOST_LISTED]]
+        return [(f"{letter}{number}", " ".join(texts)) for number, texts in list(out.items())[:MOST_LISTED]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,7 +141,7 @@ class MapBench:
 
     @property
     def holders(self) -> int:
-        return max(int(one.cell.shape[0]) for one in self.maps)
+        return max(int(holder_map.cell.shape[0]) for holder_map in self.maps)
 
     @property
     def warps(self) -> int:
@@ -152,7 +154,7 @@ class MapBench:
     @property
     def extents(self) -> dict[str, int]:
         out: dict[str, int] = {}
-        for one in self.maps:
-            for dim, count in zip(self.get_dims(one), (one.rows, one.cols), strict=True):
+        for holder_map in self.maps:
+            for dim, count in zip(self.get_dims(holder_map), (holder_map.rows, holder_map.cols), strict=True):
                 out[dim] = max(count, out.get(dim, 0))
         return out

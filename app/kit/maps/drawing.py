@@ -39,7 +39,7 @@ def link_forms(path: str, query: str) -> list[tuple[str, str, str]]:
 
 
 def compute_cell_size(labelled: bool, cols: int) -> tuple[float, float]:
-    """Return width and height of a cell if `cols` of them stand side by side."""
+    """Return width and height of a cell in a picture of `cols` columns."""
     width = 44.0 if labelled else max(2.0, min(14.0, _WIDE / cols))
     return width, 17.0 if labelled else width
 
@@ -49,7 +49,7 @@ def draw_panels(
     theme: Palette | None,
     *,
     title: str,
-    said: str,
+    description: str,
     legend: Legend,
     labelled: bool,
     extra: str = "",
@@ -74,8 +74,8 @@ def draw_panels(
     )
     return render_svg(
         figure,
-        title=title or said,
-        description=said,
+        title=title or description,
+        description=description,
         palette=theme,
         labels_up_to=MOST_LABELS,
         extra="".join(parts),
@@ -93,13 +93,13 @@ def _draw_swatches(text: str, fills: Sequence[tuple[str, str]], y: float, theme:
     muted = get_colour(theme, "muted")
     out = [f'<text x="8" y="{y + 10:.1f}" font-size="11" fill="{muted}">{escape(text, quote=False)}</text>']
     x = 20 + len(text) * 6.7
-    for number, (name, said) in enumerate(fills):
+    for number, (name, text) in enumerate(fills):
         fill = theme.get_fill(number, len(fills)) if theme else f"var(--{name})"
         out.append(
             f'<rect x="{x:.1f}" y="{y:.1f}" width="12" height="12" fill="{fill}" stroke="{muted}" stroke-width="0.5"/>'
         )
-        out.append(f'<text x="{x + 16:.1f}" y="{y + 10:.1f}" font-size="11" fill="{muted}">{escape(said)}</text>')
-        x += 20 + max(2, len(said)) * 7
+        out.append(f'<text x="{x + 16:.1f}" y="{y + 10:.1f}" font-size="11" fill="{muted}">{escape(text)}</text>')
+        x += 20 + max(2, len(text)) * 7
     return out
 
 

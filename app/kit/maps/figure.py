@@ -18,14 +18,14 @@ from lanescope.render.view import GAP, LEFT, TOP, FigurePanel
 
 def place_panels(bench: MapBench, look: Mapping[str, str], title: str = "") -> tuple[tuple[FigurePanel, ...], bool]:
     """Place the maps of a bench side by side below a title. Return the panels and whether their cells are labelled."""
-    spans = [stage.find_view_spans(bench, one, look["view"]) for one in bench.maps]
+    spans = [stage.find_view_spans(bench, holder_map, look["view"]) for holder_map in bench.maps]
     total = sum(len(rows) * len(cols) for rows, cols in spans)
     labelled = look["label"] != "none" and total <= drawing.MOST_LABELS
     cell = drawing.compute_cell_size(labelled, sum(len(cols) for _, cols in spans))
     x, y, panels = LEFT, TOP + (drawing.ABOVE if title else 0.0), []
-    for one, span in zip(bench.maps, spans, strict=True):
-        panels.append(stage.place_panel(stage.build_panel(bench, one, look, span, labelled), (x, y), cell, span))
-        x += max(panels[-1].width, 7.6 * len(one.title)) + GAP + LEFT
+    for holder_map, span in zip(bench.maps, spans, strict=True):
+        panels.append(stage.place_panel(stage.build_panel(bench, holder_map, look, span, labelled), (x, y), cell, span))
+        x += max(panels[-1].width, 7.6 * len(holder_map.title)) + GAP + LEFT
     return tuple(panels), labelled
 
 
@@ -35,25 +35,30 @@ def draw_bench(
     """Return the SVG of the maps side by side; theme None uses the page's colours."""
     panels, labelled = place_panels(bench, look, title)
     entries = stage.build_legend(bench, look) if legend else []
-    said = f"{bench.says}: {', '.join(f'{one.title} {one.about}' for one in bench.maps)}"
+    description = f"{bench.says}: {', '.join(f'{holder_map.title} {holder_map.about}' for holder_map in bench.maps)}"
     rings = draw_rings(panels, stage.list_pinned_cells(bench, look), theme)
-    return drawing.draw_panels(panels, theme, title=title, said=said, legend=entries, labelled=labelled, extra=rings)
+    return drawing.draw_panels(
+        panels, theme, title=title, description=description, legend=entries, labelled=labelled, extra=rings
+    )
 
 
 def list_sheets(bench: MapBench, look: Mapping[str, str]) -> list[PinSheet]:
-    """Return what the maps say under the pointer."""
-    return [_make_sheet(bench, one, panel) for one, panel in zip(bench.maps, place_panels(bench, look)[0], strict=True)]
+    """Return the texts that the maps show at the pointer."""
+    return [
+        _make_sheet(bench, holder_map, panel)
+        for holder_map, panel in zip(bench.maps, place_panels(bench, look)[0], strict=True)
+    ]
 
 
 def _make_sheet(bench: MapBench, holder_map: HolderMap, panel: FigurePanel) -> PinSheet:
     down, across = panel.window
-    held, group = (
+    holders, group = (
         holder_map.find_first_holders(),
         np.array([*holder_map.group, -1], np.int64),
     )  # -1: no value, no register
     rows, cols = np.meshgrid(np.arange(holder_map.rows), np.arange(holder_map.cols), indexing="ij")
-    register = group[held.value] if holder_map.group else held.value
-    known: dict[str, Longs] = {"thread": held.thread, "value": held.value, "register": register}
+    register = group[holders.value] if holder_map.group else holders.value
+    known: dict[str, Longs] = {"thread": holders.thread, "value": holders.value, "register": register}
     known |= {"at_row": rows, "at_col": cols, "index": rows * holder_map.cols + cols, **holder_map.fields}
     element = get_element_template(bench, holder_map).replace("{title}", holder_map.title)
     line = get_line_template(bench, holder_map).replace("{element}", element)
@@ -71,10 +76,10 @@ def _make_sheet(bench: MapBench, holder_map: HolderMap, panel: FigurePanel) -> P
 def list_cell_texts(bench: MapBench, look: Mapping[str, str]) -> list[list[str]]:
     """Return the texts of each map's cells in its window, one CSV line per row."""
     out = []
-    for one in bench.maps:
-        rows, cols = stage.find_view_spans(bench, one, look["view"])
-        drawing.check_text_size(f"The {one.name}", rows, cols, "Give a window, e.g. view=r:0-32,c:0-16.")
-        body = stage.build_panel(bench, one, look, (rows, cols), True).texts or []
+    for holder_map in bench.maps:
+        rows, cols = stage.find_view_spans(bench, holder_map, look["view"])
+        drawing.check_text_size(f"The {holder_map.name}", rows, cols, "Give a window, e.g. view=r:0-32,c:0-16.")
+        body = stage.build_panel(bench, holder_map, look, (rows, cols), True).texts or []
         out.append(
             [",".join(f'"{body[r][c]}"' if "," in body[r][c] else body[r][c] for c in cols) + "\n" for r in rows]
         )
@@ -84,9 +89,11 @@ def list_cell_texts(bench: MapBench, look: Mapping[str, str]) -> list[list[str]]
 def format_maps(form: str, bench: MapBench, look: Mapping[str, str]) -> list[str]:
     """Return each map as a matrix of labels, in Markdown or plain text."""
     out = []
-    for one in bench.maps:
-        rows, cols = stage.find_view_spans(bench, one, look["view"])
-        drawing.check_text_size(f"The {one.name}", rows, cols, "Give a window, e.g. view=r:0-32,c:0-16.")
-        body = stage.build_panel(bench, one, look, (rows, cols), True).texts or []
-        out.append(drawing.format_matrix(form, f"{one.title} {one.rows}×{one.cols}", body, rows, cols))
+    for holder_map in bench.maps:
+        rows, cols = stage.find_view_spans(bench, holder_map, look["view"])
+        drawing.check_text_size(f"The {holder_map.name}", rows, cols, "Give a window, e.g. view=r:0-32,c:0-16.")
+        body = stage.build_panel(bench, holder_map, look, (rows, cols), True).texts or []
+        out.append(
+            drawing.format_matrix(form, f"{holder_map.title} {holder_map.rows}×{holder_map.cols}", body, rows, cols)
+        )
     return out

@@ -13,7 +13,7 @@ from lanescope.errors import LayoutError
 def format_example(bench: MapBench) -> str:
     """Return an example for a bench's find field, for its placeholder and its errors."""
     first = bench.maps[0]
-    name = "" if sum(one.listed for one in bench.maps) == 1 else first.name
+    name = "" if sum(holder_map.listed for holder_map in bench.maps) == 1 else first.name
     unit, last = bench.unit, bench.holders - 1
     shown = [
         f"{name}[{(first.height or first.rows) // 2}][{(first.width or first.cols) // 2}]",
@@ -30,12 +30,16 @@ def find_pins(bench: MapBench, text: str) -> dict[str, str]:
 
     LayoutError `bad_find` names the legal range.
     """
-    maps = [one for one in bench.maps if one.listed]
+    maps = [holder_map for holder_map in bench.maps if holder_map.listed]
     matrices = {
-        one.name.lower(): FindMatrix(
-            one.name, one.title, one.height or one.rows, one.width or one.cols, partial(_find_cell, one)
+        holder_map.name.lower(): FindMatrix(
+            holder_map.name,
+            holder_map.title,
+            holder_map.height or holder_map.rows,
+            holder_map.width or holder_map.cols,
+            partial(_find_cell, holder_map),
         )
-        for one in maps
+        for holder_map in maps
     }
     bare = len(maps) == 1
     if bare:  # with one tensor, any name will do
@@ -56,10 +60,10 @@ def find_pins(bench: MapBench, text: str) -> dict[str, str]:
 
 def _list_held(maps: Sequence[HolderMap], holder: int) -> list[HeldCell]:
     return [
-        HeldCell(one.name, one.title, one.group[value], value, *divmod(cell, one.cols))
-        for one in maps
-        if holder < len(one.cell)
-        for value, cell in enumerate(one.cell[holder].tolist())
+        HeldCell(holder_map.name, holder_map.title, holder_map.group[value], value, *divmod(cell, holder_map.cols))
+        for holder_map in maps
+        if holder < len(holder_map.cell)
+        for value, cell in enumerate(holder_map.cell[holder].tolist())
         if cell >= 0
     ]
 

@@ -83,26 +83,28 @@ def build_page_data(
         "words": build_words(bench),
         "panels": [
             {
-                "name": one.name,
-                "title": one.title,
-                "rows": one.rows,
-                "cols": one.cols,
-                "dims": bench.get_dims(one),
-                "warp_edges": one.edges[0],
-                "col_edges": one.edges[1],
+                "name": holder_map.name,
+                "title": holder_map.title,
+                "rows": holder_map.rows,
+                "cols": holder_map.cols,
+                "dims": bench.get_dims(holder_map),
+                "warp_edges": holder_map.edges[0],
+                "col_edges": holder_map.edges[1],
                 "lines_from": 9,
             }
-            for one in bench.maps
+            for holder_map in bench.maps
         ],
         "operands": {
-            one.name: build_tile_data(one, get_element_template(bench, one), get_line_template(bench, one))
-            for one in bench.maps
+            holder_map.name: build_tile_data(
+                holder_map, get_element_template(bench, holder_map), get_line_template(bench, holder_map)
+            )
+            for holder_map in bench.maps
         },
     }
 
 
-def build_tile_data(holder_map: HolderMap, held: str = "", answer: str = "") -> TileData:
-    """Return a map for the script. held, answer: templates of an element's name and of the sentence about it."""
+def build_tile_data(holder_map: HolderMap, element: str = "", answer: str = "") -> TileData:
+    """Return a map for the script. element, answer: templates of an element's name and of the sentence about it."""
     values, bits = holder_map.cell.shape[1], holder_map.element_bits
     steps = holder_map.cell[0] - holder_map.cell[0, 0]
     adds_up = bool((holder_map.cell >= 0).all()) and bool((holder_map.cell == holder_map.cell[:, :1] + steps).all())
@@ -116,15 +118,15 @@ def build_tile_data(holder_map: HolderMap, held: str = "", answer: str = "") -> 
         )
         for name, shade in holder_map.shades.items()
     }
-    for name, own in holder_map.of_cells.items():
-        numbers = tuple(own.numbers.reshape(-1).tolist())
+    for name, colouring in holder_map.of_cells.items():
+        numbers = tuple(colouring.numbers.reshape(-1).tolist())
         colours[name] = ShadeData(
             of="cell",
             step=0,
-            count=len(own.names),
+            count=len(colouring.names),
             numbers=numbers,
-            wheel=palette.list_fill_variables(len(own.names)),
-            names=own.names,
+            wheel=palette.list_fill_variables(len(colouring.names)),
+            names=colouring.names,
         )
     return TileData(
         name=holder_map.name,
@@ -152,7 +154,7 @@ def build_tile_data(holder_map: HolderMap, held: str = "", answer: str = "") -> 
         folded=True if holder_map.folded else None,
         text=holder_map.text or None,
         unlisted=None if holder_map.listed else True,
-        held=held,
+        held=element,
         answer=answer,
         value_bits=("",) * values,
         per_register=1,

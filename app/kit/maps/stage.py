@@ -32,13 +32,13 @@ def parse_look(bench: MapBench, query: Mapping[str, str], usual: Mapping[str, st
     """Return the view that a query requests, starting from `usual`, and a notice for each illegal value."""
     look, notices = dict(usual), []
     for name in LOOK:
-        if not (given := query.get(name, "").strip()):
+        if not (text := query.get(name, "").strip()):
             continue
         try:
-            look[name] = _parse_option(bench, name, given)
+            look[name] = _parse_option(bench, name, text)
         except LayoutError as error:
             notices.append(
-                f"{name} ‘{shorten_value(given, 60)}’ is not used: {error.hint} Shown with the default instead."
+                f"{name} ‘{shorten_value(text, 60)}’ is not used: {error.hint} Shown with the default instead."
             )
     thread = query.get("thread", "").strip()
     if thread and not look["pin"]:
@@ -85,7 +85,7 @@ def _parse_option(bench: MapBench, name: str, text: str) -> str:
         return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
     if name == "view":
         return text if text == window.ALL else window.format_ranges(window.parse_ranges(text, bench.extents))
-    sizes = {one.name: (one.rows, one.cols) for one in bench.maps}
+    sizes = {holder_map.name: (holder_map.rows, holder_map.cols) for holder_map in bench.maps}
     if name != "sel" and (unit := f"{bench.unit}:") and text.startswith(unit):
         return unit + str(parse_integer(text.removeprefix(unit), name, 0, bench.holders - 1))
     return parse_place(name, text, sizes, f"{bench.maps[0].name}:3,2")
@@ -113,15 +113,15 @@ def parse_place(name: str, text: str, sizes: Mapping[str, tuple[int, int]], exam
 
 def _find_pin(bench: MapBench, thread: str) -> str:
     """Return the first cell of a thread, which older addresses and a form name; "" if there is none."""
-    one = bench.maps[0]
+    holder_map = bench.maps[0]
     try:
-        cells = one.cell[parse_integer(thread, "thread", 0, len(one.cell) - 1)]
+        cells = holder_map.cell[parse_integer(thread, "thread", 0, len(holder_map.cell) - 1)]
     except LayoutError:
         return ""
-    held = cells[cells >= 0]
-    if not held.size:
+    filled = cells[cells >= 0]
+    if not filled.size:
         return ""
-    return PIN.format(panel=one.name, row=held[0] // one.cols, col=held[0] % one.cols)
+    return PIN.format(panel=holder_map.name, row=filled[0] // holder_map.cols, col=filled[0] % holder_map.cols)
 
 
 def select_holders(bench: MapBench, look: Mapping[str, str]) -> NDArray[np.bool_] | None:
@@ -130,10 +130,10 @@ def select_holders(bench: MapBench, look: Mapping[str, str]) -> NDArray[np.bool_
         return None
     ids = np.arange(bench.holders)
     keep = np.ones(bench.holders, dtype=np.bool_)
-    for name, own in (("warps", ids // bench.lanes), ("lanes", ids % bench.lanes)):
+    for name, numbers in (("warps", ids // bench.lanes), ("lanes", ids % bench.lanes)):
         if look[name]:
             spans = parse_ranges(look[name], name, MOST_WARPS)
-            keep &= np.logical_or.reduce([(own >= first) & (own <= last) for first, last in spans])
+            keep &= np.logical_or.reduce([(numbers >= first) & (numbers <= last) for first, last in spans])
     return keep
 
 
@@ -174,7 +174,7 @@ def select_colour(holder_map: HolderMap, wanted: str) -> str:
 def _format_cells(
     bench: MapBench, holder_map: HolderMap, holders: CellHolders, label: str, spans: tuple[range, range]
 ) -> list[list[str]]:
-    said = holder_map.text or bench.texts[label]
+    template = holder_map.text or bench.texts[label]
     copies = np.bincount(holder_map.cell[holder_map.cell >= 0].reshape(-1), minlength=holder_map.rows * holder_map.cols)
     out = [[""] * holder_map.cols for _ in range(holder_map.rows)]
     for row in spans[0]:
@@ -182,7 +182,7 @@ def _format_cells(
             if (thread := int(holders.thread[row, col])) < 0:
                 continue
             at, value = row * holder_map.cols + col, int(holders.value[row, col])
-            out[row][col] = said.format(
+            out[row][col] = template.format(
                 thread=thread,
                 value=value,
                 values=value,
@@ -211,7 +211,7 @@ def find_view_spans(bench: MapBench, holder_map: HolderMap, view: str) -> tuple[
 def build_stage(bench: MapBench, look: Mapping[str, str]) -> dict[str, Any]:
     """Return the template's variables for a stage without scripts."""
     return {
-        "panels": [_draw_map(bench, one, look) for one in bench.maps],
+        "panels": [_draw_map(bench, holder_map, look) for holder_map in bench.maps],
         "legend": build_legend(bench, look),
         "threads": build_threads(bench, look),
         "answer": build_answer(bench, look),
@@ -235,7 +235,7 @@ def _draw_map(bench: MapBench, holder_map: HolderMap, look: Mapping[str, str]) -
     faint = None
     if pinned and bench.unit == "thread":
         mask = np.zeros(holder_map.rows * holder_map.cols + 1, dtype=np.bool_)
-        mask[holder_map.cell[[min(own, holder_map.cell.shape[0] - 1) for own in pinned]]] = True
+        mask[holder_map.cell[[min(holder, holder_map.cell.shape[0] - 1) for holder in pinned]]] = True
         faint = ~mask[:-1].reshape(holder_map.rows, holder_map.cols)
     areas: list[Range] = [(float(span.start), float(span.stop)) for span in spans]
     title = f"{holder_map.title}, coloured by {bench.colours[look['colour']]}"
@@ -259,9 +259,9 @@ def list_pinned_cells(bench: MapBench, look: Mapping[str, str]) -> Iterator[tupl
         if col is not None:
             yield name, row, col
             continue
-        for one in bench.maps:
-            cells = one.cell[row] if row < len(one.cell) else ()
-            yield from ((one.name, *divmod(int(cell), one.cols)) for cell in cells if cell >= 0)
+        for holder_map in bench.maps:
+            cells = holder_map.cell[row] if row < len(holder_map.cell) else ()
+            yield from ((holder_map.name, *divmod(int(cell), holder_map.cols)) for cell in cells if cell >= 0)
 
 
 def list_pinned_holders(bench: MapBench, look: Mapping[str, str]) -> list[int]:
@@ -272,8 +272,8 @@ def list_pinned_holders(bench: MapBench, look: Mapping[str, str]) -> list[int]:
         if col is None:
             out.append(row)
             continue
-        one = next(each for each in bench.maps if each.name == name)
-        found = np.argwhere(one.cell == row * one.cols + col)
+        holder_map = next(candidate for candidate in bench.maps if candidate.name == name)
+        found = np.argwhere(holder_map.cell == row * holder_map.cols + col)
         out += [int(found[0][0])] if found.size else []
     return out
 
@@ -281,31 +281,35 @@ def list_pinned_holders(bench: MapBench, look: Mapping[str, str]) -> list[int]:
 def build_threads(bench: MapBench, look: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return each pinned holder with its cells in every map, or the first holder."""
     pinned = list_pinned_holders(bench, look)
-    return [_build_thread(bench, own, bool(pinned)) for own in pinned or [0]]
+    return [_build_thread(bench, holder, bool(pinned)) for holder in pinned or [0]]
 
 
-def _build_thread(bench: MapBench, own: int, pinned: bool) -> dict[str, Any]:
+def _build_thread(bench: MapBench, holder: int, pinned: bool) -> dict[str, Any]:
     out = []
-    for one in (each for each in bench.maps if each.listed):
-        at = min(own, one.cell.shape[0] - 1)
-        count = int((one.cell[at] >= 0).sum())
+    for holder_map in (candidate for candidate in bench.maps if candidate.listed):
+        at = min(holder, holder_map.cell.shape[0] - 1)
+        count = int((holder_map.cell[at] >= 0).sum())
         out.append(
             {
-                "title": one.title,
+                "title": holder_map.title,
                 "count": f"{count} value{'s' * (count != 1)}",
-                "rows": one.list_registers(at, bench.letter),
+                "rows": holder_map.list_registers(at, bench.letter),
             }
         )
-    small = f"warp {own // bench.lanes}, lane {own % bench.lanes}" if bench.unit == "thread" else ""
-    return {"who": f"{bench.unit.capitalize()} {own}", "small": small, "pinned": pinned, "operands": out}
+    small = f"warp {holder // bench.lanes}, lane {holder % bench.lanes}" if bench.unit == "thread" else ""
+    return {"who": f"{bench.unit.capitalize()} {holder}", "small": small, "pinned": pinned, "operands": out}
 
 
 def build_legend(bench: MapBench, look: Mapping[str, str]) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return (name of a colouring, [(fill, text)]) for every colouring in use."""
     found: dict[str, tuple[str, ...]] = {}
-    for one in bench.maps:
-        name = select_colour(one, look["colour"])
-        names = one.of_cells[name].names if name in one.of_cells else tuple(map(str, range(one.shades[name].count)))
+    for holder_map in bench.maps:
+        name = select_colour(holder_map, look["colour"])
+        names = (
+            holder_map.of_cells[name].names
+            if name in holder_map.of_cells
+            else tuple(map(str, range(holder_map.shades[name].count)))
+        )
         found[name] = max(found.get(name, ()), names, key=len)
     out = []
     for name, names in found.items():
@@ -314,19 +318,19 @@ def build_legend(bench: MapBench, look: Mapping[str, str]) -> list[tuple[str, li
         out.append(
             (
                 f"Colour = {bench.colours[name]}{repeat}",
-                [(fill[2:], said) for fill, said in zip(wheel, names, strict=False)],
+                [(fill[2:], name) for fill, name in zip(wheel, names, strict=False)],
             )
         )
     return out
 
 
 def place_panel(
-    one: FigurePanel, place: tuple[float, float], cell: tuple[float, float], spans: tuple[range, range]
+    panel: FigurePanel, place: tuple[float, float], cell: tuple[float, float], spans: tuple[range, range]
 ) -> FigurePanel:
     """Return the part of a panel in its window, placed in a picture."""
     rows, cols = spans
     return replace(
-        one,
+        panel,
         x=place[0],
         y=place[1],
         cell_width=cell[0],
