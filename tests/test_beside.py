@@ -1,4 +1,4 @@
-"""A refused field says beside itself what it takes, also on the pages whose forms are written by hand."""
+"""A refused field keeps what was typed and says beside itself what it takes."""
 
 from __future__ import annotations
 
@@ -9,19 +9,25 @@ from tests.client import Client
 
 
 @for_each(
-    ("address", "name"),
+    ("address", "name", "typed"),
     [
-        ("/banks?row_bytes=x", "row_bytes"),
-        ("/banks?swizzle=7B", "swizzle"),
-        ("/chain?s_kind=rows&s_pitch_bytes=-1", "s_pitch_bytes"),
-        ("/idesc?kind=f16&m=7&n=64", "m"),
+        ("/banks?row_bytes=x", "row_bytes", "x"),
+        ("/banks?swizzle=7B", "swizzle", "7B"),
+        ("/chain?s_kind=rows&s_pitch_bytes=-1", "s_pitch_bytes", "-1"),
+        ("/idesc?kind=f16&m=7&n=64", "m", "7"),
     ],
 )
-def test_the_message_stands_in_the_label_of_its_field(client: Client, address: str, name: str) -> None:
+def test_a_wrong_field_is_described_by_its_message(client: Client, address: str, name: str, typed: str) -> None:
     answer = client.get(address)
     assert answer.status_code == 422
     labels = [label for label in re.findall(r"<label.*?</label>", answer.text, re.S) if "data-error" in label]
-    assert len(labels) == 1 and f'name="{name}"' in labels[0]
+    assert len(labels) == 1 and typed in re.sub("<small.*", "", labels[0])
+    control = re.search(rf'<(?:input|select|textarea) name="{name}"[^>]*>', labels[0])
+    assert control and 'aria-invalid="true"' in control[0]
+    described = re.search(r'aria-describedby="([^"]*)"', control[0])
+    said = re.search(r'<small [^>]*id="([^"]*)" role="alert">[^<]{20,}<', labels[0])
+    assert described and said and said[1] in described[1].split()
+    assert answer.text.count(f'id="{said[1]}"') == 1
 
 
 def test_an_unknown_filter_of_the_catalogue_is_refused_and_the_rest_shown(client: Client) -> None:

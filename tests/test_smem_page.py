@@ -80,7 +80,7 @@ def test_wrong_number_is_told_beside_its_field_in_the_words_of_the_form(client: 
 
     page = client.get(f"/descriptor/wgmma/0x4000004000010100?instruction={B1}&s_kind=canonical&s_mn=zz").text
     beside = re.search(
-        r'name="s_mn" value="zz"[^>]*>(?:</label>)?\s*<small\s+class="bad" data-error role="alert">([^<]*)<', page
+        r'name="s_mn" value="zz"[^>]*aria-describedby="s_mn-error"[^>]*><small [^>]*id="s_mn-error"[^>]*>([^<]*)<', page
     )
     assert beside is not None
     assert "'zz'. An integer from 0" in unescape(beside[1])

@@ -62,6 +62,7 @@ class Option:
     rows: int = 0  # lines of the control; 0: a single-line input
     placeholder: str = ""  # of the empty control
     suggest: str = ""  # id of the list of suggestions
+    file: str | None = None  # endings of the files that its control takes, "" for any; None if it takes no file
     split: Callable[[str], Any] | None = None  # text of an address or a command → the value in a body
     type: Any = None  # type in the document, if not a number, a switch, a word or text
     parts: tuple[type, ...] = ()  # the questions it may be; `kind` chooses among several
@@ -74,14 +75,19 @@ class Option:
         return bool(self.default) and not (self.words or self.numeric or self.parts or self.derived)
 
     @property
+    def meaning(self) -> str:
+        """Return the help without the value that sets a switch."""
+        says = self.help.removeprefix("1: ") if self.flag else self.help
+        return says[:1].upper() + says[1:] if self.flag else says
+
+    @property
     def command_help(self) -> str:
         """Return the help of the command's option: meaning, allowed words, and default."""
         if self.argument:
             return self.help
-        says = self.help.rstrip(".")
+        says = self.meaning.rstrip(".")
         if self.flag:
-            says = says.removeprefix("1: ")
-            return f"{says[0].upper()}{says[1:]}."
+            return f"{says}."
         if self.words:
             what, semicolon, more = says.partition(";")
             says = f"{what}: {join_words(self.words, 'or')}{semicolon}{more}"
@@ -407,6 +413,16 @@ class Control:
     choices: tuple[tuple[str, str], ...]  # (word, its text in the form); empty for an input
     error: str
     option: Option
+
+    @property
+    def help(self) -> str:
+        """Return what the control means, as plain text; "" for a file, whose help describes the body of a request."""
+        return "" if self.option.file is not None else self.option.meaning.replace("`", "")
+
+    @property
+    def checkbox(self) -> bool:
+        """Return whether it is a switch without words of its own."""
+        return self.option.flag and self.option.called is NO_YES
 
 
 def name_field(error: LayoutError, label: str) -> str:
