@@ -7,6 +7,8 @@ import re
 from tests.cases import for_each
 from tests.client import Client
 
+SPARSE = "mma.sp.m16n8k32.row.col.f32.f16.f16.f32"
+
 
 @for_each(
     ("address", "name", "typed"),
@@ -15,6 +17,8 @@ from tests.client import Client
         ("/banks?swizzle=7B", "swizzle", "7B"),
         ("/chain?s_kind=rows&s_pitch_bytes=-1", "s_pitch_bytes", "-1"),
         ("/idesc?kind=f16&m=7&n=64", "m", "7"),
+        (f"/metadata/{SPARSE}?selector=9", "selector", "9"),
+        (f"/metadata/{SPARSE}?words=zz", "words", "zz"),
     ],
 )
 def test_a_wrong_field_is_described_by_its_message(client: Client, address: str, name: str, typed: str) -> None:

@@ -18,13 +18,6 @@ LABELS = {
         **DRAWN,
     },
     "atoms": {"element_bits": "Element bits", **DRAWN},
-    "capture": {
-        "capture": "Capture",
-        "second": "Second pass of an 8-bit type",
-        "a": "A, (m, k), .npy",
-        "b": "B, (k, n), .npy",
-        "nk": "B is (n, k)",
-    },
     "short": {f.name: f.short for f in WGMMA.fields},
     "amounts": {f.amount: f.label for f in WGMMA.fields},
     "run": {
@@ -42,7 +35,6 @@ LABELS = {
     },
     "steps": {**STEPS, "a": "A", "b": "B"},
     "steps_wgmma": {**STEPS, **SIDES, "data_a": "A", "data_b": "B"},
-    "metadata": {"selector": "Selector", "words": "e of every lane, or one word for all (hex)"},
     "triton": {
         "text": "Layout, or a module",
         "shape": "Tensor",

@@ -57,7 +57,7 @@ class Option:
     argument: bool = False  # of the command: a positional argument
     metavar: str | None = None  # name of a positional argument in the usage line, if not its own
     examples: tuple[str, ...] = ()  # in the document
-    size: int = 5  # width of the control in characters
+    size: int = 5  # width of the control in characters; at least 40 if it has several lines
     wide: bool = False  # the control takes a whole row
     rows: int = 0  # lines of the control; 0: a single-line input
     placeholder: str = ""  # of the empty control
@@ -422,7 +422,7 @@ class Control:
     @property
     def checkbox(self) -> bool:
         """Return whether it is a switch without words of its own."""
-        return self.option.flag and self.option.called is NO_YES
+        return self.option.flag and self.option.called == NO_YES
 
 
 def name_field(error: LayoutError, label: str) -> str:
