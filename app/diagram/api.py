@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from lanescope.app.diagram import forms as pictures
 from lanescope.app.diagram import verdicts
-from lanescope.app.diagram.options import DIAGRAM, DRAWN
+from lanescope.app.diagram.options import DIAGRAM, DRAWN, DiagramOptions
 from lanescope.app.instruction import facts as about
 from lanescope.app.instruction.facts import Detail, OperandMap
 from lanescope.app.instruction.state import bind_descriptor
@@ -30,6 +30,7 @@ from lanescope.app.kit.api import (
 )
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import DrawingJob, check_drawing
+from lanescope.app.kit.question import NO_YES, options_of
 from lanescope.app.kit.wire import CachedBody, encode_json_body, make_picture_body
 from lanescope.app.memory.descriptors import Decoded, fit_to_target, parse_descriptor
 from lanescope.app.memory.facts import Tile, TileQuestion
@@ -43,19 +44,10 @@ from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.table.descriptors import FORMATS as DESCRIPTORS
 from lanescope.render import cuda
 from lanescope.render import ptx as syntax
-from lanescope.render.diagram import WORDS
-from lanescope.render.palette import PALETTES
-from lanescope.render.view import LABELS
 
 PROGRAM = "cu"
-KNOWN = {
-    "plain": ("0", "1"),
-    "label": LABELS,
-    "theme": PALETTES,
-    "lang": WORDS,
-    "legend": ("0", "1"),
-    "caption": ("0", "1"),
-    "embed": ("0", "1"),
+KNOWN = {"plain": tuple(NO_YES)} | {
+    name: option.words for name, option in options_of(DiagramOptions).items() if option.words
 }
 RINGED = {
     "pin": "what has a ring: matrix:row,column, as in the page's address",
