@@ -7,6 +7,8 @@ import re
 from tests.cases import for_each
 from tests.client import Client
 
+MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 SPARSE = "mma.sp.m16n8k32.row.col.f32.f16.f16.f32"
 
 
@@ -20,6 +22,10 @@ SPARSE = "mma.sp.m16n8k32.row.col.f32.f16.f16.f32"
         ("/diagram?operand=a&rows=9-99", "rows", "9-99"),
         ("/diagram?colour=puce", "colour", "puce"),
         ("/diagram?ptx=mma.m16", "ptx", "mma.m16"),
+        (f"/gpu/run?kind=mma&backend=numpy&instruction={MMA}&seed=x", "seed", "x"),
+        (f"/gpu/run?kind=mma&backend=numpy&instruction={WGMMA}&b=swizzle=96B", "b", "swizzle=96B"),
+        (f"/gpu/run?kind=fragment&backend=numpy&instruction={MMA}&operand=q", "operand", ">q<"),
+        ("/gpu/run?kind=quux", "kind", "quux"),
         (f"/metadata/{SPARSE}?selector=9", "selector", "9"),
         (f"/metadata/{SPARSE}?words=zz", "words", "zz"),
     ],

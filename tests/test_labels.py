@@ -57,6 +57,7 @@ FREE = {
     "expected",
 }  # any text, or fields of another form, tried below
 CONTROLS = ("input", "select", "textarea")
+TEXTS = ("select", "textarea", "small")  # whose text is not the label's
 
 
 class LabelParser(HTMLParser):
@@ -76,10 +77,10 @@ class LabelParser(HTMLParser):
             self.text, self.names = "", []
         if tag in CONTROLS and self.names is not None and given.get("name") not in (None, "share"):  # the share menu
             self.names.append(str(given["name"]))
-        self.inside = self.inside or tag in CONTROLS[1:]
+        self.inside = self.inside or tag in TEXTS
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in CONTROLS[1:]:
+        if tag in TEXTS:
             self.inside = False
         if tag == "label" and self.names is not None:
             self.found |= dict.fromkeys(self.names, " ".join(self.text.split()))

@@ -468,16 +468,22 @@ def form_of(
     return {
         name: Control(
             name,
-            option.label,
-            str(query.get(name, option.default)),
-            _list_choices(option, (choices or {}).get(name)),
-            f"{name_field(error, option.label) or error.message} {error.hint}".strip()
-            if error and name == refused
-            else "",
-            option,
+            field.option.label,
+            str(query.get(name, field.option.default)),
+            _list_choices(field.option, (choices or {}).get(name)),
+            _word_error(error, field) if error and name == refused else "",
+            field.option,
         )
-        for name, (_, option) in fields.items()
+        for name, field in fields.items()
     }
+
+
+def _word_error(error: LayoutError, field: Field) -> str:
+    """Return an error in the words of its control. A part of the field is named after the label: `B, swizzle`."""
+    path, option = field
+    inner = error.field.removeprefix(f"{path}.") if error.field.startswith(f"{path}.") else ""
+    label = f"{option.label}, {inner}" if inner else option.label
+    return f"{name_field(error, label) or error.message} {error.hint}".strip()
 
 
 def _list_choices(option: Option, words: Iterable[str] | None) -> tuple[tuple[str, str], ...]:
