@@ -25,6 +25,10 @@ SPARSE = "mma.sp.m16n8k32.row.col.f32.f16.f16.f32"
         (f"/gpu/run?kind=mma&backend=numpy&instruction={MMA}&seed=x", "seed", "x"),
         (f"/gpu/run?kind=mma&backend=numpy&instruction={WGMMA}&b=swizzle=96B", "b", "swizzle=96B"),
         (f"/gpu/run?kind=fragment&backend=numpy&instruction={MMA}&operand=q", "operand", ">q<"),
+        ("/layouts/tv?slice=zz", "slice", "zz"),
+        ("/layouts/tv?cute=(4,2):(2,1)&tile=x", "tile", "x"),
+        ("/layouts/triton?to=zz", "to", "zz"),
+        ("/cute?expression=zz(", "expression", "zz("),
         ("/gpu/run?kind=quux", "kind", "quux"),
         (f"/metadata/{SPARSE}?selector=9", "selector", "9"),
         (f"/metadata/{SPARSE}?words=zz", "words", "zz"),
@@ -50,3 +54,20 @@ def test_an_unknown_filter_of_the_catalogue_is_refused_and_the_rest_shown(client
 
 def test_an_address_without_an_instruction_leads_to_a_page(client: Client) -> None:
     assert client.get("/metadata").status_code == 200
+
+
+@for_each(
+    ("address", "name"),
+    [
+        ("/chain?mma=", "mma"),
+        ("/cute?expression=", "expression"),
+        ("/diagram?ptx=", "ptx"),
+        ("/dump?descriptor=", "descriptor"),
+        ("/layouts/tv?cute=", "cute"),
+        ("/layouts/triton?text=", "text"),
+    ],
+)
+def test_an_emptied_text_is_not_answered_with_the_default(client: Client, address: str, name: str) -> None:
+    answer = client.get(address)
+    said = re.findall(r'id="(\w+)-error" role="alert">[^<]* is empty\. For example ', answer.text)
+    assert answer.status_code == 422 and said == [name]

@@ -392,7 +392,8 @@ def require_text_fields(fields: Mapping[str, Field], query: Mapping[str, str]) -
     """Raise LayoutError for a text field that a form sent empty: its default would answer another question."""
     for name, (path, option) in fields.items():
         if option.needs_text and name in query and not query[name].strip():
-            raise LayoutError("bad_request", f"{get_last_name(path)} is empty.", f"For example {option.default}.", path)
+            example = option.examples[0] if option.examples else option.default
+            raise LayoutError("bad_request", f"{get_last_name(path)} is empty.", f"For example {example}.", path)
 
 
 def link_to(path: str, query: Mapping[str, object]) -> str:
