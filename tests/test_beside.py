@@ -25,6 +25,8 @@ SPARSE = "mma.sp.m16n8k32.row.col.f32.f16.f16.f32"
         (f"/gpu/run?kind=mma&backend=numpy&instruction={MMA}&seed=x", "seed", "x"),
         (f"/gpu/run?kind=mma&backend=numpy&instruction={WGMMA}&b=swizzle=96B", "b", "swizzle=96B"),
         (f"/gpu/run?kind=fragment&backend=numpy&instruction={MMA}&operand=q", "operand", ">q<"),
+        ("/smem?mn=x", "mn", "x"),
+        ("/smem?swizzle=9B", "swizzle", "9B"),
         ("/layouts/tv?slice=zz", "slice", "zz"),
         ("/layouts/tv?cute=(4,2):(2,1)&tile=x", "tile", "x"),
         ("/layouts/triton?to=zz", "to", "zz"),

@@ -82,7 +82,7 @@ def _build_form(
     instruction: Instruction | None, fields: Mapping[str, str], error: LayoutError | None
 ) -> dict[str, Control]:
     """Return the controls that the instruction and the file format have, and one that is wrong."""
-    choices: dict[str, Mapping[str, str]] = {"operand": {"": "All, as a product"}, "label": wording.LABEL_WORDS}
+    choices: dict[str, dict[str, str]] = {"operand": {"": "All, as a product"}, "label": wording.LABEL_WORDS}
     unused = {
         "product",
         *(("scale",) if fields["form"] != "png" else ()),
