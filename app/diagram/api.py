@@ -13,7 +13,8 @@ from starlette.responses import Response
 
 from lanescope.app.diagram import forms as pictures
 from lanescope.app.diagram import verdicts
-from lanescope.app.diagram.options import DIAGRAM, DRAWN, DiagramOptions
+from lanescope.app.diagram.options import DIAGRAM, DRAWN
+from lanescope.app.diagram.questions import DiagramOptions
 from lanescope.app.instruction import facts as about
 from lanescope.app.instruction.facts import Detail, OperandMap
 from lanescope.app.instruction.state import bind_descriptor

@@ -12,7 +12,8 @@ from starlette.responses import Response
 from lanescope import find
 from lanescope.app.diagram import forms as pictures
 from lanescope.app.diagram.gallery import PICTURES, draw_in_page_colours
-from lanescope.app.diagram.options import DIAGRAM, DiagramForm
+from lanescope.app.diagram.options import DIAGRAM
+from lanescope.app.diagram.questions import DiagramForm
 from lanescope.app.instruction import state, wording
 from lanescope.app.instruction.state import bind_descriptor
 from lanescope.app.kit import picture as raster
