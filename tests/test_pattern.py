@@ -111,13 +111,6 @@ def test_cute_text_means_the_same_to_pycute(pattern: Pattern) -> None:
             assert tuple(coords) == expected
 
 
-@given(generate_patterns())
-def test_cute_text_comes_back_as_the_same_map(pattern: Pattern) -> None:
-    back = Pattern.from_cute(pattern.to_cute(), pattern.extents)
-    assert back.copies == pattern.copies
-    assert all(np.array_equal(x, y) for x, y in zip(back.evaluate(), pattern.evaluate(), strict=True))
-
-
 @given(generate_patterns(sizes=(2, 4, 8)))
 def test_linear_layout_adds_up_over_bits(pattern: Pattern) -> None:
     bases = pattern.linear_layout(warp_threads=4)
@@ -157,12 +150,6 @@ def test_a_known_element() -> None:
     assert prod(A.extents) == A.thread_count * A.value_count
 
 
-def test_from_cute_splits_a_mode_that_runs_over_the_tile_edge() -> None:
-    column_major = Pattern.from_cute("(8,32):(32,1)", (16, 16))
-    assert [int(a[1, 0]) for a in column_major.evaluate()] == [0, 2]
-    assert [int(a[0, 17]) for a in column_major.evaluate()] == [1, 1]
-
-
 @for_each(
     ("text", "complaint"),
     [
@@ -191,12 +178,6 @@ def test_a_bad_pattern_is_refused_with_the_part(text: str, complaint: str) -> No
 def test_a_bad_cute_text_is_refused(text: str) -> None:
     with pytest.raises(LayoutError):
         parse_shape_stride(text)
-
-
-@pytest.mark.parametrize(("text", "extents"), [("(4,2):(1,3)", (4, 2)), ("(4,2):(1,4)", (4, 4)), ("8:1", (8,))])
-def test_a_cute_layout_that_is_no_pattern_is_refused(text: str, extents: tuple[int, ...]) -> None:
-    with pytest.raises(LayoutError):
-        Pattern.from_cute(text, extents)
 
 
 def test_a_coordinate_outside_is_refused() -> None:

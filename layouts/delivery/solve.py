@@ -48,9 +48,9 @@ class Step:
 class Delivery:
     """The result.
 
-    goal: what the registers hold at the end, after the chosen renumbering; renumbered: whether that differs from the
-    operand's own; memory: None if the program starts in registers, `start`; registers: those that hold the goal;
-    states: how many the search visited; exhausted: whether no program exists.
+    goal: what the registers hold at the end, after the chosen renumbering; memory: None if the program starts in
+    registers, `start`; registers: those that hold the goal; states: how many the search visited; exhausted: whether no
+    program exists.
     """
 
     goal: Fragment
@@ -71,10 +71,6 @@ class Delivery:
     def count(self) -> int:
         """The instructions of one warp."""
         return sum(step.count for step in self.steps)
-
-    @property
-    def renumbered(self) -> bool:
-        return self.goal != self.wanted
 
     @property
     def instructions(self) -> tuple[Instruction, ...]:

@@ -24,7 +24,7 @@ from lanescope.emulate.types import TYPES
 
 KIND = "cp.async"
 PREFETCH = ("L2::64B", "L2::128B", "L2::256B")
-_U32, _U64, _PRED = TYPES["u32"], TYPES["u64"], TYPES["pred"]
+_U32, _PRED = TYPES["u32"], TYPES["pred"]
 _DTYPES: dict[int, np.dtype[Any]] = {4: np.dtype(np.uint32), 8: np.dtype(np.uint64), 16: np.dtype(np.uint64)}
 
 

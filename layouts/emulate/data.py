@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lanescope.emulate.block import Group
 from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, Writer, instruction
@@ -13,7 +12,6 @@ from lanescope.emulate.memory import GLOBAL_WINDOW, LOCAL_WINDOW, OFFSET_MASK, R
 from lanescope.emulate.program import AddressOperand, Operand, Register, Statement, Symbol, VectorOperand
 from lanescope.emulate.types import TYPES, RegisterType
 
-Array = NDArray[Any]
 SPACES = (
     "global",
     "shared",

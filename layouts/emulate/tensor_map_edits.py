@@ -8,10 +8,8 @@ from __future__ import annotations
 import struct
 import zlib
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lanescope.emulate.block import Group
 from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
@@ -20,7 +18,6 @@ from lanescope.emulate.program import AddressOperand, Immediate, Operand, Statem
 from lanescope.emulate.tensor_maps import FORM, MAP_BYTES, MARK, decode_tensor_map
 from lanescope.emulate.types import TYPES
 
-Array = NDArray[Any]
 # positions among the numbers of FORM, after the mark
 _ADDRESS, _TYPE, _RANK, _INTERLEAVE, _SWIZZLE, _FILL, _DIMS, _STRIDES, _BOX, _STEPS = 0, 1, 2, 3, 4, 5, 6, 11, 15, 20
 _EMPTY = (0, 0, 1, 0, 0, 0, *[0] * 5, *[1] * 4, *[1] * 5, *[1] * 5, *[0] * 7)

@@ -21,7 +21,6 @@ from lanescope.emulate.types import TYPES
 Array = NDArray[Any]
 _U32, _PRED = TYPES["u32"], TYPES["pred"]
 _BITS = np.uint32(1) << np.arange(WARP, dtype=np.uint32)
-_LANES = np.arange(WARP)
 
 
 class Warps:
