@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lanescope.cute.text import parse_shape_stride
+from lanescope.cute.text import parse_layout
 from lanescope.errors import LayoutError
 from lanescope.ptx.pattern import FormulaWords, Pattern
 from tests.cases import for_each
@@ -98,8 +98,8 @@ def test_inverse_names_every_owner_once(pattern: Pattern) -> None:
 
 @given(generate_patterns())
 def test_cute_text_means_the_same_to_pycute(pattern: Pattern) -> None:
-    shape, stride = parse_shape_stride(pattern.to_cute())
-    layout = pycute.Layout(shape, stride)
+    found = parse_layout(pattern.to_cute())
+    layout = pycute.Layout(found.shape, found.stride)
     extents = pattern.extents
     for thread in range(pattern.thread_count):
         for value in range(pattern.value_count):
@@ -177,7 +177,7 @@ def test_a_bad_pattern_is_refused_with_the_part(text: str, complaint: str) -> No
 )
 def test_a_bad_cute_text_is_refused(text: str) -> None:
     with pytest.raises(LayoutError):
-        parse_shape_stride(text)
+        parse_layout(text)
 
 
 def test_a_coordinate_outside_is_refused() -> None:

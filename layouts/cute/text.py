@@ -38,16 +38,6 @@ def parse_layout(text: str, field: str = "layout") -> CuteLayout:
     return layout
 
 
-def parse_shape_stride(text: str, field: str = "") -> tuple[Nested, Nested]:
-    """Parse `shape:stride` into two congruent nested tuples of ints."""
-    layout = parse_layout(text, field)
-    if layout != CuteLayout(layout.shape, layout.stride):
-        raise LayoutError(
-            "bad_cute", f"'{shorten_value(text, 80)}' is not a shape and a stride alone.", PRINTED_HINT, field
-        )
-    return layout.shape, layout.stride
-
-
 def parse_swizzle(value: object, field: str = "swizzle") -> Swizzle:
     """Parse Sw<B,M,S>, Swizzle<B,M,S> or B,M,S; LayoutError for anything else."""
     match = SWIZZLE.fullmatch(value.strip()) if isinstance(value, str) and len(value) <= LONGEST else None
