@@ -18,6 +18,7 @@ from lanescope.app.hardware import mma_runs, product_inputs, runs, user_matrices
 from lanescope.app.hardware.numpy_device import NumpyDevice
 from lanescope.cxx.formula import evaluate_formula
 from lanescope.errors import LayoutError
+from lanescope.product.planning import is_plannable
 from lanescope.ptx import catalog, codec
 from tests import cpp
 from tests.cases import for_each
@@ -252,7 +253,7 @@ ANY = {
 
 def test_every_family_takes_matrices() -> None:
     """One of each family and types: what is given is what is multiplied."""
-    seen = {(i.family.name, i.types["a"]): i for i in reversed(catalog.instructions()) if runs.is_multiply(i)}
+    seen = {(i.family.name, i.types["a"]): i for i in reversed(catalog.instructions()) if is_plannable(i)}
     for (family, kind), found in seen.items():
         text = ANY[family]
         if kind.startswith("u") or kind == "b1":

@@ -106,7 +106,7 @@ def _name_device(worker: str, device: int) -> Json:
 
 
 def _check_mma(params: Mapping[str, Any], instruction: Instruction) -> Json:
-    if not is_multiply(instruction):
+    if not is_plannable(instruction):
         raise LayoutError(
             "bad_instruction",
             f"Kind mma does not run {instruction.ptx}.",
@@ -160,11 +160,6 @@ def _check_banks(params: Mapping[str, Any]) -> Json:
     if "address" not in params:
         raise LayoutError("bad_address", "address is missing.", "A byte address a lane: [0, 16, …].", "address")
     return {"access": row.name, "address": model.check_addresses(row, params.get("address"))}
-
-
-def is_multiply(instruction: Instruction) -> bool:
-    """Return whether an instruction is an mma of any kind: A·B + C."""
-    return is_plannable(instruction)
 
 
 def execute_run(device: RunDevice, request: Json) -> Json:

@@ -35,10 +35,10 @@ from lanescope.app.hardware import (
 )
 from lanescope.app.hardware.device import CudaDevice, RunDevice, compile_text, explain_unsupported
 from lanescope.app.hardware.evidence import PARTS, build_meta, check_part
-from lanescope.app.hardware.runs import is_multiply
 from lanescope.app.hardware.samples import take_first_of_each
 from lanescope.descriptor import matrix as desc
 from lanescope.errors import LayoutError
+from lanescope.product.planning import is_plannable
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, OperandPlace
 from lanescope.shared.banks import ACCESSES, list_regular_addresses
@@ -76,7 +76,7 @@ class VariantJob:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        product_method = ("mma",) if is_multiply(self.instruction) else ()
+        product_method = ("mma",) if is_plannable(self.instruction) else ()
         has_fragment = self.form == "registers" and not (product_method and not self.instruction.family.specified)
         return (*product_method, "fragment") if has_fragment else product_method
 
@@ -85,7 +85,7 @@ class VariantJob:
         i = self.instruction
         if i.family.moves or i.family.memory is OperandPlace.ROWS:
             return [kernel_source.render_movement(i, "k")]
-        if not is_multiply(i):
+        if not is_plannable(i):
             return [kernel_source.render_matrix_access(i, "k")]
         kernels = [kernel_source.render_product(i, "k", self.form)]
         sparsity = i.operands["a"].sparsity

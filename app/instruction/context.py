@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from lanescope.app.catalogue import topics
-from lanescope.app.hardware import fragment_runs, runs
+from lanescope.app.hardware import fragment_runs
 from lanescope.app.instruction import facts as about
 from lanescope.app.instruction import find, head, headline, lanes, pickers, shown_lanes, state, tcgen05, terms, wording
 from lanescope.app.instruction import wmma as wmma_facts
@@ -20,10 +20,10 @@ from lanescope.app.instruction.spread import build_chart as build_spread_chart
 from lanescope.app.instruction.spread import build_spreads
 from lanescope.app.instruction.state import PageState
 from lanescope.app.instruction.supplies import build_supplies
-from lanescope.app.kernel import facts as programs
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.fact import extend_fact, fact
 from lanescope.app.kit.links import link_instruction
+from lanescope.product.planning import is_plannable
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, OperandPlace
 from lanescope.ptx.targets import format_targets
@@ -71,7 +71,7 @@ class ScaleTable(about.ScaleMap):
 
 def build_run_choices(instruction: Instruction, reason: str) -> RunChoices | None:
     """Return the runs of an instruction, None if it has not been run."""
-    multiplies = runs.is_multiply(instruction)
+    multiplies = is_plannable(instruction)
     kinds = [("mma", "product against NumPy")] if multiplies else []
     measured = () if fragment_runs.explain_unmeasured(instruction) else fragment_runs.list_measurable(instruction)
     if measured:
@@ -145,7 +145,7 @@ def build_context(
         "pictures": figures,
         "following": head.list_next_pages(instruction, page_state, figures[-1]),
         "code": build_code_parts(instruction),
-        "program": programs.has_program(instruction),
+        "program": is_plannable(instruction),
         "wmma": wmma_facts.check_memory(instruction, query),
         "scales": build_scale_tables(instruction, page_state),
         "products": state.count_products(instruction),

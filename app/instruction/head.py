@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from urllib.parse import quote
 
 from lanescope.app.catalogue import topics
-from lanescope.app.hardware import runs
 from lanescope.app.idesc.forms import link_idesc
 from lanescope.app.instruction import wording
 from lanescope.app.instruction.evidence import Evidence, list_evidence
@@ -21,6 +20,7 @@ from lanescope.blackwell.bound import BoundMma
 from lanescope.inputs import join_words
 from lanescope.names.form_names import FormName, name_form
 from lanescope.product.move_plan import moves_rows
+from lanescope.product.planning import is_plannable
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.targets import format_targets
@@ -211,7 +211,7 @@ def _list_product_links(instruction: Instruction, page_state: PageState) -> Iter
         yield PageLink(text="D as the next A", href=links.link_reuse(instruction, instruction))
         if family.specified and not any(op.sparsity for op in instruction.operands.values()):
             yield PageLink(text="Several warps: a TiledMMA", href=links.link_tiled_mma(instruction))
-    if runs.is_multiply(instruction):
+    if is_plannable(instruction):
         pin = page_state.pinned()
         element = {"row": pin[1], "col": pin[2]} if pin and pin[0] == "d" else {}
         yield PageLink(text="Step through the product", href=links.link_steps(instruction, element))

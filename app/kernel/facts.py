@@ -13,7 +13,7 @@ from lanescope.inputs import check_keys
 from lanescope.product import planning
 from lanescope.product.move_plan import SIDE, MovePlan, make_move_plan, moves_rows
 from lanescope.product.plan import DescribedSide, ProductPlan
-from lanescope.product.planning import is_plannable, make_plan
+from lanescope.product.planning import make_plan
 from lanescope.ptx.instruction import Instruction
 from lanescope.render import kernel, move_program
 from lanescope.render.kernel import format_plan_options
@@ -82,11 +82,6 @@ class Program:
     ]
     cu: Annotated[str, Description("CUDA C++.")]
     py: Annotated[str, Description("Python for CuPy and NVRTC.")]
-
-
-def has_program(instruction: Instruction) -> bool:
-    """Return whether the instruction has a program with A and B: if it multiplies."""
-    return is_plannable(instruction)
 
 
 def plan_program(instruction: Instruction, options: Mapping[str, str]) -> ProductPlan | MovePlan:

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import numpy as np
 
 from lanescope.app.hardware import product_inputs, user_matrices
-from lanescope.app.hardware.runs import is_multiply
 from lanescope.app.kit.fact import Description, IntegerArray, Json, RealArray, fact
 from lanescope.app.kit.run_results import MmaRan, Value
 from lanescope.app.steps import wgmma as wgmma_steps
@@ -18,7 +17,7 @@ from lanescope.app.steps.wgmma import TracedRun, WgmmaSteps, trace_fields
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value as brief
 from lanescope.product.move_plan import moves_rows
-from lanescope.product.planning import SIDES
+from lanescope.product.planning import SIDES, is_plannable
 from lanescope.ptx import fragment_words
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.shared import chain
@@ -91,7 +90,7 @@ class Steps(TracedRun):
 
 def require_steps(i: Instruction) -> None:
     """Raise LayoutError if an instruction has no steps."""
-    if not is_multiply(i):
+    if not is_plannable(i):
         hint = "Choose an mma, wmma.mma or wgmma."
         if moves_rows(i):
             hint = f"/steps/{i.ptx}, POST /stepper/matrices and lanescope matrix-steps show its steps."

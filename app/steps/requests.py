@@ -15,7 +15,7 @@ from lanescope.app.steps.stage import MOST_QUERY
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_integer
 from lanescope.names import lookup
-from lanescope.product.planning import SIDES
+from lanescope.product.planning import SIDES, is_plannable
 from lanescope.ptx.instruction import Instruction
 
 OPTIONS = {"row": "0", "col": "0", "product": "0", "seed": "1", "backend": "numpy"}
@@ -60,7 +60,7 @@ def build_context(ptx: str, query: Mapping[str, str], reason: str) -> dict[str, 
     }
     lies = {side: texts[side] for side in SIDES if texts[side]} if instruction.family.by_descriptor else {}
     return {
-        "program": programs.link_program(instruction, lies) if programs.has_program(instruction) else "",
+        "program": programs.link_program(instruction, lies) if is_plannable(instruction) else "",
         "found": instruction,
         "title": wording.format_title(instruction),
         "given": given | texts,

@@ -16,7 +16,7 @@ the index counts units of that many bits (cute/pointer_flagged.hpp). Sw<B,M,S> r
 from __future__ import annotations
 
 from lanescope.cute import algebra
-from lanescope.cute.grammar import PRINTED_HINT, SWIZZLE, CuteReader
+from lanescope.cute.grammar import SWIZZLE, CuteReader
 from lanescope.cute.layout import LONGEST, CuteLayout
 from lanescope.cute.making import PointerUnit, UnmadeValueError, Value, make_swizzle
 from lanescope.cute.tuples import Nested

@@ -224,10 +224,6 @@ def _build_mixed(compiler: Compiler, statement: Statement, name: str, types: lis
 
 
 @shared("add", "sub", "mul", "mad", floats=True)
-def build_arithmetic(compiler: Compiler, statement: Statement) -> Action:
-    return _build(compiler, statement, statement.words[0])
-
-
 @instruction("fma", "rcp.rn", "rcp.rz", "rcp.rm", "rcp.rp", "sqrt.rn", "sqrt.rz", "sqrt.rm", "sqrt.rp")
 def build_rounded(compiler: Compiler, statement: Statement) -> Action:
     return _build(compiler, statement, statement.words[0])
