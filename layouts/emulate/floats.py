@@ -105,7 +105,7 @@ def _build(compiler: Compiler, statement: Statement, name: str) -> Action:
     words = frozenset(statement.words[1:]) & {"ftz", "sat", "relu"}
     if len(types) == 2:
         return _build_mixed(compiler, statement, name, types, direction)
-    row = TYPES[types[-1]]
+    row = compiler.get_type(statement)
     element, lanes = get_element(row, statement)
     _check_combination(statement, element, lanes, words)
     if fast := _build_fast(compiler, statement, row, name, words):
