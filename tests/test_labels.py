@@ -91,7 +91,7 @@ class LabelParser(HTMLParser):
 
 def read_alert(page: str) -> str:
     """The page's first alert that is not hidden, as text: a notice, or a field's label with the message beside it."""
-    for attributes, text in re.findall(r'<p class="notice" role="alert"([^>]*)>(.*?)</p>', page, re.S):
+    for attributes, text in re.findall(r'<p [^>]*class="notice" role="alert"([^>]*)>(.*?)</p>', page, re.S):
         if "hidden" not in attributes:
             return " ".join(html.unescape(re.sub("<[^>]+>", "", text)).split())
     for label, text in re.findall(

@@ -26,6 +26,7 @@ from lanescope.app.kit.question import (
     read_question,
     require_text_fields,
 )
+from lanescope.app.kit.uploads import UploadForm
 from lanescope.app.kit.wire import read_upload_form
 from lanescope.app.kit.work import run_off_loop
 from lanescope.app.memory.storage import USED
@@ -54,9 +55,13 @@ def dump_page(request: Request) -> Response:
 async def post_dump(request: Request) -> Response:
     """Show the same page for the files of the form."""
     form = await read_upload_form(request, most_files=4, most_fields=16, most_bytes=1 << 20)
+    return await run_off_loop(_render_form, request, form)
+
+
+def _render_form(request: Request, form: UploadForm) -> Response:
     files = {file.field: file.content for file in form.files if file.field in FILES}
     kept = {name: form.fields[kept] for name, kept in KEPT.items() if form.fields.get(kept) and name not in files}
-    return await run_off_loop(_render_answer, request, fill_fields(ASKED, form.fields), files, kept)
+    return _render_answer(request, fill_fields(ASKED, form.fields), files, kept)
 
 
 def _render_answer(
