@@ -33,8 +33,11 @@ def check_words(statement: Statement, allowed: Collection[str], types: int = 1) 
 
 
 # opcode → how many sources it may have, if not two
-SOURCES = dict.fromkeys("abs brev cnot cos ex2 lg2 neg not rcp rsqrt sin sqrt tanh".split(), (1,))
-SOURCES |= dict.fromkeys("fma mad mad24 prmt sad shf".split(), (3,)) | dict.fromkeys(("max", "min"), (2, 3))
+SOURCES: dict[str, tuple[int, ...]] = {
+    **dict.fromkeys("abs brev cnot cos ex2 lg2 neg not rcp rsqrt sin sqrt tanh".split(), (1,)),
+    **dict.fromkeys("fma mad mad24 prmt sad shf".split(), (3,)),
+    **dict.fromkeys(("max", "min"), (2, 3)),
+}
 
 
 def apply(compiler: Compiler, statement: Statement, row: RegisterType, compute: Callable[..., Any]) -> Action:
