@@ -18,12 +18,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lanescope import reader
-from lanescope.reader.code.builders import DescriptorBuilder, find_builders
+from lanescope.reader.code.builders import DescriptorBuilder
 from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.workbench.check import check_text
 from tests import cpp
 from tests.cxx_host import GOLDEN, HostProgram, compile_and_run, loosen_statements, read_programs
+from tests.found_in_code import find_builders
 
 MASK = (1 << 64) - 1
 _FIELDS = {  # field → (first bit, width, unit), by format

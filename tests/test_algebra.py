@@ -22,9 +22,9 @@ from lanescope.cute.layout import CuteLayout
 from lanescope.cute.spelling import format_cxx, format_python
 from lanescope.cute.text import parse_coordinate, parse_cute_layout, parse_tiler
 from lanescope.cute.tuples import (
+    Nested,
     coordinate_to_index,
     index_to_coordinate,
-    is_compatible,
     is_congruent,
     list_leaves,
     size,
@@ -34,6 +34,13 @@ from tests.cases import for_each
 from tests.sample import choose_count
 
 SIZES = (1, 2, 3, 4, 5, 6, 8, 12, 16)
+
+
+def is_compatible(a: Nested, b: Nested) -> bool:
+    """Whether every coordinate of shape a is one of shape b: each int of a equals the size of b's mode."""
+    if isinstance(a, int):
+        return a == size(b)
+    return not isinstance(b, int) and len(a) == len(b) and all(is_compatible(x, y) for x, y in zip(a, b, strict=True))
 
 
 def make_random_shape(rng: np.random.Generator, depth: int = 2) -> Any:

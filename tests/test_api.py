@@ -206,7 +206,7 @@ def test_page_stands_without_scripts(client: Client) -> None:
         ("lanes=1-", "numbers from 0 to 31"),
         ("pin=d:99,0", "D has 16 rows and 8 columns"),
         ("pin=q:0,0", "matrix:row,column"),
-        ("product=1", "this instruction has 1 product"),
+        ("product=1", "This instruction has 1 product"),
         ("view=m:0-99", "Write all, or ranges as in m:0-16"),
         ("colour=<script>", "colour ‘&lt;script&gt;’ is not used"),
     ],

@@ -1,4 +1,4 @@
-"""A refused field says beside itself what it takes, also on the pages whose forms are written by hand."""
+"""A refused field keeps what was typed and says beside itself what it takes."""
 
 from __future__ import annotations
 
@@ -7,21 +7,46 @@ import re
 from tests.cases import for_each
 from tests.client import Client
 
+MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
+SPARSE = "mma.sp.m16n8k32.row.col.f32.f16.f16.f32"
+
 
 @for_each(
-    ("address", "name"),
+    ("address", "name", "typed"),
     [
-        ("/banks?row_bytes=x", "row_bytes"),
-        ("/banks?swizzle=7B", "swizzle"),
-        ("/chain?s_kind=rows&s_pitch_bytes=-1", "s_pitch_bytes"),
-        ("/idesc?kind=f16&m=7&n=64", "m"),
+        ("/banks?row_bytes=x", "row_bytes", "x"),
+        ("/banks?swizzle=7B", "swizzle", "7B"),
+        ("/chain?s_kind=rows&s_pitch_bytes=-1", "s_pitch_bytes", "-1"),
+        ("/idesc?kind=f16&m=7&n=64", "m", "7"),
+        ("/diagram?operand=a&rows=9-99", "rows", "9-99"),
+        ("/diagram?colour=puce", "colour", "puce"),
+        ("/diagram?ptx=mma.m16", "ptx", "mma.m16"),
+        (f"/gpu/run?kind=mma&backend=numpy&instruction={MMA}&seed=x", "seed", "x"),
+        (f"/gpu/run?kind=mma&backend=numpy&instruction={WGMMA}&b=swizzle=96B", "b", "swizzle=96B"),
+        (f"/gpu/run?kind=fragment&backend=numpy&instruction={MMA}&operand=q", "operand", ">q<"),
+        ("/smem?mn=x", "mn", "x"),
+        ("/smem?swizzle=9B", "swizzle", "9B"),
+        ("/layouts/tv?slice=zz", "slice", "zz"),
+        ("/layouts/tv?cute=(4,2):(2,1)&tile=x", "tile", "x"),
+        ("/layouts/triton?to=zz", "to", "zz"),
+        ("/cute?expression=zz(", "expression", "zz("),
+        ("/gpu/run?kind=quux", "kind", "quux"),
+        (f"/metadata/{SPARSE}?selector=9", "selector", "9"),
+        (f"/metadata/{SPARSE}?words=zz", "words", "zz"),
     ],
 )
-def test_the_message_stands_in_the_label_of_its_field(client: Client, address: str, name: str) -> None:
+def test_a_wrong_field_is_described_by_its_message(client: Client, address: str, name: str, typed: str) -> None:
     answer = client.get(address)
     assert answer.status_code == 422
     labels = [label for label in re.findall(r"<label.*?</label>", answer.text, re.S) if "data-error" in label]
-    assert len(labels) == 1 and f'name="{name}"' in labels[0]
+    assert len(labels) == 1 and typed in re.sub("<small.*", "", labels[0])
+    control = re.search(rf'<(?:input|select|textarea) name="{name}"[^>]*>', labels[0])
+    assert control and 'aria-invalid="true"' in control[0]
+    described = re.search(r'aria-describedby="([^"]*)"', control[0])
+    said = re.search(r'<small [^>]*id="([^"]*)" role="alert">[^<]{20,}<', labels[0])
+    assert described and said and said[1] in described[1].split()
+    assert answer.text.count(f'id="{said[1]}"') == 1
 
 
 def test_an_unknown_filter_of_the_catalogue_is_refused_and_the_rest_shown(client: Client) -> None:
@@ -31,3 +56,20 @@ def test_an_unknown_filter_of_the_catalogue_is_refused_and_the_rest_shown(client
 
 def test_an_address_without_an_instruction_leads_to_a_page(client: Client) -> None:
     assert client.get("/metadata").status_code == 200
+
+
+@for_each(
+    ("address", "name"),
+    [
+        ("/chain?mma=", "mma"),
+        ("/cute?expression=", "expression"),
+        ("/diagram?ptx=", "ptx"),
+        ("/dump?descriptor=", "descriptor"),
+        ("/layouts/tv?cute=", "cute"),
+        ("/layouts/triton?text=", "text"),
+    ],
+)
+def test_an_emptied_text_is_not_answered_with_the_default(client: Client, address: str, name: str) -> None:
+    answer = client.get(address)
+    said = re.findall(r'id="(\w+)-error" role="alert">[^<]* is empty\. For example ', answer.text)
+    assert answer.status_code == 422 and said == [name]

@@ -137,7 +137,7 @@ def test_a_false_finding_is_wrong_and_a_true_one_is_not() -> None:
 
 def compare_word(one: HostProgram) -> int:
     """The word that the reader states."""
-    from lanescope.reader.code.builders import find_builders
+    from tests.found_in_code import find_builders
 
     return next(built.word for built in find_builders(one.text) if built.word is not None)
 

@@ -9,12 +9,12 @@ import pytest
 
 from lanescope import reader
 from lanescope.errors import LayoutError
-from lanescope.reader.code.builders import find_builders
 from lanescope.workbench import build_bench
 from lanescope.workbench.check import check_text
 from tests import reader_corpus
 from tests.cases import for_each
 from tests.client import Client
+from tests.found_in_code import find_builders
 from tests.test_reader_code import CASES
 
 TURNED = "HGMMA.64x128x16.F32 R24, gdesc[UR8].tnspA.tnspB, R24, gsb0 ;"

@@ -76,7 +76,7 @@ def test_fp8_v_is_transposed_by_ldmatrix_trans_and_byte_permutes() -> None:
     assert len(rest) == 4 and all(isinstance(one, Permute) for one in rest)
     assert {selector for one in rest if isinstance(one, Permute) for selector in one.selector} == {0x6420, 0x7531}
     kept = answer_request(NAMED["FP8 V, n in order"])
-    assert kept.count > found.count and found.renumbered and not kept.renumbered
+    assert kept.count > found.count and found.goal != found.wanted and kept.goal == kept.wanted
 
 
 def test_an_fp8_accumulator_becomes_a() -> None:
@@ -276,7 +276,7 @@ def test_every_conversion_and_move_runs() -> None:
     assert found[10].count == 1 + 5
     kinds = {type(one).__name__ for delivery in found for one in delivery.instructions}
     assert kinds >= {"Load", "Permute", "Shift", "Blend", "Transpose", "Convert"}
-    assert found[0].count == 5 and not found[0].renumbered  # one load, a prmt a register: n stays in order
+    assert found[0].count == 5 and found[0].goal == found[0].wanted  # one load, a prmt a register: n stays in order
     rng = np.random.default_rng(1)
     run_cases([delivery_runs.make_case(str(n), one, rng) for n, one in enumerate(found)], "sm_100a")
 

@@ -32,6 +32,7 @@ CASES = json.loads(
     gzip.decompress((Path(__file__).parent / "golden" / "hardware" / "wgmma_reads.json.gz").read_bytes())
 )["cases"]
 BITS = {"f16": 16, "u8": 8, "tf32": 32, "e4m3": 8}
+SHARED_END = desc.SHARED_BEGIN + desc.MOST_SHARED
 
 
 def build_case_view(case: dict[str, Any]) -> View:
@@ -362,12 +363,12 @@ def test_the_ends_of_shared_memory_and_of_its_window_are_exact() -> None:
     seen = View(64, 16, 16, "K")
     size = int(reads(encode_wgmma(0, 128, 256, 0, "none"), seen).max()) + 2
     for end, inside, beyond in (
-        (desc.SHARED_END, [], ["reads_beyond_shared"]),
+        (SHARED_END, [], ["reads_beyond_shared"]),
         (desc.WINDOW_BYTES, ["reads_beyond_shared"], ["reads_beyond_window"]),
     ):
         for start, codes in ((end - size, inside), (end - size + 16, beyond)):
             assert [one.code for one in find_outside_reads(encode_wgmma(start, 128, 256, 0, "none"), seen)] == codes
-    for start, told in ((desc.SHARED_END - 16, False), (desc.SHARED_END, True)):
+    for start, told in ((SHARED_END - 16, False), (SHARED_END, True)):
         codes = [one.code for one in find_warnings(encode_wgmma(start, 128, 256, 0, "none"))]
         assert ("start_beyond_shared" in codes) is told
 
@@ -376,8 +377,8 @@ def test_reads_beyond_shared_memory_are_told() -> None:
     """A block's own memory is 1024 to 1024 + 227 KiB; past 2^18 the read is an illegal address."""
     seen, size = View(64, 16, 16, "K"), 63 * 128 + 32
     for start, code, count in (
-        (desc.SHARED_END - size, None, 0),
-        (desc.SHARED_END - 8192 + 1024, "reads_beyond_shared", 8 * 16),
+        (SHARED_END - size, None, 0),
+        (SHARED_END - 8192 + 1024, "reads_beyond_shared", 8 * 16),
         (2**18 - 8192 + 1024, "reads_beyond_window", 64 * 16),
     ):
         told = find_outside_reads(encode_wgmma(start // 16 * 16, 16, 1024, 0, "128B"), seen)
@@ -431,8 +432,8 @@ def test_reads_end_where_shared_memory_ends() -> None:
     """The last byte of shared memory may be read, the one after is told."""
     view = View(64, 16, 16, "K")
     size = int(desc.reads(encode_wgmma(0, 128, 256, 0, "none"), view).max()) + 2
-    last = encode_wgmma((desc.SHARED_END - size) // 16 * 16, 128, 256, 0, "none")
-    assert int(desc.reads(last, view).max()) + 2 == desc.SHARED_END and find_outside_reads(last, view) == []
+    last = encode_wgmma((SHARED_END - size) // 16 * 16, 128, 256, 0, "none")
+    assert int(desc.reads(last, view).max()) + 2 == SHARED_END and find_outside_reads(last, view) == []
     beyond = encode_wgmma(last.start_address + 16, 128, 256, 0, "none")
     (told,) = find_outside_reads(beyond, view)
     assert told.code == "reads_beyond_shared" and told.message.startswith("8 of 1024 ")

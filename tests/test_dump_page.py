@@ -68,19 +68,22 @@ def test_the_page_works_without_a_script(client: Client) -> None:
 
 
 @for_each(
-    ("data", "files", "message"),
+    ("data", "files", "name", "message"),
     [
-        (FORM, {"other": ("x", b"1")}, "There is no file"),
-        (FORM | {"slice_k": ""}, {"dump": ("x", b"")}, "The file is empty"),
-        (FORM | {"base": "0x401", "slice_k": "0"}, {"dump": ("x", bytes(64))}, "Address of the first byte"),
-        (FORM | {"kept_dump": "!"}, {"other": ("x", b"1")}, "which is not base64"),
-        (FORM, {"dump": ("x", bytes(64))}, "First k"),
+        (FORM, {"other": ("x", b"1")}, "dump", "There is no file"),
+        (FORM | {"slice_k": ""}, {"dump": ("x", b"")}, "dump", "The file is empty"),
+        (FORM | {"base": "0x401", "slice_k": "0"}, {"dump": ("x", bytes(64))}, "base", "Address of the first byte"),
+        (FORM | {"kept_dump": "!"}, {"other": ("x", b"1")}, "dump", "which is not base64"),
+        (FORM, {"dump": ("x", bytes(64))}, "slice_k", "First k is 16, but an expected tile is not given"),
+        (FORM | {"descriptor": " "}, {"dump": ("x", bytes(64))}, "descriptor", "Descriptor is empty"),
     ],
 )
-def test_a_wrong_form_gets_an_error_that_names_the_field(client: Client, data: Any, files: Any, message: str) -> None:
+def test_a_wrong_form_gets_an_error_at_its_field(
+    client: Client, data: Any, files: Any, name: str, message: str
+) -> None:
     page = client.post("/dump", data=data, files=files)
-    alert = re.search(r'role="alert">(.*?)</p>', page.text, re.S)
-    assert page.status_code == 422 and alert and message in alert[1]
+    said = re.findall(r'<small [^>]*id="(\w+)-error" role="alert">(.*?)</small>', page.text, re.S)
+    assert page.status_code == 422 and [field for field, _ in said] == [name] and message in said[0][1]
 
 
 def test_a_body_that_is_not_a_form_is_refused(client: Client) -> None:

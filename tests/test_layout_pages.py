@@ -164,7 +164,7 @@ def test_a_look_that_does_not_fit_is_said_and_left(client: Client) -> None:
 @for_each(
     ("path", "query", "said"),
     [
-        ("/layouts/triton", {"text": BLOCKED}, "shape is missing"),
+        ("/layouts/triton", {"text": BLOCKED}, "Tensor is missing"),
         ("/layouts/triton", {"text": BLOCKED.replace("[8, 4]", "[4, 4]"), "shape": "16x16"}, "has 16 lanes"),
         ("/layouts/triton", {"text": BLOCKED, "shape": "16x24"}, "Powers of two"),
         (

@@ -20,9 +20,9 @@ from lanescope.messages import BY_SLUG, GROUPS, ROWS, MessageRow, clean_message,
 from lanescope.messages.map_calls import TYPE_CODES, MapCall, find_refusal
 from lanescope.messages.map_rules import RULES, find_rules
 from lanescope.messages.row import CUTE, DRIVER, PTXAS, compile_text
-from lanescope.reader.code.tensor_maps import find_tensor_maps
 from tests.cases import for_each
 from tests.cpp import find_compiler
+from tests.found_in_code import find_tensor_maps
 from tests.ptxas import assembler, nvrtc
 from tests.sample import is_chosen, take_sample
 

@@ -4,8 +4,8 @@ im2col. All say the same box of 64 × 128 elements of 16 bits with the 128B swiz
 
 from __future__ import annotations
 
-from lanescope.reader.code.tensor_maps import find_tensor_maps
 from tests.cases import for_each
+from tests.found_in_code import find_tensor_maps
 
 ARRAYS = "uint64_t dims[2] = {4096, 1024}, strides[1] = {8192}; uint32_t box[2] = {64, 128}, ones[2] = {1, 1};"
 GIVEN = (

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from lanescope.reader.code.builders import DescriptorBuilder, find_builders
+from lanescope.reader.code.builders import DescriptorBuilder
 from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.workbench.check import check_text
 from tests.cases import for_each
 from tests.command import run_lanescope
+from tests.found_in_code import find_builders
 from tests.ptxas import nvrtc
 from tests.test_check_tcgen05 import KERNEL as TCGEN05
 

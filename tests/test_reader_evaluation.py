@@ -9,9 +9,9 @@ import pytest
 
 from lanescope.errors import LayoutError
 from lanescope.reader.code import evaluation
-from lanescope.reader.code.builders import find_builders
 from lanescope.reader.code.code_words import build_word
 from tests.cases import for_each
+from tests.found_in_code import find_builders
 
 
 @for_each(

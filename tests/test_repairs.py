@@ -43,7 +43,7 @@ def test_with_a_repair_every_word_of_the_loop_is_right_and_undo_brings_the_text_
         assert fix is not None
         repaired = repair_text(kernel.text, fix)
         assert repaired.text == apply_edits(kernel.text, repair.edits)
-        assert repair_text(repaired.before, repaired.undone).text == kernel.text
+        assert repair_text(repaired.before, repaired.fix.rpartition("~")[0]).text == kernel.text
         for mark, edit in zip(repaired.applied, repair.edits, strict=True):
             assert (repaired.text[slice(*mark.span)], mark.before) == (edit.text, kernel.text[slice(*edit.span)])
 
@@ -87,8 +87,8 @@ def test_repairs_follow_one_another_and_unwind_in_turn() -> None:
     assert fix == "4-7:1024~14-16:2"
     second = repair_text(text, fix)
     assert second.text == "a = 1024; b = 2;" and [m.span for m in second.applied] == [(4, 8), (14, 15)]
-    back = repair_text(text, second.undone)
-    assert back == first and repair_text(text, back.undone).text == text
+    back = repair_text(text, second.fix.rpartition("~")[0])
+    assert back == first and repair_text(text, back.fix.rpartition("~")[0]).text == text
     before = repair_text(second.text, "0-1:name")
     assert before.text == "name = 1024; b = 2;"
     third = repair_text(text, f"{fix}~0-1:name")

@@ -14,12 +14,12 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.architectures import get_architecture
 from lanescope.ptx.catalog import find
 from lanescope.ptx.table.descriptors import TCGEN05, WGMMA, fit_format, get_format_of_word
-from lanescope.reader.code.builders import find_builders
 from lanescope.render.descriptor import render_code
 from lanescope.shared.storage import storage
 from lanescope.workbench.check import check_text
 from tests.cases import for_each
 from tests.client import share_client
+from tests.found_in_code import find_builders
 from tests.oracle.tcgen05 import SMEM_93, SMEM_94
 from tests.test_check_tcgen05 import RIGHT
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from lanescope.reader.code.builders import find_builders
 from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.workbench.check import check_text
 from tests.cases import for_each
+from tests.found_in_code import find_builders
 from tests.ptxas import assembler, nvrtc
 from tests.test_ptx_module import WGMMA, list_fields
 

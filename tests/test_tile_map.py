@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from lanescope.app.diagram import forms as pictures
-from lanescope.app.kit.labels import LABELS
 from lanescope.app.memory import atoms as atom_views
 from lanescope.app.memory import tile_figure as tile_views
+from lanescope.app.memory.choices import LABELS
 from lanescope.descriptor.matrix import View, reads
 from lanescope.errors import LayoutError
 from lanescope.shared.swizzle import MODES, Mode, get_mode
@@ -162,7 +162,7 @@ def test_cells_carry_the_number_that_was_asked_for() -> None:
 )
 def test_wrong_options_are_named_and_the_picture_stays(client: Client, query: str, field: str) -> None:
     page = client.get(f"/smem?{query}")
-    label = LABELS["smem"][field]
+    label = LABELS[field]
     assert page.status_code == 422 and re.search(rf'role="alert">{label}(: | is )', page.text)
     assert "drawn in the usual way" in page.text and 'data-drawing="whole"' in page.text
     if "mn=1024" in query:
@@ -175,7 +175,7 @@ def test_a_wrong_option_of_the_atoms_leaves_them_drawn(client: Client) -> None:
     page = client.get("/smem/atoms?element_bits=4")
     assert (
         page.status_code == 422
-        and f"{LABELS['atoms']['element_bits']} is 4" in page.text
+        and f"{LABELS['element_bits']} is 4" in page.text
         and page.text.count("<figure class") >= 8
     )
 

@@ -13,8 +13,8 @@ from lanescope.app.hardware import tma_boxes
 from lanescope.descriptor import matrix as descriptor
 from lanescope.descriptor import verify
 from lanescope.descriptor.matrix import View
-from lanescope.reader.code.tensor_maps import find_tensor_maps
 from lanescope.shared import storage, tma
+from tests.found_in_code import find_tensor_maps
 
 H200 = json.loads((Path(__file__).parents[1] / "layouts/evidence/nvidia_h200.json").read_text())["boxes"]
 CALL = """

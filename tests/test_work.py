@@ -266,7 +266,6 @@ def test_a_posted_dump_is_examined_off_the_loop(app: Any) -> None:
     assert answer.status == 200 and b"are outside the dump" in answer.body
     assert watched.computed() <= {
         ("app/dump/page.py", "post_dump"),
-        ("app/dump/page.py", "<dictcomp>"),
         ("app/kit/wire.py", "read_upload_form"),
     }
 

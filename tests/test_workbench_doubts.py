@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from lanescope.cute.layout import CuteLayout
 from lanescope.descriptor.matrix import View
-from lanescope.reader.code.builders import find_builders
 from lanescope.reader.cute_layout import describe_stage_overlap
 from lanescope.workbench import build_bench, stores, tiles
 from lanescope.workbench.check import check_text
 from lanescope.workbench.scan import PrintedLayout
 from tests.cases import for_each
+from tests.found_in_code import find_builders
 from tests.workbench_cases import BOTH, replace_all
 
 

@@ -14,7 +14,7 @@ from lanescope.app.capture.facts import MOST_STEPS, MOST_TEXT
 from lanescope.app.dump.facts import decode_base64
 from lanescope.app.kit.enumerations import Word64
 from lanescope.app.kit.fact import Description, Json, fact
-from lanescope.app.kit.question import declare_question, options_of, raw_field
+from lanescope.app.kit.question import declare_question, flag_field, options_of, raw_field
 from lanescope.app.memory.storage import StorageSpec
 from lanescope.app.memory.verdicts import Diagnosis, build_diagnosis
 from lanescope.bits import format_word
@@ -183,13 +183,35 @@ class CaptureVerified:
 class CaptureBody:
     """A capture, and the matrices A and B if they were not the fills."""
 
-    capture: str = raw_field("Capture", "The file that lanescope::save wrote, in base64.", required=True, type=Base64)
-    second: str | None = raw_field(
-        "Second pass", "The second pass of an 8-bit type, in base64; null for none.", type=Base64 | None
+    capture: str = raw_field(
+        "Capture", "The file that lanescope::save wrote, in base64.", required=True, type=Base64, file=""
     )
-    a: str | None = raw_field("A", "A in base64: a .npy file of (m, k); null for the fill.", type=Base64 | None)
-    b: str | None = raw_field("B", "B in base64: a .npy file of (k, n); null for the fill.", type=Base64 | None)
+    second: str | None = raw_field(
+        "Second pass of an 8-bit type",
+        "The second pass of an 8-bit type, in base64; null for none.",
+        type=Base64 | None,
+        file="",
+    )
+    a: str | None = raw_field(
+        "A, (m, k), .npy",
+        "A in base64: a .npy file of (m, k); null for the fill.",
+        type=Base64 | None,
+        file=".npy",
+    )
+    b: str | None = raw_field(
+        "B, (k, n), .npy",
+        "B in base64: a .npy file of (k, n); null for the fill.",
+        type=Base64 | None,
+        file=".npy",
+    )
     nk: bool = raw_field("B is (n, k)", "Whether B is (n, k).", False, type=bool)
+
+
+@declare_question
+class CaptureForm(CaptureBody):
+    """The same in the page's form."""
+
+    nk: bool = flag_field("B is (n, k)", "1: B is (n, k).")
 
 
 def verify_capture(body: Json) -> CaptureVerified:

@@ -9,9 +9,12 @@ from starlette.responses import PlainTextResponse, Response
 
 from lanescope.app.capture import draw, forms
 from lanescope.app.capture.examples import BY_NAME, EXAMPLES, build_capture
+from lanescope.app.capture.forms import CaptureForm
 from lanescope.app.kit import links
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
+from lanescope.app.kit.question import labels_of
+from lanescope.app.kit.question_form import form_of
 from lanescope.app.kit.wire import read_upload_form
 from lanescope.app.kit.work import run_off_loop
 from lanescope.app.memory.storage import USED
@@ -61,9 +64,8 @@ def _render_answer(request: Request, files: dict[str, bytes], nk: bool, example:
         "tests": TESTS,
         "error": None,
         "answer": None,
-        "nk": nk,
+        "labels": labels_of(CaptureForm),
     }
-    code = 200
     try:
         if request.method == "POST" and "capture" not in files:
             raise LayoutError(
@@ -72,8 +74,9 @@ def _render_answer(request: Request, files: dict[str, bytes], nk: bool, example:
         if files:
             context |= _build_context(files, nk)
     except LayoutError as error:
-        context["error"], code = error, 422
-    return render_page(request, "capture/page.html", context, code, keep=request.method == "GET")
+        context["error"] = error
+    context["form"] = form_of(CaptureForm, {"nk": "1" * nk}, error=context["error"])
+    return render_page(request, "capture/page.html", context, keep=request.method == "GET")
 
 
 def _build_context(files: dict[str, bytes], nk: bool) -> dict[str, Any]:

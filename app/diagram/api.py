@@ -14,6 +14,7 @@ from starlette.responses import Response
 from lanescope.app.diagram import forms as pictures
 from lanescope.app.diagram import verdicts
 from lanescope.app.diagram.options import DIAGRAM, DRAWN
+from lanescope.app.diagram.questions import DiagramOptions
 from lanescope.app.instruction import facts as about
 from lanescope.app.instruction.facts import Detail, OperandMap
 from lanescope.app.instruction.state import bind_descriptor
@@ -29,7 +30,8 @@ from lanescope.app.kit.api import (
     make_word_parameter,
 )
 from lanescope.app.kit.media import FORMS
-from lanescope.app.kit.picture import DrawingJob, check_drawing
+from lanescope.app.kit.picture import check_drawing
+from lanescope.app.kit.question import NO_YES, options_of
 from lanescope.app.kit.wire import CachedBody, encode_json_body, make_picture_body
 from lanescope.app.memory.descriptors import Decoded, fit_to_target, parse_descriptor
 from lanescope.app.memory.facts import Tile, TileQuestion
@@ -43,19 +45,10 @@ from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.table.descriptors import FORMATS as DESCRIPTORS
 from lanescope.render import cuda
 from lanescope.render import ptx as syntax
-from lanescope.render.diagram import WORDS
-from lanescope.render.palette import PALETTES
-from lanescope.render.view import LABELS
 
 PROGRAM = "cu"
-KNOWN = {
-    "plain": ("0", "1"),
-    "label": LABELS,
-    "theme": PALETTES,
-    "lang": WORDS,
-    "legend": ("0", "1"),
-    "caption": ("0", "1"),
-    "embed": ("0", "1"),
+KNOWN = {"plain": tuple(NO_YES)} | {
+    name: option.words for name, option in options_of(DiagramOptions).items() if option.words
 }
 RINGED = {
     "pin": "what has a ring: matrix:row,column, as in the page's address",
@@ -82,13 +75,6 @@ class FormConvertor(StringConvertor):
 
 
 register_url_convertor("form", FormConvertor())
-
-
-def defer_drawing(drawing: DrawingJob) -> DrawingJob:
-    """Return the job for a process that draws after the route has answered; LayoutError if it is too much for one
-    request.
-    """
-    return check_drawing(drawing)
 
 
 router = APIRouter(tags=["pictures"], route_class=StrictRoute, default_response_class=Response)
@@ -162,7 +148,7 @@ def operand_picture(
         pictures.check_options(form, instruction, query)
         return encode_json_body(about.build_operand_map(instruction, instruction.operand(operand)))
     fragment = instruction.operand(operand)
-    return make_picture_body(*pictures.render_instruction(form, instruction, fragment, query, draw=defer_drawing))
+    return make_picture_body(*pictures.render_instruction(form, instruction, fragment, query, draw=check_drawing))
 
 
 @router.get("/i/{ptx}.{form:form}", responses=describe_pictures(Detail, FORMS | {PROGRAM: "text/plain"}))
@@ -182,7 +168,7 @@ def instruction_picture(
     if form in (PROGRAM, "txt"):
         text = cuda.render_program(instruction) if form == PROGRAM else syntax.render_syntax(instruction)
         return CachedBody(text.encode(), FORMS["txt"])
-    return make_picture_body(*pictures.render_instruction(form, instruction, None, query, draw=defer_drawing))
+    return make_picture_body(*pictures.render_instruction(form, instruction, None, query, draw=check_drawing))
 
 
 @router.get("/smem.{form}", responses=describe_pictures(Tile))
@@ -190,7 +176,7 @@ def tile_picture(form: Form, query: TileDrawing) -> Response:
     """Draw a tile in shared memory: logical and memory picture with LBO and SBO; txt, md, csv say where every element
     (chunk) lies.
     """
-    return make_picture_body(*pictures.render_tile(form, query, draw=defer_drawing))
+    return make_picture_body(*pictures.render_tile(form, query, draw=check_drawing))
 
 
 def _add_format_route(row: DescriptorFormat) -> None:
@@ -214,4 +200,4 @@ for _row in DESCRIPTORS:
 
 def _render_descriptor(form: str, word: Descriptor, query: dict[str, str]) -> Response:
     render = verdicts.render_query if verdicts.has_verdict_query(query) else pictures.render_descriptor
-    return make_picture_body(*render(form, word, query, draw=defer_drawing))
+    return make_picture_body(*render(form, word, query, draw=check_drawing))

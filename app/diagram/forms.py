@@ -105,14 +105,7 @@ def describe_figure(instruction: Instruction, figure: PanelFigure) -> str:
 def parse_style(instruction: Instruction, query: Mapping[str, str]) -> tuple[DiagramStyle, state.PageState]:
     """Return the style that a query asks for; LayoutError for the first option that is not legal here."""
     options = {name: value for name, value in query.items() if name in state.PICTURED and value}
-    page_state, notices = state.parse_state(instruction, options, state.PageState())
-    if notices:
-        raise LayoutError(
-            "bad_option",
-            notices[0].replace(" Shown with the default instead.", ""),
-            "GET /diagram lists the options.",
-            notices[0].split(" ")[0],
-        )
+    page_state = state.parse_legal_state(instruction, options)
     threads = page_state.parse_threads()
     if query.get("warps"):
         spans = parse_ranges(query["warps"], "warps", instruction.threads // 32)

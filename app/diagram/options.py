@@ -1,6 +1,5 @@
 """The options of a diagram and what each takes: addresses, the builder page and the command line."""
 
-# The options of a diagram and what each takes: addresses, the builder page and the command line.
 DIAGRAM = {
     "colour": "a name of the pattern, or register",
     "label": "lane:value, register, row,col, index or none",

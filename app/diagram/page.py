@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -12,6 +13,7 @@ from lanescope import find
 from lanescope.app.diagram import forms as pictures
 from lanescope.app.diagram.gallery import PICTURES, draw_in_page_colours
 from lanescope.app.diagram.options import DIAGRAM
+from lanescope.app.diagram.questions import DiagramForm
 from lanescope.app.instruction import state, wording
 from lanescope.app.instruction.state import bind_descriptor
 from lanescope.app.kit import picture as raster
@@ -19,63 +21,85 @@ from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.links import link_instruction
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.page import render_page
+from lanescope.app.kit.question import fields_of, labels_of
+from lanescope.app.kit.question_form import Control, fill_fields, form_of, require_text_fields
 from lanescope.errors import LayoutError
+from lanescope.inputs import parse_choice
 from lanescope.ptx import catalog
-from lanescope.render.diagram import WORDS
-from lanescope.render.palette import PALETTES
+from lanescope.ptx.instruction import Instruction
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
-USUAL = state.PageState()  # how a figure is drawn by default
-DEFAULT = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+FIELDS = fields_of(DiagramForm)
+USUAL = {name: field.option.default for name, field in FIELDS.items() if name in DIAGRAM}  # not part of an address
+FIRST = ("ptx", "idesc", "operand", "form", "theme")  # of the form
 
 
 @router.get("/diagram")
 def builder_page(request: Request) -> Response:
     """Show the options, the picture, and its address, Markdown, HTML, LaTeX and command to copy."""
-    query = request.query_params
-    text, letter, form = query.get("ptx") or DEFAULT, query.get("operand", ""), query.get("form") or "svg"
-    pin = query.get("pin", "")
-    options_given = {name: query.get(name, "") for name in DIAGRAM}
+    query = dict(request.query_params)
+    fields = fill_fields(FIELDS, query)
     context: dict[str, Any] = {
-        "ptx": text,
-        "operand": letter,
-        "form": form,
-        "given": options_given,
-        "pin": pin,
+        "form": fields["form"],
+        "pin": query.get("pin", ""),
+        "labels": labels_of(DiagramForm),
         "error": None,
-        "forms": FORMS,
-        "themes": PALETTES,
-        "labels": wording.LABEL_WORDS,
-        "usual": USUAL,
+        "found": None,
+        "no_raster": raster.explain_missing_renderer(),
     }
-    context |= {"langs": WORDS, "no_raster": raster.explain_missing_renderer(), "found": None}
-    context |= {"takes_idesc": False, "idesc": query.get("idesc", "")}
-    code = 200
+    plain = None
     try:
-        plain = find(text)
-        context["takes_idesc"] = plain.family.issue is not None
-        instruction = bind_descriptor(plain, query)
-        context |= {"found": instruction, "colours": wording.list_colours(instruction)}
-        operand = instruction.operand(letter) if letter else None
-        usual = pictures.DEFAULTS | {"colour": USUAL.colour, "label": USUAL.label}
-        options = {name: value for name, value in options_given.items() if value and usual.get(name) != value}
-        options |= {name: query[name] for name in ("idesc", "target") if query.get(name)}
-        picture, _ = pictures.render_instruction("svg", instruction, operand, options)
-        if form not in FORMS:
-            raise LayoutError("bad_option", f"No form '{form[:20]}'.", f"Allowed: {', '.join(FORMS)}.", "form")
-        path = link_instruction(instruction, operand, form, options)
-        page_query = {name: query[name] for name in state.PICTURED if query.get(name)} | ({"pin": pin} if pin else {})
-        context |= {
-            "svg": picture.decode(),
-            "path": path,
-            "back": link_instruction(instruction, query=page_query),
-            "copies": list_snippets(request, instruction.ptx, operand.name if operand else "", form, path, options),
-        }
+        require_text_fields(FIELDS, fields)
+        plain = find(fields["ptx"])
+        context["found"] = bind_descriptor(plain, query)
+        context |= _build_figure(request, context["found"], fields, query)
     except LayoutError as error:
-        context["error"], code = error, 422
+        context["error"] = error
         if context["found"]:  # after a wrong option the page still shows a figure: the product by default
             context["svg"] = pictures.render_instruction("svg", context["found"], None, {})[0].decode()
-    return render_page(request, "diagram/page.html", context, code, keep=False)
+    context["fields"] = _build_form(context["found"] or plain, fields, context["error"])
+    return render_page(request, "diagram/page.html", context, keep=False)
+
+
+def _build_figure(
+    request: Request, instruction: Instruction, fields: Mapping[str, str], query: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return the picture, its address and the snippets. LayoutError names the wrong field."""
+    operand = instruction.operand(fields["operand"]) if fields["operand"] else None
+    options = {name: fields[name] for name, usual in USUAL.items() if fields[name] not in ("", usual)}
+    options |= {name: query[name] for name in ("idesc", "target") if query.get(name)}
+    picture, _ = pictures.render_instruction("svg", instruction, operand, options)
+    form = parse_choice(fields["form"], "form", FORMS, "bad_option")
+    path = link_instruction(instruction, operand, form, options)
+    page_query = {name: query[name] for name in (*state.PICTURED, "pin") if query.get(name)}
+    return {
+        "svg": picture.decode(),
+        "path": path,
+        "back": link_instruction(instruction, query=page_query),
+        "copies": list_snippets(request, instruction.ptx, operand.name if operand else "", form, path, options),
+    }
+
+
+def _build_form(
+    instruction: Instruction | None, fields: Mapping[str, str], error: LayoutError | None
+) -> dict[str, Control]:
+    """Return the controls that the instruction and the file format have, and one that is wrong."""
+    choices: dict[str, dict[str, str]] = {"operand": {"": "All, as a product"}, "label": wording.LABEL_WORDS}
+    unused = {
+        "product",
+        *(("scale",) if fields["form"] != "png" else ()),
+        *(("embed",) if fields["form"] != "tex" else ()),
+    }
+    if instruction:
+        choices["operand"] |= {name: name.upper() for name in instruction.operands}
+        choices["colour"] = {
+            one.value: " · ".join(filter(None, (one.text, one.letter))) for one in wording.list_colours(instruction)
+        }
+        unused |= {"warps"} if instruction.threads != 128 else set()
+    unused |= {"idesc"} if instruction is None or instruction.family.issue is None else set()
+    form = form_of(DiagramForm, fields, choices, error)
+    names = [*FIRST, *(name for name in form if name not in FIRST)]
+    return {name: form[name] for name in names if name not in unused or form[name].error}
 
 
 def list_snippets(

@@ -195,12 +195,16 @@ class DumpBody(ReadsBody):
         "The dump's bytes in base64: raw, or a .npy file, whose array is used in memory order.",
         required=True,
         type=Base64,
+        wide=True,
+        file="",
     )
     base: int = number_field(1024, "Base", "The shared-window address of the dump's first byte.")
     expected: str | None = raw_field(
         FILES["expected"],
         "The expected tile in base64: a .npy file of (m, k) for a, (k, n) for b; null for none.",
         type=Base64 | None,
+        wide=True,
+        file=".npy",
     )
     expected_as: str = raw_field(
         "Expected tile holds",
@@ -235,7 +239,7 @@ def examine_dump(question: DumpQuestion, raw: bytes = b"", expected: bytes | Non
         name = "mn" if origin[0] else "k"
         raise LayoutError(
             "bad_slice",
-            f"slice.{name} is {max(origin)}, but there is no expected tile.",
+            f"{name} is {getattr(question.slice, name)}, but there is no expected tile.",
             "Give the expected tile, or leave the slice out.",
             f"slice.{name}",
         )

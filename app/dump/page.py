@@ -12,12 +12,13 @@ from starlette.responses import Response
 
 from lanescope.app.dump import draw, facts, forms
 from lanescope.app.dump.examples import BY_NAME, EXAMPLES, build_files
-from lanescope.app.dump.forms import FILES, DumpQuestion
+from lanescope.app.dump.forms import FILES, DumpBody, DumpQuestion
 from lanescope.app.kit import links
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.question import fields_of, labels_of, nest_fields, read_question
-from lanescope.app.kit.question_form import form_of
+from lanescope.app.kit.question_form import Control, fill_fields, form_of, require_text_fields
+from lanescope.app.kit.uploads import UploadForm
 from lanescope.app.kit.wire import read_upload_form
 from lanescope.app.kit.work import run_off_loop
 from lanescope.app.memory.storage import USED
@@ -37,45 +38,56 @@ def dump_page(request: Request) -> Response:
     """Show the form, and the example that the address names."""
     query = request.query_params
     example = BY_NAME.get(query.get("example", ""))
-    fields = FIELDS | (dict(example.query) if example else {}) | {n: query[n] for n in FIELDS if query.get(n)}
+    fields = fill_fields(ASKED, query, FIELDS | (dict(example.query) if example else {}))
     sent = dict(zip(FILES, build_files(example.name), strict=True)) if example else {}
-    return _render_answer(request, fields, sent, example.name if example else "")
+    return _render_answer(request, fields, sent, {}, example.name if example else "")
 
 
 @router.post("/dump")
 async def post_dump(request: Request) -> Response:
     """Show the page for the files of the form."""
     form = await read_upload_form(request, most_files=4, most_fields=16, most_bytes=1 << 20)
-    fields = FIELDS | {name: value for name, value in form.fields.items() if value or name not in FIELDS}
+    return await run_off_loop(_render_form, request, form)
+
+
+def _render_form(request: Request, form: UploadForm) -> Response:
     files = {file.field: file.content for file in form.files if file.field in FILES}
-    return await run_off_loop(_render_answer, request, fields, files, "")
+    kept = {name: form.fields[kept] for name, kept in KEPT.items() if form.fields.get(kept) and name not in files}
+    return _render_answer(request, fill_fields(ASKED, form.fields), files, kept)
 
 
-def _render_answer(request: Request, fields: dict[str, str], sent: dict[str, bytes], example: str) -> Response:
+def _render_answer(
+    request: Request, fields: dict[str, str], sent: dict[str, bytes], kept: Mapping[str, str], example: str = ""
+) -> Response:
+    """Return the page. sent: the files; kept: those of the previous form, in base64."""
     context: dict[str, Any] = {
         "given": fields,
         "examples": EXAMPLES,
         "example": example,
         "labels": labels_of(DumpQuestion) | FILES,
-        "form": form_of(DumpQuestion, fields, {"expected_as": AS}),
         "error": None,
         "answer": None,
         "kept": {},
     }
-    code = 200
     try:
-        for name, kept in KEPT.items():
-            if name not in sent and fields.get(kept):
-                sent[name] = facts.decode_base64(fields[kept], name)
+        sent |= {name: facts.decode_base64(text, name) for name, text in kept.items()}
+        require_text_fields(ASKED, fields)
         if request.method == "POST" and "dump" not in sent:
             raise LayoutError("bad_dump", "There is no file.", "Choose the dump: raw bytes, or a .npy array.", "dump")
         if "dump" in sent:
             context |= _build_context(fields, sent, example)
     except LayoutError as error:
-        context["error"], code = error, 422
+        context["error"] = error
+    context["form"] = _build_form(fields, context["error"])
     if sent and not example:
         context["kept"] = {KEPT[name]: base64.b64encode(raw).decode() for name, raw in sent.items()}
-    return render_page(request, "dump/page.html", context, code, keep=request.method == "GET")
+    return render_page(request, "dump/page.html", context, keep=request.method == "GET")
+
+
+def _build_form(fields: Mapping[str, str], error: LayoutError | None) -> dict[str, Control]:
+    """Return the controls: the files of a body, and the fields of the question."""
+    files = form_of(DumpBody, {}, error=error)
+    return {name: files[name] for name in FILES} | form_of(DumpQuestion, fields, {"expected_as": AS}, error)
 
 
 def _build_context(fields: Mapping[str, str], sent: Mapping[str, bytes], example: str) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lanescope.app.hardware import tensor_moves
 from lanescope.app.hardware.tensor_memory import MmaOperation, TensorDevice, TensorJob
@@ -41,7 +40,6 @@ from lanescope.ptx.table.descriptors import BASE32B, TCGEN05
 from lanescope.ptx.table.kinds import ALONE, KINDS, PAIR, WS
 from lanescope.shared.swizzle import Mode
 
-Array = NDArray[Any]
 WIDE = 256  # columns of the dumps
 SEED = 20261122
 RUNS = 12  # random descriptors of an operand, major and freedom

@@ -114,6 +114,17 @@ def parse_state(
     return PageState(**{**asdict(default), **chosen}), notices
 
 
+def parse_legal_state(instruction: Instruction, query: Mapping[str, str]) -> PageState:
+    """Parse the state that a picture's query asks for; LayoutError for the first value that is not legal here."""
+    chosen: dict[str, str | int] = {}
+    for name, value in query.items():
+        try:
+            chosen[name] = _parse_option(instruction, name, value)
+        except LayoutError as error:
+            raise LayoutError("bad_option", error.message, error.hint, name) from None
+    return PageState(**{**asdict(PageState()), **chosen})
+
+
 def bind_descriptor(instruction: Instruction, query: Mapping[str, str]) -> Instruction:
     """Bind a product in tensor memory to its descriptor, by default the usual one, for the query's target if that has
     the instruction; return other instructions unchanged.
@@ -198,7 +209,7 @@ def _parse_lanes(instruction: Instruction, text: str) -> str:
 
 def _parse_product(instruction: Instruction, text: str) -> int:
     count = count_products(instruction)
-    hint = f"this instruction has {count} product{'s' * (count > 1)}, from 0."
+    hint = f"This instruction has {count} product{'s' * (count > 1)}, from 0."
     return _parse_with_hint("product", hint, lambda: parse_integer(text, "product", 0, count - 1))
 
 

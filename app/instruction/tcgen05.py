@@ -24,6 +24,7 @@ from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.ptx.role import TENSOR
 from lanescope.ptx.table.kinds import WS
 from lanescope.render.idesc import render_code
+from lanescope.render.kernel import format_plan_options
 from lanescope.render.svg import render_svg
 from lanescope.render.view import PanelFigure, make_operand_figure
 
@@ -92,18 +93,14 @@ def parse_idesc_query(instruction: Instruction, query: Mapping[str, str]) -> dic
         return {}
     rest = {name: value for name, value in query.items() if name not in names and name != "idesc" and value}
     try:
-        return rest | {"idesc": str(bound.bind(instruction, _format_options(options), target).word)}
+        return rest | {"idesc": str(bound.bind(instruction, format_plan_options(options), target).word)}
     except LayoutError:
-        return rest | {"idesc": _format_options(options)}
+        return rest | {"idesc": format_plan_options(options)}
 
 
 def make_idesc_query(word: IdescWord) -> dict[str, str]:
     """Return the fields of a descriptor in a page's address: the word, and its target."""
     return {"idesc": str(word), **({"target": word.target} if word.target else {})}
-
-
-def _format_options(options: Mapping[str, str]) -> str:
-    return ",".join(f"{name}={value}" for name, value in options.items())
 
 
 def build_idesc_view(

@@ -23,8 +23,8 @@ def show(
     operand: Annotated[str, typer.Argument(help="a, b, c or d; all when left out.")] = "",
     *,
     at: Annotated[str, typer.Option("--at", help="ROW,COL: who holds this element?")] = "",
-    lane: Annotated[str, typer.Option("--lane", help="A lane (thread): what does it hold?")] = "",
-    value: Annotated[str, typer.Option("--value", help="With --lane: one value only.")] = "",
+    lane: Annotated[str, typer.Option("--lane", help="A lane (thread): what does it hold?", metavar="<int>")] = "",
+    value: Annotated[str, typer.Option("--value", help="With --lane: one value only.", metavar="<int>")] = "",
     idesc: InstructionDescriptor = "",
     target: Annotated[
         str, typer.Option(help="What ptxas compiles for (sm_90a); an instruction that it lacks is refused.")

@@ -138,4 +138,5 @@ def _annotate_option(name: str, option: Option) -> Any:
     if option.argument:
         return Annotated[str, typer.Argument(help=option.command_help, metavar=option.metavar)]
     kind: Any = list[str] | None if option.parts else bool if option.flag else str
-    return Annotated[kind, typer.Option(f"--{name.replace('_', '-')}", help=option.command_help)]
+    metavar = "<int>" if option.numeric else None
+    return Annotated[kind, typer.Option(f"--{name.replace('_', '-')}", help=option.command_help, metavar=metavar)]

@@ -57,11 +57,12 @@ class Option:
     argument: bool = False  # of the command: a positional argument
     metavar: str | None = None  # name of a positional argument in the usage line, if not its own
     examples: tuple[str, ...] = ()  # in the document
-    size: int = 5  # width of the control in characters
+    size: int = 5  # width of the control in characters; at least 40 if it has several lines
     wide: bool = False  # the control takes a whole row
     rows: int = 0  # lines of the control; 0: a single-line input
     placeholder: str = ""  # of the empty control
     suggest: str = ""  # id of the list of suggestions
+    file: str | None = None  # endings of the files that its control takes, "" for any; None if it takes no file
     split: Callable[[str], Any] | None = None  # text of an address or a command → the value in a body
     type: Any = None  # type in the document, if not a number, a switch, a word or text
     parts: tuple[type, ...] = ()  # the questions it may be; `kind` chooses among several
@@ -74,14 +75,19 @@ class Option:
         return bool(self.default) and not (self.words or self.numeric or self.parts or self.derived)
 
     @property
+    def meaning(self) -> str:
+        """Return the help without the value that sets a switch."""
+        says = self.help.removeprefix("1: ") if self.flag else self.help
+        return says[:1].upper() + says[1:] if self.flag else says
+
+    @property
     def command_help(self) -> str:
         """Return the help of the command's option: meaning, allowed words, and default."""
         if self.argument:
             return self.help
-        says = self.help.rstrip(".")
+        says = self.meaning.rstrip(".")
         if self.flag:
-            says = says.removeprefix("1: ")
-            return f"{says[0].upper()}{says[1:]}."
+            return f"{says}."
         if self.words:
             what, semicolon, more = says.partition(";")
             says = f"{what}: {join_words(self.words, 'or')}{semicolon}{more}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from lanescope.app.kit.question import Field, Option, fields_of, is_within
+from lanescope.app.kit.question import NO_YES, Field, Option, fields_of, is_within
 from lanescope.errors import LayoutError
 from lanescope.inputs import get_last_name
 
@@ -20,6 +20,16 @@ class Control:
     choices: tuple[tuple[str, str], ...]  # (word, its text in the form); empty for an input
     error: str
     option: Option
+
+    @property
+    def help(self) -> str:
+        """Return the meaning of the control as plain text; "" for a file, whose help describes a request's body."""
+        return "" if self.option.file is not None else self.option.meaning.replace("`", "")
+
+    @property
+    def checkbox(self) -> bool:
+        """Return whether it is a switch without words of its own."""
+        return self.option.flag and self.option.called == NO_YES
 
 
 def name_field(error: LayoutError, label: str) -> str:
@@ -64,16 +74,22 @@ def form_of(
     return {
         name: Control(
             name,
-            option.label,
-            str(query.get(name, option.default)),
-            _list_choices(option, (choices or {}).get(name)),
-            f"{name_field(error, option.label) or error.message} {error.hint}".strip()
-            if error and name == refused
-            else "",
-            option,
+            field.option.label,
+            str(query.get(name, field.option.default)),
+            _list_choices(field.option, (choices or {}).get(name)),
+            _word_error(error, field) if error and name == refused else "",
+            field.option,
         )
-        for name, (_, option) in fields.items()
+        for name, field in fields.items()
     }
+
+
+def _word_error(error: LayoutError, field: Field) -> str:
+    """Return an error in the words of its control. A part of the field is named after the label: `B, swizzle`."""
+    path, option = field
+    inner = error.field.removeprefix(f"{path}.") if error.field.startswith(f"{path}.") else ""
+    label = f"{option.label}, {inner}" if inner else option.label
+    return f"{name_field(error, label) or error.message} {error.hint}".strip()
 
 
 def _list_choices(option: Option, words: Iterable[str] | None) -> tuple[tuple[str, str], ...]:
@@ -101,4 +117,5 @@ def require_text_fields(fields: Mapping[str, Field], query: Mapping[str, str]) -
     """Raise LayoutError for a text field that a form sent empty: the default would be a different request."""
     for name, (path, option) in fields.items():
         if option.needs_text and name in query and not query[name].strip():
-            raise LayoutError("bad_request", f"{get_last_name(path)} is empty.", f"For example {option.default}.", path)
+            example = option.examples[0] if option.examples else option.default
+            raise LayoutError("bad_request", f"{get_last_name(path)} is empty.", f"For example {example}.", path)

@@ -11,6 +11,8 @@ import typer
 
 from lanescope.app.kit.settings import Settings, name_variable
 
+METAVARS = {int: "<int>", float: "<float>"}
+
 
 def serve(**value: Any) -> None:
     """Serve the pages and the API. Every option is also an environment variable; options take precedence."""
@@ -24,7 +26,8 @@ def _build_signature() -> inspect.Signature:
     parameters = []
     for row in dataclasses.fields(Settings):
         flag = isinstance(row.default, bool)
-        option = typer.Option(help=row.metadata["says"], envvar=name_variable(row.name))
+        metavar = METAVARS.get(type(row.default))
+        option = typer.Option(help=row.metadata["says"], envvar=name_variable(row.name), metavar=metavar)
         default = row.default if flag else str(row.default)
         kind = Annotated[bool if flag else str, option]  # type: ignore[valid-type]
         parameters.append(inspect.Parameter(row.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind))

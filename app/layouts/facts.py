@@ -42,6 +42,8 @@ class CuteQuestion:
         required=True,
         argument=True,
         examples=("logical_divide((4,2,3):(2,1,8), 4:2)",),
+        wide=True,
+        rows=3,
     )
 
 
@@ -165,10 +167,12 @@ class TvBody:
         require_text,
         "Layout (thread, value) → element",
         "(thread, value) → element: ((4,8),(2,2)):((32,1),(16,8)), or in C++ or Python.",
+        "((4,8),(2,2,2)):((32,1),(16,8,128))",
         required=True,
         argument=True,
         type=CuteText,
         examples=("((4,8),(2,2,2)):((32,1),(16,8,128))",),
+        wide=True,
     )
     tile: list[Any] = parsed_field(
         _parse_tile,
@@ -177,6 +181,8 @@ class TvBody:
         required=True,
         split=split_sizes,
         type=Annotated[list[Number], Description(limits={"minItems": 2, "maxItems": 2})],
+        size=8,
+        placeholder="16x16",
     )
 
     @property

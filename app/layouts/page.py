@@ -30,7 +30,7 @@ async def post_triton(request: Request) -> Response:
 
 
 def _redirect_or_render(request: Request, query: dict[str, str]) -> Response:
-    to = triton.link_form(query)
+    to = triton.link_form(query) if query.get("text", "").strip() else ""
     return RedirectResponse(to, 303) if to else _render_triton(request, query)
 
 
@@ -51,4 +51,4 @@ def _render(request: Request, template: str, context: dict[str, Any], query: dic
     if request.method == "GET" and sought and not context["refusal"]:
         kept = {name: text for name, text in query.items() if name not in ("find", "thread", *PINS)}
         return RedirectResponse(f"{path}?{urlencode(kept | context['pins'], safe=':,')}", 303)
-    return render_page(request, template, context, 422 if context["error"] else 200)
+    return render_page(request, template, context)

@@ -118,13 +118,6 @@ def select_colour(sheet: TileSheet, asked: str) -> str:
     return parse_choice(asked or find_default_colour(sheet), "colour", tuple(sheet.colours))
 
 
-def format_field_error(error: LayoutError | None, name: str) -> str:
-    """Return the error text beside a field, "" if it has none."""
-    if error is None or get_last_name(error.field.split("[")[0]) != name:
-        return ""
-    return f"{error.message} {error.hint}"
-
-
 def find_moves(conversion: Conversion, sheet: TileSheet) -> tuple[Mask, Mask]:
     """Return which elements of the second picture come from another lane of the warp, and from another warp: bool
     [rows, cols].

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,7 +12,9 @@ from lanescope.app.kit import links
 from lanescope.app.kit.maps import drawing
 from lanescope.app.kit.maps.bench import MapBench
 from lanescope.app.kit.maps.stage import LOOK
+from lanescope.app.kit.question_form import require_text_fields
 from lanescope.app.layouts import benches
+from lanescope.app.layouts.forms import TRITON_FIELDS, TRITON_LABELS, TritonForm, build_form
 from lanescope.app.layouts.linear_layouts import (
     WAYS,
     OperandFeeds,
@@ -25,7 +28,6 @@ from lanescope.app.layouts.sheet_pictures import (
     build_plane,
     drop_wrong_field,
     find_default_colour,
-    format_field_error,
     select_colour,
 )
 from lanescope.app.layouts.triton_presets import MMA, PRESETS
@@ -56,33 +58,31 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
         "given": fields,
         "error": None,
         "found": None,
-        "beside": lambda name: format_field_error(out["error"], name),
+        "labels": TRITON_LABELS,
         "presets": [_link_preset(row) for row in PRESETS],
         "listed": None,
         "to": None,
         "kept": [(name, query[name]) for name in LOOK if query.get(name)],
     }
+    layout: TritonLayout | None = None
+    chosen: ModuleLayout | None = None
     try:
+        if not fields["z"]:
+            require_text_fields(TRITON_FIELDS, query)
         text = _expand_text_field(fields)
         module = parse_module(text) if "\n" in text or "tensor<" in text else None
-        chosen: ModuleLayout | None = None
         if module:
             out["listed"], chosen = _list_layouts(module, fields), _select_layout(module, fields["pick"])
             out["traits"] = dict(module.traits)
         layout = _parse_layout(text, fields, chosen)
-    except LayoutError as error:
-        out["error"] = error
-        return out
-    try:
         out |= _build_layout(layout, fields, chosen, query)
     except LayoutError as error:
         out["error"] = error
-        if rest := drop_wrong_field(fields, error, ("to",)):
-            try:
+        if layout and (rest := drop_wrong_field(fields, error, ("to",))):
+            with suppress(LayoutError):
                 out |= _build_layout(layout, rest, chosen, query)
-            except LayoutError:
-                return out
-    return out
+    rank = 0 if layout is None or layout.tensor_memory else len(layout.shape)
+    return out | {"rank": rank, "form": build_form(TritonForm, fields, rank, out.get("hidden", ()), out["error"])}
 
 
 def _expand_text_field(fields: dict[str, str]) -> str:

@@ -11,6 +11,7 @@ from lanescope.app.kit.enumerations import Number
 from lanescope.app.kit.fact import Description, IntegerArray, Numbers, RealArray, fact, make_optional_field
 from lanescope.app.kit.question import declare_question, parsed_field
 from lanescope.app.layouts.linear_layouts import split_sizes
+from lanescope.app.layouts.triton_presets import MMA
 from lanescope.errors import LayoutError
 from lanescope.inputs import require_text, shorten_value
 from lanescope.tiles.convert import BufferAccess, convert_layout
@@ -39,9 +40,12 @@ class TritonBody:
         _parse_text,
         "Layout, or a module",
         "#ttg.…<{…}> with the aliases it names, a module, or a Gluon class with its arguments.",
+        MMA,
         required=True,
         argument=True,
         type=LayoutText,
+        wide=True,
+        rows=2,
         examples=(
             "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>",
         ),
@@ -52,12 +56,15 @@ class TritonBody:
         "The tensor's sizes: 128x64, in JSON [128, 64]; those of tensor<…> in the text.",
         split=split_sizes,
         type=Annotated[list[Number], Description(limits={"minItems": 1, "maxItems": 8})] | None,
+        size=9,
+        placeholder="128x64",
     )
     element_bits: Any = parsed_field(
         lambda value, field: None if str(value).strip() == "" else value,  # the layout checks its own parameters
         "Element bits",
         "Those of tensor<…> in the text, else 16.",
         type=Number | None,
+        size=4,
     )
 
     @property

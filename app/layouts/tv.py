@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -14,7 +15,9 @@ from numpy.typing import NDArray
 from lanescope.app.kit.maps import drawing
 from lanescope.app.kit.maps.bench import LANES, MapBench
 from lanescope.app.kit.maps.stage import LOOK
+from lanescope.app.kit.question_form import fill_fields, require_text_fields
 from lanescope.app.layouts import benches
+from lanescope.app.layouts.forms import TV_FIELDS, TV_LABELS, TvForm, build_form
 from lanescope.app.layouts.linear_layouts import (
     WAYS,
     OperandFeeds,
@@ -28,7 +31,6 @@ from lanescope.app.layouts.sheet_pictures import (
     build_plane,
     drop_wrong_field,
     find_default_colour,
-    format_field_error,
     select_colour,
 )
 from lanescope.cute import algebra
@@ -37,7 +39,7 @@ from lanescope.cute.spelling import format_cxx, format_python
 from lanescope.cute.text import parse_coordinate, parse_cute_layout
 from lanescope.cute.tuples import make_compact_strides
 from lanescope.errors import LayoutError
-from lanescope.inputs import parse_integer, shorten_value
+from lanescope.inputs import parse_integer, quote_value, shorten_value
 from lanescope.render.sheet import DrawingPlane, TileSheet, draw_sheets, make_threads_sheet
 from lanescope.tiles.convert import Conversion, count_moves
 from lanescope.tiles.feeds import find_fed_operands
@@ -46,9 +48,9 @@ from lanescope.triton.linear import LinearLayout, linear_from_cute
 
 Longs = NDArray[np.int64]
 PATH = "/layouts/tv"
-KEYS = ("cute", "tile", "element_bits", "slice", "stored", "to", "axes", "at")
+KEYS = tuple(TV_FIELDS)
 PICTURED = ("cute", "tile", "element_bits", "stored", "slice", "to", "axes", "at")
-DEFAULT = ("((4,8),(2,2,2)):((32,1),(16,8,128))", "16x16")
+DEFAULT = (TV_FIELDS["cute"].option.default, "16x16")
 PRESETS: tuple[tuple[str, str, str, dict[str, str]], ...] = (  # title, layout, tile, other fields
     ("A of m16n8k16", *DEFAULT, {}),
     ("D of m16n8k16", "((4,8),(2,2)):((32,1),(16,8))", "16x8", {"element_bits": "32"}),
@@ -75,28 +77,28 @@ MOST_TABLE = 4096  # cells of the picture of threads and values
 
 def build_context(query: Mapping[str, str]) -> dict[str, Any]:
     """Return the template's variables. An error stands beside its field."""
-    fields = {name: query.get(name, "").strip() for name in KEYS}
+    fields = {name: text.strip() for name, text in fill_fields(TV_FIELDS, query).items()}
     out: dict[str, Any] = {
         "given": fields,
+        "labels": TV_LABELS,
         "error": None,
         "found": None,
         "to": None,
-        "beside": lambda name: format_field_error(out["error"], name),
         "presets": [(title, link_page({"cute": cute, "tile": tile, **more})) for title, cute, tile, more in PRESETS],
         "kept": [(name, query[name]) for name in LOOK if query.get(name)],
     }
     try:
-        if not fields["cute"]:
-            fields["cute"], fields["tile"] = DEFAULT[0], fields["tile"] or DEFAULT[1]
+        require_text_fields(TV_FIELDS, fields)
+        if "cute" not in query:
+            fields["tile"] = fields["tile"] or DEFAULT[1]
         out |= _build_layout(fields, query)
     except LayoutError as error:
         out["error"] = error
         if rest := drop_wrong_field(fields, error, ("slice", "to", "stored", "element_bits")):
-            try:
+            with suppress(LayoutError):
                 out |= _build_layout(rest, query)
-            except LayoutError:
-                return out
-    return out
+    rank = len(out.get("sizes", ()))
+    return out | {"rank": rank, "form": build_form(TvForm, fields, rank, out.get("hidden", ()), out["error"])}
 
 
 def draw_figure(query: Mapping[str, str], caption: str) -> str:
@@ -136,6 +138,8 @@ def link_page(query: Mapping[str, str], change: Mapping[str, str] | None = None)
 
 def _parse_tile(text: str, read: CuteLayout) -> list[str]:
     parts = split_sizes(text)
+    if text and not parts:
+        raise LayoutError("bad_tile", f"tile is {quote_value(text)}.", "Rows and columns: 16x16.", "tile")
     if not parts:
         count = read.cosize
         rows = next((n for n in (16, 8, 4, 2) if count % n == 0), 1)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from lanescope.app.kit import links
 from lanescope.app.kit.fact import Json
-from lanescope.app.memory.choices import list_look_choices
+from lanescope.app.memory.choices import LABELS, list_look_choices
 from lanescope.app.memory.options import LOOK
 from lanescope.app.memory.tile_figure import LABELLED, TileLook, draw_tile, parse_look
 from lanescope.errors import LayoutError
@@ -39,8 +39,8 @@ def build_context(query: Mapping[str, str]) -> Json:
         "given": options,
         "error": error,
         "look": look,
+        "labels": LABELS,
         "segments": list_look_choices(
-            "atoms",
             {"element_bits": str(bits), **{name: getattr(look, name) for name in ("down", "unit", "number")}},
             {"element_bits": tuple(map(str, BITS)), "down": DOWN, "unit": UNITS, "number": NUMBERS},
             "/smem/atoms",

@@ -8,7 +8,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from lanescope.app.kit import links
-from lanescope.app.kit.labels import LABELS
+from lanescope.app.kit.question import labels_of
+from lanescope.app.memory.facts import TileQuestion
 from lanescope.app.memory.options import LOOK
 from lanescope.app.memory.presets import compute_thumbnail
 from lanescope.descriptor.matrix import View
@@ -136,9 +137,16 @@ def list_tile_choices(tile: Tile, rows: int, kept: Mapping[str, str]) -> list[Ch
         rows_query = {"rows": str(rows)} if "rows" in kept and rows <= int(query["mn"]) else {}
         return links.link_smem(query | rows_query | {other: text for other, text in kept.items() if other in LOOK})
 
-    return [_build_row("smem", name, now, pairs, link_choice) for name, (now, pairs) in fields.items()]
+    return [_build_row(name, now, pairs, link_choice) for name, (now, pairs) in fields.items()]
 
 
+LABELS = labels_of(TileQuestion) | {
+    "down": "Rows run along",
+    "unit": "Cell",
+    "number": "Numbers",
+    "show": "Show",
+    "plain": "Memory",
+}
 WORDS = {
     "mn": "M or N",
     "k": "K",
@@ -156,7 +164,7 @@ SHOWN_WORDS = {"memory": "memory"}  # of the option `show`
 
 
 def list_look_choices(
-    page: str, now: Mapping[str, str], allowed: Mapping[str, Iterable[str]], path: str, kept: Asked
+    now: Mapping[str, str], allowed: Mapping[str, Iterable[str]], path: str, kept: Asked
 ) -> list[ChoiceRow]:
     """Return the choices of the drawing, a row per option. now: the current values; kept: other parameters."""
     out = []
@@ -169,16 +177,14 @@ def list_look_choices(
             (value, SHOWN_WORDS.get(value, WORDS[value]) if name == "show" else WORDS.get(value, value))
             for value in values
         ]
-        out.append(_build_row(page, name, now[name], pairs, link_choice))
+        out.append(_build_row(name, now[name], pairs, link_choice))
     return out
 
 
 def _build_row(
-    page: str, field: str, now: str, pairs: Iterable[tuple[str, str]], link_choice: Callable[[str, str], str]
+    field: str, now: str, pairs: Iterable[tuple[str, str]], link_choice: Callable[[str, str], str]
 ) -> ChoiceRow:
-    return ChoiceRow(
-        LABELS[page][field], tuple(_build_choice(text, value, now, field, link_choice) for value, text in pairs)
-    )
+    return ChoiceRow(LABELS[field], tuple(_build_choice(text, value, now, field, link_choice) for value, text in pairs))
 
 
 def _build_choice(text: str, value: str, now: str, field: str, link_choice: Callable[[str, str], str]) -> OptionChoice:

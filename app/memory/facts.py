@@ -43,6 +43,7 @@ class TileQuestion:
         "The dimension along which the atoms are laid first; if empty, the usual one of the major.",
         "",
         code="bad_tile",
+        wide=True,
     )
     base: int = number_field(0, "First byte", "The tile's byte address.")
     format: DescriptorFormat = word_field(

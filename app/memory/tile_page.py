@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from lanescope.app.kernel import facts as programs
 from lanescope.app.kit import links
 from lanescope.app.kit.encoding import encode_json
+from lanescope.app.kit.question_form import form_of
 from lanescope.app.kit.sheets import PINS
 from lanescope.app.memory import choices, find
 from lanescope.app.memory import facts as memory
@@ -37,7 +38,9 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
     (tile, rows), wrong_tile = _parse_tile_or_default(fields)
     look, cells, wrong_look = _parse_look_or_default(looks, tile)
     instead = "Below: drawn in the usual way." if wrong_look else "Below: the default tile."
-    out: dict[str, Any] = {"given": fields | looks, "error": wrong_tile or wrong_look, "instead": instead}
+    error = wrong_tile or wrong_look
+    out: dict[str, Any] = {"error": error, "instead": instead, "labels": choices.LABELS}
+    out["form"] = form_of(memory.TileQuestion, fields, {"order": ORDERS}, error)
     facts = memory.build_tile(tile, rows)
     kept = {name: value for name, value in state.items() if name in LOOK or name == "rows"}
     reading, operand = find_reader(tile, rows)
@@ -51,7 +54,6 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
     out |= page.build_context(query)
     out |= {
         "tile": tile,
-        "orders": ORDERS,
         "facts": facts,
         "words": describe_strides(tile),
         "whole": link_product(reading, programs.build_tile_options(lookup.find(reading), operand, tile))
@@ -98,7 +100,7 @@ def _list_drawn(tile: Tile, look: TileLook, cells: TileMap, kept: dict[str, str]
         del offered["plain"]  # without a swizzle
     now = {**{name: getattr(look, name) for name in LOOKS}, "plain": str(int(look.plain))}
     now["down"] = "mn" if cells.rows_are_mn else "k"
-    return choices.list_look_choices("smem", now, offered, "/smem", choices.build_tile_query(tile) | kept)
+    return choices.list_look_choices(now, offered, "/smem", choices.build_tile_query(tile) | kept)
 
 
 def _parse_tile_or_default(query: dict[str, str]) -> tuple[tuple[Tile, int], LayoutError | None]:

@@ -62,10 +62,10 @@ def descriptor_decode(
 @descriptor_app.command("encode")
 def descriptor_encode(
     *,
-    start_address: Annotated[str, typer.Option(help="Shared-window byte address.")] = "0",
-    lbo_bytes: Annotated[str, typer.Option(help="Leading dimension byte offset.")] = "16",
-    sbo_bytes: Annotated[str, typer.Option(help="Stride dimension byte offset.")] = "0",
-    base_offset: Annotated[str, typer.Option(help="0 to 7.")] = "0",
+    start_address: Annotated[str, typer.Option(help="Shared-window byte address.", metavar="<int>")] = "0",
+    lbo_bytes: Annotated[str, typer.Option(help="Leading dimension byte offset.", metavar="<int>")] = "16",
+    sbo_bytes: Annotated[str, typer.Option(help="Stride dimension byte offset.", metavar="<int>")] = "0",
+    base_offset: Annotated[str, typer.Option(help="0 to 7.", metavar="<int>")] = "0",
     swizzle: Annotated[str, typer.Option(help="none, 32B, 64B or 128B.")] = "none",
     format: Annotated[str, typer.Option(help=FORMAT)] = "",
     target: TargetOption = "",
@@ -111,8 +111,8 @@ def descriptor_verify(
             )
         ),
     ] = None,
-    slice_mn: Annotated[str, typer.Option(help="The slice's first row of M or N.")] = "0",
-    slice_k: Annotated[str, typer.Option(help="The slice's first K.")] = "0",
+    slice_mn: Annotated[str, typer.Option(help="The slice's first row of M or N.", metavar="<int>")] = "0",
+    slice_k: Annotated[str, typer.Option(help="The slice's first K.", metavar="<int>")] = "0",
     target: TargetOption = "",
     output: Annotated[
         str, typer.Option("--output", "-o", help="Draw the verdict, too: FILE.svg, .png, .pdf, .tex, .txt, .md, .csv.")

@@ -8,10 +8,34 @@ from typing import Annotated
 from lanescope import inputs
 from lanescope.app.kit.enumerations import Word32
 from lanescope.app.kit.fact import ByThread, Description, fact
+from lanescope.app.kit.question import declare_question, number_field, parsed_field, text_field
 from lanescope.errors import LayoutError
+from lanescope.names import lookup
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.ptx.metadata import FIRST
 from lanescope.render.view import OperandGrid
+
+
+@declare_question
+class MetadataQuestion:
+    """A sparse instruction, and the metadata of its lanes."""
+
+    ptx: Instruction = parsed_field(
+        lambda value, field: lookup.find(value),
+        "Instruction",
+        "An instruction as PTX spells it, with or without `.sync.aligned`.",
+        examples=("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",),
+    )
+    words: str = text_field(
+        "",
+        "e of every lane, or one word for all (hex)",
+        "Hex words: one per thread, or one for all; 0x44444444 where it is empty.",
+        examples=("0x44444444",),
+        wide=True,
+        rows=4,
+        size=90,
+    )
+    selector: int = number_field(0, "Selector", "Which lanes supply the metadata.")
 
 
 @fact

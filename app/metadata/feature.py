@@ -3,31 +3,9 @@
 from __future__ import annotations
 
 from lanescope.app.kit.feature import Entry, Feature, Tool
-from lanescope.app.kit.question import declare_question, number_field, parsed_field, text_field
 from lanescope.app.metadata import order
-from lanescope.app.metadata.facts import Metadata, build_metadata
+from lanescope.app.metadata.facts import Metadata, MetadataQuestion, build_metadata
 from lanescope.app.metadata.order import OrderQuestion
-from lanescope.names import lookup
-from lanescope.ptx.instruction import Instruction
-
-
-@declare_question
-class MetadataQuestion:
-    """A sparse instruction, and the metadata of its lanes."""
-
-    ptx: Instruction = parsed_field(
-        lambda value, field: lookup.find(value),
-        "Instruction",
-        "An instruction as PTX spells it, with or without `.sync.aligned`.",
-        examples=("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",),
-    )
-    words: str = text_field(
-        "",
-        "e of every lane, or one word for all (hex)",
-        "Hex words: one per thread, or one for all; 0x44444444 where it is empty.",
-        examples=("0x44444444",),
-    )
-    selector: int = number_field(0, "Selector", "Which lanes supply the metadata.")
 
 
 def answer_metadata(question: MetadataQuestion) -> Metadata:

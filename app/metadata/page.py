@@ -11,9 +11,12 @@ from lanescope import inputs
 from lanescope.app.instruction import wording
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
-from lanescope.app.metadata.facts import build_dense_cells, build_metadata, build_stored_cells
+from lanescope.app.kit.question import labels_of
+from lanescope.app.kit.question_form import Control, form_of
+from lanescope.app.metadata.facts import MetadataQuestion, build_dense_cells, build_metadata, build_stored_cells
 from lanescope.errors import LayoutError
 from lanescope.names import lookup
+from lanescope.ptx.instruction import Operand
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
@@ -33,9 +36,8 @@ def metadata_page(request: Request, ptx: str) -> Response:
     context: dict[str, Any] = {
         "found": instruction,
         "title": wording.format_title(instruction),
-        "typed": typed,
+        "labels": labels_of(MetadataQuestion),
         "error": None,
-        "selector": selector,
     }
     op = instruction.operand("a")
     try:
@@ -50,12 +52,18 @@ def metadata_page(request: Request, ptx: str) -> Response:
         "cells": build_dense_cells(op, facts),
         "stored": build_stored_cells(op, facts),
         "op": op,
+        "form": _build_form(op, typed if context["error"] else " ".join(facts.words), selector, context["error"]),
         "cycle": _format_cycle(op.sparsity.nibbles) if op.sparsity else "",
     }
     part = request.query_params.get("part") == "editor"
-    return render_page(
-        request, "metadata/editor.html" if part else "metadata/page.html", context, 422 if context["error"] else 200
-    )
+    return render_page(request, "metadata/editor.html" if part else "metadata/page.html", context)
+
+
+def _build_form(op: Operand, words: str, selector: str, error: LayoutError | None) -> dict[str, Control]:
+    """Return the controls of the editor; the instruction is part of the address."""
+    selectors = map(str, range(op.sparsity.selectors if op.sparsity else 0))
+    form = form_of(MetadataQuestion, {"words": words, "selector": selector}, {"selector": selectors}, error)
+    return {name: form[name] for name in ("selector", "words")}
 
 
 def _format_cycle(nibbles: tuple[int, ...]) -> str:

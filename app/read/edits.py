@@ -37,11 +37,6 @@ class RepairedText:
     fix: str = ""
     applied: tuple[AppliedEdit, ...] = ()
 
-    @property
-    def undone(self) -> str:
-        """Return the repairs without the last one."""
-        return self.fix.rpartition("~")[0]
-
     def extend(self, edits: Iterable[TextEdit]) -> str | None:
         """Return the repairs with one more; None if an address cannot express its edits."""
         written = format_edits(edits)

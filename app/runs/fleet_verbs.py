@@ -66,7 +66,7 @@ def format_worker(worker: FleetWorker) -> str:
 @add_fleet_options(*NAMES)
 def scheduler(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[str, typer.Option(help="Port to listen on; 0 for a free one.")] = "8786",
+    port: Annotated[str, typer.Option(help="Port to listen on; 0 for a free one.", metavar="<int>")] = "8786",
     contact: FleetContact = FleetContact(),
 ) -> None:
     """Run a fleet's scheduler: servers give it runs, workers take them."""

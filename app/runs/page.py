@@ -18,6 +18,7 @@ from lanescope.app.kit.run_results import MmaRan
 from lanescope.app.kit.work import run_off_loop
 from lanescope.app.runs import draw as run_views
 from lanescope.app.runs.facts import count_family_runs, list_contradictions, load_evidence
+from lanescope.app.runs.forms import LABELS, build_form
 from lanescope.app.runs.hardware import build_status, get_hardware
 from lanescope.errors import LayoutError
 from lanescope.names import lookup
@@ -47,7 +48,7 @@ async def gpu_page(request: Request) -> Response:
             {
                 "status": now,
                 "devices": load_evidence(),
-                "kinds": runs.KINDS,
+                "form": build_form({}, now.fleet),
                 "parts": PARTS,
                 "apart": list_contradictions(),
                 "families": count_family_runs(),
@@ -67,8 +68,7 @@ async def run_page(request: Request) -> Response:
         "found": None,
         "reason": get_hardware(request).reason,
         "fleet": await get_hardware(request).get_fleet_status(),
-        "accesses": banks.ACCESSES,
-        "stored": any(query.get(side) for side in SIDES),
+        "labels": LABELS,
     }
     try:
         given = await run_off_loop(_parse_run, query)
@@ -82,6 +82,7 @@ async def run_page(request: Request) -> Response:
         code = 200
     except LayoutError as error:
         context["error"], code = error, get_status(error)
+    context["form"] = await run_off_loop(build_form, query, context["fleet"], context["error"])
     return await run_off_loop(render_page, request, "runs/run.html", context, code)
 
 

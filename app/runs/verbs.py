@@ -27,7 +27,7 @@ def steps(
     ptx: Annotated[str, typer.Argument(help="An mma: PTX, or its name.")],
     *,
     at: Annotated[str, typer.Option("--at", help="ROW,COL of D to take apart.")] = "0,0",
-    seed: Annotated[str, typer.Option(help="Of the random numbers.")] = "1",
+    seed: Annotated[str, typer.Option(help="Of the random numbers.", metavar="<int>")] = "1",
     backend: Annotated[str, typer.Option(help="numpy (a simulation), or cuda.")] = "numpy",
     a: Annotated[
         str,
@@ -135,13 +135,13 @@ def gpu_run(
     descriptor: Annotated[str, typer.Option(help="descriptor: the 64-bit word.")] = "",
     major: Annotated[str, typer.Option(help="descriptor: K or MN.")] = "K",
     a_from: Annotated[str, typer.Option(help="mma, wgmma: registers or shared.")] = "",
-    seed: Annotated[str, typer.Option(help="mma: of the random numbers.")] = "20261121",
+    seed: Annotated[str, typer.Option(help="mma: of the random numbers.", metavar="<int>")] = "20261121",
     a: Annotated[str, typer.Option("--a", help="mma, a whole product: how A is stored, as for lanescope kernel.")] = "",
     b: Annotated[str, typer.Option("--b", help="mma, a whole product: how B is stored.")] = "",
     d: Annotated[str, typer.Option("--d", help="mma, a whole product: scale=0, or wmma's layout and ldm.")] = "",
     address: Annotated[str, typer.Option(help="banks: 32 byte addresses, with commas.")] = "",
     backend: Annotated[str, typer.Option(help="cuda, or numpy (a simulation).")] = "cuda",
-    device: Annotated[str, typer.Option(help="Number of the CUDA device.")] = "0",
+    device: Annotated[str, typer.Option(help="Number of the CUDA device.", metavar="<int>")] = "0",
     architecture: Annotated[str, typer.Option(help="On a device of this architecture only: sm_90.")] = "",
     worker: Annotated[
         str, typer.Option(help="With a scheduler: on this device, host:0; or its host, and --device.")

@@ -32,7 +32,6 @@ RESERVED = sum(((1 << (high - low + 1)) - 1) << low for low, high in find_gaps(F
 SUBMASKS = {128: 1, 64: 2, 32: 4}
 MOST_SHIFT = {128: 32, 64: 32, 32: 16}
 LEGAL_N = (64, 128, 256)
-SOURCE = "PTX ISA 9.1, 9.7.16.4.3, Table 45"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ the index counts units of that many bits (cute/pointer_flagged.hpp). Sw<B,M,S> r
 from __future__ import annotations
 
 from lanescope.cute import algebra
-from lanescope.cute.grammar import PRINTED_HINT, SWIZZLE, CuteReader
+from lanescope.cute.grammar import SWIZZLE, CuteReader
 from lanescope.cute.layout import LONGEST, CuteLayout
 from lanescope.cute.making import PointerUnit, UnmadeValueError, Value, make_swizzle
 from lanescope.cute.tuples import Nested
@@ -36,16 +36,6 @@ def parse_layout(text: str, field: str = "layout") -> CuteLayout:
     if not isinstance(layout, CuteLayout):
         raise reader.make_error("is not a CuTe layout")
     return layout
-
-
-def parse_shape_stride(text: str, field: str = "") -> tuple[Nested, Nested]:
-    """Parse `shape:stride` into two congruent nested tuples of ints."""
-    layout = parse_layout(text, field)
-    if layout != CuteLayout(layout.shape, layout.stride):
-        raise LayoutError(
-            "bad_cute", f"'{shorten_value(text, 80)}' is not only a shape and a stride.", PRINTED_HINT, field
-        )
-    return layout.shape, layout.stride
 
 
 def parse_swizzle(value: object, field: str = "swizzle") -> Swizzle:

@@ -79,13 +79,6 @@ def explain_incongruence(shape: Nested, stride: Nested, at: tuple[int, ...] = ()
     return f"{where}{format_tuple(shape)} with {format_tuple(stride)}"
 
 
-def is_compatible(a: Nested, b: Nested) -> bool:
-    """Return whether every coordinate of shape a is one of shape b: each int of a equals the size of b's mode."""
-    if isinstance(a, int):
-        return a == size(b)
-    return not isinstance(b, int) and len(a) == len(b) and all(is_compatible(x, y) for x, y in zip(a, b, strict=True))
-
-
 def make_compact_strides(shape: Nested, start: int = 1) -> Nested:
     """Return the strides of a compact column-major layout of a shape, CuTe's default.
 

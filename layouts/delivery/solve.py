@@ -73,10 +73,6 @@ class Delivery:
         return sum(step.count for step in self.steps)
 
     @property
-    def renumbered(self) -> bool:
-        return self.goal != self.wanted
-
-    @property
     def instructions(self) -> tuple[Instruction, ...]:
         return tuple(instruction for step in self.steps for instruction in step.instructions)
 

@@ -32,7 +32,6 @@ Addresses = NDArray[np.int64]
 SM_BYTES, MOST_SHARED = 228 * 1024, WGMMA.block_bytes
 # On sm_90 the first kilobyte of the shared window is reserved; a block's memory begins after it (measured).
 SHARED_BEGIN = 1024
-SHARED_END = SHARED_BEGIN + MOST_SHARED
 WINDOW_MASK = START.mask  # of a shared-window address
 # The size of the window that a descriptor can address. A read beyond it does not wrap: it raises
 # cudaErrorIllegalAddress (measured on an H200).

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lanescope.emulate.block import Group
 from lanescope.emulate.code import Action, Builder, Compiler, UnknownInstructionError, instruction
-from lanescope.emulate.program import Statement
+from lanescope.emulate.program import OperandError, Statement
 from lanescope.emulate.types import TYPES, RegisterType
 
 Array = NDArray[Any]
@@ -32,8 +32,18 @@ def check_words(statement: Statement, allowed: Collection[str], types: int = 1) 
     return tuple(rows)
 
 
+# opcode → how many sources it may have, if not two
+SOURCES: dict[str, tuple[int, ...]] = {
+    **dict.fromkeys("abs brev cnot cos ex2 lg2 neg not rcp rsqrt sin sqrt tanh".split(), (1,)),
+    **dict.fromkeys("fma mad mad24 prmt sad shf".split(), (3,)),
+    **dict.fromkeys(("max", "min"), (2, 3)),
+}
+
+
 def apply(compiler: Compiler, statement: Statement, row: RegisterType, compute: Callable[..., Any]) -> Action:
     """Return the action that writes compute(operands), all of one type, to the first operand."""
+    if len(statement.operands) - 1 not in SOURCES.get(statement.words[0], (2,)):
+        raise OperandError(f"it has {len(statement.operands)} operands")
     return apply_types(compiler, statement, row, [row] * (len(statement.operands) - 1), compute)
 
 
@@ -45,7 +55,7 @@ def apply_types(
     compute: Callable[..., Any],
 ) -> Action:
     """Return the action that writes compute(operands) to the first operand; each operand has its own type."""
-    target, *sources = statement.operands
+    target, *sources = statement.take(1, more=True)
     if len(sources) != len(origins):
         raise UnknownInstructionError(statement, f"{statement.opcode} with {len(sources)} sources")
     readers = [compiler.read(source, row) for source, row in zip(sources, origins, strict=True)]

@@ -14,7 +14,16 @@ from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, in
 from lanescope.emulate.data import find_space
 from lanescope.emulate.floats import choose_extreme, flush_element, mark_nan32
 from lanescope.emulate.memory import Allocation, FaultError
-from lanescope.emulate.program import AddressOperand, Discarded, Operand, Register, Statement
+from lanescope.emulate.program import (
+    AddressOperand,
+    Discarded,
+    Operand,
+    OperandError,
+    Register,
+    RemainingOperands,
+    Statement,
+    require_address,
+)
 from lanescope.emulate.rounding import ELEMENTS, Element, add_to_odd, decode, encode
 from lanescope.emulate.types import TYPES, U128, RegisterType
 
@@ -89,14 +98,14 @@ def build_atomic(compiler: Compiler, statement: Statement) -> Action:
 
 def _name_operands(statement: Statement, count: int) -> tuple[Operand, AddressOperand, list[Operand]]:
     """Return (destination of the old value, address, operands of the operation)."""
-    operands = list(statement.operands)
+    operands = RemainingOperands(statement.operands)
     target: Operand = operands.pop(0) if statement.words[0] == "atom" else Discarded()
-    address, *sources = operands
+    address = require_address(operands.pop(0))
     if statement.has("L2::cache_hint"):
-        sources.pop()  # the policy
-    if not isinstance(address, AddressOperand) or len(sources) != count:
+        operands.pop()  # the policy
+    if len(operands) != count:
         raise UnknownInstructionError(statement)
-    return target, address, sources
+    return target, address, operands
 
 
 def _find_places(
@@ -223,7 +232,7 @@ def _build_wide(
 ) -> Action:
     """Build exch and cas of 128 bits."""
     if name not in ("exch", "cas") or not all(isinstance(source, Register) for source in sources):
-        raise ValueError("operands of 128 bits")
+        raise OperandError("operands of 128 bits")
     slots = [source.slot for source in sources if isinstance(source, Register)]
     read_address = compiler.read_address(address)
     to = target.slot if isinstance(target, Register) else None

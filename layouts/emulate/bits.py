@@ -87,16 +87,17 @@ def build_table_logic(compiler: Compiler, statement: Statement) -> Action:
     """
     (row,) = check_words(statement, ("or", "and"))
     combine = {"or": np.logical_or, "and": np.logical_and}.get(statement.find_word(("or", "and")))
-    target, *sources = statement.operands
-    if row.name != "b32" or (combine is not None) != (len(sources) == 5) or not isinstance(sources[3], Immediate):
+    target, *sources = statement.take(1, more=True)
+    if row.name != "b32" or (combine is not None) != (len(sources) == 5) or len(sources) not in (4, 5):
+        raise UnknownInstructionError(statement)
+    if not isinstance(sources[3], Immediate) or (combine is not None) != isinstance(target, PairOperand):
         raise UnknownInstructionError(statement)
     table = int(sources[3].value)
     readers = [compiler.read(source, row) for source in sources[:3]]
     first = target.first if isinstance(target, PairOperand) else target
     write = compiler.write(first, row)
-    if combine is None:
+    if combine is None or not isinstance(target, PairOperand):
         return lambda group: write(group, look_up(table, *(read(group) for read in readers)))
-    assert isinstance(target, PairOperand)
     condition, write_flag = compiler.read(sources[4], TYPES["pred"]), compiler.write(target.second, TYPES["pred"])
 
     def act(group: Group) -> None:
@@ -299,7 +300,7 @@ def build_byte_permutation(compiler: Compiler, statement: Statement) -> Action:
             result = result | octet << np.uint32(8 * place)
         return result
 
-    selector = statement.operands[-1]
+    selector = statement.operand(-1)
     if table is None and isinstance(selector, Immediate) and not int(selector.value) & 0x8888:
         places = np.array([int(selector.value) >> 4 * place & 7 for place in range(4)])
 

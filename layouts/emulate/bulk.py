@@ -25,7 +25,7 @@ from lanescope.emulate.machine import PendingWork
 from lanescope.emulate.mbarrier_state import complete_bytes, split_addresses
 from lanescope.emulate.mbarriers import check_words
 from lanescope.emulate.memory import OFFSET_MASK, RANK_SHIFT, FaultError, truncate_address
-from lanescope.emulate.program import Immediate, Operand, Statement
+from lanescope.emulate.program import Immediate, Operand, RemainingOperands, Statement
 from lanescope.emulate.reductions import OPERATIONS, check_reduction, reduce_bytes
 from lanescope.emulate.types import TYPES
 
@@ -64,7 +64,7 @@ def build_copy(compiler: Compiler, statement: Statement) -> Action:
     target, source = split_spaces(statement)
     if statement.has("cp_mask"):
         raise UnknownInstructionError(statement)
-    operands = list(statement.operands)
+    operands = RemainingOperands(statement.operands)
     if statement.has(HINT):
         operands.pop()
     change = None
@@ -245,7 +245,7 @@ def build_commit(compiler: Compiler, statement: Statement) -> Action:
 @instruction("cp.async.bulk.wait_group")
 def build_wait(compiler: Compiler, statement: Statement) -> Action:
     check_words(statement, 4, ("read",))
-    count = statement.operands[0]
+    count = statement.operand(0)
     if not isinstance(count, Immediate):
         raise UnknownInstructionError(statement, "cp.async.bulk.wait_group without a constant")
     number, reads = int(count.value), statement.has("read")

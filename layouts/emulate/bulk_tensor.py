@@ -23,7 +23,7 @@ from lanescope.emulate.bulk import (
 from lanescope.emulate.code import Action, Compiler, Reader, UnknownInstructionError, instruction
 from lanescope.emulate.mbarriers import check_words
 from lanescope.emulate.memory import FaultError
-from lanescope.emulate.program import AddressOperand, Operand, Statement, VectorOperand
+from lanescope.emulate.program import AddressOperand, Operand, RemainingOperands, Statement, VectorOperand
 from lanescope.emulate.reductions import MAP_TYPES, OPERATIONS
 from lanescope.emulate.tensor_boxes import (
     Box,
@@ -61,7 +61,10 @@ class _Place:
             raise UnknownInstructionError(statement, f"{statement.opcode} has no [tensorMap, coordinates]")
         coordinates = operand.rest[0]
         items = coordinates.items if isinstance(coordinates, VectorOperand) else (coordinates,)
-        rank = int(statement.find_word(DIMENSIONS)[0])
+        dimensions = statement.find_word(DIMENSIONS)
+        if not dimensions:
+            raise UnknownInstructionError(statement, f"{statement.opcode} names no dimensions")
+        rank = int(dimensions[0])
         self.takes_rows = bool(statement.find_word((GATHER, SCATTER)))
         if self.takes_rows and rank != 2:
             raise UnknownInstructionError(statement, f"{statement.opcode} needs a 2D tensor")
@@ -118,7 +121,7 @@ def build_tensor_copy(compiler: Compiler, statement: Statement) -> Action:
     """Build cp.async.bulk.tensor: copy a box of a tensor map to or from shared memory."""
     _check(statement, 4, (*LOADING, *STORING))
     target, source = split_spaces(statement)
-    operands = list(statement.operands)
+    operands = RemainingOperands(statement.operands)
     if statement.has(HINT):
         operands.pop()
     mode = statement.find_word((*LOADING, *STORING)) or "tile"
@@ -166,7 +169,7 @@ def _scatter(box: Box, issuer: Group, base: int, data: Bytes) -> None:
 def build_tensor_reduction(compiler: Compiler, statement: Statement) -> Action:
     """Build cp.reduce.async.bulk.tensor: reduce a box of shared memory into a tensor."""
     _check(statement, 5, ("tile", "im2col_no_offs"))
-    operands = list(statement.operands)
+    operands = RemainingOperands(statement.operands)
     if statement.has(HINT):
         operands.pop()
     operation = statement.find_word(OPERATIONS)

@@ -140,7 +140,7 @@ def build_async_store(compiler: Compiler, statement: Statement) -> Action:
     check_words(statement, 2, ("shared::cluster",), _COMPLETION, operations, _TYPES, orders, ("cluster",), lanes)
     if not statement.has(_COMPLETION[0]) or len(statement.operands) != 3:
         raise UnknownInstructionError(statement)
-    target, source, barrier = statement.operands
+    target, source, barrier = statement.take(3)
     if not isinstance(target, AddressOperand) or not isinstance(barrier, AddressOperand):
         raise UnknownInstructionError(statement)
     row = compiler.get_type(statement)

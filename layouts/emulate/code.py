@@ -21,6 +21,7 @@ from lanescope.emulate.program import (
     Immediate,
     NegatedOperand,
     Operand,
+    OperandError,
     Register,
     SpecialRegister,
     Statement,
@@ -107,10 +108,10 @@ class Code:
             raise UnknownInstructionError(statement)
         try:
             action = ROWS[name](Compiler(self), statement)
-        except (ValueError, AssertionError, KeyError, IndexError) as error:  # of other operands
+        except OperandError as error:
             raise UnknownInstructionError(
-                statement, f"{statement.opcode} with these operands is not emulated"
-            ) from error
+                statement, f"{statement.opcode} with these operands is not emulated: {error}"
+            ) from None
         guard = statement.guard
         if guard is None:
             return action if name in CONTROL else _go_on_after(action)
@@ -202,7 +203,7 @@ class Compiler:
                 slot = operand.register.slot
                 return lambda group: ~group.frame.registers[slot][group.threads]
             case _:
-                raise ValueError(f"{operand} is not a value")
+                raise OperandError(f"{operand} is not a value")
 
     def read_all(self, operand: Operand, row: RegisterType) -> Callable[[Group], Array]:
         """Return a reader of an operand or a vector operand: [threads, count]."""
@@ -223,9 +224,11 @@ class Compiler:
         if isinstance(operand, Discarded):
             return lambda group, values: None
         if not isinstance(operand, Register):
-            raise ValueError(f"{operand} is not a register")
+            raise OperandError(f"{operand} is not a register")
         slot, storage = operand.slot, operand.type.storage
         dtype = row.dtype
+        if operand.type.bits == 1 and row.bits > 1:
+            raise OperandError(f"{operand} is a predicate")
         if storage.itemsize == dtype.itemsize:
 
             def write(group: Group, values: Array) -> None:
@@ -256,7 +259,7 @@ class Compiler:
     def read_address(self, operand: Operand) -> Callable[[Group], NDArray[np.int64]]:
         """Return a reader of an address in brackets: int64 [threads]."""
         if not isinstance(operand, AddressOperand):
-            raise ValueError(f"{operand} is not an address")
+            raise OperandError(f"{operand} is not an address")
         base, offset = operand.base, operand.offset
         row = TYPES["u64"]
         if isinstance(base, Register) and base.type.bits == 32:
@@ -276,7 +279,7 @@ class Compiler:
         from lanescope.emulate.special import compute_special, is_known  # shared by builders and the machine
 
         if not is_known(name):
-            raise ValueError(f"{name} is not emulated")
+            raise OperandError(f"{name} has no value here")
 
         def read(group: Group) -> Array:
             values = group.block.special.get(name)
@@ -294,7 +297,7 @@ class Compiler:
             return lambda group: np.array(group.frame.local_base + local).astype(dtype)
         if name in self.code.offsets:
             if self.function.entry and all(name != parameter.name for parameter in self.function.parameters):
-                raise ValueError(f"the address of {name}, an argument of a call")
+                raise OperandError(f"the address of {name}, an argument of a call")
             within = self.code.offsets[name] + offset
             # among the parameters of the kernel, or of the function
             return lambda group: np.array(within).astype(dtype)
@@ -303,7 +306,7 @@ class Compiler:
             return lambda group: np.array(group.block.shared_rank_bits | shared).astype(dtype)
         address = self.program.find_address(name)
         if address is None:
-            raise ValueError(f"{name} is not declared")
+            raise OperandError(f"{name} is not declared")
         return lambda group: np.array(address + offset).astype(dtype)
 
 
@@ -332,11 +335,11 @@ def encode_immediate(operand: Immediate, row: RegisterType) -> Array:
             return np.array(number).astype(row.dtype)
         if operand.bits == row.bits:
             return np.array(int(value), row.storage)
-        raise ValueError(f"the number {number} as .{row.name}")
+        raise OperandError(f"the number {number} as .{row.name}")
     if row.kind == "pred":
         return np.array(bool(value))
     if row.kind == "f":
         return np.array(int(value)).astype(row.dtype)
     if row.bits == 128:
-        raise ValueError("a number of 128 bits")
+        raise OperandError("a number of 128 bits")
     return np.array(int(value) & ((1 << row.bits) - 1), row.storage).view(row.dtype)

@@ -65,7 +65,7 @@ def _make_comparison(compiler: Compiler, statement: Statement, row: RegisterType
     """Return a function that computes the comparison, bool [threads], or [threads, 2] for packed types."""
     compare = _find_comparison(statement, row)
     flushes = statement.has("ftz")
-    a, b = statement.operands[1], statement.operands[2]
+    a, b = statement.operand(1), statement.operand(2)
     if not _is_float(row):
         if flushes:
             raise UnknownInstructionError(statement)
@@ -102,7 +102,7 @@ def _find_condition(compiler: Compiler, statement: Statement) -> tuple[Any, Read
     combine = _COMBINE.get(statement.find_word(_COMBINE))
     if (combine is not None) != (len(statement.operands) == 4):
         raise UnknownInstructionError(statement)
-    return combine, compiler.read(statement.operands[3], _PRED) if combine else None
+    return combine, compiler.read(statement.operand(3), _PRED) if combine else None
 
 
 @instruction("setp")
@@ -111,7 +111,7 @@ def build_comparison(compiler: Compiler, statement: Statement) -> Action:
     row = _get_type(statement)[-1]
     compute = _make_comparison(compiler, statement, row)
     combine, condition = _find_condition(compiler, statement)
-    target = statement.operands[0]
+    target = statement.operand(0)
     pair = isinstance(target, PairOperand)
     targets: list[Operand] = [target.first, target.second] if isinstance(target, PairOperand) else [target]
     writers = [compiler.write(target, _PRED) for target in targets]
@@ -151,7 +151,7 @@ def build_set(compiler: Compiler, statement: Statement) -> Action:
     else:
         element, _ = get_element(to, statement)
         dtype, true = element.bits, int(encode(np.ones(()), element))
-    write = compiler.write(statement.operands[0], TYPES[f"b{to.bits}"])
+    write = compiler.write(statement.operand(0), TYPES[f"b{to.bits}"])
 
     def act(group: Group) -> None:
         result = compute(group)
@@ -167,7 +167,7 @@ def build_set(compiler: Compiler, statement: Statement) -> Action:
 @instruction("selp")
 def build_selection(compiler: Compiler, statement: Statement) -> Action:
     (row,) = check_words(statement, ())
-    target, first, second, condition = statement.operands
+    target, first, second, condition = statement.take(4)
     row = row if row.bits == 1 else TYPES[f"b{row.bits}"]
     a, b = _read_bits(compiler, first, row, statement), _read_bits(compiler, second, row, statement)
     chosen, write = compiler.read(condition, _PRED), compiler.write(target, row)
@@ -211,9 +211,10 @@ _TESTS: dict[str, Callable[[Array], Array]] = {
 @instruction("testp")
 def build_test(compiler: Compiler, statement: Statement) -> Action:
     (row,) = check_words(statement, _TESTS)
-    if row.name not in ("f32", "f64"):
+    test = _TESTS.get(statement.words[1])
+    if row.name not in ("f32", "f64") or test is None:
         raise UnknownInstructionError(statement)
-    return apply_types(compiler, statement, _PRED, [row], _TESTS[statement.words[1]])
+    return apply_types(compiler, statement, _PRED, [row], test)
 
 
 @instruction("copysign")

@@ -19,12 +19,12 @@ from lanescope.emulate.mbarrier_state import (
 )
 from lanescope.emulate.mbarriers import arrive_on, check_words, find_shared_space
 from lanescope.emulate.memory import FaultError
-from lanescope.emulate.program import Immediate, NegatedOperand, Operand, Register, Statement
+from lanescope.emulate.program import Immediate, NegatedOperand, Operand, Register, RemainingOperands, Statement
 from lanescope.emulate.types import TYPES
 
 KIND = "cp.async"
 PREFETCH = ("L2::64B", "L2::128B", "L2::256B")
-_U32, _U64, _PRED = TYPES["u32"], TYPES["u64"], TYPES["pred"]
+_U32, _PRED = TYPES["u32"], TYPES["pred"]
 _DTYPES: dict[int, np.dtype[Any]] = {4: np.dtype(np.uint32), 8: np.dtype(np.uint64), 16: np.dtype(np.uint64)}
 
 
@@ -39,10 +39,11 @@ def build_copy(compiler: Compiler, statement: Statement) -> Action:
     Bytes beyond src-size become zero, all do if the source is ignored.
     """
     check_words(statement, 3, ("shared", "shared::cta"), ("global",), ("L2::cache_hint",), PREFETCH)
-    operands = list(statement.operands)
+    operands = RemainingOperands(statement.operands)
     if statement.has("L2::cache_hint"):
         operands.pop()
-    target, source, size, *rest = operands
+    target, source, size = operands.pop(0), operands.pop(0), operands.pop(0)
+    rest = operands
     if not isinstance(size, Immediate) or size.value not in (4, 8, 16) or len(rest) > 1:
         raise UnknownInstructionError(statement, f"{statement.opcode} of these operands")
     if statement.words[2] == "cg" and size.value != 16:
@@ -112,7 +113,7 @@ def build_commit(compiler: Compiler, statement: Statement) -> Action:
 @instruction("cp.async.wait_group")
 def build_wait(compiler: Compiler, statement: Statement) -> Action:
     check_words(statement, 3)
-    count = statement.operands[0]
+    count = statement.operand(0)
     if not isinstance(count, Immediate):
         raise UnknownInstructionError(statement, "cp.async.wait_group without a constant")
     number = int(count.value)
@@ -134,7 +135,7 @@ def build_wait_all(compiler: Compiler, statement: Statement) -> Action:
 def build_arrival(compiler: Compiler, statement: Statement) -> Action:
     """Build cp.async.mbarrier.arrive: arrive once the thread's previous copies have completed."""
     check_words(statement, 4, ("noinc",), ("shared", "shared::cta"), ("b64",))
-    space, read = find_shared_space(statement), compiler.read_address(statement.operands[0])
+    space, read = find_shared_space(statement), compiler.read_address(statement.operand(0))
     adds = not statement.has("noinc")
 
     def arrive(group: Group) -> None:

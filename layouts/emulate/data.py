@@ -5,15 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lanescope.emulate.block import Group
 from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, Writer, instruction
 from lanescope.emulate.memory import GLOBAL_WINDOW, LOCAL_WINDOW, OFFSET_MASK, RANK_SHIFT, SHARED_WINDOW, WINDOW_SIZE
-from lanescope.emulate.program import AddressOperand, Operand, Register, Statement, Symbol, VectorOperand
+from lanescope.emulate.program import (
+    AddressOperand,
+    Operand,
+    OperandError,
+    Register,
+    Statement,
+    Symbol,
+    VectorOperand,
+    require_address,
+    require_symbol,
+)
 from lanescope.emulate.types import TYPES, RegisterType
 
-Array = NDArray[Any]
 SPACES = (
     "global",
     "shared",
@@ -43,7 +51,7 @@ def as_bits(row: RegisterType) -> RegisterType:
 
 @instruction("mov")
 def build_move(compiler: Compiler, statement: Statement) -> Action:
-    target, source = statement.operands
+    target, source = statement.take(2)
     row = as_bits(compiler.get_type(statement))
     if isinstance(target, VectorOperand) and isinstance(source, VectorOperand):
         pairs = [
@@ -66,13 +74,21 @@ def build_move(compiler: Compiler, statement: Statement) -> Action:
 
 def _pack(compiler: Compiler, target: Operand, source: VectorOperand, row: RegisterType) -> Action:
     """Build mov that joins the parts of a register, lowest first."""
-    read, write = compiler.read_all(source, _BITS[row.bits // len(source.items)]), compiler.write(target, row)
+    read, write = compiler.read_all(source, _get_part(source, row)), compiler.write(target, row)
     return lambda group: write(group, read(group).view(row.storage)[:, 0])
+
+
+def _get_part(vector: VectorOperand, row: RegisterType) -> RegisterType:
+    """Return the type of one part of a register; OperandError if it does not have so many."""
+    part = _BITS.get(row.bits // len(vector.items)) if vector.items else None
+    if part is None or part.bits * len(vector.items) != row.bits:
+        raise OperandError(f"{len(vector.items)} parts of {row.bits} bits")
+    return part
 
 
 def _unpack(compiler: Compiler, target: VectorOperand, source: Operand, row: RegisterType) -> Action:
     """Build mov that splits a register into parts, lowest first."""
-    part = _BITS[row.bits // len(target.items)]
+    part = _get_part(target, row)
     read, write = compiler.read(source, row), compiler.write_all(target, part)
 
     def unpack(group: Group) -> None:
@@ -117,14 +133,13 @@ def as_bits_signed(row: RegisterType) -> RegisterType:
 
 @instruction("ld", "ldu")
 def build_load(compiler: Compiler, statement: Statement) -> Action:
-    target, address = statement.operands[0], statement.operands[1]
-    assert isinstance(address, AddressOperand)
+    target, address = statement.operand(0), require_address(statement.operand(1))
     row, lanes = _get_access_type(compiler, statement, _LOADS)
     space, is_parameter = find_space(compiler, statement, address)
     write = compiler.write_all(target, row)
     if is_parameter:
-        assert isinstance(address.base, Symbol)
-        first = compiler.code.offsets[address.base.name] + address.base.offset + address.offset
+        base = require_symbol(address.base)
+        first = compiler.code.offsets[base.name] + base.offset + address.offset
         size, dtype = row.bytes * lanes, row.dtype
 
         def load_parameter(group: Group) -> None:
@@ -167,14 +182,13 @@ def _load_by_offset(
 def build_store(compiler: Compiler, statement: Statement) -> Action:
     if statement.has("async") or statement.has("bulk"):
         raise UnknownInstructionError(statement)
-    address, source = statement.operands[0], statement.operands[1]
-    assert isinstance(address, AddressOperand)
+    address, source = require_address(statement.operand(0)), statement.operand(1)
     row, _ = _get_access_type(compiler, statement, _STORES)
     space, is_parameter = find_space(compiler, statement, address)
     values_of = compiler.read_all(source, row)
     if is_parameter:
-        assert isinstance(address.base, Symbol)
-        first = compiler.code.offsets[address.base.name] + address.base.offset + address.offset
+        base = require_symbol(address.base)
+        first = compiler.code.offsets[base.name] + base.offset + address.offset
 
         def store_parameter(group: Group) -> None:
             raw = np.ascontiguousarray(values_of(group)).view(np.uint8)
@@ -196,7 +210,7 @@ _WINDOWS = {"global": 0, "const": 0, "param": 0, "shared": SHARED_WINDOW, "local
 @instruction("cvta")
 def build_address_conversion(compiler: Compiler, statement: Statement) -> Action:
     """Build cvta: addresses of a space to generic ones, or back."""
-    target, source = statement.operands
+    target, source = statement.take(2)
     row = compiler.get_type(statement)
     space = statement.find_word((*_WINDOWS, "shared::cta", "shared::cluster", "param::entry")).partition("::")[0]
     if space not in _WINDOWS or (space == "param" and not compiler.function.entry):
@@ -214,7 +228,7 @@ def build_address_conversion(compiler: Compiler, statement: Statement) -> Action
 
 @instruction("isspacep")
 def build_space_test(compiler: Compiler, statement: Statement) -> Action:
-    target, source = statement.operands
+    target, source = statement.take(2)
     space = statement.find_word(("global", "local", "shared", "shared::cta", "shared::cluster"))
     if not space or len(statement.words) != 2:  # constant memory lies in global memory here
         raise UnknownInstructionError(statement)
@@ -234,7 +248,7 @@ def build_space_test(compiler: Compiler, statement: Statement) -> Action:
 @instruction("mapa")
 def build_cluster_address(compiler: Compiler, statement: Statement) -> Action:
     """Build mapa: the address of the same location in another CTA of the cluster."""
-    target, source, rank = statement.operands
+    target, source, rank = statement.take(3)
     row = compiler.get_type(statement)
     read, read_rank, write = compiler.read(source, row), compiler.read(rank, TYPES["u32"]), compiler.write(target, row)
     window = 0 if statement.has("shared::cluster") else SHARED_WINDOW
@@ -248,7 +262,7 @@ def build_cluster_address(compiler: Compiler, statement: Statement) -> Action:
 
 @instruction("getctarank")
 def build_rank_of_address(compiler: Compiler, statement: Statement) -> Action:
-    target, source = statement.operands
+    target, source = statement.take(2)
     row = TYPES["u32"] if statement.has("shared::cluster") else TYPES["u64"]
     if isinstance(source, Register) and source.type.bits == 32:
         row = TYPES["u32"]

@@ -105,7 +105,7 @@ def _build(compiler: Compiler, statement: Statement, name: str) -> Action:
     words = frozenset(statement.words[1:]) & {"ftz", "sat", "relu"}
     if len(types) == 2:
         return _build_mixed(compiler, statement, name, types, direction)
-    row = TYPES[types[-1]]
+    row = compiler.get_type(statement)
     element, lanes = get_element(row, statement)
     _check_combination(statement, element, lanes, words)
     if fast := _build_fast(compiler, statement, row, name, words):
@@ -224,10 +224,6 @@ def _build_mixed(compiler: Compiler, statement: Statement, name: str, types: lis
 
 
 @shared("add", "sub", "mul", "mad", floats=True)
-def build_arithmetic(compiler: Compiler, statement: Statement) -> Action:
-    return _build(compiler, statement, statement.words[0])
-
-
 @instruction("fma", "rcp.rn", "rcp.rz", "rcp.rm", "rcp.rp", "sqrt.rn", "sqrt.rz", "sqrt.rm", "sqrt.rp")
 def build_rounded(compiler: Compiler, statement: Statement) -> Action:
     return _build(compiler, statement, statement.words[0])

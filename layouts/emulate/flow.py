@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 from lanescope.emulate.block import WARP, Call, Group, NotConvergedError
 from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, control, instruction
 from lanescope.emulate.memory import FaultError
-from lanescope.emulate.program import ListOperand, Operand, Register, Statement, Symbol
+from lanescope.emulate.program import (
+    ListOperand,
+    Operand,
+    Register,
+    RemainingOperands,
+    Statement,
+    Symbol,
+    require_symbol,
+)
 from lanescope.emulate.types import TYPES
 
 Array = NDArray[Any]
@@ -21,7 +29,7 @@ _LOCAL_ALIGN = 64  # of a function's variables in local memory
 
 @control("bra")
 def build_branch(compiler: Compiler, statement: Statement) -> Action:
-    label = statement.operands[0]
+    label = statement.operand(0)
     if not isinstance(label, Symbol) or label.name not in compiler.function.labels:
         raise UnknownInstructionError(statement, f"{statement.opcode} does not branch to a label of the function")
     target = compiler.function.labels[label.name]
@@ -34,7 +42,7 @@ def build_branch(compiler: Compiler, statement: Statement) -> Action:
 
 @control("brx.idx")
 def build_indexed_branch(compiler: Compiler, statement: Statement) -> Action:
-    index, table = statement.operands
+    index, table = statement.take(2)
     if not isinstance(table, Symbol) or table.name not in compiler.function.tables:
         raise UnknownInstructionError(statement, f"{statement.opcode} has no .branchtargets")
     targets = [compiler.function.labels[name] for name in compiler.function.tables[table.name]]
@@ -85,11 +93,12 @@ def build_trap(compiler: Compiler, statement: Statement) -> Action:
 
 @control("call")
 def build_call(compiler: Compiler, statement: Statement) -> Action:
-    operands = list(statement.operands)
+    operands = RemainingOperands(statement.operands)
     results: tuple[Operand, ...] = ()
-    if isinstance(operands[0], ListOperand):
-        results, operands = operands[0].items, operands[1:]
-    target, operands = operands[0], operands[1:]
+    if isinstance(operands.first, ListOperand):
+        results = operands.first.items
+        operands.pop(0)
+    target = operands.pop(0)
     arguments = operands[0].items if operands and isinstance(operands[0], ListOperand) else ()
     names = [argument.name if isinstance(argument, Symbol) else "" for argument in arguments]
     result_names = [result.name if isinstance(result, Symbol) else "" for result in results]
@@ -126,8 +135,7 @@ def build_call(compiler: Compiler, statement: Statement) -> Action:
 def _name_target(compiler: Compiler, target: Operand) -> Callable[[Group], str]:
     """Return what finds the name of the called function; threads that call another one through a register leave."""
     if not isinstance(target, Register):
-        assert isinstance(target, Symbol)
-        name = target.name
+        name = require_symbol(target).name
         return lambda group: name
     read, program = compiler.read(target, _U64), compiler.program
 
@@ -142,7 +150,7 @@ def _name_target(compiler: Compiler, target: Operand) -> Callable[[Group], str]:
 
 
 def _copy_results(group: Group, call: Call) -> None:
-    first = call.statement.operands[0]
+    first = call.statement.operand(0)
     if not isinstance(first, ListOperand):
         return
     code = group.frame.code
@@ -168,7 +176,7 @@ BUILT_IN = {"vprintf": _ignore_print, "__assertfail": _fail_assertion, "__assert
 @instruction("bar.warp.sync")
 def build_warp_barrier(compiler: Compiler, statement: Statement) -> Action:
     """Build bar.warp.sync: threads of the mask wait for each other, each at any statement."""
-    read = compiler.read(statement.operands[0], _U32)
+    read = compiler.read(statement.operand(0), _U32)
 
     def meet(group: Group) -> None:
         wait_for_members(group, read(group), same_statement=False)

@@ -72,7 +72,7 @@ def _extend(compiler: Compiler, statement: Statement, row: RegisterType) -> Acti
     name = statement.words[0]
     takes, gives = name.endswith("c") and name != "mad", statement.has("cc")
     unsigned = TYPES[f"u{row.bits}"]
-    target, *sources = statement.operands
+    target, *sources = statement.take(1, more=True)
     multiplies = name.startswith("mad")
     if multiplies and statement.has("lo") == statement.has("hi"):
         raise UnknownInstructionError(statement)
@@ -231,6 +231,7 @@ def build_sign(compiler: Compiler, statement: Statement) -> Action:
 
 @shared("min", "max", floats=False)
 def build_extreme(compiler: Compiler, statement: Statement) -> Action:
+    statement.take(3)
     (row,) = check_words(statement, ("relu",))
     compute: Compute = np.minimum if statement.words[0] == "min" else np.maximum
     if statement.has("relu"):

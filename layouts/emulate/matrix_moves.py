@@ -20,7 +20,7 @@ from lanescope.emulate.fragments import (
     write_registers,
 )
 from lanescope.emulate.memory import SHARED_WINDOW, WINDOW_SIZE, FaultError, format_address
-from lanescope.emulate.program import AddressOperand, Statement
+from lanescope.emulate.program import Statement, require_address
 from lanescope.ptx import fragment_words
 from lanescope.ptx.product_values import list_row_lanes
 from lanescope.ptx.table.movement import PACKED_BITS
@@ -55,8 +55,8 @@ def _pick_lanes(lanes: Array, warps: int) -> Array:
 def build_row_load(compiler: Compiler, statement: Statement) -> Action:
     bound = bind_instruction(statement)
     op, lanes = bound.operands["data"], list_row_lanes(bound)
-    target, address = statement.operands
-    assert isinstance(address, AddressOperand)
+    target, second = statement.take(2)
+    address = require_address(second)
     space, _ = find_space(compiler, statement, address)
     read, write = compiler.read_address(address), write_registers(compiler, target, op)
     packed = bound.family.unpacks
@@ -108,8 +108,8 @@ def build_row_load(compiler: Compiler, statement: Statement) -> Action:
 def build_row_store(compiler: Compiler, statement: Statement) -> Action:
     bound = bind_instruction(statement)
     op, lanes = bound.operands["data"], list_row_lanes(bound)
-    address, source = statement.operands
-    assert isinstance(address, AddressOperand)
+    first, source = statement.take(2)
+    address = require_address(first)
     space, _ = find_space(compiler, statement, address)
     read, values_of = compiler.read_address(address), read_registers(compiler, source, op)
 
@@ -131,7 +131,7 @@ def build_row_store(compiler: Compiler, statement: Statement) -> Action:
 def build_transpose(compiler: Compiler, statement: Statement) -> Action:
     bound = bind_instruction(statement)
     source, target = bound.operands["a"], bound.operands["d"]
-    to, origin = statement.operands
+    to, origin = statement.take(2)
     read, write = read_registers(compiler, origin, source), write_registers(compiler, to, target)
 
     def move(group: Group) -> None:

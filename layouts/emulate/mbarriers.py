@@ -85,7 +85,7 @@ def _check_use(group: Group, block: Block, barrier: Mbarrier) -> None:
 @instruction("mbarrier.init")
 def build_init(compiler: Compiler, statement: Statement) -> Action:
     check_words(statement, 2, _SPACES, ("b64",))
-    address, count = statement.operands
+    address, count = statement.take(2)
     space, read, counts = find_shared_space(statement), compiler.read_address(address), compiler.read(count, _U32)
 
     def init(group: Group) -> None:
@@ -121,7 +121,7 @@ def build_init(compiler: Compiler, statement: Statement) -> Action:
 @instruction("mbarrier.inval")
 def build_invalidation(compiler: Compiler, statement: Statement) -> Action:
     check_words(statement, 2, _SPACES, ("b64",))
-    space, read = find_shared_space(statement), compiler.read_address(statement.operands[0])
+    space, read = find_shared_space(statement), compiler.read_address(statement.operand(0))
 
     def invalidate(group: Group) -> None:
         for block, offset, _ in split_addresses(group, space, read(group)):
@@ -134,7 +134,7 @@ def build_invalidation(compiler: Compiler, statement: Statement) -> Action:
 @instruction("mbarrier.expect_tx", "mbarrier.complete_tx")
 def build_transaction_count(compiler: Compiler, statement: Statement) -> Action:
     check_words(statement, 2, _SPACES, ("b64",), ("relaxed",), _SCOPES)
-    address, count = statement.operands
+    address, count = statement.take(2)
     space, read, counts = find_shared_space(statement), compiler.read_address(address), compiler.read(count, _U32)
     expects = statement.words[1] == "expect_tx"
 
@@ -163,7 +163,7 @@ def build_transaction_count(compiler: Compiler, statement: Statement) -> Action:
 def build_arrival(compiler: Compiler, statement: Statement) -> Action:
     """Build mbarrier.arrive with .expect_tx, .noComplete and a count; arrive_drop lowers the next phases' count."""
     check_words(statement, 2, _SPACES, ("b64",), ("release", "relaxed"), _SCOPES, ("expect_tx", "noComplete"))
-    target, address, *rest = statement.operands
+    target, address, *rest = statement.take(2, more=True)
     expects, partial = statement.has("expect_tx"), statement.has("noComplete")
     if (expects or partial) and not rest:
         raise UnknownInstructionError(statement, f"{statement.opcode} has no count")
@@ -248,7 +248,7 @@ def arrive_on(
 @instruction("mbarrier.pending_count")
 def build_pending_count(compiler: Compiler, statement: Statement) -> Action:
     check_words(statement, 2, ("b64",))
-    target, state = statement.operands
+    target, state = statement.take(2)
     read, write = compiler.read(state, _U64), compiler.write(target, _U32)
     return lambda group: write(group, decode_pending(np.asarray(read(group))))
 
@@ -257,7 +257,7 @@ def build_pending_count(compiler: Compiler, statement: Statement) -> Action:
 def build_wait(compiler: Compiler, statement: Statement) -> Action:
     """Build mbarrier.try_wait, which waits for the end of the phase, and test_wait, which only tests for it."""
     check_words(statement, 2, _SPACES, ("b64",), ("acquire", "relaxed"), _SCOPES, ("parity",))
-    target, address, which, *hint = statement.operands
+    target, address, which, *hint = statement.take(3, more=True)
     blocking = statement.words[1] == "try_wait"
     if len(hint) > blocking:
         raise UnknownInstructionError(statement)

@@ -34,8 +34,8 @@ _MOST = 16  # barriers of a CTA
 def build_barrier(compiler: Compiler, statement: Statement) -> Action:
     """Build bar.sync and bar.arrive: a phase ends when the expected number of threads have arrived."""
     _check_words(statement, ("sync", "arrive"))
-    number = compiler.read(statement.operands[0], _U32)
-    count = compiler.read(statement.operands[1], _U32) if len(statement.operands) > 1 else None
+    number = compiler.read(statement.operand(0), _U32)
+    count = compiler.read(statement.operand(1), _U32) if len(statement.operands) > 1 else None
     waits = statement.has("sync")
 
     def arrive(group: Group) -> None:
@@ -56,7 +56,7 @@ def _check_words(statement: Statement, modes: tuple[str, ...]) -> None:
 def build_reduction(compiler: Compiler, statement: Statement) -> Action:
     """Build bar.red: wait, then return how many of the threads' predicates are true, or whether all or any are."""
     _check_words(statement, ("red", "popc", "and", "or", "u32", "pred"))
-    target, identity, *rest = statement.operands
+    target, identity, *rest = statement.take(3, more=True)
     mode = statement.find_word(("popc", "and", "or"))
     number, predicate = compiler.read(identity, _U32), compiler.read(rest[-1], _PRED)
     count = compiler.read(rest[0], _U32) if len(rest) > 1 else None

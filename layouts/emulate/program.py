@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import SupportsIndex
 
 from lanescope.emulate.types import RegisterType
 
@@ -146,6 +147,53 @@ class Statement:
     def find_word(self, choices: Mapping[str, object] | Sequence[str]) -> str:
         """Return the first word of the opcode that is among the choices, "" if there is none."""
         return next((word for word in self.words[1:] if word in choices), "")
+
+    def operand(self, number: int) -> Operand:
+        """Return one operand; OperandError if there are fewer."""
+        if not -len(self.operands) <= number < len(self.operands):
+            raise OperandError(f"it has {len(self.operands)} operands")
+        return self.operands[number]
+
+    def take(self, least: int, *, more: bool = False) -> tuple[Operand, ...]:
+        """Return all operands, of which there must be so many; more: or more of them."""
+        if len(self.operands) < least or (not more and len(self.operands) > least):
+            raise OperandError(f"it has {len(self.operands)} operands")
+        return self.operands
+
+
+class OperandError(Exception):
+    """Operands that an instruction does not take, or that are not emulated."""
+
+
+class RemainingOperands(list[Operand]):
+    """The operands of a statement that a builder has not yet taken."""
+
+    @property
+    def first(self) -> Operand:
+        """Return the next operand; OperandError if there is none."""
+        if not self:
+            raise OperandError("an operand is missing")
+        return self[0]
+
+    def pop(self, index: SupportsIndex = -1) -> Operand:
+        """Take an operand; OperandError if there is none."""
+        if not self:
+            raise OperandError("an operand is missing")
+        return super().pop(index)
+
+
+def require_address(operand: Operand) -> AddressOperand:
+    """Return an operand that must be an address in brackets."""
+    if not isinstance(operand, AddressOperand):
+        raise OperandError(f"{operand} is no address")
+    return operand
+
+
+def require_symbol(operand: Operand) -> Symbol:
+    """Return an operand that must be a name."""
+    if not isinstance(operand, Symbol):
+        raise OperandError(f"{operand} is no name")
+    return operand
 
 
 @dataclass(frozen=True, slots=True)

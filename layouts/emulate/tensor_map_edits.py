@@ -8,19 +8,16 @@ from __future__ import annotations
 import struct
 import zlib
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lanescope.emulate.block import Group
 from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
 from lanescope.emulate.memory import FaultError
-from lanescope.emulate.program import AddressOperand, Immediate, Operand, Statement
+from lanescope.emulate.program import Immediate, Operand, Statement, require_address
 from lanescope.emulate.tensor_maps import FORM, MAP_BYTES, MARK, decode_tensor_map
 from lanescope.emulate.types import TYPES
 
-Array = NDArray[Any]
 # positions among the numbers of FORM, after the mark
 _ADDRESS, _TYPE, _RANK, _INTERLEAVE, _SWIZZLE, _FILL, _DIMS, _STRIDES, _BOX, _STEPS = 0, 1, 2, 3, 4, 5, 6, 11, 15, 20
 _EMPTY = (0, 0, 1, 0, 0, 0, *[0] * 5, *[1] * 4, *[1] * 5, *[1] * 5, *[0] * 7)
@@ -65,8 +62,8 @@ def build_replacement(compiler: Compiler, statement: Statement) -> Action:
     field = _FIELDS.get(name)
     if field is None or any(word not in (*_SPACES, "b1024", "b32", "b64") for word in statement.words[4:]):
         raise UnknownInstructionError(statement)
-    address, *ordinals, value = statement.operands
-    assert isinstance(address, AddressOperand)
+    first, *ordinals, value = statement.take(2, more=True)
+    address = require_address(first)
     ordinal = _read_ordinal(statement, field, ordinals)
     if name == "swizzle_mode" and not (isinstance(value, Immediate) and int(value.value) <= _SWIZZLE_128B):
         raise UnknownInstructionError(statement, f"{statement.opcode} with this mode")
@@ -121,7 +118,7 @@ def _edit(raw: bytes, name: str, field: _MapField, ordinal: int, value: int) -> 
 @instruction("tensormap.cp_fenceproxy.global.shared::cta")
 def build_copy(compiler: Compiler, statement: Statement) -> Action:
     """Build tensormap.cp_fenceproxy: a warp copies a map from shared to global memory."""
-    target, source, size = statement.operands
+    target, source, size = statement.take(3)
     if not isinstance(size, Immediate) or int(size.value) != MAP_BYTES:
         raise UnknownInstructionError(statement, f"{statement.opcode} of another size than {MAP_BYTES}")
     to, origin = compiler.read_address(target), compiler.read_address(source)

@@ -17,7 +17,7 @@ from lanescope.emulate.block import WARP, Block, Group
 from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
 from lanescope.emulate.machine import PendingWork
 from lanescope.emulate.memory import FaultError
-from lanescope.emulate.program import AddressOperand, Immediate, Statement, VectorOperand
+from lanescope.emulate.program import Immediate, Statement, VectorOperand, require_address
 from lanescope.emulate.types import TYPES
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.tmem import LEAST_ALLOCATION
@@ -75,7 +75,7 @@ _ALLOCATION_WORDS = {"cta_group::1", "cta_group::2", "sync", "aligned", "shared:
 def build_allocation(compiler: Compiler, statement: Statement) -> Action:
     """Build tcgen05.alloc: allocate columns and write their address to shared memory; wait until enough are free."""
     _check_words(statement, _ALLOCATION_WORDS)
-    target, count = statement.operands
+    target, count = statement.take(2)
     to, columns_of = compiler.read_address(target), compiler.read(count, _U32)
     space = "shared" if statement.has("shared::cta") else ""
 
@@ -114,7 +114,7 @@ def _allocate(group: Group, to: Any, columns_of: Any, space: str) -> None:
 @instruction("tcgen05.dealloc")
 def build_release(compiler: Compiler, statement: Statement) -> Action:
     _check_words(statement, _ALLOCATION_WORDS)
-    address, count = (compiler.read(operand, _U32) for operand in statement.operands)
+    address, count = (compiler.read(operand, _U32) for operand in statement.take(2))
 
     def release(group: Group) -> None:
         for warp in group.take_complete_warps():
@@ -175,7 +175,7 @@ def check_cells(group: Group, memory: TensorMemory, address: int, columns: int, 
 def build_transfer(compiler: Compiler, statement: Statement) -> Action:
     """Build tcgen05.ld and .st: each warp accesses its own quarter of the lanes."""
     loads = statement.words[1] == "ld"
-    address, registers = (statement.operands[n] for n in ((1, 0) if loads else (0, -1)))
+    address, registers = (statement.operand(n) for n in ((1, 0) if loads else (0, -1)))
     split = 0
     middle = statement.operands[2 if loads else 1 : None if loads else -1]
     if middle:
@@ -186,9 +186,10 @@ def build_transfer(compiler: Compiler, statement: Statement) -> Action:
         access = parse_access(statement.opcode, split)
     except LayoutError as error:
         raise UnknownInstructionError(statement, error.message) from None
-    _check_words(
-        statement, {*_MOVE_WORDS, access.shape, next(w for w in statement.words if w[:1] == "x" and w[1:].isdigit())}
-    )
+    repeats = [word for word in statement.words if word[:1] == "x" and word[1:].isdigit()]
+    if not repeats:
+        raise UnknownInstructionError(statement, f"{statement.opcode} names no number of repetitions")
+    _check_words(statement, {*_MOVE_WORDS, access.shape, repeats[0]})
     if not isinstance(registers, VectorOperand):
         registers = VectorOperand((registers,))
     if len(registers.items) != access.registers:
@@ -237,8 +238,8 @@ def _transfer(group: Group, access: TensorAccess, addresses: Array, move: Any, l
 @instruction("tcgen05.cp")
 def build_copy(compiler: Compiler, statement: Statement) -> Action:
     """Build tcgen05.cp: copy a matrix descriptor's data from shared to tensor memory, asynchronously."""
-    target, source = statement.operands
-    assert isinstance(target, AddressOperand)
+    target, source = statement.take(2)
+    require_address(target)
     try:
         access = parse_access(statement.opcode)
     except LayoutError as error:
@@ -266,7 +267,7 @@ def build_copy(compiler: Compiler, statement: Statement) -> Action:
 @instruction("tcgen05.shift")
 def build_shift(compiler: Compiler, statement: Statement) -> Action:
     _check_words(statement, {"cta_group::1", "down"})
-    place = compiler.read_address(statement.operands[0])
+    place = compiler.read_address(statement.operand(0))
     access = parse_access(statement.opcode)
 
     def shift(group: Group) -> None:

@@ -28,6 +28,7 @@ from lanescope.emulate.program import (
     NegatedOperand,
     Operand,
     Register,
+    RemainingOperands,
     Statement,
     VectorOperand,
 )
@@ -87,13 +88,13 @@ def _find_scale_vector(statement: Statement, opcode: MmaOpcode) -> str:
 
 
 def _read_operands(compiler: Compiler, statement: Statement, opcode: MmaOpcode) -> _ProductOperands:
-    rest = list(statement.operands)
+    rest = RemainingOperands(statement.operands)
 
     def take_address() -> Callable[[Group], Array]:
         return compiler.read_address(rest.pop(0))
 
     d = take_address()
-    in_tensor = isinstance(rest[0], AddressOperand)
+    in_tensor = isinstance(rest.first, AddressOperand)
     a = (take_address(), True) if in_tensor else (compiler.read(rest.pop(0), _U64), False)
     b = compiler.read(rest.pop(0), _U64)
     beside = {"metadata": take_address()} if opcode.sparse else {}
@@ -172,8 +173,8 @@ def build_commit(compiler: Compiler, statement: Statement) -> Action:
     """Build tcgen05.commit: one arrival on an mbarrier when everything the thread issued before has completed."""
     multicast = statement.has("multicast::cluster")
     space = "shared::cluster" if statement.has("shared::cluster") else ""
-    read = compiler.read_address(statement.operands[0])
-    mask_of = compiler.read(statement.operands[1], TYPES["u16"]) if multicast else None
+    read = compiler.read_address(statement.operand(0))
+    mask_of = compiler.read(statement.operand(1), TYPES["u16"]) if multicast else None
 
     def commit(group: Group) -> None:
         machine, block = group.run.machine, group.block

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from lanescope.emulate.arithmetic import apply, check_words, join_lanes, shared, take_lanes
 from lanescope.emulate.block import Group
 from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
-from lanescope.emulate.floats import build_arithmetic, flush_element, get_element
+from lanescope.emulate.floats import build_rounded, flush_element, get_element
 from lanescope.emulate.program import Statement
 from lanescope.emulate.rounding import DIRECTIONS, LEAST_NORMAL, decode, encode, flush
 from lanescope.emulate.types import TYPES
@@ -102,7 +102,7 @@ def _build_double(compiler: Compiler, statement: Statement, function: Callable[[
 def build_quotient(compiler: Compiler, statement: Statement) -> Action:
     """Build div with a rounding direction, .approx (a times 1/b) or .full."""
     if statement.find_word(DIRECTIONS):
-        return build_arithmetic(compiler, statement)
+        return build_rounded(compiler, statement)
     (row,) = check_words(statement, ("approx", "full", "ftz"))
     if row.name != "f32" or statement.has("approx") == statement.has("full"):
         raise UnknownInstructionError(statement)

@@ -21,7 +21,6 @@ from lanescope.emulate.types import TYPES
 Array = NDArray[Any]
 _U32, _PRED = TYPES["u32"], TYPES["pred"]
 _BITS = np.uint32(1) << np.arange(WARP, dtype=np.uint32)
-_LANES = np.arange(WARP)
 
 
 class Warps:
@@ -80,7 +79,7 @@ def build_shuffle(compiler: Compiler, statement: Statement) -> Action:
     """Build shfl: copy a register from another lane of the segment; with a source out of range, keep one's own."""
     check_words(statement, ("sync", "up", "down", "bfly", "idx"))
     mode = statement.words[2]
-    target, source, lane, clamp, mask = statement.operands
+    target, source, lane, clamp, mask = statement.take(5)
     first, second = _split_target(target)
     read, read_lane, read_clamp, read_mask = (compiler.read(operand, _U32) for operand in (source, lane, clamp, mask))
     write = compiler.write(first, _U32)
@@ -116,7 +115,7 @@ def build_shuffle(compiler: Compiler, statement: Statement) -> Action:
 def build_vote(compiler: Compiler, statement: Statement) -> Action:
     mode = statement.words[2]
     check_words(statement, ("sync", "all", "any", "uni", "ballot"))
-    target, source, mask = statement.operands
+    target, source, mask = statement.take(3)
     read, read_mask = compiler.read(source, _PRED), compiler.read(mask, _U32)
     write = compiler.write(target, _U32 if mode == "ballot" else _PRED)
 
@@ -138,7 +137,7 @@ def build_vote(compiler: Compiler, statement: Statement) -> Action:
 def build_match(compiler: Compiler, statement: Statement) -> Action:
     (row,) = check_words(statement, ("any", "all", "sync"))
     every = statement.words[1] == "all"
-    target, source, mask = statement.operands
+    target, source, mask = statement.take(3)
     first, second = _split_target(target)
     read, read_mask = compiler.read(source, row), compiler.read(mask, _U32)
     write = compiler.write(first, _U32)
@@ -184,9 +183,9 @@ def build_reduction(compiler: Compiler, statement: Statement) -> Action:
     if row.name == "f32":
         return _reduce_floats(compiler, statement, name)
     kinds = {"add": "us", "min": "us", "max": "us"}.get(name, "b")
-    if row.bits != 32 or row.kind not in kinds or statement.has("abs") or statement.has("NaN"):
+    if row.bits != 32 or row.kind not in kinds or statement.has("abs") or statement.has("NaN") or name not in _NEUTRAL:
         raise UnknownInstructionError(statement)
-    target, source, mask = statement.operands
+    target, source, mask = statement.take(3)
     read, read_mask, write = compiler.read(source, row), compiler.read(mask, _U32), compiler.write(target, row)
     neutral = row.dtype.type(_NEUTRAL[name](row.dtype))
 
@@ -201,7 +200,7 @@ def build_reduction(compiler: Compiler, statement: Statement) -> Action:
 def _reduce_floats(compiler: Compiler, statement: Statement, name: str) -> Action:
     if name not in ("min", "max"):
         raise UnknownInstructionError(statement)
-    target, source, mask = statement.operands
+    target, source, mask = statement.take(3)
     bits, element = TYPES["b32"], ELEMENTS["f32"]
     read, read_mask, write = compiler.read(source, bits), compiler.read(mask, _U32), compiler.write(target, bits)
     words, magnitude = frozenset(statement.words[1:]) & {"NaN"}, statement.has("abs")
@@ -224,7 +223,7 @@ def _reduce_floats(compiler: Compiler, statement: Statement, name: str) -> Actio
 def build_active_mask(compiler: Compiler, statement: Statement) -> Action:
     """Build activemask: the lanes of the warp that execute it together."""
     check_words(statement, ())
-    write = compiler.write(statement.operands[0], _U32)
+    write = compiler.write(statement.operand(0), _U32)
 
     def act(group: Group) -> None:
         ids = group.ids
@@ -239,7 +238,7 @@ def build_active_mask(compiler: Compiler, statement: Statement) -> Action:
 def build_election(compiler: Compiler, statement: Statement) -> Action:
     """Build elect: choose the lowest lane of the membermask that is present."""
     check_words(statement, ("sync",), types=0)
-    target, mask = statement.operands
+    target, mask = statement.take(2)
     first, second = _split_target(target)
     read_mask: Reader = compiler.read(mask, _U32)
     write = compiler.write(first, _U32)

@@ -59,7 +59,7 @@ class _Wgmma:
     def __init__(self, compiler: Compiler, statement: Statement) -> None:
         self.statement = statement
         self.bound = bound = bind_instruction(statement)
-        self.from_registers = isinstance(statement.operands[1], VectorOperand)
+        self.from_registers = isinstance(statement.operand(1), VectorOperand)
         self.named = named = name_operands(bound, statement, "registers" if self.from_registers else "shared")
         ops = bound.operands
         self.immediates = self._read_immediates()
@@ -249,7 +249,7 @@ def build_commit(compiler: Compiler, statement: Statement) -> Action:
 
 @instruction("wgmma.wait_group")
 def build_wait(compiler: Compiler, statement: Statement) -> Action:
-    most = require_number(statement.operands[0], statement, "the number of groups")
+    most = require_number(statement.operand(0), statement, "the number of groups")
 
     def wait(group: Group) -> None:
         take_full_warps(group, statement)

@@ -229,16 +229,16 @@ def watch_registers(code: Code) -> None:
     watched: set[int] = set()
     for statement in statements:
         if statement.words[:2] == ("wgmma", "mma_async"):
-            watched |= collect_slots(statement.operands[0])
-            if isinstance(statement.operands[1], VectorOperand):
-                watched |= collect_slots(statement.operands[1])
+            watched |= collect_slots(statement.operand(0))
+            if isinstance(statement.operand(1), VectorOperand):
+                watched |= collect_slots(statement.operand(1))
     for number, statement in enumerate(statements):
         if statement.words[0] == "wgmma":
             continue
         slots = frozenset(slot for operand in statement.operands for slot in collect_slots(operand)) & watched
         if slots:
             has_result = statement.words[0] not in _NO_RESULT and bool(statement.operands)
-            written = collect_slots(statement.operands[0]) & slots if has_result else frozenset()
+            written = collect_slots(statement.operand(0)) & slots if has_result else frozenset()
             code.steps[number] = _watch(code, number, frozenset(slots), frozenset(written))
 
 

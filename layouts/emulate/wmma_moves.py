@@ -15,7 +15,7 @@ from lanescope.emulate.block import WARP, Group
 from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
 from lanescope.emulate.data import find_space
 from lanescope.emulate.fragments import bind_instruction, read_registers, take_full_warps, write_registers
-from lanescope.emulate.program import AddressOperand, Operand, Statement
+from lanescope.emulate.program import Operand, Statement, require_address
 from lanescope.emulate.types import STORAGE, TYPES
 from lanescope.ptx import fragment_words
 from lanescope.ptx.wmma import check_pointer, get_default_stride
@@ -28,7 +28,7 @@ class _MatrixAccess:
     """The positions in memory of the elements of a warp's fragment."""
 
     def __init__(self, compiler: Compiler, statement: Statement, address: Operand, stride: Operand | None) -> None:
-        assert isinstance(address, AddressOperand)
+        address = require_address(address)
         self.statement, self.target = statement, compiler.module.target
         self.bound = bind_instruction(statement)
         (self.op,) = self.bound.operands.values()
@@ -84,7 +84,7 @@ class _MatrixAccess:
 
 @instruction("wmma.load")
 def build_fragment_load(compiler: Compiler, statement: Statement) -> Action:
-    target, address, *stride = statement.operands
+    target, address, *stride = statement.take(2, more=True)
     access = _MatrixAccess(compiler, statement, address, stride[0] if stride else None)
     op, bits = access.op, access.bits
     dtype, write = STORAGE[max(bits, 8)], write_registers(compiler, target, op)
@@ -103,7 +103,7 @@ def build_fragment_load(compiler: Compiler, statement: Statement) -> Action:
 
 @instruction("wmma.store")
 def build_fragment_store(compiler: Compiler, statement: Statement) -> Action:
-    address, source, *stride = statement.operands
+    address, source, *stride = statement.take(2, more=True)
     access = _MatrixAccess(compiler, statement, address, stride[0] if stride else None)
     op = access.op
     dtype, read = STORAGE[access.bits], read_registers(compiler, source, op)

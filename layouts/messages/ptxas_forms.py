@@ -14,10 +14,6 @@ _MMA = (
     "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {f0, f1, f2, f3}, {r0, r1, r2, r3}, {r4, r5}, {f4, f5, f6, f7};"
 )
 _FP8 = _MMA.replace("m16n8k16", "m16n8k32").replace("f16.f16", "e4m3.e4m3")
-_SCALED = (
-    "mma.sync.aligned.kind::mxf8f6f4.block_scale.scale_vec::1X.m16n8k32.row.col.f32.e4m3.e4m3.f32.ue8m0"
-    " {f0, f1, f2, f3}, {r0, r1, r2, r3}, {r4, r5}, {f4, f5, f6, f7}, r6, {0, 0}, r7, {0, 0};"
-)
 _SUFFIX = (
     "wgmma needs sm_90a, tcgen05 sm_100a (sm_100f, sm_103a, sm_110a), mma with block scale sm_120a, setmaxnreg any of"
     " them: the letter is part of the target. sm_120a has neither wgmma nor tcgen05."

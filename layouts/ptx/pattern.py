@@ -26,10 +26,9 @@ from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lanescope.errors import LayoutError
-from lanescope.inputs import check_coordinate, shorten_value
+from lanescope.inputs import check_coordinate
 from lanescope.ptx.digits import (
     LONGEST,
-    MOST,
     DigitTerm,
     PatternDigit,
     Terms,
@@ -223,32 +222,6 @@ class Pattern:
         modes = [[(d.size, stride.get(d.name, 0)) for d in reversed(g)] for g in (self.threads, self.values)]
         return f"({_format_cute_modes(modes, 0)}):({_format_cute_modes(modes, 1)})"
 
-    @classmethod
-    def from_cute(cls, text: str, extents: tuple[int, ...]) -> Pattern:
-        """Return the pattern of a CuTe TV layout over a tile of `extents` (first coordinate fastest).
-
-        A mode that crosses a coordinate's extent is split; stride 0 becomes a copy. LayoutError if the layout is not a
-        pattern (its strides do not tile the extents).
-        """
-        edges = [prod(extents[:n]) for n in range(1, len(extents) + 1)]
-        groups: list[list[tuple[str, int, int]]] = []
-        for letter, flat in zip("tv", _read_modes(text), strict=True):
-            modes = _split_modes(flat, edges)
-            groups.append([(f"{letter}{n}", size, step) for n, (size, step) in enumerate(modes) if size > 1])
-        coords: list[list[str]] = [[] for _ in extents]
-        expected = 1
-        for name, size, step in sorted((m for g in groups for m in g if m[2]), key=lambda m: m[2]):
-            if step != expected:
-                raise LayoutError(
-                    "bad_cute", f"'{text}' does not tile {extents}: stride {step} where {expected} comes next."
-                )
-            coords[sum(step >= edge for edge in edges)].insert(0, name)
-            expected *= size
-        if expected != edges[-1]:
-            raise LayoutError("bad_cute", f"'{text}' covers {expected} of the {edges[-1]} elements of {extents}.")
-        threads, values = (tuple(PatternDigit(name, size) for name, size, _ in reversed(group)) for group in groups)
-        return cls(threads, values, tuple(map(tuple, coords)))
-
     def _compute_strides(self) -> dict[str, int]:
         strides: dict[str, int] = {}
         below = 1
@@ -312,23 +285,6 @@ class Pattern:
         }
 
 
-def _read_modes(text: str) -> list[list[tuple[int, int]]]:
-    """Return the flat (size, stride) modes of threads and of values of a CuTe TV layout."""
-    from lanescope.cute.text import parse_shape_stride
-    from lanescope.cute.tuples import list_leaves, pair_leaves
-
-    shape, stride = parse_shape_stride(text)
-    if not (isinstance(shape, tuple) and isinstance(stride, tuple) and len(shape) == len(stride) == 2):
-        raise LayoutError(
-            "bad_cute", f"'{text}' does not have two modes.", "Give (thread, value): '((4,8),2):((2,8),1)'."
-        )
-    if prod(list_leaves(shape)) > MOST:
-        raise LayoutError(
-            "bad_cute", f"'{shorten_value(text, 80)}' has more than {MOST} values.", "Give smaller sizes."
-        )
-    return [pair_leaves(*mode) for mode in zip(shape, stride, strict=True)]
-
-
 @lru_cache(maxsize=2048)
 def _weigh_pattern(pattern: Pattern) -> tuple[Terms, Terms, tuple[Terms, ...]]:
     """Return the terms of thread, value and every coordinate. Cached: tables look up one element at a time."""
@@ -377,18 +333,6 @@ def _format_cute_modes(modes: list[list[tuple[int, int]]], part: int) -> str:
     default = "1" if part == 0 else "0"
     texts = [[str(mode[part]) for mode in group] for group in modes]
     return ",".join(t[0] if len(t) == 1 else f"({','.join(t)})" if t else default for t in texts)
-
-
-def _split_modes(modes: list[tuple[int, int]], edges: list[int]) -> list[tuple[int, int]]:
-    """Split modes at the tile's edges so that each runs along one coordinate."""
-    pieces = []
-    for size, step in modes:
-        for edge in edges[:-1]:
-            if 0 < step < edge < step * size and edge % step == 0 and size % (edge // step) == 0:
-                pieces.append((edge // step, step))
-                size, step = size // (edge // step), edge
-        pieces.append((size, step))
-    return pieces
 
 
 def _format_digit(variable: str, term: DigitTerm, top: bool) -> str:

@@ -24,7 +24,7 @@ from lanescope.reader.code.cxx import parse_cxx
 from lanescope.reader.code.source import make_plain_source
 from lanescope.reader.code.tree_statements import Block, ExpressionStatement, If, Loop
 
-THREADS, TRIALS = 128, 2  # threads of a warpgroup; trial values of each unknown name
+THREADS = 128  # a warpgroup
 MOST_STEPS, MOST_STORES = 20_000, 4096
 _FIRST, _STEP = (
     (1009, 4099),

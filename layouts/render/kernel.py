@@ -6,6 +6,7 @@ Every number comes from the product plan.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 
 from lanescope.product.move_plan import MovePlan
 from lanescope.product.plan import DescribedSide, PlacedSide, ProductPlan, ProductSide, RowsSide, TiledSide, WmmaSide
@@ -36,7 +37,7 @@ def get_arch_option(plan: ProductPlan | MovePlan) -> str:
     return f"-gencode arch={name.replace('sm_', 'compute_')},code={name}" if name.endswith("a") else f"-arch={name}"
 
 
-def format_plan_options(options: dict[str, str]) -> str:
+def format_plan_options(options: Mapping[str, str]) -> str:
     """Return options in the syntax of `lanescope kernel`."""
     return ",".join(f"{name}={value}" for name, value in options.items())
 

@@ -17,6 +17,7 @@ from lanescope.render.labels import GLYPH, fit_labels
 from lanescope.render.palette import BW, HATCHES, LIGHT, STATUSES, CellStatus, Palette, list_fill_variables
 from lanescope.render.pointing import describe_cells
 from lanescope.render.view import FigurePanel, OperandGrid, PanelFigure
+from lanescope.render.window import format_number
 
 Mask = NDArray[np.bool_]
 MOST_LABELS = 900
@@ -49,9 +50,9 @@ def render_svg(
     )
     out = [
         (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_format_number(figure.width)}'
-            f' {_format_number(figure.height)}" '
-            f'width="{_format_number(figure.width)}" height="{_format_number(figure.height)}" role="img"'
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {format_number(figure.width)}'
+            f' {format_number(figure.height)}" '
+            f'width="{format_number(figure.width)}" height="{format_number(figure.height)}" role="img"'
             f' font-family="{FONT}">'
         ),
         f"<title>{escape(title)}</title>",
@@ -62,14 +63,14 @@ def render_svg(
     if palette is not None:
         out += render_hatches() if palette is BW else []
         out.append(
-            f'<rect width="{_format_number(figure.width)}" height="{_format_number(figure.height)}"'
+            f'<rect width="{format_number(figure.width)}" height="{format_number(figure.height)}"'
             f' fill="{palette.paper}"/>'
         )
     labelled = figure.cells <= labels_up_to and label != "none"
     for panel in figure.panels:
         out.append(f'<g data-operand="{panel.name}"{describe_cells(panel) if pointed else ""}>')
         out.append(
-            f'<text x="{_format_number(panel.x)}" y="{_format_number(panel.y - 20)}" font-size="12" font-weight="600"'
+            f'<text x="{format_number(panel.x)}" y="{format_number(panel.y - 20)}" font-size="12" font-weight="600"'
             f' fill="{muted}">{escape(panel.title)}</text>'
         )
         out += _render_ticks(panel, muted)
@@ -77,8 +78,8 @@ def render_svg(
             out.append(_render_rect(panel, shared, line))
             if panel.width > 120 and panel.height > 14:
                 out.append(
-                    f'<text x="{_format_number(panel.x + panel.width / 2)}"'
-                    f' y="{_format_number(panel.y + panel.height / 2 + 4)}" font-size="11"'
+                    f'<text x="{format_number(panel.x + panel.width / 2)}"'
+                    f' y="{format_number(panel.y + panel.height / 2 + 4)}" font-size="11"'
                     f' text-anchor="middle" fill="{muted}">in shared memory, read through a descriptor</text>'
                 )
         else:
@@ -171,8 +172,8 @@ def _trace_runs(panel: FigurePanel, mask: Mask) -> str:
     w, h = panel.cell_width, panel.cell_height
     return "".join(
         (
-            f"M{_format_number(panel.x + c * w)} {_format_number(panel.y + r * h)}h{_format_number(length * w)}"
-            f"v{_format_number(h)}h{_format_number(-length * w)}z"
+            f"M{format_number(panel.x + c * w)} {format_number(panel.y + r * h)}h{format_number(length * w)}"
+            f"v{format_number(h)}h{format_number(-length * w)}z"
         )
         for r, c, length in find_runs(mask)
     )
@@ -184,19 +185,19 @@ def _draw_signs(panel: FigurePanel, mask: Mask, sign: str, fill: str) -> str:
     size = min(11.0, h - 2, w - 2)
     marks = "".join(
         (
-            f'<tspan x="{_format_number(panel.x + (c + 0.5) * w)}"'
-            f' y="{_format_number(panel.y + (r + 0.5) * h + size * 0.36)}">{sign}</tspan>'
+            f'<tspan x="{format_number(panel.x + (c + 0.5) * w)}"'
+            f' y="{format_number(panel.y + (r + 0.5) * h + size * 0.36)}">{sign}</tspan>'
         )
         for r, c in np.argwhere(mask).tolist()
     )
-    return f'<text font-size="{_format_number(size)}" text-anchor="middle" fill="{fill}">{marks}</text>'
+    return f'<text font-size="{format_number(size)}" text-anchor="middle" fill="{fill}">{marks}</text>'
 
 
 def _trace_corners(panel: FigurePanel, mask: Mask) -> str:
     """Return the SVG path of a triangle in the upper left corner of every masked cell."""
     w, h = panel.cell_width, panel.cell_height
     return "".join(
-        f"M{_format_number(panel.x + c * w + 1)} {_format_number(panel.y + r * h + 1)}h4l-4 4z"
+        f"M{format_number(panel.x + c * w + 1)} {format_number(panel.y + r * h + 1)}h4l-4 4z"
         for r, c in np.argwhere(mask).tolist()
     )
 
@@ -217,16 +218,14 @@ def render_swatches(
     for status in used:
         fill = _get_status_fill(status, palette, key) or paper
         sign, colour = status.mark
-        out.append(
-            f'<rect x="{_format_number(x + 0.5)}" y="1.5" width="14" height="14" fill="{fill}" stroke="{line}"/>'
-        )
+        out.append(f'<rect x="{format_number(x + 0.5)}" y="1.5" width="14" height="14" fill="{fill}" stroke="{line}"/>')
         if sign:
             out.append(
-                f'<text x="{_format_number(x + 7.5)}" y="12" font-size="10" text-anchor="middle"'
+                f'<text x="{format_number(x + 7.5)}" y="12" font-size="10" text-anchor="middle"'
                 f' fill="{get_paint(palette, colour)}">{sign}</text>'
             )
         text = (words or {}).get(status.name, status.words)
-        out.append(f'<text x="{_format_number(x + 20)}" y="12.5" font-size="11" fill="{muted}">{escape(text)}</text>')
+        out.append(f'<text x="{format_number(x + 20)}" y="12.5" font-size="11" fill="{muted}">{escape(text)}</text>')
         x += 20 + len(text) * 11 * GLYPH + 18
     row = FigurePanel(
         "",
@@ -249,20 +248,16 @@ def render_status_legend(statuses: IntArray, palette: Palette | None, words: dic
     """Return the legend of a picture's statuses as a separate SVG, for below a page's figure."""
     x, caption, drawn = render_swatches(statuses, palette, words)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="statuses" viewBox="0 0 {_format_number(x)} 17"'
-        f' width="{_format_number(x)}" height="17"'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="statuses" viewBox="0 0 {format_number(x)} 17"'
+        f' width="{format_number(x)}" height="17"'
         f' role="img" font-family="{FONT}"><title>{caption}</title>{drawn}</svg>'
     )
 
 
-def _format_number(number: float) -> str:
-    return f"{number:.2f}".rstrip("0").rstrip(".")
-
-
 def _render_rect(panel: FigurePanel, fill: str, line: str) -> str:
     return (
-        f'<rect x="{_format_number(panel.x)}" y="{_format_number(panel.y)}"'
-        f' width="{_format_number(panel.width)}" height="{_format_number(panel.height)}" '
+        f'<rect x="{format_number(panel.x)}" y="{format_number(panel.y)}"'
+        f' width="{format_number(panel.width)}" height="{format_number(panel.height)}" '
         f'fill="{fill}" stroke="{line}" stroke-dasharray="4 3"/>'
     )
 
@@ -302,9 +297,9 @@ def _render_cells(
         if spans:
             path = "".join(
                 (
-                    f"M{_format_number(panel.x + c * w)}"
-                    f" {_format_number(panel.y + r * h)}h{_format_number(length * w)}v{_format_number(h)}"
-                    f"h{_format_number(-length * w)}z"
+                    f"M{format_number(panel.x + c * w)}"
+                    f" {format_number(panel.y + r * h)}h{format_number(length * w)}v{format_number(h)}"
+                    f"h{format_number(-length * w)}z"
                 )
                 for r, c, length in spans
             )
@@ -325,22 +320,22 @@ def _render_lines(panel: FigurePanel, line: str) -> str:
     w, h = panel.cell_width, panel.cell_height
     if min(w, h) >= 6:
         steps = [
-            f"M{_format_number(panel.x)} {_format_number(panel.y + r * h)}h{_format_number(panel.width)}"
+            f"M{format_number(panel.x)} {format_number(panel.y + r * h)}h{format_number(panel.width)}"
             for r in range(panel.rows + 1)
         ]
         steps += [
-            f"M{_format_number(panel.x + c * w)} {_format_number(panel.y)}v{_format_number(panel.height)}"
+            f"M{format_number(panel.x + c * w)} {format_number(panel.y)}v{format_number(panel.height)}"
             for c in range(panel.cols + 1)
         ]
     else:
         steps = [
             (
-                f"M{_format_number(panel.x)} {_format_number(panel.y)}h{_format_number(panel.width)}"
-                f"v{_format_number(panel.height)}h{_format_number(-panel.width)}z"
+                f"M{format_number(panel.x)} {format_number(panel.y)}h{format_number(panel.width)}"
+                f"v{format_number(panel.height)}h{format_number(-panel.width)}z"
             )
         ]
     heavy = [
-        f"M{_format_number(panel.x)} {_format_number(panel.y + r * h)}h{_format_number(panel.width)}"
+        f"M{format_number(panel.x)} {format_number(panel.y + r * h)}h{format_number(panel.width)}"
         for r in panel.warp_edges
     ]
     text = f'<path d="{"".join(steps)}" fill="none" stroke="{line}" stroke-width="0.5"/>'
@@ -363,7 +358,7 @@ def _render_ticks(panel: FigurePanel, muted: str) -> list[str]:
             names = panel.col_names if across else panel.row_names
             name = names[index] if names else first + index
             out.append(
-                f'<text x="{_format_number(x)}" y="{_format_number(y)}" font-size="9" text-anchor="{anchor}"'
+                f'<text x="{format_number(x)}" y="{format_number(y)}" font-size="9" text-anchor="{anchor}"'
                 f' fill="{muted}">{name}</text>'
             )
     return out
@@ -388,11 +383,11 @@ def _draw_labels(panel: FigurePanel, texts: list[list[str]], shown: Mask, paint:
     fit = fit_labels([text for row in texts for text in row], w, h)
     if fit is None:
         return []
-    size, out = fit.size, [f'<g font-size="{_format_number(fit.size)}" text-anchor="middle" {paint}>']
+    size, out = fit.size, [f'<g font-size="{format_number(fit.size)}" text-anchor="middle" {paint}>']
     for r, row in enumerate(texts):
         y = panel.y + (r + 0.5) * h
         cells = [
-            (_format_number(panel.x + (c + 0.5) * w), fit.list_lines(text))
+            (format_number(panel.x + (c + 0.5) * w), fit.list_lines(text))
             for c, text in enumerate(row)
             if shown[r, c] and text
         ]
@@ -400,13 +395,13 @@ def _draw_labels(panel: FigurePanel, texts: list[list[str]], shown: Mask, paint:
             out += [_draw_pair(x, y, size, lines) for x, lines in cells]
         elif cells:
             spans = "".join(f'<tspan x="{x}">{lines[0]}</tspan>' for x, lines in cells)
-            out.append(f'<text y="{_format_number(y + size * 0.36)}">{spans}</text>')
+            out.append(f'<text y="{format_number(y + size * 0.36)}">{spans}</text>')
     return [*out, "</g>"]
 
 
 def _draw_pair(x: str, y: float, size: float, lines: tuple[str, ...]) -> str:
     """Return a label of one or two lines, centered at y."""
     if len(lines) == 1:
-        return f'<text x="{x}" y="{_format_number(y + size * 0.36)}">{lines[0]}</text>'
-    below = f'<tspan x="{x}" y="{_format_number(y + size - 1)}">{lines[1]}</tspan>'
-    return f'<text x="{x}" y="{_format_number(y - 1)}">{lines[0]}{below}</text>'
+        return f'<text x="{x}" y="{format_number(y + size * 0.36)}">{lines[0]}</text>'
+    below = f'<tspan x="{x}" y="{format_number(y + size - 1)}">{lines[1]}</tspan>'
+    return f'<text x="{x}" y="{format_number(y - 1)}">{lines[0]}{below}</text>'

@@ -419,7 +419,7 @@ def make_operand_figure(
         if not 0 <= first <= last < count:
             raise LayoutError(
                 "bad_window",
-                f"{name} {first}-{last} is not inside {operand.name.upper()}.",
+                f"{name} is {first}-{last}, not inside {operand.name.upper()}.",
                 f"It has {count}, from 0.",
                 name,
             )

@@ -96,8 +96,9 @@ def format_ranges(ranges: Mapping[str, Range]) -> str:
     >>> format_ranges({"m": (16.0, 32), "n": (0.25, 9)})
     'm:16-32,n:0.25-9'
     """
-    return ",".join(f"{dim}:{_format_number(first)}-{_format_number(last)}" for dim, (first, last) in ranges.items())
+    return ",".join(f"{dim}:{format_number(first)}-{format_number(last)}" for dim, (first, last) in ranges.items())
 
 
-def _format_number(number: float) -> str:
+def format_number(number: float) -> str:
+    """Format a number with at most two decimals."""
     return f"{number:.2f}".rstrip("0").rstrip(".")

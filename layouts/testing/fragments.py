@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,6 @@ from lanescope.tiles.reuse import match_accumulator
 
 MOST_ELEMENTS = 1 << 20
 Ints = NDArray[np.int64]
-Formula = Callable[[int, int], Sequence[SupportsIndex]]  # (thread, value) → coordinates
 
 
 def assert_bijection(

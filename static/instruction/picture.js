@@ -11,7 +11,7 @@ const lanes = drawn.find((panel) => panel.follow);
 let painted = "";
 
 /** The name that a matrix is coloured by: the wanted one where it has it, else its first. */
-export function colourOf({ categories }, wanted = colour()) {
+function colourOf({ categories }, wanted = colour()) {
   return wanted in categories ? wanted : Object.keys(categories)[0];
 }
 

@@ -1,8 +1,10 @@
-// Forms that show the result of a choice at once, and leave what is blank out of the address.
+// Forms that show the result of a choice at once, and leave what may be blank out of the address.
 for (const form of document.querySelectorAll("form[data-auto]")) {
   form.addEventListener("change", () => form.requestSubmit());
   form.addEventListener("submit", () => {
-    for (const input of form.elements) if (input.name && input.value === "") input.disabled = true;
+    for (const input of form.elements) {
+      if (input.name && input.value === "" && input.ariaRequired !== "true") input.disabled = true;
+    }
   });
 }
 addEventListener("pageshow", () => {

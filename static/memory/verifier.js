@@ -36,13 +36,18 @@ async function show(query, whole = false) {
 function freshen(made) {
   $("presets").replaceChildren(...made.getElementById("presets").childNodes);
   for (const old of form.querySelectorAll("[data-error], .grew")) old.remove();
-  for (const old of form.querySelectorAll("[aria-invalid]")) old.removeAttribute("aria-invalid");
+  for (const old of form.querySelectorAll("[aria-invalid]")) {
+    old.removeAttribute("aria-invalid");
+    old.removeAttribute("aria-describedby");
+  }
   for (const said of made.querySelectorAll("#ask-part [data-error], #ask-part .grew")) {
     const theirs = said.closest("label")?.querySelector("[name]");
     const ours = theirs && form.elements[theirs.name];
     if (!ours) continue;
-    if (!said.classList.contains("grew")) ours.setAttribute("aria-invalid", "true");
-    else if (ours !== document.activeElement) ours.value = theirs.value;
+    if (said.id) {
+      ours.setAttribute("aria-invalid", "true");
+      ours.setAttribute("aria-describedby", said.id);
+    } else if (ours !== document.activeElement) ours.value = theirs.value;
     ours.closest("label").append(said);
   }
 }

@@ -1,5 +1,5 @@
 // The data of the page, indexed for drawing: what a slot (lane · values + value) gets, from which bits, in which move.
-export const ROW = 16;
+const ROW = 16;
 export const LINE = 128;
 
 /** One operand with its memory: A or B. */

@@ -15,7 +15,7 @@ function cellUnder(event) {
 }
 
 /** The region that an address names, null for none. */
-export function readRegion(text) {
+function readRegion(text) {
   const [name, place] = text.split(":"), panel = stage.panels.find((each) => each.name === name);
   if (!panel || !place) return null;
   const [rows, cols] = spans(place).map(([first, last = first]) => [first, last]);

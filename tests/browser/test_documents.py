@@ -31,7 +31,7 @@ def test_the_builder_keeps_a_wrong_choice(open_page: Open) -> None:
     page = open_page("/diagram?operand=a")
     page.locator("input[name=rows]").fill("9-99")
     page.locator("input[name=rows]").press("Enter")
-    expect(page.get_by_role("alert")).to_contain_text("rows 9-99 is not inside A")
+    expect(page.get_by_role("alert")).to_contain_text("Rows is 9-99, not inside A")
     expect(page.locator("input[name=rows]")).to_have_value("9-99")
 
 

@@ -16,7 +16,7 @@ from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.ptx.table.kinds import KINDS, PAIR, WS
 from lanescope.ptx.targets import format_targets
 
-SIZES, TRANSPOSE, NEGATE = "PTX ISA 9.1, Table 39", "PTX ISA 9.1, Tables 51, 52 and 54", "PTX ISA 9.1, Table 51"
+SIZES, TRANSPOSE = "PTX ISA 9.1, Table 39", "PTX ISA 9.1, Tables 51, 52 and 54"
 SELECTORS, IDS = "PTX ISA 9.1, 9.7.16.10.8.4", "PTX ISA 9.1, 9.7.16.10.7"
 SIZES_94 = "PTX ISA 9.4, Table 48"
 _K96_TARGETS = ("sm_103a", "sm_107a")

@@ -16,7 +16,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.ptx.table.descriptors import TCGEN05, VERSION, WGMMA, find_variant_of_word, fit_format
 from lanescope.reader.code.doubts import find_doubts
-from lanescope.reader.code.evaluation import Evaluation, evaluate_text
+from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import FoundDescriptor, Pitfall, find_origins, get_field
 from lanescope.reader.code.half_words import get_low_half, join_half_words
 from lanescope.reader.code.start_shift import find_unshifted_start, find_wrong_shift
@@ -78,12 +78,6 @@ class DescriptorBuilder:
             "base_offset": self.base_offset,
             "swizzle": self.swizzle,
         }
-
-
-def find_builders(text: str) -> tuple[DescriptorBuilder, ...]:
-    """Find every descriptor that a text builds."""
-    evaluation = evaluate_text(text)
-    return find_evaluation_builders(evaluation) if evaluation is not None else ()
 
 
 def find_evaluation_builders(evaluation: Evaluation, target: str = "") -> tuple[DescriptorBuilder, ...]:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor, Pitfall
 from lanescope.reader.code.integer_values import get_integer
-from lanescope.reader.code.scopes import Cell
+from lanescope.reader.code.scopes import Cell, get_content
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, make_free, merge_ints
 from lanescope.reader.code.values import Address, ArrayValue, ObjectValue, OpaqueValue, Pointer
 
@@ -73,7 +73,7 @@ def _same_pointers(left: Pointer, right: Pointer, depth: int) -> bool:
 
 
 def _same_addresses(left: Address, right: Address, depth: int) -> bool:
-    return is_same_value(_get_place_value(left.place), _get_place_value(right.place), depth)
+    return is_same_value(get_content(left.place), get_content(right.place), depth)
 
 
 def _same_objects(left: ObjectValue, right: ObjectValue, depth: int) -> bool:
@@ -102,10 +102,6 @@ _COMPARED: dict[type, Callable[[Any, Any, int], bool]] = {
 def _is_same_struct(left: ObjectValue, right: ObjectValue) -> bool:
     """Return whether two objects are of the same struct."""
     return left.record.name == right.record.name and left.members.keys() == right.members.keys()
-
-
-def _get_place_value(place: Any) -> Any:
-    return place.value if isinstance(place, Cell) else place
 
 
 def merge_values(condition: str, yes: Any, no: Any, depth: int = 0) -> Any:
@@ -137,7 +133,7 @@ def _merge_arrays(condition: str, yes: ArrayValue, no: ArrayValue, depth: int) -
 def _merge_addresses(condition: str, yes: Address, no: Address, depth: int) -> Address | None:
     if not isinstance(yes.place, Cell):
         return None
-    values = merge_values(condition, _get_place_value(yes.place), _get_place_value(no.place), depth + 1)
+    values = merge_values(condition, get_content(yes.place), get_content(no.place), depth + 1)
     return Address(replace(yes.place, value=values))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from lanescope.reader.code import tree
 from lanescope.reader.code.name_resolution import LaterMember
 from lanescope.reader.code.records import lay_out_record
-from lanescope.reader.code.scopes import Cell, NameScope
+from lanescope.reader.code.scopes import Cell, NameScope, get_content
 from lanescope.reader.code.symbolic_integers import UNKNOWN, SymbolicInt, make_free
 from lanescope.reader.code.templates import choose_special, flatten_packs, make_match, match_arguments
 from lanescope.reader.code.values import (
@@ -129,9 +129,7 @@ def _bind_template_parameters(
         if parameter.name:
             inner.names[parameter.name] = bound
         arguments.append(
-            ParameterPack(map(_get_bound_content, bound))
-            if isinstance(bound, ParameterPack)
-            else _get_bound_content(bound)
+            ParameterPack(map(get_content, bound)) if isinstance(bound, ParameterPack) else get_content(bound)
         )
     return arguments
 
@@ -246,11 +244,6 @@ def _bind_value(ev: Evaluator, parameter: tree.Parameter, argument: Any, scope: 
     elif kind is not None and kind.integer is not None and not kind.pointers:
         argument = ev.convert_to_kind(argument, kind, parameter.span)
     return Cell(argument, kind, parameter.name, parameter.span, const=True)
-
-
-def _get_bound_content(bound: Any) -> Any:
-    """Return the value of a bound template argument."""
-    return bound.value if isinstance(bound, Cell) else bound
 
 
 def make_argument_key(argument: Any) -> Any:

@@ -53,6 +53,11 @@ class Cell:
         self.born = -abs(self.born)
 
 
+def get_content(bound: Any) -> Any:
+    """Return the value of a variable, or what is bound without one."""
+    return bound.value if isinstance(bound, Cell) else bound
+
+
 class NameScope:
     """The names of one block, function, struct, namespace or text; lookup.py looks names up.
 

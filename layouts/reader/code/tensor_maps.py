@@ -13,7 +13,7 @@ from typing import Any
 
 from lanescope.reader.code import call_layouts, packed_maps
 from lanescope.reader.code.element_types import find_tensor_element, parse_element_type
-from lanescope.reader.code.evaluation import Evaluation, evaluate_text
+from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import BodilessCall, Pitfall
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.literal_layouts import find_named_element, read_literal_layout
@@ -31,12 +31,6 @@ from lanescope.shared.tma import WIDTHS, make_box_series
 
 MOST_MAPS = 24
 TRITON = ("make_tensor_descriptor", "TensorDescriptor", "_experimental_make_tensor_descriptor", "from_tensor")
-
-
-def find_tensor_maps(text: str) -> tuple[TensorMap, ...]:
-    """Find every tensor map that a text makes."""
-    evaluation = evaluate_text(text)
-    return find_evaluation_maps(evaluation) if evaluation is not None else ()
 
 
 def find_evaluation_maps(evaluation: Evaluation) -> tuple[TensorMap, ...]:

@@ -54,7 +54,6 @@ class ResolvedType:
 
 
 VOID = ResolvedType("void", None, 8)
-AUTO = ResolvedType("auto")
 
 
 def find_element_type(name: str) -> ResolvedType | None:

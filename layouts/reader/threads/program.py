@@ -15,7 +15,6 @@ from lanescope.reader.code.tree_statements import Block
 from lanescope.reader.code.variants import list_leaves, make_variants
 
 MOST_LAUNCHES = 4
-Span = tuple[int, int]
 
 
 @dataclass(slots=True)

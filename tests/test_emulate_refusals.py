@@ -1,0 +1,48 @@
+"""Operands that an instruction does not take are refused in words; a fault of the emulator is none of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanescope.emulate import code
+from tests.cases import for_each
+from tests.emulated_kernels import run_text
+
+KERNEL = (
+    ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry k() {{\n.reg .b32 %r<8>; .reg .b64 %d<4>;"
+    " .reg .pred %p<4>;\n{statement}\nret;\n}}\n"
+)
+
+
+@for_each(
+    ("statement", "reason"),
+    [
+        ("add.s32 %r0, %r1;", "operands"),
+        ("add.s32 %r0, %r1, [%d0];", "is no value"),
+        ("add.s32 3, %r1, %r2;", "is no register"),
+        ("add.s32 %p0, %r1, %r2;", "is a predicate"),
+        ("mov.b32 %r0, {%r1, %r2, %r3};", "3 parts of 32 bits"),
+        ("ld.global.u32 %r0, %d0;", "is no address"),
+        ("st.shared.u32 %r0, %r1;", "is no address"),
+        ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r0}, %r1;", "is no address"),
+        ("atom.global.add.u32 %r0, [%d0];", "is not emulated"),
+        ("cp.async.ca.shared.global [%r0], [%d0];", "an operand is missing"),
+        ("bar.red.popc.u32 %r0, 0;", "operands"),
+        ("min.s32 %r0, %r1, %r2, %r3;", "operands"),
+        ("mov.u32 %r0, nothing;", "is not declared"),
+    ],
+)
+def test_other_operands_are_refused_with_the_reason(statement: str, reason: str) -> None:
+    machine = run_text(KERNEL.format(statement=statement), [])
+    assert machine.status == "unknown_instruction"
+    (finding,) = machine.findings
+    assert reason in finding.message, finding.message
+
+
+def test_a_fault_of_a_builder_is_not_worded_as_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    def build(compiler: code.Compiler, statement: code.Statement) -> code.Action:
+        raise KeyError("a fault of the emulator")
+
+    monkeypatch.setitem(code.ROWS, "add", build)
+    with pytest.raises(KeyError, match="a fault of the emulator"):
+        run_text(KERNEL.format(statement="add.s32 %r0, %r1, %r2;"), [])
