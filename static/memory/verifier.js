@@ -16,17 +16,18 @@ function asked() {
 async function show(query, whole = false) {
   request?.abort();
   request = new AbortController();
-  history.replaceState(null, "", `${pathOf(now())}?${query}${location.hash}`);
+  const word = now();
+  history.replaceState(null, "", `${pathOf(word)}?${query}${location.hash}`);
   const part = new URLSearchParams(query);
   part.set("part", "analysis");
   analysis.setAttribute("aria-busy", "true");
   try {
-    const answer = await fetch(`${pathOf(now())}?${part}`, { signal: request.signal });
+    const answer = await fetch(`${pathOf(word)}?${part}`, { signal: request.signal });
     const made = new DOMParser().parseFromString(await answer.text(), "text/html");
     if (whole) form.replaceChildren(...made.getElementById("ask-part").childNodes);
     else freshen(made);
     analysis.replaceChildren(...made.getElementById("analysis-part").childNodes);
-    mark();
+    mark(word);
   } catch (error) {
     if (error.name !== "AbortError") analysis.textContent = `The server did not answer: ${error.message}`;
   }
@@ -49,8 +50,8 @@ function freshen(made) {
 
 const analyse = () => show(asked());
 
-/** What an analysis says elsewhere on the page: the fields that the hardware does not read. */
-function mark() {
+/** What the analysis of a word says elsewhere on the page: the fields that the hardware does not read. */
+function mark(word) {
   copyButtons(analysis);
   pairing(analysis);
   analysis.removeAttribute("aria-busy");
@@ -65,7 +66,7 @@ function mark() {
     link.hidden = !made;
     if (made) link.href = made.href;
   }
-  document.documentElement.dataset.analysed = hex(now());
+  document.documentElement.dataset.analysed = hex(word);
 }
 
 /** Shows a preset: its link belongs to a word and a form, so a word that is newer is analysed first. */
@@ -112,4 +113,4 @@ analysis.addEventListener("click", (event) => {
   if (link.dataset.word) set(BigInt(link.dataset.word));
   else show(new URL(link.href).search.slice(1), true);
 });
-mark();
+mark(now());
