@@ -6,21 +6,27 @@ import { pairing } from "./pairs.js";
 import { now, set, whenSettled } from "./word.js";
 
 const form = $("verify-form"), analysis = $("analysis");
-let request = null;
+const PAUSE = 100; // ms without an edit before the server is asked
+let request = null, waiting = 0;
 
 function asked() {
   return new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
 }
 
+/** What is shown is no longer asked for: the page of a query for the word is, and has its address. */
+function leave(query) {
+  clearTimeout(waiting);
+  request?.abort();
+  history.replaceState(null, "", `${pathOf(now())}?${query}${location.hash}`);
+  analysis.setAttribute("aria-busy", "true");
+}
+
 /** Shows the page of a query for the word; whole: the form is drawn anew, too, where it is not being typed in. */
 async function show(query, whole = false) {
-  request?.abort();
+  leave(query);
   request = new AbortController();
-  const word = now();
-  history.replaceState(null, "", `${pathOf(word)}?${query}${location.hash}`);
-  const part = new URLSearchParams(query);
+  const word = now(), part = new URLSearchParams(query);
   part.set("part", "analysis");
-  analysis.setAttribute("aria-busy", "true");
   try {
     const answer = await fetch(`${pathOf(word)}?${part}`, { signal: request.signal });
     const made = new DOMParser().parseFromString(await answer.text(), "text/html");
@@ -89,7 +95,10 @@ function given(name) {
   if (assumed) assumed.value = assumed.value.split(",").filter((one) => one !== name.replace(/^s_/, "")).join(",");
 }
 
-whenSettled(analyse);
+whenSettled(() => { // the next key or click may follow at once
+  leave(asked());
+  waiting = setTimeout(analyse, PAUSE);
+});
 form.addEventListener("change", (event) => {
   if (event.target.name === "target") { // other fields: another page
     location.assign(`${pathOf(now())}?${asked()}`);

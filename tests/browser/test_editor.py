@@ -15,6 +15,11 @@ from tests.browser.waiting import wait_for_analysis, wait_for_rest, wait_until
 pytestmark = pytest.mark.browser
 START = "0x4000004000010100"
 
+# Type one text after another into a field.
+TYPE = """(box, texts) => {
+  for (box.value of texts) box.dispatchEvent(new Event("input", { bubbles: true }));
+}"""
+
 
 def read_word(page: Page) -> str:
     return page.input_value("#word")
@@ -123,9 +128,12 @@ def test_bits_by_keyboard(open_page: Any) -> None:
 
 def test_the_field_being_typed_in_is_never_rewritten(open_page: Any) -> None:
     page = open_page(f"/descriptor/wgmma/{START}")
-    box = page.locator("[name=sbo_bytes]")
-    box.fill("0x800")
+    box, asked = page.locator("[name=sbo_bytes]"), list[str]()
+    page.on("request", lambda request: asked.append(request.url) if "part=analysis" in request.url else None)
+    box.focus()
+    box.evaluate(TYPE, ["0", "0x80", "0x800"])
     wait_for_analysis(page, "0x4000008000010100")
+    assert len(asked) == 1, "one request for a pause, not for a key"
     assert box.input_value() == "0x800"
     box.press("Tab")
     expect(box).to_have_value("2048")
