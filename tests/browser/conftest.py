@@ -125,14 +125,22 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     return report
 
 
-# A page that is left is not drawn again, which Chromium does when its screen changes and when the next page comes. Its
-# address is nobody's: the next page may have the same, and an address that differs in its fragment is not loaded.
 LEFT = "/?left"
 LEAVE = """(left) => {
   document.documentElement.style.display = "none";
   history.replaceState(null, "", left);
   history.pushState = history.replaceState = () => {};
 }"""
+
+
+def hide_page(page: Page) -> None:
+    """Have a page that is left not drawn again, which Chromium does when its screen changes and when the next one
+    comes. Its address is nobody's: the next page may have the same, and one that differs in its fragment is not loaded.
+    """
+    if page.url != "about:blank":
+        page.evaluate(LEAVE, LEFT)
+
+
 # What a test may have changed, in the words of emulate_media, while it empties what a page keeps.
 CLEAR = """() => {
   localStorage.clear();
@@ -173,8 +181,7 @@ class BrowserTab:
             self.take(width, height, scheme, motion)
             self.page.evaluate(RESTORE, f"?{query}" if query else "")
             return
-        if self.page.url != "about:blank":
-            self.page.evaluate(LEAVE, LEFT)
+        hide_page(self.page)
         self.take(width, height, scheme, motion)
         self.goto(url)
 
