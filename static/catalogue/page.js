@@ -17,10 +17,11 @@ async function narrow() {
   running?.abort();
   running = new AbortController();
   query.set("part", "rows");
+  const asked = box.value;
   try {
     const answer = await fetch(`${root}/instructions?${query}`, { signal: running.signal });
     results.innerHTML = await answer.text();
-    current = true;
+    current = box.value === asked;
   } catch (error) {
     if (error.name === "AbortError") return;
     results.prepend(element("p", { className: "notice" }, `The server did not answer: ${error.message}`));

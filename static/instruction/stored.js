@@ -8,9 +8,9 @@ const slots = stage.panels.filter((panel) => panel.slot && !panel.operand);
 async function follow() {
   const view = spelled(), address = new URL(location.href);
   address.searchParams.set("view", view);
-  const answer = await fetch(address);
+  const answer = await fetch(address), text = await answer.text();
   if (!answer.ok || spelled() !== view) return;
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const page = new DOMParser().parseFromString(text, "text/html");
   for (const { name, slot } of slots) {
     slot.replaceChildren(...page.querySelector(`.mat[data-panel="${name}"] .slot`).childNodes);
   }

@@ -13,15 +13,18 @@
     changed();
   };
   system.addEventListener("change", changed);
-  // What scrolls by itself can be reached by keyboard.
-  const reachable = () => {
-    for (const box of document.querySelectorAll("pre, .scroll, .figure, [data-scrolls]")) {
-      const scrolls = box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight;
-      if (scrolls && !box.hasAttribute("tabindex")) box.tabIndex = 0;
-    }
+  // What scrolls by itself can be reached by keyboard. A box is measured when it has been laid out: one that is closed
+  // is not laid out for it.
+  const boxes = new ResizeObserver((entries) => {
+    const scrolling = entries.map(({ target }) => target).filter((box) =>
+      box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight);
+    for (const box of scrolling) if (!box.hasAttribute("tabindex")) box.tabIndex = 0;
+  });
+  const watch = () => {
+    for (const box of document.querySelectorAll("pre, .scroll, .figure, [data-scrolls]")) boxes.observe(box);
   };
-  addEventListener("load", reachable);
-  addEventListener("resize", reachable);
+  addEventListener("load", watch);
+  addEventListener("resize", watch);
   document.addEventListener("DOMContentLoaded", () => {
     const button = document.getElementById("theme");
     button.hidden = false;

@@ -6,27 +6,34 @@ import { pairing } from "./pairs.js";
 import { now, set, whenSettled } from "./word.js";
 
 const form = $("verify-form"), analysis = $("analysis");
-let request = null;
+const PAUSE = 100; // ms without an edit before the server is asked
+let request = null, waiting = 0;
 
 function asked() {
   return new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
 }
 
+/** What is shown is no longer asked for: the page of a query for the word is, and has its address. */
+function leave(query) {
+  clearTimeout(waiting);
+  request?.abort();
+  history.replaceState(null, "", `${pathOf(now())}?${query}${location.hash}`);
+  analysis.setAttribute("aria-busy", "true");
+}
+
 /** Shows the page of a query for the word; whole: the form is drawn anew, too, where it is not being typed in. */
 async function show(query, whole = false) {
-  request?.abort();
+  leave(query);
   request = new AbortController();
-  history.replaceState(null, "", `${pathOf(now())}?${query}${location.hash}`);
-  const part = new URLSearchParams(query);
+  const word = now(), part = new URLSearchParams(query);
   part.set("part", "analysis");
-  analysis.setAttribute("aria-busy", "true");
   try {
-    const answer = await fetch(`${pathOf(now())}?${part}`, { signal: request.signal });
+    const answer = await fetch(`${pathOf(word)}?${part}`, { signal: request.signal });
     const made = new DOMParser().parseFromString(await answer.text(), "text/html");
     if (whole) form.replaceChildren(...made.getElementById("ask-part").childNodes);
     else freshen(made);
     analysis.replaceChildren(...made.getElementById("analysis-part").childNodes);
-    mark();
+    mark(word);
   } catch (error) {
     if (error.name !== "AbortError") analysis.textContent = `The server did not answer: ${error.message}`;
   }
@@ -54,8 +61,8 @@ function freshen(made) {
 
 const analyse = () => show(asked());
 
-/** What an analysis says elsewhere on the page: the fields that the hardware does not read. */
-function mark() {
+/** What the analysis of a word says elsewhere on the page: the fields that the hardware does not read. */
+function mark(word) {
   copyButtons(analysis);
   pairing(analysis);
   analysis.removeAttribute("aria-busy");
@@ -70,7 +77,7 @@ function mark() {
     link.hidden = !made;
     if (made) link.href = made.href;
   }
-  document.documentElement.dataset.analysed = hex(now());
+  document.documentElement.dataset.analysed = hex(word);
 }
 
 /** Shows a preset: its link belongs to a word and a form, so a word that is newer is analysed first. */
@@ -93,7 +100,10 @@ function given(name) {
   if (assumed) assumed.value = assumed.value.split(",").filter((one) => one !== name.replace(/^s_/, "")).join(",");
 }
 
-whenSettled(analyse);
+whenSettled(() => { // the next key or click may follow at once
+  leave(asked());
+  waiting = setTimeout(analyse, PAUSE);
+});
 form.addEventListener("change", (event) => {
   if (event.target.name === "target") { // other fields: another page
     location.assign(`${pathOf(now())}?${asked()}`);
@@ -117,4 +127,4 @@ analysis.addEventListener("click", (event) => {
   if (link.dataset.word) set(BigInt(link.dataset.word));
   else show(new URL(link.href).search.slice(1), true);
 });
-mark();
+mark(now());

@@ -5,8 +5,11 @@ import { hex } from "./format.js";
 import { follow, now, set, whenSettled } from "./word.js";
 
 const box = $("word"), wrong = $("word-error"), notes = $("word-notes");
+let request = null; // the server reads the box
+const cancel = () => request?.abort();
 
 follow(() => { if (document.activeElement !== box) box.value = hex(now()); });
+follow(cancel); // an edit is newer than the text that is being read
 whenSettled(() => { wrong.hidden = notes.hidden = true; });
 
 function tell(place, text) {
@@ -17,7 +20,10 @@ function tell(place, text) {
 async function send() {
   const asked = JSON.stringify({ text: box.value, start: $("kept-start").value });
   const headers = { "content-type": "application/json" };
-  const answer = await fetch(`${root}/descriptor/read.json`, { method: "POST", headers, body: asked });
+  cancel();
+  request = new AbortController();
+  const { signal } = request;
+  const answer = await fetch(`${root}/descriptor/read.json`, { method: "POST", headers, body: asked, signal });
   const body = await answer.json();
   if (!answer.ok) {
     tell(notes, "");
@@ -32,14 +38,18 @@ async function send() {
 
 $("word-form").addEventListener("submit", (event) => {
   event.preventDefault();
-  return send();
+  send().catch((error) => {
+    if (error.name !== "AbortError") tell(wrong, `The server did not answer: ${error.message}`);
+  });
 });
 box.addEventListener("input", () => {
+  cancel();
   const text = box.value.replace(/[\s_]/g, "");
   if (/^0x[0-9a-f]{1,16}$/i.test(text)) set(BigInt(text));
 });
 box.addEventListener("keydown", (event) => {
   if (event.key === "Escape") {
+    cancel();
     box.value = hex(now());
     wrong.hidden = true;
   } else if (event.key === "Enter" && !event.shiftKey) {

@@ -125,6 +125,31 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     return report
 
 
+LEFT = "/?left"
+LEAVE = """(left) => {
+  document.documentElement.style.display = "none";
+  history.replaceState(null, "", left);
+  history.pushState = history.replaceState = () => {};
+}"""
+
+
+def hide_page(page: Page) -> None:
+    """Have a page that is left not drawn again, which Chromium does when its screen changes and when the next one
+    comes. Its address is nobody's: the next page may have the same, and one that differs in its fragment is not loaded.
+    """
+    if page.url != "about:blank":
+        page.evaluate(LEAVE, LEFT)
+
+
+# What a test may have changed, in the words of emulate_media, while it empties what a page keeps.
+CLEAR = """() => {
+  localStorage.clear();
+  sessionStorage.clear();
+  const is = (query) => matchMedia(query).matches;
+  return [is("print"), is("(prefers-color-scheme: dark)"), is("(prefers-reduced-motion: reduce)")];
+}"""
+
+
 class BrowserTab:
     """A page in a context of its own, which one test after another may open: a context costs as much as a page. Where
     a test that passed left one page of the site, nothing of the test stays but what the browser cached: the next page
@@ -135,6 +160,7 @@ class BrowserTab:
         self.page = browser.new_context(**options).new_page()
         self.complaints: list[str] = []
         self.kept: tuple[Any, ...] = ()  # the document and the screen that the next test may stay on
+        self.media: list[bool] = []  # as the last test left it: printed, dark, without motion
         record_complaints(self.page, self.complaints)
 
     def cleared(self, site: str) -> bool:
@@ -143,40 +169,43 @@ class BrowserTab:
         if page.is_closed() or len(page.context.pages) > 1 or not page.url.startswith(site):
             return False
         page.unroute_all()
-        page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
-        page.mouse.move(0, 0)
+        self.media = page.evaluate(CLEAR)
         return True
 
-    def take(self, width: int, height: int, scheme: Any, motion: str) -> None:
-        """Give the screen of the next test."""
-        self.page.set_viewport_size({"width": width, "height": height})
-        self.page.emulate_media(media="null", color_scheme=scheme, reduced_motion=motion)  # type: ignore[arg-type]
+    def open(self, url: str, stay: bool, width: int, height: int, scheme: str, motion: str) -> None:
+        """Open a page on a screen; stay: show an instruction's page as Back does, where the test before left it."""
+        path, _, query = url.partition("?")
+        document = (path, width, height, scheme, motion)
+        kept, self.kept = self.kept, document if stay else ()
+        if stay and kept == document and not FULL:
+            self.take(width, height, scheme, motion)
+            self.page.evaluate(RESTORE, f"?{query}" if query else "")
+            return
+        hide_page(self.page)
+        self.take(width, height, scheme, motion)
+        self.goto(url)
+
+    def take(self, width: int, height: int, scheme: Any, motion: Any) -> None:
+        """Give the test its screen, where the one before left another: a screen that is set is drawn anew. The mouse
+        points at nothing.
+        """
+        self.page.mouse.move(0, 0)
+        if self.page.viewport_size != {"width": width, "height": height}:
+            self.page.set_viewport_size({"width": width, "height": height})
+        if self.media != [False, scheme == "dark", motion == "reduce"]:
+            self.page.emulate_media(media="null", color_scheme=scheme, reduced_motion=motion)
 
     def goto(self, url: str) -> None:
-        """Open a page. What the last test's page says when it goes is forgotten with it; it may replace its own query
-        before, and the same address with another fragment would not be loaded again.
-        """
-        page, left = self.page, self.page.url.partition("?")[0].partition("#")[0]
+        """Load a page. What the last test's page says when it goes is forgotten with it."""
+        page = self.page
 
         def gone(frame: Frame) -> None:
-            if frame == page.main_frame and frame.url.partition("?")[0].partition("#")[0] != left:
+            if frame == page.main_frame and not frame.url.endswith(LEFT):
                 self.complaints.clear()
                 page.remove_listener("framenavigated", gone)
 
         page.on("framenavigated", gone)
-        if left == url.partition("?")[0].partition("#")[0]:
-            page.goto("about:blank")
         page.goto(url)
-
-    def stay(self, url: str, *screen: Any) -> None:
-        """Show an instruction's page as Back does, where the test before left the same one; open it otherwise."""
-        path, _, query = url.partition("?")
-        document = (path, *screen)
-        if self.kept == document and not FULL:
-            self.page.evaluate(RESTORE, f"?{query}" if query else "")
-        else:
-            self.goto(url)
-        self.kept = document
 
 
 @pytest.fixture(scope="session")
@@ -208,14 +237,9 @@ def open_page(
     ) -> Page:
         free = tabs[scripts]
         tab = free.pop() if free else BrowserTab(browser, java_script_enabled=scripts, permissions=CLIPBOARD)
-        tab.take(width, height, scheme, motion)
         opened.append((tab, scripts))
+        tab.open(site + path, stay, width, height, scheme, motion)
         page = tab.page
-        if stay:
-            tab.stay(site + path, width, height, scheme)
-        else:
-            tab.kept = ()
-            tab.goto(site + path)
         if scripts and wait and page.locator("#stage").count():
             page.wait_for_selector("html[data-zoom=ready]", timeout=1000 * PATIENCE)
         return page

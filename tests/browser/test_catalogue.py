@@ -221,12 +221,20 @@ def test_ldmatrix_links_addresses_and_data(open_page: Any) -> None:
 
 
 def test_a_search_narrows_answers_and_opens_what_was_pasted(open_page: Any) -> None:
-    """Enter opens what the box above would, before an answer has come, too."""
+    """Enter opens what the box above would, also where the answer to an earlier text has just come."""
     page = open_page("/instructions")
     check_that_typing_narrows_the_url_keeps_it_and_a_wrong_line_names_its_part(page)
     check_that_a_question_is_answered_first_and_asked_once(page)
     check_that_a_pasted_line_leads_to_its_page(page)
+    page.fill("input[name=q]", "bf16")
+    expect(page.locator("#guess")).to_have_count(0)
+    held: list[Any] = []
+    page.route("**/*part=rows*", lambda route: held.append(route))
+    page.fill("input[name=q]", M16)
+    wait_until(page, lambda: len(held), 1)
     page.fill("input[name=q]", "A[5][9] of mma.m16n8k16 bf16")
+    held[0].continue_()
+    wait_until(page, lambda: len(held) == 2 or page.locator("#guess").count() == 1)
     page.keyboard.press("Enter")
     page.wait_for_url("**/i/mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32?pin=a*")
 

@@ -10,10 +10,16 @@ from playwright.sync_api import Page, expect
 
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.ptx.table.descriptors import WGMMA
-from tests.browser.waiting import wait_for_analysis, wait_until
+from tests.browser.waiting import wait_for_analysis, wait_for_rest, wait_until
 
 pytestmark = pytest.mark.browser
 START = "0x4000004000010100"
+
+# Type one text after another into a field.
+TYPE = """(box, texts) => {
+  box.focus();
+  for (box.value of texts) box.dispatchEvent(new Event("input", { bubbles: true }));
+}"""
 
 
 def read_word(page: Page) -> str:
@@ -123,9 +129,11 @@ def test_bits_by_keyboard(open_page: Any) -> None:
 
 def test_the_field_being_typed_in_is_never_rewritten(open_page: Any) -> None:
     page = open_page(f"/descriptor/wgmma/{START}")
-    box = page.locator("[name=sbo_bytes]")
-    box.fill("0x800")
+    box, asked = page.locator("[name=sbo_bytes]"), list[str]()
+    page.on("request", lambda request: asked.append(request.url) if "part=analysis" in request.url else None)
+    box.evaluate(TYPE, ["0", "0x80", "0x800"])
     wait_for_analysis(page, "0x4000008000010100")
+    assert len(asked) == 1, "one request for a pause, not for a key"
     assert box.input_value() == "0x800"
     box.press("Tab")
     expect(box).to_have_value("2048")
@@ -186,6 +194,40 @@ def test_a_pasted_expression_and_a_wrong_one(open_page: Any) -> None:
     page.click("summary:has-text('Copy')")
     page.click("#copy-word")
     wait_until(page, "navigator.clipboard.readText()", "0x4000004000000100")
+
+
+def test_an_edit_is_kept_when_the_server_reads_an_earlier_text(open_page: Any) -> None:
+    """The answer to the box comes too late to take the place of what was edited, or typed, meanwhile."""
+    page, held = open_page(f"/descriptor/wgmma/{START}"), list[Any]()
+    page.route("**/descriptor/read.json", lambda route: held.append(route))
+    page.fill("#word", "(1ull << 62) | 0x100")
+    page.press("#word", "Enter")
+    wait_until(page, lambda: len(held), 1)
+    page.click("#bits [data-bit='38']")
+    expected = f"0x{int(START, 16) ^ (1 << 38):016x}"
+    wait_for_analysis(page, expected)
+    page.fill("#word", "0x")
+    page.press("#word", "Enter")
+    wait_until(page, lambda: len(held), 2)
+    page.fill("#word", "(1ull << 62")
+    for late in held:
+        late.continue_()
+    wait_for_rest(page)
+    assert int(expected, 16) == read_bits(page) and page.locator("#word-error").is_hidden()
+    assert page.input_value("#word") == "(1ull << 62"
+
+
+def test_only_the_word_that_was_analysed_counts_as_analysed(open_page: Any) -> None:
+    """While a drag paints, the answer to the word before it comes."""
+    page, held = open_page(f"/descriptor/wgmma/{START}"), list[Any]()
+    page.route("**/*part=analysis*", lambda route: held.append(route))
+    page.click("#bits [data-bit='38']")
+    wait_until(page, lambda: len(held), 1)
+    page.hover("#bits [data-bit='39']")
+    page.mouse.down()
+    held[0].continue_()
+    wait_for_analysis(page, f"0x{int(START, 16) ^ (1 << 38):016x}")
+    page.mouse.up()
 
 
 def test_the_editor_reads_back_what_it_prints(open_page: Any) -> None:

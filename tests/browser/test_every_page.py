@@ -20,7 +20,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.browser.conftest import record_complaints
+from tests.browser.conftest import hide_page, record_complaints
 from tests.browser.slow_site import serve_slowly
 from tests.sample import FULL, take_sample
 from tests.workbench_cases import CASES
@@ -310,6 +310,7 @@ def loaded(site: str, screens: tuple[dict[str, Page], list[str]]) -> Iterator[An
     def load(path: str, *on: str) -> dict[str, Page]:
         pages = {screen: every[screen] for screen in on or every}
         for screen, page in pages.items():
+            hide_page(page)
             page.set_viewport_size({"width": SCREENS[screen][0], "height": 900})
             page.emulate_media(color_scheme=SCREENS[screen][1])  # type: ignore[arg-type]
         for page in pages.values():
