@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 from tests.sample import choose_count
 
@@ -29,6 +30,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 settings.register_profile("lanescope", deadline=None, max_examples=choose_count(40, 20), derandomize=True)
 settings.load_profile("lanescope")
+# Hypothesis would also draw constants of our modules, which it parses for that: 3 seconds in each worker, and other
+# examples where another test loaded other modules.
+providers._get_local_constants = providers.Constants
 
 
 @pytest.fixture(scope="session")
