@@ -14,15 +14,24 @@ from typing import Any
 from unittest import mock
 
 import typer
+import typer.testing
 
 from lanescope.app import cli
 
-made = lru_cache(maxsize=4)(lambda command, groups, make=typer.main.get_command: make(command))
+made = lru_cache(maxsize=8)(lambda command, groups, make=typer.main.get_command: make(command))
 
 
 def build_command(command: typer.Typer) -> Any:
     """What typer makes of the verbs, once: that takes longer than most of them do. Verbs join; none changes."""
     return made(command, len(command.registered_groups))
+
+
+class CliRunner(typer.testing.CliRunner):
+    """typer's runner, which makes the verbs anew for every call, with those that are made."""
+
+    def invoke(self, *words: Any, **options: Any) -> Any:
+        with mock.patch.object(typer.testing, "_get_command", build_command):
+            return super().invoke(*words, **options)
 
 
 def run_lanescope(*words: str) -> subprocess.CompletedProcess[str]:

@@ -4,7 +4,9 @@ same examples in every run.
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import importlib
 import os
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 from tests.sample import choose_count
 
@@ -27,6 +30,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 settings.register_profile("lanescope", deadline=None, max_examples=choose_count(40, 20), derandomize=True)
 settings.load_profile("lanescope")
+# Hypothesis would also draw constants of our modules, which it parses for that: 3 seconds in each worker, and other
+# examples where another test loaded other modules.
+providers._get_local_constants = providers.Constants
 
 
 @pytest.fixture(scope="session")
@@ -79,6 +85,19 @@ def pytest_collection(session: pytest.Session) -> None:
     than Python would. It is a tenth of the processor time of all tests.
     """
     gc.disable()
+    if session.config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+        import_share(session.config.rootpath)
+
+
+def import_share(root: Path) -> None:
+    """Import every third test file in each of three workers. Before Python has kept their bytecode, pytest rewrites the
+    asserts of all of them, which takes 8 seconds, and otherwise does so in every worker.
+    """
+    number, count = os.environ.get("PYTEST_XDIST_WORKER", "gw0"), os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")
+    files = [*sorted((root / "tests").glob("test_*.py")), *sorted((root / "tests" / "browser").glob("test_*.py"))]
+    for path in files[int(number[2:]) :: int(count)]:
+        with contextlib.suppress(Exception, pytest.skip.Exception):  # reported when the file is collected
+            importlib.import_module(".".join(path.relative_to(root).with_suffix("").parts))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

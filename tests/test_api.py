@@ -10,7 +10,6 @@ import brotli
 import numpy as np
 import pytest
 from pydantic import TypeAdapter
-from typer.testing import CliRunner
 
 from lanescope import find
 from lanescope.app import cli
@@ -23,6 +22,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from tests.cases import for_each
 from tests.client import Client
+from tests.command import CliRunner
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 API = "/api/v1/instructions"

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from lanescope import capture
 from lanescope.app.capture.forms import build_answer
@@ -18,6 +17,7 @@ from lanescope.capture.file_format import Capture
 from lanescope.capture.report import Verified, render_report
 from lanescope.descriptor.matrix import Descriptor
 from tests.cases import for_each
+from tests.command import CliRunner
 from tests.h200_captures import verify_capture
 from tests.made_captures import (
     BASE_A,

@@ -70,10 +70,9 @@ def test_the_examples_of_the_page_are_what_they_say(client: Any, name: str) -> N
 
 
 def test_the_command_has_a_status_for_ci(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from typer.testing import CliRunner
-
     from lanescope.app.cli import build_cli
     from lanescope.render.capture_header import render_header
+    from tests.command import CliRunner
 
     def run(*words: str) -> tuple[int, str]:
         made = CliRunner().invoke(build_cli(), ["capture", *words])
@@ -103,9 +102,8 @@ def test_an_enormous_file_is_not_read(tmp_path: Path) -> None:
     """Foreign, of another version, or one that says it has gigabytes: its first bytes are enough to refuse it."""
     import tracemalloc
 
-    from typer.testing import CliRunner
-
     from lanescope.app.cli import build_cli
+    from tests.command import CliRunner
 
     right = h200_captures.list_fills("ldmatrix_padded", 0)[0]
     large = bytearray(right[:64])

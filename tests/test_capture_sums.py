@@ -316,9 +316,8 @@ def test_both_operands_are_of_one_fill() -> None:
 
 @pytest.mark.parametrize("tail", [b"", bytes(1 << 20)])
 def test_a_capture_comes_through_a_pipe(tail: bytes) -> None:
-    from typer.testing import CliRunner
-
     from lanescope.app.cli import build_cli
+    from tests.command import CliRunner
 
     raw = h200_captures.list_fills("ldmatrix_padded", 0)[0]
     ends = os.pipe()

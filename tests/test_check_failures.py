@@ -8,11 +8,11 @@ import time
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from lanescope.app.check import checking
 from lanescope.app.check.verbs import app
 from lanescope.workbench import check as engine
+from tests.command import CliRunner
 from tests.test_check import RIGHT, plant_mistake
 
 GUILTY = "// the file at which the engine fails\n"

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from lanescope.app.check import config, defines, headers, sarif, suppress
 from lanescope.app.check.defines import list_unused, parse_defines
@@ -14,6 +13,7 @@ from lanescope.app.check.verbs import app
 from lanescope.app.guide.rendering import render_guide_page
 from lanescope.errors import LayoutError
 from lanescope.workbench import gaps
+from tests.command import CliRunner
 from tests.guilty_kernels import RIGHT
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
-from typer.testing import CliRunner
 
 from lanescope.app.check import config
 from lanescope.app.check.headers import read_commands
@@ -15,6 +14,7 @@ from lanescope.app.check.verbs import app
 from lanescope.app.main import create_app
 from lanescope.errors import LayoutError
 from lanescope.workbench.check import CheckReport, check_text
+from tests.command import CliRunner
 from tests.guilty_kernels import RIGHT as GUILTY
 from tests.test_check_tcgen05 import RIGHT as BLACKWELL
 

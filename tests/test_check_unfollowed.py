@@ -7,12 +7,12 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from lanescope.app.check.running import describe_kernel_gaps
 from lanescope.app.check.verbs import app
 from lanescope.workbench.check import check_text
 from tests import workbench_cases
+from tests.command import CliRunner
 
 RIGHT = r"""__global__ void __launch_bounds__(32) gemm(const half* A, const half* B, float* C) {
   __shared__ half s[16 * 16], u[8 * 16];

@@ -11,7 +11,6 @@ from urllib.parse import quote
 import numpy as np
 import pycute
 import pytest
-from typer.testing import CliRunner
 
 from lanescope.app.cli import build_cli
 from lanescope.cute import algebra
@@ -23,6 +22,7 @@ from lanescope.cute.tuples import list_leaves
 from lanescope.errors import LayoutError
 from tests.cases import for_each
 from tests.client import Client
+from tests.command import CliRunner
 from tests.test_algebra import make_random_layout, to_pycute
 
 THEIRS = {  # pycute's function of an operation that both define alike

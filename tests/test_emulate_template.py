@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from typer.testing import CliRunner
-
 from lanescope.app.emulate.examples import build_example
 from lanescope.app.emulate.verbs import app
 from lanescope.emulate.kernel import prepare_kernel
@@ -15,6 +13,7 @@ from lanescope.emulate.launch_template import write_launch_template
 from lanescope.emulate.parser import parse_module
 from lanescope.errors import LayoutError
 from tests.cases import for_each
+from tests.command import CliRunner
 from tests.device_runs import list_hanging_runs, list_runs, read_archive
 
 HEAD = ".version 8.6\n.target sm_90\n.address_size 64\n"

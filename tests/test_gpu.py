@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from lanescope import find
 from lanescope.app import cli
@@ -27,6 +26,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, fragment_words
 from lanescope.shared.banks import ACCESSES
 from tests.cases import for_each
+from tests.command import CliRunner
 from tests.ptxas import nvrtc
 
 EVIDENCE = sorted((Path(__file__).parents[1] / "layouts" / "evidence").glob("*.json"))

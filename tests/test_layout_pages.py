@@ -9,7 +9,6 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 import numpy as np
-from typer.testing import CliRunner
 
 from lanescope.app.cli import build_cli
 from lanescope.tiles.convert import convert_layout
@@ -17,6 +16,7 @@ from lanescope.tiles.tv import tv
 from lanescope.triton.gluon import triton_layout
 from tests.cases import for_each
 from tests.client import Client
+from tests.command import CliRunner
 
 MMA = "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>"
 BLOCKED = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>"

@@ -221,3 +221,12 @@ def test_an_operand_list_behind_ptx_is_no_part_of_a_name() -> None:
 def test_a_name_without_sparsity_means_the_dense_product() -> None:
     assert lookup.find("mma.m16n8k16 bf16").family.name == "mma"
     assert lookup.find("mma.sp.m16n8k16 bf16 sparse ordered_metadata").syntax.opcode == "mma.sp::ordered_metadata"
+
+
+def test_a_scaled_product_in_tensor_memory_is_named_with_the_type_of_its_factors() -> None:
+    """PTX ISA 9.1, Table 57: ue8m0, and ue4m3 with scale_vec::4X."""
+    types = {"1X": "ue8m0", "2X": "ue8m0", "4X": "ue4m3"}
+    issued = [(form, form.family.issue) for form in FORMS if form.family.issue and form.family.issue.factors in types]
+    assert {issue.factors for _, issue in issued} == types.keys()
+    for form, issue in take_sample(issued, 60):
+        assert name_form(bind_descriptor(form, {})).types.endswith(f", scale {types[issue.factors]}"), form.ptx

@@ -9,12 +9,11 @@ import shlex
 from html import unescape
 from pathlib import Path
 
-from typer.testing import CliRunner
-
 from lanescope.app import cli
 from lanescope.descriptor.matrix import Descriptor
 from tests.cases import for_each
 from tests.client import Client
+from tests.command import CliRunner
 
 TEXT = (Path(__file__).parents[1] / "docs" / "seeds.md").read_text()
 ROWS = [

@@ -97,9 +97,8 @@ def test_every_setting_does_something() -> None:
 
 
 def test_the_command_lists_every_setting() -> None:
-    from typer.testing import CliRunner
-
     from lanescope.app.cli import build_cli
+    from tests.command import CliRunner
 
     text = " ".join(CliRunner().invoke(build_cli(), ["serve", "--help"], env={"COLUMNS": "400"}).output.split())
     for name, _, says in list_settings():

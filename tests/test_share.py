@@ -11,7 +11,6 @@ from xml.etree import ElementTree
 
 import pytest
 from fastapi import FastAPI
-from typer.testing import CliRunner
 
 from lanescope.app.cli import build_cli
 from lanescope.app.kit import picture
@@ -23,6 +22,7 @@ from lanescope.app.share.draw import draw_alone, list_colours
 from tests.asgi import fetch
 from tests.cases import for_each
 from tests.client import Client
+from tests.command import CliRunner
 from tests.sample import take_sample
 from tests.test_work import PAGES
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from lanescope import find
 from lanescope.app import cli
@@ -19,6 +18,7 @@ from lanescope.reader.statements import find_refused_lines
 from lanescope.workbench.check import check_text
 from tests.cases import for_each
 from tests.client import Client
+from tests.command import CliRunner
 from tests.ptxas import assembler
 from tests.ptxas.assembler import Line
 from tests.ptxas.sweep import NEWEST

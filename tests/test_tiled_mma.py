@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from lanescope import find
 from lanescope.app import cli
@@ -19,6 +18,7 @@ from lanescope.tiles.mma_chain import chain_mmas
 from lanescope.tiles.tiled_mma import tiled_mma
 from tests.cases import for_each
 from tests.client import Client
+from tests.command import CliRunner
 from tests.oracle import cutlass, tiled
 from tests.sample import choose_count
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typer.testing import CliRunner
-
 from lanescope.app.cli import build_cli
 from tests.cases import for_each
+from tests.command import CliRunner
 
 WGMMA = (
     *("--instruction", "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16", "--operand", "a"),

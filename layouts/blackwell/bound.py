@@ -77,22 +77,28 @@ def get_mma_opcode(instruction: Instruction) -> MmaOpcode:
     return MmaOpcode(idesc.get_kind(issue.kind), form, issue.sparse)
 
 
-@lru_cache(maxsize=2048)
 def make_default_idesc(instruction: Instruction, target: str = "") -> IdescWord:
     """Return the default descriptor: the kind's first types, K-major, the largest M of a CTA (a pair), N 128."""
-    by = get_mma_opcode(instruction)
+    return _encode_default(get_mma_opcode(instruction), _get_factors(instruction), target)
+
+
+@lru_cache(maxsize=512)
+def _encode_default(by: MmaOpcode, factors: str, target: str) -> IdescWord:
     sizes = by.kind.sizes[by.form, by.sparse]
     fields = {"m": max(m for m in sizes.m if m <= 128) if by.form != PAIR else max(sizes.m), "n": 128}
-    return idesc.encode(
-        by.kind, {**fields, "sparse": int(by.sparse), **_get_factor_fields(instruction)}, by.form, target
-    )
+    types = idesc.get_factor_types(by.kind, factors)
+    return idesc.encode(by.kind, {**fields, "sparse": int(by.sparse), **types}, by.form, target)
 
 
-def _get_factor_fields(instruction: Instruction) -> dict[str, object]:
-    """Return the field of the scale factors' type, if the text's vector size determines it."""
-    issue = instruction.family.issue
-    assert issue is not None
-    return idesc.get_factor_types(idesc.get_kind(issue.kind), issue.factors)
+def _get_factors(instruction: Instruction) -> str:
+    """Return the vector size of the scale factors, "" without block scaling."""
+    assert instruction.family.issue is not None
+    return instruction.family.issue.factors
+
+
+def list_types(instruction: Instruction, word: IdescWord) -> dict[str, str]:
+    """Return the types of D, A, B and the scale factors, by their operands."""
+    return {**word.types, **({"s": word.format_field("scale_type")} if _get_factors(instruction) else {})}
 
 
 def encode_fields(instruction: Instruction, fields: Mapping[str, object], target: str = "") -> IdescWord:
@@ -104,9 +110,8 @@ def encode_fields(instruction: Instruction, fields: Mapping[str, object], target
     chosen = {name: value for name, value in fields.items() if value not in ("", None)}
     first = make_default_idesc(instruction, target)
     sizes = {"m": first.m, "n": first.n} | {name: chosen[name] for name in ("m", "n") if name in chosen}
-    return idesc.encode(
-        by.kind, {**_get_factor_fields(instruction), **chosen, **sizes, "sparse": int(by.sparse)}, by.form, target
-    )
+    factors = idesc.get_factor_types(by.kind, _get_factors(instruction))
+    return idesc.encode(by.kind, {**factors, **chosen, **sizes, "sparse": int(by.sparse)}, by.form, target)
 
 
 def parse_idesc(instruction: Instruction, text: object, target: str = "") -> IdescWord:
@@ -145,9 +150,8 @@ def _bind_idesc(instruction: Instruction, word: IdescWord) -> BoundMma:
     by = get_mma_opcode(instruction)
     for operand in "ab":
         umma.make_view(by, word, operand)
-    issue, factors = instruction.family.issue, ""
+    issue, factors = instruction.family.issue, _get_factors(instruction)
     assert issue is not None
-    factors = issue.factors
     if word.format_field("scale_type") == "ue4m3" and factors != "4X" and not word.on_rubin:
         message = f"The word selects ue4m3 factors; with {factors} they are ue8m0."
         raise LayoutError("bad_idesc", message, "Bit 23: 1. ue4m3 requires scale_vec::4X or block16.", "idesc")
@@ -172,12 +176,11 @@ def _bind_idesc(instruction: Instruction, word: IdescWord) -> BoundMma:
     family = replace(
         instruction.family, verb=InstructionVerb.MULTIPLY, elsewhere={**instruction.family.elsewhere, **open_}
     )
-    types = {**word.types, **({"s": word.format_field("scale_type")} if factors else {})}
     return BoundMma(
         instruction.ptx,
         family,
         "m{m}n{n}k{k}".format(**sizes),
-        types,
+        list_types(instruction, word),
         sizes,
         instruction.listed_ptx,
         tensor_operands=tuple(operands),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -60,13 +61,15 @@ def find_issued_kind(instruction: Instruction) -> str:
     return f"kind::{instruction.family.issue.kind}"
 
 
-def format_assignment(instruction: Instruction) -> str:
+def format_assignment(instruction: Instruction, types: Mapping[str, str] | None = None) -> str:
     """Return the types as an assignment (f32 += f16 × f16), or the element types of a move; "" if unknown.
+
+    types: by operand, if not those of the instruction.
 
     >>> format_assignment(catalog.find("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f16"))
     'f32 = f16 × f16 + f16'
     """
-    types = instruction.types
+    types = instruction.types if types is None else types
     if instruction.family.issue and not types:
         return ""
     if not instruction.family.multiplies and not instruction.family.issue:
@@ -86,9 +89,9 @@ def _index_apart() -> dict[str, str]:
     apart: dict[str, str] = {}
     for forms in alike.values():
         words = [list_spelling_words(i) for i in forms]
+        common = set(words[0]).intersection(*words[1:])
         for form, form_words in zip(forms, words, strict=True):
-            distinct = (word for word in form_words if any(word not in other for other in words))
-            apart[form.ptx] = " ".join(dict.fromkeys(distinct))
+            apart[form.ptx] = " ".join(dict.fromkeys(word for word in form_words if word not in common))
     return apart
 
 

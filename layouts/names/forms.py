@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
 
 from lanescope.names import search, vocabulary
-from lanescope.names.form_names import format_short_name, name_form
+from lanescope.names.form_names import format_assignment, format_short_name, name_form
 from lanescope.ptx import catalog, syntax
 from lanescope.ptx.dtypes import DTYPES
 from lanescope.ptx.instruction import Instruction
@@ -124,12 +124,16 @@ def _index_names() -> dict[tuple[str, ...], Instruction]:
         alike[form.syntax.opcode, form.shape] |= 1 << n
         typed[form.syntax.opcode, form.shape, *form.types.items()] |= 1 << n
     names: dict[tuple[str, ...], Instruction | None] = {}
+    full_names: dict[tuple[str, ...], Instruction] = {}
     for form in catalog.instructions():
-        bound_form = bound.bind(form, None) if form.family.issue else form
+        name = usual = name_form(form)
+        full_names[_tokenize(name.text)] = form
+        if form.family.issue:
+            usual = replace(name, types=format_assignment(form, bound.list_types(form, bound.make_default_idesc(form))))
         other_types = (
             alike[form.syntax.opcode, form.shape] & ~typed[form.syntax.opcode, form.shape, *form.types.items()]
         )
-        for shown in {name_form(form), name_form(bound_form)}:
+        for shown in {name, usual}:
             opcode = shown.name.removesuffix(f".{form.shape}")
             texts = {shown.text, f"{form.shape} {opcode} {shown.types} {shown.apart}"}
             if not _intersect(_WORD.findall(shown.apart.lower())) & other_types:
@@ -137,7 +141,6 @@ def _index_names() -> dict[tuple[str, ...], Instruction]:
             for tokens in map(_tokenize, texts):
                 for key in (tokens, tuple(token for token in tokens if token not in _SIGNS)):
                     names[key] = form if names.get(key, form) is form else None
-    full_names = {_tokenize(name_form(form).text): form for form in catalog.instructions()}
     return {tokens: form for tokens, form in {**names, **full_names}.items() if form is not None}
 
 

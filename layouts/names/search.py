@@ -169,7 +169,18 @@ def find_products(text: str) -> list[str]:
     return keys
 
 
+@lru_cache(maxsize=1)
+def _index_exact_keys() -> dict[str, list[Instruction]]:
+    """Return the instructions that have an exact key, in the catalogue's order."""
+    index: dict[str, list[Instruction]] = {}
+    for instruction in catalog.instructions():
+        for key in index_instructions()[instruction.ptx].exact_keys:
+            index.setdefault(key, []).append(instruction)
+    return index
+
+
 def find_instructions(filters: Mapping[str, str]) -> list[Instruction]:
     """Return the instructions that match a search, in the catalogue's order."""
-    query, keys = parse_query(filters), index_instructions()
-    return [instruction for instruction in catalog.instructions() if query.has_keys(keys[instruction.ptx])]
+    query, keys, index = parse_query(filters), index_instructions(), _index_exact_keys()
+    found = min((index.get(key, ()) for key in query.exact_keys), key=len, default=catalog.instructions())
+    return [instruction for instruction in found if query.has_keys(keys[instruction.ptx])]

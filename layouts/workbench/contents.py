@@ -98,7 +98,7 @@ class TextContents:
         self.printed_pieces: dict[str, int] = {}  # label of printed words → their piece
         self.doubtful: dict[int, list[Pitfall]] = {}
         self.aligned = alignment.find_declared_alignments(text)
-        self.mentions = tuple(scan.find_mentions(text))
+        self.mentions = scan.find_mentions(text)
         self.code = self._evaluate_code(patience)
         self._assume_instruction()
         self.sizes: list[Assumption] = []

@@ -9,6 +9,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import chain, islice
 from math import prod
 
@@ -81,9 +82,11 @@ class PrintedLayout:
     overlap: str = ""
 
 
-def find_mentions(text: str) -> Iterator[InstructionMention]:
-    """Find the multiplying instructions of a text, in source order."""
-    return islice(chain(_find_ptx_mentions(text), _find_sass_mentions(text), _find_atom_mentions(text)), MOST)
+@lru_cache(maxsize=32)
+def find_mentions(text: str) -> tuple[InstructionMention, ...]:
+    """Find the multiplying instructions of a text, in source order; once for all benches of the text."""
+    found = chain(_find_ptx_mentions(text), _find_sass_mentions(text), _find_atom_mentions(text))
+    return tuple(islice(found, MOST))
 
 
 def _find_ptx_mentions(text: str) -> Iterator[InstructionMention]:
@@ -172,10 +175,11 @@ def _find_majors(instruction: Instruction, operands: tuple[str, ...]) -> tuple[d
     return {name: MAJORS[text] for name, text in transposes.items() if text in MAJORS}, registers
 
 
-def find_words(text: str) -> Iterator[PrintedWord]:
-    """Find the descriptor words of a printout, in its order."""
-    for printed in printed_words.find_descriptor_words(text):
-        yield PrintedWord(printed.label, printed.word, printed.span)
+@lru_cache(maxsize=32)
+def find_words(text: str) -> tuple[PrintedWord, ...]:
+    """Find the descriptor words of a printout, in its order; once for all benches of the text."""
+    found = printed_words.find_descriptor_words(text)
+    return tuple(PrintedWord(printed.label, printed.word, printed.span) for printed in found)
 
 
 def find_layouts(text: str) -> Iterator[PrintedLayout]:
