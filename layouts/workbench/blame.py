@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable, Mapping, Set
 from lanescope.cxx.source_text import find_closing
 from lanescope.reader.code.builders import DescriptorBuilder
 from lanescope.workbench.blamed_numbers import find_argument_span
-from lanescope.workbench.function_texts import blank_text
+from lanescope.workbench.blamed_terms import find_loop_step, find_wrong_loop, narrow_to_term
+from lanescope.workbench.function_texts import blank_text, find_functions
 from lanescope.workbench.results import Bench, OperandStep, VerifiedOperand
 
 Span = tuple[int, int]
@@ -30,6 +31,7 @@ class BlameFinder:
     def __init__(self, text: str, bench: Bench, built: Iterable[DescriptorBuilder]) -> None:
         self.text = text
         self.blank = blank_text(text)
+        self.functions = find_functions(self.blank)
         self.bench = bench
         self.built = {builder.span: builder for builder in reversed(list(built))}
 
@@ -50,7 +52,7 @@ class BlameFinder:
         origins = self._find_origins(operand, wrong, cause.changes)
         places = {span for origin in origins.values() for span in origin}
         if not places or not self._are_all_wrong(cause.code, origins.keys(), places):
-            return self._find_turned_span(wrong) if cause.changes.keys() == {"start_address"} else wrong.span
+            return self._find_start(operand, wrong) if cause.changes.keys() == {"start_address"} else wrong.span
         return min(self._find_giving_place(origin, cause.changes, field) for field, origin in origins.items())
 
     def _find_origins(
@@ -79,15 +81,38 @@ class BlameFinder:
         at = find_argument_span(self.blank, piece.spans[0], _SWIZZLE)
         return at if at is not None and "SWIZZLE" in self.text[slice(*at)].upper() else None
 
+    def _find_start(self, operand: VerifiedOperand, wrong: OperandStep) -> Span:
+        """Find what gives a wrong start: a term of an argument, or the step of the loop if every operand is wrong."""
+        variable = find_wrong_loop(operand, wrong).rstrip("'")
+        chain = list(dict.fromkeys(wrong.around if wrong.span in wrong.around else (wrong.span, *wrong.around)))
+        at = narrow_to_term(self.blank, self.functions, chain, self._find_turned_span(wrong), variable)
+        body = self._find_loop_body(variable, at)
+        turned = [
+            next((step for step in inside if step.verdict == "mismatch"), None)
+            for other in self.bench.operands
+            if body and (inside := [step for step in other.steps if _is_turned(step, variable, body)])
+        ]
+        together = bool(turned) and all(turned)
+        return find_loop_step(self.blank, at, variable) or at if together else at
+
     def _find_turned_span(self, wrong: OperandStep) -> Span:
         """Find the place of a wrong start inside the loop that has to move it: the innermost call in that loop."""
         variable = next(reversed(list(wrong.loops)), "").rstrip("'")
-        heads = re.compile(rf"\bfor\s*(?=\([^;{{}}]*\b{re.escape(variable)}\b[^;{{}}]*;)").finditer(self.blank)
-        bodies = [self._find_body(match.end()) for match in heads] if variable else []
+        bodies = self._list_loop_bodies(variable)
         for span in (wrong.span, *wrong.around):
             if any(first <= span[0] < past for first, past in bodies):
                 return span
         return wrong.span
+
+    def _list_loop_bodies(self, variable: str) -> list[Span]:
+        """List the bodies of the loops over a variable."""
+        heads = re.compile(rf"\bfor\s*(?=\([^;{{}}]*\b{re.escape(variable)}\b[^;{{}}]*;)").finditer(self.blank)
+        return [self._find_body(match.end()) for match in heads] if variable else []
+
+    def _find_loop_body(self, variable: str, at: Span) -> Span | None:
+        """Find the body of the innermost loop over a variable around a place."""
+        around = [body for body in self._list_loop_bodies(variable) if body[0] <= at[0] < body[1]]
+        return max(around, default=None)
 
     def _find_body(self, opening: int) -> Span:
         """Return the span of the loop body that follows a loop head."""
@@ -149,3 +174,9 @@ class BlameFinder:
         """Return whether the fields of an operand's descriptors may come from these places of the text."""
         builder = self.find_builder(operand, operand.steps[0]) if operand.steps else None
         return builder is None or any(not places.isdisjoint(builder.origins.get(field, ())) for field in fields)
+
+
+def _is_turned(step: OperandStep, variable: str, body: Span) -> bool:
+    """Return whether a step is of a loop over a variable, by its name and its body."""
+    inside = any(body[0] <= span[0] < body[1] for span in (step.span, *step.around))
+    return inside and any(name.rstrip("'") == variable for name in step.loops)

@@ -31,6 +31,7 @@ from lanescope.workbench import (
     build_bench,
     copy_overlaps,
     cute_copies,
+    exchanged_products,
     filled_tiles,
     order,
     shared_budget,
@@ -248,7 +249,8 @@ def _find_kernel_mistakes(code: Evaluation, bench: Bench, target: str) -> list[C
     overlaps = [] if other_map else copy_overlaps.find_overlaps(text, bench)
     ordered = (*order.find_order_mistakes(text), *tensor_memory_order.find_tensor_memory_mistakes(text))
     rows = warpgroup_rows.find_overlapping_rows(text, bench)
-    every = (*ordered, *filled, *bytes_, *budget, *overlaps, *rows)
+    crossed = exchanged_products.find_exchanged_products(text, bench) if not filled else []
+    every = (*ordered, *filled, *bytes_, *budget, *overlaps, *rows, *crossed)
     return [_make_pitfall_finding(mistake) for mistake in every]
 
 

@@ -20,6 +20,7 @@ from lanescope.reader.code.values import Pointer
 from lanescope.workbench.addresses import evaluate_linear
 from lanescope.workbench.asm_operands import join_strings
 from lanescope.workbench.blamed_numbers import find_argument_span, find_given_value
+from lanescope.workbench.blamed_terms import find_given_argument
 from lanescope.workbench.function_texts import find_function_at
 from lanescope.workbench.kernel_runs import KernelEvent, KernelText
 from lanescope.workbench.loads import is_load_name, list_map_names
@@ -178,11 +179,11 @@ def _find_destination(text: KernelText, event: KernelEvent, copy: TileCopy) -> S
         if at is None or event.at[0] <= at[0] < event.at[1]:
             break
         function = find_function_at(text.functions, at[0])
-        words = set(re.findall(r"[A-Za-z_]\w*", text.blank[slice(*at)]))
-        given = [n for n, name in enumerate(function.parameters) if name in words] if function is not None else []
-        if function is None or function.name != called or len(given) != 1:
+        if function is None or function.name != called:
             return at if function is not None and function.kernel else None
-        at = find_argument_span(text.blank, call, given[0])
+        if function.kernel:
+            break
+        at = find_given_argument(text.blank, text.functions, at, call)
     return at
 
 

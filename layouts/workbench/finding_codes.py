@@ -17,6 +17,7 @@ from lanescope.workbench import (
     tile_starts,
     tiled_mma_checks,
     transfers,
+    unread_slices,
     warpgroup_rows,
 )
 
@@ -65,13 +66,14 @@ TITLES = {  # mistakes of the code itself; the verifier has titles for its cause
     **order.TITLES,
     **transfers.TITLES,
     **filled_tiles.TITLES,
+    **unread_slices.TITLES,
     **copy_overlaps.TITLES,
     **warpgroup_rows.TITLES,
     **shared_budget.TITLES,
     **tensor_memory_order.TITLES,
 }
 FAMILIES = {
-    "order": frozenset((*order.TITLES, *tensor_memory_order.TITLES, "k_slices_unread"))
+    "order": frozenset((*order.TITLES, *tensor_memory_order.TITLES, *unread_slices.TITLES))
 }  # names that represent several codes
 
 

@@ -98,10 +98,13 @@ def is_bulk_store(event: KernelEvent) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class KernelRun:
-    """One run of a kernel. complete: whether all its actions are among the events."""
+    """One run of a kernel. known: whether all its actions but stores to memory are among the events; complete: whether
+    these are, too.
+    """
 
     name: str
     events: tuple[KernelEvent, ...]
+    known: bool
     complete: bool
 
 
@@ -144,19 +147,20 @@ def _list_kernel_runs(code: Evaluation, functions: Sequence[FunctionText]) -> li
             group = groups.setdefault(record.calls[: depth + 1], [])
             reached[record.calls[: depth + 1]] = record.order
             group += _list_events(record, inner[0][1] if inner else _get_span(record), code.text)
-    return [
-        KernelRun(calls[-1][0], tuple(events), _is_complete(code, calls, events, reached[calls]))
-        for calls, events in groups.items()
-    ]
+    runs = []
+    for calls, events in groups.items():
+        known = _is_known(code, calls, events, reached[calls])
+        stores = sum(event.kind == "store" for event in events)
+        runs.append(KernelRun(calls[-1][0], tuple(events), known, known and stores < MOST_STORES))
+    return runs
 
 
-def _is_complete(
+def _is_known(
     code: Evaluation, calls: tuple[tuple[str, Span], ...], events: Sequence[KernelEvent], reached: int
 ) -> bool:
-    """Return whether every event of a kernel is known. reached: the order of its last record."""
+    """Return whether every event of a kernel but its stores is known. reached: the order of its last record."""
     unfinished = {name for name, _ in code.unfinished}
-    stores = sum(event.kind == "store" for event in events)
-    if code.unread or unfinished & {name for name, _ in calls} or stores >= MOST_STORES:
+    if code.unread or unfinished & {name for name, _ in calls}:
         return False
     if len(code.assembled) < MOST_ASSEMBLED and len(code.skipped) < MOST_SKIPPED and "" not in unfinished:
         return True

@@ -41,6 +41,7 @@ _EXPECT = re.compile(
 _QUALIFIER = re.compile(r"::(%\w+|%\[\w+\])")
 _ELSEWHERE = re.compile(r"multicast|cta_group::2|mapa|shared::cluster\.b64|im2col")  # bytes of, or for, other CTAs
 _NAMED_LOAD = re.compile(r"cp_async_bulk_tensor_[1-5]d_global_to_shared")
+_MOST_ARGUMENTS = 16  # of a call
 _LONGEST = 80  # characters of an argument that names a map
 CUT_TURNS = frozenset(MOST_ITERATIONS)  # a loop with this many iterations may have been cut
 Loops = tuple[tuple[str, SymbolicInt], ...]
@@ -105,6 +106,10 @@ def _check_bytes(
         if sizes is None or counts is None or sum(sizes) == sum(counts):
             continue
         reported.add(first.span)
+        stray = _find_stray_copy(first, sum(counts) - sum(sizes), copies, maps)
+        if stray is not None:
+            yield _make_stray_pitfall(stray, blank)
+            continue
         yield Pitfall("expect_tx_bytes", _describe_transfer(sum(counts), sizes, sum(sizes)), first.span)
 
 
@@ -133,6 +138,36 @@ def _find_brought(
     ]
 
 
+def _find_stray_copy(
+    expected: ExpectedBytes, lacking: int, copies: Sequence[TileCopy], maps: Sequence[TensorMap]
+) -> TileCopy | None:
+    """Find the one copy beside an expect-tx that brings just the bytes it lacks to another barrier of the array."""
+    array = expected.barrier.split(" ")[0]
+    beside = [
+        copy
+        for copy in copies
+        if _is_inside(copy, expected.event.loops)
+        and copy.barrier != expected.barrier
+        and copy.barrier.split(" ")[0] == array
+        and _count_bytes(copy, maps) == lacking
+    ]
+    return beside[0] if len(beside) == 1 and array.isidentifier() else None
+
+
+def _make_stray_pitfall(copy: TileCopy, blank: str) -> Pitfall:
+    """Make the finding of a copy that counts at another barrier than its expect-tx, at its barrier's argument."""
+    at = copy.event.at
+    array = copy.barrier.split(" ")[0].rpartition(".")[2]
+    arguments = (find_argument_span(blank, at, number) for number in range(_MOST_ARGUMENTS))
+    named = [span for span in arguments if span is not None and re.search(rf"\b{array}\b", blank[slice(*span)])]
+    return Pitfall(
+        "expect_tx_bytes",
+        f"The bytes of this copy are expected at another barrier of {array}: that one's wait never ends, and this one's"
+        " phase may end too early.",
+        named[0] if len(named) == 1 else at,
+    )
+
+
 def _require_known(values: Iterable[_Value | None]) -> list[_Value] | None:
     """Return the values; None if one is open."""
     every = list(values)
@@ -144,7 +179,7 @@ def is_known(kernel: KernelRun, open_forms: re.Pattern[str] = _ELSEWHERE) -> boo
     """Return whether nothing is open in what a kernel copies. open_forms: PTX that leaves it open; by default what
     counts bytes of, or for, other CTAs.
     """
-    return kernel.complete and not any(
+    return kernel.known and not any(
         event.kind == "unknown" or open_forms.search(_read_form(event.run)) for event in kernel.events
     )
 

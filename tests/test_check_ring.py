@@ -1,0 +1,34 @@
+"""Mistakes of one place in a ring of stages whose calls span several lines: each at the line that has to change."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanescope.workbench.check import check_text
+from tests.ring_kernels import RING, plant_after
+
+LOOP = "for (int turn = 1"
+MISTAKES = {
+    "rows of the second tile": (LOOP, "m * 64 * BK", "m * 32 * BK", "other_slice"),
+    "K step of the loop": (LOOP, "k += 16", "k += 32", "element_size"),
+    "end of one of two K loops": (LOOP, "k < BK;", "k < BK - 16;", "k_slices_unread"),
+    "K step left out": ("for (int m", "BN * BK + k]", "BN * BK]", "k_step_missing"),
+    "barrier of the first stage": ("&B,", "&full[stage]", "&full[0]", "expect_tx_bytes"),
+    "descriptors exchanged": ("void add", '"l"(desc_a)', '"l"(desc_b)', "operands_exchanged"),
+    "stages of the copies": ("tma_load(\n", "&ring.A[stage * ROWS", "&ring.A[stage * 64", "copies_overlap"),
+}
+
+
+def test_the_right_kernel_is_verified() -> None:
+    report = check_text(RING)
+    assert (report.findings, report.unverified, report.steps) == ((), (), 96)
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_stands_at_its_line(name: str) -> None:
+    after, old, new, code = MISTAKES[name]
+    text, line = plant_after(after, old, new)
+    if name == "descriptors exchanged":
+        text = text.replace('        "l"(desc_b));', '        "l"(desc_a));')
+    found = [(finding.code, text.count("\n", 0, finding.span[0])) for finding in check_text(text).findings]
+    assert found == [(code, line)]
