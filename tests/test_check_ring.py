@@ -15,6 +15,11 @@ MISTAKES = {
     "K step left out": ("for (int m", "BN * BK + k]", "BN * BK]", "k_step_missing"),
     "barrier of the first stage": ("&B,", "&full[stage]", "&full[0]", "expect_tx_bytes"),
     "descriptors exchanged": ("void add", '"l"(desc_a)', '"l"(desc_b)', "operands_exchanged"),
+    "distance of the stages that are read": (LOOP, "stage * BN", "stage * 2 * BN", "stage_distance"),
+    "stages that are read overlap": (LOOP, "stage * BN", "stage * 64", "stages_overlap"),
+    "distance of the stages that are copied": ("&ring.B", "stage * BN", "stage * 2 * BN", "stage_distance"),
+    "stages that an array lacks": ("struct Ring", "ROWS * BK * STAGES", "ROWS * BK", "copy_past_array"),
+    "coordinate along K": ("&B,", "k * BK", "0", "k_coordinate_fixed"),
     "stages of the copies": ("tma_load(\n", "&ring.A[stage * ROWS", "&ring.A[stage * 64", "copies_overlap"),
 }
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Set
 from lanescope.cxx.source_text import find_closing
 from lanescope.reader.code.builders import DescriptorBuilder
 from lanescope.workbench.blamed_numbers import find_argument_span
-from lanescope.workbench.blamed_terms import find_loop_step, find_wrong_loop, narrow_to_term
+from lanescope.workbench.blamed_terms import STAGE, find_loop_step, find_wrong_loop, narrow_to_term
 from lanescope.workbench.function_texts import blank_text, find_functions
 from lanescope.workbench.results import Bench, OperandStep, VerifiedOperand
 
@@ -44,6 +44,8 @@ class BlameFinder:
         cause = wrong.causes[0] if wrong.causes else None
         if cause is None:
             return wrong.span
+        if cause.code == "stages_overlap":
+            return narrow_to_term(self.blank, self.functions, _list_chain(wrong), self._find_turned_span(wrong), STAGE)
         if cause.code == "wrong_transpose" and len(operand.wrong) == len(operand.steps):
             spans = (p.spans for p in self.bench.pieces if p.facts.get("ptx") == operand.instruction)
             return next(spans, (wrong.span,))[0]
@@ -84,8 +86,8 @@ class BlameFinder:
     def _find_start(self, operand: VerifiedOperand, wrong: OperandStep) -> Span:
         """Find what gives a wrong start: a term of an argument, or the step of the loop if every operand is wrong."""
         variable = find_wrong_loop(operand, wrong).rstrip("'")
-        chain = list(dict.fromkeys(wrong.around if wrong.span in wrong.around else (wrong.span, *wrong.around)))
-        at = narrow_to_term(self.blank, self.functions, chain, self._find_turned_span(wrong), variable)
+        at = self._find_turned_span(wrong)
+        at = narrow_to_term(self.blank, self.functions, _list_chain(wrong), at, re.escape(variable))
         body = self._find_loop_body(variable, at)
         turned = [
             next((step for step in inside if step.verdict == "mismatch"), None)
@@ -174,6 +176,11 @@ class BlameFinder:
         """Return whether the fields of an operand's descriptors may come from these places of the text."""
         builder = self.find_builder(operand, operand.steps[0]) if operand.steps else None
         return builder is None or any(not places.isdisjoint(builder.origins.get(field, ())) for field in fields)
+
+
+def _list_chain(step: OperandStep) -> list[Span]:
+    """Return the expression of a step's descriptor and the calls around it, innermost first."""
+    return list(dict.fromkeys(step.around if step.span in step.around else (step.span, *step.around)))
 
 
 def _is_turned(step: OperandStep, variable: str, body: Span) -> bool:

@@ -11,6 +11,7 @@ from lanescope.workbench.function_texts import FunctionText, find_function_at
 from lanescope.workbench.results import OperandStep, Span, VerifiedOperand
 
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+STAGE = r"(?i:.*(?:stage|pipe|slot|buf_?i|phase).*|s|st)"  # names of stage counters
 _MOST_WORDS = 24  # of an expression and of what its variables were set to
 _INDEX = re.compile(r"\[")
 
@@ -20,13 +21,15 @@ def narrow_to_term(
 ) -> Span:
     """Narrow the span of a call to what gives the start: its argument, and the term that names the loop's variable.
 
-    chain: the descriptor's expression and the calls around it, innermost first; at: one of these; variable: "" if the
-    start is wrong in every turn. The span itself where it is not certain which argument it is.
+    chain: the descriptor's expression and the calls around it, innermost first; at: one of these; variable: a pattern
+    of its name, "" if the start is wrong in every turn. The span itself where it is not certain which argument it is.
     """
     if at not in chain or chain.index(at) == 0:
         return at
     argument: Span | None = chain[0]
     for call in chain[1 : chain.index(at) + 1]:
+        if argument is not None and call[0] <= argument[0] < call[1]:
+            continue  # a parameter was followed to the call already
         argument = find_given_argument(blank, functions, argument, call)
         if argument is None:
             return at
@@ -88,8 +91,10 @@ def _find_term(blank: str, functions: tuple[FunctionText, ...], argument: Span, 
     index = next(_INDEX.finditer(blank, *argument), None)
     inside = (index.end(), find_closing(blank, index.start())) if index is not None else argument
     terms = list(_list_terms(blank, inside)) if variable else []
-    named = [span for span in terms if variable in _WORD.findall(blank[slice(*span)])]
-    named = named or [span for span in terms if variable in _list_words(blank, functions, span)]
+    named = [span for span in terms if any(map(re.compile(variable).fullmatch, _WORD.findall(blank[slice(*span)])))]
+    if not named:
+        further = ((span, _list_words(blank, functions, span)) for span in terms)
+        named = [span for span, words in further if any(map(re.compile(variable).fullmatch, words))]
     return named[0] if len(named) == 1 else inside if index is not None else None
 
 

@@ -29,12 +29,14 @@ from lanescope.workbench import (
     OperandStep,
     VerifiedOperand,
     build_bench,
+    copy_bounds,
     copy_overlaps,
     cute_copies,
     exchanged_products,
     filled_tiles,
     order,
     shared_budget,
+    stage_distances,
     tensor_memory_order,
     tile_starts,
     transfers,
@@ -249,8 +251,10 @@ def _find_kernel_mistakes(code: Evaluation, bench: Bench, target: str) -> list[C
     overlaps = [] if other_map else copy_overlaps.find_overlaps(text, bench)
     ordered = (*order.find_order_mistakes(text), *tensor_memory_order.find_tensor_memory_mistakes(text))
     rows = warpgroup_rows.find_overlapping_rows(text, bench)
+    distances = stage_distances.find_stage_distances(text) if not overlaps else []
+    bounds = copy_bounds.find_copies_past_arrays(text) if not (overlaps or distances) else []
     crossed = exchanged_products.find_exchanged_products(text, bench) if not filled else []
-    every = (*ordered, *filled, *bytes_, *budget, *overlaps, *rows, *crossed)
+    every = (*ordered, *filled, *bytes_, *budget, *overlaps, *rows, *crossed, *distances, *bounds)
     return [_make_pitfall_finding(mistake) for mistake in every]
 
 

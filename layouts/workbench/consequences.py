@@ -35,12 +35,16 @@ def follows(code: str, known: Collection[str]) -> bool:
 
 
 def drop_consequences(findings: Iterable[Finding]) -> list[Finding]:
-    """Drop findings about reserved bits that another finding explains: a version or a mode one bit off."""
+    """Drop findings that another one explains: reserved bits by a version or a mode one bit off, and a distance of
+    stages by the overlap that was proved at the same place.
+    """
     told = list(findings)
     codes = {finding.code for finding in told}
     mask = (VERSION.mask << VERSION.low if "version_wrong" in codes else 0) | (
         _BIT_61 if "mode_at_bit_61" in codes else 0
     )
+    shared = {finding.span for finding in told if finding.code == "stages_overlap"}
+    told = [finding for finding in told if finding.code != "stage_distance" or finding.span not in shared]
     return [finding for finding in told if finding.code != "reserved_bits" or not _is_within(finding.message, mask)]
 
 

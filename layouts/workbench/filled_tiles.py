@@ -12,6 +12,7 @@ from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.accumulators import find_accumulator
 from lanescope.workbench.blamed_numbers import find_argument_span, follow_number
+from lanescope.workbench.copy_coordinates import find_fixed_coordinates
 from lanescope.workbench.copy_overlaps import read_call_copy
 from lanescope.workbench.kernel_runs import PRODUCTS, KernelRun, KernelText
 from lanescope.workbench.names import find_operand_letter
@@ -70,6 +71,8 @@ class _FillFinder:
         yield from others or parts
         if not parts and not others:
             yield from self._list_unread().find_mistakes()
+            maps = {o.name: one for o in self.bench.operands if (one := self._find_operand_map(o)) is not None}
+            yield from find_fixed_coordinates(self.text, self.copies, self._list_unread().list_multiplied(), maps)
 
     def _list_unread(self) -> UnreadSlices:
         return UnreadSlices(self.text, self.kernels, self.copies, self.bench.operands, self._find_operand_map)

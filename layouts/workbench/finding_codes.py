@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from lanescope.descriptor import causes
 from lanescope.workbench import (
+    copy_bounds,
+    copy_coordinates,
     copy_overlaps,
     cute_copies,
     cute_reads,
@@ -11,6 +13,7 @@ from lanescope.workbench import (
     idesc_checks,
     order,
     shared_budget,
+    stage_distances,
     target_checks,
     tensor_memory_order,
     thread_tiles,
@@ -68,6 +71,9 @@ TITLES = {  # mistakes of the code itself; the verifier has titles for its cause
     **filled_tiles.TITLES,
     **unread_slices.TITLES,
     **copy_overlaps.TITLES,
+    **copy_bounds.TITLES,
+    **copy_coordinates.TITLES,
+    **stage_distances.TITLES,
     **warpgroup_rows.TITLES,
     **shared_budget.TITLES,
     **tensor_memory_order.TITLES,

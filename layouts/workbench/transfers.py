@@ -53,7 +53,8 @@ class TileCopy:
     """A copy into shared memory.
 
     to: its byte address, None if open; barrier: the key of the barrier that counts its bytes; maps: possible names of
-    its map; at: its coordinates, innermost first; count: its bytes, None if the map determines them.
+    its map; at: its coordinates, innermost first, and where they are written; count: its bytes, None if the map
+    determines them.
     """
 
     event: KernelEvent
@@ -62,6 +63,7 @@ class TileCopy:
     maps: frozenset[str]
     at: tuple[SymbolicInt | None, ...] = ()
     count: int | None = None
+    written: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,9 +243,10 @@ def read_copy(event: KernelEvent, blank: str) -> TileCopy | None:
         tensor, plain = _TENSOR.search(text), _PLAIN.search(text)
         if tensor is not None:
             to, barrier = (find_operand_argument(run, tensor[n], 0)[0] for n in (1, 4))
-            at = tuple(find_operand_argument(run, one.strip(), 0)[0] for one in tensor[3].split(","))
+            found = [find_operand_argument(run, one.strip(), 0) for one in tensor[3].split(",")]
+            at, spans = tuple(value for value, _, _ in found), tuple(span for _, span, _ in found)
             names = _list_names(run, tensor[2]) | _list_words(blank, find_operand_argument(run, tensor[2], 0)[1])
-            return TileCopy(event, _strip_address(to), _get_name(barrier), names, at)
+            return TileCopy(event, _strip_address(to), _get_name(barrier), names, at, written=spans)
         if plain is not None:
             to, barrier = (find_operand_argument(run, plain[n], 0)[0] for n in (1, 4))
             count = find_operand_number(run, plain[3])

@@ -35,7 +35,7 @@ class UnreadSlices:
     def find_mistakes(self) -> Iterator[Pitfall]:
         """Yield loops over K that end before the K which each turn copies."""
         sites: dict[object, list[VerifiedOperand]] = {}  # of a peeled pipeline each site multiplies tiles of its own
-        for operand in self._list_multiplied():
+        for operand in self.list_multiplied():
             around = operand.steps[0].around if operand.steps else ()
             sites.setdefault((operand.instruction, around), []).append(operand)
         for operands in sites.values():
@@ -43,7 +43,7 @@ class UnreadSlices:
             reached, last = ends.pop() if len(ends) == 1 else (None, -1)
             if reached is None:
                 continue
-            sure = [operand for operand in operands if _is_along_k(operand)]
+            sure = [operand for operand in operands if is_along_k(operand)]
             copied = {self._find_copied(operand) for operand in sure}
             whole = copied.pop() if len(copied) == 1 else None
             if whole is not None and reached < whole and any(_is_whole(operand, whole) for operand in sure):
@@ -102,7 +102,7 @@ class UnreadSlices:
             return False
         return 2 * values[-1] - values[-2] >= end + (match[1] == "<=")
 
-    def _list_multiplied(self) -> list[VerifiedOperand]:
+    def list_multiplied(self) -> list[VerifiedOperand]:
         """Return the operands of the instructions that the kernels run."""
         shapes = {
             match[0]
@@ -125,7 +125,7 @@ class UnreadSlices:
             if find_map(copy, self.text.maps) is not tensor_map:
                 continue
             loops = copy.event.run.loops if isinstance(copy.event.run, AsmRun | BodilessCall) else ()
-            at = _find_inner_place(copy, tensor_map)
+            at = find_inner_place(copy, tensor_map)
             if at is None or not loops:
                 return {}
             depth = max((n for n, (name, _) in enumerate(loops) if name in self.text.code.cut), default=0)
@@ -135,11 +135,11 @@ class UnreadSlices:
 
     def _find_advance(self, tensor_map: TensorMap) -> int | None:
         """Return by how much the inner coordinate of a map advances per iteration, the K of its tile; None if open."""
-        width = _count_inner(tensor_map)
+        width = count_inner(tensor_map)
         groups: dict[object, list[set[int]]] = {}  # the loop over K runs once for each tile of a persistent kernel
         for (around, _), places in self._list_turns(tensor_map).items():
             groups.setdefault(around, []).append(places)
-        found = {_measure_advance(turns, width) for turns in groups.values()} if width else set()
+        found = {measure_advance(turns, width) for turns in groups.values()} if width else set()
         return found.pop() if len(found) == 1 else None
 
     def _find_bound(self, at: Span, variable: str) -> Span | None:
@@ -149,7 +149,7 @@ class UnreadSlices:
         return found[-1].span(1) if found else None
 
 
-def _has_panels(tensor_map: TensorMap) -> bool:
+def has_panels(tensor_map: TensorMap) -> bool:
     """Return whether the third dimension of a map continues the innermost."""
     box, bits = tensor_map.box, tensor_map.element_bits
     return (
@@ -161,26 +161,26 @@ def _has_panels(tensor_map: TensorMap) -> bool:
     )
 
 
-def _count_inner(tensor_map: TensorMap) -> int | None:
+def count_inner(tensor_map: TensorMap) -> int | None:
     """Return the elements that a box has along the inner dimension."""
     box = tensor_map.box
     if not box or box[0] is None:
         return None
-    if not _has_panels(tensor_map):
+    if not has_panels(tensor_map):
         return box[0]
     return None if box[2] is None else box[0] * box[2]
 
 
-def _find_inner_place(copy: TileCopy, tensor_map: TensorMap) -> int | None:
+def find_inner_place(copy: TileCopy, tensor_map: TensorMap) -> int | None:
     """Return the start of a copy along the inner dimension, in elements; None if open."""
-    places = [copy.at[n] for n in ((0, 2) if _has_panels(tensor_map) else (0,)) if n < len(copy.at)]
+    places = [copy.at[n] for n in ((0, 2) if has_panels(tensor_map) else (0,)) if n < len(copy.at)]
     known = [place.known if place is not None else None for place in places]
     if not known or known[0] is None or known[-1] is None:
         return None
     return known[0] + (tensor_map.box[0] or 0) * known[1] if len(known) > 1 and known[1] is not None else known[0]
 
 
-def _measure_advance(turns: Sequence[set[int]], width: int) -> int | None:
+def measure_advance(turns: Sequence[set[int]], width: int) -> int | None:
     """Return by how much the places of boxes advance in each turn; None if they leave gaps or overlap."""
     counts = {len(places) for places in turns}
     every = sorted(set().union(*turns))
@@ -233,7 +233,7 @@ def _is_whole(operand: VerifiedOperand, depth: int) -> bool:
     return len(operand.terms) == 1 + len(moves) == len(set(operand.symbols)) and all(not f % tile for f in moves)
 
 
-def _is_along_k(operand: VerifiedOperand) -> bool:
+def is_along_k(operand: VerifiedOperand) -> bool:
     """Return whether the first two K steps of an operand are 32 bytes apart: in a box whose inner dimension is K."""
     first = {step.k: step.read for step in reversed(operand.steps)}
     depth = operand.steps[0].depth
