@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import traceback
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +20,7 @@ from lanescope.app.check.facts import (
     SourceText,
 )
 from lanescope.app.kit.job import run_within
+from lanescope.deadline import omit_when
 from lanescope.errors import LayoutError
 from lanescope.inputs import format_count, shorten_value
 from lanescope.workbench import check as engine
@@ -29,6 +31,7 @@ from lanescope.workbench.thread_gaps import BLOCK_NAME, LOADING, NO_THREADS
 
 _DEPENDS = "depends on "  # before the names of a gap
 _MOST_NAMES = 6  # of one list that is printed
+REPAIRING = 0.4  # part of a file's time after which no repairs are tried: whether a read is wrong comes first
 UNREAD = "unread"  # why nothing of a file was verified: it was not read
 TOO_LONG = "The file is read without its includes: with them the text is too long."
 
@@ -70,7 +73,9 @@ def check_source(
         return _make_unread(source, source.unread, 0)
     try:
         headers = [(piece.start, piece.end) for piece in source.pieces if piece.name != source.name]
-        result = run_within(seconds, lambda: engine.check_text(source.text, given, headers, target), TooSlowError)
+        late = time.monotonic() + REPAIRING * seconds
+        with omit_when(lambda: time.monotonic() > late):
+            result = run_within(seconds, lambda: engine.check_text(source.text, given, headers, target), TooSlowError)
         return _build_report(source, result, target)
     except TooSlowError as error:
         at = error.place or 0

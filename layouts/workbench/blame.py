@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Set
 from lanescope.cxx.source_text import find_closing
 from lanescope.reader.code.builders import DescriptorBuilder
 from lanescope.workbench.blamed_numbers import find_argument_span
-from lanescope.workbench.blamed_terms import STAGE, find_loop_step, find_wrong_loop, narrow_to_term
+from lanescope.workbench.blamed_terms import STAGE, find_given_argument, find_loop_step, find_wrong_loop, narrow_to_term
 from lanescope.workbench.function_texts import blank_text, find_functions
 from lanescope.workbench.results import Bench, OperandStep, VerifiedOperand
 
@@ -54,7 +54,8 @@ class BlameFinder:
         origins = self._find_origins(operand, wrong, cause.changes)
         places = {span for origin in origins.values() for span in origin}
         if not places or not self._are_all_wrong(cause.code, origins.keys(), places):
-            return self._find_start(operand, wrong) if cause.changes.keys() == {"start_address"} else wrong.span
+            started = cause.changes.keys() == {"start_address"}
+            return self._find_start(operand, wrong) if started else self._find_field(operand, wrong, cause.changes)
         return min(self._find_giving_place(origin, cause.changes, field) for field, origin in origins.items())
 
     def _find_origins(
@@ -82,6 +83,15 @@ class BlameFinder:
             return None
         at = find_argument_span(self.blank, piece.spans[0], _SWIZZLE)
         return at if at is not None and "SWIZZLE" in self.text[slice(*at)].upper() else None
+
+    def _find_field(self, operand: VerifiedOperand, wrong: OperandStep, changed: Collection[str]) -> Span:
+        """Find the argument of the helper's call that gives the one wrong field; the call where that is not certain."""
+        builder = self.find_builder(operand, wrong)
+        if builder is None or len(changed) != 1:
+            return wrong.span
+        origins = builder.origins.get(next(iter(changed)), ())
+        given = {find_given_argument(self.blank, self.functions, origin, wrong.span) for origin in origins} - {None}
+        return (given.pop() if len(given) == 1 else None) or wrong.span
 
     def _find_start(self, operand: VerifiedOperand, wrong: OperandStep) -> Span:
         """Find what gives a wrong start: a term of an argument, or the step of the loop if every operand is wrong."""

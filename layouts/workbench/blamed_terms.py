@@ -65,10 +65,11 @@ def _list_values(steps: Sequence[OperandStep], name: str) -> set[int | None]:
 def find_given_argument(blank: str, functions: tuple[FunctionText, ...], inner: Span, call: Span) -> Span | None:
     """Find the argument of a call that an expression in the called function is made of; None if that is not one."""
     function = find_function_at(functions, inner[0])
-    if function is None or not re.match(rf"(?:[\w:.]|->)*\b{function.name}\b", blank[slice(*call)]):
+    named = re.compile(rf"\b{function.name}\b").search(blank, *call) if function is not None else None
+    if function is None or named is None:
         return None
     given = [n for n, name in enumerate(function.parameters) if name in _list_words(blank, functions, inner)]
-    return find_argument_span(blank, call, given[0]) if len(given) == 1 else None
+    return find_argument_span(blank, (named.start(), call[1]), given[0]) if len(given) == 1 else None
 
 
 def _list_words(blank: str, functions: tuple[FunctionText, ...], at: Span) -> set[str]:
