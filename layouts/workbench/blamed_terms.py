@@ -68,11 +68,11 @@ def find_given_argument(blank: str, functions: tuple[FunctionText, ...], inner: 
     named = re.compile(rf"\b{function.name}\b").search(blank, *call) if function is not None else None
     if function is None or named is None:
         return None
-    given = [n for n, name in enumerate(function.parameters) if name in _list_words(blank, functions, inner)]
+    given = [n for n, name in enumerate(function.parameters) if name in list_source_words(blank, functions, inner)]
     return find_argument_span(blank, (named.start(), call[1]), given[0]) if len(given) == 1 else None
 
 
-def _list_words(blank: str, functions: tuple[FunctionText, ...], at: Span) -> set[str]:
+def list_source_words(blank: str, functions: tuple[FunctionText, ...], at: Span) -> set[str]:
     """Return the names in an expression, and in what the local variables among them were set to."""
     words: set[str] = set()
     expressions = [at]
@@ -94,7 +94,7 @@ def _find_term(blank: str, functions: tuple[FunctionText, ...], argument: Span, 
     terms = list(_list_terms(blank, inside)) if variable else []
     named = [span for span in terms if any(map(re.compile(variable).fullmatch, _WORD.findall(blank[slice(*span)])))]
     if not named:
-        further = ((span, _list_words(blank, functions, span)) for span in terms)
+        further = ((span, list_source_words(blank, functions, span)) for span in terms)
         named = [span for span, words in further if any(map(re.compile(variable).fullmatch, words))]
     return named[0] if len(named) == 1 else inside if index is not None else None
 

@@ -6,7 +6,6 @@ removes a mismatch (`guesses.py`), the mismatch is an open point that names what
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -68,11 +67,11 @@ from lanescope.workbench.tcgen05 import TARGET_KEY, TCGEN05_KEY
 from lanescope.workbench.thread_gaps import list_kernels_by_text
 from lanescope.workbench.thread_tiles import FragmentReport, check_thread_tiles
 from lanescope.workbench.tiled_mma_checks import check_tiled_mmas
+from lanescope.workbench.unfinished import find_unfinished
 from lanescope.workbench.wrong_reads import WrongRead, list_wrong_reads
 
 Span = tuple[int, int]
 LONGEST = PATIENCE * LONGEST_PASTE
-_LINE = re.compile(r"Line \d+: ")
 
 
 def _list_refused(text: str) -> list[CheckFinding]:
@@ -137,7 +136,7 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str) -> CheckRe
     findings += map(_make_pitfall_finding, lacking)
     open_ += (OpenPoint(message, span) for message, span in unsure)
     open_ += _find_unread(bench, built)
-    open_ += _find_unfinished(code)
+    open_ += find_unfinished(code)
     doubts = _list_doubts(bench, built)
     checked = tuple(list_checked_descriptors(text, bench, guesses))
     findings = [_name_source_line(text, finding) for finding in findings]
@@ -233,21 +232,6 @@ def _check_fragments(text: str, choices: Mapping[str, str]) -> tuple[FragmentRep
         return FragmentReport(kernels=late), [
             OpenPoint("Tiles that threads fill are not checked: the time was over.", (at, at))
         ]
-
-
-def _find_unfinished(code: Evaluation | None) -> Iterator[OpenPoint]:
-    """Yield the places at which evaluation ran out of steps or could not parse."""
-    for name, at in code.unfinished if code else ():
-        what = f"{name} is" if name else "The lines outside all functions are"
-        yield OpenPoint(f"{what} too long to be evaluated to the end: what comes later is not checked.", at)
-    for part in code.unread if code else ():
-        yield OpenPoint(_drop_line(part.message), part.span)
-
-
-def _drop_line(message: str) -> str:
-    """Return a message without the line it begins with: that of the text with its includes, which no file has."""
-    rest = _LINE.sub("", message)
-    return rest[:1].upper() + rest[1:]
 
 
 # mistakes of the code itself ------------------------------------------------------------------------------------------

@@ -162,6 +162,7 @@ def spend_step(ev: Evaluator) -> None:
     check_deadline()
     ev.steps_left -= 1
     if ev.steps_left < 0 or ev.nesting > 150:
+        ev.spent_loops = tuple(name for name, _ in ev.loops if name)
         raise BudgetError
 
 
