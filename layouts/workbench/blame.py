@@ -56,6 +56,11 @@ class BlameFinder:
         if not places or not self._are_all_wrong(cause.code, origins.keys(), places):
             started = cause.changes.keys() == {"start_address"}
             return self._find_start(operand, wrong) if started else self._find_field(operand, wrong, cause.changes)
+        shifts = (
+            self._find_wrong_shift(operand, field, origin, cause.changes[field]) for field, origin in origins.items()
+        )
+        if (shift := next(filter(None, shifts), None)) is not None:
+            return shift
         return min(self._find_giving_place(origin, cause.changes, field) for field, origin in origins.items())
 
     def _find_origins(
@@ -150,6 +155,17 @@ class BlameFinder:
             and not self.text[: span[0]].rstrip(" (").endswith(("<<", ">>"))
         ]
         return next(iter(numbers), max(origin, key=lambda span: span[1] - span[0]))
+
+    def _find_wrong_shift(
+        self, operand: VerifiedOperand, field: str, origin: tuple[Span, ...], change: tuple[int, int]
+    ) -> Span | None:
+        """Find the amount of the one shift that puts a right value at a wrong bit. change: what it has and needs."""
+        amounts = [span for span in origin if self.text[: span[0]].rstrip(" (").endswith("<<")]
+        digits = self.text[slice(*amounts[0])].rstrip("uUlLzZ") if len(amounts) == 1 else ""
+        away = operand.form.get_field(field).low - int(digits) if digits.isdecimal() else 0
+        had, needed = change
+        right = had << away == needed if away > 0 else had == needed << -away
+        return amounts[0] if away and had and right else None
 
     def _find_giving_place(self, origin: tuple[Span, ...], changes: Mapping[str, tuple[int, int]], field: str) -> Span:
         """Find the place of a field's wrong number, else the place that puts it into the descriptor."""
