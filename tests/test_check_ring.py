@@ -6,6 +6,7 @@ import pytest
 
 from lanescope.workbench.check import check_text
 from tests.ring_kernels import RING, plant_after
+from tests.transfer_kernels import TMA, plant
 
 LOOP = "for (int turn = 1"
 MISTAKES = {
@@ -27,6 +28,30 @@ MISTAKES = {
 def test_the_right_kernel_is_verified() -> None:
     report = check_text(RING)
     assert (report.findings, report.unverified, report.steps) == ((), (), 96)
+
+
+def test_an_iteration_may_fill_several_stages() -> None:
+    """Each stage has its own barrier, and its slice of K is multiplied whole."""
+    loop = "  for (int t = 0; t < K / BK; ++t) {\n    int slot = t % STAGES;\n"
+    rings = "  for (int ring = 0; ring < K / BK / STAGES; ++ring)\n  for (int slot = 0; slot < STAGES; ++slot) {\n"
+    report = check_text(plant((loop, f"{rings}    const int t = ring * STAGES + slot;\n")))
+    assert report.steps and not report.findings
+
+
+def test_a_barrier_may_announce_several_tiles() -> None:
+    """Both tiles of an iteration are multiplied whole, by loops of their own."""
+    second = "t * BK", "(t + 1) * BK"
+    loads = TMA[TMA.index("      tma_load(sA") : TMA.index("    }\n    wait(&full")]
+    more = loads.replace(*second).replace("slot *", "(slot + 1) *")
+    loop = TMA[TMA.index("    for (int k = 0; k < BK / 16") : TMA.index("    warpgroup_commit();\n    warpgroup_wait")]
+    text = plant(
+        (loads, loads + more),
+        (loop, loop + loop.replace("slot *", "(slot + 1) *")),
+        ("t < K / BK; ++t", "t < K / BK; t += 2"),
+        ("(BM * BK + BN * BK) * sizeof", "2 * (BM * BK + BN * BK) * sizeof"),
+    )
+    report = check_text(text)
+    assert report.steps and not report.findings
 
 
 @pytest.mark.parametrize("name", MISTAKES)

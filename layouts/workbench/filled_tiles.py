@@ -75,7 +75,18 @@ class _FillFinder:
             yield from find_fixed_coordinates(self.text, self.copies, self._list_unread().list_multiplied(), maps)
 
     def _list_unread(self) -> UnreadSlices:
-        return UnreadSlices(self.text, self.kernels, self.copies, self.bench.operands, self._find_operand_map)
+        return UnreadSlices(
+            self.text, self.kernels, self.copies, self.bench.operands, self._find_operand_map, self.symbols
+        )
+
+    @property
+    def symbols(self) -> Mapping[str, int]:
+        """The addresses that the bench assumes, by their names."""
+        return {
+            a.key.removeprefix("at."): _parse_expression(a.value)
+            for a in self.bench.assumed
+            if a.key.startswith("at.") and a.value
+        }
 
     def _list_products(self) -> Iterator[Span]:
         return (event.at for run in self.kernels for event in run.events if event.kind in PRODUCTS)
@@ -195,11 +206,7 @@ class _FillFinder:
             for operand in self.bench.operands
             if copy.to.terms and set(operand.symbols) >= {name for name, factor in copy.to.terms if factor == 1}
         }
-        symbols: Mapping[str, int] = {
-            a.key.removeprefix("at."): _parse_expression(a.value)
-            for a in self.bench.assumed
-            if a.key.startswith("at.") and a.value
-        }
+        symbols = self.symbols
         at = copy.to.const
         for name, factor in copy.to.terms:
             if name not in symbols:

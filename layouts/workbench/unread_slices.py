@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.workbench.addresses import evaluate_linear
 from lanescope.workbench.kernel_runs import PRODUCTS, KernelRun, KernelText
 from lanescope.workbench.results import OperandStep, Span, VerifiedOperand
 from lanescope.workbench.shared_budget import compute_number
@@ -22,7 +23,8 @@ _SHAPE = re.compile(r"m64n\d+k\d+")
 class UnreadSlices:
     """The kernels of a text, their copies, and the operands of their products.
 
-    find_operand_map: the tensor map that an operand is stored by; advances: by how much each map's copies advance.
+    find_operand_map: the tensor map that an operand is stored by; symbols: the assumed addresses; advances: by how much
+    each map's copies advance.
     """
 
     text: KernelText
@@ -30,6 +32,7 @@ class UnreadSlices:
     copies: Sequence[TileCopy]
     operands: Sequence[VerifiedOperand]
     find_operand_map: Callable[[VerifiedOperand], TensorMap | None]
+    symbols: Mapping[str, int]
     advances: dict[int, int | None] = field(default_factory=dict)
 
     def find_mistakes(self) -> Iterator[Pitfall]:
@@ -118,9 +121,11 @@ class UnreadSlices:
 
     def _list_turns(self, tensor_map: TensorMap) -> dict[tuple[object, str], set[int]]:
         """Return the inner coordinates at which a map is copied in each iteration of the innermost loop that was cut,
-        else of the outermost; {} if one is open. The keys are the loops around it and the iteration.
+        else of the outermost; {} if one is open. The keys are the loops around it, the iteration and the barrier: an
+        iteration may fill several stages.
         """
         turns: dict[tuple[object, str], set[int]] = {}
+        firsts: dict[tuple[object, str], int] = {}
         for copy in self.copies:
             if find_map(copy, self.text.maps) is not tensor_map:
                 continue
@@ -129,9 +134,19 @@ class UnreadSlices:
             if at is None or not loops:
                 return {}
             depth = max((n for n, (name, _) in enumerate(loops) if name in self.text.code.cut), default=0)
+            if copy.barrier in ("", "None"):
+                return {}
             around = copy.event.calls, str(loops[:depth])
-            turns.setdefault((around, str(loops[depth])), set()).add(at)
+            turn = around, f"{loops[depth]} {copy.barrier}"
+            if firsts.setdefault(turn, at) != at and self._begins_tile(copy):
+                return {}
+            turns.setdefault(turn, set()).add(at)
         return turns
+
+    def _begins_tile(self, copy: TileCopy) -> bool:
+        """Return whether a tile of its own is read from where a copy begins: one barrier may announce several tiles."""
+        begin = None if copy.to is None else evaluate_linear(copy.to, self.symbols)
+        return any(step.read == begin for o in self.operands for step in o.steps if not step.k and not step.mn)
 
     def _find_advance(self, tensor_map: TensorMap) -> int | None:
         """Return by how much the inner coordinate of a map advances per iteration, the K of its tile; None if open."""
