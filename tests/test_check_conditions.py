@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lanescope.workbench.check import CheckReport, check_text
+from lanescope.workbench.check import check_text
+from lanescope.workbench.check_report import CheckReport
 from tests.transfer_kernels import TMA, plant
 
 SIZES = "constexpr int BM = 64, BN = 128, BK = 64, STAGES = 4;"

@@ -38,6 +38,15 @@ def test_an_iteration_may_fill_several_stages() -> None:
     assert report.steps and not report.findings
 
 
+def test_the_distance_of_an_array_of_stages_is_told_once() -> None:
+    """Each stage has a pointer, set in a loop: its number is at fault, not the reads and copies that take it."""
+    tile = "  bf16* sB = sA + STAGES * BM * BK;\n"
+    fill = "  bf16* stages_b[STAGES];\n  for (int i = 0; i < STAGES; ++i) stages_b[i] = (sB + i * BM * BK);\n"
+    text = plant((tile, tile + fill)).replace("sB + slot * BN * BK", "stages_b[slot]")
+    (finding,) = check_text(text).findings
+    assert (finding.code, text[slice(*finding.span)]) == ("stages_overlap", "i * BM * BK")
+
+
 def test_a_barrier_may_announce_several_tiles() -> None:
     """Both tiles of an iteration are multiplied whole, by loops of their own."""
     second = "t * BK", "(t + 1) * BK"

@@ -24,6 +24,7 @@ from lanescope.deadline import omit_when
 from lanescope.errors import LayoutError
 from lanescope.inputs import format_count, shorten_value
 from lanescope.workbench import check as engine
+from lanescope.workbench import check_report
 from lanescope.workbench.finding_codes import get_finding_title
 from lanescope.workbench.gaps import UNSAID
 from lanescope.workbench.open_names import can_be_given
@@ -99,7 +100,7 @@ def describe_internal_error(error: Exception) -> str:
     return f"internal error {type(error).__name__} {shorten_value(str(error), 100)}".rstrip() + where
 
 
-def _build_report(source: SourceText, result: engine.CheckReport, target: str) -> SourceReport:
+def _build_report(source: SourceText, result: check_report.CheckReport, target: str) -> SourceReport:
     """Build the report of one text, with the places in the files that it was made of."""
     gaps = Counter(descriptor.gap for descriptor in result.checked if descriptor.gap)
     descriptors = tuple((source.locate(descriptor.spans[0]), descriptor.gap) for descriptor in result.checked)
@@ -158,7 +159,7 @@ def _make_unread(source: SourceText, why: str, at: int | None) -> SourceReport:
     return SourceReport(checked, (), (OpenQuestion(message=why, place=place, needs=[]),))
 
 
-def _build_finding(source: SourceText, finding: engine.CheckFinding) -> CheckFinding:
+def _build_finding(source: SourceText, finding: check_report.CheckFinding) -> CheckFinding:
     return CheckFinding(
         code=finding.code,
         title=get_finding_title(finding.code),

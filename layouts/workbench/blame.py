@@ -11,7 +11,14 @@ from collections.abc import Collection, Iterable, Mapping, Set
 from lanescope.cxx.source_text import find_closing
 from lanescope.reader.code.builders import DescriptorBuilder
 from lanescope.workbench.blamed_numbers import find_argument_span
-from lanescope.workbench.blamed_terms import STAGE, find_given_argument, find_loop_step, find_wrong_loop, narrow_to_term
+from lanescope.workbench.blamed_terms import (
+    STAGE,
+    find_given_argument,
+    find_loop_step,
+    find_wrong_loop,
+    follow_stage_item,
+    narrow_to_term,
+)
 from lanescope.workbench.function_texts import blank_text, find_functions
 from lanescope.workbench.results import Bench, OperandStep, VerifiedOperand
 
@@ -45,7 +52,11 @@ class BlameFinder:
         if cause is None:
             return wrong.span
         if cause.code == "stages_overlap":
-            return narrow_to_term(self.blank, self.functions, _list_chain(wrong), self._find_turned_span(wrong), STAGE)
+            at = self._find_turned_span(wrong)
+            within = follow_stage_item(self.blank, self.functions, at)
+            if within != at:
+                return within
+            return narrow_to_term(self.blank, self.functions, _list_chain(wrong), at, STAGE)
         if cause.code == "wrong_transpose" and len(operand.wrong) == len(operand.steps):
             spans = (p.spans for p in self.bench.pieces if p.facts.get("ptx") == operand.instruction)
             return next(spans, (wrong.span,))[0]

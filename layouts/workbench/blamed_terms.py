@@ -13,6 +13,7 @@ from lanescope.workbench.results import OperandStep, Span, VerifiedOperand
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 STAGE = r"(?i:.*(?:stage|pipe|slot|buf_?i|phase).*|s|st)"  # names of stage counters
 _MOST_WORDS = 24  # of an expression and of what its variables were set to
+_ITEM = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s*\[\s*[A-Za-z_]\w*\s*\]")
 _INDEX = re.compile(r"\[")
 
 
@@ -26,14 +27,38 @@ def narrow_to_term(
     """
     if at not in chain or chain.index(at) == 0:
         return at
-    argument: Span | None = chain[0]
+    argument = chain[0]
     for call in chain[1 : chain.index(at) + 1]:
-        if argument is not None and call[0] <= argument[0] < call[1]:
+        if call[0] <= argument[0] < call[1]:
             continue  # a parameter was followed to the call already
-        argument = find_given_argument(blank, functions, argument, call)
-        if argument is None:
+        given = find_given_argument(blank, functions, argument, call)
+        if given is None:
             return at
-    return at if argument is None else _find_term(blank, functions, argument, variable) or argument
+        argument = given
+    return _find_term(blank, functions, argument, variable) or argument
+
+
+def follow_stage_item(blank: str, functions: tuple[FunctionText, ...], at: Span) -> Span:
+    """Follow an array of pointers, one for each stage, to the term that sets their distance: the place itself if it
+    names none, or several.
+
+    For `smem_b[s] + k * 32` that is `i * BYTES` of `smem_b[i] = buffer + i * BYTES;`.
+    """
+    found: set[Span] = set()
+    function = find_function_at(functions, at[0])
+    for match in _ITEM.finditer(blank, *at) if function is not None else ():
+        form = re.compile(rf"(?<![\w.]){match[1]}\s*\[\s*(\w+)\s*\]\s*=(?!=)\s*([^;{{}}]+);")
+        assigned = list(form.finditer(blank, *function.body)) if function is not None else []
+        if len(assigned) == 1:
+            first, inside = assigned[0], _skip_call(blank, assigned[0].span(2))
+            found |= {span for span in _list_terms(blank, inside) if first[1] in _WORD.findall(blank[slice(*span)])}
+    return found.pop() if len(found) == 1 else at
+
+
+def _skip_call(blank: str, at: Span) -> Span:
+    """Return the argument of a cast or call that an expression consists of, else the expression."""
+    match = re.compile(r"(?:[\w:]+\s*(?:<[^<>()]*>)?\s*)?\(").match(blank, *at)
+    return (match.end(), at[1] - 1) if match and find_closing(blank, match.end() - 1) == at[1] - 1 else at
 
 
 def find_wrong_loop(operand: VerifiedOperand, wrong: OperandStep) -> str:

@@ -20,7 +20,7 @@ from lanescope.reader.code.values import Pointer
 from lanescope.workbench.addresses import evaluate_linear
 from lanescope.workbench.asm_operands import join_strings
 from lanescope.workbench.blamed_numbers import find_argument_span, find_given_value
-from lanescope.workbench.blamed_terms import find_given_argument
+from lanescope.workbench.blamed_terms import find_given_argument, follow_stage_item
 from lanescope.workbench.function_texts import find_function_at
 from lanescope.workbench.kernel_runs import KernelEvent, KernelText
 from lanescope.workbench.loads import is_load_name, list_map_names
@@ -101,7 +101,8 @@ def _check_turns(text: KernelText, events: Sequence[KernelEvent], bench: Bench) 
         staged = _have_other_barriers(first.copy, one.copy)  # of a pipeline: neither waits until the other is read
         if staged or _reads_later_stages(reads, evaluate_linear(first.to, known), away, first.count):
             what = "the box that the same call fills in an earlier turn,"
-            yield _make_pitfall(first, one, away, what, one.argument)
+            at = one.argument and follow_stage_item(text.blank, text.functions, one.argument)
+            yield _make_pitfall(first, one, away, what, at)
 
 
 def _reads_later_stages(reads: Collection[int], begin: int | None, away: int, count: int) -> bool:
