@@ -180,7 +180,7 @@ class BlameFinder:
 
     def _find_giving_place(self, origin: tuple[Span, ...], changes: Mapping[str, tuple[int, int]], field: str) -> Span:
         """Find the place of a field's wrong number, else the place that puts it into the descriptor."""
-        encoded = changes[field][0]
+        encoded, modes = changes[field][0], []
         for span in origin:
             if self.text[: span[0]].rstrip(" (").endswith(("<<", ">>")):
                 continue  # the field's shift amount
@@ -191,6 +191,9 @@ class BlameFinder:
                 continue
             if encoded and field != "swizzle" and value in (encoded, 16 * encoded):
                 return span
+            modes += [span] if value == encoded and field == "swizzle" else []
+        if len(modes) == 1:
+            return modes[0]
         return max(origin, key=lambda span: span[1] - span[0])
 
     def _are_all_wrong(self, code: str, fields: Collection[str], places: Set[Span]) -> bool:
