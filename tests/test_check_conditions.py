@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from lanescope.deadline import omit_when
 from lanescope.workbench.check import check_text
 from lanescope.workbench.check_report import CheckReport
 from tests.transfer_kernels import TMA, plant
@@ -61,3 +62,9 @@ def test_code_that_stands_only_where_a_macro_is_defined_is_checked() -> None:
     at = wrong.index("__global__")
     (finding,) = check_text(f"{wrong[:at]}#ifdef WITH_WGMMA\n{wrong[at:]}#endif\n").findings
     assert finding.code == "sbo_other_width"
+
+
+def test_a_mistake_that_is_not_confirmed_in_time_is_a_note() -> None:
+    with omit_when(lambda: True):
+        report = check_text(DEBUG.replace(STRIDE, STRIDE.replace("1024", "512")))
+    assert not report.findings and any(note.startswith("With DEBUG undefined: A of") for note in list_notes(report))

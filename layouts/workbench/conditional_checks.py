@@ -8,9 +8,10 @@ only where a macro is defined.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 
+from lanescope.deadline import is_late
 from lanescope.inputs import join_words
 from lanescope.reader.code.predefined import NOT_DEFINED
 from lanescope.reader.code.undecided_macros import list_undecided_macros, needs_macros
@@ -30,14 +31,18 @@ def check_conditions(text: str, choices: Mapping[str, str], check: Check) -> Che
     undecided = list_undecided_macros(text, macros)
     if not undecided:
         return check(choices)
-    plain = check(_define(choices, dict.fromkeys(undecided, NOT_DEFINED)))
     elsewhere = needs_macros(text, macros, undecided, _list_telling_places(text, choices))
-    if not plain.findings and not elsewhere:
+    merged = check(choices) if elsewhere else None
+    if merged is not None and not _depends_on(merged, undecided):
+        return merged
+    plain = check(_define(choices, dict.fromkeys(undecided, NOT_DEFINED)))
+    if not plain.findings and merged is None:
         return _note_condition(text, plain, undecided)
-    switched = len(undecided) == 1 and all(undecided.values()) and not elsewhere
-    other = check(_define(choices, dict.fromkeys(undecided, "1")) if switched else choices)
+    switched = len(undecided) == 1 and all(undecided.values()) and merged is None
+    late = plain if is_late() and merged is None else None  # a mistake that is not confirmed in time is a note
+    other = merged or late or check(_define(choices, dict.fromkeys(undecided, "1")) if switched else choices)
     here = {(finding.code, finding.span) for finding in plain.findings}
-    certain = [finding for finding in other.findings if elsewhere or (finding.code, finding.span) in here]
+    certain = [f for f in other.findings if not late and (merged is not None or (f.code, f.span) in here)]
     best = plain if switched or (plain.steps >= other.steps and _count_open(plain) <= _count_open(other)) else other
     report = replace(best, findings=tuple(certain))
     if best is plain:
@@ -60,6 +65,13 @@ def _list_telling_places(text: str, choices: Mapping[str, str]) -> list[int]:
 
 def _define(choices: Mapping[str, str], macros: Mapping[str, str]) -> dict[str, str]:
     return {**choices, **{_MACRO + name: value for name, value in macros.items()}}
+
+
+def _depends_on(report: CheckReport, names: Iterable[str]) -> bool:
+    """Return whether a descriptor or a kernel has no verdict for want of one of some macros."""
+    gaps = (one.gap for one in (*report.checked, *report.kernels))
+    words = {word for gap in gaps for word in re.findall(r"[A-Za-z_]\w*", gap)}
+    return not words.isdisjoint(names) or any("#if" in one.gap for one in report.kernels)
 
 
 def _count_open(report: CheckReport) -> int:
