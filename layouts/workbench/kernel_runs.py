@@ -15,7 +15,7 @@ from lanescope.cxx.source_text import strip_comments
 from lanescope.reader.code import tensor_maps
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import MOST_ASSEMBLED, AsmRun, BodilessCall
-from lanescope.reader.code.run_records import MOST_SKIPPED, MOST_STORES, Arms, MemoryStore, SkippedCode
+from lanescope.reader.code.run_records import MOST_SKIPPED, Arms, MemoryStore, SkippedCode
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.asm_operands import find_operand_number, join_strings
@@ -98,13 +98,10 @@ def is_bulk_store(event: KernelEvent) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class KernelRun:
-    """One run of a kernel. known: whether all its actions but stores to memory are among the events; complete: whether
-    these are, too.
-    """
+    """One run of a kernel. complete: whether all its actions but stores to memory are among the events."""
 
     name: str
     events: tuple[KernelEvent, ...]
-    known: bool
     complete: bool
 
 
@@ -147,15 +144,13 @@ def _list_kernel_runs(code: Evaluation, functions: Sequence[FunctionText]) -> li
             group = groups.setdefault(record.calls[: depth + 1], [])
             reached[record.calls[: depth + 1]] = record.order
             group += _list_events(record, inner[0][1] if inner else _get_span(record), code.text)
-    runs = []
-    for calls, events in groups.items():
-        known = _is_known(code, calls, events, reached[calls])
-        stores = sum(event.kind == "store" for event in events)
-        runs.append(KernelRun(calls[-1][0], tuple(events), known, known and stores < MOST_STORES))
-    return runs
+    return [
+        KernelRun(calls[-1][0], tuple(events), _is_complete(code, calls, events, reached[calls]))
+        for calls, events in groups.items()
+    ]
 
 
-def _is_known(
+def _is_complete(
     code: Evaluation, calls: tuple[tuple[str, Span], ...], events: Sequence[KernelEvent], reached: int
 ) -> bool:
     """Return whether every event of a kernel but its stores is known. reached: the order of its last record."""

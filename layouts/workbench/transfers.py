@@ -181,7 +181,7 @@ def is_known(kernel: KernelRun, open_forms: re.Pattern[str] = _ELSEWHERE) -> boo
     """Return whether nothing is open in what a kernel copies. open_forms: PTX that leaves it open; by default what
     counts bytes of, or for, other CTAs.
     """
-    return kernel.known and not any(
+    return kernel.complete and not any(
         event.kind == "unknown" or open_forms.search(_read_form(event.run)) for event in kernel.events
     )
 
