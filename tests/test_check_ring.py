@@ -21,6 +21,7 @@ MISTAKES = {
     "distance of the stages that are copied": ("&ring.B", "stage * BN", "stage * 2 * BN", "stage_distance"),
     "stages that an array lacks": ("struct Ring", "ROWS * BK * STAGES", "ROWS * BK", "copy_past_array"),
     "coordinate along K": ("&B,", "k * BK", "0", "k_coordinate_fixed"),
+    "columns of both boxes": ("uint32_t box[2]", "{64, box_rows}", "{32, box_rows}", "tma_tile_part"),
     "group that is left pending": ("before = stage;", "warpgroup_wait<0>", "warpgroup_wait<1>", "wgmma_wait_short"),
     "stages of the copies": ("tma_load(\n", "&ring.A[stage * ROWS", "&ring.A[stage * 64", "copies_overlap"),
 }

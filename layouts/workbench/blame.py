@@ -52,11 +52,7 @@ class BlameFinder:
         if cause is None:
             return wrong.span
         if cause.code == "stages_overlap":
-            at = self._find_turned_span(wrong)
-            within = follow_stage_item(self.blank, self.functions, at)
-            if within != at:
-                return within
-            return narrow_to_term(self.blank, self.functions, _list_chain(wrong), at, STAGE)
+            return self._find_stage_distance(wrong)
         if cause.code == "wrong_transpose" and len(operand.wrong) == len(operand.steps):
             spans = (p.spans for p in self.bench.pieces if p.facts.get("ptx") == operand.instruction)
             return next(spans, (wrong.span,))[0]
@@ -99,6 +95,14 @@ class BlameFinder:
             return None
         at = find_argument_span(self.blank, piece.spans[0], _SWIZZLE)
         return at if at is not None and "SWIZZLE" in self.text[slice(*at)].upper() else None
+
+    def _find_stage_distance(self, wrong: OperandStep) -> Span:
+        """Find what sets the distance of stages: where their pointers are set, else the term that names the stage."""
+        turned = self._find_turned_span(wrong)
+        within = follow_stage_item(self.blank, self.functions, turned)
+        if within != turned:
+            return within
+        return narrow_to_term(self.blank, self.functions, _list_chain(wrong), turned, STAGE)
 
     def _find_field(self, operand: VerifiedOperand, wrong: OperandStep, changed: Collection[str]) -> Span:
         """Find the argument of the helper's call that gives the one wrong field; the call where that is not certain."""

@@ -69,7 +69,7 @@ def _define(choices: Mapping[str, str], macros: Mapping[str, str]) -> dict[str, 
 
 def _depends_on(report: CheckReport, names: Iterable[str]) -> bool:
     """Return whether a descriptor or a kernel has no verdict for want of one of some macros."""
-    gaps = (one.gap for one in (*report.checked, *report.kernels))
+    gaps = (*(one.gap for one in report.checked), *(one.gap for one in report.kernels))
     words = {word for gap in gaps for word in re.findall(r"[A-Za-z_]\w*", gap)}
     return not words.isdisjoint(names) or any("#if" in one.gap for one in report.kernels)
 

@@ -132,8 +132,11 @@ class _FillFinder:
             copies = [copy for copy in self.copies if find_map(copy, self.maps) is tensor_map]
             if any(copy.to is None for copy in copies):
                 continue  # another CTA may give it another part
-            alone = len({copy.event.at for copy in copies}) == 1 and lost.key.startswith("boxes.")
-            at = self._find_box(tensor_map, alike) if alone else copies[0].event.at if copies else None
+            wide = lost.key.startswith("panel.")  # the box is too narrow: or a second one is not copied
+            alone = len({copy.event.at for copy in copies}) == 1 and (alike or not wide)
+            at = (
+                self._find_box(tensor_map, alike, 0 if wide else 1) if alone else copies[0].event.at if copies else None
+            )
             if at is not None:
                 name = operand.name.upper()
                 message = f"The copies do not fill {name}'s tile: {lost.why}. The rest holds what was there before."
@@ -151,15 +154,15 @@ class _FillFinder:
         number = sum(piece.kind == "tensor_map" for piece in self.bench.pieces[: operand.storage])
         return self.maps[number] if number < len(self.maps) else None
 
-    def _find_box(self, tensor_map: TensorMap, alike: bool) -> Span | None:
-        """Find the rows of a box, as the text gives them to cuTensorMapEncodeTiled. alike: whether the boxes of both
+    def _find_box(self, tensor_map: TensorMap, alike: bool, item: int) -> Span | None:
+        """Find a number of a box, as the text gives it to cuTensorMapEncodeTiled. alike: whether the boxes of both
         operands are too small: then the number of a function that makes both is at fault, not its arguments.
         """
         at = find_argument_span(self.blank, tensor_map.span, 6)
         if at is None or "ncode" not in tensor_map.source:
             return tensor_map.span
         calls = () if alike else tensor_map.calls
-        return follow_number(self.blank, self.functions, at, calls, 1)
+        return follow_number(self.blank, self.functions, at, calls, item)
 
     # the other operand's map ----------------------------------------------------------------------------------------
 
