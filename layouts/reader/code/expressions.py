@@ -14,6 +14,7 @@ from lanescope.reader.code.allocating import evaluate_new
 from lanescope.reader.code.assignments import evaluate_assignment
 from lanescope.reader.code.branches import evaluate_choice
 from lanescope.reader.code.findings import BodilessCall, list_named_loops
+from lanescope.reader.code.header_names import ARITHMETIC
 from lanescope.reader.code.lambdas import evaluate_lambda
 from lanescope.reader.code.launches import note_instance
 from lanescope.reader.code.lifetimes import run_delete
@@ -45,12 +46,6 @@ if TYPE_CHECKING:
 MOST_CALLS = 2000  # bodiless calls that are recorded
 MOST_ALIKE = 256  # of one name related to maps and descriptors, and of all other names together
 _TELLING = re.compile(r"desc|mma|gemm|map|tma|tensor|encode|fragment", re.I)
-# intrinsics of CUDA that only compute: they write and order nothing, and epilogues call them for every element
-_ARITHMETIC = re.compile(
-    r"__(?:\w*2(?:float|half|bfloat16|u?int|u?ll|u?short|u?char|fp8|double)\w*|(?:half|bfloat16|bfloat162|low|high)2?float2?"
-    r"|h(?:add|sub|mul|fma|div|neg|abs|max|min)2?\w*|f(?:add|sub|mul|div|ma|sqrt|rcp)f?_r[nzud]"
-    r"|(?:exp|exp10|log|log2|log10|sin|cos|tan)f|fdividef)"
-)
 MOST_ITEMS_COPIED = 64  # items of an array that is recorded with a call
 _ACTS = re.compile(r"(?<![=!<>])=(?!=)|<<=|>>=|\+\+|--|\(")
 _THROWS = re.compile(r"\bthrow\b")
@@ -136,7 +131,7 @@ def record_call(ev: Evaluator, term: OpaqueValue) -> None:
     Calls that may make a tensor map or take a descriptor are counted separately: they may follow hundreds of others.
     Arithmetic intrinsics are not recorded.
     """
-    if _ARITHMETIC.fullmatch(term.head):
+    if ARITHMETIC.fullmatch(term.head):
         return
     called = term.text.partition("(")[0] if "::" in term.text else term.head  # SM90_TMA_LOAD_2D::copy
     counted_name = called if _TELLING.search(called) or len(term.arguments) > 8 else ""
